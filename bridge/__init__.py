@@ -1,0 +1,1 @@
+"""The bridge to the outside: PRISM, Java, files and the command line; no numerics."""

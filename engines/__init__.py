@@ -1,0 +1,1 @@
+"""Numerical engines over arrays; they know neither PRISM nor Java."""

@@ -1,0 +1,145 @@
+"""The choice between CPU and GPU, and the only place that imports CuPy."""
+
+from __future__ import annotations
+
+import functools
+import os
+import warnings
+from typing import Any
+
+from engines.environment import DeviceChoice, SolverEnvironment
+from engines.errors import UnsupportedError
+from engines.system import Engine, SweepSystem
+
+GPU_ENTRIES = 20_000
+"""Below this many entries a sweep on the CPU is over before a kernel has started."""
+
+
+@functools.cache
+def cupy() -> Any:
+    """Return the module `cupy`.
+
+    Raises
+    ------
+    UnsupportedError
+        Saying what is missing: the driver, a device, or CuPy.
+    """
+    if not driver_present():
+        raise UnsupportedError("no NVIDIA driver was found (libcuda)")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import cupy as module
+    except ImportError as error:
+        raise UnsupportedError(
+            'CuPy is not installed: pip install "prism-gpu[cuda12x]" or "prism-gpu[cuda13x]", '
+            f"whichever matches the driver ({error})"
+        ) from error
+    try:
+        devices = module.cuda.runtime.getDeviceCount()
+    except module.cuda.runtime.CUDARuntimeError as error:
+        raise UnsupportedError(f"CUDA reports no usable device ({error})") from error
+    if devices == 0:
+        raise UnsupportedError("CUDA reports no device")
+    return module
+
+
+@functools.cache
+def driver_present() -> bool:
+    """Return whether an NVIDIA driver can be loaded; costs no CUDA start-up."""
+    import ctypes
+    import ctypes.util
+    import sys
+
+    if os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip() in ("", "-1"):
+        return False
+    names = ["nvcuda.dll"] if sys.platform == "win32" else ["libcuda.so.1", "libcuda.so"]
+    for name in names:
+        try:
+            ctypes.CDLL(name)
+        except OSError:
+            continue
+        return True
+    return False
+
+
+def gpu_refusal(device_number: int = 0) -> str | None:
+    """Return why the GPU cannot be used, or None if it can.
+
+    Parameters
+    ----------
+    device_number
+        Which of the devices.
+    """
+    try:
+        devices = cupy().cuda.runtime.getDeviceCount()
+    except UnsupportedError as error:
+        return str(error)
+    if not 0 <= device_number < devices:
+        return f"there is no device {device_number}: CUDA reports {devices}, numbered from 0"
+    return None
+
+
+def choose_engine(environment: SolverEnvironment, system: SweepSystem) -> tuple[Engine, str]:
+    """Return the engine for a solve, and a remark for the log.
+
+    Parameters
+    ----------
+    environment
+        Which device the user asked for.
+    system
+        What is to be solved.
+
+    Raises
+    ------
+    UnsupportedError
+        When the GPU was asked for and cannot be used.
+    """
+    from engines.cpu.engine import CpuEngine
+
+    choice = environment.device
+    if choice is DeviceChoice.CPU:
+        return CpuEngine(), ""
+    if choice is DeviceChoice.AUTO and (
+        system.matrix.num_entries < GPU_ENTRIES or not driver_present()
+    ):
+        return CpuEngine(), ""
+    refusal = gpu_refusal(environment.device_number)
+    if refusal is None:
+        from engines.cuda.engine import CudaEngine
+
+        return CudaEngine(environment.device_number), ""
+    if choice is DeviceChoice.GPU:
+        raise UnsupportedError(f"no GPU can be used: {refusal}")
+    return CpuEngine(), f"GPU not used: {refusal}"
+
+
+def device_summary() -> list[str]:
+    """Return a line for each GPU: number, name, memory, compute capability, versions.
+
+    Raises
+    ------
+    UnsupportedError
+        When no GPU can be used, saying why.
+    """
+    module = cupy()
+    runtime = module.cuda.runtime
+    lines = []
+    for number in range(runtime.getDeviceCount()):
+        properties: dict[str, Any] = runtime.getDeviceProperties(number)
+        with module.cuda.Device(number):
+            free, total = runtime.memGetInfo()
+        lines.append(
+            f"GPU {number}: {properties['name'].decode()}, {free / 2**30:.1f} of "
+            f"{total / 2**30:.1f} GiB free, compute capability "
+            f"{properties['major']}.{properties['minor']}"
+        )
+    lines.append(
+        f"CuPy {module.__version__}, CUDA runtime {_cuda_version(runtime.runtimeGetVersion())}, "
+        f"driver {_cuda_version(runtime.driverGetVersion())}"
+    )
+    return lines
+
+
+def _cuda_version(number: int) -> str:
+    return f"{number // 1000}.{number % 1000 // 10}"

@@ -1,0 +1,143 @@
+"""The CPU engine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import numpy as np
+
+from engines.cpu.prepare import scaled
+from engines.formats.csr import FloatArray
+from engines.result import SweepCost
+from engines.system import Direction, SweepSystem
+
+NUMBA_ENTRIES = 100_000
+"""From this many entries on, numba's start-up is repaid."""
+
+Step = Callable[[FloatArray, FloatArray, bool], float]
+
+
+class CpuEngine:
+    """Sweeps on the host's cores."""
+
+    name = "CPU"
+
+    def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> CpuSweeper:
+        """Prepare a solve; see `engines.system.Engine.sweeper`."""
+        return CpuSweeper(scaled(system), stop_below, absolute)
+
+
+class CpuSweeper:
+    """A solve on the host: two vectors, swapped after each sweep."""
+
+    def __init__(self, system: SweepSystem, stop_below: float, absolute: bool) -> None:
+        self._stop_below = stop_below
+        self._absolute = absolute
+        self._x = np.array(system.start, dtype=np.float64)
+        self._x_new = self._x.copy()
+        large = system.matrix.num_entries >= NUMBA_ENTRIES
+        self._step, self._plain_step = (_numba_steps if large else _scipy_steps)(system)
+        kernel = f"numba, {os.cpu_count()} threads" if large else "SciPy"
+        self.cost = SweepCost("CPU", kernel, "csr", system.bytes_per_sweep)
+
+    def run(self, sweeps: int) -> FloatArray:
+        """Make up to `sweeps` sweeps; see `engines.system.Sweeper.run`."""
+        changes = np.empty(sweeps)
+        for sweep in range(sweeps):
+            changes[sweep] = self._step(self._x, self._x_new, self._absolute)
+            self._x, self._x_new = self._x_new, self._x
+            if changes[sweep] < self._stop_below:
+                return changes[: sweep + 1]
+        return changes
+
+    def residual(self) -> float:
+        """Return the largest absolute value of b + A x − x."""
+        return self._plain_step(self._x, self._x_new, True)
+
+    def values(self) -> FloatArray:
+        """Return the present iterate."""
+        return self._x
+
+
+def _numba_steps(system: SweepSystem) -> tuple[Step, Step]:
+    from engines.cpu import kernels
+
+    matrix = system.matrix
+    arrays = (matrix.row_offsets, matrix.columns, matrix.values)
+    offset = np.empty(0) if system.offset is None else system.offset
+    states = np.empty(0, dtype=np.int32) if system.states is None else system.states
+
+    if system.group_offsets is not None:
+        groups = system.group_offsets
+        group_bounds = kernels.chunk_bounds(matrix.row_offsets[groups])
+        minimise = system.direction is Direction.MINIMISE
+
+        def sweep_groups(x: FloatArray, x_new: FloatArray, absolute: bool) -> float:
+            return float(
+                kernels.sweep_groups(
+                    group_bounds, groups, *arrays, offset, states, minimise, x, x_new, absolute
+                )
+            )
+
+        return sweep_groups, sweep_groups
+
+    bounds = kernels.chunk_bounds(matrix.row_offsets)
+
+    def sweep_rows(omega: float) -> Step:
+        def step(x: FloatArray, x_new: FloatArray, absolute: bool) -> float:
+            return float(
+                kernels.sweep_rows(bounds, *arrays, offset, states, omega, x, x_new, absolute)
+            )
+
+        return step
+
+    return sweep_rows(system.omega), sweep_rows(1.0)
+
+
+def _scipy_steps(system: SweepSystem) -> tuple[Step, Step]:
+    from scipy.sparse import csr_array
+
+    matrix = system.matrix
+    sparse = csr_array(
+        (matrix.values, matrix.columns, matrix.row_offsets),
+        shape=(matrix.num_rows, matrix.num_columns),
+    )
+    offset = 0.0 if system.offset is None else system.offset
+    groups = None if system.group_offsets is None else system.group_offsets[:-1]
+    reduce = np.minimum if system.direction is Direction.MINIMISE else np.maximum
+    where = slice(None) if system.states is None else system.states
+
+    def step_with(omega: float) -> Step:
+        def step(x: FloatArray, x_new: FloatArray, absolute: bool) -> float:
+            after = sparse @ x + offset
+            if groups is not None:
+                after = reduce.reduceat(after, groups)
+            before = x[where]
+            if omega != 1.0:
+                after = (1.0 - omega) * before + omega * after
+            x_new[where] = after
+            return largest_change(before, after, absolute)
+
+        return step
+
+    return step_with(system.omega), step_with(1.0)
+
+
+def largest_change(before: FloatArray, after: FloatArray, absolute: bool) -> float:
+    """Return PRISM's measure of a sweep: the largest absolute or relative change.
+
+    Parameters
+    ----------
+    before, after
+        Values before and after the sweep, of one shape.
+    absolute
+        Whether the change is absolute; else it is divided by the value before, 0/0 counting as
+        no change and a rise from 0 as an infinite one.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        change = np.abs(after - before)
+        if not absolute:
+            change /= np.abs(before)
+    # fmax ignores NaN, which stands for 0/0 and for ∞ − ∞.
+    return float(np.fmax.reduce(change, initial=0.0))

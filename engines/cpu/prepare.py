@@ -1,0 +1,79 @@
+"""From a matrix to the iteration matrix, on the host."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype, row_sums
+from engines.system import Scaling, SweepSystem
+
+
+def scaled(system: SweepSystem) -> SweepSystem:
+    """Return the system with its scaling applied, so that the engine sweeps the matrix as it is.
+
+    Parameters
+    ----------
+    system
+        A system with any scaling.
+    """
+    if system.scaling is Scaling.DIAGONAL:
+        return _without_diagonal(system)
+    if system.scaling is Scaling.BALANCE:
+        return replace(system, matrix=balance_matrix(system.matrix), scaling=Scaling.NONE)
+    return system
+
+
+def _without_diagonal(system: SweepSystem) -> SweepSystem:
+    matrix = system.matrix
+    row = matrix.row_of_entry()
+    state = row if system.states is None else system.states[row]
+    diagonal = matrix.columns == state
+    pivot = 1.0 - row_sums(row[diagonal], matrix.values[diagonal], matrix.num_rows)
+    # A state that only loops has nothing to divide by; PRISM puts 1 there.
+    pivot[pivot <= 0.0] = 1.0
+    keep = ~diagonal
+    reduced = _from_entries(row[keep], matrix, keep, matrix.values[keep] / pivot[row[keep]])
+    offset = None if system.offset is None else system.offset / pivot
+    return replace(system, matrix=reduced, offset=offset, scaling=Scaling.NONE)
+
+
+def _from_entries(
+    row: IndexArray, matrix: CsrMatrix, keep: MaskArray, values: FloatArray
+) -> CsrMatrix:
+    offsets = np.zeros(matrix.num_rows + 1, dtype=index_dtype(len(values)))
+    np.cumsum(np.bincount(row, minlength=matrix.num_rows), out=offsets[1:])
+    return CsrMatrix(offsets, matrix.columns[keep], values, matrix.num_columns)
+
+
+def off_diagonal_row_sums(rates: CsrMatrix) -> FloatArray:
+    """Return Σ_{j≠i} r_ij for each row i, shape (rows,)."""
+    row = rates.row_of_entry()
+    off = rates.columns != row
+    return row_sums(row[off], rates.values[off], rates.num_rows)
+
+
+def transposed(matrix: CsrMatrix, values: FloatArray) -> CsrMatrix:
+    """Return the transpose of `matrix` with other values, columns ascending in each row."""
+    from scipy.sparse import csr_array
+
+    shape = (matrix.num_rows, matrix.num_columns)
+    turned = csr_array((values, matrix.columns, matrix.row_offsets), shape=shape).tocsc()
+    return CsrMatrix(turned.indptr, turned.indices, turned.data, matrix.num_rows)
+
+
+def balance_matrix(rates: CsrMatrix) -> CsrMatrix:
+    """Return Jacobi's iteration matrix for π Q = 0, the transposed rates over the exit rates.
+
+    Parameters
+    ----------
+    rates
+        Rates or probabilities of one recurrent class, square; self-loops are left out.
+    """
+    exits = off_diagonal_row_sums(rates)
+    exits[exits == 0.0] = 1.0
+    row = rates.row_of_entry()
+    keep = rates.columns != row
+    values = rates.values[keep] / exits[rates.columns[keep]]
+    return transposed(_from_entries(row[keep], rates, keep, values), values)

@@ -1,0 +1,1 @@
+"""The CUDA engine: CuPy, with kernels of our own."""

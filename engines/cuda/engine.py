@@ -1,0 +1,182 @@
+"""The CUDA engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engines.backend import cupy
+from engines.cuda.modules import Launcher
+from engines.cuda.prepare import DeviceSystem, upload
+from engines.errors import DeviceMemoryError
+from engines.formats.csr import INT32_MAX, FloatArray
+from engines.result import SweepCost
+from engines.system import Direction, SweepSystem
+
+WARP_ROW_ENTRIES = 24
+"""From this mean row length on, a warp takes a row."""
+
+GRAPH_SWEEPS = 64
+"""Sweeps captured in one CUDA graph; even, so that a replay ends in the vector it began with."""
+
+SLOTS = 8192
+"""Changes kept on the device between two looks of the host."""
+
+
+class CudaEngine:
+    """Sweeps on one GPU.
+
+    Parameters
+    ----------
+    device_number
+        Which of the devices.
+    """
+
+    name = "GPU"
+
+    def __init__(self, device_number: int = 0) -> None:
+        self.device_number = device_number
+
+    def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> CudaSweeper:
+        """Prepare a solve; see `engines.system.Engine.sweeper`.
+
+        Raises
+        ------
+        DeviceMemoryError
+            When the device cannot hold the system; nothing is left allocated.
+        """
+        cp = cupy()
+        with cp.cuda.Device(self.device_number):
+            need = device_bytes(system)
+            free, total = cp.cuda.runtime.memGetInfo()
+            free += cp.get_default_memory_pool().free_bytes()
+            if need > free:
+                raise DeviceMemoryError(
+                    f"GPU {self.device_number} has {free / 2**30:.2f} of {total / 2**30:.2f} GiB "
+                    f"free, but the solve needs {need / 2**30:.2f}"
+                )
+            try:
+                return CudaSweeper(system, stop_below, absolute, self.device_number)
+            except cp.cuda.memory.OutOfMemoryError as error:
+                cp.get_default_memory_pool().free_all_blocks()
+                raise DeviceMemoryError(
+                    f"GPU {self.device_number} ran out of memory: {error}"
+                ) from error
+
+
+def device_bytes(system: SweepSystem) -> int:
+    """Return the bytes that a solve takes on the device, the peak of its preparation included."""
+    turned = 2 if system.scaling.name == "BALANCE" else 1
+    return turned * system.bytes_per_sweep + 24 * system.num_states + 16 * SLOTS
+
+
+class CudaSweeper:
+    """A solve on the device: two vectors, swapped after each sweep, and a CUDA graph of sweeps."""
+
+    def __init__(
+        self, system: SweepSystem, stop_below: float, absolute: bool, device_number: int
+    ) -> None:
+        cp = self._cp = cupy()
+        self._device = device_number
+        self._stop_below, self._absolute = stop_below, absolute
+        self._stream: Any = cp.cuda.Stream(non_blocking=True)
+        with self._stream:
+            self._launcher = Launcher("long long" if _wide(system) else "int")
+            self._system: DeviceSystem = upload(system, self._launcher)
+            self._vectors = [cp.array(system.start), cp.array(system.start)]
+            self._changes = cp.empty(SLOTS + 1)
+            self._base = cp.empty(1, dtype=cp.int32)
+        self._last_change = float("inf")
+        self._current = 0
+        self._graphs: list[Any] = [None, None]
+        self._kernel = self._choose_kernel(system)
+        self.cost = SweepCost(
+            f"GPU {device_number}",
+            self._kernel.removeprefix("sweep_"),
+            "csr",
+            system.bytes_per_sweep,
+        )
+        self._stream.synchronize()
+
+    def _choose_kernel(self, system: SweepSystem) -> str:
+        if system.group_offsets is not None:
+            return "sweep_groups_by_thread"
+        long_rows = system.matrix.num_entries >= WARP_ROW_ENTRIES * system.matrix.num_rows
+        return "sweep_rows_by_warp" if long_rows else "sweep_rows_by_thread"
+
+    def run(self, sweeps: int) -> FloatArray:
+        """Make up to `sweeps` sweeps; see `engines.system.Sweeper.run`."""
+        sweeps = min(sweeps, SLOTS)
+        with self._cp.cuda.Device(self._device), self._stream:
+            self._open_slots(sweeps)
+            replays, rest = divmod(sweeps, GRAPH_SWEEPS)
+            if replays:
+                graph = self._graph()
+                for _ in range(replays):
+                    graph.launch(self._stream)
+            for t in range(1, rest + 1):
+                self._sweep((self._current + t - 1) % 2, t)
+            changes: FloatArray = self._changes[1 : sweeps + 1].get()
+        met = changes < self._stop_below
+        done = int(met.argmax()) + 1 if met.any() else sweeps
+        self._current = (self._current + done) % 2
+        self._last_change = float(changes[done - 1])
+        return changes[:done]
+
+    def _open_slots(self, sweeps: int) -> None:
+        # Copies and memsets only: CuPy would compile a kernel for anything else.
+        opening = np.zeros(sweeps + 1)
+        opening[0] = self._last_change
+        self._changes[: sweeps + 1].set(opening)
+        self._base.data.memset_async(0, self._base.nbytes, self._stream)
+
+    def _graph(self) -> Any:
+        graph = self._graphs[self._current]
+        if graph is None:
+            self._stream.begin_capture()
+            for t in range(1, GRAPH_SWEEPS + 1):
+                self._sweep((self._current + t - 1) % 2, t)
+            self._launcher.launch("advance", 1, self._base, self._cp.int32(GRAPH_SWEEPS))
+            graph = self._graphs[self._current] = self._stream.end_capture()
+        return graph
+
+    def _sweep(self, source: int, t: int) -> None:
+        self._launch(source, t, self._system.omega, self._changes, self._stop_below, self._absolute)
+
+    def _launch(
+        self, source: int, t: int, omega: float, changes: Any, stop_below: float, absolute: bool
+    ) -> None:
+        cp, system = self._cp, self._system
+        vectors = (self._vectors[source], self._vectors[1 - source])
+        test = (changes, self._base, cp.int32(t), cp.float64(stop_below), cp.int32(absolute))
+        matrix = (system.row_offsets, system.columns, system.values, system.offset, system.states)
+        if system.group_offsets is not None:
+            minimise = cp.int32(system.direction is Direction.MINIMISE)
+            groups = cp.int32(len(system.group_offsets) - 1)
+            arguments: tuple[Any, ...] = (system.group_offsets, *matrix, groups, minimise)
+            threads = int(groups)
+        else:
+            rows = cp.int32(len(system.row_offsets) - 1)
+            arguments = (*matrix, rows, cp.float64(omega))
+            threads = int(rows) * (32 if self._kernel == "sweep_rows_by_warp" else 1)
+        self._launcher.launch(self._kernel, threads, *arguments, *vectors, *test)
+
+    def residual(self) -> float:
+        """Return the largest absolute value of b + A x − x."""
+        cp = self._cp
+        with cp.cuda.Device(self._device), self._stream:
+            self._base.data.memset_async(0, self._base.nbytes, self._stream)
+            changes = cp.zeros(2)
+            self._launch(self._current, 1, 1.0, changes, -1.0, True)
+            return float(changes.get()[1])
+
+    def values(self) -> FloatArray:
+        """Return the present iterate, shape (states,), on the host."""
+        with self._cp.cuda.Device(self._device), self._stream:
+            values: FloatArray = self._vectors[self._current].get()
+        return values
+
+
+def _wide(system: SweepSystem) -> bool:
+    return max(system.matrix.num_entries, system.matrix.num_rows) > INT32_MAX

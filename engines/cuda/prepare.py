@@ -1,0 +1,106 @@
+"""From a matrix on the host to the iteration matrix on the device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from engines.backend import cupy
+from engines.cpu.prepare import scaled
+from engines.cuda.modules import Launcher
+from engines.system import Direction, Scaling, SweepSystem
+
+SCAN_BLOCK = 1024
+LONGEST_SORTED_ROW = 512
+"""Rows of the transpose are sorted by insertion, one thread each; longer ones on the host."""
+
+
+@dataclass(frozen=True)
+class DeviceSystem:
+    """A scaled system on the device; the fields are those of `SweepSystem`."""
+
+    row_offsets: Any
+    columns: Any
+    values: Any
+    offset: Any | None
+    states: Any | None
+    group_offsets: Any | None
+    direction: Direction | None
+    omega: float
+
+
+def upload(system: SweepSystem, launcher: Launcher) -> DeviceSystem:
+    """Copy a system to the current device and scale it there.
+
+    Parameters
+    ----------
+    system
+        A system with any scaling.
+    launcher
+        Launches kernels for the system's type of row offsets.
+    """
+    cp = cupy()
+    if system.scaling is Scaling.BALANCE:
+        device = _balanced(system, launcher)
+        return device if device is not None else upload(scaled(system), launcher)
+    wide = launcher.offset_dtype
+    device = DeviceSystem(
+        row_offsets=cp.asarray(system.matrix.row_offsets.astype(wide, copy=False)),
+        columns=cp.asarray(system.matrix.columns),
+        values=cp.asarray(system.matrix.values),
+        offset=None if system.offset is None else cp.asarray(system.offset),
+        states=None if system.states is None else cp.asarray(system.states),
+        group_offsets=None
+        if system.group_offsets is None
+        else cp.asarray(system.group_offsets.astype(wide, copy=False)),
+        direction=system.direction,
+        omega=system.omega,
+    )
+    if system.scaling is Scaling.DIAGONAL:
+        rows = system.matrix.num_rows
+        arrays = (device.row_offsets, device.columns, device.values, device.offset, device.states)
+        launcher.launch("divide_by_diagonal", rows, *arrays, cp.int32(rows), module="prepare")
+    return device
+
+
+def _balanced(system: SweepSystem, launcher: Launcher) -> DeviceSystem | None:
+    """Transpose and scale rates on the device; None where a row would be too long to sort."""
+    cp = cupy()
+    matrix, size = system.matrix, system.matrix.num_rows
+    rows = cp.int32(size)
+    rates = (
+        cp.asarray(matrix.row_offsets.astype(launcher.offset_dtype, copy=False)),
+        cp.asarray(matrix.columns),
+        cp.asarray(matrix.values),
+    )
+    exits = cp.empty(size)
+    cursors = cp.zeros(size + 1, dtype=launcher.offset_dtype)
+    launcher.launch("measure_balance", size, *rates, rows, exits, cursors, module="prepare")
+    if int(cursors.get().max()) > LONGEST_SORTED_ROW:
+        return None
+    _scan(cursors, launcher)
+    entries = int(cursors[-1:].get()[0])
+    columns = cp.empty(entries, dtype=cp.int32)
+    values = cp.empty(entries)
+    launcher.launch(
+        "scatter_balance", size, *rates, rows, exits, cursors, columns, values, module="prepare"
+    )
+    launcher.launch("sort_rows", size, cursors, rows, columns, values, module="prepare")
+    return DeviceSystem(cursors, columns, values, None, None, None, None, system.omega)
+
+
+def _scan(counts: Any, launcher: Launcher) -> None:
+    """Turn counts into inclusive sums, in place."""
+    cp = cupy()
+    length = len(counts)
+    blocks = (length + SCAN_BLOCK - 1) // SCAN_BLOCK
+    totals = cp.empty(blocks, dtype=counts.dtype) if blocks > 1 else None
+
+    def launch(name: str) -> None:
+        arguments = (counts, cp.int32(length), totals)
+        launcher.launch(name, length, *arguments, module="prepare", block=SCAN_BLOCK)
+
+    launch("scan_blocks")
+    if totals is not None:
+        _scan(totals, launcher)
+        launch("add_block_totals")

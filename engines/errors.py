@@ -1,0 +1,23 @@
+"""The errors that prism-gpu raises on purpose; each says what was wrong, where, and what to do."""
+
+from __future__ import annotations
+
+
+class InvalidModelError(ValueError):
+    """A model breaks a rule of its kind: a target out of range, a negative rate, a NaN."""
+
+
+class UnsupportedError(NotImplementedError):
+    """The engines cannot do what was asked; the message is the reason that the log shows."""
+
+
+class ConvergenceError(RuntimeError):
+    """An iterative method did not converge within the allowed number of iterations."""
+
+
+class DeviceMemoryError(MemoryError):
+    """The device cannot hold the model; the message names the bytes wanted and the bytes free."""
+
+
+class BridgeError(RuntimeError):
+    """PRISM, Java or the link between them is missing or unusable."""

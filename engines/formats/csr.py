@@ -1,0 +1,146 @@
+"""Compressed sparse rows, the layout that every matrix enters the engines in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.errors import InvalidModelError
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IndexArray: TypeAlias = NDArray[np.integer]
+MaskArray: TypeAlias = NDArray[np.bool_]
+
+INT32_MAX = 2**31 - 1
+
+
+def index_dtype(largest: int) -> type[np.signedinteger]:
+    """Return the narrowest index type that holds `largest`: int32, or int64 beyond 2³¹ − 1.
+
+    Parameters
+    ----------
+    largest
+        The largest index, offset or count that will be stored.
+    """
+    return np.int32 if largest <= INT32_MAX else np.int64
+
+
+def row_sums(row: IndexArray, values: FloatArray, num_rows: int) -> FloatArray:
+    """Return the sum of the values of each row, shape (num_rows,), for entries given apart."""
+    return np.bincount(row, weights=values, minlength=num_rows).astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True)
+class CsrMatrix:
+    """A sparse matrix by rows.
+
+    Parameters
+    ----------
+    row_offsets
+        Shape (rows + 1,), int32 or int64: where each row's entries start.
+    columns
+        Shape (entries,), int32 or int64.
+    values
+        Shape (entries,), float64.
+    num_columns
+        Number of columns.
+    """
+
+    row_offsets: IndexArray
+    columns: IndexArray
+    values: FloatArray
+    num_columns: int
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return len(self.row_offsets) - 1
+
+    @property
+    def num_entries(self) -> int:
+        """Number of stored entries."""
+        return len(self.values)
+
+    def row_lengths(self) -> IndexArray:
+        """Return the number of entries of each row, shape (rows,)."""
+        lengths: IndexArray = np.diff(self.row_offsets)
+        return lengths
+
+    def row_of_entry(self) -> IndexArray:
+        """Return the row of each entry, shape (entries,)."""
+        rows = np.arange(self.num_rows, dtype=index_dtype(self.num_rows))
+        return np.repeat(rows, self.row_lengths())
+
+    def row_sums(self) -> FloatArray:
+        """Return the sum of each row, shape (rows,)."""
+        return row_sums(self.row_of_entry(), self.values, self.num_rows)
+
+    def select_rows(self, rows: IndexArray) -> CsrMatrix:
+        """Return the matrix of the given rows, in the given order; columns keep their numbers.
+
+        Parameters
+        ----------
+        rows
+            Row numbers, shape (selected,).
+        """
+        lengths = self.row_lengths()[rows]
+        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        total = int(offsets[-1])
+        # Entry k of the result lies `k - offsets[row]` behind the start of its source row.
+        shift = self.row_offsets[rows].astype(np.int64) - offsets[:-1]
+        source = np.arange(total, dtype=np.int64) + np.repeat(shift, lengths)
+        return CsrMatrix(
+            offsets.astype(index_dtype(total), copy=False),
+            self.columns[source],
+            self.values[source],
+            self.num_columns,
+        )
+
+    def check(self, *, what: str = "matrix", row_name: str = "state") -> None:
+        """Raise unless the arrays fit together and hold finite, non-negative entries.
+
+        Parameters
+        ----------
+        what
+            How messages name the matrix.
+        row_name
+            How messages name a row: "state", or "choice" for MDPs.
+
+        Raises
+        ------
+        InvalidModelError
+            Naming the first row and entry that are wrong.
+        """
+        if self.row_offsets.ndim != 1 or len(self.row_offsets) < 1 or self.row_offsets[0] != 0:
+            raise InvalidModelError(f"{what}: row offsets must be one list that starts at 0")
+        if np.any(np.diff(self.row_offsets) < 0):
+            row = int(np.argmax(np.diff(self.row_offsets) < 0))
+            raise InvalidModelError(f"{what}: the row offsets fall at {row_name} {row}")
+        if not len(self.columns) == len(self.values) == int(self.row_offsets[-1]):
+            raise InvalidModelError(
+                f"{what}: {len(self.columns)} columns, {len(self.values)} values, but the row "
+                f"offsets end at {int(self.row_offsets[-1])}"
+            )
+        self._check_entries(
+            (self.columns < 0) | (self.columns >= self.num_columns),
+            f"{what}: {row_name} {{row}} has a transition to {{column}}, but the states are "
+            f"0 to {self.num_columns - 1}",
+        )
+        self._check_entries(
+            ~np.isfinite(self.values) | (self.values < 0),
+            f"{what}: {row_name} {{row}} has a transition to state {{column}} with value {{value}};"
+            " values must be finite and not negative",
+        )
+
+    def _check_entries(self, wrong: MaskArray, message: str) -> None:
+        if not np.any(wrong):
+            return
+        entry = int(np.argmax(wrong))
+        row = int(np.searchsorted(self.row_offsets, entry, side="right")) - 1
+        raise InvalidModelError(
+            message.format(row=row, column=int(self.columns[entry]), value=self.values[entry])
+        )

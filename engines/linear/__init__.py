@@ -1,0 +1,1 @@
+"""Iterative methods for linear systems; one method a file."""

@@ -1,0 +1,111 @@
+"""Sparse LU: the way out when sweeps contract too slowly and the system is small enough."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engines.cpu.prepare import off_diagonal_row_sums
+from engines.formats.csr import CsrMatrix, FloatArray
+from engines.system import SweepSystem
+
+LARGEST_SYSTEM = 50_000
+LARGEST_MEAN_ROW = 12.0
+"""Beyond these, fill-in may exhaust memory or patience."""
+
+
+def fits(matrix: CsrMatrix) -> bool:
+    """Return whether LU of a system over this matrix is cheap enough to try."""
+    return (
+        0 < matrix.num_rows <= LARGEST_SYSTEM
+        and matrix.num_entries <= LARGEST_MEAN_ROW * matrix.num_rows
+    )
+
+
+def solve_reachability_system(system: SweepSystem) -> FloatArray:
+    """Solve x = A x + b for the states that have a row; the others keep their start values.
+
+    Parameters
+    ----------
+    system
+        A system without choices, before any scaling.
+
+    Returns
+    -------
+    Values of all states, shape (states,).
+    """
+    matrix = system.matrix
+    states = np.arange(matrix.num_rows) if system.states is None else system.states
+    position = np.full(system.num_states, -1, dtype=np.int64)
+    position[states] = np.arange(len(states))
+    row = matrix.row_of_entry()
+    inner = position[matrix.columns] >= 0
+    right = np.zeros(len(states)) if system.offset is None else system.offset.copy()
+    right += np.bincount(
+        row[~inner],
+        weights=matrix.values[~inner] * system.start[matrix.columns[~inner]],
+        minlength=len(states),
+    )
+    identity = np.arange(len(states))
+    solution = _solve(
+        np.concatenate([row[inner], identity]),
+        np.concatenate([position[matrix.columns[inner]], identity]),
+        np.concatenate([-matrix.values[inner], np.ones(len(states))]),
+        right,
+    )
+    values = np.array(system.start, dtype=np.float64)
+    values[states] = solution
+    return values
+
+
+def solve_balance_system(rates: CsrMatrix, start: FloatArray) -> FloatArray:
+    """Solve π Q = 0, Σ π = 1 for a recurrent class.
+
+    One unknown, the largest of `start`, is fixed at 1 and its equation dropped; what remains is
+    a non-singular M-matrix. The solution is normalised afterwards.
+
+    Parameters
+    ----------
+    rates
+        Rates or probabilities of the class, square; self-loops do not matter.
+    start
+        An approximation of π, shape (states,).
+    """
+    size = rates.num_rows
+    pinned = int(np.argmax(start))
+    exits = off_diagonal_row_sums(rates)
+    row = rates.row_of_entry()
+    keep = (rates.columns != row) & (rates.columns != pinned)
+    inner = keep & (row != pinned)
+    position = np.arange(size) - (np.arange(size) > pinned)
+    right = np.bincount(
+        rates.columns[keep & (row == pinned)],
+        weights=rates.values[keep & (row == pinned)],
+        minlength=size,
+    )
+    others = np.arange(size) != pinned
+    identity = np.arange(size - 1)
+    solution = _solve(
+        np.concatenate([position[rates.columns[inner]], identity]),
+        np.concatenate([position[row[inner]], identity]),
+        np.concatenate([-rates.values[inner], exits[others]]),
+        right[others],
+    )
+    values = np.ones(size)
+    values[others] = solution
+    total: FloatArray = values / values.sum()
+    return total
+
+
+def _solve(
+    rows: np.ndarray, columns: np.ndarray, entries: FloatArray, right: FloatArray
+) -> FloatArray:
+    from scipy.sparse import csc_array
+    from scipy.sparse.linalg import splu
+
+    size = len(right)
+    matrix = csc_array((entries, (rows, columns)), shape=(size, size))
+    factors = splu(matrix)
+    solution = factors.solve(right)
+    # One step of refinement, because the systems that end here are ill-conditioned.
+    refined: FloatArray = solution + factors.solve(right - matrix @ solution)
+    return refined

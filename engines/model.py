@@ -1,0 +1,125 @@
+"""The model that the engines solve: a matrix, and for MDPs which rows belong to which state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+
+from engines.errors import InvalidModelError
+from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray
+
+ROW_SUM_TOLERANCE = 1e-5
+
+
+class ModelKind(StrEnum):
+    """The kinds of model that the engines solve."""
+
+    DTMC = "DTMC"
+    CTMC = "CTMC"
+    MDP = "MDP"
+
+
+@dataclass(frozen=True)
+class RewardStructure:
+    """Rewards of one structure.
+
+    Parameters
+    ----------
+    name
+        The structure's name, empty where it has none.
+    state_rewards
+        Shape (states,); earned a step (DTMC, MDP) or a unit of time (CTMC).
+    choice_rewards
+        Shape (choices,), MDPs only: earned when the choice is taken.
+    """
+
+    name: str
+    state_rewards: FloatArray
+    choice_rewards: FloatArray | None = None
+
+
+@dataclass(frozen=True)
+class ExplicitModel:
+    """An explicit model.
+
+    Parameters
+    ----------
+    kind
+        DTMC, CTMC or MDP.
+    matrix
+        Transition probabilities (DTMC: a row a state; MDP: a row a choice) or rates (CTMC).
+    row_group_offsets
+        MDPs only, shape (states + 1,): the choices of state s are the rows
+        ``row_group_offsets[s]`` to ``row_group_offsets[s + 1] - 1``.
+    initial_states
+        Boolean mask, shape (states,).
+    labels
+        Boolean masks by name, each of shape (states,).
+    rewards
+        Reward structures, in the model's order.
+    """
+
+    kind: ModelKind
+    matrix: CsrMatrix
+    row_group_offsets: IndexArray | None = None
+    initial_states: MaskArray | None = None
+    labels: dict[str, MaskArray] = field(default_factory=dict)
+    rewards: tuple[RewardStructure, ...] = ()
+
+    @property
+    def num_states(self) -> int:
+        """Number of states."""
+        return self.matrix.num_columns
+
+    @property
+    def exit_rates(self) -> FloatArray:
+        """Row sums of the rate matrix (CTMC), shape (states,)."""
+        return self.matrix.row_sums()
+
+    def check(self) -> ExplicitModel:
+        """Return the model itself if it keeps the rules of its kind.
+
+        Raises
+        ------
+        InvalidModelError
+            Naming the first state, choice or transition that breaks a rule.
+        """
+        row_name = "choice" if self.kind is ModelKind.MDP else "state"
+        self.matrix.check(what=f"{self.kind} transitions", row_name=row_name)
+        if self.kind is ModelKind.MDP:
+            self._check_groups()
+        elif self.row_group_offsets is not None:
+            raise InvalidModelError(f"a {self.kind} has no choices, but row groups were given")
+        elif self.matrix.num_rows != self.num_states:
+            raise InvalidModelError(
+                f"{self.matrix.num_rows} rows but {self.num_states} columns: the matrix of a "
+                f"{self.kind} is square"
+            )
+        if self.kind is not ModelKind.CTMC:
+            sums = self.matrix.row_sums()
+            wrong = np.abs(sums - 1.0) > ROW_SUM_TOLERANCE
+            if np.any(wrong):
+                row = int(np.argmax(wrong))
+                raise InvalidModelError(
+                    f"the probabilities of {row_name} {row} sum to {sums[row]!r}, not 1"
+                )
+        return self
+
+    def _check_groups(self) -> None:
+        groups = self.row_group_offsets
+        if groups is None:
+            raise InvalidModelError("an MDP needs row groups: which choices belong to which state")
+        if len(groups) != self.num_states + 1 or groups[0] != 0:
+            raise InvalidModelError(
+                f"{len(groups)} row group offsets for {self.num_states} states: "
+                "one more than the states is needed, the first of them 0"
+            )
+        if np.any(np.diff(groups) < 1):
+            state = int(np.argmax(np.diff(groups) < 1))
+            raise InvalidModelError(f"state {state} has no choice; give a deadlock a self-loop")
+        if groups[-1] != self.matrix.num_rows:
+            raise InvalidModelError(
+                f"the row groups end at {int(groups[-1])}, the rows at {self.matrix.num_rows}"
+            )

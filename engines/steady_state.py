@@ -1,0 +1,134 @@
+"""Steady-state probabilities of one recurrent class: π Q = 0, Σ π = 1."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from engines.cpu.prepare import off_diagonal_row_sums, transposed
+from engines.environment import Convention, Method, SolverEnvironment
+from engines.errors import UnsupportedError
+from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype
+from engines.iterate import Progress
+from engines.linear import direct
+from engines.model import ExplicitModel, ModelKind
+from engines.result import SolveResult
+from engines.solve import solve_system
+from engines.system import Scaling, SweepSystem
+
+POWER_STEP = 0.99
+"""PRISM's Δt times the largest exit rate (Stewart 1994, p. 124)."""
+
+AUTOMATIC_OMEGA = 0.9
+"""Relaxation of the automatic method.
+
+Jacobi for π Q = 0 is similar to the embedded chain without self-loops, and oscillates for ever
+where that is periodic; with ω < 1 the chain becomes lazy, hence aperiodic, and the sweeps converge
+for every recurrent class.
+"""
+
+
+def solve_steady_state(
+    model: ExplicitModel,
+    bscc: MaskArray,
+    environment: SolverEnvironment,
+    *,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute the steady-state probabilities of a bottom strongly connected component.
+
+    Parameters
+    ----------
+    model
+        A DTMC or a CTMC.
+    bscc
+        The component, shape (states,).
+    environment
+        Method, termination, limits, device.
+    progress
+        Called after each batch of sweeps.
+
+    Returns
+    -------
+    The result; its values, of shape (states,), sum to 1 over the component and are 0 elsewhere.
+
+    Raises
+    ------
+    UnsupportedError
+        For MDPs, and for methods that do not fit.
+    """
+    if model.kind is ModelKind.MDP:
+        raise UnsupportedError("steady-state probabilities of an MDP depend on its strategy")
+    method = environment.method
+    if method is Method.VALUE_ITERATION:
+        raise UnsupportedError("value iteration computes no steady state")
+    states = None if bool(np.all(bscc)) else np.flatnonzero(bscc)
+    rates = model.matrix if states is None else _restricted(model.matrix, states)
+    if method is Method.AUTO:
+        method = Method.JOR
+        environment = replace(environment, omega=AUTOMATIC_OMEGA)
+    exits = None
+    if environment.convention is Convention.EXPLICIT and not environment.automatic:
+        # PRISM's explicit engine knows one method here: power, on the embedded chain.
+        method = Method.POWER
+        if model.kind is ModelKind.CTMC:
+            rates, exits = _embedded(rates)
+
+    start = np.full(rates.num_rows, 1.0 / rates.num_rows)
+    if method is Method.POWER:
+        system = SweepSystem(_power_matrix(rates), start)
+    else:
+        omega = environment.omega if method is Method.JOR else 1.0
+        system = SweepSystem(rates, start, scaling=Scaling.BALANCE, omega=omega)
+
+    def solve_directly(iterate: FloatArray) -> FloatArray:
+        return direct.solve_balance_system(rates, iterate)
+
+    result = solve_system(
+        system,
+        environment,
+        method,
+        direct=solve_directly if direct.fits(rates) else None,
+        progress=progress,
+    )
+    values = result.values / result.values.sum()
+    if exits is not None:
+        values = values / exits
+        values /= values.sum()
+    if states is not None:
+        everywhere = np.zeros(model.num_states)
+        everywhere[states] = values
+        values = everywhere
+    return result.with_values(values)
+
+
+def _restricted(matrix: CsrMatrix, states: np.ndarray) -> CsrMatrix:
+    rows = matrix.select_rows(states)
+    position = np.full(matrix.num_columns, -1, dtype=index_dtype(len(states)))
+    position[states] = np.arange(len(states), dtype=position.dtype)
+    return replace(rows, columns=position[rows.columns], num_columns=len(states))
+
+
+def _embedded(rates: CsrMatrix) -> tuple[CsrMatrix, FloatArray]:
+    row = rates.row_of_entry()
+    exits = rates.row_sums()
+    return replace(rates, values=rates.values / exits[row]), exits
+
+
+def _power_matrix(rates: CsrMatrix) -> CsrMatrix:
+    """Return (I + Δt Q) transposed, with Δt = 0.99 over the largest exit rate, loops included."""
+    size = rates.num_rows
+    row = rates.row_of_entry()
+    step = POWER_STEP / rates.row_sums().max()
+    stay = 1.0 - step * off_diagonal_row_sums(rates)
+    keep = rates.columns != row
+    everyone = np.arange(size, dtype=rates.columns.dtype)
+    rows = np.concatenate([row[keep], everyone])
+    columns = np.concatenate([rates.columns[keep], everyone])
+    values = np.concatenate([step * rates.values[keep], stay])
+    order = np.argsort(rows, kind="stable")
+    offsets = np.zeros(size + 1, dtype=index_dtype(len(values)))
+    np.cumsum(np.bincount(rows, minlength=size), out=offsets[1:])
+    forward = CsrMatrix(offsets, columns[order], values[order], size)
+    return transposed(forward, forward.values)

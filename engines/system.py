@@ -1,0 +1,129 @@
+"""The one form that every solve takes before it is swept, and what an engine must offer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+import numpy as np
+
+from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray
+from engines.result import SweepCost
+
+
+class Scaling(StrEnum):
+    """How a matrix becomes the iteration matrix A of ``x ← (1 − ω) x + ω (b + A x)``."""
+
+    NONE = "none"
+    """As it is: the power method, value iteration."""
+    DIAGONAL = "diagonal"
+    """Jacobi for x = A x + b: row i without its diagonal, matrix and b divided by 1 − a_ii."""
+    BALANCE = "balance"
+    """Jacobi for π Q = 0: a_ji = r_ij / Σ_{k≠j} r_jk off the diagonal, for rates r."""
+
+
+class Direction(StrEnum):
+    """How an MDP's choices are resolved."""
+
+    MINIMISE = "min"
+    MAXIMISE = "max"
+
+
+@dataclass(frozen=True)
+class SweepSystem:
+    """A system of equations, ready for an engine.
+
+    Parameters
+    ----------
+    matrix
+        Shape (rows, states).
+    start
+        Shape (states,): the first iterate; states that no row belongs to keep these values.
+    offset
+        The vector b, shape (rows,), or None for zero.
+    states
+        The state that each row (or group of rows) computes, shape (rows or groups,); None where
+        row i computes state i.
+    scaling
+        How the engine turns `matrix` into the iteration matrix.
+    omega
+        Relaxation ω; 1 for none.
+    group_offsets
+        MDPs: rows ``group_offsets[g]`` to ``group_offsets[g + 1] - 1`` are the choices of group g.
+    direction
+        MDPs: minimise or maximise over the choices.
+    """
+
+    matrix: CsrMatrix
+    start: FloatArray
+    offset: FloatArray | None = None
+    states: IndexArray | None = None
+    scaling: Scaling = Scaling.NONE
+    omega: float = 1.0
+    group_offsets: IndexArray | None = None
+    direction: Direction | None = None
+
+    @property
+    def num_states(self) -> int:
+        """Number of states, the length of the iterate."""
+        return len(self.start)
+
+    @property
+    def num_updates(self) -> int:
+        """Number of states that a sweep computes."""
+        if self.group_offsets is not None:
+            return len(self.group_offsets) - 1
+        return self.matrix.num_rows
+
+    @property
+    def bytes_per_sweep(self) -> int:
+        """Fewest bytes of a sweep in CSR: each array read once, the iterate read and written."""
+        matrix = self.matrix
+        read = matrix.columns.nbytes + matrix.values.nbytes + matrix.row_offsets.nbytes
+        for array in (self.offset, self.states, self.group_offsets):
+            read += 0 if array is None else array.nbytes
+        return read + 8 * (self.num_states + self.num_updates)
+
+
+class Sweeper(Protocol):
+    """A prepared solve: the arrays lie where they are swept."""
+
+    cost: SweepCost
+
+    def run(self, sweeps: int) -> FloatArray:
+        """Make up to `sweeps` sweeps; return the largest change of each, in order.
+
+        It stops after the first sweep whose change is below the threshold that the sweeper was
+        made with, so the result may be shorter.
+        """
+
+    def residual(self) -> float:
+        """Return the largest absolute value of b + A x − x for the present iterate."""
+
+    def values(self) -> FloatArray:
+        """Return the present iterate, shape (states,), on the host."""
+
+
+class Engine(Protocol):
+    """A place where sweeps are made: the CPU, or a GPU."""
+
+    name: str
+
+    def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> Sweeper:
+        """Prepare a solve.
+
+        Parameters
+        ----------
+        system
+            What to solve.
+        stop_below
+            Stop after the first sweep whose change is below this; negative for never.
+        absolute
+            Whether changes are absolute; else relative to the value before the sweep.
+        """
+
+
+def rows_of_states(unknown: MaskArray) -> IndexArray | None:
+    """Return the numbers of the states to solve for, or None where that is all of them."""
+    return None if bool(np.all(unknown)) else np.flatnonzero(unknown).astype(np.int32)

@@ -1,0 +1,1 @@
+"""The plug between PRISM and the engines: relinking, Java sources, the backend."""

@@ -1,0 +1,1 @@
+"""The Java side of the plug: sources compiled on first use."""
