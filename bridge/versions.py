@@ -61,6 +61,7 @@ RELEASES: tuple[PrismRelease, ...] = (
         name="4.10",
         hooks="prismgpu",
         constructors={
+            "prism/Prism": "prismgpu/GpuPrism",
             "explicit/DTMCModelChecker": "prismgpu/GpuDTMCModelChecker",
             "explicit/CTMCModelChecker": "prismgpu/GpuCTMCModelChecker",
             "explicit/MDPModelChecker": "prismgpu/GpuMDPModelChecker",

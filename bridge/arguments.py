@@ -1,0 +1,222 @@
+"""The command line: PRISM's switches pass through, ours are taken out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from bridge.jvm import JvmOptions, default_options, memory_bytes
+from engines.environment import Convention, DeviceChoice
+from prism_hooks.options import HookOptions
+
+
+class UsageError(Exception):
+    """A switch of ours, or of the start script, was misused; the text is PRISM's kind of text."""
+
+
+ENGINES = {"mtbdd", "m", "sparse", "s", "hybrid", "h"}
+EXPLICIT = {"explicit", "ex"}
+# These decide by themselves what is computed with what; PRISM's choice of engine is theirs.
+OWN_ENGINES = {"exact", "param", "sim", "heuristic", "importresults"}
+SYMBOLIC_EXPORTS = {"exportmtbdd", "exporttransdot", "extraddinfo", "extrareachinfo"}
+LINEAR_METHODS = {
+    *("power", "pow", "pwr", "jacobi", "jac", "jor", "sor", "bsor", "psor", "bpsor"),
+    *("gaussseidel", "gs", "bgaussseidel", "bgs", "pgaussseidel", "pgs", "bpgaussseidel", "bpgs"),
+}
+# The explicit engine refuses the block-wise methods of the hybrid one.
+BLOCKWISE = {
+    "pgaussseidel": "gaussseidel",
+    "pgs": "gaussseidel",
+    "bpgaussseidel": "bgaussseidel",
+    "bpgs": "bgaussseidel",
+    "psor": "sor",
+    "bpsor": "bsor",
+}
+MDP_METHODS = {"valiter", "gaussseidel", "gs", "politer", "modpoliter", "linprog", "lp"}
+# Their value may look like a switch.
+WITH_VALUE = {"const", "pctl", "csl", "pf", "prop", "property", "param", "javaparams", "dir"}
+
+HELP = """
+ENGINES (prism-gpu):
+-gpu ................................... Solve on the GPU [default where there is one]
+-nogpu ................................. Solve on the CPU
+-gpudevice <k> ......................... Solve on GPU number k [default: 0]
+-gpuengine off ......................... Leave PRISM untouched, for comparison
+-gpuinfo ............................... Print a line on each solve: engine, kernel, speed
+--prism-dir <dir> ...................... Use the PRISM in this folder
+-gui ................................... Open PRISM's GUI with the engines inside
+
+"prism-gpu doctor" tells what was found, what is missing and how to get it."""
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """A command line, taken apart.
+
+    Parameters
+    ----------
+    prism
+        What PRISM is given.
+    hooks
+        What the engines are told.
+    jvm
+        What the JVM is told.
+    prism_dir
+        PRISM's folder, if named.
+    engines
+        Whether our engines take part.
+    gui, help
+        Whether PRISM's GUI is wanted, or its list of switches.
+    """
+
+    prism: tuple[str, ...] = ()
+    hooks: HookOptions = field(default_factory=HookOptions)
+    jvm: JvmOptions = field(default_factory=JvmOptions)
+    prism_dir: str | None = None
+    engines: bool = True
+    gui: bool = False
+    help: bool = False
+
+
+def parse(argv: list[str], environ: Mapping[str, str]) -> Arguments:
+    """Take a command line apart.
+
+    Parameters
+    ----------
+    argv
+        The arguments, without the program's name. Switches start with one dash or two.
+    environ
+        The environment, for what PRISM's start script reads from it.
+
+    Raises
+    ------
+    UsageError
+        For a switch of ours without its value or with a wrong one.
+    BridgeError
+        For an environment variable with a wrong value.
+    """
+    parser = _Parser(argv, default_options(environ))
+    parser.run()
+    return parser.result()
+
+
+class _Parser:
+    def __init__(self, argv: list[str], jvm: JvmOptions) -> None:
+        self._words: Iterator[str] = iter(argv)
+        self._prism: list[str] = []
+        self._hooks = HookOptions()
+        self._jvm = jvm
+        self._rest = Arguments()
+
+    def result(self) -> Arguments:
+        jvm = replace(self._jvm, headless=False) if self._rest.gui else self._jvm
+        return replace(self._rest, prism=tuple(self._prism), hooks=self._hooks, jvm=jvm)
+
+    def run(self) -> None:
+        for word in self._words:
+            switch = _switch_name(word)
+            if switch is None or not self._ours(switch):
+                self._note(switch or "", word)
+
+    def _ours(self, switch: str) -> bool:
+        """Handle a switch that PRISM does not know; return whether it was one."""
+        if switch == "gpu":
+            self._hooks = replace(self._hooks, device=DeviceChoice.GPU)
+        elif switch == "nogpu":
+            self._hooks = replace(self._hooks, device=DeviceChoice.CPU)
+        elif switch == "gpudevice":
+            self._hooks = replace(self._hooks, device_number=self._device_number())
+        elif switch == "gpuengine":
+            value = self._value(switch)
+            if value not in ("on", "off"):
+                raise UsageError(f'Invalid value "{value}" for -gpuengine switch: on or off')
+            self._rest = replace(self._rest, engines=value == "on")
+        elif switch == "gpuinfo":
+            self._hooks = replace(self._hooks, show_solves=True)
+        elif switch == "gui":
+            self._rest = replace(self._rest, gui=True)
+        elif switch == "prism-dir":
+            self._rest = replace(self._rest, prism_dir=self._value(switch))
+        elif switch.startswith("prism-dir="):
+            self._rest = replace(self._rest, prism_dir=switch.partition("=")[2])
+        else:
+            return False
+        return True
+
+    def _note(self, switch: str, word: str) -> None:
+        """Pass a word on to PRISM, noting what the engines must know of it."""
+        hooks = self._hooks
+        if switch in ENGINES:
+            hooks = replace(hooks, engine_named=True)
+        elif switch in EXPLICIT:
+            hooks = replace(hooks, engine_named=True, convention=Convention.EXPLICIT)
+        elif switch in OWN_ENGINES or switch in SYMBOLIC_EXPORTS or switch.startswith("exportdd"):
+            hooks = replace(hooks, engine_named=True)
+        if switch in LINEAR_METHODS:
+            hooks = replace(hooks, linear_method_named=True)
+        if switch in MDP_METHODS:
+            hooks = replace(hooks, mdp_method_named=True)
+        if switch == "maxiters":
+            hooks = replace(hooks, max_iterations_named=True)
+        if switch in ("help", "?"):
+            self._rest = replace(self._rest, help=True)
+        self._hooks = hooks
+        self._prism.append(word)
+        if switch in ("javamaxmem", "javastack"):
+            self._memory(switch)
+        elif switch == "javaparams":
+            value = self._pass_on(switch)
+            self._jvm = replace(self._jvm, extra=(*self._jvm.extra, *value.split()))
+        elif switch in WITH_VALUE:
+            self._prism.extend(value for value in [next(self._words, None)] if value is not None)
+
+    def _memory(self, switch: str) -> None:
+        value = self._pass_on(switch)
+        try:
+            memory_bytes(value)
+        except ValueError as error:
+            raise UsageError(f"Invalid value for -{switch} switch") from error
+        name = "max_memory" if switch == "javamaxmem" else "stack"
+        self._jvm = replace(self._jvm, **{name: value})  # type: ignore[arg-type]
+
+    def _pass_on(self, switch: str) -> str:
+        value = self._value(switch)
+        self._prism.append(value)
+        return value
+
+    def _value(self, switch: str) -> str:
+        value = next(self._words, None)
+        if value is None:
+            raise UsageError(f"No value specified for -{switch} switch")
+        return value
+
+    def _device_number(self) -> int:
+        value = self._value("gpudevice")
+        if not value.isdecimal():
+            raise UsageError(
+                f'Invalid value "{value}" for -gpudevice switch: a number, counted from 0'
+            )
+        return int(value)
+
+
+def _switch_name(word: str) -> str | None:
+    """Return a switch without its dashes and sub-options, or None for another word."""
+    if not word.startswith("-") or word in ("-", "--"):
+        return None
+    name = word[2:] if word.startswith("--") else word[1:]
+    return name.partition(":")[0]
+
+
+def without_blockwise_methods(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return PRISM's words with block-wise methods replaced by their plain forms.
+
+    Parameters
+    ----------
+    words
+        Words for PRISM. Only where no engine is named may they be replaced: the explicit engine,
+        which is then chosen, refuses the block-wise methods.
+    """
+    return tuple(
+        f"-{BLOCKWISE[name]}" if (name := _switch_name(word)) in BLOCKWISE else word
+        for word in words
+    )

@@ -1,0 +1,131 @@
+"""The command `prism-gpu`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from typing import NoReturn
+
+PRISM_MAIN = "prism.PrismCL"
+GUI_MAIN = "userinterface.GUIPrism"
+WARM_UP_DELAY = 0.6
+"""Seconds of PRISM's own work after which a solve worth a GPU is likely to come."""
+
+
+def main(argv: list[str] | None = None) -> NoReturn:
+    """Run PRISM with our engines, or one of our own commands.
+
+    Parameters
+    ----------
+    argv
+        The arguments, without the program's name; those of the process by default.
+    """
+    words = sys.argv[1:] if argv is None else argv
+    if words and words[0] == "doctor":
+        _doctor(words[1:])
+    from bridge.arguments import UsageError, parse
+    from engines.errors import BridgeError, UnsupportedError
+
+    try:
+        _run(parse(words, os.environ))
+    except (UsageError, BridgeError, UnsupportedError) as error:
+        _fail(str(error))
+
+
+def _doctor(words: list[str]) -> NoReturn:
+    import click
+
+    from bridge.doctor import doctor
+
+    @click.command(name="prism-gpu doctor")
+    @click.option("--prism-dir", metavar="DIR", help="Use the PRISM in this folder.")
+    def command(prism_dir: str | None) -> None:
+        """Tell what was found, what is missing and the command that gets it."""
+        sys.exit(doctor(prism_dir))
+
+    command.main(args=words, prog_name="prism-gpu doctor")
+    raise SystemExit(0)
+
+
+def _fail(text: str) -> NoReturn:
+    """End as PRISM ends on an error: its form of text on standard output, exit code 1."""
+    print(f"\nError: {text.rstrip('.')}.", flush=True)
+    sys.exit(1)
+
+
+def _run(arguments: object) -> NoReturn:
+    from bridge import jvm
+    from bridge.arguments import HELP, Arguments, without_blockwise_methods
+    from engines.environment import DeviceChoice
+
+    assert isinstance(arguments, Arguments)
+    runtime = jvm.find_runtime(arguments.prism_dir, with_engines=arguments.engines)
+    hooks = arguments.hooks
+    if arguments.engines and hooks.device is DeviceChoice.GPU:
+        _require_gpu(hooks.device_number)
+    jvm.start(runtime, arguments.jvm)
+    words = arguments.prism
+    if arguments.engines:
+        jvm.install_engines(hooks)
+        if not hooks.engine_named:
+            words = without_blockwise_methods(words)
+        if arguments.help:
+            jvm.java_class("prismgpu.Launcher").printAtExit(HELP)
+        _warm_up(hooks.device)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    main_class = GUI_MAIN if arguments.gui else PRISM_MAIN
+    _call_main(main_class, words, arguments.jvm.stack_bytes, arguments.engines)
+
+
+def _call_main(main_class: str, words: tuple[str, ...], stack_bytes: int, ours: bool) -> NoReturn:
+    """Call a Java main class; it, or we after it, end the process through the JVM."""
+    import jpype
+
+    from bridge.jvm import java_class
+
+    array = jpype.JArray(jpype.JString)(list(words))
+    code = 0
+    try:
+        if ours:
+            java_class("prismgpu.Launcher").run(main_class, array, stack_bytes)
+        else:
+            java_class(main_class).main(array)
+        if main_class == GUI_MAIN:
+            # The GUI's main method returns while its windows are open.
+            threading.Event().wait()
+    except jpype.JException as error:
+        print(f'Exception in thread "main" {error}', file=sys.stderr)
+        if isinstance(error, jpype.JClass("java.lang.OutOfMemoryError")):
+            print("Try a larger Java heap: -javamaxmem 8g, say.", file=sys.stderr)
+        code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    java_class("java.lang.System").exit(code)
+    raise SystemExit(code)
+
+
+def _require_gpu(device_number: int) -> None:
+    from engines.backend import gpu_refusal
+    from engines.errors import UnsupportedError
+
+    refusal = gpu_refusal(device_number)
+    if refusal is not None:
+        raise UnsupportedError(f"-gpu was given, but no GPU can be used: {refusal}")
+
+
+def _warm_up(device: object) -> None:
+    """Import what a solve will need while PRISM parses and builds, in a thread of its own."""
+    from engines.environment import DeviceChoice
+
+    def load() -> None:
+        import scipy.sparse  # noqa: F401
+
+        from engines import backend
+
+        if device is not DeviceChoice.CPU and backend.driver_present():
+            threading.Event().wait(WARM_UP_DELAY)
+            backend.gpu_refusal()
+
+    threading.Thread(target=load, name="warm-up", daemon=True).start()

@@ -1,0 +1,208 @@
+"""The JVM: started once, with PRISM's options and our classes in front of PRISM's own."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bridge.install import JavaInstall, PrismInstall, find_java, find_prism, require_compiler
+from bridge.versions import supported_release
+from engines.errors import BridgeError
+from prism_hooks.build import hook_classes
+from prism_hooks.options import HookOptions
+
+DEFAULT_STACK = "4m"
+_MEMORY = re.compile(r"([0-9]+)([kmg]?)")
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+@dataclass(frozen=True)
+class JvmOptions:
+    """What PRISM's start script takes for the JVM.
+
+    Parameters
+    ----------
+    max_memory
+        Java's largest heap, such as "4g"; None for Java's own default.
+    stack
+        Stack of PRISM's main thread, such as "4m".
+    extra
+        Further options, such as "-XX:+UseSerialGC".
+    headless
+        Whether there is no screen to draw on.
+    """
+
+    max_memory: str | None = None
+    stack: str = DEFAULT_STACK
+    extra: tuple[str, ...] = ()
+    headless: bool = True
+
+    @property
+    def stack_bytes(self) -> int:
+        """The stack's size in bytes."""
+        return memory_bytes(self.stack)
+
+
+def memory_bytes(text: str) -> int:
+    """Return the bytes that a size such as "512m" or "4g" stands for.
+
+    Raises
+    ------
+    ValueError
+        For anything that PRISM's start script would not take.
+    """
+    match = _MEMORY.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no size of memory: a whole number, then k, m or g")
+    return int(match[1]) * _UNITS[match[2]]
+
+
+def default_options(environ: Mapping[str, str] = os.environ) -> JvmOptions:
+    """Return the options that PRISM's environment variables set.
+
+    Parameters
+    ----------
+    environ
+        The environment: `PRISM_JAVAMAXMEM`, `PRISM_JAVASTACKSIZE`, `PRISM_JAVA_PARAMS`,
+        `PRISM_HEADLESS`.
+
+    Raises
+    ------
+    BridgeError
+        Naming the variable that holds no size.
+    """
+    sizes: dict[str, str | None] = {}
+    for variable in ("PRISM_JAVAMAXMEM", "PRISM_JAVASTACKSIZE"):
+        sizes[variable] = environ.get(variable) or None
+        try:
+            memory_bytes(sizes[variable] or "1")
+        except ValueError as error:
+            raise BridgeError(f"Environment variable {variable} is invalid: {error}") from error
+    return JvmOptions(
+        max_memory=sizes["PRISM_JAVAMAXMEM"],
+        stack=sizes["PRISM_JAVASTACKSIZE"] or DEFAULT_STACK,
+        extra=tuple(environ.get("PRISM_JAVA_PARAMS", "").split()),
+        headless=environ.get("PRISM_HEADLESS", "true") != "false",
+    )
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """What a run needs, found and in order.
+
+    Parameters
+    ----------
+    prism, java
+        The installations.
+    hooks
+        Our classes, ready to go ahead of PRISM's; None for PRISM untouched.
+    """
+
+    prism: PrismInstall
+    java: JavaInstall
+    hooks: Path | None
+
+
+def find_runtime(prism_dir: str | None = None, *, with_engines: bool = True) -> Runtime:
+    """Find PRISM and Java, and make our classes ready; no JVM is started in this process.
+
+    Parameters
+    ----------
+    prism_dir
+        PRISM's folder, if the user named one.
+    with_engines
+        Whether our classes are wanted.
+
+    Raises
+    ------
+    BridgeError
+        Saying what is missing and how to get it.
+    """
+    prism = find_prism(prism_dir)
+    java = find_java()
+    hooks = None
+    if with_engines:
+        release = supported_release(prism.version, prism.root)
+        require_compiler(java)
+        hooks = hook_classes(
+            prism.class_location,
+            prism.classpath,
+            java.home,
+            java.version,
+            release.hooks,
+            release.constructors,
+            release.statics,
+        )
+    return Runtime(prism, java, hooks)
+
+
+def start(runtime: Runtime, options: JvmOptions) -> None:
+    """Start the JVM of this process.
+
+    Parameters
+    ----------
+    runtime
+        What `find_runtime` found.
+    options
+        Heap, stack and further options.
+
+    Raises
+    ------
+    BridgeError
+        When a JVM runs already, or none can be started with these options.
+    """
+    import jpype
+
+    if jpype.isJVMStarted():
+        raise BridgeError("this process has a JVM already; its options cannot be changed any more")
+    arguments = [
+        f"-Djava.awt.headless={'true' if options.headless else 'false'}",
+        f"-Djava.library.path={runtime.prism.library_path}",
+        f"-Xss{options.stack}",
+    ]
+    if options.max_memory is not None:
+        arguments.append(f"-Xmx{options.max_memory}")
+    if runtime.java.major >= 17:
+        arguments.append("--enable-native-access=ALL-UNNAMED")
+    arguments.extend(options.extra)
+    classpath = [*([runtime.hooks] if runtime.hooks else []), *runtime.prism.classpath]
+    # PRISM's own code looks for its folder here.
+    os.environ["PRISM_DIR"] = str(runtime.prism.root)
+    try:
+        jpype.startJVM(
+            str(runtime.java.jvm_library),
+            *arguments,
+            classpath=[str(path) for path in classpath],
+            convertStrings=False,
+        )
+    except (RuntimeError, OSError, ValueError, TypeError) as error:
+        raise BridgeError(
+            f"the JVM in {runtime.java.home} could not be started with {' '.join(arguments)}: "
+            f"{error}"
+        ) from error
+
+
+def install_engines(options: HookOptions) -> None:
+    """Give PRISM, in the running JVM, our engines.
+
+    Parameters
+    ----------
+    options
+        What the command line says about the engines.
+    """
+    import jpype
+
+    from prism_hooks.backend import java_backend
+
+    jpype.JClass("prismgpu.Hooks").backend = java_backend(options)
+
+
+def java_class(name: str) -> Any:
+    """Return a Java class of the running JVM by its full name."""
+    import jpype
+
+    return jpype.JClass(name)

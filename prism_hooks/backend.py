@@ -1,0 +1,286 @@
+"""The Java interface `prismgpu.Backend`, implemented over the engines."""
+
+from __future__ import annotations
+
+import traceback
+from collections import OrderedDict
+from typing import Any
+
+import jpype
+import numpy as np
+
+from engines.environment import DeviceChoice, Method, SolverEnvironment
+from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
+from engines.formats.csr import CsrMatrix, FloatArray, MaskArray
+from engines.iterate import Progress
+from engines.model import ExplicitModel, ModelKind
+from engines.reachability import solve_reachability
+from engines.result import SolveResult, Status
+from engines.steady_state import solve_steady_state
+from engines.system import Direction
+from prism_hooks.options import HookOptions
+from prism_hooks.report import solve_line
+
+MODELS_KEPT = 2
+"""Models whose arrays are kept for the next property: one, and its product or quotient."""
+
+UPDATE_SECONDS = 5.0
+"""PRISM's own pace of progress lines."""
+
+LINEAR_METHODS = {"Power method": Method.POWER, "Jacobi": Method.JACOBI, "JOR": Method.JOR}
+DEFAULT_METHODS = ("Jacobi", "Value iteration")
+
+
+class EngineBackend:
+    """Answers PRISM's numerical questions.
+
+    Parameters
+    ----------
+    options
+        What the command line says about the engines.
+    """
+
+    def __init__(self, options: HookOptions) -> None:
+        self.options = options
+        self._models: OrderedDict[tuple[int, bool], ExplicitModel] = OrderedDict()
+        self._said: set[str] = set()
+
+    def mayChooseEngine(self) -> bool:  # noqa: N802 - the name is Java's
+        """Return whether PRISM's engine setting may be changed to explicit."""
+        return not self.options.engine_named
+
+    def solve(self, problem: Any) -> None:
+        """Solve a `prismgpu.Problem` and fill in its answer, its refusal or its error."""
+        try:
+            self._solve(problem)
+        except UnsupportedError as error:
+            if self.options.device is DeviceChoice.GPU:
+                problem.error = str(error)
+            else:
+                problem.refusal = f"{problem.task} ({error})"
+        except (ConvergenceError, InvalidModelError) as error:
+            problem.error = str(error)
+        except MemoryError as error:
+            problem.error = f"prism-gpu ran out of memory: {error}"
+        except Exception as error:
+            # A wrong number would be worse than no number: nothing is handed back in silence.
+            trace = "".join(traceback.format_exception(error))
+            problem.error = f"prism-gpu failed unexpectedly; please report this:\n{trace}"
+
+    def _solve(self, problem: Any) -> None:
+        model = self._model(problem)
+        environment = self._environment(problem)
+        states = mask(problem.states, model.num_states)
+        progress = progress_lines(problem)
+        if str(problem.task) == "steady state":
+            if int(np.count_nonzero(states)) == 1:
+                problem.solution = states.astype(np.float64)
+                return
+            result = solve_steady_state(model, states, environment, progress=progress)
+        else:
+            result = solve_reachability(
+                model,
+                states,
+                vector(problem.start),
+                environment,
+                rewards=None if problem.rewards is None else vector(problem.rewards),
+                direction=None if problem.direction is None else Direction(str(problem.direction)),
+                progress=progress,
+            )
+        self._report(problem, result)
+        if problem.errorOnNonConvergence or result.status is Status.DIVERGED:
+            result.raise_unless_converged()
+        problem.iterations = result.iterations
+        problem.errorBound = error_bound(result, environment)
+        problem.solution = np.ascontiguousarray(result.values)
+
+    def _model(self, problem: Any) -> ExplicitModel:
+        key = (int(problem.modelId), bool(problem.embedded))
+        model = self._models.get(key)
+        if model is None:
+            model = self._read(problem, key[1])
+            self._models[key] = model
+            while len(self._models) > MODELS_KEPT:
+                self._models.popitem(last=False)
+        self._models.move_to_end(key)
+        return model
+
+    def _read(self, problem: Any, embedded: bool) -> ExplicitModel:
+        plain = self._models.get((int(problem.modelId), False))
+        if plain is None:
+            plain = extracted_model(problem.model())
+        return embedded_chain(plain) if embedded else plain
+
+    def _environment(self, problem: Any) -> SolverEnvironment:
+        options = self.options
+        name = str(problem.method)
+        choices = problem.direction is not None
+        named = options.mdp_method_named if choices else options.linear_method_named
+        method = Method.AUTO
+        if named or name not in DEFAULT_METHODS:
+            method = self._named_method(problem, name, choices)
+        return SolverEnvironment(
+            method=method,
+            epsilon=float(problem.epsilon),
+            absolute=bool(problem.absolute),
+            max_iterations=int(problem.maxIterations),
+            max_iterations_named=options.max_iterations_named,
+            omega=float(problem.omega),
+            convention=options.convention,
+            device=options.device,
+            device_number=options.device_number,
+        )
+
+    def _named_method(self, problem: Any, name: str, choices: bool) -> Method:
+        if choices:
+            if name != "Value iteration":
+                self._say(
+                    problem, f"{name} runs as value iteration, which is what our engines have"
+                )
+            return Method.VALUE_ITERATION
+        if name in LINEAR_METHODS:
+            return LINEAR_METHODS[name]
+        self._say(
+            problem,
+            f"{name} runs as Jacobi (steady states: as JOR, which converges on every chain), "
+            "which is what our engines have",
+        )
+        return Method.AUTO
+
+    def _say(self, problem: Any, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            problem.say(f"prism-gpu: {text}")
+
+    def _report(self, problem: Any, result: SolveResult) -> None:
+        problem.say(
+            f"\n{result.method}: {result.iterations} iterations in {result.seconds:.2f} seconds "
+            f"(average {result.sweep_seconds:.6f}, setup {result.setup_seconds:.2f})"
+        )
+        if result.note:
+            self._say(problem, result.note)
+        if self.options.show_solves:
+            problem.say(solve_line(result, self.options.device_number))
+        if result.status is Status.CHANGE_ONLY:
+            problem.warn(
+                f"{result.method}: the change a sweep makes is {result.change:.2g}, but the "
+                f"estimated error is {result.error_estimate:.2g}; a smaller -epsilon may help"
+            )
+
+
+def progress_lines(problem: Any) -> Progress:
+    """Return a callback that prints PRISM's progress line every five seconds.
+
+    Parameters
+    ----------
+    problem
+        The `prismgpu.Problem` whose log is printed to.
+    """
+    due = UPDATE_SECONDS
+    kind = "" if problem.absolute else "relative "
+
+    def report(iterations: int, change: float, seconds: float) -> None:
+        nonlocal due
+        if seconds >= due:
+            due = seconds + UPDATE_SECONDS
+            problem.progress(
+                f"Iteration {iterations}: max {kind}diff={change:f}, {seconds:.2f} sec so far"
+            )
+
+    return report
+
+
+def mask(words: Any, size: int) -> MaskArray:
+    """Return a Java BitSet's words as a mask.
+
+    Parameters
+    ----------
+    words
+        ``BitSet.toLongArray()``, which leaves out trailing zero words.
+    size
+        Number of states.
+    """
+    bits = np.unpackbits(np.asarray(words, dtype=np.int64).view(np.uint8), bitorder="little")
+    states = np.zeros(size, dtype=bool)
+    used = min(size, len(bits))
+    states[:used] = bits[:used]
+    return states
+
+
+def vector(array: Any) -> FloatArray:
+    """Return a Java double[] as a NumPy array, by one bulk copy."""
+    return np.array(array, dtype=np.float64)
+
+
+def extracted_model(extract: Any) -> ExplicitModel:
+    """Return the model that a `prismgpu.Extract` holds, a bulk copy an array.
+
+    Parameters
+    ----------
+    extract
+        The Java object, its arrays filled.
+    """
+    groups = extract.groupOffsets
+    matrix = CsrMatrix(
+        np.array(extract.rowOffsets, dtype=np.int32),
+        np.array(extract.columns, dtype=np.int32),
+        np.array(extract.values, dtype=np.float64),
+        int(extract.numStates),
+    )
+    return ExplicitModel(
+        ModelKind(str(extract.kind)),
+        matrix,
+        None if groups is None else np.array(groups, dtype=np.int32),
+    )
+
+
+def embedded_chain(ctmc: ExplicitModel) -> ExplicitModel:
+    """Return the embedded DTMC of a CTMC; absorbing states keep their empty rows.
+
+    Parameters
+    ----------
+    ctmc
+        A model with rates.
+    """
+    rates = ctmc.matrix
+    exits = ctmc.exit_rates
+    values = rates.values / np.repeat(exits, rates.row_lengths())
+    matrix = CsrMatrix(rates.row_offsets, rates.columns, values, rates.num_columns)
+    return ExplicitModel(ModelKind.DTMC, matrix)
+
+
+def error_bound(result: SolveResult, environment: SolverEnvironment) -> float:
+    """Return the estimated error bound that PRISM prints, 0 for none.
+
+    Parameters
+    ----------
+    result
+        A finished solve.
+    environment
+        How it was asked for.
+
+    Notes
+    -----
+    PRISM estimates ten times the last change. A method of our choice has a better estimate, from
+    the contraction that it observed.
+    """
+    if result.change == 0.0:
+        return 0.0
+    if environment.automatic and np.isfinite(result.error_estimate):
+        return max(result.error_estimate, result.change)
+    return 10.0 * result.change
+
+
+def java_backend(options: HookOptions) -> Any:
+    """Return an `EngineBackend` as an object that Java can call; the JVM must be running.
+
+    Parameters
+    ----------
+    options
+        What the command line says about the engines.
+    """
+    implement = jpype.JImplements("prismgpu.Backend")
+    methods = {
+        name: jpype.JOverride(getattr(EngineBackend, name)) for name in ("solve", "mayChooseEngine")
+    }
+    return implement(type("JavaEngineBackend", (EngineBackend,), methods))(options)

@@ -1,0 +1,58 @@
+package prismgpu;
+
+import parser.ast.Expression;
+import parser.ast.PropertiesFile;
+import prism.Prism;
+import prism.PrismException;
+import prism.PrismLog;
+import prism.PrismSettings;
+import prism.Result;
+
+/** PRISM with the engines inside: chooses the explicit engine where the user named none. */
+public class GpuPrism extends Prism
+{
+	private boolean chosen;
+
+	public GpuPrism(PrismLog mainLog)
+	{
+		super(mainLog);
+	}
+
+	@Override
+	public void initialise() throws PrismException
+	{
+		Backend backend = Hooks.backend;
+		chosen = backend != null && backend.mayChooseEngine() && getEngine() == Prism.HYBRID
+				&& !getSettings().getBoolean(PrismSettings.PRISM_EXACT_ENABLED);
+		if (chosen)
+			setEngine(Prism.EXPLICIT);
+		super.initialise();
+		if (chosen)
+			getMainLog().println("prism-gpu: no engine was named; models are built by PRISM's explicit engine instead of hybrid");
+	}
+
+	@Override
+	public Result modelCheck(PropertiesFile propertiesFile, parser.ast.Property prop) throws PrismException
+	{
+		String reason = chosen && getEngine() == Prism.EXPLICIT ? needsSymbolicEngine(prop.getExpression()) : null;
+		if (reason == null)
+			return super.modelCheck(propertiesFile, prop);
+		Hooks.handBack(getMainLog(), reason);
+		setEngine(Prism.HYBRID);
+		try {
+			return super.modelCheck(propertiesFile, prop);
+		} finally {
+			setEngine(Prism.EXPLICIT);
+		}
+	}
+
+	/** What PRISM's explicit engine cannot do and its default engine can; null if nothing. */
+	private String needsSymbolicEngine(Expression expression)
+	{
+		if (Expression.containsMultiObjective(expression))
+			return "multi-objective model checking";
+		if (getSettings().getBoolean(PrismSettings.PRISM_FAIRNESS))
+			return "model checking under fairness";
+		return null;
+	}
+}

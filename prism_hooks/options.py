@@ -1,0 +1,37 @@
+"""What the command line says about the engines, apart from PRISM's own settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engines.environment import Convention, DeviceChoice
+
+
+@dataclass(frozen=True)
+class HookOptions:
+    """Options of a run.
+
+    Parameters
+    ----------
+    device, device_number
+        Where to solve.
+    convention
+        Which of PRISM's engines a named method repeats, sweep for sweep.
+    engine_named
+        Whether the user named one of PRISM's engines, which is then kept.
+    linear_method_named, mdp_method_named
+        Whether the user named a method for linear equations, or for MDPs.
+    max_iterations_named
+        Whether the user set a limit of iterations.
+    show_solves
+        Whether to print a line on each solve.
+    """
+
+    device: DeviceChoice = DeviceChoice.AUTO
+    device_number: int = 0
+    convention: Convention = Convention.SPARSE
+    engine_named: bool = False
+    linear_method_named: bool = False
+    mdp_method_named: bool = False
+    max_iterations_named: bool = False
+    show_solves: bool = False

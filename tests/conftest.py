@@ -1,0 +1,92 @@
+"""Fixtures for the whole suite: the installed PRISM, and runs of our command and PRISM's."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from bridge.install import PrismInstall, find_java, find_prism, require_compiler
+from engines.errors import BridgeError
+
+
+@pytest.fixture(scope="session")
+def prism_install() -> PrismInstall:
+    """Return the installed PRISM; without one, or without a JDK, the test is skipped."""
+    try:
+        install = find_prism()
+        require_compiler(find_java())
+    except BridgeError as error:
+        pytest.skip(f"needs PRISM and a JDK: {error}")
+    return install
+
+
+@pytest.fixture(scope="session")
+def prism_examples(prism_install: PrismInstall) -> Path:
+    """Return PRISM's own folder of examples, beside or inside its installation."""
+    for folder in (
+        prism_install.root / "prism-examples",
+        prism_install.root.parent / "prism-examples",
+    ):
+        if folder.is_dir():
+            return folder
+    pytest.skip(f"needs PRISM's examples: there is no prism-examples by {prism_install.root}")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a finished command printed."""
+
+    code: int
+    output: str
+    errors: str
+
+    def results(self) -> list[str]:
+        """Return the values of PRISM's `Result:` lines."""
+        lines = [line for line in self.output.splitlines() if line.startswith("Result")]
+        return [line.partition(": ")[2].split(" (")[0] for line in lines]
+
+    def numbers(self) -> list[float]:
+        """Return the numeric results."""
+        return [float(value) for value in self.results()]
+
+
+def run_command(command: list[str], *, timeout: float, **environment: str) -> Run:
+    """Run a command to its end, without standard input."""
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, **environment},
+    )
+    return Run(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture(scope="session")
+def prism_gpu(prism_install: PrismInstall):
+    """Return a function that runs `prism-gpu` in a process of its own."""
+
+    def run(*words: object, timeout: float = 300, **environment: str) -> Run:
+        command = [sys.executable, "-m", "bridge", *map(str, words)]
+        environment.setdefault("PRISM_DIR", str(prism_install.root))
+        return run_command(command, timeout=timeout, **environment)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def prism(prism_install: PrismInstall):
+    """Return a function that runs PRISM's own command."""
+
+    def run(*words: object, timeout: float = 300, **environment: str) -> Run:
+        script = str(prism_install.root / "bin" / "prism")
+        return run_command([script, *map(str, words)], timeout=timeout, **environment)
+
+    return run

@@ -1,0 +1,21 @@
+"""The engines that every test of this folder runs over."""
+
+from __future__ import annotations
+
+import pytest
+
+from engines.backend import gpu_refusal
+from engines.cpu import engine as cpu
+from engines.environment import DeviceChoice
+
+
+@pytest.fixture(params=["cpu-scipy", "cpu-numba", pytest.param("gpu", marks=pytest.mark.gpu)])
+def device(request, monkeypatch):
+    """The device to ask for, with the CPU's kernel forced."""
+    if request.param == "gpu":
+        refusal = gpu_refusal()
+        if refusal is not None:
+            pytest.skip(f"no GPU: {refusal}")
+        return DeviceChoice.GPU
+    monkeypatch.setattr(cpu, "NUMBA_ENTRIES", 0 if request.param == "cpu-numba" else 10**12)
+    return DeviceChoice.CPU
