@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from bridge.arguments import Arguments
+    from engines.environment import DeviceChoice
 
 PRISM_MAIN = "prism.PrismCL"
 GUI_MAIN = "userinterface.GUIPrism"
@@ -54,12 +58,11 @@ def _fail(text: str) -> NoReturn:
     sys.exit(1)
 
 
-def _run(arguments: object) -> NoReturn:
+def _run(arguments: Arguments) -> NoReturn:
     from bridge import jvm
-    from bridge.arguments import HELP, Arguments, without_blockwise_methods
+    from bridge.arguments import HELP, without_blockwise_methods
     from engines.environment import DeviceChoice
 
-    assert isinstance(arguments, Arguments)
     runtime = jvm.find_runtime(arguments.prism_dir, with_engines=arguments.engines)
     hooks = arguments.hooks
     if arguments.engines and hooks.device is DeviceChoice.GPU:
@@ -72,7 +75,7 @@ def _run(arguments: object) -> NoReturn:
             words = without_blockwise_methods(words)
         if arguments.help:
             jvm.java_class("prismgpu.Launcher").printAtExit(HELP)
-        _warm_up(hooks.device)
+        _warm_up(hooks.device, hooks.device_number)
     sys.stdout.flush()
     sys.stderr.flush()
     main_class = GUI_MAIN if arguments.gui else PRISM_MAIN
@@ -115,17 +118,19 @@ def _require_gpu(device_number: int) -> None:
         raise UnsupportedError(f"-gpu was given, but no GPU can be used: {refusal}")
 
 
-def _warm_up(device: object) -> None:
-    """Import what a solve will need while PRISM parses and builds, in a thread of its own."""
-    from engines.environment import DeviceChoice
+def _warm_up(device: DeviceChoice, device_number: int) -> None:
+    """Load what a solve will need while PRISM parses and builds, in a thread of its own."""
 
     def load() -> None:
         import scipy.sparse  # noqa: F401
 
         from engines import backend
+        from engines.environment import DeviceChoice
 
-        if device is not DeviceChoice.CPU and backend.driver_present():
+        if device is DeviceChoice.CPU or not backend.driver_present():
+            return
+        if device is DeviceChoice.AUTO:
             threading.Event().wait(WARM_UP_DELAY)
-            backend.gpu_refusal()
+        backend.preload(device_number)
 
     threading.Thread(target=load, name="warm-up", daemon=True).start()

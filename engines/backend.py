@@ -114,6 +114,20 @@ def choose_engine(environment: SolverEnvironment, system: SweepSystem) -> tuple[
     return CpuEngine(), f"GPU not used: {refusal}"
 
 
+def preload(device_number: int) -> None:
+    """Open the GPU and load the kernels, if there is one that can be used.
+
+    Parameters
+    ----------
+    device_number
+        Which of the devices.
+    """
+    if gpu_refusal(device_number) is None:
+        from engines.cuda import modules
+
+        modules.preload(device_number)
+
+
 def device_summary() -> list[str]:
     """Return a line for each GPU: number, name, memory, compute capability, versions.
 

@@ -14,8 +14,10 @@ from engines.result import Status
 from engines.system import Sweeper
 
 FIRST_BATCH = 64
-LONGEST_BATCH = 4096
+LONGEST_BATCH = 1024
 BATCH_SECONDS = 0.25
+BATCH_SHARE = 8
+"""A batch is at most this part of the sweeps made: a device may run on to the end of a batch."""
 ROUNDING = 1e-13
 """Relative changes below this are mostly rounding and say nothing about contraction."""
 
@@ -148,7 +150,7 @@ def iterate(
         elif change < environment.epsilon:
             return Iteration(Status.CONVERGED, iterations, change, contraction.error(change))
         if now - batch_started < BATCH_SECONDS:
-            batch = min(2 * batch, LONGEST_BATCH)
+            batch = min(max(batch, iterations // BATCH_SHARE), LONGEST_BATCH)
     status = Status.CHANGE_ONLY if change < environment.epsilon else Status.NOT_CONVERGED
     return Iteration(status, iterations, change, contraction.error(change))
 

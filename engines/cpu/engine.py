@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 import numpy as np
 
 from engines.cpu.prepare import scaled
-from engines.formats.csr import FloatArray
+from engines.formats.csr import FloatArray, IndexArray
 from engines.result import SweepCost
 from engines.system import Direction, SweepSystem
 
@@ -37,8 +36,12 @@ class CpuSweeper:
         self._x = np.array(system.start, dtype=np.float64)
         self._x_new = self._x.copy()
         large = system.matrix.num_entries >= NUMBA_ENTRIES
+        kernel = "SciPy"
+        if large:
+            from engines.cpu import kernels
+
+            kernel = f"numba, threads {kernels.use_threads(system.matrix.num_entries)}"
         self._step, self._plain_step = (_numba_steps if large else _scipy_steps)(system)
-        kernel = f"numba, {os.cpu_count()} threads" if large else "SciPy"
         self.cost = SweepCost("CPU", kernel, "csr", system.bytes_per_sweep)
 
     def run(self, sweeps: int) -> FloatArray:
@@ -64,35 +67,40 @@ def _numba_steps(system: SweepSystem) -> tuple[Step, Step]:
     from engines.cpu import kernels
 
     matrix = system.matrix
-    arrays = (matrix.row_offsets, matrix.columns, matrix.values)
+    rows, columns = kernels.unsigned(matrix.row_offsets), kernels.unsigned(matrix.columns)
+    arrays = (rows, columns, matrix.values)
     offset = np.empty(0) if system.offset is None else system.offset
     states = np.empty(0, dtype=np.int32) if system.states is None else system.states
 
+    nothing = np.empty(0)
     if system.group_offsets is not None:
-        groups = system.group_offsets
-        group_bounds = kernels.chunk_bounds(matrix.row_offsets[groups])
+        groups = kernels.unsigned(system.group_offsets)
+        group_bounds = kernels.chunk_bounds(matrix.row_offsets[system.group_offsets])
         minimise = system.direction is Direction.MINIMISE
 
-        def sweep_groups(x: FloatArray, x_new: FloatArray, absolute: bool) -> float:
-            return float(
-                kernels.sweep_groups(
-                    group_bounds, groups, *arrays, offset, states, minimise, x, x_new, absolute
-                )
-            )
+        def sweep_groups(
+            x: FloatArray, x_new: FloatArray, absolute: bool, bounds: IndexArray = group_bounds
+        ) -> float:
+            arguments = (bounds, groups, *arrays, offset, states, minimise, x, x_new, absolute)
+            return float(kernels.sweep_groups(*arguments))
 
+        # No chunk, no work: this loads or compiles the kernel, which belongs to the preparation.
+        sweep_groups(nothing, nothing, True, group_bounds[:1])
         return sweep_groups, sweep_groups
 
-    bounds = kernels.chunk_bounds(matrix.row_offsets)
+    row_bounds = kernels.chunk_bounds(matrix.row_offsets)
 
-    def sweep_rows(omega: float) -> Step:
-        def step(x: FloatArray, x_new: FloatArray, absolute: bool) -> float:
-            return float(
-                kernels.sweep_rows(bounds, *arrays, offset, states, omega, x, x_new, absolute)
-            )
+    def step_with(omega: float) -> Step:
+        def sweep_rows(
+            x: FloatArray, x_new: FloatArray, absolute: bool, bounds: IndexArray = row_bounds
+        ) -> float:
+            arguments = (bounds, *arrays, offset, states, omega, x, x_new, absolute)
+            return float(kernels.sweep_rows(*arguments))
 
-        return step
+        sweep_rows(nothing, nothing, True, row_bounds[:1])
+        return sweep_rows
 
-    return sweep_rows(system.omega), sweep_rows(1.0)
+    return step_with(system.omega), step_with(1.0)
 
 
 def _scipy_steps(system: SweepSystem) -> tuple[Step, Step]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from engines.backend import cupy
 from engines.cuda.modules import Launcher
-from engines.cuda.prepare import DeviceSystem, upload
+from engines.cuda.prepare import DeviceSystem, to_device, upload
 from engines.errors import DeviceMemoryError
 from engines.formats.csr import INT32_MAX, FloatArray
 from engines.result import SweepCost
@@ -17,11 +17,14 @@ from engines.system import Direction, SweepSystem
 WARP_ROW_ENTRIES = 24
 """From this mean row length on, a warp takes a row."""
 
-GRAPH_SWEEPS = 64
+STRETCH = 64
 """Sweeps captured in one CUDA graph; even, so that a replay ends in the vector it began with."""
 
-SLOTS = 8192
-"""Changes kept on the device between two looks of the host."""
+HISTORY = 4096
+"""The most sweeps between two looks of the host."""
+
+LONG_SWEEP_BYTES = 50_000_000
+"""From here on a sweep is longer than the look at its predecessor's change, and looks first."""
 
 
 class CudaEngine:
@@ -68,7 +71,7 @@ class CudaEngine:
 def device_bytes(system: SweepSystem) -> int:
     """Return the bytes that a solve takes on the device, the peak of its preparation included."""
     turned = 2 if system.scaling.name == "BALANCE" else 1
-    return turned * system.bytes_per_sweep + 24 * system.num_states + 16 * SLOTS
+    return turned * system.bytes_per_sweep + 24 * system.num_states + 16 * HISTORY
 
 
 class CudaSweeper:
@@ -84,19 +87,17 @@ class CudaSweeper:
         with self._stream:
             self._launcher = Launcher("long long" if _wide(system) else "int")
             self._system: DeviceSystem = upload(system, self._launcher)
-            self._vectors = [cp.array(system.start), cp.array(system.start)]
-            self._changes = cp.empty(SLOTS + 1)
-            self._base = cp.empty(1, dtype=cp.int32)
-        self._last_change = float("inf")
+            self._vectors = [to_device(system.start), to_device(system.start)]
+            # Slot 0 holds the change before a stretch of sweeps; before the first, infinity.
+            self._slots = to_device(np.append(np.inf, np.zeros(STRETCH)))
+            self._history = cp.empty(HISTORY)
+            self._length = cp.empty(1, dtype=cp.int32)
         self._current = 0
         self._graphs: list[Any] = [None, None]
         self._kernel = self._choose_kernel(system)
-        self.cost = SweepCost(
-            f"GPU {device_number}",
-            self._kernel.removeprefix("sweep_"),
-            "csr",
-            system.bytes_per_sweep,
-        )
+        self._early = cp.int32(system.bytes_per_sweep >= LONG_SWEEP_BYTES)
+        kernel = self._kernel.removeprefix("sweep_")
+        self.cost = SweepCost(f"GPU {device_number}", kernel, "csr", system.bytes_per_sweep)
         self._stream.synchronize()
 
     def _choose_kernel(self, system: SweepSystem) -> str:
@@ -107,49 +108,48 @@ class CudaSweeper:
 
     def run(self, sweeps: int) -> FloatArray:
         """Make up to `sweeps` sweeps; see `engines.system.Sweeper.run`."""
-        sweeps = min(sweeps, SLOTS)
+        sweeps = min(sweeps, HISTORY)
         with self._cp.cuda.Device(self._device), self._stream:
-            self._open_slots(sweeps)
-            replays, rest = divmod(sweeps, GRAPH_SWEEPS)
+            self._length.data.memset_async(0, self._length.nbytes, self._stream)
+            replays, rest = divmod(sweeps, STRETCH)
             if replays:
                 graph = self._graph()
                 for _ in range(replays):
                     graph.launch(self._stream)
-            for t in range(1, rest + 1):
-                self._sweep((self._current + t - 1) % 2, t)
-            changes: FloatArray = self._changes[1 : sweeps + 1].get()
+            if rest:
+                self._stretch(rest)
+            changes: FloatArray = self._history[:sweeps].get()
         met = changes < self._stop_below
         done = int(met.argmax()) + 1 if met.any() else sweeps
         self._current = (self._current + done) % 2
-        self._last_change = float(changes[done - 1])
         return changes[:done]
-
-    def _open_slots(self, sweeps: int) -> None:
-        # Copies and memsets only: CuPy would compile a kernel for anything else.
-        opening = np.zeros(sweeps + 1)
-        opening[0] = self._last_change
-        self._changes[: sweeps + 1].set(opening)
-        self._base.data.memset_async(0, self._base.nbytes, self._stream)
 
     def _graph(self) -> Any:
         graph = self._graphs[self._current]
         if graph is None:
             self._stream.begin_capture()
-            for t in range(1, GRAPH_SWEEPS + 1):
-                self._sweep((self._current + t - 1) % 2, t)
-            self._launcher.launch("advance", 1, self._base, self._cp.int32(GRAPH_SWEEPS))
+            self._stretch(STRETCH)
             graph = self._graphs[self._current] = self._stream.end_capture()
         return graph
 
-    def _sweep(self, source: int, t: int) -> None:
-        self._launch(source, t, self._system.omega, self._changes, self._stop_below, self._absolute)
+    def _stretch(self, sweeps: int) -> None:
+        for t in range(1, sweeps + 1):
+            self._launch(
+                (self._current + t - 1) % 2,
+                self._system.omega,
+                (self._slots[t - 1 : t], self._slots[t : t + 1]),
+                self._stop_below,
+                self._absolute,
+            )
+        history = (self._slots, self._history, self._length, self._cp.int32(sweeps))
+        self._launcher.launch("end_stretch", STRETCH + 1, *history, block=2 * STRETCH)
 
     def _launch(
-        self, source: int, t: int, omega: float, changes: Any, stop_below: float, absolute: bool
+        self, source: int, omega: float, slots: Any, stop_below: float, absolute: bool
     ) -> None:
         cp, system = self._cp, self._system
         vectors = (self._vectors[source], self._vectors[1 - source])
-        test = (changes, self._base, cp.int32(t), cp.float64(stop_below), cp.int32(absolute))
+        test = (*slots, cp.float64(stop_below), cp.int32(absolute), self._early)
         matrix = (system.row_offsets, system.columns, system.values, system.offset, system.states)
         if system.group_offsets is not None:
             minimise = cp.int32(system.direction is Direction.MINIMISE)
@@ -166,10 +166,9 @@ class CudaSweeper:
         """Return the largest absolute value of b + A x − x."""
         cp = self._cp
         with cp.cuda.Device(self._device), self._stream:
-            self._base.data.memset_async(0, self._base.nbytes, self._stream)
-            changes = cp.zeros(2)
-            self._launch(self._current, 1, 1.0, changes, -1.0, True)
-            return float(changes.get()[1])
+            slots = cp.zeros(2)
+            self._launch(self._current, 1.0, (slots[:1], slots[1:]), -1.0, True)
+            return float(slots.get()[1])
 
     def values(self) -> FloatArray:
         """Return the present iterate, shape (states,), on the host."""

@@ -22,6 +22,19 @@ def _module(module: str, offset_type: str) -> Any:
     return cupy().RawModule(code=kernels.source(module), options=kernels.options(offset_type))
 
 
+def preload(device_number: int) -> None:
+    """Open the device and load the kernels, so that the first solve finds both ready.
+
+    Parameters
+    ----------
+    device_number
+        Which of the devices.
+    """
+    with cupy().cuda.Device(device_number):
+        for module in kernels.MODULES:
+            _module(module, "int").module  # noqa: B018 - the property loads it
+
+
 class Launcher:
     """Launches kernels for one type of row offsets on the current device and stream.
 

@@ -29,6 +29,20 @@ class DeviceSystem:
     omega: float
 
 
+def to_device(array: Any) -> Any:
+    """Return a copy of a NumPy array on the current device.
+
+    Parameters
+    ----------
+    array
+        Contiguous. CuPy's own conversion copies through fresh pinned memory, whose allocation
+        takes longer than the transfer.
+    """
+    copy = cupy().empty(array.shape, dtype=array.dtype)
+    copy.set(array)
+    return copy
+
+
 def upload(system: SweepSystem, launcher: Launcher) -> DeviceSystem:
     """Copy a system to the current device and scale it there.
 
@@ -45,14 +59,14 @@ def upload(system: SweepSystem, launcher: Launcher) -> DeviceSystem:
         return device if device is not None else upload(scaled(system), launcher)
     wide = launcher.offset_dtype
     device = DeviceSystem(
-        row_offsets=cp.asarray(system.matrix.row_offsets.astype(wide, copy=False)),
-        columns=cp.asarray(system.matrix.columns),
-        values=cp.asarray(system.matrix.values),
-        offset=None if system.offset is None else cp.asarray(system.offset),
-        states=None if system.states is None else cp.asarray(system.states),
+        row_offsets=to_device(system.matrix.row_offsets.astype(wide, copy=False)),
+        columns=to_device(system.matrix.columns),
+        values=to_device(system.matrix.values),
+        offset=None if system.offset is None else to_device(system.offset),
+        states=None if system.states is None else to_device(system.states),
         group_offsets=None
         if system.group_offsets is None
-        else cp.asarray(system.group_offsets.astype(wide, copy=False)),
+        else to_device(system.group_offsets.astype(wide, copy=False)),
         direction=system.direction,
         omega=system.omega,
     )
@@ -69,9 +83,9 @@ def _balanced(system: SweepSystem, launcher: Launcher) -> DeviceSystem | None:
     matrix, size = system.matrix, system.matrix.num_rows
     rows = cp.int32(size)
     rates = (
-        cp.asarray(matrix.row_offsets.astype(launcher.offset_dtype, copy=False)),
-        cp.asarray(matrix.columns),
-        cp.asarray(matrix.values),
+        to_device(matrix.row_offsets.astype(launcher.offset_dtype, copy=False)),
+        to_device(matrix.columns),
+        to_device(matrix.values),
     )
     exits = cp.empty(size)
     cursors = cp.zeros(size + 1, dtype=launcher.offset_dtype)

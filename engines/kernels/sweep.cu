@@ -3,10 +3,13 @@
 // Compiled with OFFSET the type of the row offsets, int or long long, and UNSIGNED_OFFSET its
 // unsigned twin.
 //
-// The changes of successive sweeps lie in `changes`: sweep t of a launch sequence writes the slot
-// *base + t and reads the one before it. A sweep that finds its predecessor below `stop_below`
-// passes that change on and leaves the vectors alone, so that sweeps may be queued far ahead of
-// the host's look at them: the iterate stays that of the first sweep that met the test.
+// Each sweep writes its largest change to a slot and reads the slot of the sweep before it. A sweep
+// that finds its predecessor below `stop_below` passes that change on and leaves the vectors alone,
+// so that sweeps may be queued far ahead of the host's look at them: the iterate stays that of the
+// first sweep that met the test.
+//
+// `early` says when a sweep looks: before its work, which spares the work where sweeps are long, or
+// after it, which hides the latency of the look where they are short.
 
 __device__ double change_of(double before, double after, int absolute)
 {
@@ -36,12 +39,20 @@ __device__ void record(double change, double* slot)
     }
 }
 
-__device__ bool finished(double* changes, int slot, double stop_below)
+// Passes on the change of a sweep that met the test.
+__device__ void pass_on(double change, double* slot)
 {
-    double before = changes[slot - 1];
-    if (!(before < stop_below)) return false;
-    if (blockIdx.x == 0 && threadIdx.x == 0) changes[slot] = before;
-    return true;
+    if (blockIdx.x == 0 && threadIdx.x == 0) *slot = change;
+}
+
+// Stores a state's new value, unless the sweep before met the test, and returns its change.
+__device__ double store(double* x_new, int state, double before, double after, int absolute,
+                        double previous, bool over)
+{
+    if (over) return previous;
+    x_new[state] = after;
+    double change = change_of(before, after, absolute);
+    return change > 0.0 ? change : 0.0;
 }
 
 // One thread a row.
@@ -49,11 +60,12 @@ extern "C" __global__ void sweep_rows_by_thread(
     const OFFSET* __restrict__ offsets, const int* __restrict__ columns,
     const double* __restrict__ values, const double* __restrict__ offset,
     const int* __restrict__ states, int rows, double omega, const double* __restrict__ x,
-    double* __restrict__ x_new, double* changes, const int* base, int t, double stop_below,
-    int absolute)
+    double* __restrict__ x_new, const double* before_slot, double* slot,
+    double stop_below, int absolute, int early)
 {
-    int slot = *base + t;
-    if (finished(changes, slot, stop_below)) return;
+    double previous = *before_slot;
+    bool over = previous < stop_below;
+    if (early && over) return pass_on(previous, slot);
     int row = blockIdx.x * blockDim.x + threadIdx.x;
     double change = 0.0;
     if (row < rows) {
@@ -64,11 +76,9 @@ extern "C" __global__ void sweep_rows_by_thread(
         int state = states ? states[row] : row;
         double before = x[state];
         double after = omega == 1.0 ? total : (1.0 - omega) * before + omega * total;
-        x_new[state] = after;
-        change = change_of(before, after, absolute);
-        if (!(change > 0.0)) change = 0.0;
+        change = store(x_new, state, before, after, absolute, previous, over);
     }
-    record(change, &changes[slot]);
+    record(change, slot);
 }
 
 // One warp a row, for rows of a few dozen entries and more.
@@ -76,11 +86,12 @@ extern "C" __global__ void sweep_rows_by_warp(
     const OFFSET* __restrict__ offsets, const int* __restrict__ columns,
     const double* __restrict__ values, const double* __restrict__ offset,
     const int* __restrict__ states, int rows, double omega, const double* __restrict__ x,
-    double* __restrict__ x_new, double* changes, const int* base, int t, double stop_below,
-    int absolute)
+    double* __restrict__ x_new, const double* before_slot, double* slot,
+    double stop_below, int absolute, int early)
 {
-    int slot = *base + t;
-    if (finished(changes, slot, stop_below)) return;
+    double previous = *before_slot;
+    bool over = previous < stop_below;
+    if (early && over) return pass_on(previous, slot);
     int row = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
     int lane = threadIdx.x % 32;
     double change = 0.0;
@@ -96,12 +107,10 @@ extern "C" __global__ void sweep_rows_by_warp(
             int state = states ? states[row] : row;
             double before = x[state];
             double after = omega == 1.0 ? total : (1.0 - omega) * before + omega * total;
-            x_new[state] = after;
-            change = change_of(before, after, absolute);
-            if (!(change > 0.0)) change = 0.0;
+            change = store(x_new, state, before, after, absolute, previous, over);
         }
     }
-    record(change, &changes[slot]);
+    record(change, slot);
 }
 
 // One thread a state of an MDP, over all its choices.
@@ -109,17 +118,19 @@ extern "C" __global__ void sweep_groups_by_thread(
     const OFFSET* __restrict__ group_offsets, const OFFSET* __restrict__ offsets,
     const int* __restrict__ columns, const double* __restrict__ values,
     const double* __restrict__ offset, const int* __restrict__ states, int groups, int minimise,
-    const double* __restrict__ x, double* __restrict__ x_new, double* changes, const int* base,
-    int t, double stop_below, int absolute)
+    const double* __restrict__ x, double* __restrict__ x_new, const double* before_slot,
+    double* slot, double stop_below, int absolute, int early)
 {
-    int slot = *base + t;
-    if (finished(changes, slot, stop_below)) return;
+    double previous = *before_slot;
+    bool over = previous < stop_below;
+    if (early && over) return pass_on(previous, slot);
     int group = blockIdx.x * blockDim.x + threadIdx.x;
     double change = 0.0;
     if (group < groups) {
         OFFSET last_row = group_offsets[group + 1];
         OFFSET row = group_offsets[group];
-        double best = minimise ? INFINITY : -INFINITY;
+        double infinity = __longlong_as_double(0x7ff0000000000000LL);
+        double best = minimise ? infinity : -infinity;
         for (; row < last_row; row++) {
             double total = offset ? offset[row] : 0.0;
             OFFSET end = offsets[row + 1];
@@ -129,15 +140,19 @@ extern "C" __global__ void sweep_groups_by_thread(
         }
         int state = states ? states[group] : group;
         double before = x[state];
-        x_new[state] = best;
-        change = change_of(before, best, absolute);
-        if (!(change > 0.0)) change = 0.0;
+        change = store(x_new, state, before, best, absolute, previous, over);
     }
-    record(change, &changes[slot]);
+    record(change, slot);
 }
 
-// Opens the next stretch of slots; the last kernel of every queued stretch.
-extern "C" __global__ void advance(int* base, int sweeps)
+// Ends a stretch of sweeps: appends its changes to the history, makes the last of them slot 0 of the
+// next stretch and clears the other slots. One block of at least `sweeps` + 1 threads.
+extern "C" __global__ void end_stretch(double* slots, double* history, int* length, int sweeps)
 {
-    *base += sweeps;
+    int t = threadIdx.x;
+    if (t >= 1 && t <= sweeps) history[*length + t - 1] = slots[t];
+    double last = slots[sweeps];
+    __syncthreads();
+    if (t <= sweeps) slots[t] = t == 0 ? last : 0.0;
+    if (t == 0) *length += sweeps;
 }

@@ -172,7 +172,7 @@ def cycle(size, rates=None):
     return ctmc([{(i + 1) % size: rates[i]} for i in range(size)])
 
 
-def uncoupled_blocks(block=8, coupling=1e-6):
+def uncoupled_blocks(block=4, coupling=1e-6):
     """A nearly uncoupled CTMC: two busy blocks of different size, joined by rare jumps."""
     rng = np.random.default_rng(5)
     size = 3 * block
@@ -237,7 +237,9 @@ class Problem:
 def until(model, target, direction=None, remain=None):
     """The problem of P(remain U target)."""
     remain = np.ones(model.num_states, dtype=np.bool_) if remain is None else remain
-    if direction is MIN:
+    if direction is None:
+        no, yes = (f(model, remain, target) for f in (reference.prob0, reference.prob1))
+    elif direction is MIN:
         no, yes = (f(model, remain, target) for f in (reference.prob0e, reference.prob1a))
     else:
         no, yes = (f(model, remain, target) for f in (reference.prob0a, reference.prob1e))

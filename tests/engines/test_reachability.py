@@ -159,14 +159,13 @@ def test_the_caller_keeps_its_arrays(device, method):
 def test_integer_starts_and_rewards_give_the_same_values(device):
     problem = models.reward_problems()["line rewards"]
     environment = SolverEnvironment(method=Method.JACOBI, device=device)
-    result = solve_reachability(
-        problem.model,
-        problem.unknown,
-        np.zeros(200, dtype=np.int64),
-        environment,
-        rewards=np.full(200, 2, dtype=np.int64),
-    )
-    np.testing.assert_allclose(result.values, 2.0 * np.arange(199, -1, -1))
+    whole = np.full(200, 2, dtype=np.int64)
+    expect_the_reference(replace(problem, rewards=whole), environment)
+    # Halves must not be cut off when b is put into the start.
+    zeros = np.zeros(200, dtype=np.int64)
+    expect_the_reference(replace(problem, start=zeros, rewards=np.full(200, 0.5)), environment)
+    until = CHAINS["random DTMC"]
+    expect_the_reference(replace(until, start=until.start > 0), environment)
 
 
 def test_wide_column_numbers_give_the_same_values(device):

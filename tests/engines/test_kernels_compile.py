@@ -1,0 +1,118 @@
+"""Every CUDA module compiles for every architecture, by NVRTC's wheel; no GPU is needed."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from engines import kernels
+
+ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")
+GLOBAL = re.compile(r'extern "C" __global__ void (\w+)\(')
+
+
+def find_nvrtc():
+    """The newest NVRTC library of an installed wheel, or None."""
+    packages = {Path(sysconfig.get_path(name)) for name in ("purelib", "platlib")}
+    found = [
+        path
+        for folder in packages
+        for path in folder.glob("nvidia/**/libnvrtc.so*")
+        if "alt" not in path.name
+    ]
+    return max(found, default=None)
+
+
+@pytest.fixture(scope="module")
+def nvrtc():
+    path = find_nvrtc()
+    if path is None:
+        pytest.skip("the wheel nvidia-cuda-nvrtc is not installed")
+    for builtins in path.parent.glob("libnvrtc-builtins.so*"):
+        ctypes.CDLL(str(builtins), mode=ctypes.RTLD_GLOBAL)
+    return ctypes.CDLL(str(path))
+
+
+def compile_source(nvrtc, source, name, options):
+    """The machine code of a source, as bytes."""
+
+    def call(function, *arguments):
+        status = getattr(nvrtc, function)(*arguments)
+        if status != 0 and function != "nvrtcCompileProgram":
+            pytest.fail(f"{function} answered {status}")
+        return status
+
+    program = ctypes.c_void_p()
+    call(
+        "nvrtcCreateProgram",
+        ctypes.byref(program),
+        source.encode(),
+        name.encode(),
+        0,
+        None,
+        None,
+    )
+    try:
+        flags = (ctypes.c_char_p * len(options))(*[option.encode() for option in options])
+        status = call("nvrtcCompileProgram", program, len(options), flags)
+        size = ctypes.c_size_t()
+        call("nvrtcGetProgramLogSize", program, ctypes.byref(size))
+        log = ctypes.create_string_buffer(size.value)
+        call("nvrtcGetProgramLog", program, log)
+        text = log.value.decode()
+        assert status == 0, f"{name} {options}:\n{text}"
+        assert not text.strip(), f"{name} {options} compiles with warnings:\n{text}"
+        call("nvrtcGetCUBINSize", program, ctypes.byref(size))
+        code = ctypes.create_string_buffer(size.value)
+        call("nvrtcGetCUBIN", program, code)
+        return code.raw
+    finally:
+        call("nvrtcDestroyProgram", ctypes.byref(program))
+
+
+def architecture_is_known(nvrtc, architecture):
+    count = ctypes.c_int()
+    nvrtc.nvrtcGetNumSupportedArchs(ctypes.byref(count))
+    numbers = (ctypes.c_int * count.value)()
+    nvrtc.nvrtcGetSupportedArchs(numbers)
+    return int(architecture.removeprefix("sm_")) in numbers
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("offset_type", kernels.OFFSET_TYPES)
+@pytest.mark.parametrize("module", kernels.MODULES)
+def test_a_module_compiles_without_warnings_and_holds_its_kernels(
+    nvrtc, module, offset_type, architecture
+):
+    if not architecture_is_known(nvrtc, architecture):
+        pytest.skip(f"this NVRTC does not know {architecture}")
+    source = kernels.source(module)
+    options = (*kernels.options(offset_type), f"--gpu-architecture={architecture}")
+    code = compile_source(nvrtc, source, f"{module}.cu", options)
+    names = GLOBAL.findall(source)
+    assert names
+    assert len(names) == source.count("__global__")
+    for name in names:
+        assert b".text." + name.encode() + b"\0" in code, f"{name} is not in the machine code"
+
+
+def test_broken_sources_are_noticed(nvrtc):
+    with pytest.raises(AssertionError, match="identifier"):
+        compile_source(nvrtc, "__global__ void f() { g(); }", "broken.cu", ())
+
+
+def test_the_engines_launch_only_kernels_that_exist():
+    launched = re.compile(
+        r'"((?:sweep_rows|sweep_groups|divide|measure|scatter|sort|scan|add)_\w+)"'
+    )
+    folder = Path(kernels.__file__).parents[1] / "cuda"
+    wanted = {
+        name for path in folder.glob("*.py") for name in launched.findall(path.read_text("utf-8"))
+    }
+    there = {name for module in kernels.MODULES for name in GLOBAL.findall(kernels.source(module))}
+    assert wanted
+    assert wanted <= there

@@ -1,0 +1,70 @@
+"""Tests that need a GPU: marked and skipped as a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engines.backend import gpu_refusal
+from engines.environment import DeviceChoice, SolverEnvironment
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.gpu)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def gpu():
+    """CuPy, or a skip that says why there is none."""
+    refusal = gpu_refusal()
+    if refusal is not None:
+        pytest.skip(f"no GPU: {refusal}")
+    from engines.backend import cupy
+
+    return cupy()
+
+
+@pytest.fixture(params=["narrow", "wide"])
+def offsets(request, monkeypatch):
+    """Row offsets as the model wants them, and forced to 64 bits."""
+    if request.param == "wide":
+        monkeypatch.setattr("engines.cuda.engine._wide", lambda _system: True)
+    return request.param
+
+
+@pytest.fixture
+def poison(gpu):
+    """Device memory that holds NaN doubles and indices of −1 before it is written."""
+    pool = gpu.cuda.MemoryPool()
+
+    def poisoned(size):
+        memory = pool.malloc(size)
+        if size:
+            gpu.cuda.runtime.memset(memory.ptr, 0xFF, size)
+            gpu.cuda.runtime.deviceSynchronize()
+        return memory
+
+    with gpu.cuda.using_allocator(poisoned):
+        yield
+
+
+def on(device, **settings):
+    return SolverEnvironment(device=device, **settings)
+
+
+@pytest.fixture
+def both():
+    """Solve on the CPU and on the GPU with the same settings."""
+
+    def solve(function, *arguments, settings, **keywords):
+        return tuple(
+            function(*arguments, on(device, **settings), **keywords)
+            for device in (DeviceChoice.CPU, DeviceChoice.GPU)
+        )
+
+    return solve
