@@ -41,7 +41,8 @@ class Iteration:
     change
         Largest change of the last sweep.
     error_estimate
-        Change times ρ / (1 − ρ) for the observed contraction ρ; NaN where none was observed.
+        Change times ρ / (1 − ρ) for the observed contraction ρ; infinite where none was
+        observed.
     given_up
         Whether the caller's other method should take over.
     """
@@ -65,14 +66,18 @@ class Contraction:
 
     def observe(self, changes: FloatArray) -> None:
         """Update ρ from the changes of successive sweeps, shape (sweeps,)."""
+        # Rises from 0 are infinite changes, and say nothing about contraction.
+        infinite = np.flatnonzero(~np.isfinite(changes))
+        if len(infinite):
+            changes = changes[infinite[-1] + 1 :]
         half = len(changes) // 2
         if half < 2:
             return
         # Maxima over each half, because the change may swing within a period of the chain.
         early, late = float(np.max(changes[:half])), float(np.max(changes[-half:]))
-        if not np.isfinite(early) or late <= ROUNDING:
+        if early <= ROUNDING:
             return
-        self.rate = (late / early) ** (1.0 / (len(changes) - half))
+        self.rate = (max(late, ROUNDING) / early) ** (1.0 / (len(changes) - half))
 
     def error(self, change: float) -> float:
         """Return the error to expect after a sweep that changed the iterate by `change`."""

@@ -69,7 +69,7 @@ def solve_reachability(
         matrix, offset = _embedded(matrix, offset)
     if offset is not None and environment.convention is Convention.SPARSE:
         # PRISM's sparse engine starts expected rewards from b itself.
-        start = start.copy()
+        start = np.array(start, dtype=np.float64)
         start[unknown] = offset
     method = Method.JACOBI if environment.automatic else environment.method
     plain = SweepSystem(matrix, start, offset, states)

@@ -60,8 +60,8 @@ class SolveResult:
         Largest absolute value of ``b + A x - x`` over the states solved for.
     error_estimate
         Estimated largest error, in the measure of `change`: the change of the last sweep times
-        ρ / (1 − ρ), ρ the observed contraction; NaN where it was not observed. One-sided methods
-        have an estimate, never a bound.
+        ρ / (1 − ρ), ρ the observed contraction; infinite where none was observed. One-sided
+        methods have an estimate, never a bound.
     seconds, setup_seconds
         Wall-clock seconds of the whole solve, and of what came before the first sweep.
     cost
@@ -99,11 +99,11 @@ class SolveResult:
             With PRISM's own text, when the method did not converge or left the finite numbers.
         """
         if self.status in (Status.NOT_CONVERGED, Status.DIVERGED):
-            happened = "diverged" if self.status is Status.DIVERGED else "did not converge within"
-            after = "after" if self.status is Status.DIVERGED else ""
-            text = " ".join(f"Iterative method {happened} {after} {self.iterations}".split())
+            diverged = self.status is Status.DIVERGED
+            happened = "diverged after" if diverged else "did not converge within"
             raise ConvergenceError(
-                f"{text} iterations.\nConsider using a different numerical method or increasing "
+                f"Iterative method {happened} {self.iterations} iterations.\n"
+                "Consider using a different numerical method or increasing "
                 "the maximum number of iterations"
             )
         return self

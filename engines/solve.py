@@ -119,6 +119,6 @@ def _judged(result: SolveResult) -> SolveResult:
 
     Infinities may be meant (an infinite reward); a residual that is not a number never is.
     """
-    if not np.isnan(result.values).any() and not np.isnan(result.residual):
+    if not np.isnan(result.values).any() and np.isfinite(result.residual):
         return result
     return replace(result, status=Status.DIVERGED)

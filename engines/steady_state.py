@@ -13,7 +13,7 @@ from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype
 from engines.iterate import Progress
 from engines.linear import direct
 from engines.model import ExplicitModel, ModelKind
-from engines.result import SolveResult
+from engines.result import SolveResult, Status, SweepCost
 from engines.solve import solve_system
 from engines.system import Scaling, SweepSystem
 
@@ -63,6 +63,10 @@ def solve_steady_state(
     method = environment.method
     if method is Method.VALUE_ITERATION:
         raise UnsupportedError("value iteration computes no steady state")
+    if np.count_nonzero(bscc) == 1:
+        values = np.where(bscc, 1.0, 0.0)
+        cost = SweepCost("CPU", "none", "none", 0)
+        return SolveResult(values, Status.CONVERGED, method, 0, 0.0, 0.0, 0.0, 0.0, 0.0, cost)
     states = None if bool(np.all(bscc)) else np.flatnonzero(bscc)
     rates = model.matrix if states is None else _restricted(model.matrix, states)
     if method is Method.AUTO:
@@ -92,7 +96,12 @@ def solve_steady_state(
         direct=solve_directly if direct.fits(rates) else None,
         progress=progress,
     )
-    values = result.values / result.values.sum()
+    total = float(result.values.sum())
+    if result.status is Status.DIVERGED or not np.isfinite(total) or total == 0.0:
+        return result if states is None else result.with_values(np.full(model.num_states, np.nan))
+    # The residual is linear in π, like all else here.
+    result = replace(result, residual=result.residual / abs(total))
+    values = result.values / total
     if exits is not None:
         values = values / exits
         values /= values.sum()

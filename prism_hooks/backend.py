@@ -6,7 +6,6 @@ import traceback
 from collections import OrderedDict
 from typing import Any
 
-import jpype
 import numpy as np
 
 from engines.environment import DeviceChoice, Method, SolverEnvironment
@@ -279,6 +278,8 @@ def java_backend(options: HookOptions) -> Any:
     options
         What the command line says about the engines.
     """
+    import jpype
+
     implement = jpype.JImplements("prismgpu.Backend")
     methods = {
         name: jpype.JOverride(getattr(EngineBackend, name)) for name in ("solve", "mayChooseEngine")

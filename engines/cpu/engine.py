@@ -118,7 +118,8 @@ def _scipy_steps(system: SweepSystem) -> tuple[Step, Step]:
 
     def step_with(omega: float) -> Step:
         def step(x: FloatArray, x_new: FloatArray, absolute: bool) -> float:
-            after = sparse @ x + offset
+            with np.errstate(over="ignore", invalid="ignore"):
+                after = sparse @ x + offset
             if groups is not None:
                 after = reduce.reduceat(after, groups)
             before = x[where]

@@ -9,7 +9,7 @@ import numpy as np
 from engines.backend import cupy
 from engines.cuda.modules import Launcher
 from engines.cuda.prepare import DeviceSystem, to_device, upload
-from engines.errors import DeviceMemoryError
+from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.csr import INT32_MAX, FloatArray
 from engines.result import SweepCost
 from engines.system import Direction, SweepSystem
@@ -50,6 +50,10 @@ class CudaEngine:
             When the device cannot hold the system; nothing is left allocated.
         """
         cp = cupy()
+        if system.num_states > INT32_MAX:
+            raise UnsupportedError(
+                f"{system.num_states} states: the GPU engine numbers states in 32 bits"
+            )
         with cp.cuda.Device(self.device_number):
             need = device_bytes(system)
             free, total = cp.cuda.runtime.memGetInfo()
@@ -87,12 +91,13 @@ class CudaSweeper:
         with self._stream:
             self._launcher = Launcher("long long" if _wide(system) else "int")
             self._system: DeviceSystem = upload(system, self._launcher)
-            self._vectors = [to_device(system.start), to_device(system.start)]
+            self._vectors = [to_device(system.start, np.float64) for _ in range(2)]
             # Slot 0 holds the change before a stretch of sweeps; before the first, infinity.
-            self._slots = to_device(np.append(np.inf, np.zeros(STRETCH)))
+            self._slots = to_device(np.append(np.inf, np.zeros(STRETCH)), np.float64)
             self._history = cp.empty(HISTORY)
             self._length = cp.empty(1, dtype=cp.int32)
         self._current = 0
+        self._last_change = np.inf
         self._graphs: list[Any] = [None, None]
         self._kernel = self._choose_kernel(system)
         self._early = cp.int32(system.bytes_per_sweep >= LONG_SWEEP_BYTES)
@@ -109,6 +114,8 @@ class CudaSweeper:
     def run(self, sweeps: int) -> FloatArray:
         """Make up to `sweeps` sweeps; see `engines.system.Sweeper.run`."""
         sweeps = min(sweeps, HISTORY)
+        if self._last_change < self._stop_below:
+            return np.array([self._last_change])
         with self._cp.cuda.Device(self._device), self._stream:
             self._length.data.memset_async(0, self._length.nbytes, self._stream)
             replays, rest = divmod(sweeps, STRETCH)
@@ -122,6 +129,7 @@ class CudaSweeper:
         met = changes < self._stop_below
         done = int(met.argmax()) + 1 if met.any() else sweeps
         self._current = (self._current + done) % 2
+        self._last_change = float(changes[done - 1])
         return changes[:done]
 
     def _graph(self) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from engines.backend import cupy
 from engines.cpu.prepare import scaled
 from engines.cuda.modules import Launcher
@@ -29,15 +31,22 @@ class DeviceSystem:
     omega: float
 
 
-def to_device(array: Any) -> Any:
+def to_device(array: Any, dtype: Any) -> Any:
     """Return a copy of a NumPy array on the current device.
 
     Parameters
     ----------
     array
-        Contiguous. CuPy's own conversion copies through fresh pinned memory, whose allocation
-        takes longer than the transfer.
+        Of any type.
+    dtype
+        The type that the kernels read.
+
+    Notes
+    -----
+    CuPy's own conversion copies through fresh pinned memory, whose allocation takes longer than
+    the transfer.
     """
+    array = np.ascontiguousarray(array, dtype=dtype)
     copy = cupy().empty(array.shape, dtype=array.dtype)
     copy.set(array)
     return copy
@@ -59,14 +68,14 @@ def upload(system: SweepSystem, launcher: Launcher) -> DeviceSystem:
         return device if device is not None else upload(scaled(system), launcher)
     wide = launcher.offset_dtype
     device = DeviceSystem(
-        row_offsets=to_device(system.matrix.row_offsets.astype(wide, copy=False)),
-        columns=to_device(system.matrix.columns),
-        values=to_device(system.matrix.values),
-        offset=None if system.offset is None else to_device(system.offset),
-        states=None if system.states is None else to_device(system.states),
+        row_offsets=to_device(system.matrix.row_offsets, wide),
+        columns=to_device(system.matrix.columns, np.int32),
+        values=to_device(system.matrix.values, np.float64),
+        offset=None if system.offset is None else to_device(system.offset, np.float64),
+        states=None if system.states is None else to_device(system.states, np.int32),
         group_offsets=None
         if system.group_offsets is None
-        else to_device(system.group_offsets.astype(wide, copy=False)),
+        else to_device(system.group_offsets, wide),
         direction=system.direction,
         omega=system.omega,
     )
@@ -83,9 +92,9 @@ def _balanced(system: SweepSystem, launcher: Launcher) -> DeviceSystem | None:
     matrix, size = system.matrix, system.matrix.num_rows
     rows = cp.int32(size)
     rates = (
-        to_device(matrix.row_offsets.astype(launcher.offset_dtype, copy=False)),
-        to_device(matrix.columns),
-        to_device(matrix.values),
+        to_device(matrix.row_offsets, launcher.offset_dtype),
+        to_device(matrix.columns, np.int32),
+        to_device(matrix.values, np.float64),
     )
     exits = cp.empty(size)
     cursors = cp.zeros(size + 1, dtype=launcher.offset_dtype)

@@ -92,7 +92,7 @@ extern "C" __global__ void sweep_rows_by_warp(
     double previous = *before_slot;
     bool over = previous < stop_below;
     if (early && over) return pass_on(previous, slot);
-    int row = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+    int row = (int)(((long long)blockIdx.x * blockDim.x + threadIdx.x) / 32);
     int lane = threadIdx.x % 32;
     double change = 0.0;
     if (row < rows) {

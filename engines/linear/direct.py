@@ -10,14 +10,14 @@ from engines.system import SweepSystem
 
 LARGEST_SYSTEM = 50_000
 LARGEST_MEAN_ROW = 12.0
+LARGEST_DENSE_ENTRIES = 20_000
 """Beyond these, fill-in may exhaust memory or patience."""
 
 
 def fits(matrix: CsrMatrix) -> bool:
     """Return whether LU of a system over this matrix is cheap enough to try."""
-    return (
-        0 < matrix.num_rows <= LARGEST_SYSTEM
-        and matrix.num_entries <= LARGEST_MEAN_ROW * matrix.num_rows
+    return 0 < matrix.num_rows <= LARGEST_SYSTEM and matrix.num_entries <= max(
+        LARGEST_MEAN_ROW * matrix.num_rows, LARGEST_DENSE_ENTRIES
     )
 
 
