@@ -64,6 +64,8 @@ class SolveResult:
         methods have an estimate, never a bound.
     seconds, setup_seconds
         Wall-clock seconds of the whole solve, and of what came before the first sweep.
+    sweeping_seconds
+        Seconds spent in sweeps, by the clock of the engine that made them: a GPU's own events.
     cost
         What the sweeps moved.
     note
@@ -81,14 +83,15 @@ class SolveResult:
     error_estimate: float
     seconds: float
     setup_seconds: float
+    sweeping_seconds: float
     cost: SweepCost
     note: str = ""
     two_sided: bool = False
 
     @property
     def sweep_seconds(self) -> float:
-        """Mean wall-clock seconds of a sweep."""
-        return (self.seconds - self.setup_seconds) / self.iterations if self.iterations else 0.0
+        """Mean seconds of a sweep."""
+        return self.sweeping_seconds / self.iterations if self.iterations else 0.0
 
     def raise_unless_converged(self) -> SolveResult:
         """Return the result itself if it may be used.

@@ -72,6 +72,7 @@ def solve_system(
         error_estimate=outcome.error_estimate,
         seconds=swept,
         setup_seconds=setup,
+        sweeping_seconds=sweeper.seconds,
         cost=sweeper.cost,
         note=note,
     )

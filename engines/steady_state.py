@@ -66,7 +66,7 @@ def solve_steady_state(
     if np.count_nonzero(bscc) == 1:
         values = np.where(bscc, 1.0, 0.0)
         cost = SweepCost("CPU", "none", "none", 0)
-        return SolveResult(values, Status.CONVERGED, method, 0, 0.0, 0.0, 0.0, 0.0, 0.0, cost)
+        return SolveResult(values, Status.CONVERGED, method, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, cost)
     states = None if bool(np.all(bscc)) else np.flatnonzero(bscc)
     rates = model.matrix if states is None else _restricted(model.matrix, states)
     if method is Method.AUTO:

@@ -90,6 +90,8 @@ class Sweeper(Protocol):
     """A prepared solve: the arrays lie where they are swept."""
 
     cost: SweepCost
+    seconds: float
+    """Seconds spent in sweeps so far, by the clock of whatever makes them."""
 
     def run(self, sweeps: int) -> FloatArray:
         """Make up to `sweeps` sweeps; return the largest change of each, in order.

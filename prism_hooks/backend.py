@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import traceback
 from collections import OrderedDict
 from typing import Any
@@ -50,6 +51,10 @@ class EngineBackend:
 
     def solve(self, problem: Any) -> None:
         """Solve a `prismgpu.Problem` and fill in its answer, its refusal or its error."""
+        collecting = gc.isenabled()
+        # JPype lets Python's collections start Java's: a full one, with the whole model on Java's
+        # heap, takes longer than many a solve.
+        gc.disable()
         try:
             self._solve(problem)
         except UnsupportedError as error:
@@ -65,6 +70,9 @@ class EngineBackend:
             # A wrong number would be worse than no number: nothing is handed back in silence.
             trace = "".join(traceback.format_exception(error))
             problem.error = f"prism-gpu failed unexpectedly; please report this:\n{trace}"
+        finally:
+            if collecting:
+                gc.enable()
 
     def _solve(self, problem: Any) -> None:
         model = self._model(problem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -31,6 +32,7 @@ class CpuSweeper:
     """A solve on the host: two vectors, swapped after each sweep."""
 
     def __init__(self, system: SweepSystem, stop_below: float, absolute: bool) -> None:
+        self.seconds = 0.0
         self._stop_below = stop_below
         self._absolute = absolute
         self._x = np.array(system.start, dtype=np.float64)
@@ -46,13 +48,17 @@ class CpuSweeper:
 
     def run(self, sweeps: int) -> FloatArray:
         """Make up to `sweeps` sweeps; see `engines.system.Sweeper.run`."""
+        started = time.perf_counter()
         changes = np.empty(sweeps)
-        for sweep in range(sweeps):
-            changes[sweep] = self._step(self._x, self._x_new, self._absolute)
+        done = 0
+        while done < sweeps:
+            changes[done] = self._step(self._x, self._x_new, self._absolute)
             self._x, self._x_new = self._x_new, self._x
-            if changes[sweep] < self._stop_below:
-                return changes[: sweep + 1]
-        return changes
+            done += 1
+            if changes[done - 1] < self._stop_below:
+                break
+        self.seconds += time.perf_counter() - started
+        return changes[:done]
 
     def residual(self) -> float:
         """Return the largest absolute value of b + A x − x."""

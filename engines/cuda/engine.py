@@ -96,6 +96,8 @@ class CudaSweeper:
             self._slots = to_device(np.append(np.inf, np.zeros(STRETCH)), np.float64)
             self._history = cp.empty(HISTORY)
             self._length = cp.empty(1, dtype=cp.int32)
+            self._events = (cp.cuda.Event(), cp.cuda.Event())
+        self.seconds = 0.0
         self._current = 0
         self._last_change = np.inf
         self._graphs: list[Any] = [None, None]
@@ -117,15 +119,18 @@ class CudaSweeper:
         if self._last_change < self._stop_below:
             return np.array([self._last_change])
         with self._cp.cuda.Device(self._device), self._stream:
+            began, ended = self._events
             self._length.data.memset_async(0, self._length.nbytes, self._stream)
+            graph: Any = self._graph() if sweeps >= STRETCH else None
+            began.record(self._stream)
             replays, rest = divmod(sweeps, STRETCH)
-            if replays:
-                graph = self._graph()
-                for _ in range(replays):
-                    graph.launch(self._stream)
+            for _ in range(replays):
+                graph.launch(self._stream)
             if rest:
                 self._stretch(rest)
+            ended.record(self._stream)
             changes: FloatArray = self._history[:sweeps].get()
+            self.seconds += self._cp.cuda.get_elapsed_time(began, ended) / 1e3
         met = changes < self._stop_below
         done = int(met.argmax()) + 1 if met.any() else sweeps
         self._current = (self._current + done) % 2

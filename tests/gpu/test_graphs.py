@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engines.cpu.engine import CpuEngine
-from engines.cuda.engine import GRAPH_SWEEPS, SLOTS, CudaEngine
+from engines.cuda.engine import HISTORY, STRETCH, CudaEngine
 from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.reachability import solve_reachability
 from engines.result import Status
@@ -52,7 +52,7 @@ def test_the_sweep_that_meets_the_test_is_the_last(count):
     # Sweep k changes the value by rate^(k−1) (1 − rate); the threshold lies between two of these.
     rate = 0.99
     change = rate ** (count - 1) * (1 - rate)
-    sweeper, changes = after(geometric(rate), SLOTS, change * 1.001)
+    sweeper, changes = after(geometric(rate), HISTORY, change * 1.001)
     assert len(changes) == count
     np.testing.assert_allclose(changes, rate ** np.arange(count) * (1 - rate), rtol=1e-9)
     assert sweeper.values()[0] == pytest.approx(rate**count, rel=1e-12)
@@ -107,9 +107,9 @@ def test_zero_over_zero_is_no_change_and_a_rise_from_zero_an_infinite_one():
 
 
 def test_more_sweeps_than_slots_are_cut_to_the_slots():
-    sweeper, changes = after(geometric(1.0), SLOTS + 100)
-    assert len(changes) == SLOTS
-    assert SLOTS % GRAPH_SWEEPS == 0
+    sweeper, changes = after(geometric(1.0), HISTORY + 100)
+    assert len(changes) == HISTORY
+    assert HISTORY % STRETCH == 0
     np.testing.assert_array_equal(sweeper.values(), [1.0])
 
 
