@@ -90,7 +90,7 @@ class Contraction:
         error = self.error(change)
         if error <= epsilon:
             return 0.0
-        if not self.rate < 1.0 or epsilon <= 0.0:
+        if epsilon <= 0.0 or not np.isfinite(error):
             return float("inf")
         return float(np.log(epsilon / error) / np.log(self.rate)) if self.rate > 0.0 else 1.0
 

@@ -79,7 +79,7 @@ def solve_reachability(
         omega=environment.omega if method is Method.JOR else 1.0,
     )
 
-    def solve_directly(_: FloatArray) -> FloatArray:
+    def solve_directly(_: FloatArray) -> tuple[FloatArray, float]:
         return direct.solve_reachability_system(plain)
 
     return solve_system(

@@ -20,8 +20,8 @@ from engines.system import Engine, Sweeper, SweepSystem
 SLOW_AFTER = 5_000
 """Sweeps after which an automatic solve may turn to its direct method."""
 
-Direct = Callable[[FloatArray], FloatArray]
-"""Solves directly, from the present iterate to the solution."""
+Direct = Callable[[FloatArray], tuple[FloatArray, float]]
+"""Solves directly, from the present iterate to the solution and its estimated relative error."""
 
 
 def solve_system(
@@ -77,7 +77,8 @@ def solve_system(
         note=note,
     )
     if outcome.given_up and direct is not None:
-        result = _solve_directly(result, outcome, system, direct, started)
+        result = _solve_directly(result, outcome, system, direct, environment.epsilon)
+        result = replace(result, seconds=time.perf_counter() - started)
     return _judged(result)
 
 
@@ -93,10 +94,10 @@ def _prepare(
 
 
 def _solve_directly(
-    result: SolveResult, outcome: Iteration, system: SweepSystem, direct: Direct, started: float
+    result: SolveResult, outcome: Iteration, system: SweepSystem, direct: Direct, epsilon: float
 ) -> SolveResult:
     try:
-        values = direct(result.values)
+        values, error_estimate = direct(result.values)
     except (MemoryError, RuntimeError) as error:
         status = Status.CHANGE_ONLY if outcome.status is Status.CHANGE_ONLY else result.status
         return replace(result, status=status, note=f"sparse LU failed: {error}")
@@ -105,10 +106,10 @@ def _solve_directly(
     return replace(
         result,
         values=values,
-        status=Status.CONVERGED,
+        status=Status.CONVERGED if error_estimate <= epsilon else Status.CHANGE_ONLY,
         residual=residual,
-        error_estimate=float("nan"),
-        seconds=time.perf_counter() - started,
+        change=error_estimate,
+        error_estimate=error_estimate,
         cost=SweepCost("CPU", "SuperLU", "csc", 0),
         note=f"{result.method} contracts too slowly here ({outcome.iterations} sweeps, expected "
         f"error still {outcome.error_estimate:.1e}): solved by sparse LU",

@@ -86,7 +86,7 @@ def solve_steady_state(
         omega = environment.omega if method is Method.JOR else 1.0
         system = SweepSystem(rates, start, scaling=Scaling.BALANCE, omega=omega)
 
-    def solve_directly(iterate: FloatArray) -> FloatArray:
+    def solve_directly(iterate: FloatArray) -> tuple[FloatArray, float]:
         return direct.solve_balance_system(rates, iterate)
 
     result = solve_system(

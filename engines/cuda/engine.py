@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engines.backend import cupy
-from engines.cuda.modules import Launcher
+from engines.cuda.modules import BLOCK_THREADS, Launcher, stream
 from engines.cuda.prepare import DeviceSystem, to_device, upload
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.csr import INT32_MAX, FloatArray
@@ -16,6 +16,15 @@ from engines.system import Direction, SweepSystem
 
 WARP_ROW_ENTRIES = 24
 """From this mean row length on, a warp takes a row."""
+
+BLOCK_ROW_ENTRIES = 2048
+"""From this longest row on, a block takes a row: a warp would still be at it when all is done."""
+
+THREADS_A_ROW = {
+    "sweep_rows_by_thread": 1,
+    "sweep_rows_by_warp": 32,
+    "sweep_rows_by_block": BLOCK_THREADS,
+}
 
 STRETCH = 64
 """Sweeps captured in one CUDA graph; even, so that a replay ends in the vector it began with."""
@@ -87,7 +96,7 @@ class CudaSweeper:
         cp = self._cp = cupy()
         self._device = device_number
         self._stop_below, self._absolute = stop_below, absolute
-        self._stream: Any = cp.cuda.Stream(non_blocking=True)
+        self._stream = stream(device_number)
         with self._stream:
             self._launcher = Launcher("long long" if _wide(system) else "int")
             self._system: DeviceSystem = upload(system, self._launcher)
@@ -110,8 +119,11 @@ class CudaSweeper:
     def _choose_kernel(self, system: SweepSystem) -> str:
         if system.group_offsets is not None:
             return "sweep_groups_by_thread"
-        long_rows = system.matrix.num_entries >= WARP_ROW_ENTRIES * system.matrix.num_rows
-        return "sweep_rows_by_warp" if long_rows else "sweep_rows_by_thread"
+        if system.matrix.num_entries < WARP_ROW_ENTRIES * system.matrix.num_rows:
+            return "sweep_rows_by_thread"
+        if system.matrix.row_lengths().max() < BLOCK_ROW_ENTRIES:
+            return "sweep_rows_by_warp"
+        return "sweep_rows_by_block"
 
     def run(self, sweeps: int) -> FloatArray:
         """Make up to `sweeps` sweeps; see `engines.system.Sweeper.run`."""
@@ -172,7 +184,7 @@ class CudaSweeper:
         else:
             rows = cp.int32(len(system.row_offsets) - 1)
             arguments = (*matrix, rows, cp.float64(omega))
-            threads = int(rows) * (32 if self._kernel == "sweep_rows_by_warp" else 1)
+            threads = int(rows) * THREADS_A_ROW[self._kernel]
         self._launcher.launch(self._kernel, threads, *arguments, *vectors, *test)
 
     def residual(self) -> float:

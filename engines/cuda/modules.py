@@ -22,6 +22,23 @@ def _module(module: str, offset_type: str) -> Any:
     return cupy().RawModule(code=kernels.source(module), options=kernels.options(offset_type))
 
 
+@functools.cache
+def stream(device_number: int) -> Any:
+    """Return the stream that all solves on a device share.
+
+    Parameters
+    ----------
+    device_number
+        Which of the devices.
+
+    Notes
+    -----
+    CuPy keeps freed memory by streams, so a stream for each solve would keep the memory of each.
+    """
+    with cupy().cuda.Device(device_number):
+        return cupy().cuda.Stream(non_blocking=True)
+
+
 def preload(device_number: int) -> None:
     """Open the device and load the kernels, so that the first solve finds both ready.
 

@@ -18,9 +18,16 @@ __device__ double change_of(double before, double after, int absolute)
     return absolute ? change : change / fabs(before);
 }
 
+__device__ void raise_slot(double change, double* slot)
+{
+    // Changes are not negative, so their bit patterns are ordered as they are. Reading first spares
+    // nearly every atomic operation.
+    if (change > *(volatile double*)slot)
+        atomicMax((unsigned long long*)slot, (unsigned long long)__double_as_longlong(change));
+}
+
 __device__ void record(double change, double* slot)
 {
-    // Changes are not negative, so their bit patterns are ordered as they are.
     for (int lane = 16; lane > 0; lane /= 2) {
         double other = __shfl_down_sync(0xffffffff, change, lane);
         if (other > change) change = other;
@@ -33,9 +40,7 @@ __device__ void record(double change, double* slot)
         int warps = (blockDim.x + 31) / 32;
         for (int w = 1; w < warps; w++)
             if (of_warp[w] > change) change = of_warp[w];
-        // Reading first spares nearly every atomic operation.
-        if (change > *(volatile double*)slot)
-            atomicMax((unsigned long long*)slot, (unsigned long long)__double_as_longlong(change));
+        raise_slot(change, slot);
     }
 }
 
@@ -111,6 +116,36 @@ extern "C" __global__ void sweep_rows_by_warp(
         }
     }
     record(change, slot);
+}
+
+// One block a row, where some rows are too long for a warp to finish in time.
+extern "C" __global__ void sweep_rows_by_block(
+    const OFFSET* __restrict__ offsets, const int* __restrict__ columns,
+    const double* __restrict__ values, const double* __restrict__ offset,
+    const int* __restrict__ states, int rows, double omega, const double* __restrict__ x,
+    double* __restrict__ x_new, const double* before_slot, double* slot,
+    double stop_below, int absolute, int early)
+{
+    double previous = *before_slot;
+    bool over = previous < stop_below;
+    if (early && over) return pass_on(previous, slot);
+    int row = blockIdx.x;
+    double total = 0.0;
+    OFFSET end = offsets[row + 1];
+    for (OFFSET entry = offsets[row] + threadIdx.x; entry < end; entry += blockDim.x)
+        total += values[entry] * x[columns[entry]];
+    for (int other = 16; other > 0; other /= 2)
+        total += __shfl_down_sync(0xffffffff, total, other);
+    __shared__ double of_warp[32];
+    if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = total;
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+    for (int warp = 1; warp < (blockDim.x + 31) / 32; warp++) total += of_warp[warp];
+    if (offset) total += offset[row];
+    int state = states ? states[row] : row;
+    double before = x[state];
+    double after = omega == 1.0 ? total : (1.0 - omega) * before + omega * total;
+    raise_slot(store(x_new, state, before, after, absolute, previous, over), slot);
 }
 
 // One thread a state of an MDP, over all its choices.

@@ -1,0 +1,382 @@
+"""The Python API: a model of PRISM's, opened, read as arrays and checked."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from bridge import jvm
+from engines.environment import DeviceChoice
+from engines.errors import BridgeError, InvalidModelError
+from engines.formats.csr import FloatArray, IndexArray, MaskArray
+from engines.model import ExplicitModel, ModelKind, RewardStructure
+from prism_hooks.options import HookOptions
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Constant = bool | int | float | str
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """The outcome of a property.
+
+    Parameters
+    ----------
+    property
+        The property's text.
+    value
+        What PRISM prints as the result: a number, a truth value, or a text.
+    vector
+        Shape (states,), float64 or bool: the property's value in every state; None where PRISM
+        keeps none.
+    accuracy
+        PRISM's remark on the value's accuracy, such as "+/- 1e-6 estimated"; empty for none.
+    """
+
+    property: str
+    value: float | bool | str
+    vector: FloatArray | MaskArray | None
+    accuracy: str
+
+
+class Labels(Mapping[str, MaskArray]):
+    """A model's labels: boolean masks over the states, each computed when first asked for."""
+
+    def __init__(self, built: Any, num_states: int) -> None:
+        self._built = built
+        self._num_states = num_states
+        self._names = [str(name) for name in built.labelNames()]
+        self._masks: dict[str, MaskArray] = {}
+
+    def __getitem__(self, name: str) -> MaskArray:
+        if name not in self._names:
+            raise KeyError(f"no label {name!r}; the model has {', '.join(self._names)}")
+        if name not in self._masks:
+            from prism_hooks.backend import mask
+
+            words = _prism_call(self._built.label, jvm.java_class("java.lang.String")(name))
+            self._masks[name] = mask(words, self._num_states)
+        return self._masks[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def open_model(
+    model: str | PathLike[str],
+    constants: Mapping[str, Constant] | None = None,
+    *,
+    epsilon: float | None = None,
+    max_iterations: int | None = None,
+    device: str = "auto",
+    device_number: int = 0,
+    prism_dir: str | None = None,
+    java_max_memory: str | None = None,
+    log: bool = False,
+) -> Session:
+    """Open a PRISM model and build it.
+
+    Parameters
+    ----------
+    model
+        The model's file, in the PRISM language.
+    constants
+        Values of the constants that the model leaves open.
+    epsilon, max_iterations
+        What the switches -epsilon and -maxiters set; PRISM's defaults if None.
+    device
+        "auto", "cpu" or "gpu".
+    device_number
+        Which of several GPUs.
+    prism_dir
+        PRISM's folder; found as the command does by default.
+    java_max_memory
+        Java's largest heap, such as "8g"; only the first session of a process can set it.
+    log
+        Whether PRISM's log goes to standard output.
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is no such file.
+    InvalidModelError
+        With PRISM's own message, when the model has a fault or a constant has no value.
+    BridgeError
+        When PRISM or Java is missing or unusable.
+    """
+    path = Path(model)
+    if not path.is_file():
+        raise FileNotFoundError(f"no model {path}")
+    options = HookOptions(
+        device=DeviceChoice(device),
+        device_number=device_number,
+        max_iterations_named=max_iterations is not None,
+    )
+    _start_jvm(options, prism_dir, java_max_memory)
+    session = Session(path, dict(constants or {}), log=log)
+    session.set_termination(epsilon, max_iterations)
+    return session
+
+
+def _start_jvm(options: HookOptions, prism_dir: str | None, max_memory: str | None) -> None:
+    import jpype
+
+    with _lock:
+        if not jpype.isJVMStarted():
+            runtime = jvm.find_runtime(prism_dir)
+            jvm_options = jvm.default_options()
+            if max_memory is not None:
+                jvm_options = replace(jvm_options, max_memory=max_memory)
+            jvm.start(runtime, jvm_options)
+        elif max_memory is not None:
+            raise BridgeError("this process has a JVM already: its memory cannot be set any more")
+        jvm.install_engines(options)
+
+
+def _prism_call(function: Any, *arguments: Any) -> Any:
+    """Call into PRISM; its exceptions become ours, with their messages."""
+    import jpype
+
+    try:
+        return function(*arguments)
+    except jpype.JException as error:
+        name = type(error).__name__
+        message = str(error.getMessage() or name)
+        if name.startswith(("prism.", "parser.")):
+            raise InvalidModelError(message) from error
+        raise BridgeError(f"PRISM failed: {name}: {message}") from error
+
+
+class Session:
+    """A built model, to be read as arrays and checked; a context manager.
+
+    Parameters
+    ----------
+    path
+        The model's file.
+    constants
+        Values of its open constants.
+    log
+        Whether PRISM's log goes to standard output.
+    """
+
+    def __init__(self, path: Path, constants: dict[str, Constant], *, log: bool) -> None:
+        self.path = path
+        self.constants = constants
+        file = jvm.java_class("java.io.File")(str(path))
+        if log:
+            output = jvm.java_class("prism.PrismFileLog")("stdout")
+        else:
+            output = jvm.java_class("prism.PrismDevNullLog")()
+        self._prism = jvm.java_class("prismgpu.GpuPrism")(output)
+        prism = self._prism
+        _prism_call(prism.initialise)
+        self._modules = _prism_call(prism.parseModelFile, file)
+        _prism_call(prism.loadPRISMModel, self._modules)
+        values = jvm.java_class("prism.UndefinedConstants")(self._modules, None)
+        _prism_call(values.defineUsingConstSwitch, _const_switch(constants))
+        _prism_call(prism.setPRISMModelConstants, values.getMFConstantValues())
+        prism.setStoreVector(True)
+        _prism_call(prism.buildModel)
+        self._built = _prism_call(jvm.java_class("prismgpu.BuiltModel"), prism)
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let PRISM forget the model."""
+        if self._prism is not None:
+            self._prism.closeDown(False)
+            self._prism = None
+
+    def set_termination(
+        self, epsilon: float | None = None, max_iterations: int | None = None
+    ) -> None:
+        """Set what the switches -epsilon and -maxiters set; None leaves a setting as it is.
+
+        Parameters
+        ----------
+        epsilon
+            Convergence threshold.
+        max_iterations
+            The most sweeps of a solve.
+        """
+        if epsilon is not None:
+            _prism_call(self._prism.setTermCritParam, float(epsilon))
+        if max_iterations is not None:
+            _prism_call(self._prism.setMaxIters, int(max_iterations))
+
+    @cached_property
+    def model(self) -> ExplicitModel:
+        """The model as the engines take it; its arrays are copied from PRISM once."""
+        from prism_hooks.backend import extracted_model, mask
+
+        plain = extracted_model(_prism_call(self._built.transitions))
+        initial = mask(self._built.initialStates(), plain.num_states)
+        return replace(plain, initial_states=initial, rewards=self._rewards(plain)).check()
+
+    def _rewards(self, plain: ExplicitModel) -> tuple[RewardStructure, ...]:
+        from prism_hooks.backend import vector
+
+        structures = []
+        for number, name in enumerate(_prism_call(self._built.rewardNames)):
+            choices = None
+            if plain.kind is ModelKind.MDP:
+                choices = vector(_prism_call(self._built.choiceRewards, number))
+            states = vector(_prism_call(self._built.stateRewards, number))
+            structures.append(RewardStructure(str(name), states, choices))
+        return tuple(structures)
+
+    @property
+    def kind(self) -> ModelKind:
+        """DTMC, CTMC or MDP."""
+        return self.model.kind
+
+    @property
+    def num_states(self) -> int:
+        """Number of states."""
+        return self.model.num_states
+
+    @property
+    def initial_states(self) -> MaskArray:
+        """The initial states, shape (states,)."""
+        assert self.model.initial_states is not None
+        return self.model.initial_states
+
+    @cached_property
+    def labels(self) -> Labels:
+        """The labels, "init" and "deadlock" among them, as boolean masks."""
+        return Labels(self._built, self.num_states)
+
+    @cached_property
+    def rewards(self) -> dict[str, RewardStructure]:
+        """The reward structures by name; one without a name goes by its number, from "1" on."""
+        structures = self.model.rewards
+        return {item.name or str(i): item for i, item in enumerate(structures, start=1)}
+
+    @cached_property
+    def rate_matrix(self) -> csr_array:
+        """The rates of a CTMC, shape (states, states).
+
+        Raises
+        ------
+        InvalidModelError
+            For a DTMC or an MDP, which have no rates.
+        """
+        if self.kind is not ModelKind.CTMC:
+            raise InvalidModelError(f"a {self.kind} has no rates; see transition_matrix")
+        return self._sparse(self.model.matrix.values)
+
+    @cached_property
+    def transition_matrix(self) -> csr_array:
+        """The transition probabilities: a row a state, or for MDPs a row a choice.
+
+        For a CTMC they are those of its embedded chain; absorbing states have empty rows.
+        """
+        if self.kind is ModelKind.CTMC:
+            from prism_hooks.backend import embedded_chain
+
+            return self._sparse(embedded_chain(self.model).matrix.values)
+        return self._sparse(self.model.matrix.values)
+
+    @property
+    def row_group_offsets(self) -> IndexArray | None:
+        """MDPs: where each state's rows of the transition matrix start, shape (states + 1,)."""
+        return self.model.row_group_offsets
+
+    def _sparse(self, values: FloatArray) -> csr_array:
+        from scipy.sparse import csr_array
+
+        matrix = self.model.matrix
+        shape = (matrix.num_rows, matrix.num_columns)
+        return csr_array((values, matrix.columns, matrix.row_offsets), shape=shape)
+
+    def check(
+        self, property_text: str, constants: Mapping[str, Constant] | None = None
+    ) -> CheckResult:
+        """Check a property of the model.
+
+        Parameters
+        ----------
+        property_text
+            One property in PRISM's language.
+        constants
+            Values of constants that the text declares and leaves open.
+
+        Raises
+        ------
+        InvalidModelError
+            With PRISM's own message, when the property cannot be parsed or checked.
+        ValueError
+            When the text holds no property, or several.
+        """
+        prism = self._prism
+        if prism is None:
+            raise BridgeError("the session is closed")
+        info = prism.getModelInfo()
+        properties = _prism_call(prism.parsePropertiesString, info, property_text)
+        count = int(properties.getNumProperties())
+        if count != 1:
+            raise ValueError(f"one property is wanted, but the text holds {count}")
+        prop = properties.getPropertyObject(0)
+        values = jvm.java_class("prism.UndefinedConstants")(self._modules, properties, prop)
+        _prism_call(
+            values.defineUsingConstSwitch, _const_switch({**self.constants, **(constants or {})})
+        )
+        _prism_call(properties.setSomeUndefinedConstants, values.getPFConstantValues())
+        result = _prism_call(prism.modelCheck, properties, prop)
+        accuracy = result.getAccuracy()
+        return CheckResult(
+            property=property_text,
+            value=_python_value(result.getResult()),
+            vector=self._vector(result.getVector()),
+            accuracy="" if accuracy is None else str(accuracy.toString(result.getResult())),
+        )
+
+    def _vector(self, values: Any) -> FloatArray | MaskArray | None:
+        if values is None:
+            return None
+        from prism_hooks.backend import mask, vector
+
+        if str(values.getType()) == "bool":
+            return mask(values.getBitSet().toLongArray(), self.num_states)
+        return vector(values.getDoubleArray())
+
+
+def _const_switch(constants: Mapping[str, Constant]) -> str:
+    """Return constants in the form of PRISM's -const switch."""
+    texts = {True: "true", False: "false"}
+    return ",".join(
+        f"{name}={texts[value] if isinstance(value, bool) else value}"
+        for name, value in constants.items()
+    )
+
+
+def _python_value(value: Any) -> float | bool | str:
+    text = str(value)
+    if text in ("true", "false"):
+        return text == "true"
+    try:
+        return float(text)
+    except ValueError:
+        return text
