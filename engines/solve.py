@@ -20,6 +20,10 @@ from engines.system import Engine, Sweeper, SweepSystem
 SLOW_AFTER = 5_000
 """Sweeps after which an automatic solve may turn to its direct method."""
 
+DIRECT_ERROR = 1e-8
+"""A direct solution is taken up to this relative error, which the condition of a system may leave
+it with however small epsilon is."""
+
 Direct = Callable[[FloatArray], tuple[FloatArray, float]]
 """Solves directly, from the present iterate to the solution and its estimated relative error."""
 
@@ -103,10 +107,11 @@ def _solve_directly(
         return replace(result, status=status, note=f"sparse LU failed: {error}")
     check = CpuEngine().sweeper(replace(system, start=values), -1.0, True)
     residual = check.residual()
+    accepted = max(epsilon, DIRECT_ERROR)
     return replace(
         result,
         values=values,
-        status=Status.CONVERGED if error_estimate <= epsilon else Status.CHANGE_ONLY,
+        status=Status.CONVERGED if error_estimate <= accepted else Status.CHANGE_ONLY,
         residual=residual,
         change=error_estimate,
         error_estimate=error_estimate,
