@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 import traceback
 from collections import OrderedDict
 from typing import Any
@@ -105,7 +106,13 @@ class EngineBackend:
         key = (int(problem.modelId), bool(problem.embedded))
         model = self._models.get(key)
         if model is None:
+            started = time.perf_counter()
             model = self._read(problem, key[1])
+            if self.options.show_solves:
+                problem.say(
+                    f"prism-gpu: read {model.num_states} states and {model.matrix.num_entries} "
+                    f"transitions from PRISM in {time.perf_counter() - started:.3f} seconds"
+                )
             self._models[key] = model
             while len(self._models) > MODELS_KEPT:
                 self._models.popitem(last=False)

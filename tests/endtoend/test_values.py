@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
 from tests.endtoend.references import TIGHT, TOLERANCE, answers, check, instances, relative_error
@@ -115,6 +117,4 @@ def test_chains_without_reference_entries_agree_with_prism_s_exact_engine(
 
 def decimals(output: str) -> list[str]:
     """Return the results of an exact run as decimals: PRISM adds them behind a long fraction."""
-    from fractions import Fraction
-
     return [str(float(Fraction(answer))) for answer in answers(output)]
