@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 PRISM_MAIN = "prism.PrismCL"
 GUI_MAIN = "userinterface.GUIPrism"
 WARM_UP_DELAY = 0.6
-"""Seconds of PRISM's own work after which a solve worth a GPU is likely to come."""
+"""Seconds of PRISM's own work after which a solve worth SciPy or a GPU is likely to come."""
 
 
 def main(argv: list[str] | None = None) -> NoReturn:
@@ -122,15 +122,14 @@ def _warm_up(device: DeviceChoice, device_number: int) -> None:
     """Load what a solve will need while PRISM parses and builds, in a thread of its own."""
 
     def load() -> None:
-        import scipy.sparse  # noqa: F401
-
         from engines import backend
         from engines.environment import DeviceChoice
 
-        if device is DeviceChoice.CPU or not backend.driver_present():
-            return
-        if device is DeviceChoice.AUTO:
+        if device is not DeviceChoice.GPU:
             threading.Event().wait(WARM_UP_DELAY)
-        backend.preload(device_number)
+        import scipy.sparse  # noqa: F401
+
+        if device is not DeviceChoice.CPU and backend.driver_present():
+            backend.preload(device_number)
 
     threading.Thread(target=load, name="warm-up", daemon=True).start()

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from engines.cpu.prepare import scaled
-from engines.formats.csr import FloatArray, IndexArray
+from engines.formats.csr import CsrMatrix, FloatArray, IndexArray
 from engines.result import SweepCost
 from engines.system import Direction, SweepSystem
 
 NUMBA_ENTRIES = 100_000
 """From this many entries on, numba's start-up is repaid."""
+
+DENSE_CELLS = 1 << 16
+"""Up to this many cells a dense matrix is swept as fast, and SciPy need not be imported."""
 
 Step = Callable[[FloatArray, FloatArray, bool], float]
 
@@ -38,12 +42,13 @@ class CpuSweeper:
         self._x = np.array(system.start, dtype=np.float64)
         self._x_new = self._x.copy()
         large = system.matrix.num_entries >= NUMBA_ENTRIES
-        kernel = "SciPy"
+        dense = _is_dense(system)
+        kernel = "NumPy" if dense else "SciPy"
         if large:
             from engines.cpu import kernels
 
             kernel = f"numba, threads {kernels.use_threads(system.matrix.num_entries)}"
-        self._step, self._plain_step = (_numba_steps if large else _scipy_steps)(system)
+        self._step, self._plain_step = (_numba_steps if large else _array_steps)(system)
         self.cost = SweepCost("CPU", kernel, "csr", system.bytes_per_sweep)
 
     def run(self, sweeps: int) -> FloatArray:
@@ -109,14 +114,27 @@ def _numba_steps(system: SweepSystem) -> tuple[Step, Step]:
     return step_with(system.omega), step_with(1.0)
 
 
-def _scipy_steps(system: SweepSystem) -> tuple[Step, Step]:
+def _is_dense(system: SweepSystem) -> bool:
+    # Zeros that are multiplied must not meet an infinite reward.
+    small = system.matrix.num_rows * system.num_states <= DENSE_CELLS
+    return small and bool(np.isfinite(system.start).all())
+
+
+def _dense(matrix: CsrMatrix) -> Any:
+    dense = np.zeros((matrix.num_rows, matrix.num_columns))
+    np.add.at(dense, (matrix.row_of_entry(), matrix.columns), matrix.values)
+    return dense
+
+
+def _sparse(matrix: CsrMatrix) -> Any:
     from scipy.sparse import csr_array
 
-    matrix = system.matrix
-    sparse = csr_array(
-        (matrix.values, matrix.columns, matrix.row_offsets),
-        shape=(matrix.num_rows, matrix.num_columns),
-    )
+    shape = (matrix.num_rows, matrix.num_columns)
+    return csr_array((matrix.values, matrix.columns, matrix.row_offsets), shape=shape)
+
+
+def _array_steps(system: SweepSystem) -> tuple[Step, Step]:
+    array = _dense(system.matrix) if _is_dense(system) else _sparse(system.matrix)
     offset = 0.0 if system.offset is None else system.offset
     groups = None if system.group_offsets is None else system.group_offsets[:-1]
     reduce = np.minimum if system.direction is Direction.MINIMISE else np.maximum
@@ -125,7 +143,7 @@ def _scipy_steps(system: SweepSystem) -> tuple[Step, Step]:
     def step_with(omega: float) -> Step:
         def step(x: FloatArray, x_new: FloatArray, absolute: bool) -> float:
             with np.errstate(over="ignore", invalid="ignore"):
-                after = sparse @ x + offset
+                after = array @ x + offset
             if groups is not None:
                 after = reduce.reduceat(after, groups)
             before = x[where]

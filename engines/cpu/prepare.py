@@ -54,8 +54,17 @@ def off_diagonal_row_sums(rates: CsrMatrix) -> FloatArray:
     return row_sums(row[off], rates.values[off], rates.num_rows)
 
 
+SCIPY_ENTRIES = 100_000
+"""Below this, sorting is over before SciPy is imported."""
+
+
 def transposed(matrix: CsrMatrix, values: FloatArray) -> CsrMatrix:
     """Return the transpose of `matrix` with other values, columns ascending in each row."""
+    if matrix.num_entries < SCIPY_ENTRIES:
+        order = np.argsort(matrix.columns, kind="stable")
+        offsets = np.zeros(matrix.num_columns + 1, dtype=matrix.row_offsets.dtype)
+        np.cumsum(np.bincount(matrix.columns, minlength=matrix.num_columns), out=offsets[1:])
+        return CsrMatrix(offsets, matrix.row_of_entry()[order], values[order], matrix.num_rows)
     from scipy.sparse import csr_array
 
     shape = (matrix.num_rows, matrix.num_columns)

@@ -1,0 +1,56 @@
+# Sets up .venv beside this file, once; read by examples/quickstart.sh and tests/run.sh.
+#
+# Needs Python 3.11 or newer. As root on Debian and its kin it installs what the system lacks; else
+# it says what to install.
+set -eu
+root=$(CDPATH= cd -- "$(dirname -- "${SETUP_FROM:-$0}")/.." && pwd)
+venv="$root/.venv"
+
+debian_package() {
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        echo "Installing $1 ..." >&2
+        { apt-get install -y -qq "$1" || { apt-get update -qq && apt-get install -y -qq "$1"; }; } \
+            >/dev/null 2>&1 && return 0
+    fi
+    echo "Please install $1 (on Debian: apt-get install $1)." >&2
+    return 1
+}
+
+newest_python() {
+    for name in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11}; do
+        if "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            echo "$name"
+            return 0
+        fi
+    done
+    return 1
+}
+
+# Which CuPy fits the driver; nothing where there is no driver.
+cuda_extra() {
+    command -v nvidia-smi >/dev/null || return 0
+    case $(nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: \([0-9]*\).*/\1/p') in
+        12) echo ",cuda12x" ;;
+        1[3-9]) echo ",cuda13x" ;;
+    esac
+}
+
+python=$(newest_python) || { debian_package python3 && python=$(newest_python); } || {
+    echo "Python 3.11 or newer is needed." >&2
+    exit 1
+}
+if [ ! -x "$venv/bin/python" ] || ! "$venv/bin/python" -c 'import pip' 2>/dev/null; then
+    rm -rf "$venv"
+    "$python" -m venv "$venv" >/dev/null 2>&1 || {
+        rm -rf "$venv"
+        debian_package python3-venv
+        "$python" -m venv "$venv"
+    }
+fi
+stamp="$venv/prism-gpu-set-up"
+if [ ! -f "$stamp" ] || [ "$root/pyproject.toml" -nt "$stamp" ]; then
+    echo "Installing prism-gpu into $venv ..." >&2
+    "$venv/bin/python" -m pip install -q --disable-pip-version-check -e "$root[dev$(cuda_extra)]"
+    touch "$stamp"
+fi
+command -v java >/dev/null || [ -n "${JAVA_HOME:-}" ] || debian_package default-jdk-headless || true
