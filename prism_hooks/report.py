@@ -17,6 +17,7 @@ def solve_line(result: SolveResult, device_number: int) -> str:
     """
     cost = result.cost
     parts = [cost.engine, f"kernel {cost.kernel}", f"format {cost.format}"]
+    parts.append(f"solved in {result.seconds:.4f} s")
     parts.append(f"{result.iterations} sweeps")
     if result.sweep_seconds > 0.0 and cost.bytes_per_sweep:
         rate = cost.bytes_per_sweep / result.sweep_seconds

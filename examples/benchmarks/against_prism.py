@@ -32,6 +32,7 @@ JACOBI = re.compile(
 SPEED = re.compile(
     r"prism-gpu: (.+), kernel (.+?), format .*?, ([\d.]+) us a sweep, (\d+) GB/s(.*)"
 )
+EXACT_SECONDS = re.compile(r"prism-gpu: .*solved in ([\d.]+) s")
 SHARE = re.compile(r"(\d+) % of copy bandwidth")
 
 
@@ -135,6 +136,8 @@ def compare(case: Case, device: str, folder: Path, limits: list[str]) -> Row:
         raise SystemExit(f"{case.name}: {ours.value}, PRISM {theirs.value}")
     speed = SPEED.search(ours.output)
     share = SHARE.search(speed[5]) if speed else None
+    exact = EXACT_SECONDS.search(ours.output)
+    seconds = float(exact[1]) if exact else ours.seconds
     return Row(
         case=case.name,
         states=ours.states,
@@ -142,14 +145,23 @@ def compare(case: Case, device: str, folder: Path, limits: list[str]) -> Row:
         prism_iterations=theirs.iterations,
         iterations=ours.iterations,
         prism_seconds=theirs.seconds,
-        seconds=ours.seconds,
-        ratio=theirs.seconds / ours.seconds if ours.seconds else float("inf"),
+        seconds=seconds,
+        ratio=theirs.seconds / seconds if seconds else float("inf"),
         microseconds_a_sweep=float(speed[3]) if speed else float("nan"),
         copy_share_percent=float(share[1]) if share else None,
         engine=f"{speed[1]}, {speed[2]}" if speed else "",
         value=ours.value,
         prism_value=theirs.value,
     )
+
+
+def device_name(device: str) -> str:
+    """Return the name of the device that our engines ran on."""
+    if device == "cpu":
+        return f"CPU, {os.cpu_count()} cores"
+    from engines.backend import device_summary
+
+    return device_summary()[0].partition(": ")[2].partition(",")[0]
 
 
 def table(rows: list[Row]) -> str:
@@ -193,6 +205,7 @@ def main(names: tuple[str, ...], device: str, javamaxmem: str | None, json_file:
             "command": " ".join(sys.argv),
             "date": time.strftime("%Y-%m-%d"),
             "machine": platform.machine(),
+            "device": device_name(device),
             "python": platform.python_version(),
             "rows": [asdict(row) for row in rows],
         }
