@@ -374,8 +374,8 @@ def _const_switch(constants: Mapping[str, Constant]) -> str:
 
 def _python_value(value: Any) -> float | bool | str:
     text = str(value)
-    if text in ("true", "false"):
-        return text == "true"
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
     try:
         return float(text)
     except ValueError:

@@ -1,0 +1,107 @@
+"""The command line: what is ours, what PRISM gets, and what the engines learn from it."""
+
+import pytest
+
+from bridge.arguments import UsageError, parse, without_blockwise_methods
+from bridge.jvm import memory_bytes
+from engines.environment import Convention, DeviceChoice
+from engines.errors import BridgeError
+
+
+def test_prism_gets_its_own_words_unchanged_and_in_order():
+    words = ["m.sm", "p.csl", "-prop", "1", "-const", "N=1:2:5", "-epsilon", "1e-9", "--verbose"]
+    assert list(parse(words, {}).prism) == words
+
+
+def test_our_switches_are_taken_out():
+    arguments = parse(
+        ["m.sm", "-gpu", "-gpudevice", "2", "-gpuinfo", "--prism-dir", "/p", "-gui"], {}
+    )
+    assert arguments.prism == ("m.sm",)
+    assert arguments.hooks.device is DeviceChoice.GPU
+    assert arguments.hooks.device_number == 2
+    assert arguments.hooks.show_solves
+    assert arguments.prism_dir == "/p"
+    assert arguments.gui
+    assert not arguments.jvm.headless
+
+
+@pytest.mark.parametrize("word", ["-nogpu", "--nogpu"])
+def test_one_dash_or_two(word):
+    assert parse([word], {}).hooks.device is DeviceChoice.CPU
+
+
+def test_the_last_of_several_devices_wins():
+    assert parse(["-gpu", "-nogpu"], {}).hooks.device is DeviceChoice.CPU
+
+
+def test_prism_untouched_on_demand():
+    assert not parse(["-gpuengine", "off"], {}).engines
+    assert parse(["-gpuengine", "on"], {}).engines
+
+
+@pytest.mark.parametrize("words", [["-gpuengine", "maybe"], ["-gpudevice", "x"], ["-gpudevice"]])
+def test_wrong_values_are_refused_by_the_name_of_the_switch(words):
+    with pytest.raises(UsageError, match=words[0]):
+        parse(words, {})
+
+
+@pytest.mark.parametrize("switch", ["-sparse", "-s", "-h", "-mtbdd", "-exact", "-sim", "-explicit"])
+def test_a_named_engine_is_kept(switch):
+    assert parse([switch], {}).hooks.engine_named
+
+
+def test_the_explicit_engine_brings_its_own_convention():
+    assert parse(["-ex"], {}).hooks.convention is Convention.EXPLICIT
+    assert parse(["-sparse"], {}).hooks.convention is Convention.SPARSE
+
+
+def test_methods_and_limits_that_are_named():
+    assert parse(["-jor"], {}).hooks.linear_method_named
+    assert not parse(["-jor"], {}).hooks.mdp_method_named
+    assert parse(["-gs"], {}).hooks.mdp_method_named
+    assert parse(["-valiter"], {}).hooks.mdp_method_named
+    assert parse(["-maxiters", "5"], {}).hooks.max_iterations_named
+    assert not parse(["m.sm"], {}).hooks.max_iterations_named
+
+
+def test_the_value_of_a_switch_is_not_read_as_a_switch():
+    arguments = parse(["-pctl", "-jacobi", "-const", "-gpu"], {})
+    assert not arguments.hooks.linear_method_named
+    assert arguments.hooks.device is DeviceChoice.AUTO
+    assert arguments.prism == ("-pctl", "-jacobi", "-const", "-gpu")
+
+
+def test_java_switches_reach_the_jvm_and_prism():
+    words = ["-javamaxmem", "3g", "-javastack", "8m", "-javaparams", "-Da=b -Dc=d"]
+    arguments = parse(words, {})
+    assert list(arguments.prism) == words
+    assert arguments.jvm.max_memory == "3g"
+    assert arguments.jvm.stack_bytes == 8 << 20
+    assert arguments.jvm.extra == ("-Da=b", "-Dc=d")
+
+
+def test_prism_s_environment_variables_are_read():
+    environ = {"PRISM_JAVAMAXMEM": "2g", "PRISM_JAVASTACKSIZE": "1m", "PRISM_JAVA_PARAMS": "-Dx=y"}
+    jvm = parse(["m.sm"], environ).jvm
+    assert (jvm.max_memory, jvm.stack, jvm.extra) == ("2g", "1m", ("-Dx=y",))
+    assert parse(["-javamaxmem", "4g"], environ).jvm.max_memory == "4g"
+    with pytest.raises(BridgeError, match="PRISM_JAVAMAXMEM"):
+        parse([], {"PRISM_JAVAMAXMEM": "lots"})
+
+
+@pytest.mark.parametrize("text", ["", "4 g", "-1g", "1t", "g", "1.5g"])
+def test_sizes_that_are_none(text):
+    with pytest.raises(ValueError, match="no size of memory"):
+        memory_bytes(text)
+    with pytest.raises(UsageError, match="Invalid value for -javamaxmem switch"):
+        parse(["-javamaxmem", text], {})
+
+
+def test_blockwise_methods_become_their_plain_forms():
+    assert without_blockwise_methods(("-pgs", "--bpsor", "-gs", "m.sm")) == (
+        "-gaussseidel",
+        "-bsor",
+        "-gs",
+        "m.sm",
+    )

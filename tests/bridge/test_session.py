@@ -1,0 +1,106 @@
+"""The Python API, with a real PRISM in this very process."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bridge
+from engines.errors import InvalidModelError
+from engines.model import ModelKind
+
+pytestmark = pytest.mark.prism
+
+MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
+MDP = """mdp
+module walk
+  s : [0..3] init 0;
+  [left] s=0 -> 0.5:(s'=1) + 0.5:(s'=2);
+  [right] s=0 -> (s'=3);
+  [] s>0 -> true;
+endmodule
+label "goal" = s=1;
+rewards "cost"
+  s=0 : 2;
+  [right] true : 5;
+endrewards
+"""
+
+
+@pytest.fixture
+def cluster(prism_install):
+    with bridge.open(
+        MODELS / "cluster.sm", {"N": 2}, epsilon=1e-10, prism_dir=str(prism_install.root)
+    ) as session:
+        yield session
+
+
+@pytest.fixture
+def walk(prism_install, tmp_path):
+    path = tmp_path / "walk.nm"
+    path.write_text(MDP)
+    with bridge.open(path, prism_dir=str(prism_install.root)) as session:
+        yield session
+
+
+def test_the_matrix_labels_and_rewards_of_a_ctmc(cluster):
+    assert cluster.kind is ModelKind.CTMC
+    assert cluster.num_states == 276  # values.json: cluster N=2
+    assert cluster.rate_matrix.shape == (276, 276)
+    rows = cluster.transition_matrix.sum(axis=1)
+    assert np.allclose(rows, 1.0)
+    assert set(cluster.labels) == {"init", "deadlock", "minimum", "premium"}
+    assert cluster.labels["init"].sum() == 1
+    assert not cluster.labels["deadlock"].any()
+    assert list(cluster.rewards) == ["percent_op", "time_not_min", "num_repairs"]
+    below = cluster.rewards["time_not_min"].state_rewards > 0
+    assert np.array_equal(below, ~cluster.labels["minimum"])
+
+
+def test_a_check_gives_value_vector_and_accuracy(cluster):
+    result = cluster.check('S=? [ "premium" ]')
+    # values.json: cluster N=2, obtained by PRISM -exact.
+    assert result.value == pytest.approx(0.9999615335622081, rel=1e-8)
+    assert result.vector.shape == (276,)
+    assert np.allclose(result.vector, result.value)
+
+
+def test_a_vector_satisfies_the_equations_that_define_it(cluster):
+    result = cluster.check('P=? [ "minimum" U "premium" ]')
+    x, target = result.vector, cluster.labels["premium"]
+    maybe = cluster.labels["minimum"] & ~target
+    assert np.allclose((cluster.transition_matrix @ x)[maybe], x[maybe], atol=1e-9)
+    assert np.all(x[target] == 1.0)
+    assert np.all(x[~maybe & ~target] == 0.0)
+    assert result.accuracy
+
+
+def test_truth_values_and_constants_of_a_property(cluster):
+    truth = cluster.check('const double p; P>=p [ F "premium" ]', {"p": 0.5})
+    assert truth.value is True
+    assert truth.vector.dtype == bool
+    assert truth.vector.all()
+
+
+def test_an_mdp_has_a_row_a_choice(walk):
+    assert walk.kind is ModelKind.MDP
+    assert walk.transition_matrix.shape == (5, 4)
+    assert walk.row_group_offsets.tolist() == [0, 2, 3, 4, 5]
+    assert walk.check('Pmax=? [ F "goal" ]').value == 0.5
+    assert walk.check('Pmin=? [ F "goal" ]').value == 0.0
+    cost = walk.rewards["cost"]
+    assert cost.state_rewards.tolist() == [2.0, 0.0, 0.0, 0.0]
+    assert sorted(cost.choice_rewards[:2].tolist()) == [0.0, 5.0]
+
+
+def test_faults_come_with_prism_s_own_words(cluster, prism_install, tmp_path):
+    with pytest.raises(InvalidModelError, match="Syntax error"):
+        cluster.check("P=? [ F ")
+    with pytest.raises(ValueError, match="holds 2"):
+        cluster.check('P=? [ F "premium" ]; P=? [ F "minimum" ]')
+    with pytest.raises(KeyError, match="premium"):
+        cluster.labels["nothing"]
+    with pytest.raises(FileNotFoundError, match="absent"):
+        bridge.open(tmp_path / "absent.sm", prism_dir=str(prism_install.root))
+    with pytest.raises(InvalidModelError, match="N"):
+        bridge.open(MODELS / "cluster.sm", prism_dir=str(prism_install.root))

@@ -1,0 +1,172 @@
+"""The cache of relinked and compiled classes: private, whole or absent, keyed by content."""
+
+import json
+import os
+import stat
+import threading
+
+import pytest
+
+from bridge.install import find_java
+from engines.errors import BridgeError
+from prism_hooks import build
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    folder = tmp_path / "cache"
+    monkeypatch.setenv(build.CACHE_VARIABLE, str(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def java():
+    try:
+        found = find_java()
+    except BridgeError as error:
+        pytest.skip(f"needs a JDK: {error}")
+    if not found.has_compiler:
+        pytest.skip(f"needs a JDK: {found.home} has no compiler")
+    return found
+
+
+def test_a_new_cache_folder_is_the_user_s_alone(cache):
+    assert build.cache_folder() == cache
+    assert stat.S_IMODE(cache.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o702, 0o777])
+def test_a_cache_that_others_may_write_is_refused(cache, mode):
+    cache.mkdir()
+    cache.chmod(mode)
+    with pytest.raises(BridgeError, match="writable by others"):
+        build.cache_folder()
+
+
+def test_a_cache_behind_a_link_is_refused(cache, tmp_path):
+    (tmp_path / "real").mkdir(mode=0o700)
+    cache.symlink_to(tmp_path / "real")
+    with pytest.raises(BridgeError, match="not a folder of its own"):
+        build.cache_folder()
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_cache_of_another_user_is_refused(monkeypatch):
+    build.cache_folder()
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    with pytest.raises(BridgeError, match="belongs to another user"):
+        build.cache_folder()
+
+
+def test_a_cache_that_cannot_be_made_is_named(cache):
+    cache.write_text("a file in the way")
+    with pytest.raises(BridgeError, match=str(cache)):
+        build.cache_folder()
+
+
+class Project:
+    """A class library with one class to relink, and hooks for it."""
+
+    def __init__(self, folder, java, monkeypatch):
+        self.classes = folder / "classes"
+        self.java = java
+        self.sources = {
+            "Better.java": b"package hooks; public class Better extends lib.Thing {}",
+        }
+        monkeypatch.setattr(build, "hook_sources", lambda _: self.sources)
+        source = folder / "lib"
+        source.mkdir()
+        (source / "Thing.java").write_text("package lib; public class Thing {}")
+        (source / "Maker.java").write_text(
+            "package lib; public class Maker { public Thing make() { return new Thing(); } }"
+        )
+        self.classes.mkdir()
+        build._compile(sorted(source.iterdir()), self.classes, [], java.home)
+
+    def build(self):
+        return build.hook_classes(
+            self.classes,
+            [self.classes],
+            self.java.home,
+            self.java.version,
+            "hooks",
+            {"lib/Thing": "hooks/Better"},
+            {},
+        )
+
+
+@pytest.fixture
+def project(tmp_path, java, cache, monkeypatch):
+    assert cache
+    return Project(tmp_path, java, monkeypatch)
+
+
+def test_what_is_built_holds_relinked_and_compiled_classes(project):
+    folder = project.build()
+    assert (folder / "hooks" / "Better.class").is_file()
+    assert b"hooks/Better" in (folder / "lib" / "Maker.class").read_bytes()
+    assert not (folder / "lib" / "Thing.class").exists()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_a_second_run_builds_nothing(project, monkeypatch):
+    folder = project.build()
+    monkeypatch.setattr(build, "_build", lambda *_: pytest.fail("built again"))
+    monkeypatch.setattr(build, "iter_class_files", lambda _: pytest.fail("read again"))
+    assert project.build() == folder
+
+
+def test_other_sources_or_other_classes_make_another_folder(project):
+    first = project.build()
+    project.sources["Better.java"] += b" // changed"
+    second = project.build()
+    (project.classes / "Extra.class").write_bytes(
+        (project.classes / "lib" / "Thing.class").read_bytes()
+    )
+    third = project.build()
+    assert len({first, second, third}) == 3
+
+
+@pytest.mark.parametrize("damage", ["truncate", "remove", "no manifest", "bad manifest"])
+def test_a_damaged_cache_is_built_again(project, damage):
+    folder = project.build()
+    victim = folder / "hooks" / "Better.class"
+    whole = victim.read_bytes()
+    manifest = folder / build.MANIFEST
+    if damage == "truncate":
+        victim.write_bytes(whole[:20])
+    elif damage == "remove":
+        victim.unlink()
+    elif damage == "no manifest":
+        manifest.unlink()
+    else:
+        manifest.write_text(json.dumps([1, 2]))
+    assert project.build() == folder
+    assert victim.read_bytes() == whole
+
+
+def test_a_compiler_error_leaves_nothing_behind(project, cache):
+    project.sources["Better.java"] = b"package hooks; public class Better extends Missing {}"
+    with pytest.raises(BridgeError, match=r"Java compiler failed(.|\n)*Missing"):
+        project.build()
+    assert not [path for path in cache.iterdir() if path.is_dir()]
+
+
+def test_two_first_runs_at_once_both_succeed(project):
+    folders, errors = [], []
+
+    def run():
+        try:
+            folders.append(project.build())
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert len(folders) == 4
+    assert len(set(folders)) == 1
+    assert build._is_whole(folders[0])
