@@ -2,6 +2,7 @@ package prismgpu;
 
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.util.concurrent.locks.LockSupport;
 
 /** Runs a main class as PRISM's start script would: in a thread whose stack has the size asked for. */
 public final class Launcher
@@ -34,7 +35,14 @@ public final class Launcher
 			}
 		}, "main", stackBytes);
 		thread.start();
-		thread.join();
+		try {
+			thread.join();
+		} catch (InterruptedException e) {
+			// JPype interrupts the threads that wait in Java when the JVM ends. Python must not go
+			// on then: what it would call is being taken down.
+			while (true)
+				LockSupport.park();
+		}
 		if (thrown[0] != null)
 			throw thrown[0];
 	}
