@@ -71,10 +71,15 @@ def run_command(command: list[str], *, timeout: float, **environment: str) -> Ru
 
 @pytest.fixture(scope="session")
 def prism_gpu(prism_install: PrismInstall):
-    """Return a function that runs `prism-gpu` in a process of its own."""
+    """Return a function that runs `prism-gpu` in a process of its own.
+
+    `PRISM_GPU_TEST_SWITCHES` names switches for every run: with `-gpu`, the whole suite is solved
+    on the GPU.
+    """
+    switches = os.environ.get("PRISM_GPU_TEST_SWITCHES", "").split()
 
     def run(*words: object, timeout: float = 300, **environment: str) -> Run:
-        command = [sys.executable, "-m", "bridge", *map(str, words)]
+        command = [sys.executable, "-m", "bridge", *map(str, words), *switches]
         environment.setdefault("PRISM_DIR", str(prism_install.root))
         return run_command(command, timeout=timeout, **environment)
 

@@ -18,6 +18,9 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 {
 	private static final String EXIT_RATE_WEIGHTS = "explicit.CTMCModelChecker$SteadyStateBSCCPostProcessor";
 
+	/** The method that the user named, while PRISM's code sees another in its place; else null. */
+	private LinEqMethod hidden;
+
 	public GpuDTMCModelChecker(PrismComponent parent) throws PrismException
 	{
 		super(parent);
@@ -26,32 +29,40 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	@Override
 	public ModelCheckerResult computeReachProbs(DTMC<Double> dtmc, BitSet remain, BitSet target, double[] init, BitSet known) throws PrismException
 	{
-		LinEqMethod named = linEqMethod;
-		linEqMethod = withoutSwitching(named);
+		LinEqMethod named = hideMethod();
 		try {
 			return super.computeReachProbs(dtmc, remain, target, init, known);
 		} finally {
 			linEqMethod = named;
+			hidden = null;
 		}
 	}
 
 	@Override
 	public ModelCheckerResult computeReachRewards(DTMC<Double> dtmc, MCRewards<Double> mcRewards, BitSet target, double[] init, BitSet known) throws PrismException
 	{
-		LinEqMethod named = linEqMethod;
-		linEqMethod = withoutSwitching(named);
+		LinEqMethod named = hideMethod();
 		try {
 			return super.computeReachRewards(dtmc, mcRewards, target, init, known);
 		} finally {
 			linEqMethod = named;
+			hidden = null;
 		}
 	}
 
-	/** A method that PRISM's explicit engine does not replace, where our engines have the named one. */
-	private LinEqMethod withoutSwitching(LinEqMethod named)
+	/**
+	 * Hides a method that PRISM's explicit engine would replace by another, and ours would not.
+	 * @return The method as it was named
+	 */
+	private LinEqMethod hideMethod()
 	{
+		LinEqMethod named = linEqMethod;
 		boolean relaxed = named == LinEqMethod.JOR || named == LinEqMethod.SOR || named == LinEqMethod.BACKWARDS_SOR;
-		return relaxed && refusal(false) == null ? LinEqMethod.JACOBI : named;
+		if (relaxed && refusal(false) == null) {
+			hidden = named;
+			linEqMethod = LinEqMethod.JACOBI;
+		}
+		return named;
 	}
 
 	private String refusal(boolean topological)
@@ -144,7 +155,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	private Problem question(Problem problem, String task, BitSet states)
 	{
 		Hooks.ask(problem, task, states, settings);
-		problem.method = linEqMethod.fullName();
+		problem.method = (hidden == null ? linEqMethod : hidden).fullName();
 		problem.epsilon = termCritParam;
 		problem.absolute = termCrit == TermCrit.ABSOLUTE;
 		problem.maxIterations = maxIters;
