@@ -14,11 +14,19 @@ class UsageError(Exception):
     """A switch of ours, or of the start script, was misused; the text is PRISM's kind of text."""
 
 
-ENGINES = {"mtbdd", "m", "sparse", "s", "hybrid", "h"}
 EXPLICIT = {"explicit", "ex"}
-# These decide by themselves what is computed with what; PRISM's choice of engine is theirs.
-OWN_ENGINES = {"exact", "param", "sim", "heuristic", "importresults"}
-SYMBOLIC_EXPORTS = {"exportmtbdd", "exporttransdot", "extraddinfo", "extrareachinfo"}
+# What PRISM's own code does as a whole: its symbolic engines, and what has an engine of its own.
+LEFT_TO_PRISM = {
+    **dict.fromkeys(("mtbdd", "m"), "work of the MTBDD engine"),
+    **dict.fromkeys(("sparse", "s"), "work of the sparse engine"),
+    **dict.fromkeys(("hybrid", "h"), "work of the hybrid engine"),
+    "exact": "exact model checking",
+    "param": "parametric model checking",
+    "sim": "simulation",
+    "heuristic": "work of a heuristically chosen engine",
+    "extraddinfo": "a report on MTBDDs",
+    "extrareachinfo": "a report on MTBDDs",
+}
 LINEAR_METHODS = {
     *("power", "pow", "pwr", "jacobi", "jac", "jor", "sor", "bsor", "psor", "bpsor"),
     *("gaussseidel", "gs", "bgaussseidel", "bgs", "pgaussseidel", "pgs", "bpgaussseidel", "bpgs"),
@@ -146,12 +154,10 @@ class _Parser:
     def _note(self, switch: str, word: str) -> None:
         """Pass a word on to PRISM, noting what the engines must know of it."""
         hooks = self._hooks
-        if switch in ENGINES:
-            hooks = replace(hooks, engine_named=True)
-        elif switch in EXPLICIT:
+        if switch in EXPLICIT:
             hooks = replace(hooks, engine_named=True, convention=Convention.EXPLICIT)
-        elif switch in OWN_ENGINES or switch in SYMBOLIC_EXPORTS or switch.startswith("exportdd"):
-            hooks = replace(hooks, engine_named=True)
+        elif switch in LEFT_TO_PRISM:
+            hooks = replace(hooks, engine_named=True, left_to_prism=LEFT_TO_PRISM[switch])
         if switch in LINEAR_METHODS:
             hooks = replace(hooks, linear_method_named=True)
         if switch in MDP_METHODS:

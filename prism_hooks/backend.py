@@ -50,6 +50,10 @@ class EngineBackend:
         """Return whether PRISM's engine setting may be changed to explicit."""
         return not self.options.engine_named
 
+    def leftToPrism(self) -> str:  # noqa: N802 - the name is Java's
+        """Return what the user named that PRISM's own code does as a whole, or nothing."""
+        return self.options.left_to_prism
+
     def solve(self, problem: Any) -> None:
         """Solve a `prismgpu.Problem` and fill in its answer, its refusal or its error."""
         collecting = gc.isenabled()
@@ -79,6 +83,9 @@ class EngineBackend:
         model = self._model(problem)
         environment = self._environment(problem)
         states = mask(problem.states, model.num_states)
+        if not states.any():
+            problem.solution = vector(problem.start)
+            return
         progress = progress_lines(problem)
         if str(problem.task) == "steady state":
             if int(np.count_nonzero(states)) == 1:
@@ -297,6 +304,7 @@ def java_backend(options: HookOptions) -> Any:
 
     implement = jpype.JImplements("prismgpu.Backend")
     methods = {
-        name: jpype.JOverride(getattr(EngineBackend, name)) for name in ("solve", "mayChooseEngine")
+        name: jpype.JOverride(getattr(EngineBackend, name))
+        for name in ("solve", "mayChooseEngine", "leftToPrism")
     }
     return implement(type("JavaEngineBackend", (EngineBackend,), methods))(options)

@@ -19,6 +19,8 @@ class HookOptions:
         Which of PRISM's engines a named method repeats, sweep for sweep.
     engine_named
         Whether the user named one of PRISM's engines, which is then kept.
+    left_to_prism
+        What the user named that PRISM's own code does as a whole, such as "simulation".
     linear_method_named, mdp_method_named
         Whether the user named a method for linear equations, or for MDPs.
     max_iterations_named
@@ -31,6 +33,7 @@ class HookOptions:
     device_number: int = 0
     convention: Convention = Convention.SPARSE
     engine_named: bool = False
+    left_to_prism: str = ""
     linear_method_named: bool = False
     mdp_method_named: bool = False
     max_iterations_named: bool = False

@@ -8,4 +8,7 @@ public interface Backend
 
 	/** Whether PRISM's engine setting may be changed to explicit, because the user named none. */
 	boolean mayChooseEngine();
+
+	/** What the user named that PRISM's own code does as a whole, such as "simulation"; empty for nothing. */
+	String leftToPrism();
 }

@@ -21,28 +21,24 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	public ModelCheckerResult computeTransientBackwardsProbs(CTMC<Double> ctmc, BitSet target, BitSet nonAbs, double t, double[] multProbs)
 			throws PrismException
 	{
-		Hooks.handBack(mainLog, "a time-bounded until");
-		return super.computeTransientBackwardsProbs(ctmc, target, nonAbs, t, multProbs);
+		return Hooks.handBack(mainLog, "a time-bounded until", () -> super.computeTransientBackwardsProbs(ctmc, target, nonAbs, t, multProbs));
 	}
 
 	@Override
 	public ModelCheckerResult computeCumulativeRewards(CTMC<Double> ctmc, MCRewards<Double> mcRewards, double t) throws PrismException
 	{
-		Hooks.handBack(mainLog, "a cumulative reward");
-		return super.computeCumulativeRewards(ctmc, mcRewards, t);
+		return Hooks.handBack(mainLog, "a cumulative reward", () -> super.computeCumulativeRewards(ctmc, mcRewards, t));
 	}
 
 	@Override
 	public ModelCheckerResult computeInstantaneousRewards(CTMC<Double> ctmc, MCRewards<Double> mcRewards, double t) throws PrismException
 	{
-		Hooks.handBack(mainLog, "an instantaneous reward");
-		return super.computeInstantaneousRewards(ctmc, mcRewards, t);
+		return Hooks.handBack(mainLog, "an instantaneous reward", () -> super.computeInstantaneousRewards(ctmc, mcRewards, t));
 	}
 
 	@Override
 	public ModelCheckerResult computeTransientProbs(CTMC<Double> ctmc, double t, double[] initDist) throws PrismException
 	{
-		Hooks.handBack(mainLog, "a transient distribution");
-		return super.computeTransientProbs(ctmc, t, initDist);
+		return Hooks.handBack(mainLog, "a transient distribution", () -> super.computeTransientProbs(ctmc, t, initDist));
 	}
 }

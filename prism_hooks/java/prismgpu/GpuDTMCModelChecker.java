@@ -79,7 +79,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 			int n = dtmc.getNumStates();
 			double initial = valIterDir == ValIterDir.BELOW ? 0.0 : 1.0;
 			Problem problem = problem(dtmc, "reachability", Hooks.unknown(n, yes, no, known));
-			problem.start = Hooks.start(n, yes, no, 0.0, init, known, initial);
+			problem.start = Hooks.startOfProbs(n, yes, no, init, known, initial);
 			ModelCheckerResult res = Hooks.solve(problem, mainLog);
 			if (res != null)
 				return res;
@@ -97,11 +97,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 		if (refusal == null) {
 			int n = dtmc.getNumStates();
 			Problem problem = problem(dtmc, "reachability", Hooks.unknown(n, target, inf, known));
-			// Target states hold 0, as do the states that nothing else gives a value.
-			problem.start = Hooks.start(n, null, inf, Double.POSITIVE_INFINITY, init, known, 0.0);
-			for (int i = target.nextSetBit(0); i >= 0; i = target.nextSetBit(i + 1))
-				if (known == null || !known.get(i))
-					problem.start[i] = 0.0;
+			problem.start = Hooks.startOfRewards(n, target, inf, init, known);
 			problem.rewards = new double[n];
 			for (int i = 0; i < n; i++)
 				problem.rewards[i] = mcRewards.getStateReward(i);
@@ -184,66 +180,57 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	protected ModelCheckerResult doIntervalIterationReachProbs(DTMC<Double> dtmc, BitSet no, BitSet yes, double[] init, BitSet known,
 			IterationMethod iterationMethod, boolean topological) throws PrismException
 	{
-		Hooks.handBack(mainLog, "interval iteration");
-		return super.doIntervalIterationReachProbs(dtmc, no, yes, init, known, iterationMethod, topological);
+		return Hooks.handBack(mainLog, "interval iteration", () -> super.doIntervalIterationReachProbs(dtmc, no, yes, init, known, iterationMethod, topological));
 	}
 
 	@Override
 	protected ModelCheckerResult doIntervalIterationReachRewards(DTMC<Double> dtmc, MCRewards<Double> mcRewards, BitSet target, BitSet inf, double[] init,
 			BitSet known, IterationMethod iterationMethod, boolean topological) throws PrismException
 	{
-		Hooks.handBack(mainLog, "interval iteration");
-		return super.doIntervalIterationReachRewards(dtmc, mcRewards, target, inf, init, known, iterationMethod, topological);
+		return Hooks.handBack(mainLog, "interval iteration", () -> super.doIntervalIterationReachRewards(dtmc, mcRewards, target, inf, init, known, iterationMethod, topological));
 	}
 
 	@Override
 	public ModelCheckerResult computeNextProbs(DTMC<Double> dtmc, BitSet target) throws PrismException
 	{
-		Hooks.handBack(mainLog, "a next operator");
-		return super.computeNextProbs(dtmc, target);
+		return Hooks.handBack(mainLog, "a next operator", () -> super.computeNextProbs(dtmc, target));
 	}
 
 	@Override
 	public ModelCheckerResult computeBoundedReachProbs(DTMC<Double> dtmc, BitSet remain, BitSet target, int k, double[] init, double[] results)
 			throws PrismException
 	{
-		Hooks.handBack(mainLog, "a step-bounded until");
-		return super.computeBoundedReachProbs(dtmc, remain, target, k, init, results);
+		return Hooks.handBack(mainLog, "a step-bounded until", () -> super.computeBoundedReachProbs(dtmc, remain, target, k, init, results));
 	}
 
 	@Override
 	public ModelCheckerResult computeInstantaneousRewardsBackwards(DTMC<Double> dtmc, MCRewards<Double> mcRewards, int k) throws PrismException
 	{
-		Hooks.handBack(mainLog, "an instantaneous reward");
-		return super.computeInstantaneousRewardsBackwards(dtmc, mcRewards, k);
+		return Hooks.handBack(mainLog, "an instantaneous reward", () -> super.computeInstantaneousRewardsBackwards(dtmc, mcRewards, k));
 	}
 
 	@Override
 	public ModelCheckerResult computeInstantaneousRewardsForwards(DTMC<Double> dtmc, MCRewards<Double> mcRewards, int k, int stateOfInterest)
 			throws PrismException
 	{
-		Hooks.handBack(mainLog, "an instantaneous reward");
-		return super.computeInstantaneousRewardsForwards(dtmc, mcRewards, k, stateOfInterest);
+		return Hooks.handBack(mainLog, "an instantaneous reward", () -> super.computeInstantaneousRewardsForwards(dtmc, mcRewards, k, stateOfInterest));
 	}
 
 	@Override
 	public ModelCheckerResult computeCumulativeRewards(DTMC<Double> dtmc, MCRewards<Double> mcRewards, double t) throws PrismException
 	{
-		Hooks.handBack(mainLog, "a cumulative reward");
-		return super.computeCumulativeRewards(dtmc, mcRewards, t);
+		return Hooks.handBack(mainLog, "a cumulative reward", () -> super.computeCumulativeRewards(dtmc, mcRewards, t));
 	}
 
 	@Override
 	public ModelCheckerResult computeTotalRewards(DTMC<Double> dtmc, MCRewards<Double> mcRewards) throws PrismException
 	{
-		Hooks.handBack(mainLog, "a total reward");
-		return super.computeTotalRewards(dtmc, mcRewards);
+		return Hooks.handBack(mainLog, "a total reward", () -> super.computeTotalRewards(dtmc, mcRewards));
 	}
 
 	@Override
 	public ModelCheckerResult computeTransientProbs(DTMC<Double> dtmc, int k, double[] initDist) throws PrismException
 	{
-		Hooks.handBack(mainLog, "a transient distribution");
-		return super.computeTransientProbs(dtmc, k, initDist);
+		return Hooks.handBack(mainLog, "a transient distribution", () -> super.computeTransientProbs(dtmc, k, initDist));
 	}
 }

@@ -27,7 +27,7 @@ public class GpuMDPModelChecker extends MDPModelChecker
 			int n = mdp.getNumStates();
 			double initial = valIterDir == ValIterDir.BELOW ? 0.0 : 1.0;
 			Problem problem = problem(mdp, Hooks.unknown(n, yes, no, known), min);
-			problem.start = Hooks.start(n, yes, no, 0.0, init, known, initial);
+			problem.start = Hooks.startOfProbs(n, yes, no, init, known, initial);
 			ModelCheckerResult res = Hooks.solve(problem, mainLog);
 			if (res != null)
 				return res;
@@ -45,10 +45,7 @@ public class GpuMDPModelChecker extends MDPModelChecker
 		if (refusal == null) {
 			int n = mdp.getNumStates();
 			Problem problem = problem(mdp, Hooks.unknown(n, target, inf, known), min);
-			problem.start = Hooks.start(n, null, inf, Double.POSITIVE_INFINITY, init, known, 0.0);
-			for (int i = target.nextSetBit(0); i >= 0; i = target.nextSetBit(i + 1))
-				if (known == null || !known.get(i))
-					problem.start[i] = 0.0;
+			problem.start = Hooks.startOfRewards(n, target, inf, init, known);
 			problem.rewards = choiceRewards(mdp, mdpRewards);
 			ModelCheckerResult res = Hooks.solve(problem, mainLog);
 			if (res != null)
@@ -100,60 +97,52 @@ public class GpuMDPModelChecker extends MDPModelChecker
 	protected ModelCheckerResult doIntervalIterationReachProbs(MDP<Double> mdp, BitSet no, BitSet yes, boolean min, double[] init, BitSet known,
 			IterationMethod iterationMethod, boolean topological, int[] strat) throws PrismException
 	{
-		Hooks.handBack(mainLog, "interval iteration");
-		return super.doIntervalIterationReachProbs(mdp, no, yes, min, init, known, iterationMethod, topological, strat);
+		return Hooks.handBack(mainLog, "interval iteration", () -> super.doIntervalIterationReachProbs(mdp, no, yes, min, init, known, iterationMethod, topological, strat));
 	}
 
 	@Override
 	protected ModelCheckerResult doIntervalIterationReachRewards(MDP<Double> mdp, MDPRewards<Double> mdpRewards, IterationMethod iterationMethod,
 			BitSet target, BitSet inf, boolean min, double[] init, BitSet known, boolean topological, int[] strat) throws PrismException
 	{
-		Hooks.handBack(mainLog, "interval iteration");
-		return super.doIntervalIterationReachRewards(mdp, mdpRewards, iterationMethod, target, inf, min, init, known, topological, strat);
+		return Hooks.handBack(mainLog, "interval iteration", () -> super.doIntervalIterationReachRewards(mdp, mdpRewards, iterationMethod, target, inf, min, init, known, topological, strat));
 	}
 
 	@Override
 	protected ModelCheckerResult computeReachProbsPolIter(MDP<Double> mdp, BitSet no, BitSet yes, boolean min, int[] strat) throws PrismException
 	{
-		Hooks.handBack(mainLog, "policy iteration");
-		return super.computeReachProbsPolIter(mdp, no, yes, min, strat);
+		return Hooks.handBack(mainLog, "policy iteration", () -> super.computeReachProbsPolIter(mdp, no, yes, min, strat));
 	}
 
 	@Override
 	protected ModelCheckerResult computeReachProbsModPolIter(MDP<Double> mdp, BitSet no, BitSet yes, boolean min, int[] strat) throws PrismException
 	{
-		Hooks.handBack(mainLog, "modified policy iteration");
-		return super.computeReachProbsModPolIter(mdp, no, yes, min, strat);
+		return Hooks.handBack(mainLog, "modified policy iteration", () -> super.computeReachProbsModPolIter(mdp, no, yes, min, strat));
 	}
 
 	@Override
 	protected ModelCheckerResult computeReachRewardsPolIter(MDP<Double> mdp, MDPRewards<Double> mdpRewards, BitSet target, BitSet inf, boolean min,
 			int[] strat) throws PrismException
 	{
-		Hooks.handBack(mainLog, "policy iteration");
-		return super.computeReachRewardsPolIter(mdp, mdpRewards, target, inf, min, strat);
+		return Hooks.handBack(mainLog, "policy iteration", () -> super.computeReachRewardsPolIter(mdp, mdpRewards, target, inf, min, strat));
 	}
 
 	@Override
 	public ModelCheckerResult computeNextProbs(MDP<Double> mdp, BitSet target, boolean min) throws PrismException
 	{
-		Hooks.handBack(mainLog, "a next operator");
-		return super.computeNextProbs(mdp, target, min);
+		return Hooks.handBack(mainLog, "a next operator", () -> super.computeNextProbs(mdp, target, min));
 	}
 
 	@Override
 	public ModelCheckerResult computeBoundedReachProbs(MDP<Double> mdp, BitSet remain, BitSet target, int k, boolean min, double[] init, double[] results)
 			throws PrismException
 	{
-		Hooks.handBack(mainLog, "a step-bounded until");
-		return super.computeBoundedReachProbs(mdp, remain, target, k, min, init, results);
+		return Hooks.handBack(mainLog, "a step-bounded until", () -> super.computeBoundedReachProbs(mdp, remain, target, k, min, init, results));
 	}
 
 	@Override
 	public ModelCheckerResult computeCumulativeRewards(MDP<Double> mdp, MDPRewards<Double> mdpRewards, int k, boolean min) throws PrismException
 	{
-		Hooks.handBack(mainLog, "a cumulative reward");
-		return super.computeCumulativeRewards(mdp, mdpRewards, k, min);
+		return Hooks.handBack(mainLog, "a cumulative reward", () -> super.computeCumulativeRewards(mdp, mdpRewards, k, min));
 	}
 
 	@Override
@@ -166,7 +155,6 @@ public class GpuMDPModelChecker extends MDPModelChecker
 	@Override
 	public ModelCheckerResult computeTotalRewardsMax(MDP<Double> mdp, MDPRewards<Double> mdpRewards, boolean noPositiveECs) throws PrismException
 	{
-		Hooks.handBack(mainLog, "a total reward");
-		return super.computeTotalRewardsMax(mdp, mdpRewards, noPositiveECs);
+		return Hooks.handBack(mainLog, "a total reward", () -> super.computeTotalRewardsMax(mdp, mdpRewards, noPositiveECs));
 	}
 }

@@ -27,6 +27,8 @@ public class GpuPrism extends Prism
 		if (chosen)
 			setEngine(Prism.EXPLICIT);
 		super.initialise();
+		if (backend != null && !backend.leftToPrism().isEmpty())
+			Hooks.handBack(getMainLog(), backend.leftToPrism());
 		if (chosen)
 			getMainLog().println("prism-gpu: no engine was named; models are built by PRISM's explicit engine instead of hybrid");
 	}
@@ -34,6 +36,7 @@ public class GpuPrism extends Prism
 	@Override
 	public Result modelCheck(PropertiesFile propertiesFile, parser.ast.Property prop) throws PrismException
 	{
+		Hooks.startProperty();
 		String reason = chosen && getEngine() == Prism.EXPLICIT ? needsSymbolicEngine(prop.getExpression()) : null;
 		if (reason == null)
 			return super.modelCheck(propertiesFile, prop);

@@ -1,6 +1,8 @@
 package prismgpu;
 
 import java.util.BitSet;
+import java.util.HashSet;
+import java.util.Set;
 
 import explicit.ModelCheckerResult;
 import explicit.ProbModelChecker;
@@ -18,6 +20,9 @@ public final class Hooks
 
 	/** What is being solved, for the message of an interrupted run; null between solves. */
 	private static volatile String solving;
+
+	private static final Set<String> said = new HashSet<>();
+	private static int depth;
 
 	private Hooks()
 	{
@@ -54,10 +59,37 @@ public final class Hooks
 		return null;
 	}
 
-	/** The one line that says what runs on PRISM's own code, and why. */
+	/** Work that is PRISM's own. */
+	interface Work<T>
+	{
+		T run() throws PrismException;
+	}
+
+	/** Prints the one line that says what runs on PRISM's own code; once a property is enough. */
 	static void handBack(PrismLog log, String what)
 	{
-		log.println("prism-gpu: " + what + " is not done by our engines; PRISM's own code runs it");
+		if (said.add(what))
+			log.println("prism-gpu: " + what + " is not done by our engines; PRISM's own code runs it");
+	}
+
+	/** Runs PRISM's own code for something that the engines cannot do; its parts get no line of their own. */
+	static <T> T handBack(PrismLog log, String what, Work<T> work) throws PrismException
+	{
+		if (depth == 0)
+			handBack(log, what);
+		depth++;
+		try {
+			return work.run();
+		} finally {
+			depth--;
+		}
+	}
+
+	/** Forgets what was said, because a new property begins. */
+	static void startProperty()
+	{
+		said.clear();
+		depth = 0;
 	}
 
 	/** Fills in what every question has. */
@@ -93,17 +125,29 @@ public final class Hooks
 		return res;
 	}
 
-	/** Values of known states and the first iterate of the others, in PRISM's order of preference. */
-	static double[] start(int n, BitSet ones, BitSet others, double otherValue, double[] init, BitSet known, double initial)
+	/** Probabilities: known values and the first iterate of the others, in PRISM's order of preference. */
+	static double[] startOfProbs(int n, BitSet yes, BitSet no, double[] init, BitSet known, double initial)
+	{
+		return start(n, yes, 1.0, no, 0.0, init, known, initial);
+	}
+
+	/** Rewards: known values and the first iterate of the others, in PRISM's order of preference. */
+	static double[] startOfRewards(int n, BitSet target, BitSet inf, double[] init, BitSet known)
+	{
+		return start(n, target, 0.0, inf, Double.POSITIVE_INFINITY, init, known, 0.0);
+	}
+
+	private static double[] start(int n, BitSet first, double firstValue, BitSet second, double secondValue, double[] init, BitSet known,
+			double initial)
 	{
 		double[] start = new double[n];
 		for (int i = 0; i < n; i++) {
 			if (known != null && known.get(i))
 				start[i] = init[i];
-			else if (ones != null && ones.get(i))
-				start[i] = 1.0;
-			else if (others.get(i))
-				start[i] = otherValue;
+			else if (first.get(i))
+				start[i] = firstValue;
+			else if (second.get(i))
+				start[i] = secondValue;
 			else
 				start[i] = init == null ? initial : init[i];
 		}
