@@ -42,7 +42,7 @@ CASES = {
         "mdps/csma/csma2_2.nm",
         None,
         "Pmax=? [ F G (max_collisions>=2) ]",
-        "Iterative method",
+        None,
     ),
     "zeroconf": (
         "mdps/zeroconf/zeroconf.nm",
@@ -65,8 +65,8 @@ CASES = {
     "brp": (
         "dtmcs/brp/brp.pm",
         "N=16,MAX=2",
-        "P=? [ (G F s=5) & (F srep=2) ]",
-        "Jacobi",
+        "P=? [ (F G s=5) & (F srep=2) ]",
+        None,
     ),
     "cluster": (
         "ctmcs/cluster/cluster.sm",
@@ -83,7 +83,12 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+LONG = ("coin2-min-FG", "coin2-next", "csma", "herman", "cluster", "brp")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in CASES]
+)
 def test_ltl_is_solved_by_our_engines_on_prism_s_product(prism_gpu, prism, prism_examples, name):
     model, constants, text, method = CASES[name]
     words = [prism_examples / model, "-pctl", text, *TIGHT]

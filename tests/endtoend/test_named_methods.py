@@ -81,14 +81,20 @@ DECISIONS = {
         "Pmin=? [ F l=4 & ip=1 ]; Pmax=? [ F l=4 & ip=1 ]; Rmin=? [ F l=4 ]; Rmax=? [ F l=4 ]",
     ),
 }
-LONG = ("cluster", "embedded", "fms")
+LONG = ("cluster", "embedded", "fms", "polling")
 NAMES = [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in CHAINS]
+GAUSS_SEIDEL_CASES = [
+    pytest.param(m, id=m[0], marks=[] if m[0] in ("-gs", "-sor") else pytest.mark.slow)
+    for m in GAUSS_SEIDEL
+]
 EPSILONS = (None, pytest.param("1e-8", marks=pytest.mark.slow))
 
 
 def iterations(pattern: re.Pattern[str], output: str) -> list[int]:
     """Return the number of iterations of each solve."""
-    return [int(next(filter(None, found.groups()))) for found in pattern.finditer(output)]
+    counts = [int(next(filter(None, found.groups()))) for found in pattern.finditer(output)]
+    # The explicit engine sweeps once over a component of one state; ours need not.
+    return [count for count in counts if count > 1]
 
 
 def assert_same(ours: str, theirs: str, pattern: re.Pattern[str]) -> None:
@@ -121,9 +127,10 @@ def test_a_named_method_repeats_prism_s_sparse_engine(
     assert ours.code == theirs.code
 
 
+# JOR is left out: PRISM's explicit engine runs Gauss-Seidel in its place.
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("method", METHODS, ids=" ".join)
+@pytest.mark.parametrize("method", METHODS[:2], ids=" ".join)
 @pytest.mark.parametrize("name", CHAINS)
 def test_a_method_named_with_the_explicit_engine_repeats_that_engine(
     prism_gpu, prism, prism_examples, name, method, epsilon
@@ -168,7 +175,7 @@ def test_jacobi_takes_the_published_number_of_iterations(
     assert abs(found - count) <= 1
 
 
-@pytest.mark.parametrize("method", GAUSS_SEIDEL, ids=" ".join)
+@pytest.mark.parametrize("method", GAUSS_SEIDEL_CASES)
 def test_gauss_seidel_runs_as_another_method_and_says_so(prism_gpu, prism_examples, method):
     case = CHAINS["polling"]
     words = [*case.words(prism_examples), *method, "-epsilon", "1e-10", "-maxiters", "1000000"]

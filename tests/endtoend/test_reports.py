@@ -114,11 +114,17 @@ EXPERIMENT = (
 
 
 @pytest.mark.parametrize(
-    ("sort", "name"),
-    [("csv", "results.csv"), ("", "results.txt"), ("matrix", "results.txt")]
-    + [("dataframe", "results.csv"), ("comment", "results.txt")],
+    ("sort", "name", "engine"),
+    [
+        ("csv", "results.csv", "-explicit"),
+        ("", "results.txt", "-hybrid"),
+        pytest.param("csv", "results.csv", "-hybrid", marks=pytest.mark.slow),
+        pytest.param("", "results.txt", "-explicit", marks=pytest.mark.slow),
+        pytest.param("matrix", "results.txt", "-explicit", marks=pytest.mark.slow),
+        pytest.param("dataframe", "results.csv", "-explicit", marks=pytest.mark.slow),
+        pytest.param("comment", "results.txt", "-explicit", marks=pytest.mark.slow),
+    ],
 )
-@pytest.mark.parametrize("engine", ["-explicit", "-hybrid"])
 def test_results_of_an_experiment_are_exported_as_prism_exports_them(
     prism_gpu, prism, prism_examples, tmp_path, sort, name, engine
 ):
@@ -186,7 +192,7 @@ def test_vectors_and_models_are_exported_as_prism_exports_them(
             assert ours.read_bytes() == theirs.read_bytes()
 
 
-@pytest.mark.parametrize("name", ["herman5", "dice"])
+@pytest.mark.parametrize("name", ["herman5", pytest.param("dice", marks=pytest.mark.slow)])
 def test_exports_to_the_log_are_prism_s(prism_gpu, prism, prism_examples, name):
     model = {
         "herman5": prism_examples / "dtmcs" / "herman" / "herman5.pm",

@@ -17,7 +17,10 @@ FAST = (
     r"consensus/coin2",
     r"leader_async/leader[34]",
 )
-SLOW_INSTANCES = ("N=64", "c=255", "c=127", "coin2-K=8", "coin2-K=4")
+SLOW_INSTANCES = (
+    *("N=4", "N=8", "N=16", "N=64", "c=7", "c=31", "c=63", "c=127", "c=255"),
+    *("coin2-K=4", "coin2-K=8", "herman5", "herman9", "herman11"),
+)
 # The families that the first engines must answer; the rest of the examples is below.
 SLOW = (r"herman13\.pm$", r"nand/nand", r"consensus/coin4", r"leader_async/leader5")
 OTHERS = r"prism-examples/(ctmcs/(polling|kanban|fms)|mdps/(?!consensus|leader_async))"
@@ -101,7 +104,9 @@ PLAIN_CHAINS = {
 }
 
 
-@pytest.mark.parametrize("name", PLAIN_CHAINS)
+@pytest.mark.parametrize(
+    "name", ["brp", "leader_sync", pytest.param("brp-64", marks=pytest.mark.slow)]
+)
 def test_chains_without_reference_entries_agree_with_prism_s_exact_engine(
     prism_gpu, prism, prism_examples, name
 ):

@@ -1,0 +1,143 @@
+"""What our engines do not do runs on PRISM's own code, and one line of the log says so."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.endtoend.comparing import assert_same_lines, comparable
+from tests.endtoend.references import answers, relative_error
+
+pytestmark = pytest.mark.prism
+
+DICE = "simple/dice/dice.pm"
+TANDEM = "ctmcs/tandem/tandem.sm"
+COIN = "mdps/consensus/coin2.nm"
+SIZES = {TANDEM: "c=3", COIN: "K=2"}
+HEADS = 'Pmin=? [ F "finished" & "all_coins_equal_0" ]'
+ENGINE_LINE = "no engine was named"
+
+
+def words_of(prism_examples, model: str, text: str, *switches: str) -> list[object]:
+    constants = ["-const", SIZES[model]] if model in SIZES else []
+    return [prism_examples / model, *constants, "-pctl", text, *switches]
+
+
+def told(output: str) -> list[str]:
+    """Return our lines, but for the one on the choice of the engine."""
+    lines = [line for line in output.splitlines() if line.startswith("prism-gpu: ")]
+    return [line for line in lines if ENGINE_LINE not in line]
+
+
+# model, property, switches, what the line says, PRISM's engine to compare with
+CASES = {
+    "-ii": (DICE, "P=? [ F d=1 ]", ("-ii",), "interval iteration", "-explicit"),
+    "-ii reward": (DICE, "R=? [ F s=7 ]", ("-ii",), "interval iteration", "-explicit"),
+    "-ii mdp": (COIN, HEADS, ("-ii",), "interval iteration", "-explicit"),
+    "-topological": (DICE, "P=? [ F d=1 ]", ("-topological",), "topological", "-explicit"),
+    "bounded until": (DICE, "P=? [ F<=5 d=1 ]", (), "bounded until", "-explicit"),
+    "bounded until mdp": (COIN, 'Pmin=? [ F<=50 "finished" ]', (), "bounded until", "-explicit"),
+    "next": (DICE, "P=? [ X s=2 ]", (), "next", "-explicit"),
+    "cumulative": (DICE, "R=? [ C<=5 ]", (), "cumulative reward", "-explicit"),
+    "instantaneous": (DICE, "R=? [ I=5 ]", (), "instantaneous reward", "-explicit"),
+    "total": (DICE, "R=? [ C ]", (), "total reward", "-explicit"),
+    "total infinite": (COIN, 'R{"steps"}max=? [ C ]', (), "total reward", "-explicit"),
+    "time-bounded": (TANDEM, "P=? [ F<=1 sc=c ]", (), "time-bounded until", "-explicit"),
+    "time interval": (TANDEM, "P=? [ F[1,2] sc=c ]", (), "time-bounded until", "-explicit"),
+    "time reward": (TANDEM, "R=? [ C<=1 ]", (), "cumulative reward", "-explicit"),
+    "-exportstrat": (COIN, HEADS, ("-exportstrat", "strategy.txt"), "strategy", "-explicit"),
+    "-politer": (COIN, HEADS, ("-politer",), "policy iteration", "-explicit"),
+    "multi": (
+        COIN,
+        'multi(Pmax=? [ F "all_coins_equal_0" ], P>=0.2 [ F "all_coins_equal_1" ])',
+        (),
+        "multi-objective",
+        "-hybrid",
+    ),
+    "-fair": (COIN, HEADS, ("-fair",), "fairness", "-hybrid"),
+    "-exact": (COIN, HEADS, ("-exact",), "exact", "-explicit"),
+    "-sparse": (DICE, "P=? [ F d=1 ]", ("-sparse",), "sparse", "-sparse"),
+    "-mtbdd": (DICE, "P=? [ F d=1 ]", ("-mtbdd",), "mtbdd", "-mtbdd"),
+}
+# Near another case; these run with the slow tests.
+LONG = (
+    *("-ii reward", "-ii mdp", "bounded until mdp", "next", "cumulative", "total"),
+    *("time reward", "-mtbdd", "-fair", "-exportstrat"),
+)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in CASES]
+)
+def test_prism_s_own_code_answers_and_one_line_says_so(
+    prism_gpu, prism, prism_examples, tmp_path, name
+):
+    model, text, switches, what, engine = CASES[name]
+    switches = tuple(tmp_path / s if "." in s else s for s in switches)
+    words = words_of(prism_examples, model, text, *switches)
+    ours = prism_gpu(*words)
+    theirs = prism(*words, *(() if engine in words else (engine,)))
+    assert ours.code == theirs.code == 0
+    found, wanted = answers(ours.output), answers(theirs.output)
+    # Policy iteration solves the chain of each policy with our engines, closer than PRISM's do.
+    tolerance = 1e-5 if "-politer" in switches else 1e-9
+    for mine, other in zip(found, wanted, strict=True):
+        assert mine == other or relative_error(mine, float(other)) <= tolerance
+    lines = told(ours.output)
+    assert len(lines) == 1, lines
+    assert re.search(what, lines[0], re.IGNORECASE)
+
+
+def test_a_simulation_is_prism_s_own_and_one_line_says_so(prism_gpu, prism_examples):
+    words = words_of(prism_examples, DICE, "P=? [ F d=1 ]", "-sim", "-simsamples", "20000")
+    run = prism_gpu(*words)
+    assert run.code == 0
+    assert float(answers_of_simulation(run.output)) == pytest.approx(1 / 6, abs=0.02)
+    lines = told(run.output)
+    assert len(lines) == 1, lines
+    assert "simulation" in lines[0]
+
+
+def answers_of_simulation(output: str) -> str:
+    found = re.search(r"^Result: (\S+)", output, re.MULTILINE)
+    assert found, output
+    return found[1]
+
+
+def test_a_fallback_in_one_property_leaves_the_others_to_our_engines(prism_gpu, prism_examples):
+    texts = "P=? [ F<=5 d=1 ]; P=? [ F d=1 ]"
+    run = prism_gpu(*words_of(prism_examples, DICE, texts))
+    assert run.numbers() == pytest.approx([5 / 32, 1 / 6], rel=1e-6)
+    assert len(told(run.output)) == 1
+    assert len(re.findall(r"^Jacobi: \d+ iterations", run.output, re.MULTILINE)) == 1
+
+
+def test_no_state_left_to_solve_for_is_no_error(prism_gpu, prism, prism_examples):
+    texts = 'R{"steps"}max=? [ F false ]; R{"steps"}max=? [ C ]; Pmax=? [ F false ]'
+    words = words_of(prism_examples, COIN, texts)
+    assert answers(prism_gpu(*words).output) == answers(prism(*words, "-explicit").output)
+
+
+@pytest.mark.parametrize(
+    ("model", "text"),
+    [
+        (DICE, "P=? [ F d=1 ]; R=? [ F s=7 ]; P=? [ F<=5 d=1 ]"),
+        (TANDEM, "R=? [ S ]; P=? [ F<=1 sc=c ]"),
+        (COIN, HEADS + '; R{"steps"}max=? [ F "finished" ]'),
+    ],
+    ids=["dtmc", "ctmc", "mdp"],
+)
+def test_with_the_engines_off_prism_is_untouched(prism_gpu, prism, prism_examples, model, text):
+    words = words_of(prism_examples, model, text)
+    ours, theirs = prism_gpu(*words, "-gpuengine", "off"), prism(*words)
+    assert "prism-gpu:" not in ours.output
+    assert_same_lines(whole(ours.output), whole(theirs.output), tolerance=0.0)
+    assert ours.code == theirs.code
+
+
+def whole(output: str) -> list[str]:
+    """Return a log's lines with iteration counts, without times and the command line."""
+    times = re.sub(r"in \d+\.\d+ seconds \(average \d+\.\d+, setup \d+\.\d+\)", "in 0 s", output)
+    times = re.sub(r"(iterations) in 0 s", r"\1, counted", times)
+    return comparable(re.sub(r"^(\w[\w ]*): (\d+ iterations)", r"\1 took \2", times, flags=re.M))
