@@ -21,7 +21,7 @@ def prism_install() -> PrismInstall:
         install = find_prism()
         require_compiler(find_java())
     except BridgeError as error:
-        pytest.skip(f"needs PRISM and a JDK: {error}")
+        pytest.skip(f"needs PRISM and a JDK: {str(error).splitlines()[0]}")
     return install
 
 
