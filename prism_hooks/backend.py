@@ -25,6 +25,9 @@ from prism_hooks.report import solve_line
 MODELS_KEPT = 2
 """Models whose arrays are kept for the next property: one, and its product or quotient."""
 
+ROUNDING_BOUND = 10.0 * float(np.finfo(np.float64).eps)
+"""The smallest error that a method of our choice ever claims."""
+
 UPDATE_SECONDS = 5.0
 """PRISM's own pace of progress lines."""
 
@@ -285,10 +288,12 @@ def error_bound(result: SolveResult, environment: SolverEnvironment) -> float:
     PRISM estimates ten times the last change. A method of our choice has a better estimate, from
     the contraction that it observed.
     """
+    if environment.automatic and np.isfinite(result.error_estimate):
+        # Even a fixed point of the sweeps is not exact, and PRISM takes states whose exact values
+        # differ by a rounding for different: a filter would miss the ties of its maximum.
+        return max(result.error_estimate, result.change, ROUNDING_BOUND)
     if result.change == 0.0:
         return 0.0
-    if environment.automatic and np.isfinite(result.error_estimate):
-        return max(result.error_estimate, result.change)
     return 10.0 * result.change
 
 

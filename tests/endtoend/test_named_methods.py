@@ -158,8 +158,8 @@ def test_named_value_iteration_repeats_prism_s(
 @pytest.mark.parametrize(
     ("model", "constants", "text", "count"),
     [
-        # Kwiatkowska, Norman, Parker et al. count these sweeps of Jacobi with PRISM's sparse
-        # engine; design.md repeats them.
+        # Bošnački, Edelkamp, Sulewski, Wijs: Parallel probabilistic model checking on GPGPUs
+        # (2011), whose counts are those of Jacobi in PRISM's sparse engine.
         ("ctmcs/tandem/tandem.sm", "c=255", "R=? [ S ]", 4212),
         ("ctmcs/cluster/cluster.sm", "N=122", 'S=? [ "premium" ]', 1077),
         ("dtmcs/herman/herman15.pm", None, 'filter(max, R=? [ F "stable" ], num_tokens=3)', 245),
