@@ -177,6 +177,8 @@ class Interrupted:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            # Whoever runs the tests in the background may have them ignore the signal.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             env={**os.environ, **environment},
         )
         watchdog = threading.Timer(90, process.kill)
