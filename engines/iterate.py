@@ -83,6 +83,9 @@ class Contraction:
         """Return the error to expect after a sweep that changed the iterate by `change`."""
         if change == 0.0:
             return 0.0
+        if np.isnan(self.rate) and change <= ROUNDING:
+            # Nothing has ever moved by more than rounding: the start was the solution.
+            return change
         return change * self.rate / (1.0 - self.rate) if self.rate < 1.0 else float("inf")
 
     def sweeps_to(self, epsilon: float, change: float) -> float:

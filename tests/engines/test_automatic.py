@@ -7,6 +7,7 @@ import pytest
 
 from engines import solve as solve_module
 from engines.environment import Method, SolverEnvironment
+from engines.iterate import iterate
 from engines.linear import direct
 from engines.model import ModelKind
 from engines.reachability import solve_reachability
@@ -184,3 +185,19 @@ def test_fast_contraction_is_converged_not_change_only(device):
     result = reachability(problem, SolverEnvironment(device=device))
     assert result.status is Status.CONVERGED
     assert result.error_estimate < 1e-6
+
+
+class Flickering:
+    """Sweeps that never move anything by more than rounding, nor ever by nothing."""
+
+    seconds = 0.0
+
+    def run(self, sweeps):
+        return np.full(sweeps, 1e-16)
+
+
+def test_a_start_that_is_the_solution_is_taken_for_it():
+    outcome = iterate(Flickering(), SolverEnvironment(epsilon=1e-10))
+    assert outcome.status is Status.CONVERGED
+    assert outcome.error_estimate <= 1e-15
+    assert outcome.iterations < 1000
