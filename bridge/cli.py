@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 PRISM_MAIN = "prism.PrismCL"
 GUI_MAIN = "userinterface.GUIPrism"
-WARM_UP_DELAY = 0.6
-"""Seconds of PRISM's own work after which a solve worth SciPy or a GPU is likely to come."""
+WARM_UP_DELAY = 1.5
+"""Seconds of PRISM's own work after which a solve worth a GPU is likely to come."""
 
 
 def main(argv: list[str] | None = None) -> NoReturn:
@@ -119,17 +119,14 @@ def _require_gpu(device_number: int) -> None:
 
 
 def _warm_up(device: DeviceChoice, device_number: int) -> None:
-    """Load what a solve will need while PRISM parses and builds, in a thread of its own."""
+    """Open the GPU, if there is one, while PRISM parses and builds, in a thread of its own."""
+    from engines import backend
+    from engines.environment import DeviceChoice
 
     def load() -> None:
-        from engines import backend
-        from engines.environment import DeviceChoice
-
-        if device is not DeviceChoice.GPU:
+        if device is DeviceChoice.AUTO:
             threading.Event().wait(WARM_UP_DELAY)
-        import scipy.sparse  # noqa: F401
+        backend.preload(device_number)
 
-        if device is not DeviceChoice.CPU and backend.driver_present():
-            backend.preload(device_number)
-
-    threading.Thread(target=load, name="warm-up", daemon=True).start()
+    if device is not DeviceChoice.CPU and backend.driver_present():
+        threading.Thread(target=load, name="warm-up", daemon=True).start()

@@ -66,7 +66,7 @@ RELEASES: tuple[PrismRelease, ...] = (
             "explicit/CTMCModelChecker": "prismgpu/GpuCTMCModelChecker",
             "explicit/MDPModelChecker": "prismgpu/GpuMDPModelChecker",
         },
-        statics={},
+        statics={"edu/jas/kern/ComputerThreads": "prismgpu/AlgebraThreads"},
     ),
 )
 
