@@ -122,11 +122,13 @@ def _warm_up(device: DeviceChoice, device_number: int) -> None:
     """Open the GPU, if there is one, while PRISM parses and builds, in a thread of its own."""
     from engines import backend
     from engines.environment import DeviceChoice
+    from prism_hooks.exit_gate import GATE, WARM_UP
 
     def load() -> None:
         if device is DeviceChoice.AUTO:
             threading.Event().wait(WARM_UP_DELAY)
-        backend.preload(device_number)
+        with GATE.busy(WARM_UP):
+            backend.preload(device_number)
 
     if device is not DeviceChoice.CPU and backend.driver_present():
         threading.Thread(target=load, name="warm-up", daemon=True).start()

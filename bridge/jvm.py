@@ -197,7 +197,9 @@ def install_engines(options: HookOptions) -> None:
     import jpype
 
     from prism_hooks.backend import java_backend
+    from prism_hooks.exit_gate import GATE
 
+    GATE.install()
     jpype.JClass("prismgpu.Hooks").backend = java_backend(options)
 
 

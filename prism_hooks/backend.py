@@ -19,6 +19,7 @@ from engines.reachability import solve_reachability
 from engines.result import SolveResult, Status
 from engines.steady_state import solve_steady_state
 from engines.system import Direction
+from prism_hooks.exit_gate import GATE, SOLVE
 from prism_hooks.options import HookOptions
 from prism_hooks.report import solve_line
 
@@ -64,7 +65,8 @@ class EngineBackend:
         # heap, takes longer than many a solve.
         gc.disable()
         try:
-            self._solve(problem)
+            with GATE.busy(SOLVE):
+                self._solve(problem)
         except UnsupportedError as error:
             if self.options.device is DeviceChoice.GPU:
                 problem.error = str(error)
@@ -205,6 +207,7 @@ def progress_lines(problem: Any) -> Progress:
 
     def report(iterations: int, change: float, seconds: float) -> None:
         nonlocal due
+        GATE.stop_if_ending(SOLVE)
         if seconds >= due:
             due = seconds + UPDATE_SECONDS
             problem.progress(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from typing import Any
 
 from engines import kernels
@@ -10,16 +11,26 @@ from engines.backend import cupy
 
 BLOCK_THREADS = 256
 
+_loading = threading.Lock()
+
 
 @functools.cache
 def _function(module: str, name: str, offset_type: str, _device: int) -> Any:
     return _module(module, offset_type).get_function(name)
 
 
-@functools.cache
 def _module(module: str, offset_type: str) -> Any:
+    # One thread compiles, another that wants the same waits for it.
+    with _loading:
+        return _loaded(module, offset_type)
+
+
+@functools.cache
+def _loaded(module: str, offset_type: str) -> Any:
     # CuPy keeps what NVRTC makes of it in its cache folder, written whole or not at all.
-    return cupy().RawModule(code=kernels.source(module), options=kernels.options(offset_type))
+    raw = cupy().RawModule(code=kernels.source(module), options=kernels.options(offset_type))
+    raw.compile()
+    return raw
 
 
 @functools.cache
@@ -49,7 +60,7 @@ def preload(device_number: int) -> None:
     """
     with cupy().cuda.Device(device_number):
         for module in kernels.MODULES:
-            _module(module, "int").module  # noqa: B018 - the property loads it
+            _module(module, "int")
 
 
 class Launcher:

@@ -2,11 +2,15 @@ package prismgpu;
 
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.nio.ByteBuffer;
 import java.util.concurrent.locks.LockSupport;
 
 /** Runs a main class as PRISM's start script would: in a thread whose stack has the size asked for. */
 public final class Launcher
 {
+	/** Nanoseconds that the end of the JVM waits at most. */
+	private static final long PATIENCE = 10_000_000_000L;
+
 	private Launcher()
 	{
 	}
@@ -17,6 +21,20 @@ public final class Launcher
 		Runtime.getRuntime().addShutdownHook(new Thread(() -> {
 			System.out.println(text);
 			System.out.flush();
+		}));
+	}
+
+	/**
+	 * Holds up the end of the JVM while a thread of ours is where an end would crash it.
+	 * @param flags Memory shared with Python: two threads' business, and whether the end has begun
+	 */
+	public static void awaitAtExit(ByteBuffer flags)
+	{
+		Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+			flags.put(2, (byte) 1);
+			long deadline = System.nanoTime() + PATIENCE;
+			while ((flags.get(0) != 0 || flags.get(1) != 0) && System.nanoTime() < deadline)
+				LockSupport.parkNanos(1_000_000);
 		}));
 	}
 

@@ -1,0 +1,81 @@
+"""Reading `.lab`: named sets of states."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from bridge.files import tokens
+from bridge.files.rows import allocate
+from bridge.files.source import Section, TextReader, decoded
+from engines.formats.csr import MaskArray
+
+DECLARATION = re.compile(r'\s*(\d{1,9})\s*=\s*"([^"]+)"\s*')
+OTHER_TITLE = re.compile(
+    r"# (?:States|Transitions.*|Observations|State rewards|Transition rewards"
+    r"|Reward structure.*)\s*"
+)
+
+
+def read_labels(section: Section, num_states: int) -> dict[str, MaskArray]:
+    """Read the labels of a model.
+
+    Parameters
+    ----------
+    section
+        The text.
+    num_states
+        States of the model.
+
+    Returns
+    -------
+    Masks of shape (num_states,) by name, in the file's order.
+
+    Raises
+    ------
+    InvalidModelError
+        Naming the file, and the line where there is one.
+    """
+    with section.open() as reader:
+        names = _read_names(reader)
+        masks: MaskArray = allocate(
+            section, (len(names), num_states), np.bool_, "the masks of the labels"
+        )
+        for text, first_line, _ in reader.blocks():
+            status, line = tokens.scan_labels(text, masks)
+            if status != tokens.OK:
+                shown = bytes(text).split(b"\n", line + 1)[line].strip()[:60]
+                reason = {
+                    tokens.BAD_SHAPE: "expected `state: label label …`",
+                    tokens.BAD_STATE: f"the states are 0 to {num_states - 1}",
+                    tokens.BAD_LABEL: f"the labels are 0 to {len(names) - 1}",
+                }[status]
+                section.fail(first_line + line, f"{reason}, found {shown!r}")
+    return {name: masks[number] for number, name in enumerate(names)}
+
+
+def _read_names(reader: TextReader) -> list[str]:
+    section = reader.section
+    while (raw := reader.readline()) is not None:
+        text = decoded(section, reader.line - 1, raw).strip()
+        if OTHER_TITLE.fullmatch(text):
+            reader.fail(f"is no labels file: it says {text!r}")
+        if text and not text.startswith("#"):
+            break
+    else:
+        section.fail(None, 'is empty; expected label names, such as `0="init"`')
+    names: list[str] = []
+    position = 0
+    while position < len(text):
+        match = DECLARATION.match(text, position)
+        if not match:
+            reader.fail(f'expected label names, such as `0="init"`, found {text[position:][:60]!r}')
+        if int(match[1]) != len(names):
+            reader.fail(f"label {match[1]} is declared where label {len(names)} should be")
+        names.append(match[2])
+        position = match.end()
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        reader.fail(f'label "{twice}" is declared twice')
+    return names

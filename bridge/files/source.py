@@ -1,0 +1,230 @@
+"""Text files, plain or compressed, as blocks of whole lines; and the errors that name a line."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, NoReturn, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.errors import InvalidModelError
+
+Stream: TypeAlias = BinaryIO | gzip.GzipFile | lzma.LZMAFile
+
+BLOCK_BYTES = 1 << 20
+LONGEST_LINE = 1 << 24
+COMPRESSIONS = (".gz", ".gzip", ".xz")
+GZIP_MAGIC = b"\x1f\x8b"
+XZ_MAGIC = b"\xfd7zXZ\x00"
+SURE_RATIO = 8
+"""A claim of at most this many times the compressed bytes is believed without measuring."""
+STATES_FOR_FREE = 1 << 20
+"""A file may declare this many more states than it has bytes: deadlocks need no line."""
+
+
+def fail(path: Path, line: int | None, message: str) -> NoReturn:
+    """Raise an error that names the file, and the line where there is one.
+
+    Raises
+    ------
+    InvalidModelError
+        Always.
+    """
+    where = str(path) if line is None else f"{path}, line {line}"
+    raise InvalidModelError(f"{where}: {message}")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A text file, or a range of its (decompressed) bytes.
+
+    Parameters
+    ----------
+    path
+        The file; gzip and xz are recognised by content.
+    start, stop
+        First byte, and the byte after the last one; None for the end of the file.
+    first_line
+        The number of the first line, for messages.
+    """
+
+    path: Path
+    start: int = 0
+    stop: int | None = None
+    first_line: int = 1
+
+    def open(self) -> TextReader:
+        """Return a reader at the first line."""
+        return TextReader(self)
+
+    def holds(self, claimed: int) -> bool:
+        """Tell whether the section has at least `claimed` bytes of text."""
+        if self.stop is not None:
+            return claimed <= self.stop - self.start
+        stored = self.path.stat().st_size
+        if not _is_compressed(self.path):
+            return claimed <= stored - self.start
+        if claimed <= SURE_RATIO * stored:
+            return True
+        with self.open() as reader:
+            return any(reader.consumed >= claimed for _ in reader.blocks())
+
+    def fail(self, line: int | None, message: str) -> NoReturn:
+        """Raise an error that names the file and the line; see `fail`."""
+        fail(self.path, line, message)
+
+
+class TextReader:
+    """Reads a section once, line by line, then in blocks of whole lines.
+
+    Attributes
+    ----------
+    line
+        Number of the next line.
+    consumed
+        Bytes handed out so far.
+    """
+
+    def __init__(self, section: Section) -> None:
+        self.section = section
+        self.line = section.first_line
+        self.consumed = 0
+        self._rest = b""
+        self._left = None if section.stop is None else section.stop - section.start
+        self._stream: Stream = _open(section.path)
+        try:
+            self._skip(section.start)
+        except BaseException:
+            self._stream.close()
+            raise
+
+    def __enter__(self) -> TextReader:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stream.close()
+
+    def readline(self) -> bytes | None:
+        """Return the next line without its end, or None at the end of the section."""
+        while (end := self._rest.find(b"\n")) < 0:
+            more = self._read()
+            if not more:
+                if not self._rest:
+                    return None
+                end = len(self._rest)
+                break
+            self._rest += more
+            self._refuse_endless_line(self._rest)
+        line, self._rest = self._rest[:end], self._rest[end + 1 :]
+        self.line += 1
+        self.consumed += end + 1
+        return line.rstrip(b"\r")
+
+    def blocks(self) -> Iterator[tuple[NDArray[np.uint8], int, int]]:
+        """Yield the rest in blocks of whole lines: bytes, number of the first line, lines.
+
+        Every block ends with a line feed.
+        """
+        ended = False
+        while not ended:
+            more = self._read()
+            ended = not more
+            if ended:
+                if not self._rest:
+                    return
+                block, self._rest = self._rest + b"\n", b""
+            else:
+                end = more.rfind(b"\n") + 1
+                if end == 0:
+                    self._rest += more
+                    self._refuse_endless_line(self._rest)
+                    continue
+                block, self._rest = self._rest + more[:end], more[end:]
+            lines = block.count(b"\n")
+            first = self.line
+            self.line += lines
+            self.consumed += len(block)
+            yield np.frombuffer(block, dtype=np.uint8), first, lines
+
+    def fail(self, message: str) -> NoReturn:
+        """Raise an error that names the line read last."""
+        self.section.fail(max(self.line - 1, self.section.first_line), message)
+
+    def _refuse_endless_line(self, text: bytes) -> None:
+        if len(text) > LONGEST_LINE:
+            self.section.fail(self.line, "a line of more than 16 MiB; this is no explicit file")
+
+    def _skip(self, bytes_to_skip: int) -> None:
+        if bytes_to_skip == 0:
+            return
+        try:
+            self._stream.seek(bytes_to_skip)
+        except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+            self._damaged(error)
+
+    def _read(self) -> bytes:
+        wanted = BLOCK_BYTES if self._left is None else min(BLOCK_BYTES, self._left)
+        if wanted == 0:
+            return b""
+        try:
+            text = self._stream.read(wanted)
+        except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+            self._damaged(error)
+        if self._left is not None:
+            self._left -= len(text)
+        return text
+
+    def _damaged(self, error: Exception) -> NoReturn:
+        raise InvalidModelError(
+            f"{self.section.path}: the compressed file is damaged or cut short, from about line "
+            f"{self.line} on ({error}); copy or export it again"
+        ) from error
+
+
+def decoded(section: Section, line: int, text: bytes) -> str:
+    """Return the text of a line.
+
+    Raises
+    ------
+    InvalidModelError
+        If it is not UTF-8.
+    """
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        section.fail(line, f"{text[:40]!r} is not UTF-8 text")
+
+
+def plain_name(path: Path) -> str:
+    """Return the name of a file without the ending of its compression."""
+    return path.name.removesuffix(path.suffix) if path.suffix in COMPRESSIONS else path.name
+
+
+def _is_compressed(path: Path) -> bool:
+    with path.open("rb") as stream:
+        start = stream.read(6)
+    return start.startswith(GZIP_MAGIC) or start == XZ_MAGIC
+
+
+def _open(path: Path) -> Stream:
+    with path.open("rb") as file:
+        start = file.read(6)
+    if start.startswith(GZIP_MAGIC):
+        return gzip.open(path, "rb")
+    if start == XZ_MAGIC:
+        return lzma.open(path, "rb")
+    if path.suffix in COMPRESSIONS:
+        fail(path, None, f"the name says {path.suffix}, but the content is not compressed so")
+    return path.open("rb")

@@ -1,0 +1,93 @@
+"""Reading `.sta`: the values of the model's variables in each state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridge.files import tokens
+from bridge.files.labels import OTHER_TITLE
+from bridge.files.rows import allocate
+from bridge.files.source import Section, TextReader, decoded
+from engines.formats.csr import MaskArray
+
+
+@dataclass(frozen=True)
+class StateVariables:
+    """The variables of a model and their values.
+
+    Parameters
+    ----------
+    names
+        Names of the variables.
+    values
+        Shape (states, variables), int32; 0 and 1 for false and true.
+    booleans
+        Which variables are true or false, one each.
+    """
+
+    names: tuple[str, ...]
+    values: NDArray[np.int32]
+    booleans: tuple[bool, ...]
+
+
+def read_states(section: Section, num_states: int) -> StateVariables:
+    """Read the values of the variables.
+
+    Parameters
+    ----------
+    section
+        The text.
+    num_states
+        States of the model; each must have one line.
+
+    Raises
+    ------
+    InvalidModelError
+        Naming the file, and the line where there is one.
+    """
+    with section.open() as reader:
+        names = _read_names(reader)
+        if not section.holds(2 * num_states * len(names)):
+            reader.fail(f"too short for {len(names)} variables in {num_states} states")
+        shape = (num_states, len(names))
+        values = allocate(section, shape, np.int32, "the variables' values")
+        kinds = np.zeros(len(names), dtype=np.int8)
+        seen: MaskArray = np.zeros(num_states, dtype=np.bool_)
+        for text, first_line, _ in reader.blocks():
+            status, line = tokens.scan_states(text, values, kinds, seen)
+            if status != tokens.OK:
+                shown = bytes(text).split(b"\n", line + 1)[line].strip()[:60]
+                reason = {
+                    tokens.BAD_SHAPE: "expected `state:(value,…)`",
+                    tokens.BAD_STATE: f"the states are 0 to {num_states - 1}",
+                    tokens.BAD_VALUE: "a value is no 32-bit integer, true or false",
+                    tokens.REPEATED: "this state has had a line already",
+                    tokens.OTHER_TYPE: "a variable is an integer in one state, and not in another",
+                    tokens.TOO_FEW: f"fewer than {len(names)} values",
+                    tokens.TOO_MANY: f"more than {len(names)} values",
+                }[status]
+                section.fail(first_line + line, f"{reason}, found {shown!r}")
+    if not seen.all():
+        section.fail(None, f"state {int(np.argmin(seen))} of {num_states} has no line")
+    return StateVariables(tuple(names), values, tuple((kinds == 2).tolist()))
+
+
+def _read_names(reader: TextReader) -> list[str]:
+    section = reader.section
+    while (raw := reader.readline()) is not None:
+        text = decoded(section, reader.line - 1, raw).strip()
+        if OTHER_TITLE.fullmatch(text) and text != "# States":
+            reader.fail(f"is no states file: it says {text!r}")
+        if text and not text.startswith("#"):
+            break
+    else:
+        section.fail(None, "is empty; expected the variables' names, such as `(x,y)`")
+    names = [name.strip() for name in text[1:-1].split(",")]
+    if not (text.startswith("(") and text.endswith(")")) or not all(names):
+        reader.fail(f"expected the variables' names, such as `(x,y)`, found {text[:60]!r}")
+    if len(set(names)) < len(names):
+        reader.fail(f"a variable is named twice in {text[:60]!r}")
+    return names

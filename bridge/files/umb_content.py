@@ -1,0 +1,87 @@
+"""What a UMB file holds, as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridge.files.umb_valuations import StateValuations
+from engines.formats.csr import FloatArray
+from engines.model import ExplicitModel
+
+
+@dataclass(frozen=True)
+class Actions:
+    """Which action each choice, or each branch, has.
+
+    Parameters
+    ----------
+    names
+        The actions' names; PRISM writes the unlabelled one as an empty name.
+    indices
+        Shape (choices,) or (branches,), uint32: the place in `names`.
+    """
+
+    names: tuple[str, ...]
+    indices: NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class UmbRewards:
+    """A reward structure as the file has it; None where it has no values for an entity.
+
+    Parameters
+    ----------
+    name
+        The structure's name, empty where it has none.
+    states, choices, branches
+        Shapes (states,), (choices,), (branches,); a branch's reward is not multiplied by its
+        probability.
+    """
+
+    name: str
+    states: FloatArray | None = None
+    choices: FloatArray | None = None
+    branches: FloatArray | None = None
+
+
+@dataclass(frozen=True)
+class UmbFile:
+    """What a UMB file holds.
+
+    Parameters
+    ----------
+    model
+        The model, checked. The rewards of its branches are in there as expected values: a DTMC's
+        and a CTMC's in the state rewards (times the exit rate in a CTMC), an MDP's in the choice
+        rewards. Branches of probability 0 are dropped; the others keep the file's order.
+    probabilities
+        Shape (branches,): for a CTMC the embedded chain's, else the matrix's values.
+    exit_rates
+        Shape (states,), CTMCs only.
+    rewards
+        The reward structures before branches were folded in, in the model's order. PRISM's
+        instantaneous rewards are those of the states alone.
+    valuations
+        The variables' values in each state, where the file has them.
+    choice_actions, branch_actions
+        The actions, where the file has them.
+    model_data, file_data
+        What `index.json` says of the model's name and origin and of the tool that wrote the file.
+    left_out
+        What the file holds besides, in words.
+    """
+
+    model: ExplicitModel
+    probabilities: FloatArray
+    exit_rates: FloatArray | None
+    rewards: tuple[UmbRewards, ...]
+    valuations: StateValuations | None
+    choice_actions: Actions | None
+    branch_actions: Actions | None
+    model_data: dict[str, Any]
+    file_data: dict[str, Any]
+    left_out: tuple[str, ...]

@@ -1,0 +1,62 @@
+"""A gate that the JVM passes before it ends the process.
+
+PRISM ends the process from within Java, whatever our threads are doing. One that is inside CUDA, or
+inside its compiler, would find the libraries torn down below it. So the JVM waits, at most for
+some seconds, until such a thread has left; the threads stop by themselves once the end has begun.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+WARM_UP, SOLVE, ENDING = range(3)
+"""Bytes of the memory that Java shares: who is busy, and whether the end has begun."""
+
+
+class ExitGate:
+    """The gate of a process; one is enough."""
+
+    def __init__(self) -> None:
+        self._flags = bytearray(3)
+
+    def install(self) -> None:
+        """Make the running JVM wait at the gate when it ends."""
+        import jpype
+        import jpype.nio
+
+        # Shared memory, because nobody may call into a JVM that is ending.
+        buffer = jpype.nio.convertToDirectBuffer(self._flags)
+        jpype.JClass("prismgpu.Launcher").awaitAtExit(buffer)
+
+    @contextmanager
+    def busy(self, who: int) -> Iterator[None]:
+        """Keep the JVM from ending while the body runs; a body that comes too late never does.
+
+        Parameters
+        ----------
+        who
+            `WARM_UP` or `SOLVE`.
+        """
+        self._flags[who] = 1
+        self.stop_if_ending(who)
+        try:
+            yield
+        finally:
+            self._flags[who] = 0
+
+    def stop_if_ending(self, who: int) -> None:
+        """Stop the calling thread for good once the end has begun.
+
+        Parameters
+        ----------
+        who
+            `WARM_UP` or `SOLVE`.
+        """
+        if self._flags[ENDING]:
+            self._flags[who] = 0
+            threading.Event().wait()
+
+
+GATE = ExitGate()
