@@ -1,0 +1,61 @@
+"""The gate that keeps the JVM from ending while a thread is where that would crash it."""
+
+import threading
+
+from prism_hooks.exit_gate import ENDING, SOLVE, WARM_UP, ExitGate
+
+
+def test_a_busy_thread_is_seen_and_a_finished_one_is_not():
+    gate = ExitGate()
+    with gate.busy(SOLVE):
+        assert gate._flags[SOLVE] == 1
+        assert gate._flags[WARM_UP] == 0
+    assert gate._flags[SOLVE] == 0
+
+
+def test_a_body_that_fails_leaves_the_gate_open():
+    gate = ExitGate()
+    try:
+        with gate.busy(WARM_UP):
+            raise RuntimeError("on purpose")
+    except RuntimeError:
+        pass
+    assert gate._flags[WARM_UP] == 0
+
+
+def test_once_the_end_has_begun_a_thread_stops_and_holds_nothing_up():
+    gate = ExitGate()
+    started, inside = threading.Event(), threading.Event()
+
+    def work():
+        started.set()
+        with gate.busy(SOLVE):
+            inside.set()
+
+    gate._flags[ENDING] = 1
+    threading.Thread(target=work, daemon=True).start()
+    assert started.wait(5)
+    assert not inside.wait(0.3)
+    assert gate._flags[SOLVE] == 0
+
+
+def test_a_thread_at_work_stops_at_its_next_look():
+    gate = ExitGate()
+    turns, stopped = [], threading.Event()
+
+    def work():
+        with gate.busy(SOLVE):
+            while True:
+                gate.stop_if_ending(SOLVE)
+                turns.append(1)
+                stopped.wait(0.01)
+
+    threading.Thread(target=work, daemon=True).start()
+    while not turns:
+        stopped.wait(0.01)
+    gate._flags[ENDING] = 1
+    stopped.wait(0.3)
+    seen = len(turns)
+    stopped.wait(0.2)
+    assert len(turns) == seen
+    assert gate._flags[SOLVE] == 0
