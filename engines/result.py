@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -20,6 +21,11 @@ class Status(StrEnum):
     """The change a sweep makes is below epsilon, but the estimated error is not."""
     NOT_CONVERGED = "not converged"
     DIVERGED = "diverged"
+
+    @property
+    def severity(self) -> int:
+        """Return 0 for the best end of a solve, more for worse ones."""
+        return list(Status).index(self)
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,71 @@ class SolveResult:
     cost: SweepCost
     note: str = ""
     two_sided: bool = False
+
+    @classmethod
+    def exact(cls, values: FloatArray, method: str, note: str = "") -> SolveResult:
+        """Return the result of a question that needed no sweep.
+
+        Parameters
+        ----------
+        values
+            Shape (states,).
+        method
+            The method that would have been run.
+        note
+            A remark for the log, or empty.
+        """
+        return cls(
+            values=np.asarray(values, dtype=np.float64),
+            status=Status.CONVERGED,
+            method=method,
+            iterations=0,
+            change=0.0,
+            residual=0.0,
+            error_estimate=0.0,
+            seconds=0.0,
+            setup_seconds=0.0,
+            sweeping_seconds=0.0,
+            cost=SweepCost("CPU", "none", "none", 0),
+            note=note,
+        )
+
+    @classmethod
+    def combined(
+        cls, values: FloatArray, parts: Sequence[SolveResult], error_estimate: float
+    ) -> SolveResult:
+        """Return the result of a question that took several solves.
+
+        Sweeps and seconds add up; change and residual are the largest of the parts, each of its
+        own system; the status is the worst. Methods and remarks are listed, each once; the cost
+        is that of the part with the most sweeps.
+
+        Parameters
+        ----------
+        values
+            Shape (states,).
+        parts
+            The solves, at least one.
+        error_estimate
+            Estimated largest error of `values`: how the errors of the parts enter it depends on
+            the question.
+        """
+        return cls(
+            values=np.asarray(values, dtype=np.float64),
+            status=max((part.status for part in parts), key=lambda status: status.severity),
+            method=" and ".join(dict.fromkeys(part.method for part in parts)),
+            iterations=sum(part.iterations for part in parts),
+            # Unlike Python's, NumPy's maximum is NaN if any part is.
+            change=float(np.max([part.change for part in parts])),
+            residual=float(np.max([part.residual for part in parts])),
+            error_estimate=error_estimate,
+            seconds=sum(part.seconds for part in parts),
+            setup_seconds=sum(part.setup_seconds for part in parts),
+            sweeping_seconds=sum(part.sweeping_seconds for part in parts),
+            cost=max(parts, key=lambda part: part.iterations).cost,
+            note="; ".join(dict.fromkeys(part.note for part in parts if part.note)),
+            two_sided=all(part.two_sided for part in parts),
+        )
 
     @property
     def sweep_seconds(self) -> float:

@@ -13,7 +13,7 @@ from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype
 from engines.iterate import Progress
 from engines.linear import direct
 from engines.model import ExplicitModel, ModelKind
-from engines.result import SolveResult, Status, SweepCost
+from engines.result import SolveResult, Status
 from engines.solve import solve_system
 from engines.system import Scaling, SweepSystem
 
@@ -64,9 +64,7 @@ def solve_steady_state(
     if method is Method.VALUE_ITERATION:
         raise UnsupportedError("value iteration computes no steady state")
     if np.count_nonzero(bscc) == 1:
-        values = np.where(bscc, 1.0, 0.0)
-        cost = SweepCost("CPU", "none", "none", 0)
-        return SolveResult(values, Status.CONVERGED, method, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, cost)
+        return SolveResult.exact(np.where(bscc, 1.0, 0.0), method)
     states = None if bool(np.all(bscc)) else np.flatnonzero(bscc)
     rates = model.matrix if states is None else _restricted(model.matrix, states)
     if method is Method.AUTO:

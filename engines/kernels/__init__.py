@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-MODULES = ("sweep", "prepare")
+MODULES = ("sweep", "prepare", "uniformise")
 OFFSET_TYPES = ("int", "long long")
 
 

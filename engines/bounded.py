@@ -1,0 +1,374 @@
+"""Questions with a bound on steps, for discrete-time Markov chains and decision processes.
+
+Each is a number of sweeps known beforehand; a sweep that changes nothing at all ends them sooner.
+`error_estimate` is what rounding may have added; `residual` is 0: no equation is solved.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from engines.backend import choose_engine
+from engines.cpu.engine import CpuEngine
+from engines.cpu.prepare import transposed
+from engines.environment import SolverEnvironment
+from engines.errors import DeviceMemoryError, UnsupportedError
+from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype
+from engines.iterate import BATCH_SECONDS, FIRST_BATCH, LONGEST_BATCH, Progress
+from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.reachability_rewards import step_rewards
+from engines.result import SolveResult, Status
+from engines.system import Direction, SweepSystem, rows_of_states
+
+NO_CHANGE = float(np.nextafter(0.0, 1.0))
+"""A change below the smallest positive number is none."""
+
+ROUNDING_A_SWEEP = 2.0**-52
+"""What a sweep adds to the relative error: all terms are positive."""
+
+
+def next_probabilities(
+    model: ExplicitModel,
+    target: MaskArray,
+    environment: SolverEnvironment,
+    *,
+    direction: Direction | None = None,
+) -> SolveResult:
+    """Compute P(X target), the probability that the next state is a target.
+
+    Parameters
+    ----------
+    model
+        A DTMC, an MDP, or a CTMC: then of its embedded chain, in which a state without
+        transitions is its own successor.
+    target
+        Shape (states,).
+    environment
+        Device; its method and limits do not matter.
+    direction
+        MDPs: minimise or maximise.
+
+    Returns
+    -------
+    The result; its values have shape (states,).
+
+    Raises
+    ------
+    ValueError
+        For an MDP without a direction.
+    """
+    start = target.astype(np.float64)
+    if model.kind is not ModelKind.CTMC:
+        return _sweep(_system(model, start, direction), 1, environment)
+    exits = model.exit_rates
+    states = rows_of_states(exits > 0.0)
+    rates = model.matrix if states is None else model.matrix.select_rows(states)
+    exits = exits if states is None else exits[states]
+    embedded = replace(rates, values=rates.values / exits[rates.row_of_entry()])
+    return _sweep(SweepSystem(embedded, start, states=states), 1, environment)
+
+
+def bounded_until(
+    model: ExplicitModel,
+    remain: MaskArray,
+    target: MaskArray,
+    steps: int,
+    environment: SolverEnvironment,
+    *,
+    direction: Direction | None = None,
+    lower: int = 0,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute P(remain U[lower,steps] target) of every state.
+
+    Parameters
+    ----------
+    model
+        A DTMC or an MDP.
+    remain, target
+        The two sides of the until, shape (states,).
+    steps
+        Upper bound, included.
+    environment
+        Device; its method and limits do not matter.
+    direction
+        MDPs: minimise or maximise.
+    lower
+        Lower bound, included.
+    progress
+        Called after each batch of sweeps.
+
+    Returns
+    -------
+    The result; its values have shape (states,).
+
+    Raises
+    ------
+    UnsupportedError
+        For a CTMC.
+    ValueError
+        For bounds that are no interval, or an MDP without a direction.
+    """
+    _require_steps(model, "step-bounded until")
+    if not 0 <= lower <= steps:
+        raise ValueError(f"[{lower}, {steps}] is no interval of steps from 0 on")
+    start = target.astype(np.float64)
+    system = _system(model, start, direction, active=remain & ~target)
+    last = _sweep(system, steps - lower, environment, progress)
+    if lower == 0:
+        return last
+    first = after(
+        model, remain, last.values, lower, environment, direction=direction, progress=progress
+    )
+    error = first.error_estimate + last.error_estimate
+    return SolveResult.combined(first.values, [last, first], error)
+
+
+def after(
+    model: ExplicitModel,
+    remain: MaskArray,
+    values: FloatArray,
+    steps: int,
+    environment: SolverEnvironment,
+    *,
+    direction: Direction | None = None,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute E[values(X_steps); the states before that are in `remain`] of every state.
+
+    Applied to the probabilities of ``remain U target`` it gives those of
+    ``remain U>=steps target``.
+
+    Parameters
+    ----------
+    model
+        A DTMC or an MDP.
+    remain
+        Where to stay for so many steps, shape (states,).
+    values
+        Shape (states,).
+    steps
+        At least 0.
+    environment, direction, progress
+        As for `bounded_until`.
+
+    Raises
+    ------
+    UnsupportedError
+        For a CTMC.
+    ValueError
+        For a negative number of steps, or an MDP without a direction.
+    """
+    _require_steps(model, "step-bounded operators")
+    # A step from outside `remain` is worth nothing, which a row without entries says.
+    if not remain.all():
+        rows = remain if model.row_group_offsets is None else _of_choices(model, remain)
+        model = replace(model, matrix=_emptied(model.matrix, ~rows))
+    start = np.asarray(values, dtype=np.float64)
+    return _sweep(_system(model, start, direction), steps, environment, progress)
+
+
+def cumulative_rewards(
+    model: ExplicitModel,
+    rewards: RewardStructure,
+    steps: int,
+    environment: SolverEnvironment,
+    *,
+    direction: Direction | None = None,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute the expected reward of the first `steps` steps, R[C<=steps], of every state.
+
+    Parameters
+    ----------
+    model
+        A DTMC or an MDP.
+    rewards
+        Rewards of states and, for MDPs, of choices; each earned when a step begins.
+    steps
+        At least 0.
+    environment, direction, progress
+        As for `bounded_until`.
+
+    Raises
+    ------
+    InvalidModelError
+        For rewards that are negative or not finite.
+    UnsupportedError
+        For a CTMC.
+    ValueError
+        For a negative number of steps, or an MDP without a direction.
+    """
+    _require_steps(model, "rewards of a number of steps")
+    system = _system(model, np.zeros(model.num_states), direction)
+    system = replace(system, offset=step_rewards(model, rewards))
+    return _sweep(system, steps, environment, progress)
+
+
+def instantaneous_rewards(
+    model: ExplicitModel,
+    rewards: RewardStructure,
+    steps: int,
+    environment: SolverEnvironment,
+    *,
+    direction: Direction | None = None,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute the expected state reward after exactly `steps` steps, R[I=steps], of every state.
+
+    Parameters
+    ----------
+    model
+        A DTMC or an MDP.
+    rewards
+        Those of states count; those of choices do not.
+    steps
+        At least 0.
+    environment, direction, progress
+        As for `bounded_until`.
+
+    Raises
+    ------
+    InvalidModelError
+        For rewards that are negative or not finite.
+    UnsupportedError
+        For a CTMC.
+    ValueError
+        For a negative number of steps, or an MDP without a direction.
+    """
+    _require_steps(model, "rewards after a number of steps")
+    step_rewards(model, rewards)
+    start = np.asarray(rewards.state_rewards, dtype=np.float64)
+    return _sweep(_system(model, start, direction), steps, environment, progress)
+
+
+def distribution_after(
+    model: ExplicitModel,
+    initial: FloatArray,
+    steps: int,
+    environment: SolverEnvironment,
+    *,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute the distribution over states after a number of steps.
+
+    Parameters
+    ----------
+    model
+        A DTMC.
+    initial
+        The distribution before the first step, shape (states,).
+    steps
+        At least 0.
+    environment, progress
+        As for `bounded_until`.
+
+    Raises
+    ------
+    UnsupportedError
+        For another kind of model.
+    ValueError
+        For a negative number of steps.
+    """
+    if model.kind is not ModelKind.DTMC:
+        raise UnsupportedError(
+            f"transient probabilities after steps: for DTMCs; the model is a {model.kind}"
+        )
+    matrix = transposed(model.matrix, model.matrix.values)
+    system = SweepSystem(matrix, np.asarray(initial, dtype=np.float64))
+    return _sweep(system, steps, environment, progress)
+
+
+def _require_steps(model: ExplicitModel, what: str) -> None:
+    if model.kind is ModelKind.CTMC:
+        raise UnsupportedError(f"{what}: for DTMCs and MDPs; a {model.kind} has no steps")
+
+
+def _system(
+    model: ExplicitModel,
+    start: FloatArray,
+    direction: Direction | None,
+    active: MaskArray | None = None,
+) -> SweepSystem:
+    """Return x ← P x on the active states, by default on all."""
+    groups = model.row_group_offsets
+    if groups is not None and direction is None:
+        raise ValueError("an MDP needs a direction: minimise or maximise")
+    states = None if active is None else rows_of_states(active)
+    if states is None or active is None:
+        return SweepSystem(model.matrix, start, group_offsets=groups, direction=direction)
+    if groups is None:
+        return SweepSystem(model.matrix.select_rows(states), start, states=states)
+    choices = np.flatnonzero(_of_choices(model, active))
+    offsets = np.zeros(len(states) + 1, dtype=index_dtype(len(choices)))
+    np.cumsum(np.diff(groups)[states], out=offsets[1:])
+    matrix = model.matrix.select_rows(choices)
+    return SweepSystem(matrix, start, states=states, group_offsets=offsets, direction=direction)
+
+
+def _of_choices(model: ExplicitModel, states: MaskArray) -> MaskArray:
+    """Return which choices belong to the given states of an MDP, shape (choices,)."""
+    groups: IndexArray = np.asarray(model.row_group_offsets)
+    chosen: MaskArray = np.repeat(states, np.diff(groups))
+    return chosen
+
+
+def _emptied(matrix: CsrMatrix, rows: MaskArray) -> CsrMatrix:
+    """Return the matrix without the entries of some rows, which keep their places."""
+    lengths = np.where(rows, 0, matrix.row_lengths())
+    keep = np.repeat(~rows, matrix.row_lengths())
+    offsets = np.zeros(matrix.num_rows + 1, dtype=index_dtype(matrix.num_entries))
+    np.cumsum(lengths, out=offsets[1:])
+    return CsrMatrix(offsets, matrix.columns[keep], matrix.values[keep], matrix.num_columns)
+
+
+def _sweep(
+    system: SweepSystem,
+    steps: int,
+    environment: SolverEnvironment,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Make so many sweeps, or fewer where one changes nothing."""
+    if steps < 0:
+        raise ValueError(f"a number of steps must be at least 0, not {steps}")
+    method = "Power method" if system.group_offsets is None else "Value iteration"
+    if steps == 0 or system.num_updates == 0:
+        return SolveResult.exact(system.start.copy(), method)
+    started = time.perf_counter()
+    engine, note = choose_engine(environment, system)
+    try:
+        sweeper = engine.sweeper(system, NO_CHANGE, True)
+    except DeviceMemoryError as error:
+        sweeper = CpuEngine().sweeper(system, NO_CHANGE, True)
+        note = f"{error}; solving on the CPU"
+    setup = time.perf_counter() - started
+    done, change, batch = 0, np.inf, FIRST_BATCH
+    while done < steps and change > 0.0:
+        batch_started = time.perf_counter()
+        changes = sweeper.run(min(batch, steps - done))
+        done += len(changes)
+        change = float(changes[-1])
+        now = time.perf_counter()
+        if progress is not None:
+            progress(done, change, now - started)
+        if now - batch_started < BATCH_SECONDS:
+            batch = min(2 * batch, LONGEST_BATCH)
+    values = sweeper.values()
+    rounding = done * ROUNDING_A_SWEEP
+    return SolveResult(
+        values=values,
+        status=Status.DIVERGED if np.isnan(values).any() else Status.CONVERGED,
+        method=method,
+        iterations=done,
+        change=change,
+        residual=0.0,
+        error_estimate=rounding * float(np.abs(values).max()) if environment.absolute else rounding,
+        seconds=time.perf_counter() - started,
+        setup_seconds=setup,
+        sweeping_seconds=sweeper.seconds,
+        cost=sweeper.cost,
+        note=note,
+    )

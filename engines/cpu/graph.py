@@ -1,0 +1,211 @@
+"""Analyses of a model's graph on the host: plain loops for small models, numba for large ones."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.cpu import engine, graph_closures, graph_components
+from engines.cpu.graph_closures import Graph
+from engines.cpu.graph_components import Choices, Partition, Search
+from engines.formats.csr import CsrMatrix, IndexArray, MaskArray, index_dtype
+from engines.model import ExplicitModel
+
+
+class CpuGraph:
+    """The graph of a model; see `engines.graph.operations.GraphOperations`.
+
+    Parameters
+    ----------
+    model
+        A model of any kind; stored zeros are no edges.
+    """
+
+    def __init__(self, model: ExplicitModel) -> None:
+        self._num_states = model.num_states
+        self._num_rows = model.matrix.num_rows
+        # Held even where it is not read: see `operations_of`.
+        self._given_groups = model.row_group_offsets
+        self._offsets, self._columns = _edges(model.matrix)
+
+    def reached_from(self, sources: MaskArray) -> MaskArray:
+        """Return the least set that holds `sources` and the successors of its states."""
+        closed = self._copy(sources)
+        self._closures.close_forwards(self._graph, closed, self._per_state())
+        return _mask(closed)
+
+    def may_reach(self, goal: MaskArray, through: MaskArray) -> MaskArray:
+        """Return the least set with `goal` and each of `through` that has a choice into it."""
+        closed = self._copy(goal)
+        self._closures.close_some(self._graph, self._copy(through), closed, self._per_state())
+        return _mask(closed)
+
+    def must_approach(self, goal: MaskArray, through: MaskArray) -> MaskArray:
+        """Return the least set with `goal` and each of `through` whose choices all lead into it."""
+        closed = self._copy(goal)
+        entered = self._copy(np.zeros(self._num_rows, dtype=np.bool_))
+        missing = self._copy(np.diff(self._groups))
+        self._closures.close_all(
+            self._graph, self._copy(through), closed, self._per_state(), entered, missing
+        )
+        return _mask(closed)
+
+    def can_force(self, goal: MaskArray, through: MaskArray) -> MaskArray:
+        """Return the states from which a strategy has ``through U goal`` with probability 1."""
+        reaching = self.may_reach(goal, through)
+        labels, count, choices = self.end_components(
+            reaching & ~goal, np.ones(self._num_rows, dtype=np.bool_)
+        )
+        # A strategy cannot stay for ever but in an end component, and from anywhere in one it can
+        # take any choice that leaves it: what it needs is one that leads to no failing state.
+        leader, kept = self._per_state(), self._copy(reaching)
+        heads, following = self._unset(count), self._unset(self._num_states)
+        self._closures.join_members(self._copy(labels), heads, leader, following)
+        self._closures.drop_failing(
+            self._graph,
+            self._copy(goal),
+            self._copy(choices),
+            kept,
+            leader,
+            following,
+            self._scratch(self._num_states, self._num_rows),
+            self._per_state(),
+        )
+        return _mask(kept)
+
+    def strong_components(self, restrict: MaskArray) -> tuple[IndexArray, int]:
+        """Return the strongly connected component of each state, and their number."""
+        partition, search = self._partition(restrict), self._search()
+        usable = self._copy(np.ones(self._num_rows, dtype=np.bool_))
+        count = 0
+        if restrict.any():
+            kernels = self._components
+            kernels.strong_components(self._graph, usable, partition, 0, search)
+            count = kernels.split_by_components(partition, search, 0, 1)
+        return self._numbered(partition, count)
+
+    def components_left(self, labels: IndexArray, count: int) -> MaskArray:
+        """Return which components have an edge that leaves them, shape (count,)."""
+        leaving = self._copy(np.zeros(count, dtype=np.bool_))
+        self._components.mark_leaving(self._graph, self._copy(labels), leaving)
+        return _mask(leaving)
+
+    def end_components(
+        self, restrict: MaskArray, choices: MaskArray
+    ) -> tuple[IndexArray, int, MaskArray]:
+        """Return the maximal end component of each state, their number, and their choices."""
+        partition, search = self._partition(restrict), self._search()
+        left = Choices(
+            usable=self._copy(choices),
+            remaining=self._per_state(),
+            lost=self._scratch(self._num_rows, self._num_rows),
+            removed=self._per_state(),
+        )
+        kernels = self._components
+        num_removed = kernels.first_choices(self._graph, partition, left)
+        kernels.remove_states(self._graph, partition, left, 0, num_removed, 0)
+        # 64 bits wide, as numbers are inside of the kernels: else each is compiled once more.
+        stack = [self._copy(np.zeros(self._num_states + 1, dtype=np.int64)) for _ in range(3)]
+        kernels.end_components(self._graph, partition, left, search, *stack)
+        return *self._numbered(partition, self._num_states + 1), _mask(left.usable)
+
+    @property
+    def _compiled(self) -> bool:
+        return max(len(self._columns), self._num_states) >= engine.NUMBA_ENTRIES
+
+    @property
+    def _closures(self) -> Any:
+        return _kernels().closures if self._compiled else graph_closures
+
+    @property
+    def _components(self) -> Any:
+        return _kernels().components if self._compiled else graph_components
+
+    @property
+    def _graph(self) -> Graph:
+        return self._array_graph if self._compiled else self._list_graph
+
+    @cached_property
+    def _groups(self) -> IndexArray:
+        if self._given_groups is not None:
+            return self._given_groups
+        return np.arange(self._num_states + 1, dtype=index_dtype(self._num_states))
+
+    @cached_property
+    def _array_graph(self) -> Graph:
+        kernels = _kernels().closures
+        columns, edges = self._columns, len(self._columns)
+        pre_offsets = np.zeros(self._num_states + 1, dtype=index_dtype(edges))
+        kernels.count_entries(columns, pre_offsets)
+        pre_rows = np.empty(edges, dtype=index_dtype(self._num_rows))
+        kernels.sort_entries(self._offsets, columns, pre_offsets[:-1].copy(), pre_rows)
+        return self._graph_of(pre_offsets, pre_rows)
+
+    @cached_property
+    def _list_graph(self) -> Graph:
+        order = np.argsort(self._columns, kind="stable")
+        entering = np.bincount(self._columns, minlength=self._num_states)
+        pre_offsets = np.concatenate(([0], np.cumsum(entering)))
+        rows = np.repeat(np.arange(self._num_rows), np.diff(self._offsets))
+        parts: Any = self._graph_of(pre_offsets, rows[order])
+        return Graph(*(part.tolist() for part in parts))
+
+    def _graph_of(self, pre_offsets: IndexArray, pre_rows: IndexArray) -> Graph:
+        states = np.arange(self._num_states, dtype=index_dtype(self._num_states))
+        # A chain's rows are its states.
+        state_of = (
+            states if self._given_groups is None else np.repeat(states, np.diff(self._groups))
+        )
+        return Graph(self._groups, self._offsets, self._columns, pre_offsets, pre_rows, state_of)
+
+    def _partition(self, chosen: MaskArray) -> Partition:
+        order, place, block = (self._per_state() for _ in range(3))
+        partition = Partition(order, place, block, self._per_state(1), self._per_state(1))
+        self._components.first_block(self._copy(chosen), partition)
+        return partition
+
+    def _search(self) -> Search:
+        entry_at = self._scratch(self._num_states, len(self._columns))
+        row_at = self._scratch(self._num_states, self._num_rows)
+        number, low, path, opened, found, bounds = (self._per_state() for _ in range(6))
+        return Search(number, low, row_at, entry_at, path, opened, found, bounds)
+
+    def _numbered(self, partition: Partition, labels: int) -> tuple[IndexArray, int]:
+        count = int(self._components.renumber(partition.block, self._unset(labels)))
+        return np.asarray(partition.block, dtype=index_dtype(self._num_states)), count
+
+    def _per_state(self, more: int = 0) -> Any:
+        return self._scratch(self._num_states + more, self._num_states)
+
+    def _scratch(self, size: int, largest: int) -> Any:
+        """Return zeros for numbers up to `largest`, and one more."""
+        return np.zeros(size, dtype=index_dtype(largest + 1)) if self._compiled else [0] * size
+
+    def _unset(self, size: int) -> Any:
+        """Return room for states or components, each −1."""
+        return self._copy(np.full(size, -1, dtype=index_dtype(self._num_states)))
+
+    def _copy(self, array: NDArray[Any]) -> Any:
+        return array.copy() if self._compiled else array.tolist()
+
+
+def _edges(matrix: CsrMatrix) -> tuple[IndexArray, IndexArray]:
+    """Return row offsets and columns without the entries of value 0."""
+    present = matrix.values != 0.0
+    if present.all():
+        return matrix.row_offsets, matrix.columns
+    kept = np.concatenate(([0], np.cumsum(present)))[matrix.row_offsets]
+    return kept.astype(matrix.row_offsets.dtype), matrix.columns[present]
+
+
+def _kernels() -> Any:
+    from engines.cpu import graph_kernels
+
+    return graph_kernels
+
+
+def _mask(values: Any) -> MaskArray:
+    return np.asarray(values, dtype=np.bool_)

@@ -1,0 +1,1 @@
+"""Analyses of a model's graph: qualitative reachability, components, end components, quotients."""

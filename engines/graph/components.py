@@ -1,0 +1,60 @@
+"""Strongly connected components of a model's graph, and those that are never left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engines.formats.csr import IndexArray, MaskArray
+from engines.graph.operations import operations_of
+from engines.model import ExplicitModel
+
+
+@dataclass(frozen=True)
+class Components:
+    """Disjoint sets of states.
+
+    Parameters
+    ----------
+    labels
+        Shape (states,): the component of each state, −1 for none. Components are numbered by their
+        smallest states.
+    count
+        Number of components.
+    """
+
+    labels: IndexArray
+    count: int
+
+
+def sccs(model: ExplicitModel, restrict: MaskArray | None = None) -> Components:
+    """Return the strongly connected components, single states without a loop included.
+
+    Parameters
+    ----------
+    model
+        A model of any kind; in an MDP, the edges are those of all choices.
+    restrict
+        Boolean mask, shape (states,): the states to look at, and no edges but among them; None for
+        all.
+    """
+    if restrict is None:
+        restrict = np.ones(model.num_states, dtype=np.bool_)
+    return Components(*operations_of(model).strong_components(restrict))
+
+
+def bsccs(model: ExplicitModel) -> Components:
+    """Return the bottom strongly connected components: those that no edge leaves.
+
+    Parameters
+    ----------
+    model
+        A model of any kind; in an MDP, the edges are those of all choices. An absorbing state of a
+        CTMC is a component of its own.
+    """
+    all_components = sccs(model)
+    left = operations_of(model).components_left(all_components.labels, all_components.count)
+    # Leaving out components keeps the order of the others.
+    names = np.where(left, -1, np.cumsum(~left) - 1).astype(all_components.labels.dtype)
+    return Components(names[all_components.labels], int(np.count_nonzero(~left)))

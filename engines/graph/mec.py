@@ -1,0 +1,65 @@
+"""Maximal end components of MDPs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engines.errors import UnsupportedError
+from engines.formats.csr import IndexArray, MaskArray
+from engines.graph.operations import operations_of
+from engines.model import ExplicitModel, ModelKind
+
+
+@dataclass(frozen=True)
+class EndComponents:
+    """Disjoint end components: sets of states and choices that can be kept to for ever.
+
+    Parameters
+    ----------
+    labels
+        Shape (states,): the component of each state, −1 for none. Components are numbered by their
+        smallest states.
+    count
+        Number of components.
+    choices
+        Boolean mask, shape (choices,): the choices that stay inside their state's component.
+    """
+
+    labels: IndexArray
+    count: int
+    choices: MaskArray
+
+
+def maximal_end_components(
+    model: ExplicitModel, restrict: MaskArray | None = None, choices: MaskArray | None = None
+) -> EndComponents:
+    """Return the maximal end components; single states with a sure self-loop are among them.
+
+    Parameters
+    ----------
+    model
+        An MDP.
+    restrict
+        Boolean mask, shape (states,): components lie within these states; None for all.
+    choices
+        Boolean mask, shape (choices,): components use these choices only; None for all.
+
+    Raises
+    ------
+    UnsupportedError
+        If the model is a chain, whose end components are its bottom components.
+
+    Notes
+    -----
+    de Alfaro (1997), Formal Verification of Probabilistic Systems, section 3.4, working on changed
+    components only; see `engines.cpu.graph_components.end_components`.
+    """
+    if model.kind is not ModelKind.MDP:
+        raise UnsupportedError(f"end components of a {model.kind}: use its bottom components")
+    if restrict is None:
+        restrict = np.ones(model.num_states, dtype=np.bool_)
+    if choices is None:
+        choices = np.ones(model.matrix.num_rows, dtype=np.bool_)
+    return EndComponents(*operations_of(model).end_components(restrict, choices))

@@ -1,0 +1,100 @@
+"""States where an until has probability 0 or 1, from the graph alone.
+
+The sets are those of Prob0A, Prob0E, Prob1A and Prob1E (de Alfaro 1997, Formal Verification of
+Probabilistic Systems; Baier and Katoen 2008, section 10.6.1), each found by a worklist.
+"""
+
+from __future__ import annotations
+
+from engines.formats.csr import MaskArray
+from engines.graph.operations import operations_of
+from engines.model import ExplicitModel, ModelKind
+from engines.system import Direction
+
+
+def prob0(
+    model: ExplicitModel,
+    remain: MaskArray,
+    target: MaskArray,
+    direction: Direction | None = None,
+) -> MaskArray:
+    """Return the states where the probability of ``remain U target`` is 0.
+
+    Parameters
+    ----------
+    model
+        A model of any kind.
+    remain, target
+        Boolean masks, shape (states,).
+    direction
+        MDPs only, and needed there: whether the minimum is 0 (some strategy avoids the target) or
+        the maximum (every strategy does).
+
+    Returns
+    -------
+    Boolean mask, shape (states,).
+
+    Raises
+    ------
+    ValueError
+        If an MDP comes without a direction.
+    """
+    operations = operations_of(model)
+    if _minimises(model, direction):
+        return ~operations.must_approach(target, remain)
+    return ~operations.may_reach(target, remain)
+
+
+def prob1(
+    model: ExplicitModel,
+    remain: MaskArray,
+    target: MaskArray,
+    direction: Direction | None = None,
+) -> MaskArray:
+    """Return the states where the probability of ``remain U target`` is 1.
+
+    Parameters
+    ----------
+    model
+        A model of any kind.
+    remain, target
+        Boolean masks, shape (states,).
+    direction
+        MDPs only, and needed there: whether the minimum is 1 (every strategy reaches the target
+        almost surely) or the maximum (some strategy does).
+
+    Returns
+    -------
+    Boolean mask, shape (states,).
+
+    Raises
+    ------
+    ValueError
+        If an MDP comes without a direction.
+    """
+    if model.kind is ModelKind.MDP and not _minimises(model, direction):
+        return operations_of(model).can_force(target, remain)
+    # Probability 1 is lost by a path, before the target, to where the probability is 0.
+    never = prob0(model, remain, target, direction)
+    return ~operations_of(model).may_reach(never, remain & ~target)
+
+
+def reachable(model: ExplicitModel, sources: MaskArray) -> MaskArray:
+    """Return the states that a path from `sources` enters, those of length 0 included.
+
+    Parameters
+    ----------
+    model
+        A model of any kind.
+    sources
+        Boolean mask, shape (states,).
+    """
+    return operations_of(model).reached_from(sources)
+
+
+def _minimises(model: ExplicitModel, direction: Direction | None) -> bool:
+    if model.kind is not ModelKind.MDP:
+        return False
+    if direction is None:
+        raise ValueError("an MDP needs a direction: minimise or maximise")
+    return direction is Direction.MINIMISE

@@ -1,0 +1,140 @@
+// Sweeps of a uniformised chain, x <- P x, and the weighted sum of the iterates, in one kernel.
+//
+// Compiled with OFFSET the type of the row offsets, int or long long, and UNSIGNED_OFFSET its
+// unsigned twin.
+//
+// Row i of P is the rates of row i over `rate`, and `stay` on the diagonal. Sweep k adds its result
+// times c_k, which it looks up by the number of sweeps made: a captured stretch of sweeps may be
+// replayed, and the host need not look. Where c_k is 0, left of the window, the sum is not touched.
+//
+// A sweep that changes anything marks its slot. A sweep that finds the slot before it unmarked has
+// nothing to do, and leaves its own unmarked: the iterate has come to rest, and the host adds what
+// is left of the sum.
+
+struct Weights {
+    const double* values;  // c_k from the window's first term on
+    long long left;        // the window's first term
+    long long count;       // terms of the window; c_k is 0 behind it
+    double before;         // c_k before the window
+};
+
+__device__ double coefficient(const Weights& weights, long long k)
+{
+    if (k < weights.left) return weights.before;
+    k -= weights.left;
+    return k < weights.count ? weights.values[k] : 0.0;
+}
+
+// Stores a state's new value and adds it to the sum; returns whether it changed.
+__device__ bool store(int row, double inflow, const int* states, const double* stay, double rate,
+                      const double* x, double* x_new, double* sum, double c)
+{
+    int state = states ? states[row] : row;
+    double before = x[state];
+    double after = stay[row] * before + inflow / rate;
+    x_new[state] = after;
+    if (c != 0.0) sum[row] += c * after;
+    return after != before;
+}
+
+__device__ double over_warp(double value)
+{
+    for (int other = 16; other > 0; other /= 2)
+        value += __shfl_down_sync(0xffffffff, value, other);
+    return value;
+}
+
+// Every thread of the block takes part.
+__device__ void mark(bool changed, int* slot)
+{
+    if (__syncthreads_or(changed) && threadIdx.x == 0 && *(volatile int*)slot == 0) *slot = 1;
+}
+
+// One thread a row.
+extern "C" __global__ void uniformise_rows_by_thread(
+    const OFFSET* __restrict__ offsets, const int* __restrict__ columns,
+    const double* __restrict__ rates, const int* __restrict__ states,
+    const double* __restrict__ stay, int rows, double rate, const double* __restrict__ x,
+    double* __restrict__ x_new, double* __restrict__ sum, const double* __restrict__ values,
+    long long left, long long count, double before, const long long* __restrict__ made, int sweep,
+    const int* before_slot, int* slot)
+{
+    if (*before_slot == 0) return;
+    double c = coefficient(Weights{values, left, count, before}, *made + sweep);
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    bool changed = false;
+    if (row < rows) {
+        double inflow = 0.0;
+        OFFSET end = offsets[row + 1];
+        for (OFFSET entry = offsets[row]; entry < end; entry++)
+            inflow += rates[entry] * x[columns[entry]];
+        changed = store(row, inflow, states, stay, rate, x, x_new, sum, c);
+    }
+    mark(changed, slot);
+}
+
+// One warp a row, for rows of a few dozen entries and more.
+extern "C" __global__ void uniformise_rows_by_warp(
+    const OFFSET* __restrict__ offsets, const int* __restrict__ columns,
+    const double* __restrict__ rates, const int* __restrict__ states,
+    const double* __restrict__ stay, int rows, double rate, const double* __restrict__ x,
+    double* __restrict__ x_new, double* __restrict__ sum, const double* __restrict__ values,
+    long long left, long long count, double before, const long long* __restrict__ made, int sweep,
+    const int* before_slot, int* slot)
+{
+    if (*before_slot == 0) return;
+    double c = coefficient(Weights{values, left, count, before}, *made + sweep);
+    int row = (int)(((long long)blockIdx.x * blockDim.x + threadIdx.x) / 32);
+    int lane = threadIdx.x % 32;
+    bool changed = false;
+    if (row < rows) {
+        double inflow = 0.0;
+        OFFSET end = offsets[row + 1];
+        for (OFFSET entry = offsets[row] + lane; entry < end; entry += 32)
+            inflow += rates[entry] * x[columns[entry]];
+        inflow = over_warp(inflow);
+        if (lane == 0) changed = store(row, inflow, states, stay, rate, x, x_new, sum, c);
+    }
+    mark(changed, slot);
+}
+
+// One block a row, where some rows are too long for a warp to finish in time.
+extern "C" __global__ void uniformise_rows_by_block(
+    const OFFSET* __restrict__ offsets, const int* __restrict__ columns,
+    const double* __restrict__ rates, const int* __restrict__ states,
+    const double* __restrict__ stay, int rows, double rate, const double* __restrict__ x,
+    double* __restrict__ x_new, double* __restrict__ sum, const double* __restrict__ values,
+    long long left, long long count, double before, const long long* __restrict__ made, int sweep,
+    const int* before_slot, int* slot)
+{
+    if (*before_slot == 0) return;
+    double c = coefficient(Weights{values, left, count, before}, *made + sweep);
+    int row = blockIdx.x;
+    double inflow = 0.0;
+    OFFSET end = offsets[row + 1];
+    for (OFFSET entry = offsets[row] + threadIdx.x; entry < end; entry += blockDim.x)
+        inflow += rates[entry] * x[columns[entry]];
+    inflow = over_warp(inflow);
+    __shared__ double of_warp[32];
+    if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = inflow;
+    __syncthreads();
+    bool changed = false;
+    if (threadIdx.x == 0) {
+        for (int warp = 1; warp < (blockDim.x + 31) / 32; warp++) inflow += of_warp[warp];
+        changed = store(row, inflow, states, stay, rate, x, x_new, sum, c);
+    }
+    mark(changed, slot);
+}
+
+// Ends a stretch of sweeps: counts them, notes the first that changed nothing, makes the last slot
+// slot 0 of the next stretch and clears the others. `made` holds the sweeps made and that first
+// sweep, 0 for none. One block of at least `sweeps` + 1 threads.
+extern "C" __global__ void end_uniformise_stretch(int* slots, long long* made, int sweeps)
+{
+    int t = threadIdx.x;
+    int last = slots[sweeps];
+    if (t >= 1 && t <= sweeps && slots[t] == 0 && slots[t - 1] != 0) made[1] = made[0] + t;
+    __syncthreads();
+    if (t <= sweeps) slots[t] = t == 0 ? last : 0;
+    if (t == 0) made[0] += sweeps;
+}

@@ -1,0 +1,344 @@
+"""Long-run answers over all bottom strongly connected components (BSCCs): S, R [ S ], -ss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from engines.cpu.prepare import transposed
+from engines.environment import SolverEnvironment
+from engines.errors import UnsupportedError
+from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype
+from engines.graph.components import Components, bsccs
+from engines.graph.prob01 import prob1
+from engines.iterate import Progress
+from engines.linear.elimination import small_steady_states
+from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.reachability import solve_reachability
+from engines.reachability_rewards import step_rewards
+from engines.result import SolveResult
+from engines.steady_state import solve_steady_state
+
+INITIAL_TOLERANCE = 1e-6
+"""How far from 1 an initial distribution may sum."""
+
+
+def long_run_probabilities(
+    model: ExplicitModel,
+    states: MaskArray,
+    environment: SolverEnvironment,
+    *,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute the long-run probability of being in the given states, from every state.
+
+    For a CTMC it is a share of time; for a periodic DTMC the mean over a period.
+
+    Parameters
+    ----------
+    model
+        A DTMC or a CTMC.
+    states
+        Shape (states,).
+    environment
+        Method, termination, limits, device.
+    progress
+        Called after each batch of sweeps of each solve.
+
+    Returns
+    -------
+    The result; its values have shape (states,). See `long_run_rewards` on how it is put together.
+
+    Raises
+    ------
+    UnsupportedError
+        For an MDP, and for a method that does not fit.
+    """
+    _refuse_choices(model, "long-run probabilities")
+    return _long_run_values(model, states.astype(np.float64), environment, progress)
+
+
+def long_run_rewards(
+    model: ExplicitModel,
+    rewards: RewardStructure,
+    environment: SolverEnvironment,
+    *,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute the long-run reward of a step (DTMC) or a unit of time (CTMC), from every state.
+
+    Parameters
+    ----------
+    model
+        A DTMC or a CTMC.
+    rewards
+        Its rewards.
+    environment
+        Method, termination, limits, device.
+    progress
+        Called after each batch of sweeps of each solve.
+
+    Returns
+    -------
+    The result; its values have shape (states,).
+
+    Raises
+    ------
+    InvalidModelError
+        For rewards that are negative or not finite, and for rewards that do not fit the model.
+    UnsupportedError
+        For an MDP, and for a method that does not fit.
+
+    Notes
+    -----
+    The value of a BSCC is the mean of its states' rewards under its steady state; a BSCC whose
+    states all earn the same needs no solve. With a method of our choice small BSCCs are eliminated
+    together. A transient state has the mean of the BSCCs' values under the probabilities of ending
+    in each: one solve with the BSCCs' values as known ones, not one for each BSCC. States that can
+    only end in BSCCs of the largest, or of the smallest, value have that value without rounding.
+
+    The error estimate adds up those of both stages. Relative ones stay what they are in a mean;
+    an absolute one of a steady state counts once for each state, times its reward.
+    """
+    _refuse_choices(model, "long-run rewards")
+    return _long_run_values(model, step_rewards(model, rewards), environment, progress)
+
+
+def steady_state_distribution(
+    model: ExplicitModel,
+    initial: FloatArray,
+    environment: SolverEnvironment,
+    *,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute the long-run distribution over the states, from an initial distribution.
+
+    Parameters
+    ----------
+    model
+        A DTMC or a CTMC.
+    initial
+        The initial distribution, shape (states,).
+    environment
+        Method, termination, limits, device.
+    progress
+        Called after each batch of sweeps of each solve.
+
+    Returns
+    -------
+    The result; its values, of shape (states,), sum to 1.
+
+    Raises
+    ------
+    ValueError
+        If `initial` is not a distribution over the model's states.
+    UnsupportedError
+        For an MDP, and for a method that does not fit.
+
+    Notes
+    -----
+    The expected visits y to the transient states solve y = initial + y P, one system for all
+    BSCCs; what leaves them is the probability of each BSCC, by which its steady state is scaled.
+    These probabilities are normalised, which at most doubles their relative error; the error
+    estimate adds that to the largest of the steady states.
+    """
+    _refuse_choices(model, "steady-state probabilities")
+    initial = np.asarray(initial, dtype=np.float64)
+    fits = initial.shape == (model.num_states,) and bool(np.all(initial >= 0.0))
+    if not fits or abs(float(initial.sum()) - 1.0) > INITIAL_TOLERANCE:
+        raise ValueError(
+            f"the initial distribution must have {model.num_states} probabilities that sum to 1"
+        )
+    components = bsccs(model)
+    entering, error, parts = _entered(model, components, initial, environment, progress)
+    values = np.zeros(model.num_states)
+    largest = 0.0
+    recurrent = components.labels >= 0
+    # Right for components of one state; the others are overwritten.
+    values[recurrent] = entering[components.labels[recurrent]]
+    sizes = np.bincount(components.labels[recurrent], minlength=components.count)
+    wanted = (sizes > 1) & (entering > 0.0)
+    if environment.automatic:
+        shares, solved = small_steady_states(model.matrix, components.labels, wanted)
+        inside = recurrent & solved[components.labels]
+        values[inside] *= shares[inside]
+        wanted &= ~solved
+    for label, states in _members(components, wanted):
+        part = _steady_state(model, states, environment, progress)
+        parts.append(part)
+        largest = max(largest, part.error_estimate)
+        values[states] = entering[label] * part.values
+    if not parts:
+        return SolveResult.exact(values, environment.method)
+    return SolveResult.combined(values, parts, error + largest)
+
+
+def _refuse_choices(model: ExplicitModel, what: str) -> None:
+    if model.kind is ModelKind.MDP:
+        raise UnsupportedError(f"{what} of an MDP depend on its strategy")
+
+
+@dataclass(frozen=True)
+class _ComponentValues:
+    values: FloatArray
+    error: float
+    parts: list[SolveResult]
+
+
+def _long_run_values(
+    model: ExplicitModel,
+    earned: FloatArray,
+    environment: SolverEnvironment,
+    progress: Progress | None,
+) -> SolveResult:
+    components = bsccs(model)
+    recurrent = components.labels >= 0
+    classes = _component_values(model, components, earned, environment, progress)
+    values = np.zeros(model.num_states)
+    values[recurrent] = classes.values[components.labels[recurrent]]
+    unknown = ~recurrent
+    everywhere = np.ones(model.num_states, dtype=np.bool_)
+    for extreme in (classes.values.min(), classes.values.max()):
+        if not unknown.any():
+            break
+        only_there = prob1(model, everywhere, recurrent & (values == extreme)) & unknown
+        values[only_there] = extreme
+        unknown &= ~only_there
+    parts, error = list(classes.parts), classes.error
+    if unknown.any():
+        result = solve_reachability(model, unknown, values, environment, progress=progress)
+        values = result.values
+        error += result.error_estimate
+        parts.append(result)
+    if not parts:
+        return SolveResult.exact(values, environment.method)
+    return SolveResult.combined(values, parts, error)
+
+
+def _component_values(
+    model: ExplicitModel,
+    components: Components,
+    earned: FloatArray,
+    environment: SolverEnvironment,
+    progress: Progress | None,
+) -> _ComponentValues:
+    """Return the long-run reward of each BSCC, shape (BSCCs,)."""
+    recurrent = np.flatnonzero(components.labels >= 0)
+    labels = components.labels[recurrent]
+    least = np.full(components.count, np.inf)
+    np.minimum.at(least, labels, earned[recurrent])
+    most = np.full(components.count, -np.inf)
+    np.maximum.at(most, labels, earned[recurrent])
+    values = least.copy()
+    error, parts, wanted = 0.0, [], least < most
+    if environment.automatic:
+        shares, solved = small_steady_states(model.matrix, components.labels, wanted)
+        means = np.bincount(
+            labels, weights=(shares * earned)[recurrent], minlength=components.count
+        )
+        values = np.where(solved, means, values)
+        wanted &= ~solved
+    for label, states in _members(components, wanted):
+        part = _steady_state(model, states, environment, progress)
+        parts.append(part)
+        values[label] = float(part.values @ earned[states])
+        weight = float(earned[states].sum()) if environment.absolute else 1.0
+        error = max(error, part.error_estimate * weight)
+    return _ComponentValues(values, error, parts)
+
+
+def _members(components: Components, wanted: MaskArray) -> Iterator[tuple[int, IndexArray]]:
+    """Yield the number and the states, in order, of each wanted component."""
+    recurrent = np.flatnonzero(components.labels >= 0)
+    order = np.argsort(components.labels[recurrent], kind="stable")
+    sizes = np.bincount(components.labels[recurrent], minlength=components.count)
+    ends = np.cumsum(sizes)
+    for label in np.flatnonzero(wanted):
+        yield int(label), recurrent[order[ends[label] - sizes[label] : ends[label]]]
+
+
+def _steady_state(
+    model: ExplicitModel,
+    states: IndexArray,
+    environment: SolverEnvironment,
+    progress: Progress | None,
+) -> SolveResult:
+    """Return the steady state of a BSCC, its values of shape (len(states),)."""
+    everywhere = np.ones(len(states), dtype=np.bool_)
+    if len(states) < model.num_states:
+        # A model of its own: many small components must not cost a pass over the whole each.
+        rows = model.matrix.select_rows(states)
+        # Only an entry of value 0 leads elsewhere, and may as well lead anywhere.
+        columns = np.minimum(np.searchsorted(states, rows.columns), len(states) - 1)
+        columns = columns.astype(index_dtype(len(states)))
+        matrix = CsrMatrix(rows.row_offsets, columns, rows.values, len(states))
+        model = ExplicitModel(model.kind, matrix)
+    return solve_steady_state(model, everywhere, environment, progress=progress)
+
+
+def _entered(
+    model: ExplicitModel,
+    components: Components,
+    initial: FloatArray,
+    environment: SolverEnvironment,
+    progress: Progress | None,
+) -> tuple[FloatArray, float, list[SolveResult]]:
+    """Return the probability of each BSCC, its estimated error, and the solves it took."""
+    recurrent = components.labels >= 0
+    if components.count == 1:
+        return np.array([initial.sum()]), 0.0, []
+    arriving, error, parts = initial.copy(), 0.0, []
+    transient = np.flatnonzero(~recurrent)
+    if np.any(initial[transient] > 0.0):
+        rows = model.matrix.select_rows(transient)
+        row = rows.row_of_entry()
+        probabilities = rows.values
+        if model.kind is ModelKind.CTMC:
+            probabilities = probabilities / rows.row_sums()[row]
+        position = np.full(model.num_states, -1, dtype=index_dtype(len(transient)))
+        position[transient] = np.arange(len(transient), dtype=position.dtype)
+        inner = position[rows.columns] >= 0
+        visits = _expected_visits(
+            row[inner],
+            position[rows.columns[inner]],
+            probabilities[inner],
+            initial[transient],
+            environment,
+            progress,
+        )
+        parts.append(visits)
+        leaving = probabilities[~inner]
+        arriving += np.bincount(
+            rows.columns[~inner],
+            weights=leaving * visits.values[row[~inner]],
+            minlength=model.num_states,
+        )
+        error = 2.0 * visits.error_estimate
+        if environment.absolute:
+            error *= float(leaving.sum())
+    entered = np.bincount(
+        components.labels[recurrent], weights=arriving[recurrent], minlength=components.count
+    )
+    return entered * (initial.sum() / entered.sum()), error, parts
+
+
+def _expected_visits(
+    row: IndexArray,
+    column: IndexArray,
+    probabilities: FloatArray,
+    initial: FloatArray,
+    environment: SolverEnvironment,
+    progress: Progress | None,
+) -> SolveResult:
+    """Solve y = initial + y P over the transient states: rewards of the transposed chain."""
+    size = len(initial)
+    offsets = np.zeros(size + 1, dtype=index_dtype(len(row)))
+    np.cumsum(np.bincount(row, minlength=size), out=offsets[1:])
+    forward = CsrMatrix(offsets, column, probabilities, size)
+    backward = ExplicitModel(ModelKind.DTMC, transposed(forward, forward.values))
+    everywhere = np.ones(size, dtype=np.bool_)
+    return solve_reachability(
+        backward, everywhere, np.zeros(size), environment, rewards=initial, progress=progress
+    )

@@ -1,0 +1,254 @@
+"""Expected rewards until a target is reached: R [ F target ]."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from engines.environment import SolverEnvironment
+from engines.errors import InvalidModelError
+from engines.formats.csr import FloatArray, MaskArray, index_dtype
+from engines.graph.mec import EndComponents, maximal_end_components
+from engines.graph.prob01 import prob1
+from engines.graph.quotient import collapse
+from engines.iterate import Progress
+from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.reachability import solve_reachability
+from engines.result import SolveResult
+from engines.system import Direction
+
+
+def reachability_rewards(
+    model: ExplicitModel,
+    rewards: RewardStructure,
+    target: MaskArray,
+    environment: SolverEnvironment,
+    *,
+    direction: Direction | None = None,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute the expected reward earned until the target is reached, of every state.
+
+    It is 0 at the target, and infinite where the target is not reached with probability 1: in an
+    MDP by some strategy for the maximum, by every strategy for the minimum.
+
+    Parameters
+    ----------
+    model
+        A DTMC, a CTMC or an MDP.
+    rewards
+        Rewards of a step (DTMC, MDP) or of a unit of time (CTMC).
+    target
+        Target states, shape (states,).
+    environment
+        Method, termination, limits, device.
+    direction
+        MDPs: minimum or maximum.
+    progress
+        Called after each batch of sweeps.
+
+    Returns
+    -------
+    The result; its values have shape (states,).
+
+    Raises
+    ------
+    InvalidModelError
+        For rewards that are negative or not finite, and for rewards that do not fit the model.
+    ValueError
+        For an MDP without a direction.
+    UnsupportedError
+        For a method that does not fit the model.
+
+    Notes
+    -----
+    For the minimum, choices that may enter a state of infinite reward are left out, and end
+    components without any reward are made one state each, whatever the method: staying in one
+    costs nothing, so that value iteration from 0 would never leave it (de Alfaro 1999). End
+    components that earn something make no second finite fixed point. For the maximum there are no
+    end components left, since every strategy reaches the target.
+    """
+    earned = step_rewards(model, rewards)
+    everywhere = np.ones(model.num_states, dtype=np.bool_)
+    if model.kind is not ModelKind.MDP:
+        sure = prob1(model, everywhere, target)
+        direction = None
+    elif direction is None:
+        raise ValueError("an MDP needs a direction: minimise or maximise")
+    elif direction is Direction.MAXIMISE:
+        sure = prob1(model, everywhere, target, Direction.MINIMISE)
+    else:
+        sure = prob1(model, everywhere, target, Direction.MAXIMISE)
+
+    unknown, free = sure & ~target, None
+    if direction is Direction.MINIMISE and unknown.any():
+        keep = ~_may_enter(model, ~sure) | ~rows_of_mask(model, unknown)
+        model, earned = _without_choices(model, keep), earned[keep]
+        free = maximal_end_components(model, unknown, earned == 0.0)
+    return solve_rewards(
+        model, earned, unknown, ~sure, environment, direction, progress, collapsing=free
+    )
+
+
+def solve_rewards(
+    model: ExplicitModel,
+    earned: FloatArray,
+    unknown: MaskArray,
+    infinite: MaskArray,
+    environment: SolverEnvironment,
+    direction: Direction | None,
+    progress: Progress | None,
+    *,
+    collapsing: EndComponents | None = None,
+) -> SolveResult:
+    """Solve for expected rewards that are finite on the unknown states.
+
+    Parameters
+    ----------
+    model
+        No row of an unknown state enters an infinite one.
+    earned
+        The reward of each row, as `step_rewards` returns it.
+    unknown, infinite
+        States to solve for, and states of infinite reward, each of shape (states,); the others
+        have reward 0.
+    environment, direction, progress
+        As in `reachability_rewards`.
+    collapsing
+        End components to make one state each.
+
+    Returns
+    -------
+    The result; exact where the unknown states earn nothing.
+    """
+    start = np.zeros(model.num_states)
+    if not np.any(earned[rows_of_mask(model, unknown)] > 0.0):
+        return SolveResult.exact(np.where(infinite, np.inf, start), environment.method)
+    state_of = None
+    if collapsing is not None and collapsing.count > 0:
+        quotient = collapse(model, collapsing)
+        model, state_of = quotient.model, quotient.state_of
+        added = quotient.choice_of < 0
+        earned = np.where(added, 0.0, earned[quotient.choice_of])
+        start = np.zeros(model.num_states)
+        unknown_there = np.zeros(model.num_states, dtype=np.bool_)
+        unknown_there[state_of] = unknown
+        unknown = unknown_there
+    result = solve_reachability(
+        model,
+        unknown,
+        start,
+        environment,
+        rewards=earned,
+        direction=direction,
+        progress=progress,
+    )
+    values = result.values if state_of is None else result.values[state_of]
+    # No row that was swept enters an infinite state, so the infinities can wait until here: with
+    # finite numbers alone, every kernel will do.
+    return result.with_values(np.where(infinite, np.inf, values))
+
+
+def step_rewards(model: ExplicitModel, rewards: RewardStructure) -> FloatArray:
+    """Return the reward of each row: of a state, in an MDP of a choice, its state's included.
+
+    Parameters
+    ----------
+    model
+        A DTMC, a CTMC or an MDP.
+    rewards
+        Its rewards.
+
+    Returns
+    -------
+    Shape (rows,); for a CTMC still a unit of time's.
+
+    Raises
+    ------
+    InvalidModelError
+        For rewards that are negative or not finite, naming the state, and for rewards that do not
+        fit the model.
+    """
+    of_states = np.asarray(rewards.state_rewards, dtype=np.float64)
+    name = f'rewards "{rewards.name}"' if rewards.name else "rewards"
+    if of_states.shape != (model.num_states,):
+        raise InvalidModelError(
+            f"{name}: {of_states.shape} state rewards for {model.num_states} states"
+        )
+    wrong = ~(np.isfinite(of_states) & (of_states >= 0.0))
+    if wrong.any():
+        state = int(np.argmax(wrong))
+        raise InvalidModelError(
+            f"{name}: state {state} has reward {of_states[state]}; rewards must be finite and "
+            "not negative"
+        )
+    if model.kind is not ModelKind.MDP:
+        if rewards.choice_rewards is not None:
+            raise InvalidModelError(
+                f"{name}: a {model.kind} has no choices, but choice rewards were given; add them "
+                "to the state rewards, by their probabilities or rates"
+            )
+        return of_states
+    state_of_row = states_of_rows(model)
+    earned: FloatArray = of_states[state_of_row]
+    if rewards.choice_rewards is None:
+        return earned
+    of_choices = np.asarray(rewards.choice_rewards, dtype=np.float64)
+    if of_choices.shape != earned.shape:
+        raise InvalidModelError(f"{name}: {of_choices.shape} rewards for {len(earned)} choices")
+    wrong = ~(np.isfinite(of_choices) & (of_choices >= 0.0))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InvalidModelError(
+            f"{name}: choice {row}, of state {state_of_row[row]}, has reward {of_choices[row]}; "
+            "rewards must be finite and not negative"
+        )
+    return earned + of_choices
+
+
+def states_of_rows(model: ExplicitModel) -> np.ndarray:
+    """Return the state that each row belongs to, shape (rows,)."""
+    states = np.arange(model.num_states, dtype=index_dtype(model.num_states))
+    if model.row_group_offsets is None:
+        return states
+    return np.repeat(states, np.diff(model.row_group_offsets))
+
+
+def rows_of_mask(model: ExplicitModel, states: MaskArray) -> MaskArray:
+    """Return which rows belong to the given states, shape (rows,).
+
+    Parameters
+    ----------
+    model
+        A DTMC, a CTMC or an MDP.
+    states
+        Shape (states,).
+    """
+    if model.row_group_offsets is None:
+        return states
+    return np.repeat(states, np.diff(model.row_group_offsets))
+
+
+def _may_enter(model: ExplicitModel, states: MaskArray) -> MaskArray:
+    """Return which rows enter one of the states with positive probability, shape (rows,)."""
+    matrix = model.matrix
+    entering = states[matrix.columns] & (matrix.values > 0.0)
+    rows = np.zeros(matrix.num_rows, dtype=np.bool_)
+    rows[matrix.row_of_entry()[entering]] = True
+    return rows
+
+
+def _without_choices(model: ExplicitModel, keep: MaskArray) -> ExplicitModel:
+    """Return the MDP with the choices kept, at least one of each state; without its rewards."""
+    groups = model.row_group_offsets
+    if groups is None or bool(np.all(keep)):
+        return model
+    kept_before = np.zeros(len(keep) + 1, dtype=groups.dtype)
+    np.cumsum(keep, out=kept_before[1:])
+    return replace(
+        model,
+        matrix=model.matrix.select_rows(np.flatnonzero(keep)),
+        row_group_offsets=kept_before[groups],
+        rewards=(),
+    )

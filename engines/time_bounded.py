@@ -1,0 +1,243 @@
+"""Questions with a bound on time, for continuous-time Markov chains.
+
+Their results carry a bound in `error_estimate`: the largest absolute error of truncating the sum of
+powers, which is a bound, and of rounding, which is an estimate. `change` and `residual` are 0: no
+equation is solved.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from engines import uniformisation
+from engines.environment import SolverEnvironment
+from engines.errors import UnsupportedError
+from engines.formats.csr import FloatArray, MaskArray
+from engines.iterate import Progress
+from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.reachability_rewards import step_rewards
+from engines.result import SolveResult
+
+
+def time_bounded_until(
+    model: ExplicitModel,
+    remain: MaskArray,
+    target: MaskArray,
+    lower: float,
+    upper: float,
+    environment: SolverEnvironment,
+    *,
+    values: FloatArray | None = None,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute P(remain U[lower,upper] target) of every state.
+
+    Parameters
+    ----------
+    model
+        A CTMC.
+    remain, target
+        The two sides of the until, shape (states,).
+    lower, upper
+        Times, 0 ≤ lower ≤ upper; `upper` may be infinite where `values` are given.
+    environment
+        Accuracy and device; its method and limits do not matter.
+    values
+        For an infinite `upper`: the probabilities of ``remain U target``, shape (states,).
+    progress
+        Called now and then with the sweeps made, the share of the sum still to come and seconds.
+
+    Returns
+    -------
+    The result; its values have shape (states,).
+
+    Raises
+    ------
+    UnsupportedError
+        For another kind of model, or more than 10¹² jumps to expect.
+    ValueError
+        For times that are no interval.
+
+    Notes
+    -----
+    Two phases, as in Baier, Haverkort, Hermanns and Katoen (2003): from `lower` to `upper` in the
+    chain whose targets absorb, and before that within `remain` only.
+    """
+    _require_ctmc(model, "time-bounded until")
+    if not (0.0 <= lower <= upper and math.isfinite(lower)):
+        raise ValueError(f"[{lower}, {upper}] is no interval of times from 0 on")
+    if math.isinf(upper):
+        if values is None:
+            raise ValueError("an until without an upper bound needs the unbounded probabilities")
+        return time_bounded_after(model, remain, values, lower, environment, progress=progress)
+    start = target.astype(np.float64)
+    active = remain & ~target
+    last = uniformisation.backward(
+        model.matrix, active, start, upper - lower, environment, progress=progress
+    )
+    if lower == 0.0:
+        return last
+    first = time_bounded_after(model, remain, last.values, lower, environment, progress=progress)
+    # Neither phase makes an error larger: both are averages.
+    error = first.error_estimate + last.error_estimate
+    return SolveResult.combined(first.values, [last, first], error)
+
+
+def time_bounded_after(
+    model: ExplicitModel,
+    remain: MaskArray,
+    values: FloatArray,
+    time: float,
+    environment: SolverEnvironment,
+    *,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute E[values(X_time); the chain has stayed in `remain`] of every state.
+
+    Parameters
+    ----------
+    model
+        A CTMC.
+    remain
+        Where to stay, shape (states,).
+    values
+        Finite and not negative, shape (states,).
+    time
+        At least 0.
+    environment, progress
+        As for `time_bounded_until`.
+
+    Raises
+    ------
+    UnsupportedError
+        For another kind of model, or more than 10¹² jumps to expect.
+    ValueError
+        For a negative time, or values that are not finite.
+    """
+    _require_ctmc(model, "time-bounded operators")
+    start = np.where(remain, values, 0.0)
+    if not np.isfinite(start).all():
+        raise ValueError("the values to start from must be finite")
+    return uniformisation.backward(
+        model.matrix, remain, start, time, environment, progress=progress
+    )
+
+
+def cumulative_rewards_until(
+    model: ExplicitModel,
+    rewards: RewardStructure,
+    time: float,
+    environment: SolverEnvironment,
+    *,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute the expected reward earned up to a time, R[C<=time], of every state.
+
+    Parameters
+    ----------
+    model
+        A CTMC.
+    rewards
+        Rewards of a unit of time; those of transitions are folded in by their rates.
+    time
+        At least 0.
+    environment, progress
+        As for `time_bounded_until`.
+
+    Raises
+    ------
+    InvalidModelError
+        For rewards that are negative or not finite.
+    UnsupportedError
+        For another kind of model, or more than 10¹² jumps to expect.
+    ValueError
+        For a negative time.
+    """
+    _require_ctmc(model, "cumulative rewards up to a time")
+    everywhere = np.ones(model.num_states, dtype=np.bool_)
+    return uniformisation.backward(
+        model.matrix,
+        everywhere,
+        step_rewards(model, rewards),
+        time,
+        environment,
+        cumulative=True,
+        progress=progress,
+    )
+
+
+def instantaneous_rewards_at(
+    model: ExplicitModel,
+    rewards: RewardStructure,
+    time: float,
+    environment: SolverEnvironment,
+    *,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute the expected state reward at a time, R[I=time], of every state.
+
+    Parameters
+    ----------
+    model
+        A CTMC.
+    rewards
+        Rewards of states.
+    time
+        At least 0.
+    environment, progress
+        As for `time_bounded_until`.
+
+    Raises
+    ------
+    InvalidModelError
+        For rewards that are negative or not finite.
+    UnsupportedError
+        For another kind of model, or more than 10¹² jumps to expect.
+    ValueError
+        For a negative time.
+    """
+    _require_ctmc(model, "rewards at a time")
+    everywhere = np.ones(model.num_states, dtype=np.bool_)
+    start = step_rewards(model, rewards)
+    return uniformisation.backward(
+        model.matrix, everywhere, start, time, environment, progress=progress
+    )
+
+
+def distribution_at(
+    model: ExplicitModel,
+    initial: FloatArray,
+    time: float,
+    environment: SolverEnvironment,
+    *,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute the distribution over states at a time.
+
+    Parameters
+    ----------
+    model
+        A CTMC.
+    initial
+        The distribution at time 0, shape (states,).
+    time
+        At least 0.
+    environment, progress
+        As for `time_bounded_until`.
+
+    Raises
+    ------
+    UnsupportedError
+        For another kind of model, or more than 10¹² jumps to expect.
+    ValueError
+        For a negative time.
+    """
+    _require_ctmc(model, "transient probabilities at a time")
+    return uniformisation.forward(model.matrix, initial, time, environment, progress=progress)
+
+
+def _require_ctmc(model: ExplicitModel, what: str) -> None:
+    if model.kind is not ModelKind.CTMC:
+        raise UnsupportedError(f"{what}: for CTMCs; the model is a {model.kind}, which has steps")

@@ -1,0 +1,279 @@
+"""Uniformisation: a continuous-time chain as a weighted sum of the powers of a matrix.
+
+With q at least the largest exit rate, P = I + Q / q is a matrix of probabilities and
+
+    e^(Q t) = Σ_k p_k P^k,  p_k = e^(−qt) (qt)^k / k!,
+    ∫_0^t e^(Q u) du = Σ_k (1/q) P(N > k) P^k,  N Poisson with mean qt
+
+(A. Jensen 1953; C. Baier, B. Haverkort, H. Hermanns, J.-P. Katoen, *Model-checking algorithms for
+continuous-time Markov chains*, 2003). All terms are non-negative, so that nothing cancels.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from engines.backend import choose_engine
+from engines.cpu.prepare import transposed
+from engines.environment import SolverEnvironment
+from engines.errors import DeviceMemoryError
+from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype
+from engines.iterate import Progress
+from engines.poisson import PoissonWeights, poisson_weights
+from engines.result import SolveResult, Status, SweepCost
+from engines.system import SweepSystem, rows_of_states
+
+METHOD = "Uniformisation"
+
+COARSEST_ACCURACY, FINEST_ACCURACY = 1e-8, 1e-16
+SMALLEST_SHARE = 1e-16
+"""The smallest share of the largest value that is still computed to the accuracy asked for."""
+
+ROUNDING_A_SWEEP = 2.0**-52
+"""What a sweep adds to the relative error: one unit in the last place, which its few roundings
+stay below unless they all go one way."""
+
+
+@dataclass(frozen=True)
+class PowerSum:
+    """The sum Σ_k c_k P^k x, ready for an engine.
+
+    Parameters
+    ----------
+    system
+        Matrix: the rates off the diagonal, a row for each state that changes (`states`). Start: x.
+    stay
+        The diagonal of P, shape (rows,).
+    rate
+        The uniformisation rate q: row i of P is the rates over q, and `stay`.
+    left
+        First term of the window of weights.
+    weights
+        Shape (terms,): c_left, c_(left + 1), …; all later ones are 0.
+    before
+        c_k for k < left.
+    """
+
+    system: SweepSystem
+    stay: FloatArray
+    rate: float
+    left: int
+    weights: FloatArray
+    before: float
+
+    @property
+    def last(self) -> int:
+        """The last term of the sum, and the number of sweeps that it takes."""
+        return self.left + len(self.weights) - 1
+
+    def coefficients(self, first: int, end: int) -> FloatArray:
+        """Return c_first to c_(end − 1), shape (end − first,).
+
+        Parameters
+        ----------
+        first, end
+            At most one beyond the last term.
+        """
+        gap = max(0, min(end, self.left) - first)
+        inside = self.weights[max(0, first - self.left) : max(0, end - self.left)]
+        return np.append(np.full(gap, self.before), inside)
+
+    def after(self, term: int) -> float:
+        """Return Σ_{k > term} c_k.
+
+        Parameters
+        ----------
+        term
+            A term of the sum.
+        """
+        gap = max(0, self.left - term - 1)
+        inside = self.weights[max(0, term + 1 - self.left) :]
+        return gap * self.before + float(np.sum(inside))
+
+
+@dataclass(frozen=True)
+class Summed:
+    """What an engine makes of a `PowerSum`.
+
+    Parameters
+    ----------
+    values
+        The sum, shape (rows,).
+    sweeps
+        Sweeps made: fewer than `PowerSum.last` where one changed nothing at all.
+    setup_seconds, sweeping_seconds
+        Seconds before the first sweep, and in sweeps.
+    cost
+        What a sweep moved.
+    """
+
+    values: FloatArray
+    sweeps: int
+    setup_seconds: float
+    sweeping_seconds: float
+    cost: SweepCost
+
+
+def backward(
+    rates: CsrMatrix,
+    active: MaskArray,
+    start: FloatArray,
+    time_bound: float,
+    environment: SolverEnvironment,
+    *,
+    cumulative: bool = False,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute E_i[x(X_t)], or the integral of it from 0 to t, of every state i.
+
+    Parameters
+    ----------
+    rates
+        The rate matrix, square.
+    active
+        States that jump, shape (states,); the others are made absorbing.
+    start
+        The function x of states, not negative, shape (states,).
+    time_bound
+        The time t ≥ 0.
+    environment
+        Accuracy and device. Epsilon is the largest relative error that truncating the sum may
+        leave in a value as small as 1e-16 times the largest; at most 1e-8 is used.
+    cumulative
+        Whether to integrate.
+    progress
+        Called now and then with the sweeps made, the share of the sum still to come and seconds.
+    """
+    matrix = _without_diagonal(rates)
+    exits = matrix.row_sums()
+    moving = active & (exits > 0.0)
+    states = rows_of_states(moving)
+    if states is not None:
+        matrix, exits = matrix.select_rows(states), exits[states]
+    system = SweepSystem(matrix, np.asarray(start, dtype=np.float64), states=states)
+    return _solve(system, exits, time_bound, environment, cumulative, progress)
+
+
+def forward(
+    rates: CsrMatrix,
+    initial: FloatArray,
+    time_bound: float,
+    environment: SolverEnvironment,
+    *,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute the distribution over states at time t, from one at time 0.
+
+    Parameters
+    ----------
+    rates
+        The rate matrix, square.
+    initial
+        The distribution at time 0, shape (states,).
+    time_bound
+        The time t ≥ 0.
+    environment, progress
+        As for `backward`.
+    """
+    matrix = _without_diagonal(rates)
+    exits = matrix.row_sums()
+    system = SweepSystem(transposed(matrix, matrix.values), np.asarray(initial, dtype=np.float64))
+    return _solve(system, exits, time_bound, environment, False, progress)
+
+
+def _without_diagonal(rates: CsrMatrix) -> CsrMatrix:
+    """Return the rates that change the state: a self-loop in continuous time does nothing."""
+    row = rates.row_of_entry()
+    keep = rates.columns != row
+    if keep.all():
+        return rates
+    offsets = np.zeros(rates.num_rows + 1, dtype=index_dtype(rates.num_entries))
+    np.cumsum(np.bincount(row[keep], minlength=rates.num_rows), out=offsets[1:])
+    return CsrMatrix(offsets, rates.columns[keep], rates.values[keep], rates.num_columns)
+
+
+def _solve(
+    system: SweepSystem,
+    exits: FloatArray,
+    time_bound: float,
+    environment: SolverEnvironment,
+    cumulative: bool,
+    progress: Progress | None,
+) -> SolveResult:
+    """Sum the powers; `exits` are the exit rates of the states that `system` computes."""
+    if not 0.0 <= time_bound < np.inf:
+        raise ValueError(f"a time must be a finite number of at least 0, not {time_bound}")
+    started = time.perf_counter()
+    # States without a row keep their value, or earn it all the time.
+    values = system.start * time_bound if cumulative else system.start.copy()
+    # The largest rate itself, not a little more: fewest sweeps. The aperiodicity that more would
+    # bring serves limits, not sums.
+    rate = float(exits.max(initial=0.0))
+    if time_bound == 0.0 or rate == 0.0:
+        return SolveResult.exact(values, METHOD)
+    accuracy = min(max(environment.epsilon, FINEST_ACCURACY), COARSEST_ACCURACY)
+    poisson = poisson_weights(rate * time_bound, accuracy * SMALLEST_SHARE)
+    problem = _power_sum(system, exits, rate, poisson, cumulative)
+    done, note = _sum_powers(problem, environment, progress)
+    values[slice(None) if system.states is None else system.states] = done.values
+
+    largest = float(np.abs(system.start).max())
+    truncated = poisson.lost * largest
+    if cumulative:
+        # Cutting N off at `right` leaves out E[N; N > right] = λ P(N ≥ right); the part on the
+        # left is that of jumps taken for certain. In units of 1/q, with λ = q t.
+        truncated = (2.0 * poisson.lost + float(poisson.weights[-1])) * largest * time_bound
+    rounding = done.sweeps * ROUNDING_A_SWEEP * float(np.abs(values).max())
+    window = (
+        f"q = {rate:.6g}, q t = {rate * time_bound:.6g}, terms {poisson.left} to {poisson.right}, "
+        f"truncation below {truncated:.1e}, rounding about {rounding:.1e}"
+    )
+    setup = time.perf_counter() - started - done.sweeping_seconds
+    return SolveResult(
+        values=values,
+        status=Status.DIVERGED if np.isnan(values).any() else Status.CONVERGED,
+        method=METHOD,
+        iterations=done.sweeps,
+        change=0.0,
+        residual=0.0,
+        error_estimate=truncated + rounding,
+        seconds=time.perf_counter() - started,
+        setup_seconds=setup,
+        sweeping_seconds=done.sweeping_seconds,
+        cost=done.cost,
+        note="; ".join(part for part in (note, window) if part),
+    )
+
+
+def _power_sum(
+    system: SweepSystem,
+    exits: FloatArray,
+    rate: float,
+    poisson: PoissonWeights,
+    cumulative: bool,
+) -> PowerSum:
+    stay = 1.0 - exits / rate
+    if not cumulative:
+        return PowerSum(system, stay, rate, poisson.left, poisson.weights, 0.0)
+    # The last weight of this window would be 0.
+    weights = poisson.tails()[:-1] / rate
+    return PowerSum(system, stay, rate, poisson.left, weights, 1.0 / rate)
+
+
+def _sum_powers(
+    problem: PowerSum, environment: SolverEnvironment, progress: Progress | None
+) -> tuple[Summed, str]:
+    from engines.cpu.uniformise import sum_powers as on_cpu
+
+    engine, note = choose_engine(environment, problem.system)
+    if engine.name == "CPU":
+        return on_cpu(problem, progress), note
+    from engines.cuda.uniformise import sum_powers as on_gpu
+
+    try:
+        return on_gpu(problem, progress, environment.device_number), note
+    except DeviceMemoryError as error:
+        return on_cpu(problem, progress), f"{error}; solving on the CPU"

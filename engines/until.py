@@ -1,0 +1,111 @@
+"""Until probabilities: what the graph decides, and a solve of the rest."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engines.environment import SolverEnvironment
+from engines.formats.csr import FloatArray, MaskArray
+from engines.graph.mec import maximal_end_components
+from engines.graph.prob01 import prob0, prob1
+from engines.graph.quotient import collapse
+from engines.iterate import Progress
+from engines.model import ExplicitModel, ModelKind
+from engines.reachability import solve_reachability
+from engines.result import SolveResult
+from engines.system import Direction
+
+
+def until_probabilities(
+    model: ExplicitModel,
+    remain: MaskArray,
+    target: MaskArray,
+    environment: SolverEnvironment,
+    *,
+    direction: Direction | None = None,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute P(remain U target) of every state.
+
+    Probabilities 0 and 1 come from the graph, without rounding. Where they are all, no sweep is
+    made.
+
+    Parameters
+    ----------
+    model
+        A DTMC, a CTMC or an MDP.
+    remain, target
+        States that a path may pass, and states that it must reach, each of shape (states,).
+    environment
+        Method, termination, limits, device.
+    direction
+        MDPs: minimum or maximum probability.
+    progress
+        Called after each batch of sweeps.
+
+    Returns
+    -------
+    The result; its values have shape (states,).
+
+    Raises
+    ------
+    ValueError
+        For an MDP without a direction.
+    UnsupportedError
+        For a method that does not fit the model.
+
+    Notes
+    -----
+    A maximum over end components has more than one fixed point: value iteration from 0 still
+    tends to the least one, the right one, but a small change of a sweep then says little. With a
+    method of our choice each maximal end component of the unknown states is therefore made one
+    state (de Alfaro 1997; Haddad and Monmege 2014), and the sweeps contract. A named value
+    iteration sweeps the model as it is, as PRISM does. A minimum needs no quotient: a strategy
+    that stays in an end component for ever never reaches the target, so those states have
+    probability 0.
+    """
+    if model.kind is not ModelKind.MDP:
+        direction = None
+    elif direction is None:
+        raise ValueError("an MDP needs a direction: minimise or maximise")
+    yes = prob1(model, remain, target, direction)
+    unknown = ~(yes | prob0(model, remain, target, direction))
+    start = yes.astype(np.float64)
+    if not unknown.any():
+        return SolveResult.exact(start, environment.method)
+    if direction is Direction.MAXIMISE and environment.automatic:
+        return _solve_without_end_components(model, unknown, start, environment, progress)
+    return solve_reachability(
+        model, unknown, start, environment, direction=direction, progress=progress
+    )
+
+
+def _solve_without_end_components(
+    model: ExplicitModel,
+    unknown: MaskArray,
+    start: FloatArray,
+    environment: SolverEnvironment,
+    progress: Progress | None,
+) -> SolveResult:
+    direction = Direction.MAXIMISE
+    components = maximal_end_components(model, unknown)
+    if components.count == 0:
+        return solve_reachability(
+            model, unknown, start, environment, direction=direction, progress=progress
+        )
+    quotient = collapse(model, components)
+    size = quotient.model.num_states
+    # All states of a component are unknown, so they agree on what is written here.
+    unknown_there = np.zeros(size, dtype=np.bool_)
+    unknown_there[quotient.state_of] = unknown
+    start_there = np.zeros(size)
+    start_there[quotient.state_of] = start
+    result = solve_reachability(
+        quotient.model,
+        unknown_there,
+        start_there,
+        environment,
+        direction=direction,
+        progress=progress,
+    )
+    return result.with_values(result.values[quotient.state_of])

@@ -1,0 +1,148 @@
+"""Strong components, against mutual reachability, SciPy and published counts."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import numpy as np
+import pytest
+
+from bridge.files.umb import read_umb
+from engines import reference
+from engines.graph.components import bsccs, sccs
+from engines.model import ModelKind
+from tests.engines import graph_models, graph_oracles, models
+from tests.engines.graph_models import either_way, everywhere, go
+from tests.engines.published import FOLDER
+
+
+@either_way
+@pytest.mark.parametrize("kind", list(ModelKind))
+def test_components_are_the_states_that_reach_each_other(kind, way, monkeypatch):
+    go(monkeypatch, way)
+    for seed in range(400):
+        model = graph_models.random_model(seed, kind, most=15)
+        within, _ = graph_models.random_masks(seed, model.num_states)
+        for restrict in (None, within):
+            found = sccs(model, restrict)
+            expected = graph_oracles.sccs(model, restrict)
+            assert graph_oracles.sets_of(found.labels, found.count) == expected, seed
+            assert (
+                (found.labels >= 0) == (everywhere(model) if restrict is None else within)
+            ).all()
+
+
+@either_way
+@pytest.mark.parametrize("kind", [ModelKind.DTMC, ModelKind.CTMC])
+def test_bottom_components_are_those_of_the_oracle(kind, way, monkeypatch):
+    go(monkeypatch, way)
+    for seed in range(400):
+        model = graph_models.random_model(seed, kind, most=15)
+        found = bsccs(model)
+        sets = [sorted(states) for states in graph_oracles.sets_of(found.labels, found.count)]
+        assert sets == reference.bsccs(model.matrix), seed
+
+
+def test_bottom_components_of_an_mdp_are_closed_under_all_choices():
+    for seed in range(200):
+        model = graph_models.random_model(seed, most=10)
+        edges = [set().union(*after) for after in graph_oracles.successors(model)]
+        expected = [
+            states
+            for states in graph_oracles.sccs(model)
+            if all(edges[state] <= states for state in states)
+        ]
+        found = bsccs(model)
+        assert graph_oracles.sets_of(found.labels, found.count) == expected, seed
+
+
+def test_an_absorbing_state_of_a_ctmc_is_a_bottom_component():
+    found = bsccs(models.ctmc([{1: 2.0}, {2: 1.0, 3: 1.0}, {}, {3: 5.0}]))
+    np.testing.assert_array_equal(found.labels, [-1, -1, 0, 1])
+
+
+def test_stored_zeros_join_nothing():
+    model = graph_models.with_zeros(graph_models.long_line(9), np.random.default_rng(0))
+    assert sccs(model).count == 9
+    np.testing.assert_array_equal(bsccs(model).labels, [-1] * 8 + [0])
+
+
+def test_no_states_have_no_components():
+    model = graph_models.ring(4)
+    found = sccs(model, np.zeros(4, dtype=np.bool_))
+    assert found.count == 0
+    np.testing.assert_array_equal(found.labels, [-1] * 4)
+
+
+def test_large_models_have_the_components_that_scipy_finds():
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    model = graph_models.power_law(100_000)
+    matrix, size = model.matrix, model.num_states
+    state_of = np.repeat(np.arange(size), np.diff(model.row_group_offsets))
+    edges = (state_of[matrix.row_of_entry()], matrix.columns)
+    square = coo_array((np.ones(matrix.num_entries), edges), shape=(size, size)).tocsr()
+    count, labels = connected_components(square, connection="strong")
+    found = sccs(model)
+    assert found.count == count
+    # The same sets: as many pairs of labels as there are labels.
+    assert len(np.unique(np.stack((labels, found.labels)), axis=1).T) == count
+    assert (np.diff(np.unique(found.labels, return_index=True)[1]) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("model", "count", "bottom"),
+    [
+        (graph_models.long_line(10**6), 10**6, 1),
+        (graph_models.long_line(10**6, upwards=False), 10**6, 1),
+        (graph_models.ring(10**6), 1, 1),
+    ],
+    ids=["line", "line backwards", "ring"],
+)
+def test_a_million_states_in_a_row_take_linear_time(model, count, bottom):
+    bsccs(graph_models.ring(200_000))
+    started = time.perf_counter()
+    assert sccs(model).count == count
+    assert bsccs(model).count == bottom
+    assert time.perf_counter() - started < 5.0
+
+
+PUBLISHED = [
+    ("coin2_K2", "coin2.nm", "K=2"),
+    ("csma2_2", "csma2_2.nm", ""),
+    ("firewire_abst_d3", "firewire_abst.nm", "delay=3"),
+    ("leader3", "leader3.nm", ""),
+    ("wlan0_COL0", "wlan0.nm", "TRANS_TIME_MAX=10"),
+    ("zeroconf_N20_K2", "zeroconf.nm", "N=20,K=2,reset=true"),
+    ("cluster_N2", "cluster.sm", "N=2"),
+    ("dice", "dice.pm", ""),
+    ("egl_N2_L2", "egl.pm", "N=2,L=2"),
+    ("herman7", "herman7.pm", ""),
+    ("nand_N5_K1", "nand.pm", "N=5,K=1"),
+    ("tandem_c3", "tandem.sm", "c=3"),
+]
+
+
+def published(program, constants):
+    entries = json.loads((FOLDER / "mec.json").read_text())["models"]
+    return next(
+        entry
+        for entry in entries
+        if entry["model"].endswith(f"/{program}") and entry["constants"] == constants
+    )
+
+
+@pytest.mark.skipif(not FOLDER.is_dir(), reason=f"needs published counts: no folder {FOLDER}")
+@either_way
+@pytest.mark.parametrize(("name", "program", "constants"), PUBLISHED)
+def test_published_models_have_the_published_counts(name, program, constants, way, monkeypatch):
+    go(monkeypatch, way)
+    model = read_umb(FOLDER / "models" / f"{name}.umb").model
+    expected = published(program, constants)
+    assert model.num_states == expected["states"]
+    components, bottom = sccs(model), bsccs(model)
+    assert (components.count, bottom.count) == (expected["sccs"], expected["bsccs"])
+    assert np.bincount(components.labels).max() == expected["largest_scc"]
+    assert (bottom.labels >= 0).sum() == expected["states_in_bsccs"]

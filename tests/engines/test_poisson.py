@@ -1,0 +1,155 @@
+"""Poisson weights against sixty-digit arithmetic and SciPy."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import poisson
+
+from engines.errors import UnsupportedError
+from engines.poisson import poisson_weights
+
+PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
+STIRLING = [(1, 12), (-1, 360), (1, 1260), (-1, 1680), (1, 1188), (-691, 360360), (1, 156)]
+MEANS = [1e-300, 1e-3, 0.5, 1.0, 7.3, 15.5, 16.0, 40.25, 200.0, 744.1, 5000.7, 1e5, 1e7, 1e9 + 0.5]
+ACCURACIES = [1e-6, 1e-14, 1e-26, 1e-32]
+
+
+@pytest.fixture(autouse=True)
+def sixty_digits():
+    with localcontext() as context:
+        context.prec = 60
+        yield
+
+
+def log_factorial(k):
+    """ln k! by Stirling's series at k + 100 or more."""
+    shift = Decimal(0)
+    while k < 100:
+        k += 1
+        shift += Decimal(k).ln()
+    x = Decimal(k)
+    value = x * x.ln() - x + (2 * PI * x).ln() / 2
+    for n, (numerator, denominator) in enumerate(STIRLING):
+        value += Decimal(numerator) / denominator / x ** (2 * n + 1)
+    return value - shift
+
+
+def exact(k, mean):
+    mean = Decimal(mean)
+    power = k * mean.ln() if k else Decimal(0)
+    return (power - mean - log_factorial(k)).exp()
+
+
+def mass_outside(left, right, mean):
+    """P(N < left) + P(N > right), summed outwards until the terms are negligible."""
+    total = Decimal(0)
+    for k, step in ((left - 1, -1), (right + 1, 1)):
+        if k < 0:
+            continue
+        term = largest = exact(k, mean)
+        while k >= 0 and term > largest * Decimal("1e-12"):
+            total += term
+            term = term * k / Decimal(mean) if step < 0 else term * Decimal(mean) / (k + 1)
+            k += step
+    return total
+
+
+@pytest.mark.parametrize("accuracy", ACCURACIES)
+@pytest.mark.parametrize("mean", MEANS)
+def test_every_weight_keeps_nearly_all_digits(mean, accuracy):
+    window = poisson_weights(mean, accuracy)
+    some = np.unique(np.linspace(window.left, window.right, 60).astype(np.int64))
+    for k in some.tolist():
+        true = exact(k, mean)
+        # Close to 0 a double has no more digits to keep.
+        if true > Decimal("1e-290"):
+            error = abs(Decimal(float(window.weights[k - window.left])) / true - 1)
+            assert error < Decimal("4e-14")
+
+
+@pytest.mark.parametrize("accuracy", ACCURACIES)
+@pytest.mark.parametrize("mean", MEANS)
+def test_the_lost_mass_is_bounded_and_within_the_accuracy(mean, accuracy):
+    window = poisson_weights(mean, accuracy)
+    lost = mass_outside(window.left, window.right, mean)
+    assert 0 < lost <= Decimal(window.lost)
+    assert window.lost <= accuracy
+    assert len(window.weights) == window.right - window.left + 1
+    assert 1.0 - window.lost - 1e-14 <= math.fsum(window.weights) <= 1.0 + 1e-14
+
+
+@pytest.mark.parametrize("accuracy", [1e-6, 1e-10, 1e-14])
+@pytest.mark.parametrize("mean", [1e-3, 3.0, 100.0, 12_345.6, 1e6])
+def test_scipy_agrees(mean, accuracy):
+    window = poisson_weights(mean, accuracy)
+    k = np.arange(window.left, window.right + 1)
+    np.testing.assert_allclose(window.weights, poisson.pmf(k, mean), rtol=1e-8)
+    outside = poisson.cdf(window.left - 1, mean) + poisson.sf(window.right, mean)
+    assert outside <= window.lost <= accuracy
+
+
+@pytest.mark.parametrize("mean", [1e3, 1e5, 1e7, 1e9])
+@pytest.mark.parametrize("accuracy", [1e-6, 1e-14, 1e-32])
+def test_the_window_is_as_wide_as_a_normal_tail_asks_for(mean, accuracy):
+    window = poisson_weights(mean, accuracy)
+    deviations = math.sqrt(2.0 * math.log(2.0 / accuracy))
+    assert len(window.weights) <= 2.0 * (1.3 * deviations + 1.0) * math.sqrt(mean)
+    assert window.left < mean < window.right
+
+
+@given(
+    mean=st.floats(1e-3, 1e7),
+    accuracy=st.integers(-32, -1).map(lambda power: 10.0**power),
+)
+@settings(max_examples=100, deadline=None)
+def test_any_window_rises_to_its_mode_and_falls_and_sums_to_one(mean, accuracy):
+    window = poisson_weights(mean, accuracy)
+    mode = math.floor(mean) - window.left
+    assert 0 <= mode < len(window.weights)
+    slack = 1.0 + 1e-12
+    assert (window.weights[:mode] <= window.weights[1 : mode + 1] * slack).all()
+    assert (window.weights[mode:-1] * slack >= window.weights[mode + 1 :]).all()
+    assert abs(math.fsum(window.weights) - 1.0) <= window.lost + 1e-13
+    assert (window.weights > 0.0).all()
+
+
+@pytest.mark.parametrize("mean", [1e-3, 2.5, 300.0, 1e6])
+def test_tails_are_the_probabilities_of_more_events(mean):
+    window = poisson_weights(mean, 1e-26)
+    tails = window.tails()
+    assert tails[-1] == 0.0
+    for place in np.unique(np.linspace(0, len(tails) - 2, 12).astype(int)).tolist():
+        expected = mass_outside(0, window.left + place, mean)
+        if expected > Decimal("1e-20"):
+            assert tails[place] == pytest.approx(float(expected), rel=1e-5, abs=0)
+    # The mean is the sum of P(N > k) over all k.
+    assert window.left + tails.sum() == pytest.approx(mean, rel=1e-12)
+
+
+def test_without_time_nothing_happens_for_sure():
+    window = poisson_weights(0.0, 1e-14)
+    assert (window.left, window.right, window.lost) == (0, 0, 0.0)
+    np.testing.assert_array_equal(window.weights, [1.0])
+
+
+@pytest.mark.parametrize("mean", [-1.0, math.nan, math.inf])
+def test_a_mean_that_is_none_is_refused(mean):
+    with pytest.raises(ValueError, match="Poisson mean"):
+        poisson_weights(mean, 1e-14)
+
+
+@pytest.mark.parametrize("accuracy", [0.0, 1e-101, 1.0, 2.0, -1e-3, math.nan])
+def test_an_accuracy_out_of_range_is_refused(accuracy):
+    with pytest.raises(ValueError, match="accuracy must be"):
+        poisson_weights(5.0, accuracy)
+
+
+def test_more_steps_than_anyone_waits_for_are_refused():
+    with pytest.raises(UnsupportedError, match=r"1e\+13 steps.*shorter time"):
+        poisson_weights(1e13, 1e-14)
