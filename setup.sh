@@ -1,7 +1,7 @@
 # Sets up .venv beside this file, once; read by examples/quickstart.sh and tests/run.sh.
 #
 # Needs Python 3.11 or newer. As root on Debian and its kin it installs what the system lacks; else
-# it says what to install.
+# it says what to install. SETUP_EXTRA names what is wanted besides prism-gpu itself.
 set -eu
 root=$(CDPATH= cd -- "$(dirname -- "${SETUP_FROM:-$0}")/.." && pwd)
 venv="$root/.venv"
@@ -47,10 +47,20 @@ if [ ! -x "$venv/bin/python" ] || ! "$venv/bin/python" -c 'import pip' 2>/dev/nu
         "$python" -m venv "$venv"
     }
 fi
-stamp="$venv/prism-gpu-set-up"
+extras=${SETUP_EXTRA:-}$(cuda_extra)
+extras=${extras#,}
+stamp="$venv/prism-gpu-set-up-${extras:-plain}"
 if [ ! -f "$stamp" ] || [ "$root/pyproject.toml" -nt "$stamp" ]; then
     echo "Installing prism-gpu into $venv ..." >&2
-    "$venv/bin/python" -m pip install -q --disable-pip-version-check -e "$root[dev$(cuda_extra)]"
+    pip="$venv/bin/python -m pip install -q --disable-pip-version-check"
+    $pip -e "$root${extras:+[$extras]}"
+    # Storm is not packaged for every system; with PRISM, nothing is lost without it.
+    $pip --only-binary stormpy -e "$root[storm]" ||
+        echo "Storm cannot be installed here; PRISM will be needed for models." >&2
     touch "$stamp"
 fi
-command -v java >/dev/null || [ -n "${JAVA_HOME:-}" ] || debian_package default-jdk-headless || true
+# PRISM is Java, and prism-gpu compiles a few classes for it. Without PRISM neither is needed.
+if "$venv/bin/python" -c 'from bridge.install import find_prism; find_prism()' 2>/dev/null; then
+    command -v java >/dev/null || [ -n "${JAVA_HOME:-}" ] || debian_package default-jdk-headless ||
+        true
+fi

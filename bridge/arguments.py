@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from bridge.jvm import JvmOptions, default_options, memory_bytes
 from engines.environment import Convention, DeviceChoice
@@ -41,8 +42,27 @@ BLOCKWISE = {
     "bpsor": "bsor",
 }
 MDP_METHODS = {"valiter", "gaussseidel", "gs", "politer", "modpoliter", "linprog", "lp"}
-# Their value may look like a switch.
-WITH_VALUE = {"const", "pctl", "csl", "pf", "prop", "property", "param", "javaparams", "dir"}
+# PRISM's switches that a value follows, whatever it looks like.
+WITH_VALUE = {
+    *("aroptions", "const", "csl", "cuddepsilon", "cuddmaxmem", "ddextraactionvars", "dir", "e"),
+    *("ddextrastatevars", "epsilon", "exportadv", "exportadvmdp", "exportbsccs", "exportdot"),
+    *("exportlabels", "exportmecs", "exportmodel", "exportmodelprecision", "exportobs", "param"),
+    *("exportpareto", "exportprism", "exportprismconst", "exportproplabels", "exportresults"),
+    *("exportsccs", "exportstaterewards", "exportstates", "exportsteadystate", "exportstrat"),
+    *("exportss", "exporttr", "exporttrans", "exporttransdot", "exporttransdotstates", "pctl"),
+    *("exporttransient", "exporttransrewards", "exportvector", "fauarraythreshold", "faudelta"),
+    *("fauepsilon", "fauinitival", "fauintervals", "gridresolution", "gsl", "gsmax", "heuristic"),
+    *("importinitdist", "importlabels", "importmodel", "importobs", "importresults", "pf"),
+    *("importstaterewards", "importstates", "importtrans", "importtransrewards", "maxiters"),
+    *("ltl2dasyntax", "ltl2datool", "mainlog", "multimaxpoints", "omega", "parambisim", "prop"),
+    *("paramdagmaxerror", "paramelimorder", "paramfunction", "paramprecision", "property"),
+    *("paramrandompoints", "paramsplit", "paramsubsumeregions", "paretoepsilon", "ptamethod"),
+    *("sbl", "sbmax", "sccmethod", "settings", "simapprox", "simconf", "simmaxrwd", "simmethod"),
+    *("simpathlen", "simsamples", "simvar", "simwidth", "sorl", "sormax", "sumroundoff", "symm"),
+    *("timeout", "tr", "transient", "transientmethod"),
+}
+WITH_TWO_VALUES = {"simpath", "exportrewards"}
+FRONT_ENDS = ("prism", "storm")
 
 HELP = """
 ENGINES (prism-gpu):
@@ -52,9 +72,13 @@ ENGINES (prism-gpu):
 -gpuengine off ......................... Leave PRISM untouched, for comparison
 -gpuinfo ............................... Print a line on each solve: engine, kernel, speed
 --prism-dir <dir> ...................... Use the PRISM in this folder
+-frontend <name> ....................... Parse and build with prism or storm [default: prism
+                                         where there is one; files need neither]
 -gui ................................... Open PRISM's GUI with the engines inside
 
-"prism-gpu doctor" tells what was found, what is missing and how to get it."""
+"prism-gpu doctor" tells what was found, what is missing and how to get it.
+"prism-gpu export", "solve" and "report" solve on another machine than PRISM's; each has -help.
+A model may be explicit files too: a .umb, a .tra with its companions, a .pexp, or a folder."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +95,10 @@ class Arguments:
         What the JVM is told.
     prism_dir
         PRISM's folder, if named.
+    front_end
+        "prism" or "storm", if named.
+    files
+        The words that are no switch and no switch's value: the model, the properties.
     engines
         Whether our engines take part.
     gui, help
@@ -81,6 +109,8 @@ class Arguments:
     hooks: HookOptions = field(default_factory=HookOptions)
     jvm: JvmOptions = field(default_factory=JvmOptions)
     prism_dir: str | None = None
+    front_end: str | None = None
+    files: tuple[str, ...] = ()
     engines: bool = True
     gui: bool = False
     help: bool = False
@@ -123,6 +153,8 @@ class _Parser:
     def run(self) -> None:
         for word in self._words:
             switch = _switch_name(word)
+            if switch is None:
+                self._rest = replace(self._rest, files=(*self._rest.files, word))
             if switch is None or not self._ours(switch):
                 self._note(switch or "", word)
 
@@ -143,6 +175,13 @@ class _Parser:
             self._hooks = replace(self._hooks, show_solves=True)
         elif switch == "gui":
             self._rest = replace(self._rest, gui=True)
+        elif switch == "frontend":
+            value = self._value(switch)
+            if value not in FRONT_ENDS:
+                raise UsageError(
+                    f'Invalid value "{value}" for -frontend switch: {" or ".join(FRONT_ENDS)}'
+                )
+            self._rest = replace(self._rest, front_end=value)
         elif switch == "prism-dir":
             self._rest = replace(self._rest, prism_dir=self._value(switch))
         elif switch.startswith("prism-dir="):
@@ -173,8 +212,9 @@ class _Parser:
         elif switch == "javaparams":
             value = self._pass_on(switch)
             self._jvm = replace(self._jvm, extra=(*self._jvm.extra, *value.split()))
-        elif switch in WITH_VALUE:
-            self._prism.extend(value for value in [next(self._words, None)] if value is not None)
+        else:
+            values = 2 if switch in WITH_TWO_VALUES else int(switch in WITH_VALUE)
+            self._prism.extend(islice(self._words, values))
 
     def _memory(self, switch: str) -> None:
         value = self._pass_on(switch)

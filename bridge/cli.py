@@ -28,13 +28,49 @@ def main(argv: list[str] | None = None) -> NoReturn:
     words = sys.argv[1:] if argv is None else argv
     if words and words[0] == "doctor":
         _doctor(words[1:])
+    if words and words[0] in ("export", "solve", "report"):
+        from bridge.exchange.commands import main as exchange
+
+        exchange(words[0], words[1:])
     from bridge.arguments import UsageError, parse
+    from bridge.front_end import embedded_reason
     from engines.errors import BridgeError, UnsupportedError
 
     try:
-        _run(parse(words, os.environ))
+        arguments = parse(words, os.environ)
+        reason = embedded_reason(arguments)
+        if reason is None:
+            _run(arguments)
+        _run_embedded(arguments, words, reason)
     except (UsageError, BridgeError, UnsupportedError) as error:
         _fail(str(error))
+
+
+def _run_embedded(arguments: Arguments, words: list[str], reason: str) -> NoReturn:
+    """Check without PRISM; see `bridge.check.run`."""
+    from bridge.arguments import HELP
+    from engines.environment import DeviceChoice
+    from engines.errors import InvalidModelError
+
+    if arguments.help:
+        print(f"Usage: prism-gpu [options] <model-file> [<properties-file>]\n{HELP}")
+        sys.exit(0)
+    hooks = arguments.hooks
+    if hooks.device is DeviceChoice.GPU:
+        _require_gpu(hooks.device_number)
+    from bridge.check.run import run
+
+    try:
+        code = run(arguments.prism, hooks, words, reason)
+    except InvalidModelError as error:
+        _fail(str(error))
+    except OSError as error:
+        _fail(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
+    except KeyboardInterrupt:
+        print("\nprism-gpu: interrupted", file=sys.stderr)
+        code = 130
+    sys.stdout.flush()
+    sys.exit(code)
 
 
 def _doctor(words: list[str]) -> NoReturn:

@@ -9,15 +9,17 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bridge.install import find_java, find_prism, require_compiler
-from bridge.versions import RequirementError, supported_release
+from bridge.versions import NoPrismError, RequirementError, supported_release
 from engines.errors import BridgeError, UnsupportedError
 
 # Import name → distribution. Without any of these no run works; CuPy is looked at apart.
 _PACKAGES = {"numpy": "numpy", "scipy": "scipy", "numba": "numba", "jpype": "jpype1"}
+# Where no PRISM was named or found, the embedded front end needs none of these.
+_FOR_PRISM_ONLY = ("PRISM", "Java", "jpype1", "cache folder")
 _CUPY_DISTRIBUTIONS = ("cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "cupy")
 _CPU_INSTEAD = "runs use the CPU engine"
 # Good, missing, missing but not required, remedy.
@@ -37,7 +39,8 @@ class Finding:
     ok : bool
         Whether it is there and usable.
     required : bool
-        Whether no run works without it. The GPU is not: without one, runs use the CPU.
+        Whether no run works without it. The GPU is not: without one, runs use the CPU. Nor is
+        PRISM, with all that only PRISM needs, where Storm stands in for it.
     detail : str
         What was found, or what is wrong.
     remedy : str or None
@@ -64,9 +67,15 @@ def examine(prism_dir: str | None = None) -> list[Finding]:
     list of Finding
         The required ones first.
     """
+    storm = _storm()
     findings = [_prism(prism_dir), _java()]
     findings += [_package(name, distribution) for name, distribution in _PACKAGES.items()]
     findings.append(_cache_folder())
+    if storm.ok and not findings[0].ok and _no_prism_at_all(prism_dir):
+        findings = [
+            replace(found, required=found.name not in _FOR_PRISM_ONLY) for found in findings
+        ]
+    findings.append(storm)
     driver = cuda_driver_version()
     findings += [_driver(driver), _cupy(driver), _nvrtc(driver), *_gpus(driver)]
     return findings
@@ -148,8 +157,11 @@ def _verdict(findings: list[Finding]) -> str:
     missing = [finding.name for finding in findings if finding.required and not finding.ok]
     if missing:
         return f"prism-gpu cannot run yet: see {', '.join(missing)}."
-    gpu = all(finding.ok for finding in findings)
-    return f"prism-gpu can run, {'on the GPU' if gpu else 'on the CPU only'}."
+    gpu = all(found.ok for found in findings if found.name not in (*_FOR_PRISM_ONLY, "Storm"))
+    where = "on the GPU" if gpu else "on the CPU only"
+    if any(found.name == "PRISM" and not found.ok for found in findings):
+        return f"prism-gpu can run, {where}; Storm takes PRISM's place."
+    return f"prism-gpu can run, {where}."
 
 
 def _failed(name: str, error: BridgeError) -> Finding:
@@ -167,6 +179,26 @@ def _prism(prism_dir: str | None) -> Finding:
     kind = "source build" if install.class_location.is_dir() else "binary distribution"
     detail = f"{install.version} in {install.root} ({kind}, found by {install.found_by})"
     return Finding("PRISM", True, True, detail)
+
+
+def _no_prism_at_all(prism_dir: str | None) -> bool:
+    try:
+        find_prism(prism_dir)
+    except NoPrismError:
+        return True
+    except BridgeError:
+        pass
+    return False
+
+
+def _storm() -> Finding:
+    from bridge.storm import unavailable
+
+    reason = unavailable()
+    if reason is not None:
+        problem, _, remedy = reason.rpartition(": ")
+        return Finding("Storm", False, False, problem, remedy)
+    return Finding("Storm", True, False, _distribution_version("stormpy") or "importable")
 
 
 def _java() -> Finding:

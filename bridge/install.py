@@ -21,6 +21,7 @@ from pathlib import Path
 from bridge.versions import (
     DOWNLOAD_PAGE,
     RELEASES,
+    NoPrismError,
     RequirementError,
     read_version,
     supported_release,
@@ -143,7 +144,8 @@ def find_prism(
     Raises
     ------
     RequirementError
-        A `BridgeError`: no PRISM; or a folder was named, and no usable PRISM is in it.
+        A `BridgeError`: no PRISM (`NoPrismError`); or a folder was named, and no usable PRISM is in
+        it.
     """
     if prism_dir is not None:
         return _named_prism(prism_dir, "--prism-dir")
@@ -172,7 +174,7 @@ def find_prism(
             *dict.fromkeys(f"  not usable: {e.problem}. {e.remedy}" for e in unusable),
         ]
     )
-    raise RequirementError(searched, GET_PRISM)
+    raise NoPrismError(searched, GET_PRISM)
 
 
 def _named_prism(folder: str, found_by: str) -> PrismInstall:

@@ -34,6 +34,10 @@ class RequirementError(BridgeError):
         self.remedy = remedy
 
 
+class NoPrismError(RequirementError):
+    """No PRISM was named, and none was found."""
+
+
 @dataclass(frozen=True)
 class PrismRelease:
     """What the plug must know about one line of PRISM releases.

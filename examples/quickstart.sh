@@ -9,9 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 "$venv/bin/python" "$models/herman.py" 11 -o "$work/herman11.pm"
 
-if ! "$venv/bin/prism-gpu" doctor; then
-    exit 1
-fi
+"$venv/bin/prism-gpu" doctor || exit 1
 
 check() {
     echo

@@ -15,7 +15,7 @@ from bridge.files.rewards import read_reward_structure
 from bridge.files.source import COMPRESSIONS, Section, fail, plain_name
 from bridge.files.states import StateVariables, read_states
 from bridge.files.transitions import read_transitions
-from engines.formats.csr import IndexArray
+from engines.formats.csr import FloatArray, IndexArray
 from engines.model import ExplicitModel, ModelKind
 
 MODEL_ENDINGS = (".tra", ".pexp")
@@ -39,6 +39,8 @@ class FileModel:
         Parallel transitions of a Markov chain are merged, and then have no action.
     source
         The file that was read.
+    state_rewards
+        For each reward structure the rewards of the states alone, shape (states,).
     """
 
     model: ExplicitModel
@@ -46,6 +48,7 @@ class FileModel:
     action_names: tuple[str, ...] = ("",)
     actions: IndexArray | None = None
     source: Path | None = None
+    state_rewards: tuple[FloatArray, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -95,23 +98,29 @@ def read_model(path: Path | str, kind: ModelKind | str | None = None) -> FileMod
         files.labels.fail(None, f'no state has the label "{INIT}", so there is no initial state')
     deadlocks = labels.pop(DEADLOCK, None)
     deadlocks = transitions.deadlocks if deadlocks is None else deadlocks | transitions.deadlocks
+    rewards = [
+        read_reward_structure(of_states, of_transitions, transitions)
+        for of_states, of_transitions in files.rewards
+    ]
     model = ExplicitModel(
         transitions.kind,
         transitions.matrix,
         transitions.row_group_offsets,
         initial_states=initial,
         labels={INIT: initial, DEADLOCK: deadlocks, **labels},
-        rewards=tuple(
-            read_reward_structure(state, transition, transitions)
-            for state, transition in files.rewards
-        ),
+        rewards=tuple(structure for structure, _ in rewards),
     )
     variables = None if files.states is None else read_states(files.states, num_states)
     actions = transitions.actions
     if actions is not None and actions.min(initial=0) < 0:
         actions = np.maximum(actions, 0)
     return FileModel(
-        model.check(), variables, transitions.action_names, actions, files.transitions.path
+        model.check(),
+        variables,
+        transitions.action_names,
+        actions,
+        files.transitions.path,
+        tuple(of_states for _, of_states in rewards),
     )
 
 

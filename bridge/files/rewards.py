@@ -20,7 +20,7 @@ KIND = re.compile(r"# (?:State rewards|Transition rewards|Transitions.*|States|L
 
 def read_reward_structure(
     state_section: Section | None, transition_section: Section | None, transitions: Transitions
-) -> RewardStructure:
+) -> tuple[RewardStructure, FloatArray]:
     """Read one reward structure.
 
     Rewards on the transitions of a Markov chain become rewards of their source, as PRISM's engines
@@ -34,6 +34,10 @@ def read_reward_structure(
     transitions
         The model's transitions.
 
+    Returns
+    -------
+    The structure, and the rewards of the states alone, shape (states,).
+
     Raises
     ------
     InvalidModelError
@@ -46,6 +50,7 @@ def read_reward_structure(
     if state_section is not None:
         name, state_rewards = _read_state_rewards(state_section, num_states)
         names.append(name)
+    of_states = state_rewards
     if transition_section is not None:
         name, entry_rewards = _read_transition_rewards(transition_section, transitions)
         if names and names[0] != name:
@@ -63,12 +68,13 @@ def read_reward_structure(
                 matrix.row_offsets, matrix.values, entry_rewards, choice_rewards
             )
         else:
+            state_rewards = of_states.copy()
             assemble.expected_rewards(
                 matrix.row_offsets, matrix.values, entry_rewards, state_rewards
             )
     if transitions.kind is ModelKind.MDP and choice_rewards is None:
         choice_rewards = np.zeros(transitions.matrix.num_rows)
-    return RewardStructure(names[0] if names else "", state_rewards, choice_rewards)
+    return RewardStructure(names[0] if names else "", state_rewards, choice_rewards), of_states
 
 
 def _read_state_rewards(section: Section, num_states: int) -> tuple[str, FloatArray]:

@@ -12,7 +12,7 @@ import pytest
 from bridge import doctor as module
 from bridge.doctor import Finding, cuda_driver_version, doctor, examine, report
 from bridge.install import JavaInstall, PrismInstall
-from bridge.versions import RequirementError
+from bridge.versions import NoPrismError, RequirementError
 from engines.errors import BridgeError, UnsupportedError
 
 
@@ -128,6 +128,28 @@ def test_anything_required_that_is_missing_ends_in_1(monkeypatch, capsys, replac
     out = capsys.readouterr().out
     assert line in out
     assert "prism-gpu cannot run yet: see " in out
+
+
+@pytest.mark.usefixtures("healthy")
+def test_storm_takes_the_place_of_a_prism_that_is_nowhere(monkeypatch, capsys):
+    monkeypatch.setattr(module, "find_prism", raiser(NoPrismError("No PRISM found", "get it")))
+    monkeypatch.setattr(module, "find_java", raiser(RequirementError("No Java found", "get it")))
+    monkeypatch.setattr(module, "_storm", lambda: Finding("Storm", True, False, "2.0.0"))
+    assert doctor(None) == 0
+    out = capsys.readouterr().out
+    assert "No PRISM found" in out
+    assert out.endswith("prism-gpu can run, on the CPU only; Storm takes PRISM's place.\n")
+    monkeypatch.setattr(module, "_storm", lambda: Finding("Storm", False, False, "none"))
+    assert doctor(None) == 1
+    assert "cannot run yet: see PRISM, Java." in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("healthy")
+def test_a_missing_storm_is_named_with_the_command_that_gets_it(monkeypatch):
+    fake_module(monkeypatch, "bridge.storm", unavailable=lambda: "no stormpy: pip install it")
+    found = finding("Storm")
+    assert (found.ok, found.required) == (False, False)
+    assert (found.detail, found.remedy) == ("no stormpy", "pip install it")
 
 
 @pytest.mark.usefixtures("healthy")

@@ -1,0 +1,123 @@
+"""The numbers in operators: steps, times, thresholds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bridge.language.ast import Expression, Temporal
+from bridge.language.text import double_text
+from engines.errors import InvalidModelError
+
+if TYPE_CHECKING:
+    from bridge.check.checker import Checker
+
+
+@dataclass(frozen=True)
+class StepBounds:
+    """From `lower` to `upper` steps, both included; `upper` None for no limit."""
+
+    lower: int
+    upper: int | None
+
+
+@dataclass(frozen=True)
+class TimeBounds:
+    """From `lower` to `upper` units of time; `upper` None for no limit."""
+
+    lower: float
+    upper: float | None
+
+
+def step_bounds(checker: Checker, path: Temporal) -> StepBounds:
+    """Return the steps that a temporal operator may take.
+
+    Parameters
+    ----------
+    checker
+        Knows the constants.
+    path
+        An operator with a bound.
+
+    Raises
+    ------
+    InvalidModelError
+        When a bound is no integer, is negative, or leaves no step.
+    """
+    bound = path.bound
+    assert bound is not None
+    lower = 0 if bound.lower is None else checker.integer(bound.lower)
+    upper = None if bound.upper is None else checker.integer(bound.upper)
+    if lower < 0 or (upper is not None and upper < 0):
+        raise InvalidModelError(f"Negative bound in {path}")
+    lower += bound.lower is not None and bound.lower_strict
+    if upper is not None:
+        upper -= bound.upper_strict
+        if upper < lower:
+            raise InvalidModelError(f"Empty bound in {path}")
+    return StepBounds(lower, upper)
+
+
+def time_bounds(checker: Checker, path: Temporal) -> TimeBounds:
+    """Return the times between which a temporal operator must be satisfied.
+
+    Parameters
+    ----------
+    checker
+        Knows the constants.
+    path
+        An operator with a bound.
+
+    Raises
+    ------
+    InvalidModelError
+        When a bound is no number, is negative, or leaves no time.
+    """
+    bound = path.bound
+    assert bound is not None
+    lower = 0.0 if bound.lower is None else checker.number(bound.lower)
+    if lower < 0:
+        raise InvalidModelError(
+            f"Invalid lower bound {double_text(lower)} in time-bounded until formula"
+        )
+    if bound.upper is None:
+        return TimeBounds(lower, None)
+    upper = checker.number(bound.upper)
+    if upper < 0 or (upper == 0 and bound.upper_strict):
+        relation = "<" if bound.upper_strict else "<="
+        raise InvalidModelError(
+            f"Invalid upper bound {relation}{double_text(upper)} in time-bounded until formula"
+        )
+    if upper < lower:
+        raise InvalidModelError("Upper bound must exceed lower bound in time-bounded until formula")
+    return TimeBounds(lower, upper)
+
+
+def steps(checker: Checker, expression: Expression, strict: bool, what: object) -> int:
+    """Return a number of steps.
+
+    Parameters
+    ----------
+    checker
+        Knows the constants.
+    expression
+        The bound.
+    strict
+        Whether the bound itself is excluded.
+    what
+        The formula, for the message.
+    """
+    number = checker.integer(expression) - strict
+    if number < 0:
+        raise InvalidModelError(f"Invalid time bound {expression} in {what}: it is negative")
+    return number
+
+
+def time(checker: Checker, expression: Expression, what: object) -> float:
+    """Return a time; the parameters are those of `steps`."""
+    number = checker.number(expression)
+    if number < 0:
+        raise InvalidModelError(
+            f"Invalid time bound {double_text(number)} in {what}: it is negative"
+        )
+    return number

@@ -1,0 +1,157 @@
+"""PRISM's -ss and -tr: the distribution over the states, in the long run or at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from bridge.files.atomic import write_text
+from bridge.language.constants import parse_const_switch
+from bridge.language.text import seconds_text, value_text
+from bridge.model import CheckableModel
+from engines.environment import SolverEnvironment
+from engines.errors import InvalidModelError, UnsupportedError
+from engines.formats.csr import FloatArray
+from engines.iterate import Progress
+from engines.model import ModelKind
+from engines.result import SolveResult
+
+Log = Callable[[str], None]
+Compute = Callable[[FloatArray], SolveResult]
+
+
+def report_steady_state(
+    model: CheckableModel,
+    environment: SolverEnvironment,
+    target: str | None,
+    log: Log,
+    progress: Progress | None = None,
+) -> None:
+    """Compute and show the steady-state distribution.
+
+    Parameters
+    ----------
+    model
+        A DTMC or CTMC.
+    environment
+        How to solve.
+    target
+        A file; None or "stdout" for the log.
+    log
+        Where the report goes.
+    progress
+        Called after each batch of sweeps.
+
+    Raises
+    ------
+    UnsupportedError
+        For MDPs.
+    """
+    from engines.long_run import steady_state_distribution
+
+    _refuse_mdp(model, "Steady-state")
+    log("\nComputing steady-state probabilities...")
+    _report(
+        model,
+        lambda initial: steady_state_distribution(
+            model.model, initial, environment, progress=progress
+        ),
+        "steady-state",
+        target,
+        log,
+    )
+
+
+def report_transient(
+    model: CheckableModel,
+    times: str,
+    environment: SolverEnvironment,
+    target: str | None,
+    log: Log,
+    progress: Progress | None = None,
+) -> None:
+    """Compute and show the distribution at one time or several.
+
+    Parameters
+    ----------
+    model
+        A DTMC or CTMC.
+    times
+        What -tr gave: a time, or a range such as 0:0.5:2.
+    environment, target, log, progress
+        As in `report_steady_state`.
+
+    Raises
+    ------
+    UnsupportedError
+        For MDPs.
+    InvalidModelError
+        For a time that is none, or for a DTMC no number of steps.
+    """
+    from engines.bounded import distribution_after
+    from engines.time_bounded import distribution_at
+
+    _refuse_mdp(model, "Transient")
+    continuous = model.model.kind is ModelKind.CTMC
+    for moment in transient_times(times, continuous):
+        log(f"\nComputing transient probabilities (time = {value_text(moment)})...")
+
+        def compute(initial: FloatArray, moment: float = moment) -> SolveResult:
+            if continuous:
+                return distribution_at(
+                    model.model, initial, float(moment), environment, progress=progress
+                )
+            return distribution_after(model.model, initial, int(moment), environment)
+
+        _report(model, compute, "transient", target, log)
+
+
+def transient_times(text: str, continuous: bool) -> list[int] | list[float]:
+    """Return the times that -tr names.
+
+    Parameters
+    ----------
+    text
+        A number, or a range with or without a step.
+    continuous
+        Whether times may be fractions.
+
+    Raises
+    ------
+    InvalidModelError
+        When they are no times.
+    """
+    kind = "double" if continuous else "int"
+    values = parse_const_switch(f"time={text}")["time"].values("time", kind)
+    if any(value < 0 for value in values):
+        raise InvalidModelError(f'Invalid time "{text}" for transient probabilities')
+    return [float(value) for value in values] if continuous else [int(value) for value in values]
+
+
+def _refuse_mdp(model: CheckableModel, what: str) -> None:
+    if model.model.kind is ModelKind.MDP:
+        raise UnsupportedError(f"{what} probabilities only computed for DTMCs/CTMCs")
+
+
+def _report(
+    model: CheckableModel, compute: Compute, name: str, target: str | None, log: Log
+) -> None:
+    started = time.perf_counter()
+    initial = model.initial_states / np.count_nonzero(model.initial_states)
+    result = compute(initial).raise_unless_converged()
+    taken = seconds_text(time.perf_counter() - started)
+    log(f"\nTime for {name} probability computation: {taken} seconds.")
+    if target is None or target == "stdout":
+        log(f"\nExporting {name} probabilities in plain text format below:")
+        lines = [
+            f"{model.state_line(int(state))}={value_text(float(result.values[state]))}"
+            for state in np.flatnonzero(result.values)
+        ]
+        log("\n".join(lines))
+        return
+    log(f'\nExporting {name} probabilities in plain text format to file "{target}"...')
+    lines = [value_text(value) for value in result.values.tolist()]
+    write_text(Path(target), "\n".join(lines) + "\n")

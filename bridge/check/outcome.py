@@ -1,0 +1,83 @@
+"""A value for every state, and how accurate it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import numpy as np
+
+from bridge.check.accuracy import Accuracy
+from bridge.language.ast import Value
+from bridge.model import StateVector
+from engines.formats.csr import FloatArray
+
+
+class Bounded(Enum):
+    """What bounds a question whose number of sweeps is fixed."""
+
+    STEPS = "steps"
+    """Its values are exact but for rounding, as PRISM has it."""
+    TIME = "time"
+    """Its error is absolute."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The values of an expression.
+
+    Parameters
+    ----------
+    values
+        Shape (states,): bool, int64 or float64.
+    accuracy
+        How accurate they are; None where that is not known, or not a question.
+    """
+
+    values: StateVector
+    accuracy: Accuracy | None = None
+
+    @property
+    def numbers(self) -> FloatArray:
+        """The values as float64, shape (states,)."""
+        return np.asarray(self.values, dtype=np.float64)
+
+    def one_minus(self) -> Outcome:
+        """Return the complementary probabilities.
+
+        An error relative to the probabilities says nothing of the complement's relative error; it
+        is an absolute one of at most the same size, because no probability exceeds 1.
+        """
+        accuracy = self.accuracy
+        if accuracy is not None:
+            accuracy = replace(accuracy, absolute=True)
+        return Outcome(1.0 - self.numbers, accuracy)
+
+    def no_better_than(self, other: Outcome) -> Outcome:
+        """Return the same values, at most as accurate as those that they were computed from."""
+        if other.accuracy is None or self.accuracy is None:
+            return replace(self, accuracy=None)
+        error = self.accuracy.error + other.accuracy.error
+        if error == 0.0:
+            return self
+        # A relative error of probabilities is an absolute one too, and not the other way round.
+        absolute = self.accuracy.absolute or other.accuracy.absolute
+        guaranteed = self.accuracy.guaranteed and other.accuracy.guaranteed
+        return replace(self, accuracy=Accuracy(error, absolute, guaranteed))
+
+
+def everywhere(value: Value, num_states: int) -> StateVector:
+    """Return a vector that has the same value in every state.
+
+    Parameters
+    ----------
+    value
+        A truth value or a number.
+    num_states
+        How many states there are.
+    """
+    if isinstance(value, bool):
+        return np.full(num_states, value, dtype=bool)
+    if isinstance(value, int):
+        return np.full(num_states, value, dtype=np.int64)
+    return np.full(num_states, value, dtype=np.float64)

@@ -1,0 +1,222 @@
+"""R: expected rewards; and S."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bridge.check.bounds import steps, time
+from bridge.check.outcome import Bounded, Outcome
+from bridge.check.paths import has_temporal
+from bridge.language.ast import (
+    Cumulative,
+    Expression,
+    Instantaneous,
+    LongRun,
+    Parentheses,
+    Reward,
+    SteadyState,
+    Temporal,
+)
+from bridge.model import NamedRewards
+from engines.errors import InvalidModelError, UnsupportedError
+from engines.model import ModelKind, RewardStructure
+from engines.system import Direction
+
+if TYPE_CHECKING:
+    from bridge.check.checker import Checker
+
+
+def expected_reward(checker: Checker, reward: Reward, direction: Direction | None) -> Outcome:
+    """Return the expected reward in every state.
+
+    Parameters
+    ----------
+    checker
+        Evaluates what is in the operator.
+    reward
+        The operator, without its threshold.
+    direction
+        MDPs: minimum or maximum.
+
+    Raises
+    ------
+    InvalidModelError
+        When there is no such reward structure.
+    UnsupportedError
+        For ratios of rewards, and for path formulas other than ``F``.
+    """
+    if reward.divisor is not None:
+        raise UnsupportedError(f"{reward}: ratios of rewards are not supported")
+    structure = reward_structure(checker, reward.structure)
+    match reward.body:
+        case Cumulative(bound=None):
+            return _total(checker, structure, direction)
+        case Cumulative() as body:
+            return _cumulative(checker, structure, body, direction)
+        case Instantaneous() as body:
+            return _instantaneous(checker, structure, body, direction)
+        case LongRun():
+            from engines.long_run import long_run_rewards
+
+            _refuse_mdp(checker, "Steady-state reward properties")
+            return checker.solved(
+                long_run_rewards(
+                    checker.engine_model,
+                    structure.expected,
+                    checker.environment,
+                    progress=checker.progress,
+                )
+            )
+        case path:
+            return _reachability(checker, structure, path, direction)
+
+
+def long_run_probability(checker: Checker, operator: SteadyState) -> Outcome:
+    """Return S in every state; the parameters are those of `expected_reward`."""
+    from engines.long_run import long_run_probabilities
+
+    _refuse_mdp(checker, "Steady-state properties")
+    return checker.solved(
+        long_run_probabilities(
+            checker.engine_model,
+            checker.mask(operator.operand),
+            checker.environment,
+            progress=checker.progress,
+        )
+    )
+
+
+def reward_structure(checker: Checker, named: str | Expression | None) -> NamedRewards:
+    """Return the reward structure that an operator names.
+
+    Parameters
+    ----------
+    checker
+        Has the model.
+    named
+        A name, an expression for a number counted from 1, or None for the first.
+
+    Raises
+    ------
+    InvalidModelError
+        When there is none.
+    """
+    structures = checker.model.rewards
+    if isinstance(named, str):
+        for structure in structures:
+            if structure.name == named:
+                return structure
+        raise InvalidModelError(f'Invalid reward structure index "{named}"')
+    if not structures:
+        raise InvalidModelError("The model has no reward structure")
+    number = 1 if named is None else checker.integer(named)
+    if not 1 <= number <= len(structures):
+        raise InvalidModelError(f"Invalid reward structure index {number}")
+    return structures[number - 1]
+
+
+def _refuse_mdp(checker: Checker, what: str) -> None:
+    if checker.engine_model.kind is ModelKind.MDP:
+        raise UnsupportedError(f"{what} cannot be used for MDPs")
+
+
+def _total(checker: Checker, structure: NamedRewards, direction: Direction | None) -> Outcome:
+    from engines.total_rewards import total_rewards
+
+    return checker.solved(
+        total_rewards(
+            checker.engine_model,
+            structure.expected,
+            checker.environment,
+            direction=direction,
+            progress=checker.progress,
+        )
+    )
+
+
+def _cumulative(
+    checker: Checker, structure: NamedRewards, body: Cumulative, direction: Direction | None
+) -> Outcome:
+    assert body.bound is not None
+    model, environment = checker.engine_model, checker.environment
+    if model.kind is ModelKind.CTMC:
+        from engines.time_bounded import cumulative_rewards_until
+
+        limit = time(checker, body.bound, body)
+        return checker.solved(
+            cumulative_rewards_until(
+                model, structure.expected, limit, environment, progress=checker.progress
+            ),
+            Bounded.TIME,
+        )
+    from engines.bounded import cumulative_rewards
+
+    return checker.solved(
+        cumulative_rewards(
+            model,
+            structure.expected,
+            steps(checker, body.bound, body.strict, body),
+            environment,
+            direction=direction,
+            progress=checker.progress,
+        ),
+        Bounded.STEPS,
+    )
+
+
+def _instantaneous(
+    checker: Checker, structure: NamedRewards, body: Instantaneous, direction: Direction | None
+) -> Outcome:
+    model, environment = checker.engine_model, checker.environment
+    of_states = RewardStructure(structure.name, structure.instantaneous)
+    if model.kind is ModelKind.CTMC:
+        from engines.time_bounded import instantaneous_rewards_at
+
+        return checker.solved(
+            instantaneous_rewards_at(
+                model,
+                of_states,
+                time(checker, body.time, body),
+                environment,
+                progress=checker.progress,
+            ),
+            Bounded.TIME,
+        )
+    from engines.bounded import instantaneous_rewards
+
+    return checker.solved(
+        instantaneous_rewards(
+            model,
+            of_states,
+            steps(checker, body.time, False, body),
+            environment,
+            direction=direction,
+            progress=checker.progress,
+        ),
+        Bounded.STEPS,
+    )
+
+
+def _reachability(
+    checker: Checker, structure: NamedRewards, path: Expression, direction: Direction | None
+) -> Outcome:
+    from engines.reachability_rewards import reachability_rewards
+
+    while isinstance(path, Parentheses):
+        path = path.operand
+    match path:
+        case Temporal("F", None, target, None) if not has_temporal(target):
+            return checker.solved(
+                reachability_rewards(
+                    checker.engine_model,
+                    structure.expected,
+                    checker.mask(target),
+                    checker.environment,
+                    direction=direction,
+                    progress=checker.progress,
+                )
+            )
+        case _:
+            raise UnsupportedError(
+                f"R [ {path} ]: of path formulas only F over a state formula is supported here"
+            )

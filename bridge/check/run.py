@@ -1,0 +1,305 @@
+"""A run of the embedded front end, from the command line to the exit code."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from bridge.arguments import UsageError
+from bridge.check.checker import Checker
+from bridge.check.distributions import report_steady_state, report_transient
+from bridge.check.experiment import Experiment, model_experiment, property_experiment
+from bridge.check.exports import export_model, export_vector
+from bridge.check.progress import SweepProgress, sweep_progress
+from bridge.check.results import ResultsTable, export_results, short_text
+from bridge.check.sources import ModelSource, model_source
+from bridge.check.switches import CheckOptions, read_switches
+from bridge.language.ast import Value
+from bridge.language.properties_file import PropertiesFile, Property, parse_properties
+from bridge.language.text import Range, seconds_text
+from bridge.model import CheckableModel
+from engines.errors import BridgeError, ConvergenceError, InvalidModelError, UnsupportedError
+from engines.model import ModelKind
+from engines.result import SolveResult
+from prism_hooks.options import HookOptions
+from prism_hooks.report import solve_line
+
+RULE = "-" * 69
+FAULTS = (InvalidModelError, UnsupportedError, ConvergenceError, BridgeError, MemoryError, OSError)
+"""What a property, or a model of several, may fail with: the report says so and goes on."""
+
+Constants = Mapping[str, Value]
+
+
+def run(words: tuple[str, ...], hooks: HookOptions, command: list[str], why: str) -> int:
+    """Check properties as a command line asks, and return the exit code.
+
+    Parameters
+    ----------
+    words
+        The command line without what is prism-gpu's own.
+    hooks
+        What is prism-gpu's own.
+    command
+        The command line as it was, for the report.
+    why
+        Why the embedded front end runs.
+
+    Raises
+    ------
+    UsageError, BridgeError, InvalidModelError, UnsupportedError, OSError
+        When nothing can be checked at all: a wrong switch, a missing file, a syntax error.
+    """
+    options = read_switches(words, hooks)
+    if not options.files:
+        raise UsageError('No model was given; type "prism-gpu -help" for what can be')
+    if len(options.files) > 2:
+        raise UsageError(f'Too many files: "{options.files[2]}" is neither model nor properties')
+    _Run(options, command, why).all()
+    return 0
+
+
+class _Run:
+    def __init__(self, options: CheckOptions, command: list[str], why: str) -> None:
+        self._options = options
+        self._header(command, why)
+        self._source: ModelSource = model_source(
+            Path(options.files[0]), kind=options.kind, fix_deadlocks=options.fix_deadlocks
+        )
+        self._source.describe(self._log)
+        self._properties = self._read_properties()
+        self._chosen = self._select()
+        self._progress: SweepProgress | None = sweep_progress()
+        self._said: set[str] = set()
+        self._model: CheckableModel | None = None
+        self._model_constants: Constants = {}
+
+    def _log(self, text: str) -> None:
+        print(text, flush=True)
+
+    def all(self) -> None:
+        options = self._options
+        switches = ",".join(options.constants)
+        models = model_experiment(self._source.constants, switches)
+        experiments = [
+            property_experiment(item, self._properties, switches) for item in self._chosen
+        ]
+        tables = [
+            ResultsTable(item.text, (*models.ranging, *experiment.ranging))
+            for item, experiment in zip(self._chosen, experiments, strict=True)
+        ]
+        for given in models.assignments():
+            self._model, self._model_constants = None, given
+            if not self._before_properties():
+                for table in tables:
+                    table.rows.append((given, "Error"))
+                continue
+            for item, experiment, table in zip(self._chosen, experiments, tables, strict=True):
+                self._check_all(item, experiment, table)
+        if options.results_file is not None:
+            export_results(tables, options.results_file, options.results_format, self._log)
+
+    def _before_properties(self) -> bool:
+        """Do what was asked for besides properties; return whether the model could be built."""
+        options = self._options
+        alone = not self._chosen and options.build
+        asked = options.model_files or options.steady_state or options.transient is not None
+        if not (asked or alone):
+            return True
+        try:
+            model = self._built()
+        except FAULTS as error:
+            self._error(error)
+            return False
+        for what, target in options.model_files:
+            self._attempt(partial(export_model, model, what, target, self._log))
+        if options.steady_state:
+            self._log(f"\n{RULE}")
+            self._attempt(
+                lambda: report_steady_state(
+                    model, options.environment, options.steady_state_file, self._log, self._progress
+                )
+            )
+        if (times := options.transient) is not None:
+            self._log(f"\n{RULE}")
+            self._attempt(
+                lambda: report_transient(
+                    model,
+                    times,
+                    options.environment,
+                    options.transient_file,
+                    self._log,
+                    self._progress,
+                )
+            )
+        return True
+
+    def _attempt(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except FAULTS as error:
+            self._error(error)
+        finally:
+            self._end_progress()
+
+    def _check_all(self, item: Property, experiment: Experiment, table: ResultsTable) -> None:
+        for given in experiment.assignments():
+            everything = {**self._model_constants, **given}
+            self._log(f"\n{RULE}\n\nModel checking: {item.text}")
+            self._constants_line("Model", self._model_constants)
+            self._constants_line("Property", given)
+            try:
+                result = self._check(item, experiment, given)
+            except FAULTS as error:
+                self._error(error)
+                table.rows.append((everything, f"Error: {error}"))
+            else:
+                table.rows.append((everything, result))
+
+    def _check(self, item: Property, experiment: Experiment, given: Constants) -> Value | Range:
+        model = self._built()
+        constants = experiment.values(model.constants, given)
+        started = time.perf_counter()
+        checker = Checker(
+            model,
+            self._options.environment,
+            properties=self._properties,
+            constants=constants,
+            log=self._log,
+            verbose=self._options.verbose,
+            on_solve=self._report_solve,
+            progress=self._progress,
+        )
+        try:
+            result = checker.check(item.expression)
+        finally:
+            self._end_progress()
+        taken = seconds_text(time.perf_counter() - started)
+        self._log(f"\nTime for model checking: {taken} seconds.\n\nResult: {result.text}")
+        if self._options.vector_file is not None:
+            export_vector(model, result.vector, self._options.vector_file, self._log)
+        return result.value
+
+    def _end_progress(self) -> None:
+        if self._progress is not None:
+            self._progress.close()
+
+    def _report_solve(self, result: SolveResult) -> None:
+        self._end_progress()
+        if result.iterations:
+            self._log(
+                f"\n{result.method}: {result.iterations} iterations in {result.seconds:.2f} "
+                f"seconds (average {result.sweep_seconds:.6f}, setup {result.setup_seconds:.2f})"
+            )
+        if result.note and result.note not in self._said:
+            self._said.add(result.note)
+            self._log(f"prism-gpu: {result.note}")
+        if self._options.show_solves:
+            self._log(solve_line(result, self._options.environment.device_number))
+
+    def _built(self) -> CheckableModel:
+        if self._model is None:
+            self._log(f"\nBuilding model (front end: {self._source.name})...")
+            self._constants_line("Model", self._model_constants)
+            started = time.perf_counter()
+            model = self._source.build(self._model_constants, self._log)
+            taken = seconds_text(time.perf_counter() - started)
+            self._log(f"\nTime for model construction: {taken} seconds.")
+            for note in model.notes:
+                self._log(f"\n{note}")
+            self._log(f"\n{model_lines(model)}")
+            self._model = model
+        return self._model
+
+    def _constants_line(self, kind: str, constants: Constants) -> None:
+        if constants:
+            shown = ",".join(f"{name}={short_text(value)}" for name, value in constants.items())
+            self._log(f"{kind} constants: {shown}")
+
+    def _error(self, error: BaseException) -> None:
+        text = str(error)
+        if isinstance(error, OSError) and error.strerror:
+            text = f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+        self._log(f"\nError: {text.rstrip('.')}.")
+
+    def _header(self, command: list[str], why: str) -> None:
+        from importlib.metadata import version
+
+        self._log(
+            "PRISM-GPU\n=========\n\n"
+            f"Version: {version('prism-gpu')}\n"
+            f"Date: {datetime.now().astimezone().strftime('%a %b %d %H:%M:%S %Z %Y')}\n"
+            f"Hostname: {platform.node()}\n"
+            f"Command line: prism-gpu {shlex.join(command)}\n\n"
+            f"prism-gpu: {why}"
+        )
+        for remark in self._options.remarks:
+            self._log(f"prism-gpu: {remark}")
+
+    def _read_properties(self) -> PropertiesFile:
+        options = self._options
+        found = PropertiesFile()
+        if len(options.files) == 2:
+            path = Path(options.files[1])
+            self._log(f'\nParsing properties file "{path}"...')
+            if not path.is_file():
+                raise BridgeError(f'File "{path}" not found')
+            found = parse_properties(path.read_text(encoding="utf-8", errors="replace"), str(path))
+        if options.properties_text is not None:
+            if found.properties:
+                raise UsageError("Cannot specify both a properties file and -pctl, -csl or -pf")
+            found = parse_properties(options.properties_text, "")
+        count = len(found.properties)
+        if count:
+            self._log(f"\n{count} propert{'y' if count == 1 else 'ies'}:")
+            for number, item in enumerate(found.properties, start=1):
+                self._log(f"({number}) {item.text}")
+        return found
+
+    def _select(self) -> tuple[Property, ...]:
+        properties = self._properties.properties
+        if not self._options.selected:
+            return properties
+        named = {item.name: item for item in properties if item.name}
+        chosen = []
+        for reference in self._options.selected:
+            if reference.isdecimal():
+                number = int(reference)
+                if not 1 <= number <= len(properties):
+                    raise UsageError(f"There is not a property {number} to verify")
+                chosen.append(properties[number - 1])
+            elif reference in named:
+                chosen.append(named[reference])
+            else:
+                raise UsageError(f'There is not a property "{reference}" to check')
+        return tuple(chosen)
+
+
+def model_lines(model: CheckableModel) -> str:
+    """Return type, states, transitions and choices as PRISM lists them.
+
+    Parameters
+    ----------
+    model
+        A built model.
+    """
+    engine_model = model.model
+    initial = int(np.count_nonzero(model.initial_states))
+    lines = [
+        f"Type:        {engine_model.kind}",
+        f"States:      {engine_model.num_states} ({initial} initial)",
+        f"Transitions: {engine_model.matrix.num_entries}",
+    ]
+    if engine_model.kind is ModelKind.MDP and engine_model.row_group_offsets is not None:
+        choices = engine_model.matrix.num_rows
+        most = int(np.diff(engine_model.row_group_offsets).max())
+        lines.append(f"Choices:     {choices}")
+        lines.append(f"Max/avg:     {most}/{choices / engine_model.num_states:.2f}")
+    return "\n".join(lines)

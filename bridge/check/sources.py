@@ -1,0 +1,153 @@
+"""Where a model to be checked without PRISM comes from: a PRISM model through Storm, or files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+from bridge.files.checkable import is_model_file, read_checkable
+from bridge.language.ast import Value
+from bridge.language.model_outline import ModelOutline, outline
+from bridge.language.properties_file import ConstantDeclaration
+from bridge.model import CheckableModel
+from engines.errors import BridgeError
+from engines.model import ModelKind
+
+Log = Callable[[str], None]
+
+
+class ModelSource(Protocol):
+    """Something that models are built from."""
+
+    @property
+    def name(self) -> str:
+        """What the log calls the way that models are built."""
+
+    @property
+    def constants(self) -> tuple[ConstantDeclaration, ...]:
+        """The model's constants."""
+
+    def describe(self, log: Log) -> None:
+        """Print what is known before the model is built."""
+
+    def build(self, constants: Mapping[str, Value], log: Log) -> CheckableModel:
+        """Build the model for some values of its open constants."""
+
+
+def model_source(path: Path, *, kind: ModelKind | None, fix_deadlocks: bool) -> ModelSource:
+    """Return the source that a model's path stands for.
+
+    Parameters
+    ----------
+    path
+        A model in the PRISM language, or explicit files.
+    kind
+        For explicit text files: what their header does not say.
+    fix_deadlocks
+        Whether states without a transition get a self-loop.
+
+    Raises
+    ------
+    BridgeError
+        When there is no such file, or when Storm is needed and not installed.
+    """
+    if not path.exists():
+        raise BridgeError(f'File "{path}" not found')
+    if is_model_file(path):
+        return FileSource(path, kind)
+    from bridge.storm import unavailable
+
+    reason = unavailable()
+    if reason is not None:
+        raise BridgeError(reason)
+    return StormSource(path, fix_deadlocks)
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """A model in explicit files."""
+
+    path: Path
+    kind: ModelKind | None
+    name: str = "files"
+    constants: tuple[ConstantDeclaration, ...] = ()
+
+    @cached_property
+    def _model(self) -> CheckableModel:
+        return read_checkable(self.path, self.kind)
+
+    def describe(self, log: Log) -> None:
+        """Read the model, and print what the files say of it."""
+        log(f'\nImporting model from "{self.path}"...')
+        model = self._model
+        labels = [name for name in model.model.labels if name not in ("init", "deadlock")]
+        _describe(
+            log,
+            str(model.model.kind),
+            (),
+            tuple(model.variables),
+            tuple(labels),
+            tuple(item.name for item in model.rewards),
+        )
+
+    def build(self, constants: Mapping[str, Value], log: Log) -> CheckableModel:
+        """Return the model that was read."""
+        del constants, log
+        return self._model
+
+
+@dataclass(frozen=True)
+class StormSource:
+    """A model in the PRISM language, parsed and built by Storm."""
+
+    path: Path
+    fix_deadlocks: bool
+    name: str = "Storm"
+
+    @cached_property
+    def _outline(self) -> ModelOutline:
+        return outline(self.path.read_text(encoding="utf-8", errors="replace"), str(self.path))
+
+    @property
+    def constants(self) -> tuple[ConstantDeclaration, ...]:
+        """The model's constants."""
+        return self._outline.constants
+
+    def describe(self, log: Log) -> None:
+        """Print what the model's text says."""
+        log(f'\nParsing PRISM model file "{self.path}"...')
+        found = self._outline
+        kind = (found.kind or "mdp").upper()
+        _describe(
+            log, kind, found.modules, found.variables, tuple(found.labels), found.reward_names
+        )
+
+    def build(self, constants: Mapping[str, Value], log: Log) -> CheckableModel:
+        """Build the model."""
+        from bridge.storm import build_model
+
+        return build_model(self.path, constants, fix_deadlocks=self.fix_deadlocks, log=log)
+
+
+def _describe(
+    log: Log,
+    kind: str,
+    modules: tuple[str, ...],
+    variables: tuple[str, ...],
+    labels: tuple[str, ...],
+    rewards: tuple[str, ...],
+) -> None:
+    lines = [f"Type:        {kind}"]
+    if modules:
+        lines.append(f"Modules:     {' '.join(modules)}")
+    if variables:
+        lines.append(f"Variables:   {' '.join(variables)}")
+    if labels:
+        lines.append("Labels:      " + " ".join(f'"{name}"' for name in labels))
+    if rewards:
+        shown = (f'"{name}"' if name else "(unnamed)" for name in rewards)
+        lines.append(f"Rewards:     {' '.join(shown)}")
+    log("\n" + "\n".join(lines))

@@ -1,0 +1,303 @@
+"""PRISM's switches, as far as they have a meaning without PRISM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from bridge.arguments import UsageError
+from engines.environment import Method, SolverEnvironment
+from engines.errors import UnsupportedError
+from engines.model import ModelKind
+from prism_hooks.options import HookOptions
+
+ENGINES = {
+    *("explicit", "ex", "sparse", "s", "hybrid", "h", "mtbdd", "m"),
+}
+METHODS = {
+    **dict.fromkeys(("power", "pow", "pwr"), Method.POWER),
+    **dict.fromkeys(("jacobi", "jac"), Method.JACOBI),
+    "jor": Method.JOR,
+}
+OTHER_METHODS = {
+    **dict.fromkeys(("gaussseidel", "gs"), "Gauss-Seidel"),
+    **dict.fromkeys(("bgaussseidel", "bgs"), "Backwards Gauss-Seidel"),
+    **dict.fromkeys(("pgaussseidel", "pgs"), "Pseudo Gauss-Seidel"),
+    **dict.fromkeys(("bpgaussseidel", "bpgs"), "Backwards Pseudo Gauss-Seidel"),
+    "sor": "SOR",
+    "bsor": "Backwards SOR",
+    "psor": "Pseudo SOR",
+    "bpsor": "Backwards Pseudo SOR",
+    "politer": "Policy iteration",
+    "modpoliter": "Modified policy iteration",
+}
+# Switches that change how PRISM works, and not what it computes.
+WITHOUT_EFFECT = {
+    *("nopre", "noprob0", "noprob1", "noprerel", "nofair", "noprobchecks", "nossdetect"),
+    *("nocompact", "extraddinfo", "extrareachinfo", "ddsanity", "valiter", "zerorewardcheck"),
+}
+WITHOUT_EFFECT_WITH_VALUE = {
+    *("javamaxmem", "javastack", "javaparams", "cuddmaxmem", "cuddepsilon", "sbl", "sbmax"),
+    *("gsl", "sorl", "gsmax", "sormax", "ddextrastatevars", "ddextraactionvars", "sccmethod"),
+}
+PRISM_ONLY = {
+    *("javaversion", "settings", "simpath", "test", "testall", "ng", "importpepa", "importobs"),
+    *("importresults", "exportobs", "exportproplabels", "exportstrat", "exportmatlab"),
+    *("exportrows", "exporttransdot", "exporttransdotstates", "exportdot", "exportsccs"),
+    *("exportbsccs", "exportmecs", "exportprism", "exportprismconst", "exportmodelprecision"),
+    *("exact", "ptamethod", "transientmethod", "heuristic", "intervaliter", "ii", "topological"),
+    *("gridresolution", "fair", "sumroundoff", "symm", "aroptions", "pathviaautomata"),
+    *("nodasimplify", "exportadv", "exportadvmdp", "ltl2datool", "ltl2dasyntax"),
+    *("exportiterations", "pmaxquotient", "linprog", "lp", "multimaxpoints", "paretoepsilon"),
+    *("exportpareto", "param", "paramprecision", "paramsplit", "parambisim", "paramfunction"),
+    *("paramelimorder", "paramrandompoints", "paramsubsumeregions", "paramdagmaxerror"),
+    *("fauepsilon", "faudelta", "fauarraythreshold", "fauintervals", "fauinitival", "sim"),
+    *("simmethod", "simsamples", "simconf", "simwidth", "simapprox", "simmanual", "simvar"),
+    *("simmaxrwd", "simpathlen", "importstates", "importlabels", "importstaterewards"),
+    *("importtransrewards", "importinitdist", "exportrewards", "exportstaterewards"),
+    *("exporttransrewards", "dddebug", "ddtrace", "ddtraceall", "ddtracefollowcopies"),
+    *("dddebugwarnfatal", "dddebugwarnoff", "keywords", "timeout", "mainlog"),
+}
+
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """What a command line asks of the embedded front end.
+
+    Parameters
+    ----------
+    files
+        The model's file, and the properties' file if there is one.
+    properties_text
+        What -pctl, -csl or -pf gave, or None.
+    selected
+        Which properties to check, by number or name; empty for all.
+    constants
+        The texts of -const.
+    environment
+        How to solve.
+    kind
+        What -dtmc, -ctmc or -mdp say of a model in text files.
+    results_file, results_format, vector_file
+        Where results and vectors are exported to.
+    model_files
+        Pairs of what to export and where: "model", "trans", "states" or "labels".
+    steady_state, transient
+        Whether to compute the steady-state distribution, and at which times the transient one.
+    steady_state_file, transient_file
+        Where those are exported to.
+    fix_deadlocks, verbose, build
+        Whether deadlocks get a self-loop, long lists are shown, the model is built at all.
+    show_solves
+        Whether a line a solve is printed.
+    remarks
+        Lines for the log: what runs otherwise than named.
+    """
+
+    files: tuple[str, ...] = ()
+    properties_text: str | None = None
+    selected: tuple[str, ...] = ()
+    constants: tuple[str, ...] = ()
+    environment: SolverEnvironment = field(default_factory=SolverEnvironment)
+    kind: ModelKind | None = None
+    results_file: str | None = None
+    results_format: str = "list"
+    vector_file: str | None = None
+    model_files: tuple[tuple[str, str], ...] = ()
+    steady_state: bool = False
+    transient: str | None = None
+    steady_state_file: str | None = None
+    transient_file: str | None = None
+    fix_deadlocks: bool = True
+    verbose: bool = False
+    build: bool = True
+    show_solves: bool = False
+    remarks: tuple[str, ...] = ()
+
+
+def read_switches(words: tuple[str, ...], hooks: HookOptions) -> CheckOptions:
+    """Return what a command line asks for.
+
+    Parameters
+    ----------
+    words
+        The command line without what is prism-gpu's own.
+    hooks
+        What is prism-gpu's own, and which methods and limits were named.
+
+    Raises
+    ------
+    UsageError
+        For unknown switches and wrong values, in PRISM's words.
+    UnsupportedError
+        For switches that need PRISM.
+    """
+    reader = _Reader(words, hooks)
+    reader.run()
+    return reader.options()
+
+
+class _Reader:
+    def __init__(self, words: tuple[str, ...], hooks: HookOptions) -> None:
+        self._words: Iterator[str] = iter(words)
+        self._options = CheckOptions(show_solves=hooks.show_solves)
+        self._environment = SolverEnvironment(
+            max_iterations_named=hooks.max_iterations_named,
+            convention=hooks.convention,
+            device=hooks.device,
+            device_number=hooks.device_number,
+        )
+
+    def options(self) -> CheckOptions:
+        return replace(self._options, environment=self._environment)
+
+    def run(self) -> None:
+        for word in self._words:
+            if word.startswith("-") and len(word) > 1:
+                name = word[2:] if word.startswith("--") else word[1:]
+                self._switch(name)
+            else:
+                self._set(files=(*self._options.files, word))
+
+    def _switch(self, name: str) -> None:
+        plain, _, suboptions = name.partition(":")
+        if plain in METHODS:
+            self._environment = replace(self._environment, method=METHODS[plain])
+        elif plain in OTHER_METHODS:
+            self._remark(
+                f"{OTHER_METHODS[plain]} is not among our methods; the method is ours to choose"
+            )
+        elif plain in ENGINES:
+            self._remark(f"-{plain} names an engine of PRISM's, and has no effect without PRISM")
+        elif plain in WITHOUT_EFFECT:
+            pass
+        elif plain in WITHOUT_EFFECT_WITH_VALUE:
+            self._value(plain)
+        elif plain in PRISM_ONLY:
+            raise UnsupportedError(
+                f"-{plain} needs PRISM: install it and name its folder in PRISM_DIR "
+                '("prism-gpu doctor" says how)'
+            )
+        elif (handler := self._handlers().get(plain)) is not None and not suboptions:
+            handler(plain)
+        else:
+            raise UsageError(f'Unknown switch -{name} (type "prism-gpu -help" for full list)')
+
+    def _handlers(self) -> dict[str, Callable[[str], None]]:
+        return {
+            **dict.fromkeys(("pctl", "csl", "pf"), self._properties),
+            **dict.fromkeys(("property", "prop"), self._select),
+            "const": self._constants,
+            **dict.fromkeys(("epsilon", "e"), self._epsilon),
+            "maxiters": self._max_iterations,
+            "omega": self._omega,
+            **dict.fromkeys(("relative", "rel"), lambda _: self._solve_with(absolute=False)),
+            **dict.fromkeys(("absolute", "abs"), lambda _: self._solve_with(absolute=True)),
+            **{kind.value.lower(): self._force_kind for kind in ModelKind},
+            "exportresults": self._export_results,
+            "exportvector": lambda name: self._set(vector_file=self._value(name)),
+            **dict.fromkeys(
+                ("exportmodel", "exporttrans", "exportstates", "exportlabels"), self._export_model
+            ),
+            **dict.fromkeys(("importmodel", "importtrans"), self._import_model),
+            **dict.fromkeys(("steadystate", "ss"), lambda _: self._set(steady_state=True)),
+            **dict.fromkeys(
+                ("transient", "tr"), lambda name: self._set(transient=self._value(name))
+            ),
+            **dict.fromkeys(
+                ("exportsteadystate", "exportss"),
+                lambda name: self._set(steady_state_file=self._value(name), steady_state=True),
+            ),
+            **dict.fromkeys(
+                ("exporttransient", "exporttr"),
+                lambda name: self._set(transient_file=self._value(name)),
+            ),
+            "fixdl": lambda _: self._set(fix_deadlocks=True),
+            "nofixdl": lambda _: self._set(fix_deadlocks=False),
+            **dict.fromkeys(("verbose", "v"), lambda _: self._set(verbose=True)),
+            "nobuild": lambda _: self._set(build=False),
+            "noexportheaders": lambda _: None,
+            "dir": self._directory,
+        }
+
+    def _set(self, **changes: object) -> None:
+        self._options = replace(self._options, **changes)  # type: ignore[arg-type]
+
+    def _solve_with(self, **changes: object) -> None:
+        self._environment = replace(self._environment, **changes)  # type: ignore[arg-type]
+
+    def _remark(self, text: str) -> None:
+        self._set(remarks=(*self._options.remarks, text))
+
+    def _value(self, name: str) -> str:
+        value = next(self._words, None)
+        if value is None:
+            raise UsageError(f"No value specified for -{name} switch")
+        return value.strip()
+
+    def _number(self, name: str, low: float, high: float = float("inf")) -> float:
+        text = self._value(name)
+        try:
+            value = float(text)
+        except ValueError:
+            value = float("nan")
+        if not low <= value < high:
+            raise UsageError(f"Invalid value for -{name} switch")
+        return value
+
+    def _directory(self, name: str) -> None:
+        import os
+
+        folder = self._value(name)
+        try:
+            os.chdir(folder)
+        except OSError as error:
+            raise UsageError(f"-{name}: {error.strerror or error}: {folder}") from error
+
+    def _properties(self, name: str) -> None:
+        self._set(properties_text=self._value(name))
+
+    def _select(self, name: str) -> None:
+        self._set(selected=tuple(part for part in self._value(name).split(",") if part))
+
+    def _constants(self, name: str) -> None:
+        self._set(constants=(*self._options.constants, self._value(name)))
+
+    def _epsilon(self, name: str) -> None:
+        self._solve_with(epsilon=self._number(name, 0.0))
+
+    def _max_iterations(self, name: str) -> None:
+        text = self._value(name)
+        if not text.isdecimal():
+            raise UsageError(f"Invalid value for -{name} switch")
+        self._solve_with(max_iterations=int(text), max_iterations_named=True)
+
+    def _omega(self, name: str) -> None:
+        self._solve_with(omega=self._number(name, float("-inf")))
+
+    def _force_kind(self, name: str) -> None:
+        self._set(kind=ModelKind(name.upper()))
+
+    def _import_model(self, name: str) -> None:
+        path, _, _ = self._value(name).partition(":")
+        stem, dot, endings = path.rpartition(".")
+        first = endings.split(",")[0]
+        if first == "all":
+            first = "tra"
+        # Of several files of a model the one with the transitions leads to the others.
+        ending = "tra" if "tra" in endings.split(",") else first
+        self._set(files=(f"{stem}{dot}{ending}", *self._options.files))
+
+    def _export_results(self, name: str) -> None:
+        path, _, chosen = self._value(name).partition(":")
+        form = ",".join(sorted(part for part in chosen.split(",") if part)) or "list"
+        if form not in ("list", "csv", "csv,list", "comment"):
+            raise UnsupportedError(
+                f'-{name}: "{chosen}" needs PRISM; known here: list, csv, comment'
+            )
+        self._set(results_file=path, results_format=form.removesuffix(",list"))
+
+    def _export_model(self, name: str) -> None:
+        path, _, _ = self._value(name).partition(":")
+        what = name.removeprefix("export")
+        self._set(model_files=(*self._options.model_files, (what, path)))

@@ -1,0 +1,137 @@
+"""What all nodes of the property tree share: content equality, hashing, and their text.
+
+Machine-written models hold chains of thousands of operators, so nothing here recurses into the
+tree: hashes are made bottom-up with the nodes, and the rest walks with a stack of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from enum import IntEnum
+from typing import Any, Self, TypeAlias
+
+
+class Precedence(IntEnum):
+    """How tightly operators bind, loosest first."""
+
+    TEMPORAL_BINARY = 0
+    TEMPORAL_UNARY = 1
+    CONDITIONAL = 2
+    IMPLIES = 3
+    IFF = 4
+    OR = 5
+    AND = 6
+    NOT = 7
+    EQUALITY = 8
+    RELATION = 9
+    SUM = 10
+    PRODUCT = 11
+    POWER = 12
+    MINUS = 13
+    BASIC = 14
+
+
+class Node:
+    """A node of the tree: immutable, equal to nodes of the same content, hashable.
+
+    Its subclasses are dataclasses; `_parts` describes their text: strings, and nodes in
+    the places of theirs.
+    """
+
+    _hash: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((type(self), *self._content())))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        pairs: list[tuple[Any, Any]] = [(self, other)]
+        while pairs:
+            left, right = pairs.pop()
+            if left is right:
+                continue
+            # True, 1 and 1.0 are equal in Python, and different in the language.
+            if type(left) is not type(right):
+                return False
+            if isinstance(left, Node):
+                if left._hash != right._hash:
+                    return False
+                pairs.extend(zip(left._content(), right._content(), strict=True))
+            elif isinstance(left, tuple):
+                if len(left) != len(right):
+                    return False
+                pairs.extend(zip(left, right, strict=True))
+            elif left != right:
+                return False
+        return True
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
+        # Hashes of strings differ from process to process.
+        return type(self), self._content()
+
+    def __str__(self) -> str:
+        finished: list[str] = []
+        parts: list[TextPart] = [self]
+        while parts:
+            part = parts.pop()
+            if isinstance(part, Node):
+                parts.extend(reversed(part._parts()))
+            else:
+                finished.append(part)
+        return "".join(finished)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+    def _content(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+
+    @property
+    def _precedence(self) -> Precedence:
+        return Precedence.BASIC
+
+    def _parts(self) -> list[TextPart]:
+        raise NotImplementedError
+
+    def children(self) -> Iterator[Node]:
+        """Return the nodes that this one is made of, in the order of the fields."""
+        for value in self._content():
+            if isinstance(value, Node):
+                yield value
+            elif isinstance(value, tuple):
+                yield from (item for item in value if isinstance(item, Node))
+
+    def walk(self) -> Iterator[Node]:
+        """Return this node and all below it, each before those below it, from left to right."""
+        waiting: list[Node] = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting.extend(reversed(list(node.children())))
+
+    def walk_up(self) -> Iterator[Node]:
+        """Return this node and all below it, each after those below it, from left to right."""
+        waiting: list[tuple[Node, bool]] = [(self, False)]
+        while waiting:
+            node, done = waiting.pop()
+            if done:
+                yield node
+            else:
+                waiting.append((node, True))
+                waiting.extend((child, False) for child in reversed(list(node.children())))
+
+    def _lower_in_parentheses(self, operand: Node) -> list[TextPart]:
+        return _wrapped(operand, operand._precedence < self._precedence)
+
+    def _same_in_parentheses(self, operand: Node) -> list[TextPart]:
+        return _wrapped(operand, operand._precedence <= self._precedence)
+
+
+TextPart: TypeAlias = str | Node
+
+
+def _wrapped(operand: Node, wanted: bool) -> list[TextPart]:
+    return ["(", operand, ")"] if wanted else [operand]

@@ -1,0 +1,99 @@
+"""A model that properties can be checked on without PRISM, wherever it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from bridge.language.ast import Expression, Value
+from engines.formats.csr import FloatArray, IndexArray, MaskArray
+from engines.model import ExplicitModel, RewardStructure
+
+StateVector = MaskArray | IndexArray | FloatArray
+
+
+@dataclass(frozen=True)
+class NamedRewards:
+    """A reward structure, by the name that properties use.
+
+    Parameters
+    ----------
+    name
+        Its name, empty where it has none.
+    expected
+        What the engines take: the rewards of transitions are in there as expected values.
+    instantaneous
+        Shape (states,): the rewards of the states alone, which ``R [ I=t ]`` is about.
+    """
+
+    name: str
+    expected: RewardStructure
+    instantaneous: FloatArray
+
+
+@dataclass(frozen=True)
+class CheckableModel:
+    """A built model with the names that properties refer to.
+
+    Parameters
+    ----------
+    model
+        Matrix, initial states and labels; "init" and "deadlock" are always among the labels.
+    rewards
+        The reward structures in the model's order.
+    variables
+        The variables' values in every state, in the model's order: shape (states,), bool, int64 or
+        float64.
+    constants
+        The model's constants.
+    formulas, labels
+        The model's formulas, and its labels that are not in `model.labels`, as expressions.
+    source
+        What the report calls the model: a file name.
+    modules
+        Names of the modules.
+    notes
+        What the front end has to say: warnings for the log.
+    action_names, actions
+        As in `bridge.files.reader.FileModel`: the action of each choice (MDP) or transition.
+    """
+
+    model: ExplicitModel
+    rewards: tuple[NamedRewards, ...] = ()
+    variables: Mapping[str, StateVector] = field(default_factory=dict)
+    constants: Mapping[str, Value] = field(default_factory=dict)
+    formulas: Mapping[str, Expression] = field(default_factory=dict)
+    labels: Mapping[str, Expression] = field(default_factory=dict)
+    source: str = ""
+    modules: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    action_names: tuple[str, ...] = ("",)
+    actions: IndexArray | None = None
+
+    @cached_property
+    def initial_states(self) -> MaskArray:
+        """The initial states, shape (states,)."""
+        initial = self.model.initial_states
+        return np.zeros(self.model.num_states, dtype=bool) if initial is None else initial
+
+    def state_line(self, state: int) -> str:
+        """Return a state as PRISM lists it: ``7:(0,true,3)``, or its number without variables.
+
+        Parameters
+        ----------
+        state
+            Its number.
+        """
+        if not self.variables:
+            return str(state)
+        values = ",".join(_value_text(column[state]) for column in self.variables.values())
+        return f"{state}:({values})"
+
+
+def _value_text(value: object) -> str:
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    return str(value)

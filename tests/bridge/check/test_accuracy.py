@@ -1,0 +1,26 @@
+"""How accurate values are said to be, and what that allows to compare."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bridge.check.accuracy import Accuracy, compare
+from engines.errors import ConvergenceError
+
+
+def test_remarks_on_accuracy_are_prism_s():
+    assert Accuracy(0.0).remark(0.5) == "exact floating point"
+    assert Accuracy(1e-6, absolute=False).remark(0.5) == ("+/- 5.0E-7 estimated; rel err 1.0E-6")
+    assert Accuracy(1e-6, guaranteed=True).remark(0.5) == "+/- 1.0E-6; rel err 2.0E-6"
+    assert Accuracy(1e-6).remark(float("inf")) == "+/- 1.0E-6 estimated; rel err 0.0"
+
+
+def test_values_are_compared_only_as_far_as_their_accuracy_reaches():
+    values = np.array([0.2, 0.4999, np.inf])
+    accuracy = Accuracy(1e-6, absolute=False)
+    assert compare(values, ">=", 0.5, accuracy).tolist() == [False, False, True]
+    assert compare(values, "<", 0.5, None).tolist() == [True, True, False]
+    with pytest.raises(ConvergenceError, match=r"value 0\.4999 is not enough to compare"):
+        compare(values, ">=", 0.4999, accuracy)
+    assert compare(values, ">=", 0.4999, Accuracy(0.0)).tolist() == [False, True, True]

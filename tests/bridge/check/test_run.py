@@ -1,0 +1,157 @@
+"""`prism-gpu` on explicit files, in a process of its own, with neither PRISM nor Java."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bridge.check.exports import as_file_model, as_umb
+from bridge.files.checkable import read_checkable
+from bridge.files.umb import write_umb
+from bridge.files.writer import write_model
+from tests.bridge.check.models import dice, gamble, queue
+from tests.conftest import Run, run_command
+
+BARE = {"PRISM_DIR": "", "JAVA_HOME": "", "PATH": "/nowhere"}
+
+
+def prism_gpu(*words: object, **environment: str) -> Run:
+    command = [sys.executable, "-m", "bridge", *map(str, words), "-nogpu"]
+    return run_command(command, timeout=60, **{**BARE, **environment})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Return a folder with the models as files of both kinds."""
+    folder = tmp_path_factory.mktemp("models")
+    for name, model in {"dice": dice(), "gamble": gamble(), "queue": queue()}.items():
+        write_model(as_file_model(model), folder / name)
+        write_umb(as_umb(model), folder / f"{name}.umb", "none")
+    return folder
+
+
+@pytest.mark.parametrize("ending", [".umb", ".tra"])
+def test_models_in_files_are_checked(folder, ending):
+    run = prism_gpu(folder / f"dice{ending}", "-pctl", 'P=? [ F "six" ]; P=? [ F d=2 ]')
+    assert run.code == 0, run.output + run.errors
+    assert run.numbers() == pytest.approx([1 / 6, 1 / 6], rel=1e-6)
+    for line in (
+        "prism-gpu: the model is in explicit files; no PRISM takes part",
+        "Type:        DTMC",
+        "States:      13 (1 initial)",
+        "Transitions: 20",
+        '(1) P=? [ F "six" ]',
+        'Model checking: P=? [ F "six" ]',
+        "Value in the initial state: 0.16666",
+    ):
+        assert line in run.output
+    assert run.errors == ""
+
+
+def test_a_folder_of_files_is_a_model(tmp_path):
+    write_model(as_file_model(queue()), tmp_path / "queue")
+    run = prism_gpu(tmp_path, "-csl", 'S=? [ "full" ]')
+    assert run.numbers() == pytest.approx([1 / 15], rel=1e-6)
+
+
+def test_files_read_back_keep_states_variables_and_rewards(folder):
+    for ending in (".umb", ".tra"):
+        model = read_checkable(folder / f"queue{ending}")
+        assert list(model.variables) == ["n"]
+        assert model.variables["n"].tolist() == [0, 1, 2, 3]
+        assert model.rewards[0].name == "customers"
+        assert model.rewards[0].instantaneous.tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_named_methods_count_their_sweeps(folder):
+    run = prism_gpu(folder / "dice.umb", "-pctl", 'P=? [ F "six" ]', "-jacobi", "-gpuinfo")
+    assert "Jacobi: 22 iterations in " in run.output
+    assert "one-sided" in run.output
+
+
+def test_an_experiment_gives_a_table(folder, tmp_path):
+    words = (folder / "dice.umb", "-pctl", "const int k; P=? [ F d=k ]", "-const", "k=1:2:5")
+    run = prism_gpu(*words, "-exportresults", tmp_path / "table.csv:csv")
+    assert run.code == 0
+    assert "Property constants: k=3" in run.output
+    table = (tmp_path / "table.csv").read_text()
+    assert table.splitlines()[0] == "k,Result"
+    assert [line.split(",")[0] for line in table.splitlines()[1:]] == ["1", "3", "5"]
+    listed = prism_gpu(*words, "-exportresults", "stdout").output
+    assert "k\tResult\n1\t0.1666" in listed
+
+
+def test_vectors_and_models_are_exported(folder, tmp_path):
+    words = (folder / "gamble.umb", "-pctl", 'Pmax=? [ F "won" ]')
+    run = prism_gpu(*words, "-exportvector", tmp_path / "v", "-exportmodel", tmp_path / "m.all")
+    assert [float(x) for x in (tmp_path / "v").read_text().split()] == pytest.approx(
+        [0.6, 0.6, 1.0, 0.0], rel=1e-6
+    )
+    assert (tmp_path / "m.tra").read_text().startswith("# Transitions (MDP)")
+    again = prism_gpu(tmp_path / "m.tra", "-pctl", 'Pmax=? [ F "won" ]')
+    assert again.numbers() == run.numbers()
+
+
+def test_distributions_are_computed(folder, tmp_path):
+    run = prism_gpu(folder / "queue.umb", "-ss", "-tr", "0:1:2", "-exportss", tmp_path / "ss")
+    found = [float(x) for x in (tmp_path / "ss").read_text().split()]
+    assert found == pytest.approx([8 / 15, 4 / 15, 2 / 15, 1 / 15], rel=1e-6)
+    assert "Computing transient probabilities (time = 2.0)" in run.output
+    assert "0:(0)=1.0" in run.output
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["missing.umb", "-pctl", "P=? [ F d=1 ]"], 'File "missing.umb" not found'),
+        (["dice.umb", "-nonsense"], "Unknown switch -nonsense"),
+        (["dice.umb", "-sim", "-pctl", "P=? [ F d=1 ]"], "-sim needs PRISM"),
+        (["dice.umb", "-pctl", "P=? [ F d= ]"], "Syntax error"),
+        (["dice.umb", "-pctl", "P=? [ F d=k ]"], "k"),
+        (["dice.umb", "-epsilon", "x"], "Invalid value for -epsilon"),
+        (["dice.umb", "-pctl", "P=? [ F d=1 ]", "-prop", "2"], "There is not a property 2"),
+        (["dice.umb", "-frontend", "none"], "-frontend switch: prism or storm"),
+        (["cut.umb", "-pctl", "P=? [ F d=1 ]"], "cut.umb"),
+        (["dice.umb", "-pctl", "P=? [ F d=1 ]", "-gpu", "-gpudevice", "99"], "GPU"),
+        (["dice.umb", "one.props", "two.props"], "two.props"),
+        (["dice.umb", "one.props"], 'File "one.props" not found'),
+    ],
+)
+def test_bad_input_ends_with_prism_s_form_of_error(folder, words, message):
+    data = (folder / "dice.umb").read_bytes()
+    (folder / "cut.umb").write_bytes(data[: len(data) // 2])
+    command = [sys.executable, "-m", "bridge", *words]
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, **BARE}
+    )
+    if words[1:2] == ["-pctl"] and message == "k":
+        # PRISM goes on after a property that has a fault.
+        assert done.returncode == 0
+    else:
+        assert done.returncode == 1
+    assert "\nError: " in done.stdout
+    assert message in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_a_fault_in_one_property_leaves_the_others(folder):
+    run = prism_gpu(folder / "dice.umb", "-pctl", 'P=? [ F "none" ]; P=? [ F "six" ]')
+    assert run.code == 0
+    assert 'Error: Undeclared label "none"' in run.output
+    assert run.numbers() == pytest.approx([1 / 6], rel=1e-6)
+
+
+def test_no_convergence_is_prism_s_error(folder):
+    run = prism_gpu(folder / "dice.umb", "-pctl", 'P=? [ F "six" ]', "-jacobi", "-maxiters", "3")
+    assert "Error: Iterative method did not converge within 3 iterations." in run.output
+    assert "Result" not in run.output
+
+
+def test_importing_the_package_touches_neither_numba_nor_scipy():
+    code = "import sys, bridge.check.run; print({'numba', 'scipy', 'jpype'} & set(sys.modules))"
+    run = run_command([sys.executable, "-c", code], timeout=60)
+    assert run.output.strip() == "set()"
