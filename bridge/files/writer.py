@@ -78,6 +78,23 @@ def write_model(
     else:
         named = {stem.with_name(stem.name + ending): lines for ending, lines in parts.items()}
         _refuse_strangers(stem, whole)
+    return write_together(named, compression)
+
+
+def write_together(named: dict[Path, Lines], compression: str = "") -> tuple[Path, ...]:
+    """Write files under their final names only once all are written.
+
+    Parameters
+    ----------
+    named
+        The files and their lines.
+    compression
+        "", ".gz" or ".xz"; the last two go behind the names.
+
+    Returns
+    -------
+    The files written.
+    """
     files = {path.with_name(path.name + compression): lines for path, lines in named.items()}
     drafts: dict[Path, Path] = {}
     try:
@@ -179,8 +196,8 @@ def _transitions(whole: FileModel, headers: bool, actions: bool) -> Lines:
     yield f"{_counts(model)} {matrix.num_entries}\n"
     names = [f" {name}" if name else "" for name in whole.action_names]
     codes = whole.actions if actions else None
-    for first, last, sources in _chunks(model):
-        texts = _texts(matrix.values[first:last])
+    for first, last, sources in entry_chunks(model):
+        texts = number_texts(matrix.values[first:last])
         targets = matrix.columns[first:last].tolist()
         if codes is None:
             yield "".join(
@@ -205,8 +222,14 @@ def _counts(model: ExplicitModel) -> str:
     return f"{model.num_states}{choices}"
 
 
-def _chunks(model: ExplicitModel) -> Iterator[tuple[int, int, list[str]]]:
-    """Yield ranges of transitions, and the state (and choice) of each."""
+def entry_chunks(model: ExplicitModel) -> Iterator[tuple[int, int, list[str]]]:
+    """Yield ranges of transitions, and the text of the state (and choice) of each.
+
+    Parameters
+    ----------
+    model
+        Any model.
+    """
     for first in range(0, model.matrix.num_entries, CHUNK):
         last = min(first + CHUNK, model.matrix.num_entries)
         rows = _rows(model.matrix.row_offsets, first, last)
@@ -225,7 +248,14 @@ def _rows(offsets: IndexArray, first: int, last: int) -> IndexArray:
     return rows
 
 
-def _texts(values: FloatArray) -> list[str]:
+def number_texts(values: FloatArray) -> list[str]:
+    """Return numbers with as many digits as it takes to read the same doubles again.
+
+    Parameters
+    ----------
+    values
+        Shape (numbers,).
+    """
     distinct, index = np.unique(values, return_inverse=True)
     texts = [repr(value).removesuffix(".0") for value in distinct.tolist()]
     return [texts[place] for place in index.tolist()]
@@ -275,7 +305,7 @@ def _state_rewards(structure: RewardStructure, headers: bool) -> Lines:
     yield f"{len(structure.state_rewards)} {len(states)}\n"
     for first in range(0, len(states), CHUNK):
         chunk = states[first : first + CHUNK]
-        texts = _texts(structure.state_rewards[chunk])
+        texts = number_texts(structure.state_rewards[chunk])
         pairs = zip(chunk.tolist(), texts, strict=True)
         yield "".join([f"{state} {text}\n" for state, text in pairs])
 
@@ -289,13 +319,13 @@ def _transition_rewards(model: ExplicitModel, structure: RewardStructure, header
         return
     count = int(model.matrix.row_lengths()[rewards != 0].sum())
     yield f"{_counts(model)} {count}\n"
-    for first, last, sources in _chunks(model):
+    for first, last, sources in entry_chunks(model):
         values = rewards[_rows(model.matrix.row_offsets, first, last)]
         columns = model.matrix.columns[first:last].tolist()
         yield "".join(
             [
                 f"{source} {column} {text}\n"
-                for source, column, text in zip(sources, columns, _texts(values), strict=True)
+                for source, column, text in zip(sources, columns, number_texts(values), strict=True)
                 if text not in ("0", "-0")
             ]
         )
