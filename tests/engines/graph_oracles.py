@@ -20,12 +20,16 @@ def successors(model):
 def closure(edges):
     """Which states reach which, themselves included; `edges` holds each state's successors."""
     size = len(edges)
-    reach = np.eye(size)
+    reach = [1 << state for state in range(size)]
     for state, after in enumerate(edges):
-        reach[state, list(after)] = 1.0
-    for _ in range(max(size, 2).bit_length()):
-        reach = np.minimum(reach @ reach, 1.0)
-    return reach > 0.0
+        for other in after:
+            reach[state] |= 1 << other
+    # Warshall: paths through states up to `middle`, as the bits of a number.
+    for middle in range(size):
+        for state in range(size):
+            if reach[state] >> middle & 1:
+                reach[state] |= reach[middle]
+    return np.array([[bits >> s & 1 for s in range(size)] for bits in reach], dtype=np.bool_)
 
 
 def chain_prob01(edges, remain, target):

@@ -1,0 +1,1 @@
+"""Linear temporal logic: formulas, limit-deterministic automata, products with models."""
