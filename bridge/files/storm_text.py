@@ -61,8 +61,7 @@ def write_for_storm(model: ExplicitModel, stem: Path) -> tuple[Path, ...]:
 def _transitions(model: ExplicitModel) -> Lines:
     yield f"{model.kind.lower()}\n"
     matrix = model.matrix
-    stuck = np.flatnonzero(matrix.row_lengths() == 0) if model.kind is ModelKind.CTMC else []
-    if len(stuck):
+    if model.kind is ModelKind.CTMC and not matrix.row_lengths().all():
         # The loops lie between the other transitions: the rows must come in order.
         yield from _with_loops(model)
         return
