@@ -23,6 +23,8 @@ _TYPES = ("bool", "int", "uint", "double", "rational", "string")
 _LABELS = "aps"
 _GROUPS = (_LABELS, "rewards")
 _DECODED = ("bool", "int", "uint", "double")
+_WHOLE = ("int", "uint")
+_WIDEST_SHIFTED = 62  # with an offset of up to COUNT_LIMIT either way, still an int64
 _INTERVALS = tuple(f"{name}-interval" for name in _TYPES[1:5])
 
 
@@ -57,12 +59,16 @@ class Annotation:
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable of the state valuations: `size` bits from bit `offset` of a state's record."""
+    """A variable of the state valuations: `size` bits from bit `offset` of a state's record.
+
+    `origin` is added to the number in these bits: Storm counts from the lowest value.
+    """
 
     name: str
     type: str
     offset: int
     size: int
+    origin: int = 0
 
 
 @dataclass(frozen=True)
@@ -175,6 +181,16 @@ class JsonObject:
         if isinstance(number, bool) or not 0 <= number <= limit:
             raise InvalidModelError(
                 f"{self.where}.{key} must be a whole number from 0 to {limit}, not {number!s:.40}"
+            )
+        return number
+
+    def whole(self, key: str, *, limit: int = COUNT_LIMIT) -> int:
+        """Return a field that must be a whole number of at most `limit` either way."""
+        number = self._typed(key, int, "a whole number")
+        if isinstance(number, bool) or not -limit <= number <= limit:
+            raise InvalidModelError(
+                f"{self.where}.{key} must be a whole number from {-limit} to {limit}, "
+                f"not {number!s:.40}"
             )
         return number
 
@@ -378,14 +394,18 @@ def _valuations(valuations: JsonObject, left_out: list[str]) -> ValuationLayout 
         size = variable_type.size
         if variable_type.name == "double" and size is None:
             size = 64
-        optional = item.flag("is-optional") or (item.has("offset") and item.raw["offset"] != 0)
-        if variable_type.name not in _DECODED or size is None or optional:
+        origin = item.whole("offset") if item.has("offset") else 0
+        shifted = origin != 0 and (
+            variable_type.name not in _WHOLE or size is None or size > _WIDEST_SHIFTED
+        )
+        known = variable_type.name in _DECODED and not shifted
+        if not known or size is None or item.flag("is-optional"):
             left_out.append(f"{described.where}: a variable of type {variable_type.name}")
             return None
         widest = 64
         if not 0 <= size <= widest or (variable_type.name == "double" and size != widest):
             raise InvalidModelError(f"{item.where}: a {variable_type.name} of {size} bits")
-        variables.append(Variable(item.text("name"), variable_type.name, offset, size))
+        variables.append(Variable(item.text("name"), variable_type.name, offset, size, origin))
         offset += size
     names = {variable.name for variable in variables}
     if len(names) < len(variables):

@@ -69,11 +69,11 @@ class StateValuations:
             return bits.view(np.float64)
         if variable.type == "uint" and variable.size == 64:
             return bits
+        whole: NDArray[np.int64] = bits.view(np.int64)
         if variable.type == "int" and 0 < variable.size < 64:
             sign = np.uint64(1 << (variable.size - 1))
-            signed: NDArray[np.int64] = (bits ^ sign).view(np.int64) - np.int64(sign)
-            return signed
-        return bits.view(np.int64)
+            whole = (bits ^ sign).view(np.int64) - np.int64(sign)
+        return whole + variable.origin if variable.origin else whole
 
 
 def pack_valuations(columns: Mapping[str, NDArray[Any]]) -> StateValuations:

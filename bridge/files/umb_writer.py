@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from bridge.files.umb_archive import BLOCK, INDEX_NAME
 from bridge.files.umb_content import Actions, UmbFile, UmbRewards
 from bridge.files.umb_index import ACTION_NAME_LIMIT, FORMAT_VERSION, bit_set_bytes
-from bridge.files.umb_valuations import StateValuations
+from bridge.files.umb_valuations import StateValuations, pack_valuations
 from engines.errors import InvalidModelError
 from engines.formats.csr import CsrMatrix, FloatArray, MaskArray
 from engines.model import ExplicitModel, ModelKind
@@ -274,6 +274,10 @@ class _Content:
 
     def _add_valuations(self) -> None:
         if self._valuations is not None:
+            if any(variable.origin for variable in self._valuations.layout.variables):
+                # PRISM and umbi do not know numbers that count from another one than 0.
+                columns = {name: self._valuations.values(name) for name in self._valuations.names}
+                self._valuations = pack_valuations(columns)
             records = self._valuations.records
             self._require_length(records, "states", "the state valuations")
             self._add("valuations/states/valuations.bin", "|u1", records.reshape(-1))

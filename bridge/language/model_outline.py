@@ -152,6 +152,7 @@ class _Reader(Parser):
         self._globals: list[str] = []
         self._modules: dict[str, _Module] = {}
         self._rewards: list[RewardOutline] = []
+        self._reward_actions: dict[str, tuple[Token, str]] = {}
         self._initial: Expression | None = None
         self._spans: dict[str, list[Span]] = {
             "kind": [],
@@ -173,7 +174,12 @@ class _Reader(Parser):
             raise InvalidModelError(
                 f"Name of variable {twice[0]} is already used for a variable in the model"
             )
-        actions = (action for module in modules.values() for action in module.actions)
+        found = [action for module in modules.values() for action in module.actions]
+        actions = tuple(dict.fromkeys(found))
+        for action, (begin, text) in self._reward_actions.items():
+            if action not in actions:
+                what = f"Unknown action name {action} in reward structure item"
+                raise PropertySyntaxError(what, text, begin.line, begin.column, self.source)
         return ModelOutline(
             kind=self._kind,
             constants=tuple(self._constants),
@@ -183,7 +189,7 @@ class _Reader(Parser):
             modules=tuple(modules),
             rewards=tuple(self._rewards),
             initial=self._initial,
-            actions=tuple(dict.fromkeys(actions)),
+            actions=actions,
             tokens=tuple(self.tokens),
             spans={what: tuple(spans) for what, spans in self._spans.items()},
         )
@@ -324,7 +330,7 @@ class _Reader(Parser):
             raise self._invalid(what, self.tokens[start + 1])
         items = []
         while not self.accept("endrewards"):
-            action = None
+            begin, action = self.next, None
             if self.accept("["):
                 action = "" if self.at("]") else self.expect_name().text
                 self.expect("]")
@@ -333,6 +339,8 @@ class _Reader(Parser):
             value = self.expression()
             self.expect(";")
             items.append(RewardItem(action, guard, value))
+            if action:
+                self._reward_actions.setdefault(action, (begin, f"[{action}] {guard} : {value};"))
         self._rewards.append(RewardOutline(name, tuple(items)))
 
     def _read_initial(self) -> None:

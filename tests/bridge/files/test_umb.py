@@ -11,12 +11,14 @@ import pytest
 
 from bridge.files.umb import (
     Actions,
+    StateValuations,
     UmbFile,
     UmbRewards,
     pack_valuations,
     read_umb,
     write_umb,
 )
+from bridge.files.umb_index import ValuationLayout, Variable
 from bridge.files.umb_writer import _tar_header, split_rates
 from engines.errors import InvalidModelError
 from engines.formats.csr import CsrMatrix
@@ -253,6 +255,81 @@ def test_arrays_that_do_not_fit_are_not_written(what, tmp_path):
     with pytest.raises(InvalidModelError):
         write_umb(ExplicitModel(model.kind, model.matrix, **fields), tmp_path / "m.umb", **more)
     assert list(tmp_path.iterdir()) == []
+
+
+def shifted(columns: dict[str, tuple[np.ndarray, int, int, str]]) -> StateValuations:
+    """Pack numbers as Storm does: `origin` is taken off, `size` bits are kept."""
+    variables, bits, offset = [], [], 0
+    for name, (values, origin, size, kind) in columns.items():
+        variables.append(Variable(name, kind, offset, size, origin))
+        bits += [[(int(value) - origin) >> bit & 1 for value in values] for bit in range(size)]
+        offset += size
+    records = np.packbits(np.array(bits, np.uint8).T, axis=1, bitorder="little")
+    return StateValuations(ValuationLayout(tuple(variables), records.shape[1], False), records)
+
+
+SHIFTED = {
+    "low": (np.array([-7, 0, 8]), -7, 4, "uint"),
+    "one": (np.array([5, 5, 6]), 5, 1, "uint"),
+    "none": (np.array([3, 3, 3]), 3, 0, "uint"),
+    "signed": (np.array([9, 12, 10]), 10, 3, "int"),
+    "wide": (np.array([-(2**31), 0, 2**31 - 1]), -(2**31), 32, "uint"),
+}
+
+
+def test_numbers_that_count_from_another_one_than_zero():
+    valuations = shifted(SHIFTED)
+    for name, (values, *_) in SHIFTED.items():
+        np.testing.assert_array_equal(valuations.values(name), values)
+
+
+def test_numbers_that_count_from_another_one_are_written_plain(tmp_path):
+    write_umb(small_dtmc(), tmp_path / "m.umb", valuations=shifted(SHIFTED))
+    members = unpack(tmp_path / "m.umb")
+    assert "offset" not in members["index.json"].decode()
+    found = read_umb(tmp_path / "m.umb").valuations
+    for name, (values, *_) in SHIFTED.items():
+        np.testing.assert_array_equal(found.values(name), values)
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "offset", "readable"),
+    [
+        ("uint", 3, -2, True),
+        ("uint", 62, 2**62, True),
+        ("uint", 63, 1, False),
+        ("bool", 1, 1, False),
+        ("double", 64, 1, False),
+        ("double", 64, 0, True),
+    ],
+)
+def test_an_offset_is_read_where_it_makes_sense(kind, size, offset, readable, tmp_path):
+    write_umb(small_dtmc(), tmp_path / "m.umb")
+    members = unpack(tmp_path / "m.umb")
+    index = json.loads(members["index.json"])
+    variable = {"name": "x", "type": {"type": kind, "size": size}, "offset": offset}
+    index["valuations"] = {"states": {"classes": [{"variables": [variable]}]}}
+    members["index.json"] = json.dumps(index).encode()
+    members["valuations/states/valuations.bin"] = bytes(3 * ((size + 7) // 8))
+    file = read_umb(pack(members, tmp_path / "shifted.umb"))
+    if readable:
+        np.testing.assert_array_equal(file.valuations.values("x"), [offset] * 3)
+    else:
+        assert file.valuations is None
+        assert kind in str(file.left_out)
+
+
+@pytest.mark.parametrize("offset", [1.5, "1", True, 2**63, -(2**63)])
+def test_offsets_that_are_no_whole_numbers_are_refused(offset, tmp_path):
+    write_umb(small_dtmc(), tmp_path / "m.umb")
+    members = unpack(tmp_path / "m.umb")
+    index = json.loads(members["index.json"])
+    variable = {"name": "x", "type": {"type": "uint", "size": 8}, "offset": offset}
+    index["valuations"] = {"states": {"classes": [{"variables": [variable]}]}}
+    members["index.json"] = json.dumps(index).encode()
+    members["valuations/states/valuations.bin"] = bytes(3)
+    with pytest.raises(InvalidModelError, match="offset"):
+        read_umb(pack(members, tmp_path / "wrong.umb"))
 
 
 def test_sizes_beyond_octal_are_written_in_binary():

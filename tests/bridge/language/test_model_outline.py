@@ -123,6 +123,7 @@ def test_words_inside_commands_are_no_declarations():
         (small("module n = k [ x=y ] endmodule"), "No such module k", 1),
         (small("module n = n [ x=y ] endmodule"), "No such module n", 1),
         (small("init true endinit\ninit true endinit"), "multiple init...endinit", 2),
+        (small("rewards\n true:1; [b] true : 1; endrewards"), "Unknown action name b in reward", 2),
         (small("const int N = ;"), "Syntax error", 1),
         (small("nonsense"), "Syntax error", 1),
         ("dtmc\nmodule m\n x:[0..1];\n [] true -> (x'=1)\n", "Syntax error", 4),
