@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bridge.files.umb import Actions, pack_valuations, read_umb, write_umb
+from bridge.files.umb import Actions, UmbFile, pack_valuations, read_umb, write_umb
 from engines.errors import InvalidModelError, UnsupportedError
 from tests.bridge.files.test_umb import SMALL
 from tests.bridge.files.test_umb_samples import pack, unpack
@@ -47,16 +47,20 @@ def originals(tmp_path_factory):
 def read_any(file: Path) -> None:
     """Read a file; what is accepted must be sound."""
     with contextlib.suppress(*ALLOWED):
-        read = read_umb(file)
-        model = read.model.check()
-        assert model.num_states == len(model.initial_states)
-        assert all(len(mask) == model.num_states for mask in model.labels.values())
-        assert np.all(np.isfinite(model.matrix.values))
-        for reward in model.rewards:
-            assert np.all(reward.state_rewards >= 0)
-        if read.valuations is not None:
-            for name in read.valuations.names:
-                assert len(read.valuations.values(name)) == model.num_states
+        assert_sound(read_umb(file))
+
+
+def assert_sound(read: UmbFile) -> None:
+    """Assert that what was accepted keeps the rules."""
+    model = read.model.check()
+    assert model.num_states == len(model.initial_states)
+    assert all(len(mask) == model.num_states for mask in model.labels.values())
+    assert np.all(np.isfinite(model.matrix.values))
+    for reward in model.rewards:
+        assert np.all(reward.state_rewards >= 0)
+    if read.valuations is not None:
+        for name in read.valuations.names:
+            assert len(read.valuations.values(name)) == model.num_states
 
 
 def mutate(data: st.DataObject, content: bytes) -> bytes:
