@@ -54,11 +54,14 @@ def _value(value: object) -> float | bool:
     return value if isinstance(value, bool) else float(str(value))
 
 
-def instances(pattern: str) -> list[pytest.param]:
-    """Return the unbounded entries of the models that match, one parameter an instance."""
+def instances(pattern: str, *, every_kind: bool = False) -> list[pytest.param]:
+    """Return the entries of the models that match, one parameter an instance.
+
+    Only the unbounded ones, unless every kind is wanted.
+    """
     groups: defaultdict[tuple[str, str], list[Entry]] = defaultdict(list)
     for entry in reference_entries():
-        if entry.unbounded and re.search(pattern, entry.model):
+        if (every_kind or entry.unbounded) and re.search(pattern, entry.model):
             groups[entry.model, entry.constants].append(entry)
     if not groups:
         reason = f"needs {SHARED / 'reference' / 'values.json'}"
