@@ -55,8 +55,12 @@ if [ ! -f "$stamp" ] || [ "$root/pyproject.toml" -nt "$stamp" ]; then
     pip="$venv/bin/python -m pip install -q --disable-pip-version-check"
     $pip -e "$root${extras:+[$extras]}"
     # Storm is not packaged for every system; with PRISM, nothing is lost without it.
-    $pip --only-binary stormpy -e "$root[storm]" ||
+    if ! $pip --only-binary stormpy -e "$root[storm]"; then
         echo "Storm cannot be installed here; PRISM will be needed for models." >&2
+    elif ! "$venv/bin/python" -c 'import stormpy' 2>/dev/null; then
+        # The one library that stormpy's wheel expects of the system.
+        debian_package libatomic1 || true
+    fi
     touch "$stamp"
 fi
 # PRISM is Java, and prism-gpu compiles a few classes for it. Without PRISM neither is needed.

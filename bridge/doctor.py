@@ -192,12 +192,14 @@ def _no_prism_at_all(prism_dir: str | None) -> bool:
 
 
 def _storm() -> Finding:
-    from bridge.storm import unavailable
+    from bridge.storm import import_failure, unavailable
 
     reason = unavailable()
     if reason is not None:
         problem, _, remedy = reason.rpartition(": ")
         return Finding("Storm", False, False, problem, remedy)
+    if (failure := import_failure()) is not None:
+        return Finding("Storm", False, False, f"stormpy cannot be imported: {failure}")
     return Finding("Storm", True, False, _distribution_version("stormpy") or "importable")
 
 

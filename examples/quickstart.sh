@@ -15,7 +15,10 @@ check() {
     echo
     echo "== $1"
     shift
-    "$venv/bin/prism-gpu" "$@" >"$work/log" || { cat "$work/log"; exit 1; }
+    if ! "$venv/bin/prism-gpu" "$@" >"$work/log" || ! grep -q '^Result' "$work/log"; then
+        cat "$work/log"
+        exit 1
+    fi
     grep -E '^(States|Transitions|prism-gpu|Result|Time for model)|iterations in' "$work/log"
 }
 

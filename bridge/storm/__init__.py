@@ -7,6 +7,6 @@ is missing for it. Storm itself (the package stormpy) runs in a process of its o
 from __future__ import annotations
 
 from bridge.storm.build import build_model
-from bridge.storm.process import unavailable
+from bridge.storm.process import import_failure, unavailable
 
-__all__ = ["build_model", "unavailable"]
+__all__ = ["build_model", "import_failure", "unavailable"]

@@ -49,6 +49,20 @@ def storm_version() -> str | None:
         return None
 
 
+def import_failure() -> str | None:
+    """Import Storm in a process of its own; return what goes wrong, with the command that helps.
+
+    It takes most of a second, and finds what `unavailable` cannot see: a library that is missing.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", "import stormpy"], capture_output=True, text=True, check=False
+    )
+    if done.returncode == 0:
+        return None
+    last = (done.stderr.strip().splitlines() or [f"ended with {done.returncode}"])[-1]
+    return f"{last}{_missing_library(last)}"
+
+
 def run_storm(model: Path, constants: Mapping[str, Value], umb: Path, *, source: str) -> list[str]:
     """Let Storm build a model and write it as UMB.
 
@@ -95,7 +109,7 @@ def run_storm(model: Path, constants: Mapping[str, Value], umb: Path, *, source:
         )
     if done.returncode > 0:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise BridgeError(f"{source}: Storm cannot run: {last}")
+        raise BridgeError(f"{source}: Storm cannot run: {last}{_missing_library(last)}")
     answer = json.loads(done.stdout)
     if "error" in answer:
         if answer["memory"]:
@@ -122,6 +136,13 @@ def error_text(message: str, source: str) -> str:
     if found := _LINE_AND_COLUMN.match(text):
         return f"{source}, line {found['line']}, column {found['column']}: {found['text']}"
     return f"{source}: {text}"
+
+
+def _missing_library(message: str) -> str:
+    """Return what installs a library that the system lacks; stormpy's wheel counts on this one."""
+    if "libatomic" in message:
+        return " (on Debian and its kin: apt-get install libatomic1)"
+    return ""
 
 
 def _out_of_memory(source: str, why: str) -> DeviceMemoryError:

@@ -146,10 +146,28 @@ def test_storm_takes_the_place_of_a_prism_that_is_nowhere(monkeypatch, capsys):
 
 @pytest.mark.usefixtures("healthy")
 def test_a_missing_storm_is_named_with_the_command_that_gets_it(monkeypatch):
-    fake_module(monkeypatch, "bridge.storm", unavailable=lambda: "no stormpy: pip install it")
+    fake_module(
+        monkeypatch,
+        "bridge.storm",
+        unavailable=lambda: "no stormpy: pip install it",
+        import_failure=lambda: None,
+    )
     found = finding("Storm")
     assert (found.ok, found.required) == (False, False)
     assert (found.detail, found.remedy) == ("no stormpy", "pip install it")
+
+
+@pytest.mark.usefixtures("healthy")
+def test_a_storm_that_lacks_a_library_is_named(monkeypatch):
+    fake_module(
+        monkeypatch,
+        "bridge.storm",
+        unavailable=lambda: None,
+        import_failure=lambda: "libatomic.so.1: cannot open (apt-get install libatomic1)",
+    )
+    found = finding("Storm")
+    assert not found.ok
+    assert "apt-get install libatomic1" in found.detail
 
 
 @pytest.mark.usefixtures("healthy")
