@@ -243,7 +243,9 @@ class Session:
             choices = None
             if plain.kind is ModelKind.MDP:
                 choices = vector(_prism_call(self._built.choiceRewards, number))
-            states = vector(_prism_call(self._built.stateRewards, number))
+            mdp = plain.kind is ModelKind.MDP
+            read = self._built.stateRewards if mdp else self._built.expectedStateRewards
+            states = vector(_prism_call(read, number))
             structures.append(RewardStructure(str(name), states, choices))
         return tuple(structures)
 

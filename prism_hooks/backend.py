@@ -24,7 +24,8 @@ from prism_hooks.options import HookOptions
 from prism_hooks.report import solve_line
 
 MODELS_KEPT = 2
-"""Models whose arrays are kept for the next property: one, and its product or quotient."""
+"""Models whose arrays are kept for the next property: one, and its product or quotient; of a CTMC
+both its rates and its embedded chain, which shares their structure."""
 
 ROUNDING_BOUND = 10.0 * float(np.finfo(np.float64).eps)
 """The smallest error that a method of our choice ever claims."""
@@ -47,7 +48,7 @@ class EngineBackend:
 
     def __init__(self, options: HookOptions) -> None:
         self.options = options
-        self._models: OrderedDict[tuple[int, bool], ExplicitModel] = OrderedDict()
+        self._models: OrderedDict[int, dict[bool, ExplicitModel]] = OrderedDict()
         self._said: set[str] = set()
 
     def mayChooseEngine(self) -> bool:  # noqa: N802 - the name is Java's
@@ -85,8 +86,8 @@ class EngineBackend:
                 gc.enable()
 
     def _solve(self, problem: Any) -> None:
-        model = self._model(problem)
-        environment = self._environment(problem)
+        model = self._model(problem, bool(problem.embedded))
+        environment = self.environment(problem)
         states = mask(problem.states, model.num_states)
         if not states.any():
             problem.solution = vector(problem.start)
@@ -114,30 +115,37 @@ class EngineBackend:
         problem.errorBound = error_bound(result, environment)
         problem.solution = np.ascontiguousarray(result.values)
 
-    def _model(self, problem: Any) -> ExplicitModel:
-        key = (int(problem.modelId), bool(problem.embedded))
-        model = self._models.get(key)
-        if model is None:
-            started = time.perf_counter()
-            model = self._read(problem, key[1])
-            if self.options.show_solves:
-                problem.say(
-                    f"prism-gpu: read {model.num_states} states and {model.matrix.num_entries} "
-                    f"transitions from PRISM in {time.perf_counter() - started:.3f} seconds"
-                )
-            self._models[key] = model
-            while len(self._models) > MODELS_KEPT:
-                self._models.popitem(last=False)
-        self._models.move_to_end(key)
+    def _model(self, problem: Any, embedded: bool) -> ExplicitModel:
+        number = int(problem.modelId)
+        forms = self._models.setdefault(number, {})
+        self._models.move_to_end(number)
+        while len(self._models) > MODELS_KEPT:
+            self._models.popitem(last=False)
+        if embedded not in forms:
+            if embedded:
+                forms[True] = embedded_chain(self._model(problem, False))
+            else:
+                forms[False] = self._read(problem)
+        return forms[embedded]
+
+    def _read(self, problem: Any) -> ExplicitModel:
+        started = time.perf_counter()
+        model = extracted_model(problem.model())
+        if self.options.show_solves:
+            problem.say(
+                f"prism-gpu: read {model.num_states} states and {model.matrix.num_entries} "
+                f"transitions from PRISM in {time.perf_counter() - started:.3f} seconds"
+            )
         return model
 
-    def _read(self, problem: Any, embedded: bool) -> ExplicitModel:
-        plain = self._models.get((int(problem.modelId), False))
-        if plain is None:
-            plain = extracted_model(problem.model())
-        return embedded_chain(plain) if embedded else plain
+    def environment(self, problem: Any) -> SolverEnvironment:
+        """Return what a `prismgpu.Problem` and the command line ask of a solve.
 
-    def _environment(self, problem: Any) -> SolverEnvironment:
+        Parameters
+        ----------
+        problem
+            The problem; a remark on a method that we replace goes to its log.
+        """
         options = self.options
         name = str(problem.method)
         choices = problem.direction is not None

@@ -4,8 +4,6 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 
-import explicit.CTMC;
-import explicit.DTMC;
 import explicit.MDP;
 import explicit.StateModelChecker;
 import explicit.rewards.ConstructRewards;
@@ -13,7 +11,6 @@ import explicit.rewards.Rewards;
 import parser.ast.ExpressionLabel;
 import prism.Prism;
 import prism.PrismException;
-import prism.PrismNotSupportedException;
 import prism.RewardGenerator;
 
 /** A model that PRISM has built, read for the Python API: one array a crossing. */
@@ -31,15 +28,7 @@ public final class BuiltModel
 
 	public Extract transitions() throws PrismException
 	{
-		Extract extract;
-		if (model instanceof MDP)
-			extract = Extract.of((MDP<Double>) model);
-		else if (model instanceof CTMC)
-			extract = Extract.of((CTMC<Double>) model);
-		else if (model instanceof DTMC)
-			extract = Extract.of((DTMC<Double>) model);
-		else
-			throw new PrismNotSupportedException("no arrays are made of models of type " + model.getModelType());
+		Extract extract = Extract.of(model);
 		extract.read();
 		return extract;
 	}
@@ -66,14 +55,31 @@ public final class BuiltModel
 		return mc.checkExpression(model, new ExpressionLabel(name), null).getBitSet().toLongArray();
 	}
 
+	/** Values of the model's constants, as PRISM prints them. */
+	public String constants()
+	{
+		return prism.getModelInfo().getConstantValues().toString();
+	}
+
 	public String[] rewardNames() throws PrismException
 	{
 		return prism.getRewardInfo().getRewardStructNames().toArray(new String[0]);
 	}
 
+	/** The rewards of the states alone. */
 	public double[] stateRewards(int structure) throws PrismException
 	{
-		Rewards<Double> rewards = rewards(structure);
+		return ofStates(rewards(structure, false));
+	}
+
+	/** The rewards of the states of a Markov chain, those of its transitions in there as expected values. */
+	public double[] expectedStateRewards(int structure) throws PrismException
+	{
+		return ofStates(rewards(structure, true));
+	}
+
+	private double[] ofStates(Rewards<Double> rewards)
+	{
 		double[] values = new double[model.getNumStates()];
 		for (int s = 0; s < values.length; s++)
 			values[s] = rewards.getStateReward(s);
@@ -84,7 +90,7 @@ public final class BuiltModel
 	public double[] choiceRewards(int structure) throws PrismException
 	{
 		MDP<?> mdp = (MDP<?>) model;
-		Rewards<Double> rewards = rewards(structure);
+		Rewards<Double> rewards = rewards(structure, false);
 		double[] values = new double[mdp.getNumChoices()];
 		int row = 0;
 		for (int s = 0; s < mdp.getNumStates(); s++)
@@ -94,9 +100,10 @@ public final class BuiltModel
 	}
 
 	@SuppressWarnings("unchecked")
-	private Rewards<Double> rewards(int structure) throws PrismException
+	private Rewards<Double> rewards(int structure, boolean expected) throws PrismException
 	{
 		ConstructRewards construct = new ConstructRewards(prism);
+		construct.setExpectedRewards(expected);
 		return construct.buildRewardStructure(model, (RewardGenerator<Double>) prism.getRewardGenerator(), structure);
 	}
 }

@@ -12,6 +12,8 @@ import explicit.DTMC;
 import explicit.DTMCSparse;
 import explicit.MDP;
 import explicit.MDPSparse;
+import prism.PrismException;
+import prism.PrismNotSupportedException;
 
 /** An explicit model of PRISM's as primitive arrays, one array a crossing. */
 public final class Extract
@@ -56,6 +58,18 @@ public final class Extract
 	static Extract of(MDP<Double> mdp)
 	{
 		return new Extract("MDP", mdp);
+	}
+
+	/** The arrays of a model whose kind is known only when it is there. */
+	static Extract of(explicit.Model<?> model) throws PrismException
+	{
+		if (model instanceof MDP)
+			return new Extract("MDP", model);
+		if (model instanceof CTMC)
+			return new Extract("CTMC", model);
+		if (model instanceof DTMC)
+			return new Extract("DTMC", model);
+		throw new PrismNotSupportedException("no arrays are made of models of type " + model.getModelType());
 	}
 
 	/** Identity, not equality: PRISM's models compare by content. */

@@ -4,10 +4,14 @@ import java.util.BitSet;
 
 import explicit.CTMC;
 import explicit.CTMCModelChecker;
+import explicit.Model;
 import explicit.ModelCheckerResult;
+import explicit.StateValues;
 import explicit.rewards.MCRewards;
+import parser.ast.Expression;
 import prism.PrismComponent;
 import prism.PrismException;
+import prism.Result;
 
 /** CTMCs: PRISM sends most of their work to the embedded DTMC; the rest is named in the log. */
 public class GpuCTMCModelChecker extends CTMCModelChecker
@@ -15,6 +19,23 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	public GpuCTMCModelChecker(PrismComponent parent) throws PrismException
 	{
 		super(parent);
+	}
+
+	@Override
+	public <Value> Result check(Model<Value> model, Expression expr) throws PrismException
+	{
+		if (Hooks.exchange == null)
+			return super.check(model, expr);
+		result = new Result();
+		Operators.start(this, model, expr, propertiesFile);
+		return Hooks.exchange.collects() ? result : super.check(model, expr);
+	}
+
+	@Override
+	public StateValues checkExpression(Model<?> model, Expression expr, BitSet statesOfInterest) throws PrismException
+	{
+		StateValues answer = Operators.answer(this, model, expr, propertiesFile);
+		return answer != null ? answer : super.checkExpression(model, expr, statesOfInterest);
 	}
 
 	@Override

@@ -8,10 +8,14 @@ import explicit.DTMC;
 import explicit.DTMCEmbeddedSimple;
 import explicit.DTMCModelChecker;
 import explicit.IterationMethod;
+import explicit.Model;
 import explicit.ModelCheckerResult;
+import explicit.StateValues;
 import explicit.rewards.MCRewards;
+import parser.ast.Expression;
 import prism.PrismComponent;
 import prism.PrismException;
+import prism.Result;
 
 /** Numerical work on DTMCs, and on the embedded DTMCs of CTMCs. */
 public class GpuDTMCModelChecker extends DTMCModelChecker
@@ -24,6 +28,23 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	public GpuDTMCModelChecker(PrismComponent parent) throws PrismException
 	{
 		super(parent);
+	}
+
+	@Override
+	public <Value> Result check(Model<Value> model, Expression expr) throws PrismException
+	{
+		if (Hooks.exchange == null)
+			return super.check(model, expr);
+		result = new Result();
+		Operators.start(this, model, expr, propertiesFile);
+		return Hooks.exchange.collects() ? result : super.check(model, expr);
+	}
+
+	@Override
+	public StateValues checkExpression(Model<?> model, Expression expr, BitSet statesOfInterest) throws PrismException
+	{
+		StateValues answer = Operators.answer(this, model, expr, propertiesFile);
+		return answer != null ? answer : super.checkExpression(model, expr, statesOfInterest);
 	}
 
 	@Override
@@ -67,7 +88,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 
 	private String refusal(boolean topological)
 	{
-		return Hooks.refusal(this, settings, topological || getDoTopologicalValueIteration());
+		return Hooks.refusal(settings, topological || getDoTopologicalValueIteration());
 	}
 
 	@Override
@@ -150,12 +171,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 
 	private Problem question(Problem problem, String task, BitSet states)
 	{
-		Hooks.ask(problem, task, states, settings);
-		problem.method = (hidden == null ? linEqMethod : hidden).fullName();
-		problem.epsilon = termCritParam;
-		problem.absolute = termCrit == TermCrit.ABSOLUTE;
-		problem.maxIterations = maxIters;
-		problem.errorOnNonConvergence = errorOnNonConverge;
+		Hooks.ask(problem, task, states, this, (hidden == null ? linEqMethod : hidden).fullName());
 		return problem;
 	}
 

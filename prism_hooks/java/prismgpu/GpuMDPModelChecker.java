@@ -5,10 +5,14 @@ import java.util.BitSet;
 import explicit.IterationMethod;
 import explicit.MDP;
 import explicit.MDPModelChecker;
+import explicit.Model;
 import explicit.ModelCheckerResult;
+import explicit.StateValues;
 import explicit.rewards.MDPRewards;
+import parser.ast.Expression;
 import prism.PrismComponent;
 import prism.PrismException;
+import prism.Result;
 
 /** Numerical work on MDPs: value iteration. */
 public class GpuMDPModelChecker extends MDPModelChecker
@@ -16,6 +20,23 @@ public class GpuMDPModelChecker extends MDPModelChecker
 	public GpuMDPModelChecker(PrismComponent parent) throws PrismException
 	{
 		super(parent);
+	}
+
+	@Override
+	public <Value> Result check(Model<Value> model, Expression expr) throws PrismException
+	{
+		if (Hooks.exchange == null)
+			return super.check(model, expr);
+		result = new Result();
+		Operators.start(this, model, expr, propertiesFile);
+		return Hooks.exchange.collects() ? result : super.check(model, expr);
+	}
+
+	@Override
+	public StateValues checkExpression(Model<?> model, Expression expr, BitSet statesOfInterest) throws PrismException
+	{
+		StateValues answer = Operators.answer(this, model, expr, propertiesFile);
+		return answer != null ? answer : super.checkExpression(model, expr, statesOfInterest);
 	}
 
 	@Override
@@ -60,19 +81,14 @@ public class GpuMDPModelChecker extends MDPModelChecker
 	{
 		if (strat != null)
 			return "generation of a strategy";
-		return Hooks.refusal(this, settings, topological);
+		return Hooks.refusal(settings, topological);
 	}
 
 	private Problem problem(MDP<Double> mdp, BitSet states, boolean min)
 	{
 		Problem problem = new Problem(mainLog, Extract.of(mdp));
-		Hooks.ask(problem, "reachability", states, settings);
-		problem.method = mdpSolnMethod.fullName();
+		Hooks.ask(problem, "reachability", states, this, mdpSolnMethod.fullName());
 		problem.direction = min ? "min" : "max";
-		problem.epsilon = termCritParam;
-		problem.absolute = termCrit == TermCrit.ABSOLUTE;
-		problem.maxIterations = maxIters;
-		problem.errorOnNonConvergence = errorOnNonConverge;
 		return problem;
 	}
 

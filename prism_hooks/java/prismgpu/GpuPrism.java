@@ -2,6 +2,8 @@ package prismgpu;
 
 import parser.ast.Expression;
 import parser.ast.PropertiesFile;
+import parser.ast.Property;
+import prism.ModelType;
 import prism.Prism;
 import prism.PrismException;
 import prism.PrismLog;
@@ -34,9 +36,11 @@ public class GpuPrism extends Prism
 	}
 
 	@Override
-	public Result modelCheck(PropertiesFile propertiesFile, parser.ast.Property prop) throws PrismException
+	public Result modelCheck(PropertiesFile propertiesFile, Property prop) throws PrismException
 	{
 		Hooks.startProperty();
+		if (Hooks.exchange != null)
+			return exchange(propertiesFile, prop);
 		String reason = chosen && getEngine() == Prism.EXPLICIT ? needsSymbolicEngine(prop.getExpression()) : null;
 		if (reason == null)
 			return super.modelCheck(propertiesFile, prop);
@@ -47,6 +51,33 @@ public class GpuPrism extends Prism
 		} finally {
 			setEngine(Prism.EXPLICIT);
 		}
+	}
+
+	/** Checks a property whose operators another machine solves. */
+	private Result exchange(PropertiesFile propertiesFile, Property prop) throws PrismException
+	{
+		boolean collects = Hooks.exchange.collects();
+		ModelType type = getModelType();
+		String reason = needsSymbolicEngine(prop.getExpression());
+		if (type != ModelType.DTMC && type != ModelType.CTMC && type != ModelType.MDP)
+			reason = "a model of type " + type;
+		if (getEngine() != Prism.EXPLICIT)
+			reason = "model checking by another engine than the explicit one";
+		if (reason != null)
+			throw new Refusal(reason + " cannot be done on another machine");
+		Operators.startProperty(this);
+		Result result;
+		try {
+			result = super.modelCheck(propertiesFile, prop);
+		} catch (PrismException e) {
+			// PRISM would go on with the next property; an export is whole or not at all.
+			if (collects)
+				throw new Refusal(e.getMessage());
+			throw e;
+		}
+		if (!Operators.reached())
+			throw new Refusal("this property is checked in a way that cannot be done on another machine: " + prop);
+		return result;
 	}
 
 	/** What PRISM's explicit engine cannot do and its default engine can; null if nothing. */

@@ -6,6 +6,7 @@ import java.util.Set;
 
 import explicit.ModelCheckerResult;
 import explicit.ProbModelChecker;
+import explicit.ProbModelChecker.TermCrit;
 import prism.Accuracy;
 import prism.Accuracy.AccuracyLevel;
 import prism.PrismException;
@@ -17,6 +18,9 @@ public final class Hooks
 {
 	/** The engines; null until Python has set it. */
 	public static volatile Backend backend;
+
+	/** Where operators are taken down or answered instead of solved; null in a plain run. */
+	public static volatile Exchange exchange;
 
 	/** What is being solved, for the message of an interrupted run; null between solves. */
 	private static volatile String solving;
@@ -40,7 +44,7 @@ public final class Hooks
 	}
 
 	/** Why PRISM's settings keep the engines out of value iteration, or null if they do not. */
-	static String refusal(ProbModelChecker mc, PrismSettings settings, boolean topological)
+	static String refusal(PrismSettings settings, boolean topological)
 	{
 		if (backend == null)
 			return "no engine was set";
@@ -92,17 +96,25 @@ public final class Hooks
 		depth = 0;
 	}
 
-	/** Fills in what every question has. */
-	static void ask(Problem problem, String task, BitSet states, PrismSettings settings)
+	/** Fills in what every question has: the states, and what the model checker's settings ask for. */
+	static void ask(Problem problem, String task, BitSet states, ProbModelChecker mc, String method)
 	{
+		PrismSettings settings = mc.getSettings();
 		problem.task = task;
 		problem.states = states.toLongArray();
+		problem.method = method;
 		problem.omega = settings == null ? 0.9 : settings.getDouble(PrismSettings.PRISM_LIN_EQ_METHOD_PARAM);
+		problem.epsilon = mc.getTermCritParam();
+		problem.absolute = mc.getTermCrit() == TermCrit.ABSOLUTE;
+		problem.maxIterations = mc.getMaxIters();
+		problem.errorOnNonConvergence = mc.geterrorOnNonConverge();
 	}
 
 	/** Sends the problem to the engines; null means that PRISM's own code must solve it. */
 	static ModelCheckerResult solve(Problem problem, PrismLog log) throws PrismException
 	{
+		if (exchange != null)
+			throw new Refusal("a numerical solve was asked for where only another machine solves: " + problem.task);
 		long timer = System.currentTimeMillis();
 		solving = problem.task + " computation";
 		try {

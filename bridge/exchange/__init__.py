@@ -1,0 +1,1 @@
+"""Solving PRISM's operators on another machine: export, solve, report."""

@@ -1,0 +1,217 @@
+"""The commands `export`, `solve` and `report`, from their words to the exit code."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+from bridge.arguments import Arguments, UsageError, parse
+from bridge.exchange.words import (
+    OUTPUT,
+    Group,
+    groups,
+    joined,
+    require_exportable,
+    require_output_only,
+    with_absolute_files,
+)
+from engines.environment import DeviceChoice, Method, SolverEnvironment
+from engines.errors import BridgeError, ConvergenceError, InvalidModelError, UnsupportedError
+
+USAGE = {
+    "export": """Usage: prism-gpu export <model-file> <properties-file> -to <dir> [options]
+
+Write what the properties ask of the model to a folder, for another machine to solve.
+
+-to <dir> .............................. The folder, which must not exist or be empty
+-text .................................. Write the model as text files instead of UMB
+-force ................................. Replace an export that is in the folder
+and PRISM's switches, -const and -epsilon among them.""",
+    "solve": """Usage: prism-gpu solve <dir> [options]
+
+Solve what was exported to a folder; neither PRISM nor Java is needed.
+
+-gpu, -nogpu ........................... Solve on the GPU, or on the CPU
+-gpudevice <k> ......................... Solve on GPU number k [default: 0]
+-gpuinfo ............................... Print a line on each solve
+-epsilon <x>, -maxiters <n> ............ Solve otherwise than the export says;
+-absolute, -relative, -omega <x> ....... so do these
+-power, -jacobi, -jor .................. and these""",
+    "report": """Usage: prism-gpu report <dir> [options]
+
+Let PRISM report on what was exported to a folder and solved elsewhere.
+
+-exportresults <file> .................. Export the results, as in PRISM
+-exportvector <file> ................... Export their values in all states, as in PRISM
+and PRISM's other switches that write something out.""",
+}
+Change = Callable[[SolverEnvironment], SolverEnvironment]
+
+
+def _with_method(method: Method) -> Callable[[str, SolverEnvironment], SolverEnvironment]:
+    return lambda _, given: replace(given, method=method)
+
+
+# What a switch of `solve` makes of the settings, from its value.
+_SWITCHES: dict[str, Callable[[str, SolverEnvironment], SolverEnvironment]] = {
+    "gpu": lambda _, given: replace(given, device=DeviceChoice.GPU),
+    "nogpu": lambda _, given: replace(given, device=DeviceChoice.CPU),
+    "gpudevice": lambda text, given: replace(given, device_number=int(text)),
+    **dict.fromkeys(("absolute", "abs"), lambda _, given: replace(given, absolute=True)),
+    **dict.fromkeys(("relative", "rel"), lambda _, given: replace(given, absolute=False)),
+    **dict.fromkeys(("epsilon", "e"), lambda text, given: replace(given, epsilon=float(text))),
+    "omega": lambda text, given: replace(given, omega=float(text)),
+    "maxiters": lambda text, given: replace(
+        given, max_iterations=int(text), max_iterations_named=True
+    ),
+    **dict.fromkeys(("power", "pow", "pwr"), _with_method(Method.POWER)),
+    **dict.fromkeys(("jacobi", "jac"), _with_method(Method.JACOBI)),
+    "jor": _with_method(Method.JOR),
+}
+_OWN = {"to", "text", "force"}
+_INTERRUPTED = 130
+
+
+def main(command: str, words: list[str]) -> NoReturn:
+    """Run a command to the end of the process.
+
+    Parameters
+    ----------
+    command
+        "export", "solve" or "report".
+    words
+        The words after it.
+    """
+    from bridge.exchange.prism_run import end
+
+    if not words or {"-help", "--help", "-h", "-?"} & set(words):
+        print(USAGE[command])
+        end(0 if words else 1)
+    run = {"export": _export, "solve": _solve, "report": _report}[command]
+    try:
+        code = run(words)
+    except (
+        *(UsageError, BridgeError, UnsupportedError, InvalidModelError, ConvergenceError),
+        MemoryError,
+    ) as error:
+        code = _failed(str(error) or type(error).__name__)
+    except OSError as error:
+        where = f": {error.filename}" if error.filename else ""
+        code = _failed(f"{error.strerror or error}{where}")
+    except KeyboardInterrupt:
+        print(f"\nprism-gpu: {command} was interrupted", flush=True)
+        code = _INTERRUPTED
+    end(code)
+
+
+def _failed(text: str) -> int:
+    """Say what failed as PRISM does, and return its exit code."""
+    print(f"\nError: {text.rstrip('.')}.", flush=True)
+    return 1
+
+
+def _export(words: list[str]) -> int:
+    from bridge.exchange.export import Collector, require_target, write_export
+    from bridge.exchange.prism_run import run_prism
+
+    parts = list(groups(words, {"to"}))
+    own = [part for part in parts if part.name in _OWN]
+    targets = [part.value for part in own if part.name == "to"]
+    if len(targets) != 1 or not targets[0]:
+        raise UsageError("Say once where to export: -to <dir>")
+    folder = Path(targets[0])
+    asked = {part.name for part in own}
+    kept = with_absolute_files([part for part in parts if part.name not in _OWN])
+    require_exportable(kept)
+    arguments = _prism_arguments(joined([part for part in kept if part.name not in OUTPUT]))
+    require_target(folder, force="force" in asked)
+    collector = Collector(arguments.hooks)
+    version = run_prism(arguments, collector)
+    manifest = write_export(folder, collector, joined(kept), version, text="text" in asked)
+    asks = len(manifest.questions)
+    print(
+        f"\nprism-gpu: {asks} operator{'' if asks == 1 else 's'} on {manifest.provenance['model']} "
+        f"exported to {folder}\nOn the machine that is to solve: prism-gpu solve {folder}"
+    )
+    return 0
+
+
+def _prism_arguments(words: tuple[str, ...]) -> Arguments:
+    arguments = parse(list(words), os.environ)
+    if not arguments.engines or arguments.front_end not in (None, "prism"):
+        raise UsageError("PRISM with our engines inside exports and reports, and nothing else")
+    if arguments.hooks.left_to_prism:
+        raise UnsupportedError(
+            f"{arguments.hooks.left_to_prism} cannot be done on another machine: name no engine, "
+            "or -explicit"
+        )
+    # Nothing is solved here, whatever the command line says of GPUs.
+    return replace(arguments, hooks=replace(arguments.hooks, device=DeviceChoice.CPU))
+
+
+def _folder_and_rest(words: list[str], with_value: set[str]) -> tuple[Path, list[Group]]:
+    parts = list(groups(words, with_value))
+    folders = [part for part in parts if part.name is None]
+    if len(folders) != 1:
+        raise UsageError("Name one folder, the one that was exported to")
+    return Path(folders[0].words[0]), [part for part in parts if part.name is not None]
+
+
+def _report(words: list[str]) -> int:
+    from bridge.exchange.manifest import load_manifest
+    from bridge.exchange.prism_run import run_prism
+    from bridge.exchange.report import Answers, matching_results
+
+    folder, added = _folder_and_rest(words, set())
+    require_output_only(added)
+    manifest = load_manifest(folder)
+    results = matching_results(folder, manifest)
+    answers = Answers(folder, manifest, results)
+    run_prism(_prism_arguments((*manifest.command, *joined(added))), answers)
+    return 1 if answers.incomplete else 0
+
+
+def _solve(words: list[str]) -> int:
+    from bridge.exchange.solve import Solver
+
+    folder, parts = _folder_and_rest(words, set())
+    changes = list(_settings_changes(parts))
+
+    def changed(settings: SolverEnvironment) -> SolverEnvironment:
+        for change in changes:
+            settings = change(settings)
+        return settings
+
+    asked = changed(SolverEnvironment())
+    if asked.device is DeviceChoice.GPU:
+        _require_gpu(asked.device_number)
+    return Solver(folder, changed, show_solves=any(part.name == "gpuinfo" for part in parts)).run()
+
+
+def _require_gpu(device_number: int) -> None:
+    from engines.backend import gpu_refusal
+
+    refusal = gpu_refusal(device_number)
+    if refusal is not None:
+        raise UnsupportedError(f"-gpu was given, but no GPU can be used: {refusal}")
+
+
+def _settings_changes(parts: list[Group]) -> Iterator[Change]:
+    """Yield what each switch of `solve` changes in the settings."""
+    for part in parts:
+        name = part.name or ""
+        if name == "gpuinfo":
+            continue
+        if name not in _SWITCHES:
+            raise UsageError(f"Unknown switch {part.words[0]} for solve; see -help")
+        change = partial(_SWITCHES[name], part.value)
+        try:
+            # Refuses what no solve can have, such as a negative epsilon.
+            change(SolverEnvironment())
+        except ValueError as error:
+            raise UsageError(f"Invalid value for -{name} switch") from error
+        yield change

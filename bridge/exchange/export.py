@@ -1,0 +1,258 @@
+"""`prism-gpu export`: a model that PRISM built, and what its properties ask of it, in a folder."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from importlib.metadata import version
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bridge.exchange.content import BuiltContent, BuiltRewards, digests, mask_digest, read_built
+from bridge.exchange.manifest import MANIFEST, Manifest, Question, file_digest
+from bridge.exchange.prism_run import Exchange, masks, with_labels
+from bridge.exchange.results import RESULTS
+from bridge.files.umb import UmbFile, UmbRewards, write_umb
+from bridge.files.umb_writer import split_rates
+from bridge.files.writer import write_model
+from engines.environment import SolverEnvironment
+from engines.errors import BridgeError, UnsupportedError
+from engines.formats.csr import MaskArray
+from engines.model import ModelKind
+from prism_hooks.backend import EngineBackend
+from prism_hooks.options import HookOptions
+
+MODEL_NAME = "model"
+
+
+class Collector(Exchange):
+    """Takes down the operators of a run's properties.
+
+    Parameters
+    ----------
+    options
+        What the command line says about methods and limits.
+    """
+
+    def __init__(self, options: HookOptions) -> None:
+        self._backend = EngineBackend(options)
+        self._model_id: int | None = None
+        self._content: BuiltContent | None = None
+        self._settings: SolverEnvironment | None = None
+        self._names: dict[str, str] = {}
+        self._numbers = count(1)
+        self._questions: dict[str, Question] = {}
+        self.sets: dict[str, MaskArray] = {}
+
+    def collects(self) -> bool:
+        """Return True: operators are taken down."""
+        return True
+
+    def take_model(self, problem: Any, built: Any) -> None:
+        """Read the model when the first property comes; the others must be about the same."""
+        number = int(problem.modelId)
+        if self._model_id is None:
+            self._content = read_built(built)
+            self._settings = self._backend.environment(problem)
+            self._model_id = number
+            for name, states in self._content.model.labels.items():
+                self._names.setdefault(mask_digest(states), name)
+        elif number != self._model_id:
+            raise UnsupportedError("the properties are about several models: export one at a time")
+
+    def take_operator(self, operator: Any) -> None:
+        """Take down an operator; one that was asked before, perhaps with a bound, is not."""
+        names = [self._name(states) for states in masks(operator, self.content.model.num_states)]
+        text = with_labels(operator, names)
+        self._questions.setdefault(text, Question(str(operator.key), text))
+
+    def _name(self, states: MaskArray) -> str:
+        digest = mask_digest(states)
+        if digest not in self._names:
+            taken = {*self.content.model.labels, *self.sets}
+            name = next(name for n in self._numbers if (name := f"ap{n}") not in taken)
+            self._names[digest] = name
+            self.sets[name] = states
+        return self._names[digest]
+
+    @property
+    def content(self) -> BuiltContent:
+        """The model.
+
+        Raises
+        ------
+        UnsupportedError
+            When no property was checked.
+        """
+        if self._content is None:
+            raise UnsupportedError("there is nothing to export: no property was checked")
+        return self._content
+
+    @property
+    def settings(self) -> SolverEnvironment:
+        """How to solve."""
+        assert self._settings is not None
+        return self._settings
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """What was asked, in the order of asking."""
+        return tuple(self._questions.values())
+
+
+def require_target(folder: Path, *, force: bool) -> None:
+    """Refuse a folder that an export cannot be written to, before anything is computed.
+
+    Parameters
+    ----------
+    folder
+        Where the export is to be.
+    force
+        Whether an export that is there may be replaced.
+
+    Raises
+    ------
+    BridgeError
+        Saying what is in the way.
+    """
+    parent = folder.absolute().parent
+    if folder.exists():
+        if not folder.is_dir():
+            raise BridgeError(f"-to {folder}: this is a file, not a folder")
+        inside = {entry.name for entry in folder.iterdir()}
+        if inside and MANIFEST not in inside:
+            raise BridgeError(f"-to {folder}: the folder is not empty, and holds no export")
+        if inside and not force:
+            raise BridgeError(
+                f"-to {folder}: there is an export already; name another folder, or replace it "
+                "with -force"
+            )
+        strangers = sorted(name for name in inside if not _ours(name))
+        if strangers:
+            raise BridgeError(
+                f"-to {folder}: {strangers[0]} is not part of the export there; remove it first"
+            )
+    else:
+        try:
+            parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BridgeError(f"-to {folder}: {error.strerror}: {error.filename}") from error
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise BridgeError(f"-to {folder}: {parent} is not writable")
+
+
+def _ours(name: str) -> bool:
+    return name in (MANIFEST, RESULTS) or name.startswith((f"{MODEL_NAME}.", f".{RESULTS}."))
+
+
+def write_export(
+    folder: Path, collector: Collector, command: tuple[str, ...], prism: str, *, text: bool
+) -> Manifest:
+    """Write what was taken down, whole or not at all.
+
+    Parameters
+    ----------
+    folder
+        Where to; checked by `require_target`.
+    collector
+        What was taken down.
+    command
+        The command line that the report is to repeat.
+    prism
+        PRISM's version.
+    text
+        Whether the model is written as text files instead of UMB.
+
+    Raises
+    ------
+    UnsupportedError
+        When there is nothing to write, or text files cannot hold the model.
+    OSError
+        When the folder cannot be written.
+    """
+    content = collector.content
+    model = content.model
+    if not collector.questions:
+        raise UnsupportedError(
+            "there is nothing to export: the properties have no P, R or S operator"
+        )
+    labels = {**model.labels, **collector.sets}
+    with _whole_folder(folder) as draft:
+        labelled = replace(content, model=replace(model, labels=labels))
+        _write_text(labelled, draft) if text else _write_umb(labelled, draft)
+        manifest = Manifest(
+            provenance={
+                "date": datetime.now().astimezone().isoformat(timespec="seconds"),
+                "PRISM": prism,
+                "prism-gpu": version("prism-gpu"),
+                "command line": f"prism-gpu export {shlex.join(command)}",
+                "model": f"{model.kind}, {model.num_states} states, "
+                f"{model.matrix.num_entries} transitions",
+                "constants": content.constants,
+            },
+            command=command,
+            settings=collector.settings,
+            content=digests(content),
+            sets={name: mask_digest(states) for name, states in labels.items()},
+            files={path.name: file_digest(path) for path in sorted(draft.iterdir())},
+            questions=collector.questions,
+        )
+        manifest.save(draft)
+    return manifest
+
+
+@contextmanager
+def _whole_folder(folder: Path) -> Iterator[Path]:
+    """Yield a folder that takes the place of another once all is written."""
+    folder = folder.absolute()
+    draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
+    old: Path | None = None
+    try:
+        yield draft
+        draft.chmod(0o755)
+        if folder.exists():
+            old = draft.with_name(f"{draft.name}.old")
+            folder.rename(old)
+        draft.rename(folder)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+        if old is not None:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def _write_umb(content: BuiltContent, folder: Path) -> None:
+    model = content.model
+    probabilities, exit_rates = model.matrix.values, None
+    if model.kind is ModelKind.CTMC:
+        probabilities, exit_rates = split_rates(model.matrix)
+    jumps = model.exit_rates if model.kind is ModelKind.CTMC else np.ones(model.num_states)
+    rewards = tuple(_umb_rewards(reward, jumps) for reward in content.rewards)
+    file = UmbFile(model, probabilities, exit_rates, rewards, None, None, None, {}, {}, ())
+    write_umb(file, folder / f"{MODEL_NAME}.umb")
+
+
+def _umb_rewards(reward: BuiltRewards, jumps: np.ndarray[Any, np.dtype[np.float64]]) -> UmbRewards:
+    earned = reward.expected - reward.states
+    if reward.choices is not None or not np.any(earned):
+        return UmbRewards(reward.name, reward.states, reward.choices)
+    a_jump = np.divide(earned, jumps, out=np.zeros_like(earned), where=jumps > 0)
+    return UmbRewards(reward.name, reward.states, a_jump)
+
+
+def _write_text(content: BuiltContent, folder: Path) -> None:
+    for reward in content.rewards:
+        if not np.array_equal(reward.states, reward.expected):
+            raise UnsupportedError(
+                "-text: text files would mix the rewards of transitions with those of states; "
+                "leave it out"
+            )
+    write_model(content.model, folder)

@@ -1,0 +1,236 @@
+"""`prism-gpu solve`: an export's questions answered, without PRISM and without Java."""
+
+from __future__ import annotations
+
+import math
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bridge.exchange.content import mask_digest
+from bridge.exchange.manifest import (
+    Manifest,
+    Question,
+    file_digest,
+    load_manifest,
+    plain_settings,
+)
+from bridge.exchange.results import RESULTS, Answer, Results, load_results
+from bridge.files.checkable import read_checkable
+from bridge.language.parser import parse_property
+from bridge.model import CheckableModel
+from engines.environment import SolverEnvironment
+from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
+from engines.result import SolveResult
+from prism_hooks.report import solve_line
+
+if TYPE_CHECKING:
+    from bridge.check.accuracy import Accuracy
+    from bridge.check.checker import Checker
+
+SAVE_SECONDS = 10.0
+"""Results that took longer than this are written before the next question."""
+
+Log = Callable[[str], None]
+FAULTS = (InvalidModelError, UnsupportedError, ConvergenceError, MemoryError)
+"""What a question may fail with: the others are solved all the same."""
+
+
+@dataclass
+class Solver:
+    """Solves the questions of an export.
+
+    Parameters
+    ----------
+    folder
+        The export.
+    changed
+        Returns the settings to solve with, from those of the export.
+    log
+        Where the report goes.
+    show_solves
+        Whether a line a solve is printed.
+    make_checker
+        Makes what evaluates operators, from model, settings and a function to call a solve.
+    """
+
+    folder: Path
+    changed: Callable[[SolverEnvironment], SolverEnvironment] = lambda given: given
+    log: Log = print
+    show_solves: bool = False
+    make_checker: Callable[..., Checker] | None = None
+    _device_number: int = 0
+    _unsaved: bool = False
+    _saved_at: float = field(default_factory=time.monotonic)
+    _solves: list[SolveResult] = field(default_factory=list)
+    _said: set[str] = field(default_factory=set)
+
+    def run(self) -> int:
+        """Solve what is not solved yet, and return the exit code: 1 if a question has no answer.
+
+        Results that are there already are kept, and so are those found before an interruption.
+
+        Raises
+        ------
+        InvalidModelError
+            When the export is damaged, or a file of it is not the one exported.
+        OSError
+            When the results cannot be written.
+        """
+        manifest = load_manifest(self.folder)
+        for line in ("model", "constants", "date"):
+            self.log(f"{line.capitalize()}: {manifest.provenance.get(line, '')}")
+        self._verify(manifest)
+        environment = self.changed(manifest.settings)
+        self._device_number = environment.device_number
+        model = read_checkable(self.folder)
+        self._verify_model(manifest, model)
+        results = self._known(manifest, model.model.num_states)
+        checker = self._checker(model, environment)
+        try:
+            for number, question in enumerate(manifest.questions, start=1):
+                self.log(f"\nSolving ({number} of {len(manifest.questions)}): {question.key}")
+                self._one(question, checker, environment, results)
+                if self._unsaved and time.monotonic() - self._saved_at > SAVE_SECONDS:
+                    self._save(results)
+        finally:
+            if self._unsaved:
+                self._save(results)
+        failed = [q.key for q in manifest.questions if results.answers[q.text].error]
+        done = len(manifest.questions) - len(failed)
+        self.log(
+            f"\n{done} of {len(manifest.questions)} operators solved: {self.folder / RESULTS}"
+            f"\nBack on PRISM's machine: prism-gpu report {self.folder}"
+        )
+        return 1 if failed else 0
+
+    def _save(self, results: Results) -> None:
+        results.save(self.folder)
+        self._unsaved, self._saved_at = False, time.monotonic()
+
+    def _verify(self, manifest: Manifest) -> None:
+        for name, digest in manifest.files.items():
+            path = self.folder / name
+            try:
+                found = file_digest(path)
+            except OSError as error:
+                raise InvalidModelError(
+                    f"{path} of the export cannot be read ({error.strerror}): copy the whole folder"
+                ) from error
+            if found != digest:
+                raise InvalidModelError(
+                    f"{path} is not the file that was exported (its SHA-256 differs): copy the "
+                    "folder again, or export again"
+                )
+
+    def _verify_model(self, manifest: Manifest, model: CheckableModel) -> None:
+        """Check that the reader gives the questions' sets of states as PRISM had them."""
+        for name, digest in manifest.sets.items():
+            states = model.model.labels.get(name)
+            if states is None or mask_digest(states) != digest:
+                raise InvalidModelError(
+                    f'{self.folder}: the label "{name}" is not the one that was exported'
+                )
+
+    def _known(self, manifest: Manifest, num_states: int) -> Results:
+        """Return the results that are there, as far as they are of this export and were solved."""
+        results = load_results(self.folder, num_states)
+        if results is not None and results.export != manifest.digest:
+            self.log(f"{self.folder / RESULTS} is of another export; it will be replaced")
+            results = None
+        if results is None:
+            results = Results(manifest.digest)
+        results.provenance = {
+            "date": _now(),
+            "machine": platform.node(),
+            "prism-gpu": version("prism-gpu"),
+        }
+        results.answers = {
+            text: answer for text, answer in results.answers.items() if answer.values is not None
+        }
+        return results
+
+    def _checker(self, model: CheckableModel, environment: SolverEnvironment) -> Checker:
+        make = self.make_checker
+        if make is None:
+            from bridge.check.checker import Checker
+
+            make = Checker
+        return make(model, environment, log=self.log, on_solve=self._solved)
+
+    def _solved(self, result: SolveResult) -> None:
+        self._solves.append(result)
+        if result.iterations:
+            self.log(
+                f"{result.method}: {result.iterations} iterations in {result.seconds:.2f} seconds "
+                f"(average {result.sweep_seconds:.6f}, setup {result.setup_seconds:.2f})"
+            )
+        if result.note and result.note not in self._said:
+            self._said.add(result.note)
+            self.log(f"prism-gpu: {result.note}")
+        if self.show_solves:
+            self.log(solve_line(result, self._device_number))
+
+    def _one(
+        self,
+        question: Question,
+        checker: Checker,
+        environment: SolverEnvironment,
+        results: Results,
+    ) -> None:
+        settings = plain_settings(environment)
+        known = results.answers.get(question.text)
+        if known is not None and known.record.get("settings") == settings:
+            self.log(f"Solved already on {known.record.get('date')}")
+            return
+        self._solves.clear()
+        record: dict[str, Any] = {"error": None, "settings": settings, "date": _now()}
+        values = None
+        try:
+            outcome = checker.outcome(parse_property(question.text, "the question"))
+            values = outcome.numbers
+            record["accuracy"] = _plain_accuracy(outcome.accuracy)
+        except FAULTS as error:
+            record["error"] = str(error) or type(error).__name__
+            self.log(f"\nError: {record['error'].rstrip('.')}.")
+        record["solves"] = [_plain_solve(solve) for solve in self._solves]
+        self._unsaved = True
+        results.answers[question.text] = Answer(question.text, record, values)
+
+
+def _plain_accuracy(accuracy: Accuracy | None) -> dict[str, Any] | None:
+    if accuracy is None or not math.isfinite(accuracy.error):
+        return None
+    return {
+        "error": float(accuracy.error),
+        "absolute": bool(accuracy.absolute),
+        "guaranteed": bool(accuracy.guaranteed),
+    }
+
+
+def _plain_solve(result: SolveResult) -> dict[str, Any]:
+    return {
+        "method": str(result.method),
+        "status": str(result.status),
+        "iterations": int(result.iterations),
+        "residual": _finite(result.residual),
+        "error estimate": _finite(result.error_estimate),
+        "two-sided": bool(result.two_sided),
+        "seconds": float(result.seconds),
+        "engine": result.cost.engine,
+    }
+
+
+def _finite(number: float) -> float | None:
+    return float(number) if np.isfinite(number) else None
+
+
+def _now() -> str:
+    return datetime.now().astimezone().isoformat(timespec="seconds")

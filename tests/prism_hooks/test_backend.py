@@ -1,0 +1,62 @@
+"""The backend that Java calls: what it reads from PRISM, and how often."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from prism_hooks.backend import MODELS_KEPT, EngineBackend
+from prism_hooks.options import HookOptions
+
+# Two states, rates 3 and 1 between them: in the long run a quarter of the time in state 0.
+RING = SimpleNamespace(
+    kind="CTMC",
+    numStates=2,
+    groupOffsets=None,
+    rowOffsets=[0, 1, 2],
+    columns=[1, 0],
+    values=[3.0, 1.0],
+)
+
+
+def ask(reads: list[int], task: str, states: int, *, embedded: bool, model: int = 1, **more):
+    """Return a `prismgpu.Problem`; reading its model is noted."""
+
+    def read() -> SimpleNamespace:
+        reads.append(model)
+        return RING
+
+    return SimpleNamespace(
+        task=task, modelId=model, embedded=embedded, states=[states], model=read, start=[0.0, 1.0],
+        rewards=None, direction=None, method="Jacobi", omega=0.9, epsilon=1e-9, absolute=False,
+        maxIterations=10_000, errorOnNonConvergence=True, say=lambda _: None, error=None,
+        warn=lambda _: None, refusal=None, solution=None, iterations=0, errorBound=0.0, **more,
+    )  # fmt: skip
+
+
+def solved(backend: EngineBackend, problem: SimpleNamespace) -> np.ndarray:
+    backend.solve(problem)
+    assert problem.error is None, problem.error
+    assert problem.refusal is None
+    return problem.solution
+
+
+def test_until_and_then_the_steady_state_of_a_ctmc_read_it_once():
+    reads: list[int] = []
+    backend = EngineBackend(HookOptions())
+    until = solved(backend, ask(reads, "reachability", 0b01, embedded=True))
+    steady = solved(backend, ask(reads, "steady state", 0b11, embedded=False))
+    assert until == pytest.approx([1.0, 1.0])
+    assert steady == pytest.approx([0.25, 0.75], rel=1e-8)
+    assert reads == [1]
+
+
+def test_the_models_used_last_are_kept():
+    reads: list[int] = []
+    backend = EngineBackend(HookOptions())
+    order = [*range(MODELS_KEPT + 1), MODELS_KEPT, 0]
+    for model in order:
+        solved(backend, ask(reads, "reachability", 0b01, embedded=True, model=model))
+    assert reads == [*range(MODELS_KEPT + 1), 0]
