@@ -6,6 +6,7 @@ older PRISM means one more entry there and, where its Java API differs, one more
 
 from __future__ import annotations
 
+import importlib.metadata
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,14 @@ from engines.errors import BridgeError
 from prism_hooks.classfile import static_string_constants
 
 DOWNLOAD_PAGE = "https://www.prismmodelchecker.org/download.php"
+
+
+def own_version() -> str:
+    """Return prism-gpu's version, or that it is run from its sources without being installed."""
+    try:
+        return importlib.metadata.version("prism-gpu")
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
 
 
 class RequirementError(BridgeError):

@@ -15,6 +15,8 @@ class Method(StrEnum):
     JACOBI = "Jacobi"
     JOR = "JOR"
     VALUE_ITERATION = "Value iteration"
+    INTERVAL = "Interval iteration"
+    OPTIMISTIC = "Optimistic value iteration"
 
 
 class Convention(StrEnum):
@@ -34,6 +36,50 @@ class DeviceChoice(StrEnum):
     AUTO = "auto"
     CPU = "cpu"
     GPU = "gpu"
+
+
+class BoundMethod(StrEnum):
+    """Ways to an upper bound of expected rewards, by the names that PRISM's `-ii` takes."""
+
+    DEFAULT = "default"
+    """DS-MPI for chains and minima, variant 2 for maxima."""
+    VARIANT_1_COARSE = "variant-1-coarse"
+    VARIANT_1_FINE = "variant-1-fine"
+    VARIANT_2 = "variant-2"
+    DSMPI = "dsmpi"
+
+
+@dataclass(frozen=True)
+class IntervalOptions:
+    """Sub-switches of interval iteration, with PRISM's defaults.
+
+    Parameters
+    ----------
+    bound_method
+        How expected rewards are bounded from above before the first sweep.
+    lower, upper
+        Bounds of expected rewards that the user vouches for; None for computed ones.
+    select_midpoint
+        Whether the result is the midpoint of the interval; else its lower end.
+    monotonic_below, monotonic_above
+        Whether a lower value never falls and an upper value never rises.
+    check_monotonic
+        Whether a sweep that is not monotonic, beyond rounding, is an error; it is looked for
+        before monotonicity is enforced.
+    """
+
+    bound_method: BoundMethod = BoundMethod.DEFAULT
+    lower: float | None = None
+    upper: float | None = None
+    select_midpoint: bool = True
+    monotonic_below: bool = True
+    monotonic_above: bool = True
+    check_monotonic: bool = False
+
+    def __post_init__(self) -> None:
+        for name, bound in (("lower", self.lower), ("upper", self.upper)):
+            if bound is not None and not (math.isfinite(bound) and bound >= 0.0):
+                raise ValueError(f"{name} must be a finite number of at least 0, not {bound}")
 
 
 @dataclass(frozen=True)
@@ -59,6 +105,8 @@ class SolverEnvironment:
         Which of PRISM's engines a named method repeats.
     device, device_number
         Where to solve; the number selects one of several GPUs.
+    interval
+        Sub-switches of interval iteration.
     """
 
     method: Method = Method.AUTO
@@ -70,6 +118,7 @@ class SolverEnvironment:
     convention: Convention = Convention.SPARSE
     device: DeviceChoice = DeviceChoice.AUTO
     device_number: int = 0
+    interval: IntervalOptions = IntervalOptions()
 
     def __post_init__(self) -> None:
         if not (self.epsilon >= 0 and math.isfinite(self.epsilon)):
@@ -87,7 +136,8 @@ class SolverEnvironment:
     @property
     def sweep_limit(self) -> int:
         """The most sweeps that a solve may take."""
-        if self.automatic and not self.max_iterations_named:
+        ours = self.method in (Method.AUTO, Method.INTERVAL, Method.OPTIMISTIC)
+        if ours and not self.max_iterations_named:
             return max(self.max_iterations, AUTOMATIC_SWEEP_LIMIT)
         return self.max_iterations
 

@@ -77,7 +77,9 @@ class SolveResult:
     note
         A remark for the log, or empty.
     two_sided
-        Whether lower and upper bounds were computed.
+        Whether lower and upper bounds were computed; then `error_estimate` is a bound.
+    bounds
+        Lower and upper bounds, each of shape (states,), of a two-sided method; else None.
     """
 
     values: FloatArray
@@ -93,6 +95,7 @@ class SolveResult:
     cost: SweepCost
     note: str = ""
     two_sided: bool = False
+    bounds: tuple[FloatArray, FloatArray] | None = None
 
     @classmethod
     def exact(cls, values: FloatArray, method: str, note: str = "") -> SolveResult:
@@ -183,5 +186,8 @@ class SolveResult:
         return self
 
     def with_values(self, values: FloatArray) -> SolveResult:
-        """Return the same result with other values, after a normalisation or an embedding."""
-        return replace(self, values=np.asarray(values, dtype=np.float64))
+        """Return the same result with other values, after a normalisation or an embedding.
+
+        Bounds, which are those of the values before, are dropped.
+        """
+        return replace(self, values=np.asarray(values, dtype=np.float64), bounds=None)

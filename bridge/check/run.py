@@ -25,6 +25,7 @@ from bridge.language.ast import Value
 from bridge.language.properties_file import PropertiesFile, Property, parse_properties
 from bridge.language.text import Range, seconds_text
 from bridge.model import CheckableModel
+from bridge.versions import own_version
 from engines.errors import BridgeError, ConvergenceError, InvalidModelError, UnsupportedError
 from engines.model import ModelKind
 from engines.result import SolveResult
@@ -230,11 +231,9 @@ class _Run:
         self._log(f"\nError: {text.rstrip('.')}.")
 
     def _header(self, command: list[str], why: str) -> None:
-        from importlib.metadata import version
-
         self._log(
             "PRISM-GPU\n=========\n\n"
-            f"Version: {version('prism-gpu')}\n"
+            f"Version: {own_version()}\n"
             f"Date: {datetime.now().astimezone().strftime('%a %b %d %H:%M:%S %Z %Y')}\n"
             f"Hostname: {platform.node()}\n"
             f"Command line: prism-gpu {shlex.join(command)}\n\n"

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from importlib.metadata import version
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from bridge.exchange.results import RESULTS
 from bridge.files.umb import UmbFile, UmbRewards, write_umb
 from bridge.files.umb_writer import split_rates
 from bridge.files.writer import write_model
+from bridge.versions import own_version
 from engines.environment import SolverEnvironment
 from engines.errors import BridgeError, UnsupportedError
 from engines.formats.csr import MaskArray
@@ -193,7 +193,7 @@ def write_export(
             provenance={
                 "date": datetime.now().astimezone().isoformat(timespec="seconds"),
                 "PRISM": prism,
-                "prism-gpu": version("prism-gpu"),
+                "prism-gpu": own_version(),
                 "command line": f"prism-gpu export {shlex.join(command)}",
                 "model": f"{model.kind}, {model.num_states} states, "
                 f"{model.matrix.num_entries} transitions",

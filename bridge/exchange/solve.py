@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from bridge.exchange.results import RESULTS, Answer, Results, load_results
 from bridge.files.checkable import read_checkable
 from bridge.language.parser import parse_property
 from bridge.model import CheckableModel
+from bridge.versions import own_version
 from engines.environment import SolverEnvironment
 from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
 from engines.result import SolveResult
@@ -150,7 +150,7 @@ class Solver:
         results.provenance = {
             "date": _now(),
             "machine": platform.node(),
-            "prism-gpu": version("prism-gpu"),
+            "prism-gpu": own_version(),
         }
         results.answers = {
             text: answer for text, answer in results.answers.items() if answer.values is not None
