@@ -24,12 +24,11 @@ import click
 import numpy as np
 from tqdm import tqdm
 
-from bridge.files.umb import Actions, pack_valuations, read_umb, write_umb
+from bridge.files.umb import read_umb
 from engines.errors import InvalidModelError, UnsupportedError
 from tests.bridge.files.test_fuzz import COMBINED, MODELS, NUMBERS, judge
-from tests.bridge.files.test_umb import SMALL
-from tests.bridge.files.test_umb_fuzz import assert_sound
-from tests.bridge.files.test_umb_samples import pack, unpack
+from tests.bridge.files.test_umb_fuzz import assert_sound, valid_files
+from tests.bridge.files.test_umb_samples import pack
 
 SECONDS = 5
 JSON_VALUES = [None, True, -1, 0, 1, 3, 10**12, 2**63, 10**30, 0.5, "", "states", "double", [], {}]
@@ -50,7 +49,7 @@ class Fuzzer:
     def __init__(self, folder: Path, seed: int) -> None:
         self.random = random.Random(seed)
         self.folder = folder
-        self.originals = list(valid_umb_files(folder))
+        self.originals = valid_files(folder)
         self.seen: Counter[str] = Counter()
 
     def one(self) -> None:
@@ -219,22 +218,6 @@ class Fuzzer:
 def by_rank(ending: str) -> int:
     """Order endings so that the one that leads to the others comes first."""
     return 0 if ending.startswith((".tra", ".pexp")) else 1
-
-
-def valid_umb_files(folder: Path):
-    """Return a valid file of every kind, with all that a file may hold, as its members."""
-    for make in SMALL.values():
-        model = make()
-        states = model.num_states
-        rows, entries = model.matrix.num_rows, model.matrix.num_entries
-        write_umb(
-            model,
-            folder / "valid.umb",
-            valuations=pack_valuations({"x": np.arange(states) - 1, "b": np.arange(states) > 0}),
-            choice_actions=Actions(("a", "", "ü"), np.arange(rows, dtype=np.uint32) % 3),
-            branch_actions=Actions(("b",), np.zeros(entries, np.uint32)),
-        )
-        yield unpack(folder / "valid.umb")
 
 
 def _hang(signum: int, frame: object) -> None:

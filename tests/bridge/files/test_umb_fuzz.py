@@ -24,10 +24,8 @@ QUICK = settings(max_examples=150, deadline=None, suppress_health_check=CHECKS)
 LONG = settings(max_examples=20_000, deadline=None, suppress_health_check=CHECKS)
 
 
-@pytest.fixture(scope="module")
-def originals(tmp_path_factory):
+def valid_files(folder: Path) -> list[dict[str, bytes]]:
     """Return a valid file of every kind, with all that a file may hold, as its members."""
-    folder = tmp_path_factory.mktemp("valid")
     found = []
     for make in SMALL.values():
         model = make()
@@ -42,6 +40,12 @@ def originals(tmp_path_factory):
         )
         found.append(unpack(folder / "m.umb"))
     return found
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory):
+    """Return a valid file of every kind as its members."""
+    return valid_files(tmp_path_factory.mktemp("valid"))
 
 
 def read_any(file: Path) -> None:
