@@ -4,8 +4,8 @@
 
 Each input is a valid file (or folder of files) with some of its bytes, words, lines, members,
 index fields or tar headers changed. Whatever a reader makes of it must be a model that keeps every
-rule, or one of our errors, within five seconds of computing. The input that breaks a reader stays in the folder
-that is printed, for a look.
+rule, or one of our errors, within five seconds of computing. The input that breaks a reader stays
+in the folder that is printed, for a look.
 """
 
 from __future__ import annotations
