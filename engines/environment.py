@@ -15,6 +15,8 @@ class Method(StrEnum):
     JACOBI = "Jacobi"
     JOR = "JOR"
     VALUE_ITERATION = "Value iteration"
+    POLICY_ITERATION = "Policy iteration"
+    MODIFIED_POLICY_ITERATION = "Modified policy iteration"
     INTERVAL = "Interval iteration"
     OPTIMISTIC = "Optimistic value iteration"
 

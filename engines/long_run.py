@@ -203,7 +203,8 @@ def _long_run_values(
     for extreme in (classes.values.min(), classes.values.max()):
         if not unknown.any():
             break
-        only_there = prob1(model, everywhere, recurrent & (values == extreme)) & unknown
+        ending = recurrent & (values == extreme)
+        only_there = prob1(model, everywhere, ending, environment=environment) & unknown
         values[only_there] = extreme
         unknown &= ~only_there
     parts, error = list(classes.parts), classes.error

@@ -114,7 +114,7 @@ def _largest(
     letters = _letters(automaton.atoms, atoms, size)
     first = np.full(size, automaton.initial)
     product = build_product(steps, letters, automaton.initial_part, np.arange(size), first)
-    target = product.accepted | _won(steps, letters, automaton, product)
+    target = product.accepted | _won(steps, letters, automaton, product, environment)
     result = until_probabilities(
         product.model,
         np.ones(len(target), dtype=np.bool_),
@@ -170,6 +170,7 @@ def _won(
     letters: Letters,
     automaton: LimitDeterministicAutomaton,
     product: Product,
+    environment: SolverEnvironment,
 ) -> MaskArray:
     """Return the nodes of the end components from which the formula can be satisfied for sure."""
     labels, count, choices = _end_components(product.model, product.undecided)
@@ -192,7 +193,13 @@ def _won(
         entered_states = np.concatenate([np.full(len(here), to) for here, to in jumps])
         rows = None if choices is None else product.model_rows[choices]
         accepts = _accepts_surely(
-            model, letters, automaton, product.states[origins], entered_states, rows
+            model,
+            letters,
+            automaton,
+            product.states[origins],
+            entered_states,
+            rows,
+            environment,
         )
         won[labels[origins[accepts]]] = True
     # From one node of an end component every other can be reached for sure.
@@ -222,6 +229,7 @@ def _accepts_surely(
     states: IndexArray,
     entered: IndexArray,
     rows: IndexArray | None,
+    environment: SolverEnvironment,
 ) -> MaskArray:
     """Tell for each jump whether the accepting part can be made to accept with probability 1.
 
@@ -233,6 +241,8 @@ def _accepts_surely(
         Model state and state of the accepting part after each jump, shape (jumps,).
     rows
         The rows of the model's matrix that may be used; None for all.
+    environment
+        Device.
     """
     part = automaton.accepting_part
     keys, start_of_jump = np.unique(entered * model.num_states + states, return_inverse=True)
@@ -253,5 +263,5 @@ def _accepts_surely(
     accepting[inside] |= met[labels[inside]] == goals[known_of_node]
     direction = Direction.MAXIMISE if model.kind is ModelKind.MDP else None
     everywhere = np.ones(len(accepting), dtype=np.bool_)
-    sure: MaskArray = prob1(product.model, everywhere, accepting, direction)[: len(keys)]
-    return sure[start_of_jump]
+    sure = prob1(product.model, everywhere, accepting, direction, environment=environment)
+    return sure[: len(keys)][start_of_jump]

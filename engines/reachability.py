@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 
 import numpy as np
@@ -9,12 +10,18 @@ import numpy as np
 from engines.environment import Convention, Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype
+from engines.graph.operations import operations_of
 from engines.iterate import Progress
 from engines.linear import direct
 from engines.model import ExplicitModel, ModelKind
+from engines.modified_policy_iteration import policy_iteration
+from engines.policy_iteration import DirectPolicyIteration, ImproperPolicyError
 from engines.result import SolveResult
 from engines.solve import solve_system
+from engines.strategy import ANY_CHOICE, optimal_rows
 from engines.system import Direction, Scaling, SweepSystem, rows_of_states
+
+MDP_METHODS = (Method.VALUE_ITERATION, Method.POLICY_ITERATION, Method.MODIFIED_POLICY_ITERATION)
 
 
 def solve_reachability(
@@ -26,6 +33,7 @@ def solve_reachability(
     rewards: FloatArray | None = None,
     direction: Direction | None = None,
     progress: Progress | None = None,
+    want_strategy: bool = False,
 ) -> SolveResult:
     """Compute until probabilities or expected reachability rewards.
 
@@ -49,6 +57,8 @@ def solve_reachability(
         MDPs: minimise or maximise.
     progress
         Called after each batch of sweeps.
+    want_strategy
+        MDPs: whether the result shall have an optimal strategy, of the unknown states.
 
     Raises
     ------
@@ -58,9 +68,12 @@ def solve_reachability(
     if not np.any(unknown):
         raise ValueError("no state is unknown: nothing to solve")
     if model.kind is ModelKind.MDP:
-        return _solve_mdp(model, unknown, start, environment, rewards, direction, progress)
-    if environment.method is Method.VALUE_ITERATION:
-        raise UnsupportedError(f"value iteration is for MDPs; the model is a {model.kind}")
+        return _solve_mdp(
+            model, unknown, start, environment, rewards, direction, progress, want_strategy
+        )
+    if environment.method in MDP_METHODS:
+        name = environment.method[0].lower() + environment.method[1:]
+        raise UnsupportedError(f"{name} is for MDPs; the model is a {model.kind}")
 
     states = rows_of_states(unknown)
     matrix = model.matrix if states is None else model.matrix.select_rows(states)
@@ -106,21 +119,91 @@ def _solve_mdp(
     rewards: FloatArray | None,
     direction: Direction | None,
     progress: Progress | None,
+    want_strategy: bool,
 ) -> SolveResult:
     groups = model.row_group_offsets
     if direction is None or groups is None:
         raise ValueError("an MDP needs row groups and a direction: minimise or maximise")
     states = rows_of_states(unknown)
     matrix, offset = model.matrix, rewards
+    choices: IndexArray = np.arange(matrix.num_rows)
     if states is not None:
-        choices, groups = _choices_of(states, groups)
+        choices, groups = choices_of(states, groups)
         matrix = matrix.select_rows(choices)
         offset = None if rewards is None else rewards[choices]
     system = SweepSystem(matrix, start, offset, states, group_offsets=groups, direction=direction)
-    return solve_system(system, environment, "Iterative method", progress=progress)
+    solver = DirectPolicyIteration(system)
+    rows: IndexArray | None
+    if environment.method in (Method.POLICY_ITERATION, Method.MODIFIED_POLICY_ITERATION):
+        result, rows = policy_iteration(system, environment, progress=progress)
+    else:
+        result, rows = _value_iteration(model, unknown, system, solver, environment, progress)
+    if not want_strategy:
+        return result
+    if rows is None or not solver.is_proper(rows):
+        rows = _strategy(model, unknown, system, solver, environment, result.values)
+    strategy = np.full(model.num_states, ANY_CHOICE, dtype=index_dtype(model.matrix.num_rows))
+    strategy[unknown] = choices[rows]
+    return replace(result, strategy=strategy)
 
 
-def _choices_of(states: IndexArray, groups: IndexArray) -> tuple[IndexArray, IndexArray]:
+def _value_iteration(
+    model: ExplicitModel,
+    unknown: MaskArray,
+    system: SweepSystem,
+    solver: DirectPolicyIteration,
+    environment: SolverEnvironment,
+    progress: Progress | None,
+) -> tuple[SolveResult, IndexArray | None]:
+    """Return the result, and the optimal rows of the groups if policy iteration had to find it."""
+
+    def solve_directly(x: FloatArray) -> tuple[FloatArray, float]:
+        _require_proper(model, unknown, system)
+        return solver.solve(x)
+
+    result = solve_system(
+        system,
+        environment,
+        "Iterative method",
+        direct=solve_directly if environment.automatic and solver.fits else None,
+        direct_name="policy iteration with sparse LU",
+        progress=progress,
+    )
+    return result, solver.rows
+
+
+def _strategy(
+    model: ExplicitModel,
+    unknown: MaskArray,
+    system: SweepSystem,
+    solver: DirectPolicyIteration,
+    environment: SolverEnvironment,
+    values: FloatArray,
+) -> IndexArray:
+    """Return the optimal rows of the groups, from values that are nearly optimal."""
+    if environment.automatic and solver.fits:
+        # Values within epsilon cannot tell choices apart that differ by less; policies can.
+        with contextlib.suppress(MemoryError, RuntimeError):
+            _require_proper(model, unknown, system)
+            solver.solve(values)
+    if solver.rows is not None:
+        return solver.rows
+    return optimal_rows(system, values, solver.ends(values))
+
+
+def _require_proper(model: ExplicitModel, unknown: MaskArray, system: SweepSystem) -> None:
+    """Raise if a minimum of probabilities has end components among the unknown states.
+
+    Who stays in one has probability 0, which no comparison of choices shows. The precomputation of
+    probability 0 leaves none.
+    """
+    if system.direction is not Direction.MINIMISE or system.offset is not None:
+        return
+    if not operations_of(model).must_approach(~unknown, unknown).all():
+        raise ImproperPolicyError("some strategy stays among the unknown states for ever")
+
+
+def choices_of(states: IndexArray, groups: IndexArray) -> tuple[IndexArray, IndexArray]:
     """Return the choices of the given states, and the offsets of each state's among them."""
     counts = np.diff(groups)[states]
     offsets = np.zeros(len(states) + 1, dtype=np.int64)

@@ -8,14 +8,15 @@ import numpy as np
 
 from engines.environment import SolverEnvironment
 from engines.errors import InvalidModelError
-from engines.formats.csr import FloatArray, MaskArray, index_dtype
+from engines.formats.csr import FloatArray, IndexArray, MaskArray, index_dtype
 from engines.graph.mec import EndComponents, maximal_end_components
-from engines.graph.prob01 import prob1
+from engines.graph.prob01 import prob0, prob1
 from engines.graph.quotient import collapse
 from engines.iterate import Progress
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 from engines.reachability import solve_reachability
 from engines.result import SolveResult
+from engines.strategy import ANY_CHOICE, avoiding_strategy, expanded_strategy, rows_towards
 from engines.system import Direction
 
 
@@ -27,6 +28,7 @@ def reachability_rewards(
     *,
     direction: Direction | None = None,
     progress: Progress | None = None,
+    want_strategy: bool = False,
 ) -> SolveResult:
     """Compute the expected reward earned until the target is reached, of every state.
 
@@ -47,6 +49,8 @@ def reachability_rewards(
         MDPs: minimum or maximum.
     progress
         Called after each batch of sweeps.
+    want_strategy
+        MDPs: whether the result shall have an optimal strategy.
 
     Returns
     -------
@@ -72,23 +76,39 @@ def reachability_rewards(
     earned = step_rewards(model, rewards)
     everywhere = np.ones(model.num_states, dtype=np.bool_)
     if model.kind is not ModelKind.MDP:
-        sure = prob1(model, everywhere, target)
+        sure = prob1(model, everywhere, target, environment=environment)
         direction = None
     elif direction is None:
         raise ValueError("an MDP needs a direction: minimise or maximise")
     elif direction is Direction.MAXIMISE:
-        sure = prob1(model, everywhere, target, Direction.MINIMISE)
+        sure = prob1(model, everywhere, target, Direction.MINIMISE, environment=environment)
     else:
-        sure = prob1(model, everywhere, target, Direction.MAXIMISE)
+        sure = prob1(model, everywhere, target, Direction.MAXIMISE, environment=environment)
 
-    unknown, free = sure & ~target, None
+    unknown, free, solved = sure & ~target, None, model
+    keep = np.ones(len(earned), dtype=np.bool_)
     if direction is Direction.MINIMISE and unknown.any():
-        keep = ~_may_enter(model, ~sure) | ~rows_of_mask(model, unknown)
-        model, earned = _without_choices(model, keep), earned[keep]
-        free = maximal_end_components(model, unknown, earned == 0.0)
-    return solve_rewards(
-        model, earned, unknown, ~sure, environment, direction, progress, collapsing=free
+        keep = ~may_enter(model, ~sure) | ~rows_of_mask(model, unknown)
+        solved, earned = without_choices(model, keep), earned[keep]
+        free = maximal_end_components(solved, unknown, earned == 0.0)
+    result = solve_rewards(
+        solved,
+        earned,
+        unknown,
+        ~sure,
+        environment,
+        direction,
+        progress,
+        collapsing=free,
+        want_strategy=want_strategy,
     )
+    if not want_strategy or direction is None or result.strategy is None:
+        return result
+    strategy = np.where(result.strategy >= 0, np.flatnonzero(keep)[result.strategy], ANY_CHOICE)
+    if direction is Direction.MAXIMISE:
+        never = prob0(model, everywhere, target, Direction.MINIMISE, environment=environment)
+        strategy = np.where(sure, strategy, avoiding_strategy(model, never, ~sure))
+    return replace(result, strategy=strategy)
 
 
 def solve_rewards(
@@ -101,6 +121,7 @@ def solve_rewards(
     progress: Progress | None,
     *,
     collapsing: EndComponents | None = None,
+    want_strategy: bool = False,
 ) -> SolveResult:
     """Solve for expected rewards that are finite on the unknown states.
 
@@ -117,14 +138,20 @@ def solve_rewards(
         As in `reachability_rewards`.
     collapsing
         End components to make one state each.
+    want_strategy
+        MDPs: whether the result shall have an optimal strategy, of the unknown states.
 
     Returns
     -------
     The result; exact where the unknown states earn nothing.
     """
     start = np.zeros(model.num_states)
+    given, quotient = model, None
     if not np.any(earned[rows_of_mask(model, unknown)] > 0.0):
-        return SolveResult.exact(np.where(infinite, np.inf, start), environment.method)
+        result = SolveResult.exact(np.where(infinite, np.inf, start), environment.method)
+        if not want_strategy or direction is None:
+            return result
+        return replace(result, strategy=_free_strategy(model, unknown, infinite, direction))
     state_of = None
     if collapsing is not None and collapsing.count > 0:
         quotient = collapse(model, collapsing)
@@ -143,11 +170,25 @@ def solve_rewards(
         rewards=earned,
         direction=direction,
         progress=progress,
+        want_strategy=want_strategy,
     )
+    if result.strategy is not None and quotient is not None and collapsing is not None:
+        strategy = expanded_strategy(given, collapsing, quotient, result.strategy)
+        result = replace(result, strategy=strategy)
     values = result.values if state_of is None else result.values[state_of]
     # No row that was swept enters an infinite state, so the infinities can wait until here: with
     # finite numbers alone, every kernel will do.
     return result.with_values(np.where(infinite, np.inf, values))
+
+
+def _free_strategy(
+    model: ExplicitModel, unknown: MaskArray, infinite: MaskArray, direction: Direction
+) -> IndexArray:
+    """Return an optimal strategy where nothing is earned, shape (states,)."""
+    owner = states_of_rows(model)
+    # The minimum still has to reach the target.
+    allowed = unknown[owner] & (direction is Direction.MINIMISE)
+    return rows_towards(model.matrix, owner, allowed, ~unknown & ~infinite)
 
 
 def step_rewards(model: ExplicitModel, rewards: RewardStructure) -> FloatArray:
@@ -230,7 +271,7 @@ def rows_of_mask(model: ExplicitModel, states: MaskArray) -> MaskArray:
     return np.repeat(states, np.diff(model.row_group_offsets))
 
 
-def _may_enter(model: ExplicitModel, states: MaskArray) -> MaskArray:
+def may_enter(model: ExplicitModel, states: MaskArray) -> MaskArray:
     """Return which rows enter one of the states with positive probability, shape (rows,)."""
     matrix = model.matrix
     entering = states[matrix.columns] & (matrix.values > 0.0)
@@ -239,7 +280,7 @@ def _may_enter(model: ExplicitModel, states: MaskArray) -> MaskArray:
     return rows
 
 
-def _without_choices(model: ExplicitModel, keep: MaskArray) -> ExplicitModel:
+def without_choices(model: ExplicitModel, keep: MaskArray) -> ExplicitModel:
     """Return the MDP with the choices kept, at least one of each state; without its rewards."""
     groups = model.row_group_offsets
     if groups is None or bool(np.all(keep)):

@@ -9,7 +9,7 @@ from enum import StrEnum
 import numpy as np
 
 from engines.errors import ConvergenceError
-from engines.formats.csr import FloatArray
+from engines.formats.csr import FloatArray, IndexArray
 
 
 class Status(StrEnum):
@@ -80,6 +80,9 @@ class SolveResult:
         Whether lower and upper bounds were computed; then `error_estimate` is a bound.
     bounds
         Lower and upper bounds, each of shape (states,), of a two-sided method; else None.
+    strategy
+        Shape (states,): the row that an optimal strategy chooses in each state, −1 where any choice
+        will do; None where no strategy was asked for.
     """
 
     values: FloatArray
@@ -96,6 +99,7 @@ class SolveResult:
     note: str = ""
     two_sided: bool = False
     bounds: tuple[FloatArray, FloatArray] | None = None
+    strategy: IndexArray | None = None
 
     @classmethod
     def exact(cls, values: FloatArray, method: str, note: str = "") -> SolveResult:

@@ -20,6 +20,10 @@ from engines.system import Engine, Sweeper, SweepSystem
 SLOW_AFTER = 5_000
 """Sweeps after which an automatic solve may turn to its direct method."""
 
+SLOW_AFTER_WITH_CHOICES = 1_000
+"""The same for MDPs: the last sweeps suggest a policy that is optimal or nearly so, and LU of its
+chain takes as long as some hundred sweeps."""
+
 DIRECT_ERROR = 1e-8
 """A direct solution is taken up to this relative error, which the condition of a system may leave
 it with however small epsilon is."""
@@ -34,6 +38,7 @@ def solve_system(
     method: str,
     *,
     direct: Direct | None = None,
+    direct_name: str = "sparse LU",
     progress: Progress | None = None,
 ) -> SolveResult:
     """Solve a system by sweeps.
@@ -48,6 +53,8 @@ def solve_system(
         What the log calls the method.
     direct
         For automatic solves: what to do when the sweeps contract too slowly.
+    direct_name
+        What the log calls that.
     progress
         Called after each batch of sweeps.
 
@@ -59,12 +66,20 @@ def solve_system(
     engine, note = choose_engine(environment, system)
     sweeper, note = _prepare(engine, system, environment, note)
     setup = time.perf_counter() - started
+    slow_after = SLOW_AFTER if system.group_offsets is None else SLOW_AFTER_WITH_CHOICES
 
     def give_up(iterations: int, expected: float) -> bool:
-        stuck = expected == float("inf") or expected > SLOW_AFTER
-        return direct is not None and iterations >= SLOW_AFTER and stuck
+        stuck = expected == float("inf") or expected > slow_after
+        return direct is not None and iterations >= slow_after and stuck
 
     outcome = iterate(sweeper, environment, progress=progress, give_up=give_up)
+    solved = None
+    if outcome.given_up and direct is not None:
+        try:
+            solved = direct(sweeper.values())
+        except (MemoryError, RuntimeError) as error:
+            outcome = _swept_on(sweeper, environment, outcome, progress)
+            note = "; ".join(filter(None, (note, f"{direct_name} failed: {error}")))
     swept = time.perf_counter() - started
     result = SolveResult(
         values=sweeper.values(),
@@ -80,10 +95,26 @@ def solve_system(
         cost=sweeper.cost,
         note=note,
     )
-    if outcome.given_up and direct is not None:
-        result = _solve_directly(result, outcome, system, direct, environment.epsilon)
-        result = replace(result, seconds=time.perf_counter() - started)
+    if solved is not None:
+        result = _solved_directly(result, outcome, system, solved, direct_name, environment.epsilon)
     return _judged(result)
+
+
+def _swept_on(
+    sweeper: Sweeper, environment: SolverEnvironment, before: Iteration, progress: Progress | None
+) -> Iteration:
+    """Return the outcome of sweeping on to the limit, when there is no other method left."""
+    if before.status is Status.CHANGE_ONLY:
+        return before
+    left = max(environment.sweep_limit - before.iterations, 0)
+    rest = replace(environment, max_iterations=left, max_iterations_named=True)
+
+    def report(iterations: int, change: float, seconds: float) -> None:
+        if progress is not None:
+            progress(before.iterations + iterations, change, seconds)
+
+    after = iterate(sweeper, rest, progress=report)
+    return replace(after, iterations=before.iterations + after.iterations)
 
 
 def _prepare(
@@ -97,27 +128,27 @@ def _prepare(
         return sweeper, f"{error}; solving on the CPU"
 
 
-def _solve_directly(
-    result: SolveResult, outcome: Iteration, system: SweepSystem, direct: Direct, epsilon: float
+def _solved_directly(
+    result: SolveResult,
+    outcome: Iteration,
+    system: SweepSystem,
+    solved: tuple[FloatArray, float],
+    direct_name: str,
+    epsilon: float,
 ) -> SolveResult:
-    try:
-        values, error_estimate = direct(result.values)
-    except (MemoryError, RuntimeError) as error:
-        status = Status.CHANGE_ONLY if outcome.status is Status.CHANGE_ONLY else result.status
-        return replace(result, status=status, note=f"sparse LU failed: {error}")
+    values, error_estimate = solved
     check = CpuEngine().sweeper(replace(system, start=values), -1.0, True)
-    residual = check.residual()
     accepted = max(epsilon, DIRECT_ERROR)
     return replace(
         result,
         values=values,
         status=Status.CONVERGED if error_estimate <= accepted else Status.CHANGE_ONLY,
-        residual=residual,
+        residual=check.residual(),
         change=error_estimate,
         error_estimate=error_estimate,
         cost=SweepCost("CPU", "SuperLU", "csc", 0),
         note=f"{result.method} contracts too slowly here ({outcome.iterations} sweeps, expected "
-        f"error still {outcome.error_estimate:.1e}): solved by sparse LU",
+        f"error still {outcome.error_estimate:.1e}): solved by {direct_name}",
     )
 
 

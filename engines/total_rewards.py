@@ -20,6 +20,7 @@ from engines.reachability_rewards import (
     step_rewards,
 )
 from engines.result import SolveResult
+from engines.strategy import earning_strategy, first_rows_of
 from engines.system import Direction
 
 
@@ -30,6 +31,7 @@ def total_rewards(
     *,
     direction: Direction | None = None,
     progress: Progress | None = None,
+    want_strategy: bool = False,
 ) -> SolveResult:
     """Compute the expected reward earned for ever, of every state.
 
@@ -50,6 +52,8 @@ def total_rewards(
         MDPs: minimum or maximum.
     progress
         Called after each batch of sweeps.
+    want_strategy
+        MDPs: whether the result shall have an optimal strategy.
 
     Returns
     -------
@@ -78,13 +82,24 @@ def total_rewards(
         raise ValueError("an MDP needs a direction: minimise or maximise")
     if direction is Direction.MINIMISE:
         free = maximal_end_components(model, None, earned == 0.0)
-        return reachability_rewards(
-            model, rewards, free.labels >= 0, environment, direction=direction, progress=progress
+        result = reachability_rewards(
+            model,
+            rewards,
+            free.labels >= 0,
+            environment,
+            direction=direction,
+            progress=progress,
+            want_strategy=want_strategy,
         )
+        if result.strategy is None:
+            return result
+        staying = first_rows_of(states_of_rows(model), free.choices, model.num_states)
+        return replace(result, strategy=np.where(free.labels >= 0, staying, result.strategy))
     components = maximal_end_components(model)
     paying = components.choices & (earned > 0.0)
-    infinite = _reaching(model, components.labels, states_of_rows(model)[paying], direction)
-    return solve_rewards(
+    members = states_of_rows(model)[paying]
+    infinite = _reaching(model, components.labels, members, direction, environment)
+    result = solve_rewards(
         model,
         earned,
         ~infinite,
@@ -93,7 +108,12 @@ def total_rewards(
         direction,
         progress,
         collapsing=components if environment.automatic else None,
+        want_strategy=want_strategy,
     )
+    if result.strategy is None:
+        return result
+    earning = earning_strategy(model, components, paying)
+    return replace(result, strategy=np.where(infinite, earning, result.strategy))
 
 
 def _of_a_chain(
@@ -104,7 +124,8 @@ def _of_a_chain(
 ) -> SolveResult:
     components = bsccs(model)
     recurrent = components.labels >= 0
-    infinite = _reaching(model, components.labels, np.flatnonzero(recurrent & (earned > 0.0)), None)
+    members = np.flatnonzero(recurrent & (earned > 0.0))
+    infinite = _reaching(model, components.labels, members, None, environment)
     if environment.convention is Convention.EXPLICIT and not environment.automatic:
         # PRISM's explicit engine knows one method here.
         environment = replace(environment, method=Method.POWER)
@@ -117,6 +138,7 @@ def _reaching(
     labels: np.ndarray,
     members: np.ndarray,
     direction: Direction | None,
+    environment: SolverEnvironment,
 ) -> MaskArray:
     """Return which states may reach the components that the members belong to, shape (states,)."""
     chosen = np.zeros(model.num_states + 1, dtype=np.bool_)
@@ -124,4 +146,4 @@ def _reaching(
     # A component has at most as many members as there are states; -1 finds the last, unset place.
     entered = chosen[labels]
     everywhere = np.ones(model.num_states, dtype=np.bool_)
-    return ~prob0(model, everywhere, entered, direction)
+    return ~prob0(model, everywhere, entered, direction, environment=environment)

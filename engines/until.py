@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from engines.environment import SolverEnvironment
@@ -13,6 +15,7 @@ from engines.iterate import Progress
 from engines.model import ExplicitModel, ModelKind
 from engines.reachability import solve_reachability
 from engines.result import SolveResult
+from engines.strategy import expanded_strategy, until_strategy
 from engines.system import Direction
 
 
@@ -24,6 +27,7 @@ def until_probabilities(
     *,
     direction: Direction | None = None,
     progress: Progress | None = None,
+    want_strategy: bool = False,
 ) -> SolveResult:
     """Compute P(remain U target) of every state.
 
@@ -42,6 +46,8 @@ def until_probabilities(
         MDPs: minimum or maximum probability.
     progress
         Called after each batch of sweeps.
+    want_strategy
+        MDPs: whether the result shall have an optimal strategy.
 
     Returns
     -------
@@ -68,16 +74,32 @@ def until_probabilities(
         direction = None
     elif direction is None:
         raise ValueError("an MDP needs a direction: minimise or maximise")
-    yes = prob1(model, remain, target, direction)
-    unknown = ~(yes | prob0(model, remain, target, direction))
+    yes = prob1(model, remain, target, direction, environment=environment)
+    no = prob0(model, remain, target, direction, environment=environment)
+    unknown = ~(yes | no)
     start = yes.astype(np.float64)
     if not unknown.any():
-        return SolveResult.exact(start, environment.method)
-    if direction is Direction.MAXIMISE and environment.automatic:
-        return _solve_without_end_components(model, unknown, start, environment, progress)
-    return solve_reachability(
-        model, unknown, start, environment, direction=direction, progress=progress
-    )
+        result = SolveResult.exact(start, environment.method)
+    elif direction is Direction.MAXIMISE and environment.automatic:
+        result = _solve_without_end_components(
+            model, unknown, start, environment, progress, want_strategy
+        )
+    else:
+        result = solve_reachability(
+            model,
+            unknown,
+            start,
+            environment,
+            direction=direction,
+            progress=progress,
+            want_strategy=want_strategy,
+        )
+    if not want_strategy or direction is None:
+        return result
+    strategy = until_strategy(model, target, yes, no, direction)
+    if result.strategy is not None:
+        strategy = np.where(unknown, result.strategy, strategy)
+    return replace(result, strategy=strategy)
 
 
 def _solve_without_end_components(
@@ -86,12 +108,19 @@ def _solve_without_end_components(
     start: FloatArray,
     environment: SolverEnvironment,
     progress: Progress | None,
+    want_strategy: bool,
 ) -> SolveResult:
     direction = Direction.MAXIMISE
     components = maximal_end_components(model, unknown)
     if components.count == 0:
         return solve_reachability(
-            model, unknown, start, environment, direction=direction, progress=progress
+            model,
+            unknown,
+            start,
+            environment,
+            direction=direction,
+            progress=progress,
+            want_strategy=want_strategy,
         )
     quotient = collapse(model, components)
     size = quotient.model.num_states
@@ -107,5 +136,9 @@ def _solve_without_end_components(
         environment,
         direction=direction,
         progress=progress,
+        want_strategy=want_strategy,
     )
+    if result.strategy is not None:
+        strategy = expanded_strategy(model, components, quotient, result.strategy)
+        result = replace(result, strategy=strategy)
     return result.with_values(result.values[quotient.state_of])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,10 @@ from engines.system import Direction, SweepSystem
 
 NUMBA_ENTRIES = 100_000
 """From this many entries on, numba's start-up is repaid."""
+
+NUMBA_SECONDS = 1.5
+"""A smaller solve that has swept for so long has many sweeps left, as a rule, and numba makes them
+several times faster: what is risked is its start-up, half a second to two."""
 
 DENSE_CELLS = 1 << 16
 """Up to this many cells a dense matrix is swept as fast, and SciPy need not be imported."""
@@ -41,18 +46,20 @@ class CpuSweeper:
         self._absolute = absolute
         self._x = np.array(system.start, dtype=np.float64)
         self._x_new = self._x.copy()
-        large = system.matrix.num_entries >= NUMBA_ENTRIES
-        dense = _is_dense(system)
-        kernel = "NumPy" if dense else "SciPy"
-        if large:
-            from engines.cpu import kernels
-
-            kernel = f"numba, threads {kernels.use_threads(system.matrix.num_entries)}"
-        self._step, self._plain_step = (_numba_steps if large else _array_steps)(system)
-        self.cost = SweepCost("CPU", kernel, "csr", system.bytes_per_sweep)
+        self._system = system
+        self._compiled = system.matrix.num_entries >= NUMBA_ENTRIES
+        self.cost = SweepCost(
+            "CPU", "NumPy" if _is_dense(system) else "SciPy", "csr", system.bytes_per_sweep
+        )
+        if self._compiled:
+            self._use_numba()
+        else:
+            self._step, self._plain_step = _array_steps(system)
 
     def run(self, sweeps: int) -> FloatArray:
         """Make up to `sweeps` sweeps; see `engines.system.Sweeper.run`."""
+        if not self._compiled and self.seconds > NUMBA_SECONDS:
+            self._use_numba()
         started = time.perf_counter()
         changes = np.empty(sweeps)
         done = 0
@@ -64,6 +71,14 @@ class CpuSweeper:
                 break
         self.seconds += time.perf_counter() - started
         return changes[:done]
+
+    def _use_numba(self) -> None:
+        from engines.cpu import kernels
+
+        threads = kernels.use_threads(self._system.matrix.num_entries)
+        self._step, self._plain_step = _numba_steps(self._system)
+        self._compiled = True
+        self.cost = replace(self.cost, kernel=f"numba, threads {threads}")
 
     def residual(self) -> float:
         """Return the largest absolute value of b + A x − x."""
@@ -120,13 +135,15 @@ def _is_dense(system: SweepSystem) -> bool:
     return small and bool(np.isfinite(system.start).all())
 
 
-def _dense(matrix: CsrMatrix) -> Any:
+def dense_array(matrix: CsrMatrix) -> Any:
+    """Return a small matrix as a NumPy array, shape (rows, columns)."""
     dense = np.zeros((matrix.num_rows, matrix.num_columns))
     np.add.at(dense, (matrix.row_of_entry(), matrix.columns), matrix.values)
     return dense
 
 
-def _sparse(matrix: CsrMatrix) -> Any:
+def sparse_array(matrix: CsrMatrix) -> Any:
+    """Return a matrix as SciPy's array of compressed rows, without a copy."""
     from scipy.sparse import csr_array
 
     shape = (matrix.num_rows, matrix.num_columns)
@@ -134,7 +151,7 @@ def _sparse(matrix: CsrMatrix) -> Any:
 
 
 def _array_steps(system: SweepSystem) -> tuple[Step, Step]:
-    array = _dense(system.matrix) if _is_dense(system) else _sparse(system.matrix)
+    array = dense_array(system.matrix) if _is_dense(system) else sparse_array(system.matrix)
     offset = 0.0 if system.offset is None else system.offset
     groups = None if system.group_offsets is None else system.group_offsets[:-1]
     reduce = np.minimum if system.direction is Direction.MINIMISE else np.maximum

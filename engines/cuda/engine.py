@@ -98,7 +98,7 @@ class CudaSweeper:
         self._stop_below, self._absolute = stop_below, absolute
         self._stream = stream(device_number)
         with self._stream:
-            self._launcher = Launcher("long long" if _wide(system) else "int")
+            self._launcher = Launcher("long long" if needs_wide_offsets(system) else "int")
             self._system: DeviceSystem = upload(system, self._launcher)
             self._vectors = [to_device(system.start, np.float64) for _ in range(2)]
             # Slot 0 holds the change before a stretch of sweeps; before the first, infinity.
@@ -202,5 +202,6 @@ class CudaSweeper:
         return values
 
 
-def _wide(system: SweepSystem) -> bool:
+def needs_wide_offsets(system: SweepSystem) -> bool:
+    """Return whether a system's entries or rows are more than 32 bits can number."""
     return max(system.matrix.num_entries, system.matrix.num_rows) > INT32_MAX

@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 
 from engines.backend import cupy
-from engines.cuda.engine import BLOCK_ROW_ENTRIES, STRETCH, WARP_ROW_ENTRIES, _wide, device_bytes
+from engines.cuda.engine import (
+    BLOCK_ROW_ENTRIES,
+    STRETCH,
+    WARP_ROW_ENTRIES,
+    device_bytes,
+    needs_wide_offsets,
+)
 from engines.cuda.modules import BLOCK_THREADS, Launcher, stream
 from engines.cuda.prepare import DeviceSystem, to_device, upload
 from engines.errors import DeviceMemoryError, UnsupportedError
@@ -93,7 +99,7 @@ class _DeviceSum:
         self._kernel = _kernel(problem)
         with self._stream:
             system = problem.system
-            self._launcher = Launcher("long long" if _wide(system) else "int")
+            self._launcher = Launcher("long long" if needs_wide_offsets(system) else "int")
             self._system: DeviceSystem = upload(system, self._launcher)
             self._stay = to_device(problem.stay, np.float64)
             self._weights = to_device(problem.weights, np.float64)

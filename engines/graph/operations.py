@@ -5,8 +5,15 @@ from __future__ import annotations
 import weakref
 from typing import Protocol
 
-from engines.formats.csr import IndexArray, MaskArray
+from engines.backend import driver_present, gpu_refusal
+from engines.environment import DeviceChoice, SolverEnvironment
+from engines.errors import UnsupportedError
+from engines.formats.csr import INT32_MAX, IndexArray, MaskArray
 from engines.model import ExplicitModel
+
+GPU_GRAPH_ENTRIES = 100_000
+"""Below this many entries plain loops on the CPU take a fifth of a second at most, less than it
+takes to open a device; for more of them the CPU would have to load numba."""
 
 
 class GraphOperations(Protocol):
@@ -56,27 +63,63 @@ class GraphOperations(Protocol):
         ...
 
 
-_Key = tuple[int, int]
+_Key = tuple[int, int, int | None]
 
 _prepared: dict[_Key, GraphOperations] = {}
-"""By the identity of a matrix and its row groups, as long as the matrix lives."""
+"""By the identity of a matrix and its row groups, and by the GPU, if any; as long as the matrix
+lives."""
 
 
-def operations_of(model: ExplicitModel) -> GraphOperations:
+def operations_of(
+    model: ExplicitModel, environment: SolverEnvironment | None = None
+) -> GraphOperations:
     """Return the operations on a model's graph, prepared at its first use.
 
     Parameters
     ----------
     model
         A model of any kind; its arrays must stay as they are from now on.
+    environment
+        Which device the user asked for; None for the CPU. The sets are the same on all.
+
+    Raises
+    ------
+    UnsupportedError
+        When the GPU was asked for and cannot be used.
     """
+    device_number = _gpu_for(model, environment)
     # The operations hold the row groups, so that their identity is not given to other ones.
-    key = (id(model.matrix), id(model.row_group_offsets))
+    key = (id(model.matrix), id(model.row_group_offsets), device_number)
     found = _prepared.get(key)
     if found is None:
-        from engines.cpu.graph import CpuGraph
-
-        found = CpuGraph(model)
+        found = _prepare(model, device_number)
         _prepared[key] = found
         weakref.finalize(model.matrix, _prepared.pop, key, None)
     return found
+
+
+def _prepare(model: ExplicitModel, device_number: int | None) -> GraphOperations:
+    if device_number is None:
+        from engines.cpu.graph import CpuGraph
+
+        return CpuGraph(model)
+    from engines.cuda.graph import CudaGraph
+
+    return CudaGraph(model, device_number)
+
+
+def _gpu_for(model: ExplicitModel, environment: SolverEnvironment | None) -> int | None:
+    """Return the number of the GPU to use, or None for the CPU."""
+    if environment is None or environment.device is DeviceChoice.CPU:
+        return None
+    wanted = environment.device is DeviceChoice.GPU
+    size = max(model.matrix.num_entries, model.num_states)
+    fits = max(model.matrix.num_rows, model.num_states) < INT32_MAX
+    if not wanted and (size < GPU_GRAPH_ENTRIES or not fits or not driver_present()):
+        return None
+    refusal = gpu_refusal(environment.device_number)
+    if refusal is None:
+        return environment.device_number
+    if wanted:
+        raise UnsupportedError(f"no GPU can be used: {refusal}")
+    return None

@@ -6,6 +6,7 @@ Probabilistic Systems; Baier and Katoen 2008, section 10.6.1), each found by a w
 
 from __future__ import annotations
 
+from engines.environment import SolverEnvironment
 from engines.formats.csr import MaskArray
 from engines.graph.operations import operations_of
 from engines.model import ExplicitModel, ModelKind
@@ -17,6 +18,8 @@ def prob0(
     remain: MaskArray,
     target: MaskArray,
     direction: Direction | None = None,
+    *,
+    environment: SolverEnvironment | None = None,
 ) -> MaskArray:
     """Return the states where the probability of ``remain U target`` is 0.
 
@@ -29,6 +32,8 @@ def prob0(
     direction
         MDPs only, and needed there: whether the minimum is 0 (some strategy avoids the target) or
         the maximum (every strategy does).
+    environment
+        Which device to use; None for the CPU. The set is the same on all.
 
     Returns
     -------
@@ -38,8 +43,10 @@ def prob0(
     ------
     ValueError
         If an MDP comes without a direction.
+    UnsupportedError
+        When the GPU was asked for and cannot be used.
     """
-    operations = operations_of(model)
+    operations = operations_of(model, environment)
     if _minimises(model, direction):
         return ~operations.must_approach(target, remain)
     return ~operations.may_reach(target, remain)
@@ -50,6 +57,8 @@ def prob1(
     remain: MaskArray,
     target: MaskArray,
     direction: Direction | None = None,
+    *,
+    environment: SolverEnvironment | None = None,
 ) -> MaskArray:
     """Return the states where the probability of ``remain U target`` is 1.
 
@@ -62,6 +71,8 @@ def prob1(
     direction
         MDPs only, and needed there: whether the minimum is 1 (every strategy reaches the target
         almost surely) or the maximum (some strategy does).
+    environment
+        Which device to use; None for the CPU. The set is the same on all.
 
     Returns
     -------
@@ -71,15 +82,19 @@ def prob1(
     ------
     ValueError
         If an MDP comes without a direction.
+    UnsupportedError
+        When the GPU was asked for and cannot be used.
     """
     if model.kind is ModelKind.MDP and not _minimises(model, direction):
-        return operations_of(model).can_force(target, remain)
+        return operations_of(model, environment).can_force(target, remain)
     # Probability 1 is lost by a path, before the target, to where the probability is 0.
-    never = prob0(model, remain, target, direction)
-    return ~operations_of(model).may_reach(never, remain & ~target)
+    never = prob0(model, remain, target, direction, environment=environment)
+    return ~operations_of(model, environment).may_reach(never, remain & ~target)
 
 
-def reachable(model: ExplicitModel, sources: MaskArray) -> MaskArray:
+def reachable(
+    model: ExplicitModel, sources: MaskArray, *, environment: SolverEnvironment | None = None
+) -> MaskArray:
     """Return the states that a path from `sources` enters, those of length 0 included.
 
     Parameters
@@ -88,8 +103,15 @@ def reachable(model: ExplicitModel, sources: MaskArray) -> MaskArray:
         A model of any kind.
     sources
         Boolean mask, shape (states,).
+    environment
+        Which device to use; None for the CPU. The set is the same on all.
+
+    Raises
+    ------
+    UnsupportedError
+        When the GPU was asked for and cannot be used.
     """
-    return operations_of(model).reached_from(sources)
+    return operations_of(model, environment).reached_from(sources)
 
 
 def _minimises(model: ExplicitModel, direction: Direction | None) -> bool:

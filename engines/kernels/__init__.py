@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-MODULES = ("sweep", "prepare", "uniformise", "two_sided")
+MODULES = ("sweep", "prepare", "uniformise", "two_sided", "graph")
 OFFSET_TYPES = ("int", "long long")
 
 

@@ -148,7 +148,8 @@ def test_a_failed_factorisation_is_a_note_not_a_crash(device, monkeypatch):
     monkeypatch.setattr(direct, "solve_reachability_system", fail)
     problem = models.until(models.gamblers_ruin(300), models.mask(301, [300]))
     result = reachability(problem, SolverEnvironment(epsilon=1e-12, device=device))
-    assert result.status is Status.NOT_CONVERGED
+    assert result.status in (Status.CONVERGED, Status.CHANGE_ONLY)
+    np.testing.assert_allclose(result.values, models.gamblers_ruin_answer(300), rtol=1e-6)
     assert "exactly singular" in result.note
 
 

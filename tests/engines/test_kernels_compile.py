@@ -107,7 +107,8 @@ def test_broken_sources_are_noticed(nvrtc):
 
 def test_the_engines_launch_only_kernels_that_exist():
     launched = re.compile(
-        r'"((?:sweep_rows|sweep_groups|divide|measure|scatter|sort|scan|add|uniformise|end)_\w+)"'
+        r'"((?:sweep_rows|sweep_groups|divide|measure|scatter|sort|scan|add|uniformise|end|'
+        r'collect|close|bar|drop|count|name)_\w+)"'
     )
     folder = Path(kernels.__file__).parents[1] / "cuda"
     wanted = {

@@ -35,7 +35,7 @@ TIGHT = {"epsilon": 1e-10}
 def wide_offsets(request, monkeypatch):
     """`offsets` of the folder forces 64 bits in the sweeps; here in the sums as well."""
     if "offsets" in request.fixturenames and request.getfixturevalue("offsets") == "wide":
-        monkeypatch.setattr("engines.cuda.uniformise._wide", lambda _system: True)
+        monkeypatch.setattr("engines.cuda.uniformise.needs_wide_offsets", lambda _system: True)
 
 
 def expect_equal(cpu, gpu, rtol=1e-10):

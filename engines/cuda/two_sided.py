@@ -1,0 +1,183 @@
+"""Two-sided sweeps on one GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engines.backend import cupy
+from engines.cuda.engine import HISTORY, WARP_ROW_ENTRIES
+from engines.cuda.modules import Launcher, stream
+from engines.cuda.prepare import DeviceSystem, to_device, upload
+from engines.errors import DeviceMemoryError, UnsupportedError
+from engines.formats.csr import INT32_MAX, FloatArray
+from engines.result import SweepCost
+from engines.system import Direction
+from engines.two_sided import SweepRecord, TwoSidedSystem
+
+SLOT = 8
+"""Numbers of a sweep's record, those unused included; as in the kernels."""
+
+STRETCH = 32
+"""Sweeps captured in one CUDA graph; even, so that a replay ends in the iterates it began with."""
+
+
+class CudaTwoSidedSweeper:
+    """A two-sided solve on the device; see `engines.two_sided.TwoSidedSweeper`.
+
+    Iterates, widths and the end test stay on the device; the host reads the records of a batch.
+
+    Raises
+    ------
+    DeviceMemoryError
+        When the device cannot hold the system.
+    UnsupportedError
+        For more states than 32 bits number.
+    """
+
+    def __init__(
+        self, two_sided: TwoSidedSystem, stop_below: float, absolute: bool, device_number: int
+    ) -> None:
+        cp = self._cp = cupy()
+        system = two_sided.system
+        if system.num_states > INT32_MAX:
+            raise UnsupportedError(
+                f"{system.num_states} states: the GPU engine numbers states in 32 bits"
+            )
+        self._device, self._stop_below, self._absolute = device_number, stop_below, absolute
+        self._monotonic = (two_sided.monotonic_below, two_sided.monotonic_above)
+        self._slack = two_sided.slack
+        self._stream = stream(device_number)
+        try:
+            with cp.cuda.Device(device_number), self._stream:
+                self._require_memory(two_sided)
+                widest = max(system.matrix.num_entries, system.matrix.num_rows)
+                self._launcher = Launcher("long long" if widest > INT32_MAX else "int")
+                self._system: DeviceSystem = upload(system, self._launcher)
+                start = np.column_stack((system.start, two_sided.upper))
+                self._vectors = [to_device(start, np.float64) for _ in range(2)]
+                slots = np.zeros((STRETCH + 1, SLOT))
+                slots[0, 0] = np.inf
+                self._slots = to_device(slots, np.float64)
+                self._history = cp.empty((HISTORY, SLOT))
+                self._length = cp.empty(1, dtype=cp.int32)
+                self._events = (cp.cuda.Event(), cp.cuda.Event())
+        except cp.cuda.memory.OutOfMemoryError as error:
+            cp.get_default_memory_pool().free_all_blocks()
+            raise DeviceMemoryError(f"GPU {device_number} ran out of memory: {error}") from error
+        self.seconds = 0.0
+        self._current = 0
+        self._last: FloatArray | None = None
+        self._graphs: list[Any] = [None, None]
+        self._updates = system.num_updates
+        by_warp = system.matrix.num_entries >= WARP_ROW_ENTRIES * system.matrix.num_rows
+        self._kernel, self._threads = "sweep_rows_two_sided_by_thread", self._updates
+        if system.group_offsets is not None:
+            self._kernel = "sweep_groups_two_sided_by_thread"
+        elif by_warp:
+            self._kernel, self._threads = "sweep_rows_two_sided_by_warp", 32 * self._updates
+        kernel = self._kernel.removeprefix("sweep_")
+        self.cost = SweepCost(f"GPU {device_number}", kernel, "csr", system.bytes_per_sweep)
+        self._stream.synchronize()
+
+    def _require_memory(self, two_sided: TwoSidedSystem) -> None:
+        cp = self._cp
+        system = two_sided.system
+        need = system.bytes_per_sweep + 32 * system.num_states + 8 * SLOT * HISTORY
+        free, total = cp.cuda.runtime.memGetInfo()
+        free += cp.get_default_memory_pool().free_bytes()
+        if need > free:
+            raise DeviceMemoryError(
+                f"GPU {self._device} has {free / 2**30:.2f} of {total / 2**30:.2f} GiB free, but "
+                f"the solve needs {need / 2**30:.2f}"
+            )
+
+    def run(self, sweeps: int) -> SweepRecord:
+        """Make up to `sweeps` sweeps."""
+        sweeps = min(sweeps, HISTORY)
+        if self._last is not None and self._last[0] < self._stop_below:
+            return _record(self._last[None, :])
+        with self._cp.cuda.Device(self._device), self._stream:
+            began, ended = self._events
+            self._length.data.memset_async(0, self._length.nbytes, self._stream)
+            graph: Any = self._graph() if sweeps >= STRETCH else None
+            began.record(self._stream)
+            replays, rest = divmod(sweeps, STRETCH)
+            for _ in range(replays):
+                graph.launch(self._stream)
+            if rest:
+                self._stretch(rest)
+            ended.record(self._stream)
+            made: FloatArray = self._history[:sweeps].get()
+            self.seconds += self._cp.cuda.get_elapsed_time(began, ended) / 1e3
+        met = made[:, 0] < self._stop_below
+        done = int(met.argmax()) + 1 if met.any() else sweeps
+        self._current = (self._current + done) % 2
+        self._last = made[done - 1]
+        return _record(made[:done])
+
+    def _graph(self) -> Any:
+        graph = self._graphs[self._current]
+        if graph is None:
+            self._stream.begin_capture()
+            self._stretch(STRETCH)
+            graph = self._graphs[self._current] = self._stream.end_capture()
+        return graph
+
+    def _stretch(self, sweeps: int) -> None:
+        for t in range(1, sweeps + 1):
+            self._sweep((self._current + t - 1) % 2, self._slots[t - 1], self._slots[t])
+        history = (self._slots, self._history, self._length, self._cp.int32(sweeps))
+        threads = (STRETCH + 1) * SLOT
+        self._launcher.launch(
+            "end_two_sided_stretch", threads, *history, module="two_sided", block=threads
+        )
+
+    def _sweep(self, source: int, before_slot: Any, slot: Any) -> None:
+        cp, system = self._cp, self._system
+        matrix = (system.row_offsets, system.columns, system.values, system.offset, system.states)
+        count = cp.int32(self._updates)
+        arguments: tuple[Any, ...] = (*matrix, count)
+        if system.group_offsets is not None:
+            minimise = cp.int32(system.direction is Direction.MINIMISE)
+            arguments = (system.group_offsets, *matrix, count, minimise)
+        self._launcher.launch(
+            self._kernel,
+            self._threads,
+            *arguments,
+            self._vectors[source],
+            self._vectors[1 - source],
+            before_slot,
+            slot,
+            cp.float64(self._stop_below),
+            *(cp.int32(switch) for switch in (*self._monotonic, self._absolute, self._slack)),
+            module="two_sided",
+        )
+
+    def guess_upper(self, distance: float, absolute: bool) -> None:
+        """Replace the upper iterate by the lower one plus a distance."""
+        cp = self._cp
+        self._last = None
+        with cp.cuda.Device(self._device), self._stream:
+            self._launcher.launch(
+                "end_two_sided_guess",
+                self._updates,
+                self._system.states,
+                cp.int32(self._updates),
+                self._vectors[self._current],
+                cp.float64(distance),
+                cp.int32(absolute),
+                self._slots,
+                module="two_sided",
+            )
+
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Return the lower and the upper iterate."""
+        with self._cp.cuda.Device(self._device), self._stream:
+            both: FloatArray = self._vectors[self._current].get()
+        return both[:, 0].copy(), both[:, 1].copy()
+
+
+def _record(made: FloatArray) -> SweepRecord:
+    return SweepRecord(*made[:, : len(SweepRecord._fields)].T)

@@ -1,0 +1,351 @@
+"""Interval iteration: until probabilities and reachability rewards between two bounds."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from engines.certified import certify
+from engines.environment import Method, SolverEnvironment
+from engines.errors import UnsupportedError
+from engines.formats.csr import FloatArray, IndexArray, MaskArray
+from engines.graph.mec import EndComponents, maximal_end_components
+from engines.graph.operations import operations_of
+from engines.graph.prob01 import prob0, prob1
+from engines.graph.quotient import collapse
+from engines.iterate import Progress
+from engines.linear import direct
+from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.narrow import Narrowing, measured_width, narrow
+from engines.optimistic import narrow_by_guesses
+from engines.reachability_rewards import (
+    may_enter,
+    rows_of_mask,
+    states_of_rows,
+    step_rewards,
+    without_choices,
+)
+from engines.result import SolveResult
+from engines.system import Direction, SweepSystem
+from engines.two_sided import (
+    ROUNDING_SLACK,
+    TwoSidedSweeper,
+    TwoSidedSystem,
+    plain_system,
+    slack_of_quotient,
+    two_sided_sweeper,
+    without_self_loops,
+)
+from engines.upper_bounds import upper_bound
+
+CHAIN_METHODS = (Method.AUTO, Method.INTERVAL, Method.OPTIMISTIC, Method.POWER, Method.JACOBI)
+
+
+def until_bounds(
+    model: ExplicitModel,
+    remain: MaskArray,
+    target: MaskArray,
+    environment: SolverEnvironment,
+    *,
+    direction: Direction | None = None,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute P(remain U target) of every state, between bounds that hold whatever the rounding.
+
+    Parameters
+    ----------
+    model
+        A DTMC, a CTMC or an MDP.
+    remain, target
+        States that a path may pass, and states that it must reach, each of shape (states,).
+    environment
+        The width of the intervals, relative or absolute, as epsilon; limits, device, sub-switches.
+        `Method.OPTIMISTIC` asks for optimistic value iteration, another method for interval
+        iteration, of a chain with its sweeps (power or Jacobi).
+    direction
+        MDPs: minimum or maximum probability.
+    progress
+        Called after each batch of sweeps, with the width.
+
+    Returns
+    -------
+    The result, with `bounds`; its error estimate is a bound, half the greatest width.
+
+    Raises
+    ------
+    ConvergenceError
+        For bounds that cross, or sweeps that are not monotonic where that is checked.
+    UnsupportedError
+        For a method that does not fit the model.
+    ValueError
+        For an MDP without a direction.
+
+    Notes
+    -----
+    Haddad and Monmege (2018), Interval iteration algorithm for MDPs and IMDPs; Brázdil et al.
+    (2014), Verification of Markov decision processes using learning algorithms. For the maximum,
+    end components of the unknown states are made one state each: without that the upper values
+    would never leave 1 there.
+    """
+    _check_method(model, environment)
+    direction = _required_direction(model, direction)
+    yes = prob1(model, remain, target, direction)
+    unknown = ~(yes | prob0(model, remain, target, direction))
+    start = yes.astype(np.float64)
+    if not unknown.any():
+        return _exact(start, environment)
+    state_of, slack = None, ROUNDING_SLACK
+    if direction is Direction.MAXIMISE:
+        components = maximal_end_components(model, unknown)
+        if components.count:
+            quotient, slack = collapse(model, components), slack_of_quotient(model.matrix)
+            model, state_of = quotient.model, quotient.state_of
+            unknown, start = _moved(unknown, state_of), _moved(start, state_of)
+    system = plain_system(model, unknown, start, None, direction)
+    upper = np.where(unknown, 1.0, start)
+    result = _solve(system, upper, unknown, environment, slack, progress)
+    return _mapped(result, state_of, greatest=1.0)
+
+
+def reachability_reward_bounds(
+    model: ExplicitModel,
+    rewards: RewardStructure,
+    target: MaskArray,
+    environment: SolverEnvironment,
+    *,
+    direction: Direction | None = None,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute the expected reward until the target, between bounds that hold despite rounding.
+
+    Parameters
+    ----------
+    model
+        A DTMC, a CTMC or an MDP.
+    rewards
+        Rewards of a step (DTMC, MDP) or of a unit of time (CTMC).
+    target
+        Target states, shape (states,).
+    environment, direction, progress
+        As in `until_bounds`.
+
+    Returns
+    -------
+    The result, with `bounds`; infinite where the target is not reached for sure, 0 where nothing
+    is earned on the way.
+
+    Raises
+    ------
+    ConvergenceError
+        For bounds that cross (a wrong bound given by hand does that), for no finite upper bound.
+    InvalidModelError
+        For rewards that are negative or not finite, and for rewards that do not fit the model.
+    UnsupportedError
+        For a method, or a bound method, that does not fit the model.
+    ValueError
+        For an MDP without a direction.
+
+    Notes
+    -----
+    Baier, Klein, Leuschner, Parker and Wunderlich (2017), Ensuring the Reliability of Your Model
+    Checker: Interval Iteration for Markov Decision Processes. For the minimum, choices that may
+    miss the target are left out and end components without a reward made one state each. What is
+    left has one finite fixed point even where a strategy may stay for ever and pay for it, which
+    PRISM refuses.
+    """
+    _check_method(model, environment)
+    direction = _required_direction(model, direction)
+    earned = step_rewards(model, rewards)
+    everywhere = np.ones(model.num_states, dtype=np.bool_)
+    opponent = {Direction.MINIMISE: Direction.MAXIMISE, Direction.MAXIMISE: Direction.MINIMISE}
+    sure = prob1(model, everywhere, target, opponent[direction] if direction else None)
+    unknown = sure & ~target
+    state_of, slack = None, ROUNDING_SLACK
+    if direction is Direction.MINIMISE and unknown.any():
+        keep = ~may_enter(model, ~sure) | ~rows_of_mask(model, unknown)
+        model, earned = without_choices(model, keep), earned[keep]
+        free = maximal_end_components(model, unknown, earned == 0.0)
+        if free.count:
+            slack = slack_of_quotient(model.matrix)
+            model, earned, state_of = _collapsed(model, earned, free)
+            unknown = _moved(unknown, state_of)
+    start = np.zeros(model.num_states)
+    solved = unknown & ~_earning_nothing(model, earned, unknown, direction)
+    infinite = ~sure
+    if not solved.any():
+        return _exact(np.where(infinite, np.inf, 0.0), environment)
+    upper = _start_from_above(model, unknown, solved, earned, direction, environment, slack)
+    start[solved] = environment.interval.lower or 0.0
+    system = plain_system(model, solved, start, earned, direction)
+    result = _solve(system, upper, solved, environment, slack, progress)
+    return _mapped(result, state_of, infinite=infinite)
+
+
+def _check_method(model: ExplicitModel, environment: SolverEnvironment) -> None:
+    if model.kind is not ModelKind.MDP and environment.method not in CHAIN_METHODS:
+        raise UnsupportedError(
+            f"two-sided methods sweep a {model.kind} by the power method or Jacobi, not by "
+            f"{environment.method}"
+        )
+
+
+def _required_direction(model: ExplicitModel, direction: Direction | None) -> Direction | None:
+    if model.kind is not ModelKind.MDP:
+        return None
+    if direction is None:
+        raise ValueError("an MDP needs a direction: minimise or maximise")
+    return direction
+
+
+def _moved(values: np.ndarray, state_of: IndexArray) -> np.ndarray:
+    """Return values of the quotient's states; old states of one new state agree on them."""
+    moved = np.zeros(int(state_of.max()) + 1, dtype=values.dtype)
+    moved[state_of] = values
+    return moved
+
+
+def _collapsed(
+    model: ExplicitModel, earned: FloatArray, free: EndComponents
+) -> tuple[ExplicitModel, FloatArray, IndexArray]:
+    quotient = collapse(model, free)
+    added = quotient.choice_of < 0
+    return quotient.model, np.where(added, 0.0, earned[quotient.choice_of]), quotient.state_of
+
+
+def _earning_nothing(
+    model: ExplicitModel, earned: FloatArray, unknown: MaskArray, direction: Direction | None
+) -> MaskArray:
+    """Return the unknown states of reward 0, whose upper values would go on falling for ever."""
+    paying = (earned > 0.0) & rows_of_mask(model, unknown)
+    owner = states_of_rows(model)
+    if direction is not Direction.MINIMISE:
+        payers = np.zeros(model.num_states, dtype=np.bool_)
+        payers[owner[paying]] = True
+        return unknown & ~operations_of(model).may_reach(payers, unknown)
+    # A choice that costs leads nowhere: what still reaches the target does so for nothing.
+    matrix = model.matrix
+    row = matrix.row_of_entry()
+    columns = np.where(paying[row], owner[row], matrix.columns).astype(matrix.columns.dtype)
+    without = replace(model, matrix=replace(matrix, columns=columns), rewards=())
+    return unknown & prob1(without, unknown, ~unknown, Direction.MAXIMISE)
+
+
+def _start_from_above(
+    model: ExplicitModel,
+    unknown: MaskArray,
+    solved: MaskArray,
+    earned: FloatArray,
+    direction: Direction | None,
+    environment: SolverEnvironment,
+    slack: int,
+) -> FloatArray:
+    options = environment.interval
+    if options.upper is not None:
+        return np.where(solved, options.upper, 0.0)
+    if environment.method is Method.OPTIMISTIC:
+        return np.where(solved, np.inf, 0.0)
+    system = plain_system(model, unknown, np.zeros(model.num_states), earned, direction)
+    bound = upper_bound(model, unknown, system, options.bound_method, slack)
+    # A named method starts from one number, as PRISM does, so that it makes as many sweeps.
+    named = not _is_open(environment)
+    return np.where(solved, bound.largest if named else bound.values, 0.0)
+
+
+def _is_open(environment: SolverEnvironment) -> bool:
+    """Return whether the user left it to us how to sweep."""
+    return environment.method in (Method.AUTO, Method.INTERVAL, Method.OPTIMISTIC)
+
+
+def _solve(
+    plain: SweepSystem,
+    upper: FloatArray,
+    unknown: MaskArray,
+    environment: SolverEnvironment,
+    slack: int,
+    progress: Progress | None,
+) -> SolveResult:
+    started = time.perf_counter()
+    options = environment.interval
+    chain = plain.group_offsets is None
+    jacobi = chain and environment.method is not Method.POWER
+    optimistic = environment.method is Method.OPTIMISTIC
+    # What is not verified yet must not be infinite: 0 times that is no number.
+    first_upper = np.where(np.isfinite(upper), upper, 0.0)
+    system = TwoSidedSystem(
+        without_self_loops(plain) if jacobi else plain,
+        first_upper,
+        options.monotonic_below,
+        options.monotonic_above or optimistic,
+        slack,
+    )
+    stop_below = -1.0 if optimistic else environment.epsilon
+    sweeper, note = two_sided_sweeper(system, environment, stop_below)
+    setup = time.perf_counter() - started
+    outcome = _narrowed(sweeper, plain, upper, environment, progress)
+    lower, upper = outcome.lower, outcome.upper
+    width = measured_width(lower[unknown], upper[unknown], environment.absolute)
+    midpoint = options.select_midpoint and bool(np.isfinite(upper[unknown]).all())
+    sweeps = Method.JACOBI if jacobi else Method.POWER if chain else Method.VALUE_ITERATION
+    name = Method.OPTIMISTIC if optimistic else Method.INTERVAL
+    return SolveResult(
+        values=lower + (upper - lower) / 2.0 if midpoint else lower,
+        status=outcome.status,
+        method=f"{name} ({sweeps})",
+        iterations=outcome.iterations,
+        change=width,
+        # A sweep keeps an iterate between the bounds there.
+        residual=measured_width(lower[unknown], upper[unknown], True),
+        error_estimate=width / 2.0 if midpoint else width,
+        seconds=time.perf_counter() - started,
+        setup_seconds=setup,
+        sweeping_seconds=sweeper.seconds,
+        cost=sweeper.cost,
+        note="; ".join(remark for remark in (note, outcome.note) if remark),
+        two_sided=True,
+        bounds=(lower, upper),
+    )
+
+
+def _narrowed(
+    sweeper: TwoSidedSweeper,
+    plain: SweepSystem,
+    upper: FloatArray,
+    environment: SolverEnvironment,
+    progress: Progress | None,
+) -> Narrowing:
+    """Narrow the bounds; where sweeps are too slow, look for bounds around a direct solution."""
+    chain = plain.group_offsets is None
+    direct_fits = _is_open(environment) and chain and direct.fits(plain.matrix)
+    if environment.method is Method.OPTIMISTIC:
+        outcome = narrow_by_guesses(sweeper, upper, environment, direct_fits, progress)
+    else:
+        outcome = narrow(sweeper, environment, direct_fits, progress)
+    if not outcome.given_up:
+        return outcome
+    certified = certify(plain, environment, outcome)
+    return outcome if certified is None else certified
+
+
+def _exact(values: FloatArray, environment: SolverEnvironment) -> SolveResult:
+    result = SolveResult.exact(values, environment.method)
+    return replace(result, two_sided=True, bounds=(values, values.copy()))
+
+
+def _mapped(
+    result: SolveResult,
+    state_of: IndexArray | None,
+    *,
+    greatest: float = np.inf,
+    infinite: MaskArray | None = None,
+) -> SolveResult:
+    """Return the result for the states of the model itself, none of them beyond the greatest."""
+
+    def of_model(values: FloatArray) -> FloatArray:
+        values = np.minimum(values if state_of is None else values[state_of], greatest)
+        return values if infinite is None else np.where(infinite, np.inf, values)
+
+    lower, upper = result.bounds or (result.values, result.values)
+    values = of_model(result.values)
+    return replace(result, values=values, bounds=(of_model(lower), of_model(upper)))

@@ -1,0 +1,58 @@
+"""Two-sided sweeps on the GPU: the bounds of the CPU, and its iterations, on large models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engines.environment import DeviceChoice, Method
+from engines.environment import SolverEnvironment as Environment
+from engines.intervals import reachability_reward_bounds, until_bounds
+from engines.model import RewardStructure
+from tests.engines import models
+from tests.gpu import big
+
+pytestmark = pytest.mark.gpu
+
+SIZE = 200_000
+
+
+def both(solve, method):
+    devices = (DeviceChoice.CPU, DeviceChoice.GPU)
+    return [solve(Environment(method=method, device=device)) for device in devices]
+
+
+@pytest.mark.parametrize("method", [Method.INTERVAL, Method.POWER, Method.OPTIMISTIC])
+@pytest.mark.parametrize("per_row", [6, 60])
+def test_chains(method, per_row):
+    model = big.random_dtmc(1, SIZE // per_row * 6, per_row)
+    size = model.num_states
+    target = models.mask(size, [0])
+    cpu, gpu = both(lambda e: until_bounds(model, np.ones(size, bool), target, e), method)
+    assert gpu.cost.engine.startswith("GPU")
+    assert gpu.iterations == cpu.iterations
+    for a, b in zip(cpu.bounds, gpu.bounds, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+    rewards = RewardStructure("", np.linspace(0.0, 1.0, size))
+    target = models.mask(size, [0, 1])
+    cpu, gpu = both(lambda e: reachability_reward_bounds(model, rewards, target, e), method)
+    assert gpu.iterations == cpu.iterations
+    for a, b in zip(cpu.bounds, gpu.bounds, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", [Method.INTERVAL, Method.OPTIMISTIC])
+@pytest.mark.parametrize("direction", [models.MIN, models.MAX])
+def test_mdps(method, direction):
+    model = big.random_mdp(2, SIZE)
+    target = models.mask(SIZE, [0])
+
+    def solve(environment):
+        everywhere = np.ones(SIZE, bool)
+        return until_bounds(model, everywhere, target, environment, direction=direction)
+
+    cpu, gpu = both(solve, method)
+    assert gpu.cost.engine.startswith("GPU")
+    assert gpu.iterations == cpu.iterations
+    for a, b in zip(cpu.bounds, gpu.bounds, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
