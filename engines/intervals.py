@@ -91,8 +91,8 @@ def until_bounds(
     """
     _check_method(model, environment)
     direction = _required_direction(model, direction)
-    yes = prob1(model, remain, target, direction)
-    unknown = ~(yes | prob0(model, remain, target, direction))
+    yes = prob1(model, remain, target, direction, environment=environment)
+    unknown = ~(yes | prob0(model, remain, target, direction, environment=environment))
     start = yes.astype(np.float64)
     if not unknown.any():
         return _exact(start, environment)
@@ -160,7 +160,8 @@ def reachability_reward_bounds(
     earned = step_rewards(model, rewards)
     everywhere = np.ones(model.num_states, dtype=np.bool_)
     opponent = {Direction.MINIMISE: Direction.MAXIMISE, Direction.MAXIMISE: Direction.MINIMISE}
-    sure = prob1(model, everywhere, target, opponent[direction] if direction else None)
+    towards = opponent[direction] if direction else None
+    sure = prob1(model, everywhere, target, towards, environment=environment)
     unknown = sure & ~target
     state_of, slack = None, ROUNDING_SLACK
     if direction is Direction.MINIMISE and unknown.any():

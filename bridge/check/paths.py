@@ -94,7 +94,11 @@ def certain_path(
     towards = opposite(direction) if simple.negated else direction
     find = prob1 if one else prob0
     found = find(
-        checker.engine_model, checker.mask(simple.remain), checker.mask(simple.target), towards
+        checker.engine_model,
+        checker.mask(simple.remain),
+        checker.mask(simple.target),
+        towards,
+        environment=checker.environment,
     )
     return found if relation in (">=", "<=") else ~found
 
