@@ -228,7 +228,8 @@ def _solve(
         truncated = (2.0 * poisson.lost + float(poisson.weights[-1])) * largest * time_bound
     rounding = done.sweeps * ROUNDING_A_SWEEP * float(np.abs(values).max())
     window = (
-        f"q = {rate:.6g}, q t = {rate * time_bound:.6g}, terms {poisson.left} to {poisson.right}, "
+        f"q.t = {rate:.6g} x {time_bound:.6g} = {rate * time_bound:.6g}, "
+        f"terms {poisson.left} to {poisson.right}, "
         f"truncation below {truncated:.1e}, rounding about {rounding:.1e}"
     )
     setup = time.perf_counter() - started - done.sweeping_seconds

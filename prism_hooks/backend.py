@@ -12,16 +12,15 @@ import numpy as np
 
 from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
-from engines.formats.csr import CsrMatrix, FloatArray, MaskArray
-from engines.iterate import Progress
-from engines.model import ExplicitModel, ModelKind
-from engines.reachability import solve_reachability
+from engines.model import ExplicitModel
 from engines.result import SolveResult, Status
-from engines.steady_state import solve_steady_state
-from engines.system import Direction
 from prism_hooks.exit_gate import GATE, SOLVE
+from prism_hooks.extract import embedded_chain, extracted_model, mask, vector
 from prism_hooks.options import HookOptions
-from prism_hooks.report import solve_line
+from prism_hooks.questions import Ending, Question, task_of
+from prism_hooks.report import progress_lines, solve_line
+
+__all__ = ["EngineBackend", "embedded_chain", "extracted_model", "java_backend", "mask", "vector"]
 
 MODELS_KEPT = 2
 """Models whose arrays are kept for the next property: one, and its product or quotient; of a CTMC
@@ -29,9 +28,6 @@ both its rates and its embedded chain, which shares their structure."""
 
 ROUNDING_BOUND = 10.0 * float(np.finfo(np.float64).eps)
 """The smallest error that a method of our choice ever claims."""
-
-UPDATE_SECONDS = 5.0
-"""PRISM's own pace of progress lines."""
 
 LINEAR_METHODS = {"Power method": Method.POWER, "Jacobi": Method.JACOBI, "JOR": Method.JOR}
 DEFAULT_METHODS = ("Jacobi", "Value iteration")
@@ -86,33 +82,23 @@ class EngineBackend:
                 gc.enable()
 
     def _solve(self, problem: Any) -> None:
-        model = self._model(problem, bool(problem.embedded))
-        environment = self.environment(problem)
-        states = mask(problem.states, model.num_states)
-        if not states.any():
-            problem.solution = vector(problem.start)
-            return
-        progress = progress_lines(problem)
-        if str(problem.task) == "steady state":
-            if int(np.count_nonzero(states)) == 1:
-                problem.solution = states.astype(np.float64)
-                return
-            result = solve_steady_state(model, states, environment, progress=progress)
-        else:
-            result = solve_reachability(
-                model,
-                states,
-                vector(problem.start),
-                environment,
-                rewards=None if problem.rewards is None else vector(problem.rewards),
-                direction=None if problem.direction is None else Direction(str(problem.direction)),
-                progress=progress,
-            )
-        self._report(problem, result)
+        kind = self._model(problem, False).kind
+        task = task_of(problem, kind)
+        ending = task.ending[kind]
+        model = self._model(problem, bool(problem.embedded) and task.embeds)
+        environment = (
+            self.environment(problem)
+            if task.method_counts
+            else self._environment(problem, Method.AUTO)
+        )
+        asked = Question.read(problem, model.num_states)
+        result = task.answer(model, asked, environment, progress_lines(problem, ending))
+        self._report(problem, result, ending)
         if problem.errorOnNonConvergence or result.status is Status.DIVERGED:
             result.raise_unless_converged()
         problem.iterations = result.iterations
-        problem.errorBound = error_bound(result, environment)
+        problem.errorBound, problem.errorAbsolute = accuracy(result, environment, ending)
+        problem.guaranteed = result.two_sided
         problem.solution = np.ascontiguousarray(result.values)
 
     def _model(self, problem: Any, embedded: bool) -> ExplicitModel:
@@ -153,6 +139,10 @@ class EngineBackend:
         method = Method.AUTO
         if named or name not in DEFAULT_METHODS:
             method = self._named_method(problem, name, choices)
+        return self._environment(problem, method)
+
+    def _environment(self, problem: Any, method: Method) -> SolverEnvironment:
+        options = self.options
         return SolverEnvironment(
             method=method,
             epsilon=float(problem.epsilon),
@@ -186,12 +176,16 @@ class EngineBackend:
             self._said.add(text)
             problem.say(f"prism-gpu: {text}")
 
-    def _report(self, problem: Any, result: SolveResult) -> None:
-        problem.say(
-            f"\n{result.method}: {result.iterations} iterations in {result.seconds:.2f} seconds "
-            f"(average {result.sweep_seconds:.6f}, setup {result.setup_seconds:.2f})"
-        )
-        if result.note:
+    def _report(self, problem: Any, result: SolveResult, ending: Ending) -> None:
+        swept = result.iterations > 0 or result.cost.kernel != "none"
+        if swept and ending is Ending.TIME:
+            problem.say(f"\n{result.method}: {result.note}")
+        if swept:
+            problem.say(
+                f"\n{result.method}: {result.iterations} iterations in {result.seconds:.2f} "
+                f"seconds (average {result.sweep_seconds:.6f}, setup {result.setup_seconds:.2f})"
+            )
+        if result.note and ending is not Ending.TIME:
             self._say(problem, result.note)
         if self.options.show_solves:
             problem.say(solve_line(result, self.options.device_number))
@@ -202,86 +196,25 @@ class EngineBackend:
             )
 
 
-def progress_lines(problem: Any) -> Progress:
-    """Return a callback that prints PRISM's progress line every five seconds.
+def accuracy(
+    result: SolveResult, environment: SolverEnvironment, ending: Ending
+) -> tuple[float, bool]:
+    """Return the error that PRISM prints, 0 for none but rounding, and whether it is absolute.
 
     Parameters
     ----------
-    problem
-        The `prismgpu.Problem` whose log is printed to.
+    result
+        A finished solve.
+    environment
+        How it was asked for.
+    ending
+        What ended its sweeps.
     """
-    due = UPDATE_SECONDS
-    kind = "" if problem.absolute else "relative "
-
-    def report(iterations: int, change: float, seconds: float) -> None:
-        nonlocal due
-        GATE.stop_if_ending(SOLVE)
-        if seconds >= due:
-            due = seconds + UPDATE_SECONDS
-            problem.progress(
-                f"Iteration {iterations}: max {kind}diff={change:f}, {seconds:.2f} sec so far"
-            )
-
-    return report
-
-
-def mask(words: Any, size: int) -> MaskArray:
-    """Return a Java BitSet's words as a mask.
-
-    Parameters
-    ----------
-    words
-        ``BitSet.toLongArray()``, which leaves out trailing zero words.
-    size
-        Number of states.
-    """
-    bits = np.unpackbits(np.asarray(words, dtype=np.int64).view(np.uint8), bitorder="little")
-    states = np.zeros(size, dtype=bool)
-    used = min(size, len(bits))
-    states[:used] = bits[:used]
-    return states
-
-
-def vector(array: Any) -> FloatArray:
-    """Return a Java double[] as a NumPy array, by one bulk copy."""
-    return np.array(array, dtype=np.float64)
-
-
-def extracted_model(extract: Any) -> ExplicitModel:
-    """Return the model that a `prismgpu.Extract` holds, a bulk copy an array.
-
-    Parameters
-    ----------
-    extract
-        The Java object, its arrays filled.
-    """
-    groups = extract.groupOffsets
-    matrix = CsrMatrix(
-        np.array(extract.rowOffsets, dtype=np.int32),
-        np.array(extract.columns, dtype=np.int32),
-        np.array(extract.values, dtype=np.float64),
-        int(extract.numStates),
-    )
-    return ExplicitModel(
-        ModelKind(str(extract.kind)),
-        matrix,
-        None if groups is None else np.array(groups, dtype=np.int32),
-    )
-
-
-def embedded_chain(ctmc: ExplicitModel) -> ExplicitModel:
-    """Return the embedded DTMC of a CTMC; absorbing states keep their empty rows.
-
-    Parameters
-    ----------
-    ctmc
-        A model with rates.
-    """
-    rates = ctmc.matrix
-    exits = ctmc.exit_rates
-    values = rates.values / np.repeat(exits, rates.row_lengths())
-    matrix = CsrMatrix(rates.row_offsets, rates.columns, values, rates.num_columns)
-    return ExplicitModel(ModelKind.DTMC, matrix)
+    if ending is Ending.STEPS:
+        return 0.0, True
+    if ending is Ending.TIME:
+        return result.error_estimate, True
+    return error_bound(result, environment), environment.absolute
 
 
 def error_bound(result: SolveResult, environment: SolverEnvironment) -> float:
@@ -299,6 +232,8 @@ def error_bound(result: SolveResult, environment: SolverEnvironment) -> float:
     PRISM estimates ten times the last change. A method of our choice has a better estimate, from
     the contraction that it observed.
     """
+    if result.two_sided:
+        return result.error_estimate
     if environment.automatic and np.isfinite(result.error_estimate):
         # Even a fixed point of the sweeps is not exact, and PRISM takes states whose exact values
         # differ by a rounding for different: a filter would miss the ties of its maximum.

@@ -1,8 +1,46 @@
-"""The line that `-gpuinfo` prints for a solve."""
+"""Lines of PRISM's log on a solve: while it goes on, and what `-gpuinfo` tells afterwards."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from engines.iterate import Progress
 from engines.result import SolveResult
+from prism_hooks.exit_gate import GATE, SOLVE
+from prism_hooks.questions import Ending
+
+UPDATE_SECONDS = 5.0
+"""PRISM's own pace of progress lines."""
+
+
+def progress_lines(problem: Any, ending: Ending) -> Progress:
+    """Return a callback that prints PRISM's progress line every five seconds.
+
+    Parameters
+    ----------
+    problem
+        The `prismgpu.Problem` whose log is printed to.
+    ending
+        What ends the sweeps, which says what their second number is: the last change, or for a
+        time the share of the sum that is still to come.
+    """
+    due = UPDATE_SECONDS
+    kind = "" if problem.absolute else "relative "
+
+    def report(iterations: int, number: float, seconds: float) -> None:
+        nonlocal due
+        GATE.stop_if_ending(SOLVE)
+        if seconds < due:
+            return
+        due = seconds + UPDATE_SECONDS
+        so_far = {
+            Ending.CONVERGENCE: f": max {kind}diff={number:f}",
+            Ending.STEPS: f" (of at most {int(problem.upper)})",
+            Ending.TIME: f": {100.0 * (1.0 - number):.1f} % of the sum",
+        }[ending]
+        problem.progress(f"Iteration {iterations}{so_far}, {seconds:.2f} sec so far")
+
+    return report
 
 
 def solve_line(result: SolveResult, device_number: int) -> str:

@@ -93,9 +93,11 @@ def accuracy_of(result: SolveResult, absolute: bool, automatic: bool) -> Accurac
     """
     if result.iterations == 0 and result.error_estimate == 0.0:
         return Accuracy(0.0)
+    if result.two_sided:
+        return Accuracy(result.error_estimate, absolute, guaranteed=True)
     if automatic and np.isfinite(result.error_estimate):
         error = max(result.error_estimate, result.change, ROUNDING_BOUND)
-        return Accuracy(error, absolute, guaranteed=result.two_sided)
+        return Accuracy(error, absolute)
     return Accuracy(10.0 * result.change, absolute)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from bridge.language.evaluate import Scope, evaluate, type_of
 from bridge.language.properties_file import PropertiesFile
 from bridge.language.text import Range, value_text
 from bridge.model import CheckableModel, StateVector
-from engines.environment import SolverEnvironment
+from engines.environment import Method, SolverEnvironment
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.formats.csr import MaskArray
 from engines.iterate import Progress
@@ -40,6 +40,8 @@ from engines.result import SolveResult, Status
 from engines.system import Direction
 
 Log = Callable[[str], None]
+METHODS_OF_CHAINS = (Method.POWER, Method.JACOBI, Method.JOR)
+METHODS_OF_MDPS = (Method.POLICY_ITERATION, Method.MODIFIED_POLICY_ITERATION)
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,8 @@ class Checker:
         Called with each numerical result, for a line in the log.
     progress
         Called after each batch of sweeps.
+    two_sided
+        Whether until and F are to be bounded from both sides.
     """
 
     model: CheckableModel
@@ -109,9 +113,14 @@ class Checker:
     verbose: bool = False
     on_solve: Callable[[SolveResult], None] | None = None
     progress: Progress | None = None
+    two_sided: bool = False
     records: list[SolveRecord] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        choices = self.model.model.kind is ModelKind.MDP
+        if self.environment.method in (METHODS_OF_CHAINS if choices else METHODS_OF_MDPS):
+            # PRISM's switches name a method for either; the other's is not meant.
+            self.environment = replace(self.environment, method=Method.AUTO)
         self._outcomes: dict[Expression, Outcome] = {}
         self._masks: dict[str, MaskArray] = {}
         self._asking: list[str] = []

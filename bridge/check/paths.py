@@ -186,10 +186,12 @@ def _simple(checker: Checker, path: SimplePath, direction: Direction | None) -> 
 def _until(
     checker: Checker, remain: MaskArray, target: MaskArray, direction: Direction | None
 ) -> Outcome:
+    from engines.intervals import until_bounds
     from engines.until import until_probabilities
 
+    compute = until_bounds if checker.two_sided else until_probabilities
     return checker.solved(
-        until_probabilities(
+        compute(
             checker.engine_model,
             remain,
             target,

@@ -200,14 +200,16 @@ def _instantaneous(
 def _reachability(
     checker: Checker, structure: NamedRewards, path: Expression, direction: Direction | None
 ) -> Outcome:
+    from engines.intervals import reachability_reward_bounds
     from engines.reachability_rewards import reachability_rewards
 
+    compute = reachability_reward_bounds if checker.two_sided else reachability_rewards
     while isinstance(path, Parentheses):
         path = path.operand
     match path:
         case Temporal("F", None, target, None) if not has_temporal(target):
             return checker.solved(
-                reachability_rewards(
+                compute(
                     checker.engine_model,
                     structure.expected,
                     checker.mask(target),

@@ -177,6 +177,7 @@ class _Run:
             verbose=self._options.verbose,
             on_solve=self._report_solve,
             progress=self._progress,
+            two_sided=self._options.two_sided,
         )
         try:
             result = checker.check(item.expression)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from bridge.arguments import UsageError
-from engines.environment import Method, SolverEnvironment
+from engines.environment import BoundMethod, IntervalOptions, Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.model import ModelKind
 from prism_hooks.options import HookOptions
@@ -18,6 +18,8 @@ METHODS = {
     **dict.fromkeys(("power", "pow", "pwr"), Method.POWER),
     **dict.fromkeys(("jacobi", "jac"), Method.JACOBI),
     "jor": Method.JOR,
+    "politer": Method.POLICY_ITERATION,
+    "modpoliter": Method.MODIFIED_POLICY_ITERATION,
 }
 OTHER_METHODS = {
     **dict.fromkeys(("gaussseidel", "gs"), "Gauss-Seidel"),
@@ -28,8 +30,6 @@ OTHER_METHODS = {
     "bsor": "Backwards SOR",
     "psor": "Pseudo SOR",
     "bpsor": "Backwards Pseudo SOR",
-    "politer": "Policy iteration",
-    "modpoliter": "Modified policy iteration",
 }
 # Switches that change how PRISM works, and not what it computes.
 WITHOUT_EFFECT = {
@@ -45,7 +45,7 @@ PRISM_ONLY = {
     *("importresults", "exportobs", "exportproplabels", "exportstrat", "exportmatlab"),
     *("exportrows", "exporttransdot", "exporttransdotstates", "exportdot", "exportsccs"),
     *("exportbsccs", "exportmecs", "exportprism", "exportprismconst", "exportmodelprecision"),
-    *("exact", "ptamethod", "transientmethod", "heuristic", "intervaliter", "ii", "topological"),
+    *("exact", "ptamethod", "transientmethod", "heuristic", "topological"),
     *("gridresolution", "fair", "sumroundoff", "symm", "aroptions", "pathviaautomata"),
     *("nodasimplify", "exportadv", "exportadvmdp", "ltl2datool", "ltl2dasyntax"),
     *("exportiterations", "pmaxquotient", "linprog", "lp", "multimaxpoints", "paretoepsilon"),
@@ -88,6 +88,8 @@ class CheckOptions:
         Where those are exported to.
     fix_deadlocks, verbose, build
         Whether deadlocks get a self-loop, long lists are shown, the model is built at all.
+    two_sided
+        Whether -ii asks for bounds instead of estimates.
     show_solves
         Whether a line a solve is printed.
     remarks
@@ -111,6 +113,7 @@ class CheckOptions:
     fix_deadlocks: bool = True
     verbose: bool = False
     build: bool = True
+    two_sided: bool = False
     show_solves: bool = False
     remarks: tuple[str, ...] = ()
 
@@ -135,6 +138,45 @@ def read_switches(words: tuple[str, ...], hooks: HookOptions) -> CheckOptions:
     reader = _Reader(words, hooks)
     reader.run()
     return reader.options()
+
+
+def interval_options(switch: str, text: str) -> IntervalOptions:
+    """Return the sub-switches of interval iteration.
+
+    Parameters
+    ----------
+    switch
+        The switch, for messages.
+    text
+        What follows its colon: ``boundmethod=variant-2,upper=3.0,noselectmidpoint``, say.
+
+    Raises
+    ------
+    UsageError
+        For what is none of PRISM's sub-switches.
+    """
+    flags = {
+        "selectmidpoint": "select_midpoint",
+        "monotonicbelow": "monotonic_below",
+        "monotonicabove": "monotonic_above",
+        "checkmonotonic": "check_monotonic",
+    }
+    changes: dict[str, object] = {}
+    for part in filter(None, text.split(",")):
+        name, _, value = part.partition("=")
+        plain = name.removeprefix("no")
+        try:
+            if name == "boundmethod":
+                changes["bound_method"] = BoundMethod(value)
+            elif name in ("lower", "upper"):
+                changes[name] = float(value)
+            elif plain in flags and not value:
+                changes[flags[plain]] = plain == name
+            elif plain != "boundverbose" or value:
+                raise ValueError(part)
+        except ValueError as error:
+            raise UsageError(f'Unknown option "{part}" for -{switch} switch') from error
+    return IntervalOptions(**changes)  # type: ignore[arg-type]
 
 
 class _Reader:
@@ -173,6 +215,9 @@ class _Reader:
             pass
         elif plain in WITHOUT_EFFECT_WITH_VALUE:
             self._value(plain)
+        elif plain in ("intervaliter", "ii"):
+            self._solve_with(interval=interval_options(plain, suboptions))
+            self._set(two_sided=True)
         elif plain in PRISM_ONLY:
             raise UnsupportedError(
                 f"-{plain} needs PRISM: install it and name its folder in PRISM_DIR "

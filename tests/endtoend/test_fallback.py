@@ -16,6 +16,8 @@ TANDEM = "ctmcs/tandem/tandem.sm"
 COIN = "mdps/consensus/coin2.nm"
 SIZES = {TANDEM: "c=3", COIN: "K=2"}
 HEADS = 'Pmin=? [ F "finished" & "all_coins_equal_0" ]'
+TOTAL = 'R{"steps"}max=? [ C ]'
+FAU = ("-transientmethod", "fau")
 ENGINE_LINE = "no engine was named"
 
 
@@ -36,16 +38,17 @@ CASES = {
     "-ii reward": (DICE, "R=? [ F s=7 ]", ("-ii",), "interval iteration", "-explicit"),
     "-ii mdp": (COIN, HEADS, ("-ii",), "interval iteration", "-explicit"),
     "-topological": (DICE, "P=? [ F d=1 ]", ("-topological",), "topological", "-explicit"),
-    "bounded until": (DICE, "P=? [ F<=5 d=1 ]", (), "bounded until", "-explicit"),
-    "bounded until mdp": (COIN, 'Pmin=? [ F<=50 "finished" ]', (), "bounded until", "-explicit"),
-    "next": (DICE, "P=? [ X s=2 ]", (), "next", "-explicit"),
-    "cumulative": (DICE, "R=? [ C<=5 ]", (), "cumulative reward", "-explicit"),
-    "instantaneous": (DICE, "R=? [ I=5 ]", (), "instantaneous reward", "-explicit"),
-    "total": (DICE, "R=? [ C ]", (), "total reward", "-explicit"),
-    "total infinite": (COIN, 'R{"steps"}max=? [ C ]', (), "total reward", "-explicit"),
-    "time-bounded": (TANDEM, "P=? [ F<=1 sc=c ]", (), "time-bounded until", "-explicit"),
-    "time interval": (TANDEM, "P=? [ F[1,2] sc=c ]", (), "time-bounded until", "-explicit"),
-    "time reward": (TANDEM, "R=? [ C<=1 ]", (), "cumulative reward", "-explicit"),
+    "-ii total": (DICE, "R=? [ C ]", ("-ii",), "interval iteration", "-explicit"),
+    "-topological total": (COIN, TOTAL, ("-topological",), "topological", "-explicit"),
+    "-politer total": (COIN, TOTAL, ("-politer",), "total reward by policy", "-explicit"),
+    "fau": (TANDEM, "P=? [ F<=1 sc=c ]", FAU, "fast adaptive uniformisation", "-explicit"),
+    "-exportstrat bounded": (
+        COIN,
+        'Pmin=? [ F<=20 "finished" ]',
+        ("-exportstrat", "strategy.txt"),
+        "strategy",
+        "-explicit",
+    ),
     "-exportstrat": (COIN, HEADS, ("-exportstrat", "strategy.txt"), "strategy", "-explicit"),
     "-politer": (COIN, HEADS, ("-politer",), "policy iteration", "-explicit"),
     "multi": (
@@ -62,8 +65,8 @@ CASES = {
 }
 # Near another case; these run with the slow tests.
 LONG = (
-    *("-ii reward", "-ii mdp", "bounded until mdp", "next", "cumulative", "total"),
-    *("time reward", "-mtbdd", "-fair", "-exportstrat"),
+    *("-ii reward", "-ii mdp", "-ii total", "-topological total"),
+    *("-mtbdd", "-fair", "-exportstrat", "-exportstrat bounded"),
 )
 
 
@@ -99,6 +102,14 @@ def test_a_simulation_is_prism_s_own_and_one_line_says_so(prism_gpu, prism_examp
     assert "simulation" in lines[0]
 
 
+@pytest.mark.slow
+def test_transients_by_fast_adaptive_uniformisation_are_prism_s_own(prism_gpu, prism_examples):
+    model = prism_examples / TANDEM
+    lines = told(prism_gpu(model, "-const", SIZES[TANDEM], "-tr", "0.1:0.1:0.2", *FAU).output)
+    assert len(lines) == 1, lines
+    assert "fast adaptive uniformisation" in lines[0]
+
+
 def answers_of_simulation(output: str) -> str:
     found = re.search(r"^Result: (\S+)", output, re.MULTILINE)
     assert found, output
@@ -106,11 +117,11 @@ def answers_of_simulation(output: str) -> str:
 
 
 def test_a_fallback_in_one_property_leaves_the_others_to_our_engines(prism_gpu, prism_examples):
-    texts = "P=? [ F<=5 d=1 ]; P=? [ F d=1 ]"
-    run = prism_gpu(*words_of(prism_examples, DICE, texts))
-    assert run.numbers() == pytest.approx([5 / 32, 1 / 6], rel=1e-6)
+    texts = f'multi(Pmax=? [ F "all_coins_equal_0" ], P>=0.2 [ F "all_coins_equal_1" ]); {HEADS}'
+    run = prism_gpu(*words_of(prism_examples, COIN, texts))
+    assert len(run.numbers()) == 2
     assert len(told(run.output)) == 1
-    assert len(re.findall(r"^Jacobi: \d+ iterations", run.output, re.MULTILINE)) == 1
+    assert len(re.findall(r"^Iterative method: \d+ iterations", run.output, re.MULTILINE)) >= 1
 
 
 def test_no_state_left_to_solve_for_is_no_error(prism_gpu, prism, prism_examples):

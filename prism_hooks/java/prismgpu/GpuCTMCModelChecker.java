@@ -4,18 +4,27 @@ import java.util.BitSet;
 
 import explicit.CTMC;
 import explicit.CTMCModelChecker;
+import explicit.MinMax;
 import explicit.Model;
 import explicit.ModelCheckerResult;
 import explicit.StateValues;
 import explicit.rewards.MCRewards;
 import parser.ast.Expression;
+import parser.ast.ExpressionQuant;
+import parser.ast.ExpressionTemporal;
+import prism.Accuracy;
 import prism.PrismComponent;
 import prism.PrismException;
 import prism.Result;
 
-/** CTMCs: PRISM sends most of their work to the embedded DTMC; the rest is named in the log. */
+/** Numerical work on CTMCs; what has no bound of time PRISM sends to the embedded DTMC. */
 public class GpuCTMCModelChecker extends CTMCModelChecker
 {
+	/** The innermost P, R or S operator that is being checked. */
+	private ExpressionQuant operator;
+	/** The absolute errors of the solves of the until at hand, added up; NaN where one is not known. */
+	private double error;
+
 	public GpuCTMCModelChecker(PrismComponent parent) throws PrismException
 	{
 		super(parent);
@@ -35,31 +44,117 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	public StateValues checkExpression(Model<?> model, Expression expr, BitSet statesOfInterest) throws PrismException
 	{
 		StateValues answer = Operators.answer(this, model, expr, propertiesFile);
-		return answer != null ? answer : super.checkExpression(model, expr, statesOfInterest);
+		if (answer != null)
+			return answer;
+		ExpressionQuant outer = operator;
+		operator = expr instanceof ExpressionQuant ? (ExpressionQuant) expr : outer;
+		try {
+			return super.checkExpression(model, expr, statesOfInterest);
+		} finally {
+			operator = outer;
+		}
+	}
+
+	/** PRISM puts an until together from solves, and forgets their errors; neither makes one larger. */
+	@Override
+	protected StateValues checkProbBoundedUntil(Model<?> model, ExpressionTemporal expr, MinMax minMax, BitSet statesOfInterest) throws PrismException
+	{
+		double outer = error;
+		error = 0.0;
+		try {
+			StateValues probs = super.checkProbBoundedUntil(model, expr, minMax, statesOfInterest);
+			if (!Double.isNaN(error) && !Hooks.asksForCertainty(operator, constantValues))
+				probs.setAccuracy(Hooks.accuracy(error, true, false));
+			return probs;
+		} finally {
+			error = outer;
+		}
+	}
+
+	@Override
+	public ModelCheckerResult computeUntilProbs(CTMC<Double> ctmc, BitSet remain, BitSet target) throws PrismException
+	{
+		return noted(super.computeUntilProbs(ctmc, remain, target));
 	}
 
 	@Override
 	public ModelCheckerResult computeTransientBackwardsProbs(CTMC<Double> ctmc, BitSet target, BitSet nonAbs, double t, double[] multProbs)
 			throws PrismException
 	{
-		return Hooks.handBack(mainLog, "a time-bounded until", () -> super.computeTransientBackwardsProbs(ctmc, target, nonAbs, t, multProbs));
+		if (multProbs == null && (t == 0 || nonAbs != null && nonAbs.isEmpty()))
+			return super.computeTransientBackwardsProbs(ctmc, target, nonAbs, t, multProbs);
+		Problem problem = problem(ctmc, "time-bounded until").about(target).within(nonAbs).from(multProbs).upTo(t);
+		ModelCheckerResult res = Hooks.solve(problem, mainLog, "\nStarting backwards transient probability computation...",
+				"Backwards transient probability computation took %d iters and %s seconds.");
+		return noted(res != null ? res : super.computeTransientBackwardsProbs(ctmc, target, nonAbs, t, multProbs));
+	}
+
+	/** Adds the error of probabilities, none above 1, to that of the until at hand. */
+	private ModelCheckerResult noted(ModelCheckerResult res)
+	{
+		Accuracy accuracy = res.accuracy;
+		error += accuracy == null ? Double.NaN : accuracy.getErrorBound();
+		return res;
 	}
 
 	@Override
 	public ModelCheckerResult computeCumulativeRewards(CTMC<Double> ctmc, MCRewards<Double> mcRewards, double t) throws PrismException
 	{
-		return Hooks.handBack(mainLog, "a cumulative reward", () -> super.computeCumulativeRewards(ctmc, mcRewards, t));
+		double[] rewards = Hooks.stateRewards(ctmc.getNumStates(), mcRewards);
+		Problem problem = problem(ctmc, "cumulative reward").earning(rewards).upTo(t);
+		ModelCheckerResult res = Hooks.solve(problem, mainLog, "\nStarting backwards cumulative rewards computation...",
+				"Backwards transient cumulative rewards computation took %d iters and %s seconds.");
+		return res != null ? decidable(res) : super.computeCumulativeRewards(ctmc, mcRewards, t);
 	}
 
 	@Override
 	public ModelCheckerResult computeInstantaneousRewards(CTMC<Double> ctmc, MCRewards<Double> mcRewards, double t) throws PrismException
 	{
-		return Hooks.handBack(mainLog, "an instantaneous reward", () -> super.computeInstantaneousRewards(ctmc, mcRewards, t));
+		double[] rewards = Hooks.stateRewards(ctmc.getNumStates(), mcRewards);
+		Problem problem = problem(ctmc, "instantaneous reward").earning(rewards).upTo(t);
+		ModelCheckerResult res = Hooks.solve(problem, mainLog, Hooks.INSTANTANEOUS_BEGUN, Hooks.INSTANTANEOUS_DONE);
+		return res != null ? decidable(res) : super.computeInstantaneousRewards(ctmc, mcRewards, t);
+	}
+
+	/** Leaves out the accuracy, as PRISM does, where no accuracy would do. */
+	private ModelCheckerResult decidable(ModelCheckerResult res) throws PrismException
+	{
+		if (Hooks.asksForCertainty(operator, constantValues))
+			res.accuracy = null;
+		return res;
+	}
+
+	@Override
+	public ModelCheckerResult computeTotalRewards(CTMC<Double> ctmc, MCRewards<Double> mcRewards) throws PrismException
+	{
+		String refusal = Hooks.refusal(settings, getDoTopologicalValueIteration());
+		if (refusal != null)
+			return Hooks.handBack(mainLog, refusal, () -> super.computeTotalRewards(ctmc, mcRewards));
+		double[] rewards = Hooks.stateRewards(ctmc.getNumStates(), mcRewards);
+		ModelCheckerResult res = Hooks.solve(problem(ctmc, "total reward").earning(rewards), mainLog, Hooks.TOTAL_BEGUN, Hooks.TOTAL_DONE);
+		return res != null ? res : super.computeTotalRewards(ctmc, mcRewards);
 	}
 
 	@Override
 	public ModelCheckerResult computeTransientProbs(CTMC<Double> ctmc, double t, double[] initDist) throws PrismException
 	{
-		return Hooks.handBack(mainLog, "a transient distribution", () -> super.computeTransientProbs(ctmc, t, initDist));
+		Problem problem = problem(ctmc, "transient distribution").from(initDist).upTo(t);
+		ModelCheckerResult res = Hooks.solve(problem, mainLog, "\n" + Hooks.TRANSIENT_BEGUN, "Transient probability computation took %d iters and %s seconds.");
+		return res != null ? res : super.computeTransientProbs(ctmc, t, initDist);
+	}
+
+	@Override
+	public ModelCheckerResult computeSteadyStateProbs(CTMC<Double> ctmc, double[] initDist) throws PrismException
+	{
+		String refusal = Hooks.refusal(settings, getDoTopologicalValueIteration());
+		if (refusal != null)
+			return Hooks.handBack(mainLog, refusal, () -> super.computeSteadyStateProbs(ctmc, initDist));
+		ModelCheckerResult res = Hooks.solve(problem(ctmc, "long-run distribution").from(initDist), mainLog);
+		return res != null ? res : super.computeSteadyStateProbs(ctmc, initDist);
+	}
+
+	private Problem problem(CTMC<Double> ctmc, String task)
+	{
+		return Hooks.ask(new Problem(task, mainLog, Extract.of(ctmc)), this, linEqMethod.fullName());
 	}
 }

@@ -8,11 +8,15 @@ import explicit.DTMC;
 import explicit.DTMCEmbeddedSimple;
 import explicit.DTMCModelChecker;
 import explicit.IterationMethod;
+import explicit.MinMax;
 import explicit.Model;
 import explicit.ModelCheckerResult;
 import explicit.StateValues;
 import explicit.rewards.MCRewards;
 import parser.ast.Expression;
+import parser.ast.ExpressionQuant;
+import parser.ast.ExpressionTemporal;
+import prism.IntegerBound;
 import prism.PrismComponent;
 import prism.PrismException;
 import prism.Result;
@@ -20,10 +24,14 @@ import prism.Result;
 /** Numerical work on DTMCs, and on the embedded DTMCs of CTMCs. */
 public class GpuDTMCModelChecker extends DTMCModelChecker
 {
+	private static final String BOUNDED_BEGUN = "\nStarting bounded probabilistic reachability...";
+	private static final String BOUNDED_DONE = "Bounded probabilistic reachability took %d iterations and %s seconds.";
 	private static final String EXIT_RATE_WEIGHTS = "explicit.CTMCModelChecker$SteadyStateBSCCPostProcessor";
 
 	/** The method that the user named, while PRISM's code sees another in its place; else null. */
 	private LinEqMethod hidden;
+	/** The innermost P, R or S operator that is being checked. */
+	private ExpressionQuant operator;
 
 	public GpuDTMCModelChecker(PrismComponent parent) throws PrismException
 	{
@@ -44,7 +52,15 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	public StateValues checkExpression(Model<?> model, Expression expr, BitSet statesOfInterest) throws PrismException
 	{
 		StateValues answer = Operators.answer(this, model, expr, propertiesFile);
-		return answer != null ? answer : super.checkExpression(model, expr, statesOfInterest);
+		if (answer != null)
+			return answer;
+		ExpressionQuant outer = operator;
+		operator = expr instanceof ExpressionQuant ? (ExpressionQuant) expr : outer;
+		try {
+			return super.checkExpression(model, expr, statesOfInterest);
+		} finally {
+			operator = outer;
+		}
 	}
 
 	@Override
@@ -99,8 +115,8 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 		if (refusal == null) {
 			int n = dtmc.getNumStates();
 			double initial = valIterDir == ValIterDir.BELOW ? 0.0 : 1.0;
-			Problem problem = problem(dtmc, "reachability", Hooks.unknown(n, yes, no, known));
-			problem.start = Hooks.startOfProbs(n, yes, no, init, known, initial);
+			Problem problem = problem(dtmc, "reachability").about(Hooks.unknown(n, yes, no, known));
+			problem.from(Hooks.startOfProbs(n, yes, no, init, known, initial));
 			ModelCheckerResult res = Hooks.solve(problem, mainLog);
 			if (res != null)
 				return res;
@@ -117,11 +133,8 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 		String refusal = refusal(topological);
 		if (refusal == null) {
 			int n = dtmc.getNumStates();
-			Problem problem = problem(dtmc, "reachability", Hooks.unknown(n, target, inf, known));
-			problem.start = Hooks.startOfRewards(n, target, inf, init, known);
-			problem.rewards = new double[n];
-			for (int i = 0; i < n; i++)
-				problem.rewards[i] = mcRewards.getStateReward(i);
+			Problem problem = problem(dtmc, "reachability").about(Hooks.unknown(n, target, inf, known));
+			problem.from(Hooks.startOfRewards(n, target, inf, init, known)).earning(Hooks.stateRewards(n, mcRewards));
 			ModelCheckerResult res = Hooks.solve(problem, mainLog);
 			if (res != null)
 				return res;
@@ -140,8 +153,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 		boolean weighted = bsccPostProcessor != null && bsccPostProcessor.getClass().getName().equals(EXIT_RATE_WEIGHTS);
 		CTMC<Double> ctmc = weighted ? parent(dtmc) : null;
 		if (ours && weighted == (ctmc != null)) {
-			Problem problem = ctmc == null ? problem(dtmc, "steady state", states)
-					: question(new Problem(mainLog, Extract.of(ctmc)), "steady state", states);
+			Problem problem = problem(dtmc, "steady state").about(states);
 			problem.embedded = problem.embedded && ctmc == null;
 			ModelCheckerResult res = Hooks.solve(problem, mainLog);
 			if (res != null) {
@@ -161,18 +173,117 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 		return super.computeSteadyStateProbsForBSCC(dtmc, states, result, bsccPostProcessor);
 	}
 
-	private Problem problem(DTMC<Double> dtmc, String task, BitSet states)
+	@Override
+	public ModelCheckerResult computeSteadyStateProbs(DTMC<Double> dtmc, double[] initDist, BSCCPostProcessor bsccPostProcessor) throws PrismException
 	{
-		CTMC<Double> ctmc = parent(dtmc);
-		Problem problem = new Problem(mainLog, ctmc == null ? Extract.of(dtmc) : Extract.of(ctmc));
-		problem.embedded = ctmc != null;
-		return question(problem, task, states);
+		String refusal = refusal(false);
+		if (refusal != null || bsccPostProcessor != null)
+			return Hooks.handBack(mainLog, refusal != null ? refusal : "a steady state of weighted components",
+					() -> super.computeSteadyStateProbs(dtmc, initDist, bsccPostProcessor));
+		ModelCheckerResult res = Hooks.solve(problem(dtmc, "long-run distribution").from(initDist), mainLog);
+		return res != null ? res : super.computeSteadyStateProbs(dtmc, initDist, bsccPostProcessor);
 	}
 
-	private Problem question(Problem problem, String task, BitSet states)
+	@Override
+	public ModelCheckerResult computeNextProbs(DTMC<Double> dtmc, BitSet target) throws PrismException
 	{
-		Hooks.ask(problem, task, states, this, (hidden == null ? linEqMethod : hidden).fullName());
-		return problem;
+		ModelCheckerResult res = Hooks.solve(problem(dtmc, "next").about(target), mainLog);
+		return res != null ? res : super.computeNextProbs(dtmc, target);
+	}
+
+	@Override
+	protected StateValues checkProbBoundedUntil(Model<?> model, ExpressionTemporal expr, MinMax minMax, BitSet statesOfInterest) throws PrismException
+	{
+		IntegerBound bounds = IntegerBound.fromExpressionTemporal(expr, constantValues, true);
+		if (!(model instanceof DTMC) || !bounds.hasLowerBound() || bounds.getLowestInteger() == 0)
+			return super.checkProbBoundedUntil(model, expr, minMax, statesOfInterest);
+		// PRISM takes the steps before the lower bound one by one; the engines take them at once.
+		DTMC<Double> dtmc = doubles(model);
+		int lower = bounds.getLowestInteger();
+		BitSet remain = checkExpression(model, expr.getOperand1(), null).getBitSet();
+		BitSet target = checkExpression(model, expr.getOperand2(), null).getBitSet();
+		Problem problem = problem(dtmc, "step-bounded until").about(target).within(remain);
+		ModelCheckerResult until = null;
+		if (bounds.hasUpperBound()) {
+			problem.between(lower, bounds.getHighestInteger());
+		} else {
+			until = computeUntilProbs(dtmc, remain, target);
+			problem.from(until.soln).between(lower, lower);
+		}
+		ModelCheckerResult res = Hooks.solve(problem, mainLog, BOUNDED_BEGUN, BOUNDED_DONE);
+		if (res == null)
+			return super.checkProbBoundedUntil(model, expr, minMax, statesOfInterest);
+		if (until != null && !Hooks.asksForCertainty(operator, constantValues))
+			res.accuracy = until.accuracy;
+		return StateValues.createFromArrayResult(res, model);
+	}
+
+	@Override
+	public ModelCheckerResult computeBoundedReachProbs(DTMC<Double> dtmc, BitSet remain, BitSet target, int k, double[] init, double[] results)
+			throws PrismException
+	{
+		if (init != null || results != null)
+			return Hooks.handBack(mainLog, "a step-bounded until that starts from given values or keeps those of each step",
+					() -> super.computeBoundedReachProbs(dtmc, remain, target, k, init, results));
+		Problem problem = problem(dtmc, "step-bounded until").about(target).within(remain).upTo(k);
+		ModelCheckerResult res = Hooks.solve(problem, mainLog, BOUNDED_BEGUN, BOUNDED_DONE);
+		return res != null ? res : super.computeBoundedReachProbs(dtmc, remain, target, k, init, results);
+	}
+
+	@Override
+	public ModelCheckerResult computeCumulativeRewards(DTMC<Double> dtmc, MCRewards<Double> mcRewards, double t) throws PrismException
+	{
+		double[] rewards = Hooks.stateRewards(dtmc.getNumStates(), mcRewards);
+		Problem problem = problem(dtmc, "cumulative reward").earning(rewards).upTo((int) t);
+		ModelCheckerResult res = Hooks.solve(problem, mainLog, "\nStarting backwards cumulative rewards computation...",
+				"Backwards cumulative rewards computation took %d iters and %s seconds.");
+		return res != null ? res : super.computeCumulativeRewards(dtmc, mcRewards, t);
+	}
+
+	@Override
+	public ModelCheckerResult computeInstantaneousRewardsBackwards(DTMC<Double> dtmc, MCRewards<Double> mcRewards, int k) throws PrismException
+	{
+		double[] rewards = Hooks.stateRewards(dtmc.getNumStates(), mcRewards);
+		Problem problem = problem(dtmc, "instantaneous reward").earning(rewards).upTo(k);
+		ModelCheckerResult res = Hooks.solve(problem, mainLog, Hooks.INSTANTANEOUS_BEGUN, Hooks.INSTANTANEOUS_DONE);
+		return res != null ? res : super.computeInstantaneousRewardsBackwards(dtmc, mcRewards, k);
+	}
+
+	@Override
+	public ModelCheckerResult computeTotalRewards(DTMC<Double> dtmc, MCRewards<Double> mcRewards) throws PrismException
+	{
+		String refusal = refusal(false);
+		if (refusal != null)
+			return Hooks.handBack(mainLog, refusal, () -> super.computeTotalRewards(dtmc, mcRewards));
+		double[] rewards = Hooks.stateRewards(dtmc.getNumStates(), mcRewards);
+		ModelCheckerResult res = Hooks.solve(problem(dtmc, "total reward").earning(rewards), mainLog, Hooks.TOTAL_BEGUN, Hooks.TOTAL_DONE);
+		return res != null ? res : super.computeTotalRewards(dtmc, mcRewards);
+	}
+
+	@Override
+	public ModelCheckerResult computeTransientProbs(DTMC<Double> dtmc, int k, double[] initDist) throws PrismException
+	{
+		Problem problem = problem(dtmc, "transient distribution").from(initDist).upTo(k);
+		ModelCheckerResult res = Hooks.solve(problem, mainLog, Hooks.TRANSIENT_BEGUN, "Transient probability computation took %d iterations and %s seconds.");
+		if (res == null)
+			return super.computeTransientProbs(dtmc, k, initDist);
+		// PRISM states none, and rewards that it computes from these would be taken for exact.
+		res.accuracy = null;
+		return res;
+	}
+
+	@SuppressWarnings("unchecked")
+	private static DTMC<Double> doubles(Model<?> model)
+	{
+		return (DTMC<Double>) model;
+	}
+
+	private Problem problem(DTMC<Double> dtmc, String task)
+	{
+		CTMC<Double> ctmc = parent(dtmc);
+		Problem problem = new Problem(task, mainLog, ctmc == null ? Extract.of(dtmc) : Extract.of(ctmc));
+		problem.embedded = ctmc != null;
+		return Hooks.ask(problem, this, (hidden == null ? linEqMethod : hidden).fullName());
 	}
 
 	/** The CTMC that a DTMC is the embedded chain of, or null. */
@@ -204,49 +315,5 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 			BitSet known, IterationMethod iterationMethod, boolean topological) throws PrismException
 	{
 		return Hooks.handBack(mainLog, "interval iteration", () -> super.doIntervalIterationReachRewards(dtmc, mcRewards, target, inf, init, known, iterationMethod, topological));
-	}
-
-	@Override
-	public ModelCheckerResult computeNextProbs(DTMC<Double> dtmc, BitSet target) throws PrismException
-	{
-		return Hooks.handBack(mainLog, "a next operator", () -> super.computeNextProbs(dtmc, target));
-	}
-
-	@Override
-	public ModelCheckerResult computeBoundedReachProbs(DTMC<Double> dtmc, BitSet remain, BitSet target, int k, double[] init, double[] results)
-			throws PrismException
-	{
-		return Hooks.handBack(mainLog, "a step-bounded until", () -> super.computeBoundedReachProbs(dtmc, remain, target, k, init, results));
-	}
-
-	@Override
-	public ModelCheckerResult computeInstantaneousRewardsBackwards(DTMC<Double> dtmc, MCRewards<Double> mcRewards, int k) throws PrismException
-	{
-		return Hooks.handBack(mainLog, "an instantaneous reward", () -> super.computeInstantaneousRewardsBackwards(dtmc, mcRewards, k));
-	}
-
-	@Override
-	public ModelCheckerResult computeInstantaneousRewardsForwards(DTMC<Double> dtmc, MCRewards<Double> mcRewards, int k, int stateOfInterest)
-			throws PrismException
-	{
-		return Hooks.handBack(mainLog, "an instantaneous reward", () -> super.computeInstantaneousRewardsForwards(dtmc, mcRewards, k, stateOfInterest));
-	}
-
-	@Override
-	public ModelCheckerResult computeCumulativeRewards(DTMC<Double> dtmc, MCRewards<Double> mcRewards, double t) throws PrismException
-	{
-		return Hooks.handBack(mainLog, "a cumulative reward", () -> super.computeCumulativeRewards(dtmc, mcRewards, t));
-	}
-
-	@Override
-	public ModelCheckerResult computeTotalRewards(DTMC<Double> dtmc, MCRewards<Double> mcRewards) throws PrismException
-	{
-		return Hooks.handBack(mainLog, "a total reward", () -> super.computeTotalRewards(dtmc, mcRewards));
-	}
-
-	@Override
-	public ModelCheckerResult computeTransientProbs(DTMC<Double> dtmc, int k, double[] initDist) throws PrismException
-	{
-		return Hooks.handBack(mainLog, "a transient distribution", () -> super.computeTransientProbs(dtmc, k, initDist));
 	}
 }

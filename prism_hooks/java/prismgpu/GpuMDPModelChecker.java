@@ -5,18 +5,28 @@ import java.util.BitSet;
 import explicit.IterationMethod;
 import explicit.MDP;
 import explicit.MDPModelChecker;
+import explicit.MinMax;
 import explicit.Model;
 import explicit.ModelCheckerResult;
 import explicit.StateValues;
 import explicit.rewards.MDPRewards;
+import explicit.rewards.Rewards;
 import parser.ast.Expression;
+import parser.ast.ExpressionQuant;
+import parser.ast.ExpressionTemporal;
+import prism.IntegerBound;
 import prism.PrismComponent;
 import prism.PrismException;
 import prism.Result;
 
-/** Numerical work on MDPs: value iteration. */
+/** Numerical work on MDPs. */
 public class GpuMDPModelChecker extends MDPModelChecker
 {
+	private static final String STRATEGY = "generation of a strategy";
+
+	/** The innermost P or R operator that is being checked. */
+	private ExpressionQuant operator;
+
 	public GpuMDPModelChecker(PrismComponent parent) throws PrismException
 	{
 		super(parent);
@@ -36,7 +46,15 @@ public class GpuMDPModelChecker extends MDPModelChecker
 	public StateValues checkExpression(Model<?> model, Expression expr, BitSet statesOfInterest) throws PrismException
 	{
 		StateValues answer = Operators.answer(this, model, expr, propertiesFile);
-		return answer != null ? answer : super.checkExpression(model, expr, statesOfInterest);
+		if (answer != null)
+			return answer;
+		ExpressionQuant outer = operator;
+		operator = expr instanceof ExpressionQuant ? (ExpressionQuant) expr : outer;
+		try {
+			return super.checkExpression(model, expr, statesOfInterest);
+		} finally {
+			operator = outer;
+		}
 	}
 
 	@Override
@@ -47,8 +65,8 @@ public class GpuMDPModelChecker extends MDPModelChecker
 		if (refusal == null) {
 			int n = mdp.getNumStates();
 			double initial = valIterDir == ValIterDir.BELOW ? 0.0 : 1.0;
-			Problem problem = problem(mdp, Hooks.unknown(n, yes, no, known), min);
-			problem.start = Hooks.startOfProbs(n, yes, no, init, known, initial);
+			Problem problem = problem(mdp, "reachability", min).about(Hooks.unknown(n, yes, no, known));
+			problem.from(Hooks.startOfProbs(n, yes, no, init, known, initial));
 			ModelCheckerResult res = Hooks.solve(problem, mainLog);
 			if (res != null)
 				return res;
@@ -65,9 +83,8 @@ public class GpuMDPModelChecker extends MDPModelChecker
 		String refusal = refusal(topological, strat);
 		if (refusal == null) {
 			int n = mdp.getNumStates();
-			Problem problem = problem(mdp, Hooks.unknown(n, target, inf, known), min);
-			problem.start = Hooks.startOfRewards(n, target, inf, init, known);
-			problem.rewards = choiceRewards(mdp, mdpRewards);
+			Problem problem = problem(mdp, "reachability", min).about(Hooks.unknown(n, target, inf, known));
+			problem.from(Hooks.startOfRewards(n, target, inf, init, known)).earning(choiceRewards(mdp, mdpRewards));
 			ModelCheckerResult res = Hooks.solve(problem, mainLog);
 			if (res != null)
 				return res;
@@ -80,16 +97,143 @@ public class GpuMDPModelChecker extends MDPModelChecker
 	private String refusal(boolean topological, int[] strat)
 	{
 		if (strat != null)
-			return "generation of a strategy";
+			return STRATEGY;
 		return Hooks.refusal(settings, topological);
 	}
 
-	private Problem problem(MDP<Double> mdp, BitSet states, boolean min)
+	@Override
+	public ModelCheckerResult computeNextProbs(MDP<Double> mdp, BitSet target, boolean min) throws PrismException
 	{
-		Problem problem = new Problem(mainLog, Extract.of(mdp));
-		Hooks.ask(problem, "reachability", states, this, mdpSolnMethod.fullName());
-		problem.direction = min ? "min" : "max";
-		return problem;
+		if (genStrat)
+			return Hooks.handBack(mainLog, STRATEGY, () -> super.computeNextProbs(mdp, target, min));
+		ModelCheckerResult res = Hooks.solve(problem(mdp, "next", min).about(target), mainLog);
+		return res != null ? res : super.computeNextProbs(mdp, target, min);
+	}
+
+	@Override
+	protected StateValues checkProbBoundedUntil(Model<?> model, ExpressionTemporal expr, MinMax minMax, BitSet statesOfInterest) throws PrismException
+	{
+		IntegerBound bounds = IntegerBound.fromExpressionTemporal(expr, constantValues, true);
+		if (genStrat || !(model instanceof MDP) || !bounds.hasLowerBound() || bounds.getLowestInteger() == 0)
+			return super.checkProbBoundedUntil(model, expr, minMax, statesOfInterest);
+		// PRISM takes the steps before the lower bound one by one; the engines take them at once.
+		MDP<Double> mdp = doubles(model);
+		boolean min = minMax.isMin();
+		int lower = bounds.getLowestInteger();
+		BitSet remain = checkExpression(model, expr.getOperand1(), null).getBitSet();
+		BitSet target = checkExpression(model, expr.getOperand2(), null).getBitSet();
+		Problem problem = problem(mdp, "step-bounded until", min).about(target).within(remain);
+		ModelCheckerResult until = null;
+		if (bounds.hasUpperBound()) {
+			problem.between(lower, bounds.getHighestInteger());
+		} else {
+			until = computeUntilProbs(mdp, remain, target, min);
+			problem.from(until.soln).between(lower, lower);
+		}
+		ModelCheckerResult res = solveBounded(problem, min);
+		if (res == null)
+			return super.checkProbBoundedUntil(model, expr, minMax, statesOfInterest);
+		if (until != null && !Hooks.asksForCertainty(operator, constantValues))
+			res.accuracy = until.accuracy;
+		return StateValues.createFromArrayResult(res, model);
+	}
+
+	@Override
+	public ModelCheckerResult computeBoundedReachProbs(MDP<Double> mdp, BitSet remain, BitSet target, int k, boolean min, double[] init, double[] results)
+			throws PrismException
+	{
+		String refusal = genStrat ? STRATEGY : null;
+		if (init != null || results != null)
+			refusal = "a step-bounded until that starts from given values or keeps those of each step";
+		if (refusal != null)
+			return Hooks.handBack(mainLog, refusal, () -> super.computeBoundedReachProbs(mdp, remain, target, k, min, init, results));
+		ModelCheckerResult res = solveBounded(problem(mdp, "step-bounded until", min).about(target).within(remain).upTo(k), min);
+		return res != null ? res : super.computeBoundedReachProbs(mdp, remain, target, k, min, init, results);
+	}
+
+	private ModelCheckerResult solveBounded(Problem problem, boolean min) throws PrismException
+	{
+		return Hooks.solve(problem, mainLog, "\nStarting bounded probabilistic reachability (" + name(min) + ")...",
+				"Bounded probabilistic reachability (" + name(min) + ") took %d iterations and %s seconds.");
+	}
+
+	@Override
+	public ModelCheckerResult computeCumulativeRewards(MDP<Double> mdp, MDPRewards<Double> mdpRewards, int k, boolean min) throws PrismException
+	{
+		Problem problem = problem(mdp, "cumulative reward", min).earning(choiceRewards(mdp, mdpRewards)).upTo(k);
+		ModelCheckerResult res = Hooks.solve(problem, mainLog, "\nStarting expected cumulative reward (" + name(min) + ")...",
+				"Expected cumulative reward (" + name(min) + ") took %d iterations and %s seconds.");
+		return res != null ? res : super.computeCumulativeRewards(mdp, mdpRewards, k, min);
+	}
+
+	/** Taken over here, where a failure may be told: PRISM's method for the numerical part throws nothing. */
+	@Override
+	protected StateValues checkRewardInstantaneous(Model<?> model, Rewards<?> modelRewards, ExpressionTemporal expr, MinMax minMax, BitSet statesOfInterest)
+			throws PrismException
+	{
+		if (!(model instanceof MDP))
+			return super.checkRewardInstantaneous(model, modelRewards, expr, minMax, statesOfInterest);
+		int k = expr.getUpperBound().evaluateInt(constantValues);
+		double[] rewards = Hooks.stateRewards(model.getNumStates(), doubles(modelRewards));
+		Problem problem = problem(doubles(model), "instantaneous reward", minMax.isMin()).earning(rewards).upTo(k);
+		ModelCheckerResult res = Hooks.solve(problem, mainLog, Hooks.INSTANTANEOUS_BEGUN, Hooks.INSTANTANEOUS_DONE);
+		return res != null ? StateValues.createFromArrayResult(res, model)
+				: super.checkRewardInstantaneous(model, modelRewards, expr, minMax, statesOfInterest);
+	}
+
+	@Override
+	public ModelCheckerResult computeTotalRewards(MDP<Double> mdp, MDPRewards<Double> mdpRewards, boolean min) throws PrismException
+	{
+		if (!min || totalRefusal() != null)
+			return super.computeTotalRewards(mdp, mdpRewards, min);
+		ModelCheckerResult res = solveTotal(mdp, mdpRewards, true);
+		return res != null ? res : super.computeTotalRewards(mdp, mdpRewards, true);
+	}
+
+	@Override
+	public ModelCheckerResult computeTotalRewardsMax(MDP<Double> mdp, MDPRewards<Double> mdpRewards, boolean noPositiveECs) throws PrismException
+	{
+		String refusal = totalRefusal();
+		if (refusal != null)
+			return Hooks.handBack(mainLog, refusal, () -> super.computeTotalRewardsMax(mdp, mdpRewards, noPositiveECs));
+		ModelCheckerResult res = solveTotal(mdp, mdpRewards, false);
+		return res != null ? res : super.computeTotalRewardsMax(mdp, mdpRewards, noPositiveECs);
+	}
+
+	private String totalRefusal()
+	{
+		boolean swept = mdpSolnMethod == MDPSolnMethod.VALUE_ITERATION || mdpSolnMethod == MDPSolnMethod.GAUSS_SEIDEL;
+		if (!swept)
+			return "a total reward by " + mdpSolnMethod.fullName().toLowerCase();
+		return genStrat ? STRATEGY : Hooks.refusal(settings, getDoTopologicalValueIteration());
+	}
+
+	private ModelCheckerResult solveTotal(MDP<Double> mdp, MDPRewards<Double> mdpRewards, boolean min) throws PrismException
+	{
+		Problem problem = problem(mdp, "total reward", min).earning(choiceRewards(mdp, mdpRewards));
+		return Hooks.solve(problem, mainLog, "\nStarting total expected reward (" + name(min) + ")...", "Expected total reward took %2$s seconds.");
+	}
+
+	private static String name(boolean min)
+	{
+		return min ? "min" : "max";
+	}
+
+	@SuppressWarnings("unchecked")
+	private static MDP<Double> doubles(Model<?> model)
+	{
+		return (MDP<Double>) model;
+	}
+
+	@SuppressWarnings("unchecked")
+	private static Rewards<Double> doubles(Rewards<?> rewards)
+	{
+		return (Rewards<Double>) rewards;
+	}
+
+	private Problem problem(MDP<Double> mdp, String task, boolean min)
+	{
+		return Hooks.ask(new Problem(task, mainLog, Extract.of(mdp)), this, mdpSolnMethod.fullName()).choosing(min);
 	}
 
 	/** State and transition rewards of each choice, in the order of the choices. */
@@ -140,37 +284,5 @@ public class GpuMDPModelChecker extends MDPModelChecker
 			int[] strat) throws PrismException
 	{
 		return Hooks.handBack(mainLog, "policy iteration", () -> super.computeReachRewardsPolIter(mdp, mdpRewards, target, inf, min, strat));
-	}
-
-	@Override
-	public ModelCheckerResult computeNextProbs(MDP<Double> mdp, BitSet target, boolean min) throws PrismException
-	{
-		return Hooks.handBack(mainLog, "a next operator", () -> super.computeNextProbs(mdp, target, min));
-	}
-
-	@Override
-	public ModelCheckerResult computeBoundedReachProbs(MDP<Double> mdp, BitSet remain, BitSet target, int k, boolean min, double[] init, double[] results)
-			throws PrismException
-	{
-		return Hooks.handBack(mainLog, "a step-bounded until", () -> super.computeBoundedReachProbs(mdp, remain, target, k, min, init, results));
-	}
-
-	@Override
-	public ModelCheckerResult computeCumulativeRewards(MDP<Double> mdp, MDPRewards<Double> mdpRewards, int k, boolean min) throws PrismException
-	{
-		return Hooks.handBack(mainLog, "a cumulative reward", () -> super.computeCumulativeRewards(mdp, mdpRewards, k, min));
-	}
-
-	@Override
-	public ModelCheckerResult computeInstantaneousRewards(MDP<Double> mdp, MDPRewards<Double> mdpRewards, int k, boolean min)
-	{
-		Hooks.handBack(mainLog, "an instantaneous reward");
-		return super.computeInstantaneousRewards(mdp, mdpRewards, k, min);
-	}
-
-	@Override
-	public ModelCheckerResult computeTotalRewardsMax(MDP<Double> mdp, MDPRewards<Double> mdpRewards, boolean noPositiveECs) throws PrismException
-	{
-		return Hooks.handBack(mainLog, "a total reward", () -> super.computeTotalRewardsMax(mdp, mdpRewards, noPositiveECs));
 	}
 }

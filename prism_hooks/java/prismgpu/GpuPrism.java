@@ -1,5 +1,8 @@
 package prismgpu;
 
+import java.io.File;
+
+import io.ModelExportOptions;
 import parser.ast.Expression;
 import parser.ast.PropertiesFile;
 import parser.ast.Property;
@@ -9,6 +12,7 @@ import prism.PrismException;
 import prism.PrismLog;
 import prism.PrismSettings;
 import prism.Result;
+import prism.UndefinedConstants;
 
 /** PRISM with the engines inside: chooses the explicit engine where the user named none. */
 public class GpuPrism extends Prism
@@ -41,6 +45,7 @@ public class GpuPrism extends Prism
 		Hooks.startProperty();
 		if (Hooks.exchange != null)
 			return exchange(propertiesFile, prop);
+		nameAdaptiveUniformisation();
 		String reason = chosen && getEngine() == Prism.EXPLICIT ? needsSymbolicEngine(prop.getExpression()) : null;
 		if (reason == null)
 			return super.modelCheck(propertiesFile, prop);
@@ -51,6 +56,37 @@ public class GpuPrism extends Prism
 		} finally {
 			setEngine(Prism.EXPLICIT);
 		}
+	}
+
+	@Override
+	public prism.StateVector computeSteadyStateProbabilities(File initDistFile) throws PrismException
+	{
+		Hooks.startProperty();
+		return super.computeSteadyStateProbabilities(initDistFile);
+	}
+
+	@Override
+	public prism.StateVector computeTransientProbabilities(double time, File initDistFile) throws PrismException
+	{
+		Hooks.startProperty();
+		nameAdaptiveUniformisation();
+		return super.computeTransientProbabilities(time, initDistFile);
+	}
+
+	@Override
+	public void exportTransientProbabilities(UndefinedConstants times, File file, ModelExportOptions exportOptions, File initDistFile) throws PrismException
+	{
+		Hooks.startProperty();
+		nameAdaptiveUniformisation();
+		super.exportTransientProbabilities(times, file, exportOptions, initDistFile);
+	}
+
+	/** Names what PRISM does on a model that it never builds whole, for all properties of a CTMC alike. */
+	private void nameAdaptiveUniformisation()
+	{
+		String method = getSettings().getString(PrismSettings.PRISM_TRANSIENT_METHOD);
+		if (getModelType() == ModelType.CTMC && method.equals("Fast adaptive uniformisation"))
+			Hooks.handBack(getMainLog(), "fast adaptive uniformisation");
 	}
 
 	/** Checks a property whose operators another machine solves. */

@@ -7,8 +7,12 @@ import java.util.Set;
 import explicit.ModelCheckerResult;
 import explicit.ProbModelChecker;
 import explicit.ProbModelChecker.TermCrit;
+import explicit.rewards.Rewards;
+import parser.Values;
+import parser.ast.ExpressionQuant;
 import prism.Accuracy;
 import prism.Accuracy.AccuracyLevel;
+import prism.OpRelOpBound;
 import prism.PrismException;
 import prism.PrismLog;
 import prism.PrismSettings;
@@ -25,6 +29,14 @@ public final class Hooks
 	/** What is being solved, for the message of an interrupted run; null between solves. */
 	private static volatile String solving;
 
+	// PRISM's lines around a solve that more than one kind of model has.
+	static final String INSTANTANEOUS_BEGUN = "\nStarting backwards instantaneous rewards computation...";
+	static final String INSTANTANEOUS_DONE = "Backwards transient instantaneous rewards computation took %d iters and %s seconds.";
+	static final String TOTAL_BEGUN = "\nStarting total reward computation...";
+	static final String TOTAL_DONE = "Total reward computation took %2$s seconds.";
+	static final String TRANSIENT_BEGUN = "Starting transient probability computation...";
+
+	private static final String NO_ENGINE = "computation without an engine";
 	private static final Set<String> said = new HashSet<>();
 	private static int depth;
 
@@ -47,7 +59,7 @@ public final class Hooks
 	static String refusal(PrismSettings settings, boolean topological)
 	{
 		if (backend == null)
-			return "no engine was set";
+			return NO_ENGINE;
 		if (topological)
 			return "topological value iteration";
 		if (settings == null)
@@ -96,18 +108,32 @@ public final class Hooks
 		depth = 0;
 	}
 
-	/** Fills in what every question has: the states, and what the model checker's settings ask for. */
-	static void ask(Problem problem, String task, BitSet states, ProbModelChecker mc, String method)
+	/** Fills in what the model checker's settings ask for. */
+	static Problem ask(Problem problem, ProbModelChecker mc, String method)
 	{
 		PrismSettings settings = mc.getSettings();
-		problem.task = task;
-		problem.states = states.toLongArray();
 		problem.method = method;
 		problem.omega = settings == null ? 0.9 : settings.getDouble(PrismSettings.PRISM_LIN_EQ_METHOD_PARAM);
 		problem.epsilon = mc.getTermCritParam();
 		problem.absolute = mc.getTermCrit() == TermCrit.ABSOLUTE;
 		problem.maxIterations = mc.getMaxIters();
 		problem.errorOnNonConvergence = mc.geterrorOnNonConverge();
+		return problem;
+	}
+
+	/**
+	 * Sends the problem to the engines, between the lines that PRISM's log has around its own solve.
+	 * @param begun The line before
+	 * @param done The line after, with the places of iterations and seconds
+	 * @return null if PRISM's own code must solve it
+	 */
+	static ModelCheckerResult solve(Problem problem, PrismLog log, String begun, String done) throws PrismException
+	{
+		log.println(begun);
+		ModelCheckerResult res = solve(problem, log);
+		if (res != null)
+			log.println(String.format(done, res.numIters, Double.toString(res.timeTaken)));
+		return res;
 	}
 
 	/** Sends the problem to the engines; null means that PRISM's own code must solve it. */
@@ -115,6 +141,10 @@ public final class Hooks
 	{
 		if (exchange != null)
 			throw new Refusal("a numerical solve was asked for where only another machine solves: " + problem.task);
+		if (backend == null) {
+			handBack(log, NO_ENGINE);
+			return null;
+		}
 		long timer = System.currentTimeMillis();
 		solving = problem.task + " computation";
 		try {
@@ -132,9 +162,38 @@ public final class Hooks
 		res.soln = problem.solution;
 		res.numIters = problem.iterations;
 		res.timeTaken = (System.currentTimeMillis() - timer) / 1000.0;
-		res.accuracy = problem.errorBound == 0.0 ? new Accuracy(AccuracyLevel.EXACT_FLOATING_POINT)
-				: new Accuracy(AccuracyLevel.ESTIMATED_BOUNDED, problem.errorBound, problem.absolute);
+		res.accuracy = accuracy(problem.errorBound, problem.errorAbsolute, problem.guaranteed);
 		return res;
+	}
+
+	/** @param errorBound 0 for values that are exact but for rounding */
+	static Accuracy accuracy(double errorBound, boolean absolute, boolean guaranteed)
+	{
+		if (errorBound == 0.0)
+			return new Accuracy(AccuracyLevel.EXACT_FLOATING_POINT);
+		return new Accuracy(guaranteed ? AccuracyLevel.BOUNDED : AccuracyLevel.ESTIMATED_BOUNDED, errorBound, absolute);
+	}
+
+	/**
+	 * Whether an operator compares with a value that is met exactly or not at all: 0, or probability 1.
+	 * No error bound decides that, and where PRISM states none it compares the numbers.
+	 */
+	static boolean asksForCertainty(ExpressionQuant operator, Values constants) throws PrismException
+	{
+		if (operator == null)
+			return false;
+		OpRelOpBound bound = operator.getRelopBoundInfo(constants);
+		if (bound.isNumeric())
+			return false;
+		return bound.getBound() == 0.0 || bound.isProbabilistic() && bound.getBound() == 1.0;
+	}
+
+	static double[] stateRewards(int n, Rewards<Double> rewards)
+	{
+		double[] values = new double[n];
+		for (int s = 0; s < n; s++)
+			values[s] = rewards.getStateReward(s);
+		return values;
 	}
 
 	/** Probabilities: known values and the first iterate of the others, in PRISM's order of preference. */

@@ -24,7 +24,6 @@ import parser.ast.RelOp;
 import parser.visitor.ASTTraverse;
 import parser.visitor.ReplaceLabels;
 import prism.Accuracy;
-import prism.Accuracy.AccuracyLevel;
 import prism.ModelType;
 import prism.OpRelOpBound;
 import prism.Prism;
@@ -70,9 +69,9 @@ final class Operators
 			if (refusal != null)
 				throw new Refusal(refusal + " cannot be done on another machine");
 		}
-		Problem problem = new Problem(mc.getLog(), Extract.of(model));
+		Problem problem = new Problem("exchange", mc.getLog(), Extract.of(model));
 		boolean choices = model.getModelType().nondeterministic();
-		Hooks.ask(problem, "exchange", new BitSet(), mc, choices ? mc.getMDPSolnMethod().fullName() : mc.getLinEqMethod().fullName());
+		Hooks.ask(problem, mc, choices ? mc.getMDPSolnMethod().fullName() : mc.getLinEqMethod().fullName());
 		problem.direction = choices ? "max" : null;
 		Hooks.exchange.model(problem, new BuiltModel(prism));
 		if (problem.error != null)
@@ -112,12 +111,7 @@ final class Operators
 
 	private static Accuracy accuracy(Operator operator)
 	{
-		if (Double.isNaN(operator.errorBound))
-			return null;
-		if (operator.errorBound == 0.0)
-			return new Accuracy(AccuracyLevel.EXACT_FLOATING_POINT);
-		AccuracyLevel level = operator.guaranteed ? AccuracyLevel.BOUNDED : AccuracyLevel.ESTIMATED_BOUNDED;
-		return new Accuracy(level, operator.errorBound, operator.absolute);
+		return Double.isNaN(operator.errorBound) ? null : Hooks.accuracy(operator.errorBound, operator.absolute, operator.guaranteed);
 	}
 
 	/** Products and quotients have states of their own: no answer fits them. */

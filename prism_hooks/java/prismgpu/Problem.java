@@ -1,26 +1,50 @@
 package prismgpu;
 
+import java.util.BitSet;
+
 import prism.PrismLog;
 
-/** One numerical problem on its way to the engines, and its answer on the way back. */
+/**
+ * One numerical problem on its way to the engines, and its answer on the way back.
+ *
+ * The task says which parts of the question count, and what they mean:
+ * <pre>
+ * reachability              unknown states; known values and first iterate; rewards or none
+ * steady state              the component
+ * next                      target
+ * step-bounded until        target, remain, bounds; values to start from instead of a target or none
+ * time-bounded until        target, remain (the states not absorbing), upper bound; values or none
+ * cumulative reward         rewards, upper bound
+ * instantaneous reward      rewards of states, upper bound
+ * total reward              rewards
+ * transient distribution    initial distribution, upper bound
+ * long-run distribution     initial distribution
+ * </pre>
+ */
 public final class Problem
 {
 	// The question.
-	/** "reachability" or "steady state". */
-	public String task;
+	public final String task;
 	/** The model that the arrays are read from; equal numbers mean the very same model. */
-	public long modelId;
-	public int numStates;
+	public final long modelId;
+	public final int numStates;
 	/** Whether a CTMC is to be seen as its embedded DTMC. */
 	public boolean embedded;
-	/** The states to solve for (reachability) or the component (steady state), as a BitSet's words. */
+	/** The states that the task is about, as a BitSet's words; null for none. */
 	public long[] states;
-	/** Known values and first iterate; null for a steady state. */
+	/** The states to remain in, as a BitSet's words; null for all. */
+	public long[] remain;
+	/** One value a state, by the task: known values, values to start from, a distribution; null for none. */
 	public double[] start;
-	/** Rewards of states (DTMC) or of choices (MDP); null for probabilities. */
+	/** Rewards of states, or of choices where there are any; null for probabilities. */
 	public double[] rewards;
 	/** "min", "max", or null where there are no choices. */
 	public String direction;
+	/** Bounds, included, in steps or time. */
+	public double lower;
+	public double upper;
+
+	// How to solve.
 	/** PRISM's name of the method that its settings hold. */
 	public String method;
 	public double omega;
@@ -34,8 +58,12 @@ public final class Problem
 	/** Values of all states. */
 	public double[] solution;
 	public int iterations;
-	/** Estimated error bound, for PRISM's accuracy. */
+	/** The largest error, 0 for values exact but for rounding. */
 	public double errorBound;
+	/** Whether the error is absolute; else relative. */
+	public boolean errorAbsolute;
+	/** Whether the error is a bound; else an estimate. */
+	public boolean guaranteed;
 	/** Set instead of an answer: why PRISM's own code must do this one. */
 	public String refusal;
 	/** Set instead of an answer: the text of the PrismException to throw. */
@@ -44,12 +72,57 @@ public final class Problem
 	private final PrismLog log;
 	private final Extract source;
 
-	Problem(PrismLog log, Extract source)
+	Problem(String task, PrismLog log, Extract source)
 	{
+		this.task = task;
 		this.log = log;
 		this.source = source;
 		modelId = source.id;
 		numStates = source.numStates;
+	}
+
+	Problem about(BitSet set)
+	{
+		states = set.toLongArray();
+		return this;
+	}
+
+	/** @param set The states to remain in; null for all */
+	Problem within(BitSet set)
+	{
+		remain = set == null ? null : set.toLongArray();
+		return this;
+	}
+
+	/** @param values One a state; null for none */
+	Problem from(double[] values)
+	{
+		start = values;
+		return this;
+	}
+
+	Problem earning(double[] values)
+	{
+		rewards = values;
+		return this;
+	}
+
+	Problem choosing(boolean min)
+	{
+		direction = min ? "min" : "max";
+		return this;
+	}
+
+	Problem between(double from, double to)
+	{
+		lower = from;
+		upper = to;
+		return this;
+	}
+
+	Problem upTo(double to)
+	{
+		return between(0.0, to);
 	}
 
 	/** Prints a line to PRISM's log. */

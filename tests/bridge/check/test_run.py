@@ -73,6 +73,28 @@ def test_named_methods_count_their_sweeps(folder):
     assert "one-sided" in run.output
 
 
+def test_intervals_hold_the_value_and_say_so(folder):
+    words = ("-pctl", 'P=? [ F "six" ]; R=? [ F "done" ]', "-ii:noselectmidpoint")
+    run = prism_gpu(folder / "dice.umb", *words)
+    assert "Interval iteration (Jacobi): " in run.output
+    bounds = [line for line in run.output.splitlines() if line.startswith("Result: ")]
+    assert len(bounds) == 2
+    assert all("; rel err" in line and "estimated" not in line for line in bounds)
+    # Without the midpoint the result is the lower end.
+    assert all(x <= y for x, y in zip(run.numbers(), (1 / 6, 11 / 3), strict=True))
+    assert run.numbers() == pytest.approx([1 / 6, 11 / 3], rel=2e-6)
+
+
+def test_policy_iteration_is_for_mdps_and_jacobi_for_chains(folder):
+    words = ("-politer", "-jacobi", "-pctl")
+    assert (
+        "Policy iteration: "
+        in prism_gpu(folder / "gamble.umb", "-pctl", 'Pmax=? [ F "won" ]', "-politer").output
+    )
+    chain = prism_gpu(folder / "dice.umb", *words, 'P=? [ F "six" ]')
+    assert "Jacobi: 22 iterations in " in chain.output
+
+
 def test_an_experiment_gives_a_table(folder, tmp_path):
     words = (folder / "dice.umb", "-pctl", "const int k; P=? [ F d=k ]", "-const", "k=1:2:5")
     run = prism_gpu(*words, "-exportresults", tmp_path / "table.csv:csv")
@@ -109,6 +131,7 @@ def test_distributions_are_computed(folder, tmp_path):
     [
         (["missing.umb", "-pctl", "P=? [ F d=1 ]"], 'File "missing.umb" not found'),
         (["dice.umb", "-nonsense"], "Unknown switch -nonsense"),
+        (["dice.umb", "-ii:nonsense", "-pctl", "P=? [ F d=1 ]"], 'Unknown option "nonsense"'),
         (["dice.umb", "-sim", "-pctl", "P=? [ F d=1 ]"], "-sim needs PRISM"),
         (["dice.umb", "-pctl", "P=? [ F d= ]"], "Syntax error"),
         (["dice.umb", "-pctl", "P=? [ F d=k ]"], "k"),

@@ -1,0 +1,71 @@
+"""PRISM's models and sets of states as NumPy's arrays, a bulk copy an array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engines.formats.csr import CsrMatrix, FloatArray, MaskArray
+from engines.model import ExplicitModel, ModelKind
+
+
+def mask(words: Any, size: int) -> MaskArray:
+    """Return a Java BitSet's words as a mask.
+
+    Parameters
+    ----------
+    words
+        ``BitSet.toLongArray()``, which leaves out trailing zero words; None for no states.
+    size
+        Number of states.
+    """
+    states = np.zeros(size, dtype=bool)
+    if words is None:
+        return states
+    bits = np.unpackbits(np.asarray(words, dtype=np.int64).view(np.uint8), bitorder="little")
+    used = min(size, len(bits))
+    states[:used] = bits[:used]
+    return states
+
+
+def vector(array: Any) -> FloatArray:
+    """Return a Java double[] as a NumPy array, by one bulk copy."""
+    return np.array(array, dtype=np.float64)
+
+
+def extracted_model(extract: Any) -> ExplicitModel:
+    """Return the model that a `prismgpu.Extract` holds, a bulk copy an array.
+
+    Parameters
+    ----------
+    extract
+        The Java object, its arrays filled.
+    """
+    groups = extract.groupOffsets
+    matrix = CsrMatrix(
+        np.array(extract.rowOffsets, dtype=np.int32),
+        np.array(extract.columns, dtype=np.int32),
+        np.array(extract.values, dtype=np.float64),
+        int(extract.numStates),
+    )
+    return ExplicitModel(
+        ModelKind(str(extract.kind)),
+        matrix,
+        None if groups is None else np.array(groups, dtype=np.int32),
+    )
+
+
+def embedded_chain(ctmc: ExplicitModel) -> ExplicitModel:
+    """Return the embedded DTMC of a CTMC; absorbing states keep their empty rows.
+
+    Parameters
+    ----------
+    ctmc
+        A model with rates.
+    """
+    rates = ctmc.matrix
+    exits = ctmc.exit_rates
+    values = rates.values / np.repeat(exits, rates.row_lengths())
+    matrix = CsrMatrix(rates.row_offsets, rates.columns, values, rates.num_columns)
+    return ExplicitModel(ModelKind.DTMC, matrix)

@@ -1,0 +1,343 @@
+"""What PRISM asks, task by task, put to the engines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any
+
+import numpy as np
+
+from engines import bounded, time_bounded, uniformisation
+from engines.environment import SolverEnvironment
+from engines.errors import UnsupportedError
+from engines.formats.csr import FloatArray, MaskArray
+from engines.iterate import Progress
+from engines.long_run import INITIAL_TOLERANCE, steady_state_distribution
+from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.reachability import solve_reachability
+from engines.result import SolveResult
+from engines.steady_state import solve_steady_state
+from engines.system import Direction
+from engines.total_rewards import total_rewards
+from prism_hooks.extract import mask, vector
+
+
+class Ending(Enum):
+    """What ends the sweeps of a task, and so what is known of its error."""
+
+    CONVERGENCE = auto()
+    """A test of convergence: the error is an estimate, or a bound where the method has one."""
+    STEPS = auto()
+    """A number of steps: nothing but rounding, which PRISM calls exact floating point."""
+    TIME = auto()
+    """A time: truncation and rounding, together an absolute error."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A `prismgpu.Problem` in Python's arrays; Problem.java says what each task makes of them.
+
+    Parameters
+    ----------
+    states
+        What the task is about, shape (states,).
+    remain
+        Where to stay, shape (states,).
+    start
+        One value a state, or None.
+    rewards
+        Shape (states,) or (choices,), or None.
+    direction
+        MDPs: minimise or maximise.
+    lower, upper
+        Bounds, included, in steps or time.
+    """
+
+    states: MaskArray
+    remain: MaskArray
+    start: FloatArray | None = None
+    rewards: FloatArray | None = None
+    direction: Direction | None = None
+    lower: float = 0.0
+    upper: float = 0.0
+
+    @classmethod
+    def read(cls, problem: Any, num_states: int) -> Question:
+        """Copy a problem out of Java, a bulk copy an array.
+
+        Parameters
+        ----------
+        problem
+            The `prismgpu.Problem`.
+        num_states
+            Number of states of its model.
+        """
+        return cls(
+            states=mask(problem.states, num_states),
+            remain=~mask(None, num_states)
+            if problem.remain is None
+            else mask(problem.remain, num_states),
+            start=None if problem.start is None else vector(problem.start),
+            rewards=None if problem.rewards is None else vector(problem.rewards),
+            direction=None if problem.direction is None else Direction(str(problem.direction)),
+            lower=float(problem.lower),
+            upper=float(problem.upper),
+        )
+
+    def reward_structure(self, model: ExplicitModel, *, of_states: bool = False) -> RewardStructure:
+        """Return the rewards as the engines take them.
+
+        Parameters
+        ----------
+        model
+            The model.
+        of_states
+            Whether they are of states even where the model has choices.
+        """
+        rewards = given(self.rewards, "rewards")
+        if model.kind is ModelKind.MDP and not of_states:
+            # Those of the states are in there.
+            return RewardStructure("", np.zeros(model.num_states), rewards)
+        return RewardStructure("", rewards)
+
+
+Answer = Callable[[ExplicitModel, Question, SolverEnvironment, Progress], SolveResult]
+
+
+@dataclass(frozen=True)
+class Task:
+    """How a question is answered.
+
+    Parameters
+    ----------
+    answer
+        Puts the question to the engines.
+    ending
+        For each kind of model that has the task: what ends its sweeps.
+    embeds
+        Whether a CTMC may be seen as its embedded DTMC.
+    method_counts
+        Whether it matters which method the user named.
+    """
+
+    answer: Answer
+    ending: dict[ModelKind, Ending]
+    embeds: bool = False
+    method_counts: bool = False
+
+
+def given(array: FloatArray | None, what: str) -> FloatArray:
+    """Return an array that a task cannot do without.
+
+    Parameters
+    ----------
+    array
+        Part of a question.
+    what
+        What it holds.
+
+    Raises
+    ------
+    UnsupportedError
+        If it is missing.
+    """
+    if array is None:
+        raise UnsupportedError(f"no {what} were given")
+    return array
+
+
+def _reachability(
+    model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
+) -> SolveResult:
+    start = given(asked.start, "values to start from")
+    if not asked.states.any():
+        return SolveResult.exact(start, environment.method)
+    return solve_reachability(
+        model,
+        asked.states,
+        start,
+        environment,
+        rewards=asked.rewards,
+        direction=asked.direction,
+        progress=progress,
+    )
+
+
+def _steady_state(
+    model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
+) -> SolveResult:
+    if int(np.count_nonzero(asked.states)) == 1:
+        return SolveResult.exact(asked.states.astype(np.float64), environment.method)
+    return solve_steady_state(model, asked.states, environment, progress=progress)
+
+
+def _next(
+    model: ExplicitModel, asked: Question, environment: SolverEnvironment, _: Progress
+) -> SolveResult:
+    return bounded.next_probabilities(model, asked.states, environment, direction=asked.direction)
+
+
+def _step_bounded_until(
+    model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
+) -> SolveResult:
+    lower, upper = int(asked.lower), int(asked.upper)
+    if asked.start is not None:
+        return bounded.after(
+            model,
+            asked.remain,
+            asked.start,
+            lower,
+            environment,
+            direction=asked.direction,
+            progress=progress,
+        )
+    return bounded.bounded_until(
+        model,
+        asked.remain,
+        asked.states,
+        upper,
+        environment,
+        direction=asked.direction,
+        lower=lower,
+        progress=progress,
+    )
+
+
+def _time_bounded_until(
+    model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
+) -> SolveResult:
+    # PRISM asks for one phase at a time: which states absorb, and what each is worth at the end.
+    values = np.ones(model.num_states) if asked.start is None else asked.start
+    start = np.where(asked.states, values, 0.0)
+    return uniformisation.backward(
+        model.matrix, asked.remain, start, asked.upper, environment, progress=progress
+    )
+
+
+def _cumulative_reward(
+    model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
+) -> SolveResult:
+    rewards = asked.reward_structure(model)
+    if model.kind is ModelKind.CTMC:
+        return time_bounded.cumulative_rewards_until(
+            model, rewards, asked.upper, environment, progress=progress
+        )
+    return bounded.cumulative_rewards(
+        model,
+        rewards,
+        int(asked.upper),
+        environment,
+        direction=asked.direction,
+        progress=progress,
+    )
+
+
+def _instantaneous_reward(
+    model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
+) -> SolveResult:
+    rewards = asked.reward_structure(model, of_states=True)
+    if model.kind is ModelKind.CTMC:
+        return time_bounded.instantaneous_rewards_at(
+            model, rewards, asked.upper, environment, progress=progress
+        )
+    return bounded.instantaneous_rewards(
+        model,
+        rewards,
+        int(asked.upper),
+        environment,
+        direction=asked.direction,
+        progress=progress,
+    )
+
+
+def _total_reward(
+    model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
+) -> SolveResult:
+    return total_rewards(
+        model,
+        asked.reward_structure(model),
+        environment,
+        direction=asked.direction,
+        progress=progress,
+    )
+
+
+def _transient_distribution(
+    model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
+) -> SolveResult:
+    initial = given(asked.start, "initial probabilities")
+    if model.kind is ModelKind.CTMC:
+        return time_bounded.distribution_at(
+            model, initial, asked.upper, environment, progress=progress
+        )
+    return bounded.distribution_after(
+        model, initial, int(asked.upper), environment, progress=progress
+    )
+
+
+def _long_run_distribution(
+    model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
+) -> SolveResult:
+    initial = given(asked.start, "initial probabilities")
+    total = float(initial.sum())
+    if not (np.all(initial >= 0.0) and abs(total - 1.0) <= INITIAL_TOLERANCE):
+        raise UnsupportedError(f"the initial values sum to {total:.6g}: no distribution")
+    return steady_state_distribution(model, initial, environment, progress=progress)
+
+
+CHAINS = (ModelKind.DTMC, ModelKind.CTMC)
+_BOUNDED = {ModelKind.DTMC: Ending.STEPS, ModelKind.MDP: Ending.STEPS, ModelKind.CTMC: Ending.TIME}
+_SWEPT = dict.fromkeys(ModelKind, Ending.CONVERGENCE)
+
+TASKS = {
+    "reachability": Task(_reachability, _SWEPT, embeds=True, method_counts=True),
+    "steady state": Task(
+        _steady_state,
+        dict.fromkeys(CHAINS, Ending.CONVERGENCE),
+        embeds=True,
+        method_counts=True,
+    ),
+    # Of a CTMC, the engines themselves take the jumps.
+    "next": Task(_next, dict.fromkeys(ModelKind, Ending.STEPS)),
+    "step-bounded until": Task(
+        _step_bounded_until, dict.fromkeys((ModelKind.DTMC, ModelKind.MDP), Ending.STEPS)
+    ),
+    "time-bounded until": Task(_time_bounded_until, {ModelKind.CTMC: Ending.TIME}),
+    "cumulative reward": Task(_cumulative_reward, _BOUNDED),
+    "instantaneous reward": Task(_instantaneous_reward, _BOUNDED),
+    "total reward": Task(_total_reward, _SWEPT, method_counts=True),
+    "transient distribution": Task(
+        _transient_distribution, {kind: _BOUNDED[kind] for kind in CHAINS}
+    ),
+    "long-run distribution": Task(
+        _long_run_distribution, dict.fromkeys(CHAINS, Ending.CONVERGENCE), method_counts=True
+    ),
+}
+"""The tasks by the names that `prismgpu.Problem` gives them."""
+
+
+def task_of(problem: Any, kind: ModelKind) -> Task:
+    """Return how a problem is answered.
+
+    Parameters
+    ----------
+    problem
+        The `prismgpu.Problem`.
+    kind
+        Of its model, which a CTMC seen as its embedded DTMC still is.
+
+    Raises
+    ------
+    UnsupportedError
+        For what the engines do not answer on such a model, or within such bounds.
+    """
+    task = TASKS[str(problem.task)]
+    if kind not in task.ending:
+        raise UnsupportedError(f"of a {kind}")
+    if problem.embedded and not task.embeds and str(problem.task) != "next":
+        raise UnsupportedError("of an embedded chain")
+    if problem.lower < 0 or problem.upper < problem.lower:
+        raise UnsupportedError(f"between {problem.lower} and {problem.upper}")
+    return task
