@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from engines.backend import gpu_refusal
 from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
 from engines.model import ExplicitModel
@@ -65,7 +66,8 @@ class EngineBackend:
             with GATE.busy(SOLVE):
                 self._solve(problem)
         except UnsupportedError as error:
-            if self.options.device is DeviceChoice.GPU:
+            wanted = self.options.device is DeviceChoice.GPU
+            if wanted and gpu_refusal(self.options.device_number) is not None:
                 problem.error = str(error)
             else:
                 problem.refusal = f"{problem.task} ({error})"

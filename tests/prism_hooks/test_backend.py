@@ -7,6 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from engines.environment import DeviceChoice
+from engines.errors import UnsupportedError
 from prism_hooks.backend import MODELS_KEPT, EngineBackend
 from prism_hooks.options import HookOptions
 
@@ -62,3 +64,25 @@ def test_the_models_used_last_are_kept():
     for model in order:
         solved(backend, ask(reads, "reachability", 0b01, embedded=True, model=model))
     assert reads == [*range(MODELS_KEPT + 1), 0]
+
+
+@pytest.mark.parametrize(
+    ("options", "missing", "answer"),
+    [
+        (HookOptions(), None, "refusal"),
+        (HookOptions(device=DeviceChoice.GPU), None, "refusal"),
+        (HookOptions(device=DeviceChoice.GPU), "no driver", "error"),
+    ],
+)
+def test_only_a_missing_gpu_is_an_error_where_one_was_asked_for(
+    monkeypatch, options, missing, answer
+):
+    def refuse(*_: object) -> None:
+        raise UnsupportedError("not among our methods")
+
+    monkeypatch.setattr("prism_hooks.backend.gpu_refusal", lambda _number: missing)
+    monkeypatch.setattr(EngineBackend, "_solve", refuse)
+    problem = ask([], "reachability", 0b01, embedded=False)
+    EngineBackend(options).solve(problem)
+    assert "not among our methods" in getattr(problem, answer)
+    assert {"error": problem.refusal, "refusal": problem.error}[answer] is None
