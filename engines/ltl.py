@@ -110,8 +110,8 @@ def _largest(
     if automaton.initial in (REJECTED, ACCEPTED):
         decided = np.full(size, float(automaton.initial == ACCEPTED))
         return SolveResult.exact(decided, environment.method)
-    steps = _with_probabilities_above_zero(model)
-    letters = _letters(automaton.atoms, atoms, size)
+    steps = with_probabilities_above_zero(model)
+    letters = letters_of(automaton.atoms, atoms, size)
     first = np.full(size, automaton.initial)
     product = build_product(steps, letters, automaton.initial_part, np.arange(size), first)
     target = product.accepted | _won(steps, letters, automaton, product, environment)
@@ -126,10 +126,15 @@ def _largest(
     return result.with_values(result.values[:size])
 
 
-def _with_probabilities_above_zero(model: ExplicitModel) -> ExplicitModel:
+def with_probabilities_above_zero(model: ExplicitModel) -> ExplicitModel:
     """Return the model's graph with probabilities; a CTMC's is that of its embedded chain.
 
     A CTMC's state without transitions stays where it is. Entries that are 0 are no transitions.
+
+    Parameters
+    ----------
+    model
+        A model of any kind; its rows keep their numbers.
     """
     rows, columns, values = model.matrix.row_of_entry(), model.matrix.columns, model.matrix.values
     is_ctmc = model.kind is ModelKind.CTMC
@@ -153,7 +158,23 @@ def _with_probabilities_above_zero(model: ExplicitModel) -> ExplicitModel:
     return replace(model, kind=kind, matrix=matrix)
 
 
-def _letters(names: tuple[str, ...], atoms: Mapping[str, MaskArray], size: int) -> Letters:
+def letters_of(names: tuple[str, ...], atoms: Mapping[str, MaskArray], size: int) -> Letters:
+    """Return what each state lets an automaton read.
+
+    Parameters
+    ----------
+    names
+        The automaton's atoms, in its order.
+    atoms
+        The states where each holds, shape (states,).
+    size
+        Number of states.
+
+    Raises
+    ------
+    UnsupportedError
+        For more atoms than a letter has bits.
+    """
     if len(names) > MOST_ATOMS:
         raise UnsupportedError(
             f"the LTL formula has {len(names)} atoms; at most {MOST_ATOMS} fit in a letter"

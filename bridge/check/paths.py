@@ -269,7 +269,7 @@ def _ltl(checker: Checker, path: Expression, direction: Direction | None) -> Out
     from engines.ltl import ltl_probabilities
 
     atoms: dict[str, MaskArray] = {}
-    formula = _formula(checker, path, atoms)
+    formula = ltl_formula(checker, path, atoms)
     return checker.solved(
         ltl_probabilities(
             checker.engine_model,
@@ -282,8 +282,23 @@ def _ltl(checker: Checker, path: Expression, direction: Direction | None) -> Out
     )
 
 
-def _formula(checker: Checker, path: Expression, atoms: dict[str, MaskArray]) -> ltl.Formula:
-    """Return an LTL formula; its atoms are the state formulas in it, named by their text."""
+def ltl_formula(checker: Checker, path: Expression, atoms: dict[str, MaskArray]) -> ltl.Formula:
+    """Return an LTL formula; its atoms are the state formulas in it, named by their text.
+
+    Parameters
+    ----------
+    checker
+        Evaluates the state formulas.
+    path
+        The formula.
+    atoms
+        Filled with the states of each atom, shape (states,).
+
+    Raises
+    ------
+    UnsupportedError
+        For bounds inside it, and for what is no LTL.
+    """
     if not has_temporal(path):
         name = str(path)
         if name not in atoms:
@@ -291,7 +306,7 @@ def _formula(checker: Checker, path: Expression, atoms: dict[str, MaskArray]) ->
         return ltl.atom(name)
 
     def below(operand: Expression) -> ltl.Formula:
-        return _formula(checker, operand, atoms)
+        return ltl_formula(checker, operand, atoms)
 
     match path:
         case Parentheses(operand):

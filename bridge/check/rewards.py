@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from bridge.check.bounds import steps, time
 from bridge.check.outcome import Bounded, Outcome
-from bridge.check.paths import has_temporal
+from bridge.check.paths import has_temporal, ltl_formula
 from bridge.language.ast import (
+    Bound,
     Cumulative,
     Expression,
     Instantaneous,
@@ -19,6 +20,7 @@ from bridge.language.ast import (
 )
 from bridge.model import NamedRewards
 from engines.errors import InvalidModelError, UnsupportedError
+from engines.formats.csr import MaskArray
 from engines.model import ModelKind, RewardStructure
 from engines.system import Direction
 
@@ -43,7 +45,7 @@ def expected_reward(checker: Checker, reward: Reward, direction: Direction | Non
     InvalidModelError
         When there is no such reward structure.
     UnsupportedError
-        For ratios of rewards, and for path formulas other than ``F``.
+        For ratios of rewards, and for path formulas that are not co-safe or have bounds.
     """
     if reward.divisor is not None:
         raise UnsupportedError(f"{reward}: ratios of rewards are not supported")
@@ -218,7 +220,27 @@ def _reachability(
                     progress=checker.progress,
                 )
             )
+        case Temporal(bound=Bound()):
+            raise UnsupportedError(f"R [ {path} ]: bounds are for C and I")
         case _:
-            raise UnsupportedError(
-                f"R [ {path} ]: of path formulas only F over a state formula is supported here"
-            )
+            return _cosafe(checker, structure, path, direction)
+
+
+def _cosafe(
+    checker: Checker, structure: NamedRewards, path: Expression, direction: Direction | None
+) -> Outcome:
+    from engines.cosafe_rewards import cosafe_rewards
+
+    atoms: dict[str, MaskArray] = {}
+    formula = ltl_formula(checker, path, atoms)
+    return checker.solved(
+        cosafe_rewards(
+            checker.engine_model,
+            structure.expected,
+            formula,
+            atoms,
+            checker.environment,
+            direction=direction,
+            progress=checker.progress,
+        )
+    )
