@@ -16,11 +16,14 @@ class UsageError(Exception):
 
 
 EXPLICIT = {"explicit", "ex"}
-# What PRISM's own code does as a whole: its symbolic engines, and what has an engine of its own.
-LEFT_TO_PRISM = {
+SYMBOLIC_ENGINES = {
     **dict.fromkeys(("mtbdd", "m"), "work of the MTBDD engine"),
     **dict.fromkeys(("sparse", "s"), "work of the sparse engine"),
     **dict.fromkeys(("hybrid", "h"), "work of the hybrid engine"),
+}
+# What PRISM's own code does as a whole: its symbolic engines, and what has an engine of its own.
+LEFT_TO_PRISM = {
+    **SYMBOLIC_ENGINES,
     "exact": "exact model checking",
     "param": "parametric model checking",
     "sim": "simulation",
@@ -195,6 +198,9 @@ class _Parser:
         hooks = self._hooks
         if switch in EXPLICIT:
             hooks = replace(hooks, engine_named=True, convention=Convention.EXPLICIT)
+            if hooks.left_to_prism in SYMBOLIC_ENGINES.values():
+                # The engine that is named last is the one that PRISM uses.
+                hooks = replace(hooks, left_to_prism="")
         elif switch in LEFT_TO_PRISM:
             hooks = replace(hooks, engine_named=True, left_to_prism=LEFT_TO_PRISM[switch])
         if switch in LINEAR_METHODS:

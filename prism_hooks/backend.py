@@ -159,11 +159,11 @@ class EngineBackend:
 
     def _named_method(self, problem: Any, name: str, choices: bool) -> Method:
         if choices:
-            if name != "Value iteration":
-                self._say(
-                    problem, f"{name} runs as value iteration, which is what our engines have"
-                )
-            return Method.VALUE_ITERATION
+            if name == "Value iteration":
+                return Method.VALUE_ITERATION
+            self._say(problem, f"{name} runs as value iteration, which is what our engines have")
+            # Gauss-Seidel may converge where the sweeps of value iteration do not.
+            return Method.AUTO
         if name in LINEAR_METHODS:
             return LINEAR_METHODS[name]
         self._say(

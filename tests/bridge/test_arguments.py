@@ -105,3 +105,26 @@ def test_blockwise_methods_become_their_plain_forms():
         "-gs",
         "m.sm",
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "left"),
+    [
+        (["-m", "-explicit"], ""),
+        (["-explicit", "-m"], "work of the MTBDD engine"),
+        (["-exact", "-explicit"], "exact model checking"),
+    ],
+)
+def test_of_several_engines_the_last_one_counts(words, left):
+    assert parse(["model.pm", *words], {}).hooks.left_to_prism == left
+
+
+def test_files_are_told_from_the_values_of_switches():
+    found = parse(
+        ["m.umb", "-exportvector", "v", "-epsilon", "1e-9", "p.csl", "-simpath", "5", "f"], {}
+    )
+    assert found.files == ("m.umb", "p.csl")
+    assert found.front_end is None
+    assert parse(["m.pm", "-frontend", "storm"], {}).front_end == "storm"
+    with pytest.raises(UsageError, match="prism or storm"):
+        parse(["m.pm", "-frontend", "none"], {})
