@@ -45,6 +45,9 @@ def poison(gpu):
     def poisoned(size):
         memory = pool.malloc(size)
         if size:
+            # Memory that was freed may still be in use on its stream, where its next use would
+            # come later; this one is on another stream.
+            gpu.cuda.runtime.deviceSynchronize()
             gpu.cuda.runtime.memset(memory.ptr, 0xFF, size)
             gpu.cuda.runtime.deviceSynchronize()
         return memory
