@@ -12,15 +12,16 @@ from dataclasses import replace
 import numpy as np
 
 from engines.backend import choose_engine
-from engines.cpu.engine import CpuEngine
 from engines.cpu.prepare import transposed
 from engines.environment import SolverEnvironment
-from engines.errors import DeviceMemoryError, UnsupportedError
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype
+from engines.errors import UnsupportedError
+from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype
 from engines.iterate import BATCH_SECONDS, FIRST_BATCH, LONGEST_BATCH, Progress
 from engines.model import ExplicitModel, ModelKind, RewardStructure
-from engines.reachability_rewards import step_rewards
+from engines.reachability import choices_of
 from engines.result import SolveResult, Status
+from engines.solve import sweeper_or_cpu
+from engines.step_rewards import step_rewards
 from engines.system import Direction, SweepSystem, rows_of_states
 
 NO_CHANGE = float(np.nextafter(0.0, 1.0))
@@ -67,8 +68,7 @@ def next_probabilities(
     states = rows_of_states(exits > 0.0)
     rates = model.matrix if states is None else model.matrix.select_rows(states)
     exits = exits if states is None else exits[states]
-    embedded = replace(rates, values=rates.values / exits[rates.row_of_entry()])
-    return _sweep(SweepSystem(embedded, start, states=states), 1, environment)
+    return _sweep(SweepSystem(rates.divide_rows(exits), start, states=states), 1, environment)
 
 
 def bounded_until(
@@ -165,8 +165,7 @@ def after(
     _require_steps(model, "step-bounded operators")
     # A step from outside `remain` is worth nothing, which a row without entries says.
     if not remain.all():
-        rows = remain if model.row_group_offsets is None else _of_choices(model, remain)
-        model = replace(model, matrix=_emptied(model.matrix, ~rows))
+        model = replace(model, matrix=_emptied(model.matrix, ~model.rows_of(remain)))
     start = np.asarray(values, dtype=np.float64)
     return _sweep(_system(model, start, direction), steps, environment, progress)
 
@@ -302,18 +301,9 @@ def _system(
         return SweepSystem(model.matrix, start, group_offsets=groups, direction=direction)
     if groups is None:
         return SweepSystem(model.matrix.select_rows(states), start, states=states)
-    choices = np.flatnonzero(_of_choices(model, active))
-    offsets = np.zeros(len(states) + 1, dtype=index_dtype(len(choices)))
-    np.cumsum(np.diff(groups)[states], out=offsets[1:])
+    choices, offsets = choices_of(states, groups)
     matrix = model.matrix.select_rows(choices)
     return SweepSystem(matrix, start, states=states, group_offsets=offsets, direction=direction)
-
-
-def _of_choices(model: ExplicitModel, states: MaskArray) -> MaskArray:
-    """Return which choices belong to the given states of an MDP, shape (choices,)."""
-    groups: IndexArray = np.asarray(model.row_group_offsets)
-    chosen: MaskArray = np.repeat(states, np.diff(groups))
-    return chosen
 
 
 def _emptied(matrix: CsrMatrix, rows: MaskArray) -> CsrMatrix:
@@ -339,11 +329,8 @@ def _sweep(
         return SolveResult.exact(system.start.copy(), method)
     started = time.perf_counter()
     engine, note = choose_engine(environment, system)
-    try:
-        sweeper = engine.sweeper(system, NO_CHANGE, True)
-    except DeviceMemoryError as error:
-        sweeper = CpuEngine().sweeper(system, NO_CHANGE, True)
-        note = f"{error}; solving on the CPU"
+    sweeper, refusal = sweeper_or_cpu(engine, system, NO_CHANGE, True)
+    note = refusal or note
     setup = time.perf_counter() - started
     done, change, batch = 0, np.inf, FIRST_BATCH
     while done < steps and change > 0.0:

@@ -20,8 +20,9 @@ from engines.formats.csr import FloatArray, MaskArray
 from engines.iterate import Progress
 from engines.ltl import letters_of, with_probabilities_above_zero
 from engines.model import ExplicitModel, ModelKind, RewardStructure
-from engines.reachability_rewards import reachability_rewards, step_rewards
+from engines.reachability_rewards import reachability_rewards
 from engines.result import SolveResult
+from engines.step_rewards import step_rewards
 from engines.system import Direction
 
 

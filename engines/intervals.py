@@ -22,12 +22,10 @@ from engines.narrow import Narrowing, measured_width, narrow
 from engines.optimistic import narrow_by_guesses
 from engines.reachability_rewards import (
     may_enter,
-    rows_of_mask,
-    states_of_rows,
-    step_rewards,
     without_choices,
 )
 from engines.result import SolveResult
+from engines.step_rewards import step_rewards
 from engines.system import Direction, SweepSystem
 from engines.two_sided import (
     ROUNDING_SLACK,
@@ -91,8 +89,9 @@ def until_bounds(
     """
     _check_method(model, environment)
     direction = _required_direction(model, direction)
-    yes = prob1(model, remain, target, direction, environment=environment)
-    unknown = ~(yes | prob0(model, remain, target, direction, environment=environment))
+    no = prob0(model, remain, target, direction, environment=environment)
+    yes = prob1(model, remain, target, direction, never=no, environment=environment)
+    unknown = ~(yes | no)
     start = yes.astype(np.float64)
     if not unknown.any():
         return _exact(start, environment)
@@ -165,7 +164,7 @@ def reachability_reward_bounds(
     unknown = sure & ~target
     state_of, slack = None, ROUNDING_SLACK
     if direction is Direction.MINIMISE and unknown.any():
-        keep = ~may_enter(model, ~sure) | ~rows_of_mask(model, unknown)
+        keep = ~may_enter(model, ~sure) | ~model.rows_of(unknown)
         model, earned = without_choices(model, keep), earned[keep]
         free = maximal_end_components(model, unknown, earned == 0.0)
         if free.count:
@@ -219,8 +218,8 @@ def _earning_nothing(
     model: ExplicitModel, earned: FloatArray, unknown: MaskArray, direction: Direction | None
 ) -> MaskArray:
     """Return the unknown states of reward 0, whose upper values would go on falling for ever."""
-    paying = (earned > 0.0) & rows_of_mask(model, unknown)
-    owner = states_of_rows(model)
+    paying = (earned > 0.0) & model.rows_of(unknown)
+    owner = model.states_of_rows()
     if direction is not Direction.MINIMISE:
         payers = np.zeros(model.num_states, dtype=np.bool_)
         payers[owner[paying]] = True

@@ -17,9 +17,9 @@ from engines.iterate import Progress
 from engines.linear.elimination import small_steady_states
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 from engines.reachability import solve_reachability
-from engines.reachability_rewards import step_rewards
 from engines.result import SolveResult
 from engines.steady_state import solve_steady_state
+from engines.step_rewards import step_rewards
 
 INITIAL_TOLERANCE = 1e-6
 """How far from 1 an initial distribution may sum."""

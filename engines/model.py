@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engines.errors import InvalidModelError
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray
+from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype
 
 ROW_SUM_TOLERANCE = 1e-5
+
+Item = TypeVar("Item", bound=np.generic)
 
 
 class ModelKind(StrEnum):
@@ -77,6 +81,26 @@ class ExplicitModel:
     def exit_rates(self) -> FloatArray:
         """Row sums of the rate matrix (CTMC), shape (states,)."""
         return self.matrix.row_sums()
+
+    def states_of_rows(self) -> IndexArray:
+        """Return the state that each row of the matrix belongs to, shape (rows,)."""
+        states = np.arange(self.num_states, dtype=index_dtype(self.num_states))
+        return self._by_row(states)
+
+    def rows_of(self, states: MaskArray) -> MaskArray:
+        """Return which rows of the matrix belong to the given states, shape (rows,).
+
+        Parameters
+        ----------
+        states
+            Shape (states,).
+        """
+        return self._by_row(states)
+
+    def _by_row(self, of_states: NDArray[Item]) -> NDArray[Item]:
+        if self.row_group_offsets is None:
+            return of_states
+        return np.repeat(of_states, np.diff(self.row_group_offsets))
 
     def check(self) -> ExplicitModel:
         """Return the model itself if it keeps the rules of its kind.

@@ -14,10 +14,10 @@ import numpy as np
 from engines.backend import choose_engine
 from engines.cpu.engine import CpuEngine
 from engines.environment import Method, SolverEnvironment
-from engines.errors import DeviceMemoryError
 from engines.formats.csr import FloatArray, IndexArray, MaskArray
 from engines.iterate import Iteration, Progress, iterate, stop_threshold
 from engines.result import SolveResult, Status
+from engines.solve import sweeper_or_cpu
 from engines.strategy import (
     ANY_CHOICE,
     best_of_groups,
@@ -162,12 +162,10 @@ class _PolicySweeps:
         threshold, absolute = stop_threshold(self._environment), self._environment.absolute
         if chain.matrix.num_rows == 0:
             return CpuEngine().sweeper(chain, threshold, absolute)
-        try:
-            return self._engine.sweeper(chain, threshold, absolute)
-        except DeviceMemoryError as error:
-            self.note = f"{error}; solving on the CPU"
-            self._engine = CpuEngine()
-            return self._engine.sweeper(chain, threshold, absolute)
+        sweeper, refusal = sweeper_or_cpu(self._engine, chain, threshold, absolute)
+        if refusal:
+            self.note, self._engine = refusal, CpuEngine()
+        return sweeper
 
 
 def _has_rewards(system: SweepSystem) -> bool:

@@ -107,8 +107,7 @@ def solve_reachability(
 def _embedded(rates: CsrMatrix, rewards: FloatArray | None) -> tuple[CsrMatrix, FloatArray | None]:
     """Return the embedded chain's rows and the rewards of a step, for rows of a rate matrix."""
     exits = rates.row_sums()
-    probabilities = replace(rates, values=rates.values / exits[rates.row_of_entry()])
-    return probabilities, None if rewards is None else rewards / exits
+    return rates.divide_rows(exits), None if rewards is None else rewards / exits
 
 
 def _solve_mdp(

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from engines.environment import SolverEnvironment
-from engines.errors import InvalidModelError
-from engines.formats.csr import FloatArray, IndexArray, MaskArray, index_dtype
+from engines.formats.csr import FloatArray, IndexArray, MaskArray
 from engines.graph.mec import EndComponents, maximal_end_components
 from engines.graph.prob01 import prob0, prob1
 from engines.graph.quotient import collapse
@@ -16,6 +15,7 @@ from engines.iterate import Progress
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 from engines.reachability import solve_reachability
 from engines.result import SolveResult
+from engines.step_rewards import step_rewards
 from engines.strategy import ANY_CHOICE, avoiding_strategy, expanded_strategy, rows_towards
 from engines.system import Direction
 
@@ -88,7 +88,7 @@ def reachability_rewards(
     unknown, free, solved = sure & ~target, None, model
     keep = np.ones(len(earned), dtype=np.bool_)
     if direction is Direction.MINIMISE and unknown.any():
-        keep = ~may_enter(model, ~sure) | ~rows_of_mask(model, unknown)
+        keep = ~may_enter(model, ~sure) | ~model.rows_of(unknown)
         solved, earned = without_choices(model, keep), earned[keep]
         free = maximal_end_components(solved, unknown, earned == 0.0)
     result = solve_rewards(
@@ -147,7 +147,7 @@ def solve_rewards(
     """
     start = np.zeros(model.num_states)
     given, quotient = model, None
-    if not np.any(earned[rows_of_mask(model, unknown)] > 0.0):
+    if not np.any(earned[model.rows_of(unknown)] > 0.0):
         result = SolveResult.exact(np.where(infinite, np.inf, start), environment.method)
         if not want_strategy or direction is None:
             return result
@@ -185,90 +185,10 @@ def _free_strategy(
     model: ExplicitModel, unknown: MaskArray, infinite: MaskArray, direction: Direction
 ) -> IndexArray:
     """Return an optimal strategy where nothing is earned, shape (states,)."""
-    owner = states_of_rows(model)
+    owner = model.states_of_rows()
     # The minimum still has to reach the target.
     allowed = unknown[owner] & (direction is Direction.MINIMISE)
     return rows_towards(model.matrix, owner, allowed, ~unknown & ~infinite)
-
-
-def step_rewards(model: ExplicitModel, rewards: RewardStructure) -> FloatArray:
-    """Return the reward of each row: of a state, in an MDP of a choice, its state's included.
-
-    Parameters
-    ----------
-    model
-        A DTMC, a CTMC or an MDP.
-    rewards
-        Its rewards.
-
-    Returns
-    -------
-    Shape (rows,); for a CTMC still a unit of time's.
-
-    Raises
-    ------
-    InvalidModelError
-        For rewards that are negative or not finite, naming the state, and for rewards that do not
-        fit the model.
-    """
-    of_states = np.asarray(rewards.state_rewards, dtype=np.float64)
-    name = f'rewards "{rewards.name}"' if rewards.name else "rewards"
-    if of_states.shape != (model.num_states,):
-        raise InvalidModelError(
-            f"{name}: {of_states.shape} state rewards for {model.num_states} states"
-        )
-    wrong = ~(np.isfinite(of_states) & (of_states >= 0.0))
-    if wrong.any():
-        state = int(np.argmax(wrong))
-        raise InvalidModelError(
-            f"{name}: state {state} has reward {of_states[state]}; rewards must be finite and "
-            "not negative"
-        )
-    if model.kind is not ModelKind.MDP:
-        if rewards.choice_rewards is not None:
-            raise InvalidModelError(
-                f"{name}: a {model.kind} has no choices, but choice rewards were given; add them "
-                "to the state rewards, by their probabilities or rates"
-            )
-        return of_states
-    state_of_row = states_of_rows(model)
-    earned: FloatArray = of_states[state_of_row]
-    if rewards.choice_rewards is None:
-        return earned
-    of_choices = np.asarray(rewards.choice_rewards, dtype=np.float64)
-    if of_choices.shape != earned.shape:
-        raise InvalidModelError(f"{name}: {of_choices.shape} rewards for {len(earned)} choices")
-    wrong = ~(np.isfinite(of_choices) & (of_choices >= 0.0))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise InvalidModelError(
-            f"{name}: choice {row}, of state {state_of_row[row]}, has reward {of_choices[row]}; "
-            "rewards must be finite and not negative"
-        )
-    return earned + of_choices
-
-
-def states_of_rows(model: ExplicitModel) -> np.ndarray:
-    """Return the state that each row belongs to, shape (rows,)."""
-    states = np.arange(model.num_states, dtype=index_dtype(model.num_states))
-    if model.row_group_offsets is None:
-        return states
-    return np.repeat(states, np.diff(model.row_group_offsets))
-
-
-def rows_of_mask(model: ExplicitModel, states: MaskArray) -> MaskArray:
-    """Return which rows belong to the given states, shape (rows,).
-
-    Parameters
-    ----------
-    model
-        A DTMC, a CTMC or an MDP.
-    states
-        Shape (states,).
-    """
-    if model.row_group_offsets is None:
-        return states
-    return np.repeat(states, np.diff(model.row_group_offsets))
 
 
 def may_enter(model: ExplicitModel, states: MaskArray) -> MaskArray:

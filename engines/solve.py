@@ -64,7 +64,9 @@ def solve_system(
     """
     started = time.perf_counter()
     engine, note = choose_engine(environment, system)
-    sweeper, note = _prepare(engine, system, environment, note)
+    threshold = stop_threshold(environment)
+    sweeper, refusal = sweeper_or_cpu(engine, system, threshold, environment.absolute)
+    note = refusal or note
     setup = time.perf_counter() - started
     slow_after = SLOW_AFTER if system.group_offsets is None else SLOW_AFTER_WITH_CHOICES
 
@@ -117,14 +119,26 @@ def _swept_on(
     return replace(after, iterations=before.iterations + after.iterations)
 
 
-def _prepare(
-    engine: Engine, system: SweepSystem, environment: SolverEnvironment, note: str
+def sweeper_or_cpu(
+    engine: Engine, system: SweepSystem, stop_below: float, absolute: bool
 ) -> tuple[Sweeper, str]:
-    threshold = stop_threshold(environment)
+    """Prepare sweeps, on the CPU where the engine's memory does not suffice.
+
+    Parameters
+    ----------
+    engine
+        Where the sweeps are to be made.
+    system, stop_below, absolute
+        As in `engines.system.Engine.sweeper`.
+
+    Returns
+    -------
+    The sweeper, and a remark for the log where it is the CPU's instead; else an empty one.
+    """
     try:
-        return engine.sweeper(system, threshold, environment.absolute), note
+        return engine.sweeper(system, stop_below, absolute), ""
     except DeviceMemoryError as error:
-        sweeper = CpuEngine().sweeper(system, threshold, environment.absolute)
+        sweeper = CpuEngine().sweeper(system, stop_below, absolute)
         return sweeper, f"{error}; solving on the CPU"
 
 

@@ -75,7 +75,8 @@ def solve_steady_state(
         # PRISM's explicit engine knows one method here: power, on the embedded chain.
         method = Method.POWER
         if model.kind is ModelKind.CTMC:
-            rates, exits = _embedded(rates)
+            exits = rates.row_sums()
+            rates = rates.divide_rows(exits)
 
     start = np.full(rates.num_rows, 1.0 / rates.num_rows)
     if method is Method.POWER:
@@ -115,12 +116,6 @@ def _restricted(matrix: CsrMatrix, states: np.ndarray) -> CsrMatrix:
     position = np.full(matrix.num_columns, -1, dtype=index_dtype(len(states)))
     position[states] = np.arange(len(states), dtype=position.dtype)
     return replace(rows, columns=position[rows.columns], num_columns=len(states))
-
-
-def _embedded(rates: CsrMatrix) -> tuple[CsrMatrix, FloatArray]:
-    row = rates.row_of_entry()
-    exits = rates.row_sums()
-    return replace(rates, values=rates.values / exits[row]), exits
 
 
 def _power_matrix(rates: CsrMatrix) -> CsrMatrix:

@@ -338,5 +338,4 @@ def owners_of_rows(model: ExplicitModel) -> IndexArray:
     """Return the state that each choice of an MDP belongs to, shape (choices,)."""
     if model.row_group_offsets is None:
         raise ValueError(f"a {model.kind} has no choices, and no strategies")
-    states = np.arange(model.num_states, dtype=index_dtype(model.num_states))
-    return np.repeat(states, np.diff(model.row_group_offsets))
+    return model.states_of_rows()

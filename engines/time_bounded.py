@@ -17,8 +17,8 @@ from engines.errors import UnsupportedError
 from engines.formats.csr import FloatArray, MaskArray
 from engines.iterate import Progress
 from engines.model import ExplicitModel, ModelKind, RewardStructure
-from engines.reachability_rewards import step_rewards
 from engines.result import SolveResult
+from engines.step_rewards import step_rewards
 
 
 def time_bounded_until(

@@ -16,10 +16,9 @@ from engines.model import ExplicitModel, ModelKind, RewardStructure
 from engines.reachability_rewards import (
     reachability_rewards,
     solve_rewards,
-    states_of_rows,
-    step_rewards,
 )
 from engines.result import SolveResult
+from engines.step_rewards import step_rewards
 from engines.strategy import earning_strategy, first_rows_of
 from engines.system import Direction
 
@@ -93,11 +92,11 @@ def total_rewards(
         )
         if result.strategy is None:
             return result
-        staying = first_rows_of(states_of_rows(model), free.choices, model.num_states)
+        staying = first_rows_of(model.states_of_rows(), free.choices, model.num_states)
         return replace(result, strategy=np.where(free.labels >= 0, staying, result.strategy))
     components = maximal_end_components(model)
     paying = components.choices & (earned > 0.0)
-    members = states_of_rows(model)[paying]
+    members = model.states_of_rows()[paying]
     infinite = _reaching(model, components.labels, members, direction, environment)
     result = solve_rewards(
         model,

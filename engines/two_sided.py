@@ -137,7 +137,7 @@ def plain_system(
         # In extended precision, so that an exit rate is right to the last digit however many
         # rates add up to it.
         exits = _accurate_row_sums(matrix.row_of_entry(), matrix.values, matrix.num_rows)
-        matrix = replace(matrix, values=matrix.values / exits[matrix.row_of_entry()])
+        matrix = matrix.divide_rows(exits)
         offset = None if offset is None else offset / exits
     return SweepSystem(matrix, start, offset, states, group_offsets=groups, direction=direction)
 

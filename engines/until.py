@@ -74,8 +74,8 @@ def until_probabilities(
         direction = None
     elif direction is None:
         raise ValueError("an MDP needs a direction: minimise or maximise")
-    yes = prob1(model, remain, target, direction, environment=environment)
     no = prob0(model, remain, target, direction, environment=environment)
+    yes = prob1(model, remain, target, direction, never=no, environment=environment)
     unknown = ~(yes | no)
     start = yes.astype(np.float64)
     if not unknown.any():

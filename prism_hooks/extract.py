@@ -64,8 +64,4 @@ def embedded_chain(ctmc: ExplicitModel) -> ExplicitModel:
     ctmc
         A model with rates.
     """
-    rates = ctmc.matrix
-    exits = ctmc.exit_rates
-    values = rates.values / np.repeat(exits, rates.row_lengths())
-    matrix = CsrMatrix(rates.row_offsets, rates.columns, values, rates.num_columns)
-    return ExplicitModel(ModelKind.DTMC, matrix)
+    return ExplicitModel(ModelKind.DTMC, ctmc.matrix.divide_rows(ctmc.exit_rates))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -77,6 +77,16 @@ class CsrMatrix:
     def row_sums(self) -> FloatArray:
         """Return the sum of each row, shape (rows,)."""
         return row_sums(self.row_of_entry(), self.values, self.num_rows)
+
+    def divide_rows(self, divisors: FloatArray) -> CsrMatrix:
+        """Return the matrix with each row divided by a number.
+
+        Parameters
+        ----------
+        divisors
+            Shape (rows,); that of a row without entries does not matter.
+        """
+        return replace(self, values=self.values / divisors[self.row_of_entry()])
 
     def select_rows(self, rows: IndexArray) -> CsrMatrix:
         """Return the matrix of the given rows, in the given order; columns keep their numbers.

@@ -80,12 +80,7 @@ def exists_always(model: ExplicitModel, states: MaskArray) -> MaskArray:
 
 
 def _source_of_entry(model: ExplicitModel) -> IndexArray:
-    row = model.matrix.row_of_entry()
-    groups = model.row_group_offsets
-    if groups is None:
-        return row
-    source: IndexArray = np.repeat(np.arange(model.num_states), np.diff(groups))[row]
-    return source
+    return model.states_of_rows()[model.matrix.row_of_entry()]
 
 
 def _stuck(model: ExplicitModel) -> MaskArray:

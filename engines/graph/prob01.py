@@ -58,6 +58,7 @@ def prob1(
     target: MaskArray,
     direction: Direction | None = None,
     *,
+    never: MaskArray | None = None,
     environment: SolverEnvironment | None = None,
 ) -> MaskArray:
     """Return the states where the probability of ``remain U target`` is 1.
@@ -71,6 +72,8 @@ def prob1(
     direction
         MDPs only, and needed there: whether the minimum is 1 (every strategy reaches the target
         almost surely) or the maximum (some strategy does).
+    never
+        What `prob0` returned for the same question, where that is known already.
     environment
         Which device to use; None for the CPU. The set is the same on all.
 
@@ -88,7 +91,8 @@ def prob1(
     if model.kind is ModelKind.MDP and not _minimises(model, direction):
         return operations_of(model, environment).can_force(target, remain)
     # Probability 1 is lost by a path, before the target, to where the probability is 0.
-    never = prob0(model, remain, target, direction, environment=environment)
+    if never is None:
+        never = prob0(model, remain, target, direction, environment=environment)
     return ~operations_of(model, environment).may_reach(never, remain & ~target)
 
 
