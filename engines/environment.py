@@ -109,6 +109,9 @@ class SolverEnvironment:
         Where to solve; the number selects one of several GPUs.
     interval
         Sub-switches of interval iteration.
+    topological
+        Whether until probabilities and reachability rewards are solved one strongly connected
+        component after the other, each from the finished values of those it leads to.
     """
 
     method: Method = Method.AUTO
@@ -121,6 +124,7 @@ class SolverEnvironment:
     device: DeviceChoice = DeviceChoice.AUTO
     device_number: int = 0
     interval: IntervalOptions = IntervalOptions()
+    topological: bool = False
 
     def __post_init__(self) -> None:
         if not (self.epsilon >= 0 and math.isfinite(self.epsilon)):

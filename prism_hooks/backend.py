@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from engines.backend import gpu_refusal
-from engines.environment import DeviceChoice, Method, SolverEnvironment
+from engines.environment import DeviceChoice, IntervalOptions, Method, SolverEnvironment
 from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
 from engines.model import ExplicitModel
 from engines.result import SolveResult, Status
@@ -20,6 +20,7 @@ from prism_hooks.extract import embedded_chain, extracted_model, mask, vector
 from prism_hooks.options import HookOptions
 from prism_hooks.questions import Ending, Question, task_of
 from prism_hooks.report import progress_lines, solve_line
+from prism_hooks.sets import SETS, choices_of_rows, found_set, words_of
 
 __all__ = ["EngineBackend", "embedded_chain", "extracted_model", "java_backend", "mask", "vector"]
 
@@ -31,6 +32,11 @@ ROUNDING_BOUND = 10.0 * float(np.finfo(np.float64).eps)
 """The smallest error that a method of our choice ever claims."""
 
 LINEAR_METHODS = {"Power method": Method.POWER, "Jacobi": Method.JACOBI, "JOR": Method.JOR}
+MDP_METHODS = {
+    "Value iteration": Method.VALUE_ITERATION,
+    "Policy iteration": Method.POLICY_ITERATION,
+    "Modified policy iteration": Method.MODIFIED_POLICY_ITERATION,
+}
 DEFAULT_METHODS = ("Jacobi", "Value iteration")
 
 
@@ -84,17 +90,25 @@ class EngineBackend:
                 gc.enable()
 
     def _solve(self, problem: Any) -> None:
+        if str(problem.task) in SETS:
+            self._find(problem)
+            return
         kind = self._model(problem, False).kind
         task = task_of(problem, kind)
         ending = task.ending[kind]
-        model = self._model(problem, bool(problem.embedded) and task.embeds)
+        answer, embeds = task.answer, task.embeds
+        if problem.intervals is not None and str(problem.task) == "reachability":
+            from prism_hooks.two_sided import reachability_bounds
+
+            answer, embeds = reachability_bounds, False
+        model = self._model(problem, bool(problem.embedded) and embeds)
         environment = (
             self.environment(problem)
             if task.method_counts
             else self._environment(problem, Method.AUTO)
         )
         asked = Question.read(problem, model.num_states)
-        result = task.answer(model, asked, environment, progress_lines(problem, ending))
+        result = answer(model, asked, environment, progress_lines(problem, ending))
         self._report(problem, result, ending)
         if problem.errorOnNonConvergence or result.status is Status.DIVERGED:
             result.raise_unless_converged()
@@ -102,6 +116,15 @@ class EngineBackend:
         problem.errorBound, problem.errorAbsolute = accuracy(result, environment, ending)
         problem.guaranteed = result.two_sided
         problem.solution = np.ascontiguousarray(result.values)
+        if asked.wants_strategy and result.strategy is not None:
+            problem.strategy = choices_of_rows(model, result.strategy)
+
+    def _find(self, problem: Any) -> None:
+        model = self._model(problem, False)
+        states, rows = found_set(problem, model, self._environment(problem, Method.AUTO))
+        if rows is not None:
+            problem.strategy = choices_of_rows(model, rows)
+        problem.found = words_of(states)
 
     def _model(self, problem: Any, embedded: bool) -> ExplicitModel:
         number = int(problem.modelId)
@@ -145,6 +168,11 @@ class EngineBackend:
 
     def _environment(self, problem: Any, method: Method) -> SolverEnvironment:
         options = self.options
+        intervals = IntervalOptions()
+        if problem.intervals is not None:
+            from prism_hooks.two_sided import interval_options
+
+            intervals = interval_options(problem.intervals)
         return SolverEnvironment(
             method=method,
             epsilon=float(problem.epsilon),
@@ -155,15 +183,21 @@ class EngineBackend:
             convention=options.convention,
             device=options.device,
             device_number=options.device_number,
+            interval=intervals,
+            topological=bool(problem.topological),
         )
 
     def _named_method(self, problem: Any, name: str, choices: bool) -> Method:
         if choices:
-            if name == "Value iteration":
-                return Method.VALUE_ITERATION
+            if name in MDP_METHODS:
+                return MDP_METHODS[name]
             self._say(problem, f"{name} runs as value iteration, which is what our engines have")
             # Gauss-Seidel may converge where the sweeps of value iteration do not.
             return Method.AUTO
+        if problem.intervals is not None and name != "Power method":
+            if name != "Jacobi":
+                self._say(problem, f"{name} runs as Jacobi, whose sweeps our bounds are made of")
+            return Method.JACOBI if name == "Jacobi" else Method.AUTO
         if name in LINEAR_METHODS:
             return LINEAR_METHODS[name]
         self._say(

@@ -53,6 +53,8 @@ class Question:
         MDPs: minimise or maximise.
     lower, upper
         Bounds, included, in steps or time.
+    wants_strategy
+        MDPs: whether an optimal choice of each state is wanted.
     """
 
     states: MaskArray
@@ -62,6 +64,7 @@ class Question:
     direction: Direction | None = None
     lower: float = 0.0
     upper: float = 0.0
+    wants_strategy: bool = False
 
     @classmethod
     def read(cls, problem: Any, num_states: int) -> Question:
@@ -84,6 +87,7 @@ class Question:
             direction=None if problem.direction is None else Direction(str(problem.direction)),
             lower=float(problem.lower),
             upper=float(problem.upper),
+            wants_strategy=bool(problem.wantsStrategy),
         )
 
     def reward_structure(self, model: ExplicitModel, *, of_states: bool = False) -> RewardStructure:
@@ -162,14 +166,13 @@ def _reachability(
         rewards=asked.rewards,
         direction=asked.direction,
         progress=progress,
+        want_strategy=asked.wants_strategy,
     )
 
 
 def _steady_state(
     model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
 ) -> SolveResult:
-    if int(np.count_nonzero(asked.states)) == 1:
-        return SolveResult.exact(asked.states.astype(np.float64), environment.method)
     return solve_steady_state(model, asked.states, environment, progress=progress)
 
 
@@ -261,6 +264,7 @@ def _total_reward(
         environment,
         direction=asked.direction,
         progress=progress,
+        want_strategy=asked.wants_strategy,
     )
 
 

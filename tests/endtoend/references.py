@@ -32,6 +32,8 @@ class Entry:
     text: str
     kind: str
     value: float | bool
+    uncertainty: float = 0.0
+    """Of the value, relative; 0 where it is exact."""
 
     @property
     def unbounded(self) -> bool:
@@ -45,7 +47,14 @@ def reference_entries() -> list[Entry]:
     if not file.is_file():
         return []
     return [
-        Entry(e["model"], e["constants"], e["property"], e["kind"], _value(e["value"]))
+        Entry(
+            e["model"],
+            e["constants"],
+            e["property"],
+            e["kind"],
+            _value(e["value"]),
+            float(e["rel_uncertainty"] or 0.0),
+        )
         for e in json.loads(file.read_text(encoding="utf-8"))
     ]
 

@@ -127,7 +127,7 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	@Override
 	public ModelCheckerResult computeTotalRewards(CTMC<Double> ctmc, MCRewards<Double> mcRewards) throws PrismException
 	{
-		String refusal = Hooks.refusal(settings, getDoTopologicalValueIteration());
+		String refusal = Hooks.totalRefusal(settings);
 		if (refusal != null)
 			return Hooks.handBack(mainLog, refusal, () -> super.computeTotalRewards(ctmc, mcRewards));
 		double[] rewards = Hooks.stateRewards(ctmc.getNumStates(), mcRewards);
@@ -146,14 +146,14 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	@Override
 	public ModelCheckerResult computeSteadyStateProbs(CTMC<Double> ctmc, double[] initDist) throws PrismException
 	{
-		String refusal = Hooks.refusal(settings, getDoTopologicalValueIteration());
+		String refusal = Hooks.refusal(settings);
 		if (refusal != null)
 			return Hooks.handBack(mainLog, refusal, () -> super.computeSteadyStateProbs(ctmc, initDist));
 		ModelCheckerResult res = Hooks.solve(problem(ctmc, "long-run distribution").from(initDist), mainLog);
 		return res != null ? res : super.computeSteadyStateProbs(ctmc, initDist);
 	}
 
-	private Problem problem(CTMC<Double> ctmc, String task)
+	private Problem problem(CTMC<Double> ctmc, String task) throws PrismException
 	{
 		return Hooks.ask(new Problem(task, mainLog, Extract.of(ctmc)), this, linEqMethod.fullName());
 	}

@@ -11,6 +11,7 @@ import explicit.IterationMethod;
 import explicit.MinMax;
 import explicit.Model;
 import explicit.ModelCheckerResult;
+import explicit.PredecessorRelation;
 import explicit.StateValues;
 import explicit.rewards.MCRewards;
 import parser.ast.Expression;
@@ -66,82 +67,132 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	@Override
 	public ModelCheckerResult computeReachProbs(DTMC<Double> dtmc, BitSet remain, BitSet target, double[] init, BitSet known) throws PrismException
 	{
-		LinEqMethod named = hideMethod();
-		try {
-			return super.computeReachProbs(dtmc, remain, target, init, known);
-		} finally {
-			linEqMethod = named;
-			hidden = null;
-		}
+		return prepared(dtmc, () -> super.computeReachProbs(dtmc, remain, target, init, known));
 	}
 
 	@Override
 	public ModelCheckerResult computeReachRewards(DTMC<Double> dtmc, MCRewards<Double> mcRewards, BitSet target, double[] init, BitSet known) throws PrismException
 	{
-		LinEqMethod named = hideMethod();
-		try {
-			return super.computeReachRewards(dtmc, mcRewards, target, init, known);
-		} finally {
-			linEqMethod = named;
-			hidden = null;
-		}
+		return prepared(dtmc, () -> super.computeReachRewards(dtmc, mcRewards, target, init, known));
 	}
 
 	/**
-	 * Hides a method that PRISM's explicit engine would replace by another, and ours would not.
-	 * @return The method as it was named
+	 * Runs PRISM's code without what only its own solves need: a relation of predecessors, and the
+	 * replacing of a method that its explicit engine lacks and ours has.
 	 */
-	private LinEqMethod hideMethod()
+	private ModelCheckerResult prepared(DTMC<Double> dtmc, Hooks.Work<ModelCheckerResult> work) throws PrismException
 	{
 		LinEqMethod named = linEqMethod;
+		boolean related = preRel;
 		boolean relaxed = named == LinEqMethod.JOR || named == LinEqMethod.SOR || named == LinEqMethod.BACKWARDS_SOR;
-		if (relaxed && refusal(false) == null) {
+		if (relaxed && !getDoIntervalIteration() && Hooks.refusal(settings) == null) {
 			hidden = named;
 			linEqMethod = LinEqMethod.JACOBI;
 		}
-		return named;
-	}
-
-	private String refusal(boolean topological)
-	{
-		return Hooks.refusal(settings, topological || getDoTopologicalValueIteration());
+		preRel = related && !Hooks.answersGraphs(dtmc);
+		try {
+			return work.run();
+		} finally {
+			linEqMethod = named;
+			hidden = null;
+			preRel = related;
+		}
 	}
 
 	@Override
 	protected ModelCheckerResult doValueIterationReachProbs(DTMC<Double> dtmc, BitSet no, BitSet yes, double[] init, BitSet known,
 			IterationMethod iterationMethod, boolean topological) throws PrismException
 	{
-		String refusal = refusal(topological);
-		if (refusal == null) {
-			int n = dtmc.getNumStates();
-			double initial = valIterDir == ValIterDir.BELOW ? 0.0 : 1.0;
-			Problem problem = problem(dtmc, "reachability").about(Hooks.unknown(n, yes, no, known));
-			problem.from(Hooks.startOfProbs(n, yes, no, init, known, initial));
-			ModelCheckerResult res = Hooks.solve(problem, mainLog);
-			if (res != null)
-				return res;
-		} else {
-			Hooks.handBack(mainLog, refusal);
-		}
-		return super.doValueIterationReachProbs(dtmc, no, yes, init, known, iterationMethod, topological);
+		ModelCheckerResult res = solveReachProbs(dtmc, no, yes, init, known);
+		return res != null ? res : super.doValueIterationReachProbs(dtmc, no, yes, init, known, iterationMethod, topological);
+	}
+
+	@Override
+	protected ModelCheckerResult doIntervalIterationReachProbs(DTMC<Double> dtmc, BitSet no, BitSet yes, double[] init, BitSet known,
+			IterationMethod iterationMethod, boolean topological) throws PrismException
+	{
+		ModelCheckerResult res = solveReachProbs(dtmc, no, yes, init, known);
+		return res != null ? res : super.doIntervalIterationReachProbs(dtmc, no, yes, init, known, iterationMethod, topological);
+	}
+
+	private ModelCheckerResult solveReachProbs(DTMC<Double> dtmc, BitSet no, BitSet yes, double[] init, BitSet known) throws PrismException
+	{
+		int n = dtmc.getNumStates();
+		double initial = valIterDir == ValIterDir.BELOW ? 0.0 : 1.0;
+		double[] start = Hooks.startOfProbs(n, yes, no, init, known, initial);
+		return solveUnlessRefused(problem(dtmc, "reachability").about(Hooks.unknown(n, yes, no, known)).from(start));
+	}
+
+	private ModelCheckerResult solveUnlessRefused(Problem problem) throws PrismException
+	{
+		String refusal = Hooks.refusal(settings);
+		if (refusal == null)
+			return Hooks.solve(problem, mainLog);
+		Hooks.handBack(mainLog, refusal);
+		return null;
 	}
 
 	@Override
 	protected ModelCheckerResult doValueIterationReachRewards(DTMC<Double> dtmc, MCRewards<Double> mcRewards, BitSet target, BitSet inf, double[] init,
 			BitSet known, IterationMethod iterationMethod, boolean topological) throws PrismException
 	{
-		String refusal = refusal(topological);
-		if (refusal == null) {
-			int n = dtmc.getNumStates();
-			Problem problem = problem(dtmc, "reachability").about(Hooks.unknown(n, target, inf, known));
-			problem.from(Hooks.startOfRewards(n, target, inf, init, known)).earning(Hooks.stateRewards(n, mcRewards));
-			ModelCheckerResult res = Hooks.solve(problem, mainLog);
-			if (res != null)
-				return res;
-		} else {
-			Hooks.handBack(mainLog, refusal);
-		}
-		return super.doValueIterationReachRewards(dtmc, mcRewards, target, inf, init, known, iterationMethod, topological);
+		ModelCheckerResult res = solveReachRewards(dtmc, mcRewards, target, inf, init, known);
+		return res != null ? res : super.doValueIterationReachRewards(dtmc, mcRewards, target, inf, init, known, iterationMethod, topological);
+	}
+
+	@Override
+	protected ModelCheckerResult doIntervalIterationReachRewards(DTMC<Double> dtmc, MCRewards<Double> mcRewards, BitSet target, BitSet inf, double[] init,
+			BitSet known, IterationMethod iterationMethod, boolean topological) throws PrismException
+	{
+		ModelCheckerResult res = solveReachRewards(dtmc, mcRewards, target, inf, init, known);
+		return res != null ? res : super.doIntervalIterationReachRewards(dtmc, mcRewards, target, inf, init, known, iterationMethod, topological);
+	}
+
+	private ModelCheckerResult solveReachRewards(DTMC<Double> dtmc, MCRewards<Double> mcRewards, BitSet target, BitSet inf, double[] init, BitSet known)
+			throws PrismException
+	{
+		int n = dtmc.getNumStates();
+		Problem problem = problem(dtmc, "reachability").about(Hooks.unknown(n, target, inf, known));
+		problem.from(Hooks.startOfRewards(n, target, inf, init, known)).earning(Hooks.stateRewards(n, mcRewards));
+		return solveUnlessRefused(problem);
+	}
+
+	// The sets of probability 0 and 1.
+
+	@Override
+	public BitSet prob0(Model<?> dtmc, BitSet remain, BitSet target, PredecessorRelation pre)
+	{
+		BitSet found = statesOf(dtmc, "prob0", remain, target);
+		return found != null ? found : super.prob0(dtmc, remain, target, pre);
+	}
+
+	@Override
+	public BitSet prob0(Model<?> dtmc, BitSet remain, BitSet target)
+	{
+		BitSet found = statesOf(dtmc, "prob0", remain, target);
+		return found != null ? found : super.prob0(dtmc, remain, target);
+	}
+
+	@Override
+	public BitSet prob1(Model<?> dtmc, BitSet remain, BitSet target, PredecessorRelation pre)
+	{
+		BitSet found = statesOf(dtmc, "prob1", remain, target);
+		return found != null ? found : super.prob1(dtmc, remain, target, pre);
+	}
+
+	@Override
+	public BitSet prob1(Model<?> dtmc, BitSet remain, BitSet target)
+	{
+		BitSet found = statesOf(dtmc, "prob1", remain, target);
+		return found != null ? found : super.prob1(dtmc, remain, target);
+	}
+
+	private BitSet statesOf(Model<?> model, String task, BitSet remain, BitSet target)
+	{
+		if (!(model instanceof DTMC) || !Hooks.answersGraphs(model))
+			return null;
+		Problem problem = new Problem(task, mainLog, source(doubles(model))).about(target).within(remain);
+		return Hooks.states(problem, mainLog, silentPrecomputations ? null : "Prob" + task.charAt(4));
 	}
 
 	@Override
@@ -176,7 +227,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	@Override
 	public ModelCheckerResult computeSteadyStateProbs(DTMC<Double> dtmc, double[] initDist, BSCCPostProcessor bsccPostProcessor) throws PrismException
 	{
-		String refusal = refusal(false);
+		String refusal = Hooks.refusal(settings);
 		if (refusal != null || bsccPostProcessor != null)
 			return Hooks.handBack(mainLog, refusal != null ? refusal : "a steady state of weighted components",
 					() -> super.computeSteadyStateProbs(dtmc, initDist, bsccPostProcessor));
@@ -252,7 +303,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	@Override
 	public ModelCheckerResult computeTotalRewards(DTMC<Double> dtmc, MCRewards<Double> mcRewards) throws PrismException
 	{
-		String refusal = refusal(false);
+		String refusal = Hooks.totalRefusal(settings);
 		if (refusal != null)
 			return Hooks.handBack(mainLog, refusal, () -> super.computeTotalRewards(dtmc, mcRewards));
 		double[] rewards = Hooks.stateRewards(dtmc.getNumStates(), mcRewards);
@@ -278,12 +329,18 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 		return (DTMC<Double>) model;
 	}
 
-	private Problem problem(DTMC<Double> dtmc, String task)
+	private Problem problem(DTMC<Double> dtmc, String task) throws PrismException
+	{
+		Problem problem = new Problem(task, mainLog, source(dtmc));
+		problem.embedded = parent(dtmc) != null;
+		return Hooks.ask(problem, this, (hidden == null ? linEqMethod : hidden).fullName());
+	}
+
+	/** The model that the arrays are read from: of an embedded chain, the CTMC. */
+	private static Extract source(DTMC<Double> dtmc)
 	{
 		CTMC<Double> ctmc = parent(dtmc);
-		Problem problem = new Problem(task, mainLog, ctmc == null ? Extract.of(dtmc) : Extract.of(ctmc));
-		problem.embedded = ctmc != null;
-		return Hooks.ask(problem, this, (hidden == null ? linEqMethod : hidden).fullName());
+		return ctmc == null ? Extract.of(dtmc) : Extract.of(ctmc);
 	}
 
 	/** The CTMC that a DTMC is the embedded chain of, or null. */
@@ -299,21 +356,5 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 		} catch (ReflectiveOperationException | ClassCastException e) {
 			return null;
 		}
-	}
-
-	// What is left to PRISM's own code, each with its line in the log.
-
-	@Override
-	protected ModelCheckerResult doIntervalIterationReachProbs(DTMC<Double> dtmc, BitSet no, BitSet yes, double[] init, BitSet known,
-			IterationMethod iterationMethod, boolean topological) throws PrismException
-	{
-		return Hooks.handBack(mainLog, "interval iteration", () -> super.doIntervalIterationReachProbs(dtmc, no, yes, init, known, iterationMethod, topological));
-	}
-
-	@Override
-	protected ModelCheckerResult doIntervalIterationReachRewards(DTMC<Double> dtmc, MCRewards<Double> mcRewards, BitSet target, BitSet inf, double[] init,
-			BitSet known, IterationMethod iterationMethod, boolean topological) throws PrismException
-	{
-		return Hooks.handBack(mainLog, "interval iteration", () -> super.doIntervalIterationReachRewards(dtmc, mcRewards, target, inf, init, known, iterationMethod, topological));
 	}
 }

@@ -8,6 +8,7 @@ import explicit.MDPModelChecker;
 import explicit.MinMax;
 import explicit.Model;
 import explicit.ModelCheckerResult;
+import explicit.NondetModel;
 import explicit.StateValues;
 import explicit.rewards.MDPRewards;
 import explicit.rewards.Rewards;
@@ -18,11 +19,14 @@ import prism.IntegerBound;
 import prism.PrismComponent;
 import prism.PrismException;
 import prism.Result;
+import strat.MDStrategyArray;
 
 /** Numerical work on MDPs. */
 public class GpuMDPModelChecker extends MDPModelChecker
 {
 	private static final String STRATEGY = "generation of a strategy";
+	/** PRISM's number for it in a strategy. */
+	private static final int ANY_CHOICE = -2;
 
 	/** The innermost P or R operator that is being checked. */
 	private ExpressionQuant operator;
@@ -61,44 +65,136 @@ public class GpuMDPModelChecker extends MDPModelChecker
 	protected ModelCheckerResult doValueIterationReachProbs(MDP<Double> mdp, BitSet no, BitSet yes, boolean min, double[] init, BitSet known,
 			IterationMethod iterationMethod, boolean topological, int[] strat) throws PrismException
 	{
-		String refusal = refusal(topological, strat);
-		if (refusal == null) {
-			int n = mdp.getNumStates();
-			double initial = valIterDir == ValIterDir.BELOW ? 0.0 : 1.0;
-			Problem problem = problem(mdp, "reachability", min).about(Hooks.unknown(n, yes, no, known));
-			problem.from(Hooks.startOfProbs(n, yes, no, init, known, initial));
-			ModelCheckerResult res = Hooks.solve(problem, mainLog);
-			if (res != null)
-				return res;
-		} else {
-			Hooks.handBack(mainLog, refusal);
-		}
-		return super.doValueIterationReachProbs(mdp, no, yes, min, init, known, iterationMethod, topological, strat);
+		ModelCheckerResult res = solveReachProbs(mdp, no, yes, min, init, known, strat);
+		return res != null ? res : super.doValueIterationReachProbs(mdp, no, yes, min, init, known, iterationMethod, topological, strat);
+	}
+
+	@Override
+	protected ModelCheckerResult doIntervalIterationReachProbs(MDP<Double> mdp, BitSet no, BitSet yes, boolean min, double[] init, BitSet known,
+			IterationMethod iterationMethod, boolean topological, int[] strat) throws PrismException
+	{
+		ModelCheckerResult res = solveReachProbs(mdp, no, yes, min, init, known, strat);
+		return res != null ? res : super.doIntervalIterationReachProbs(mdp, no, yes, min, init, known, iterationMethod, topological, strat);
+	}
+
+	@Override
+	protected ModelCheckerResult computeReachProbsPolIter(MDP<Double> mdp, BitSet no, BitSet yes, boolean min, int[] strat) throws PrismException
+	{
+		ModelCheckerResult res = solveReachProbs(mdp, no, yes, min, null, null, strat);
+		return res != null ? decidable(res) : super.computeReachProbsPolIter(mdp, no, yes, min, strat);
+	}
+
+	@Override
+	protected ModelCheckerResult computeReachProbsModPolIter(MDP<Double> mdp, BitSet no, BitSet yes, boolean min, int[] strat) throws PrismException
+	{
+		ModelCheckerResult res = solveReachProbs(mdp, no, yes, min, null, null, strat);
+		return res != null ? decidable(res) : super.computeReachProbsModPolIter(mdp, no, yes, min, strat);
+	}
+
+	private ModelCheckerResult solveReachProbs(MDP<Double> mdp, BitSet no, BitSet yes, boolean min, double[] init, BitSet known, int[] strat)
+			throws PrismException
+	{
+		int n = mdp.getNumStates();
+		double initial = valIterDir == ValIterDir.BELOW ? 0.0 : 1.0;
+		Problem problem = problem(mdp, "reachability", min).about(Hooks.unknown(n, yes, no, known));
+		return solveUnlessRefused(problem.from(Hooks.startOfProbs(n, yes, no, init, known, initial)), strat);
 	}
 
 	@Override
 	protected ModelCheckerResult doValueIterationReachRewards(MDP<Double> mdp, MDPRewards<Double> mdpRewards, IterationMethod iterationMethod, BitSet target,
 			BitSet inf, boolean min, double[] init, BitSet known, boolean topological, int[] strat) throws PrismException
 	{
-		String refusal = refusal(topological, strat);
-		if (refusal == null) {
-			int n = mdp.getNumStates();
-			Problem problem = problem(mdp, "reachability", min).about(Hooks.unknown(n, target, inf, known));
-			problem.from(Hooks.startOfRewards(n, target, inf, init, known)).earning(choiceRewards(mdp, mdpRewards));
-			ModelCheckerResult res = Hooks.solve(problem, mainLog);
-			if (res != null)
-				return res;
-		} else {
-			Hooks.handBack(mainLog, refusal);
-		}
-		return super.doValueIterationReachRewards(mdp, mdpRewards, iterationMethod, target, inf, min, init, known, topological, strat);
+		ModelCheckerResult res = solveReachRewards(mdp, mdpRewards, target, inf, min, init, known, strat);
+		return res != null ? res
+				: super.doValueIterationReachRewards(mdp, mdpRewards, iterationMethod, target, inf, min, init, known, topological, strat);
 	}
 
-	private String refusal(boolean topological, int[] strat)
+	@Override
+	protected ModelCheckerResult doIntervalIterationReachRewards(MDP<Double> mdp, MDPRewards<Double> mdpRewards, IterationMethod iterationMethod,
+			BitSet target, BitSet inf, boolean min, double[] init, BitSet known, boolean topological, int[] strat) throws PrismException
 	{
-		if (strat != null)
-			return STRATEGY;
-		return Hooks.refusal(settings, topological);
+		ModelCheckerResult res = solveReachRewards(mdp, mdpRewards, target, inf, min, init, known, strat);
+		return res != null ? res
+				: super.doIntervalIterationReachRewards(mdp, mdpRewards, iterationMethod, target, inf, min, init, known, topological, strat);
+	}
+
+	@Override
+	protected ModelCheckerResult computeReachRewardsPolIter(MDP<Double> mdp, MDPRewards<Double> mdpRewards, BitSet target, BitSet inf, boolean min,
+			int[] strat) throws PrismException
+	{
+		ModelCheckerResult res = solveReachRewards(mdp, mdpRewards, target, inf, min, null, null, strat);
+		return res != null ? decidable(res) : super.computeReachRewardsPolIter(mdp, mdpRewards, target, inf, min, strat);
+	}
+
+	private ModelCheckerResult solveReachRewards(MDP<Double> mdp, MDPRewards<Double> mdpRewards, BitSet target, BitSet inf, boolean min, double[] init,
+			BitSet known, int[] strat) throws PrismException
+	{
+		int n = mdp.getNumStates();
+		Problem problem = problem(mdp, "reachability", min).about(Hooks.unknown(n, target, inf, known));
+		problem.from(Hooks.startOfRewards(n, target, inf, init, known)).earning(choiceRewards(mdp, mdpRewards));
+		return solveUnlessRefused(problem, strat);
+	}
+
+	/** @param strat Where the choices of the unknown states go, if a strategy is generated */
+	private ModelCheckerResult solveUnlessRefused(Problem problem, int[] strat) throws PrismException
+	{
+		String refusal = Hooks.refusal(settings);
+		if (genStrat && getDoIntervalIteration())
+			refusal = "interval iteration with a strategy";
+		if (refusal != null) {
+			Hooks.handBack(mainLog, refusal);
+			return null;
+		}
+		ModelCheckerResult res = Hooks.solve(problem.withStrategy(genStrat), mainLog);
+		if (res != null && genStrat)
+			copyChoices(problem, BitSet.valueOf(problem.states), strat);
+		return res;
+	}
+
+	private static void copyChoices(Problem problem, BitSet states, int[] strat)
+	{
+		for (int s = states.nextSetBit(0); s >= 0; s = states.nextSetBit(s + 1))
+			strat[s] = problem.strategy[s] < 0 ? ANY_CHOICE : problem.strategy[s];
+	}
+
+	/** Leaves out the accuracy, as PRISM's policy iteration does, where no accuracy would do. */
+	private ModelCheckerResult decidable(ModelCheckerResult res) throws PrismException
+	{
+		if (Hooks.asksForCertainty(operator, constantValues))
+			res.accuracy = null;
+		return res;
+	}
+
+	// The sets of probability 0 and 1.
+
+	@Override
+	public BitSet prob0(NondetModel<?> mdp, BitSet remain, BitSet target, boolean min, int[] strat)
+	{
+		// Who can avoid the target does so by staying; every choice of the others is as good.
+		BitSet found = statesOf(mdp, "prob0", remain, target, min, min ? strat : null);
+		return found != null ? found : super.prob0(mdp, remain, target, min, strat);
+	}
+
+	@Override
+	public BitSet prob1(NondetModel<?> mdp, BitSet remain, BitSet target, boolean min, int[] strat)
+	{
+		BitSet found = statesOf(mdp, "prob1", remain, target, min, min ? null : strat);
+		return found != null ? found : super.prob1(mdp, remain, target, min, strat);
+	}
+
+	private BitSet statesOf(NondetModel<?> model, String task, BitSet remain, BitSet target, boolean min, int[] strat)
+	{
+		if (!(model instanceof MDP) || !Hooks.answersGraphs(model))
+			return null;
+		Problem problem = new Problem(task, mainLog, Extract.of(doubles(model))).about(target).within(remain).choosing(min);
+		String name = "Prob" + task.charAt(4) + " (" + name(min) + ")";
+		BitSet found = Hooks.states(problem.withStrategy(strat != null), mainLog, silentPrecomputations ? null : name);
+		if (found != null && strat != null) {
+			BitSet chosen = (BitSet) found.clone();
+			chosen.andNot(target);
+			copyChoices(problem, chosen, strat);
+		}
+		return found;
 	}
 
 	@Override
@@ -205,13 +301,21 @@ public class GpuMDPModelChecker extends MDPModelChecker
 		boolean swept = mdpSolnMethod == MDPSolnMethod.VALUE_ITERATION || mdpSolnMethod == MDPSolnMethod.GAUSS_SEIDEL;
 		if (!swept)
 			return "a total reward by " + mdpSolnMethod.fullName().toLowerCase();
-		return genStrat ? STRATEGY : Hooks.refusal(settings, getDoTopologicalValueIteration());
+		return Hooks.totalRefusal(settings);
 	}
 
 	private ModelCheckerResult solveTotal(MDP<Double> mdp, MDPRewards<Double> mdpRewards, boolean min) throws PrismException
 	{
-		Problem problem = problem(mdp, "total reward", min).earning(choiceRewards(mdp, mdpRewards));
-		return Hooks.solve(problem, mainLog, "\nStarting total expected reward (" + name(min) + ")...", "Expected total reward took %2$s seconds.");
+		Problem problem = problem(mdp, "total reward", min).earning(choiceRewards(mdp, mdpRewards)).withStrategy(genStrat);
+		ModelCheckerResult res = Hooks.solve(problem, mainLog, "\nStarting total expected reward (" + name(min) + ")...",
+				"Expected total reward took %2$s seconds.");
+		if (res != null && genStrat) {
+			int n = mdp.getNumStates();
+			int[] strat = new int[n];
+			copyChoices(problem, Hooks.unknown(n, new BitSet(), new BitSet(), null), strat);
+			res.strat = new MDStrategyArray<>(mdp, strat);
+		}
+		return res;
 	}
 
 	private static String name(boolean min)
@@ -231,7 +335,7 @@ public class GpuMDPModelChecker extends MDPModelChecker
 		return (Rewards<Double>) rewards;
 	}
 
-	private Problem problem(MDP<Double> mdp, String task, boolean min)
+	private Problem problem(MDP<Double> mdp, String task, boolean min) throws PrismException
 	{
 		return Hooks.ask(new Problem(task, mainLog, Extract.of(mdp)), this, mdpSolnMethod.fullName()).choosing(min);
 	}
@@ -249,40 +353,5 @@ public class GpuMDPModelChecker extends MDPModelChecker
 				sums[row++] = stateReward + rewards.getTransitionReward(s, i);
 		}
 		return sums;
-	}
-
-	// What is left to PRISM's own code, each with its line in the log.
-
-	@Override
-	protected ModelCheckerResult doIntervalIterationReachProbs(MDP<Double> mdp, BitSet no, BitSet yes, boolean min, double[] init, BitSet known,
-			IterationMethod iterationMethod, boolean topological, int[] strat) throws PrismException
-	{
-		return Hooks.handBack(mainLog, "interval iteration", () -> super.doIntervalIterationReachProbs(mdp, no, yes, min, init, known, iterationMethod, topological, strat));
-	}
-
-	@Override
-	protected ModelCheckerResult doIntervalIterationReachRewards(MDP<Double> mdp, MDPRewards<Double> mdpRewards, IterationMethod iterationMethod,
-			BitSet target, BitSet inf, boolean min, double[] init, BitSet known, boolean topological, int[] strat) throws PrismException
-	{
-		return Hooks.handBack(mainLog, "interval iteration", () -> super.doIntervalIterationReachRewards(mdp, mdpRewards, iterationMethod, target, inf, min, init, known, topological, strat));
-	}
-
-	@Override
-	protected ModelCheckerResult computeReachProbsPolIter(MDP<Double> mdp, BitSet no, BitSet yes, boolean min, int[] strat) throws PrismException
-	{
-		return Hooks.handBack(mainLog, "policy iteration", () -> super.computeReachProbsPolIter(mdp, no, yes, min, strat));
-	}
-
-	@Override
-	protected ModelCheckerResult computeReachProbsModPolIter(MDP<Double> mdp, BitSet no, BitSet yes, boolean min, int[] strat) throws PrismException
-	{
-		return Hooks.handBack(mainLog, "modified policy iteration", () -> super.computeReachProbsModPolIter(mdp, no, yes, min, strat));
-	}
-
-	@Override
-	protected ModelCheckerResult computeReachRewardsPolIter(MDP<Double> mdp, MDPRewards<Double> mdpRewards, BitSet target, BitSet inf, boolean min,
-			int[] strat) throws PrismException
-	{
-		return Hooks.handBack(mainLog, "policy iteration", () -> super.computeReachRewardsPolIter(mdp, mdpRewards, target, inf, min, strat));
 	}
 }

@@ -4,6 +4,7 @@ import java.util.BitSet;
 import java.util.HashSet;
 import java.util.Set;
 
+import explicit.Model;
 import explicit.ModelCheckerResult;
 import explicit.ProbModelChecker;
 import explicit.ProbModelChecker.TermCrit;
@@ -12,6 +13,7 @@ import parser.Values;
 import parser.ast.ExpressionQuant;
 import prism.Accuracy;
 import prism.Accuracy.AccuracyLevel;
+import prism.ModelType;
 import prism.OpRelOpBound;
 import prism.PrismException;
 import prism.PrismLog;
@@ -56,16 +58,12 @@ public final class Hooks
 	}
 
 	/** Why PRISM's settings keep the engines out of value iteration, or null if they do not. */
-	static String refusal(PrismSettings settings, boolean topological)
+	static String refusal(PrismSettings settings)
 	{
 		if (backend == null)
 			return NO_ENGINE;
-		if (topological)
-			return "topological value iteration";
 		if (settings == null)
 			return null;
-		if (settings.getBoolean(PrismSettings.PRISM_INTERVAL_ITER))
-			return "interval iteration";
 		if (settings.getBoolean(PrismSettings.PRISM_EXPORT_ITERATIONS))
 			return "export of iterations";
 		if (!settings.getBoolean(PrismSettings.PRISM_PRECOMPUTATION))
@@ -73,6 +71,14 @@ public final class Hooks
 		if (!settings.getBoolean(PrismSettings.PRISM_PROB0) || !settings.getBoolean(PrismSettings.PRISM_PROB1))
 			return "computation without prob0 or prob1";
 		return null;
+	}
+
+	/** Why PRISM's settings keep the engines out of total rewards, or null if they do not. */
+	static String totalRefusal(PrismSettings settings)
+	{
+		if (settings != null && settings.getBoolean(PrismSettings.PRISM_INTERVAL_ITER))
+			return "a total reward between bounds";
+		return refusal(settings);
 	}
 
 	/** Work that is PRISM's own. */
@@ -109,7 +115,7 @@ public final class Hooks
 	}
 
 	/** Fills in what the model checker's settings ask for. */
-	static Problem ask(Problem problem, ProbModelChecker mc, String method)
+	static Problem ask(Problem problem, ProbModelChecker mc, String method) throws PrismException
 	{
 		PrismSettings settings = mc.getSettings();
 		problem.method = method;
@@ -118,6 +124,8 @@ public final class Hooks
 		problem.absolute = mc.getTermCrit() == TermCrit.ABSOLUTE;
 		problem.maxIterations = mc.getMaxIters();
 		problem.errorOnNonConvergence = mc.geterrorOnNonConverge();
+		problem.topological = mc.getDoTopologicalValueIteration();
+		problem.intervals = mc.getDoIntervalIteration() ? new Intervals(settings) : null;
 		return problem;
 	}
 
@@ -164,6 +172,35 @@ public final class Hooks
 		res.timeTaken = (System.currentTimeMillis() - timer) / 1000.0;
 		res.accuracy = accuracy(problem.errorBound, problem.errorAbsolute, problem.guaranteed);
 		return res;
+	}
+
+	/** Whether a question about the graph of a model is one for the engines. */
+	static boolean answersGraphs(Model<?> model)
+	{
+		ModelType type = model.getModelType();
+		boolean known = type == ModelType.DTMC || type == ModelType.CTMC || type == ModelType.MDP;
+		return backend != null && exchange == null && known && model.getEvaluator().one() instanceof Double;
+	}
+
+	/**
+	 * Sends a question about a graph to the engines.
+	 * @param name What PRISM's log calls the computation; null to keep silent
+	 * @return null if PRISM's own code must answer it
+	 */
+	static BitSet states(Problem problem, PrismLog log, String name)
+	{
+		long timer = System.currentTimeMillis();
+		if (name != null)
+			log.println("Starting " + name + "...");
+		backend.solve(problem);
+		String refusal = problem.error == null ? problem.refusal : problem.task + " (" + problem.error + ")";
+		if (refusal != null) {
+			handBack(log, refusal);
+			return null;
+		}
+		if (name != null)
+			log.println(name + " took " + (System.currentTimeMillis() - timer) / 1000.0 + " seconds.");
+		return BitSet.valueOf(problem.found);
 	}
 
 	/** @param errorBound 0 for values that are exact but for rounding */

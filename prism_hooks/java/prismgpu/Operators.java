@@ -65,7 +65,11 @@ final class Operators
 		reached = true;
 		requireOriginal(model);
 		if (collects) {
-			String refusal = Hooks.refusal(mc.getSettings(), mc.getDoTopologicalValueIteration());
+			String refusal = Hooks.refusal(mc.getSettings());
+			if (mc.getDoTopologicalValueIteration())
+				refusal = "topological value iteration";
+			if (mc.getDoIntervalIteration())
+				refusal = "interval iteration";
 			if (refusal != null)
 				throw new Refusal(refusal + " cannot be done on another machine");
 		}

@@ -10,6 +10,7 @@ import prism.PrismLog;
  * The task says which parts of the question count, and what they mean:
  * <pre>
  * reachability              unknown states; known values and first iterate; rewards or none
+ * prob0, prob1              target, remain
  * steady state              the component
  * next                      target
  * step-bounded until        target, remain, bounds; values to start from instead of a target or none
@@ -53,10 +54,20 @@ public final class Problem
 	public int maxIterations;
 	/** Whether a method that fails to converge is an error. */
 	public boolean errorOnNonConvergence;
+	/** Whether to go component by component. */
+	public boolean topological;
+	/** Whether an optimal choice of each state is wanted. */
+	public boolean wantsStrategy;
+	/** Sub-switches of interval iteration where bounds are wanted; else null. */
+	public Intervals intervals;
 
 	// The answer.
-	/** Values of all states. */
+	/** Values of all states; null for a question about the graph. */
 	public double[] solution;
+	/** The states found by a question about the graph, as a BitSet's words. */
+	public long[] found;
+	/** For each state the number of its choice, -1 for any; null where none was wanted. */
+	public int[] strategy;
 	public int iterations;
 	/** The largest error, 0 for values exact but for rounding. */
 	public double errorBound;
@@ -104,6 +115,13 @@ public final class Problem
 	Problem earning(double[] values)
 	{
 		rewards = values;
+		return this;
+	}
+
+	/** @param wanted Whether an optimal choice of each state is wanted */
+	Problem withStrategy(boolean wanted)
+	{
+		wantsStrategy = wanted;
 		return this;
 	}
 

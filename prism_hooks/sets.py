@@ -1,0 +1,81 @@
+"""Sets of states that PRISM asks for before a solve: probability 0, probability 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.environment import SolverEnvironment
+from engines.formats.csr import IndexArray, MaskArray
+from engines.graph.prob01 import prob0, prob1
+from engines.model import ExplicitModel
+from engines.strategy import until_strategy
+from prism_hooks.questions import Question
+
+SETS = {"prob0": prob0, "prob1": prob1}
+"""The sets by the names that `prismgpu.Problem` gives the tasks."""
+
+
+def found_set(
+    problem: Any, model: ExplicitModel, environment: SolverEnvironment
+) -> tuple[MaskArray, IndexArray | None]:
+    """Return the states that a `prismgpu.Problem` asks for, and a strategy that makes them so.
+
+    Parameters
+    ----------
+    problem
+        The problem, with a task of `SETS`.
+    model
+        Its model.
+    environment
+        Which device to use.
+
+    Returns
+    -------
+    A mask, shape (states,), and row numbers, shape (states,), or None where none were asked for.
+    """
+    asked = Question.read(problem, model.num_states)
+    find = SETS[str(problem.task)]
+    direction = asked.direction
+    found = find(model, asked.remain, asked.states, direction, environment=environment)
+    if not problem.wantsStrategy or direction is None:
+        return found, None
+    no = found if find is prob0 else np.zeros_like(found)
+    yes = found if find is prob1 else np.zeros_like(found)
+    return found, until_strategy(model, asked.states, yes, no, direction)
+
+
+def words_of(states: MaskArray) -> NDArray[np.int64]:
+    """Return a mask as the words of a Java BitSet.
+
+    Parameters
+    ----------
+    states
+        Shape (states,).
+
+    Returns
+    -------
+    Shape (words,), 64 states a word.
+    """
+    packed = np.packbits(states, bitorder="little")
+    words = np.zeros(-(-len(packed) // 8), dtype=np.int64)
+    words.view(np.uint8)[: len(packed)] = packed
+    return words
+
+
+def choices_of_rows(model: ExplicitModel, rows: IndexArray) -> NDArray[np.int32]:
+    """Return the number that each state's choice has among its own, −1 where any will do.
+
+    Parameters
+    ----------
+    model
+        An MDP.
+    rows
+        Row numbers, shape (states,), −1 where any choice will do.
+    """
+    groups = model.row_group_offsets
+    if groups is None:
+        raise ValueError(f"a {model.kind} has no choices")
+    return np.where(rows >= 0, rows - groups[:-1], -1).astype(np.int32)

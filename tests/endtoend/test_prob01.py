@@ -1,0 +1,88 @@
+"""Probability 0 and 1 inside PRISM: our sets are PRISM's, state by state."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.prism
+
+SETS = re.compile(r"^target=.*$", re.MULTILINE)
+
+
+def write_random(folder, seed: int, *, choices: bool):
+    """Write a random model with traps, end components and unreachable parts; return its words."""
+    random = np.random.default_rng(seed)
+    states = 60
+    rows = []
+    for state in range(states):
+        for choice in range(int(random.integers(1, 4)) if choices else 1):
+            near = random.integers(max(0, state - 6), min(states, state + 7), 3)
+            targets = np.unique(near[: random.integers(1, 4)])
+            if state % 13 == 0:
+                targets = np.array([state])
+            for target in targets:
+                middle = [str(choice)] if choices else []
+                rows.append(" ".join([str(state), *middle, str(target), repr(1 / len(targets))]))
+    groups = len({tuple(row.split()[:2]) for row in rows}) if choices else None
+    head = [str(states), *([str(groups)] if choices else []), str(len(rows))]
+    (folder / "random.tra").write_text("\n".join([" ".join(head), *rows]) + "\n", encoding="utf-8")
+    label = ['0="init" 1="goal" 2="stay"']
+    for state in range(states):
+        numbers = (["0"] if state == 30 else []) + (["1"] if random.random() < 0.1 else [])
+        numbers += ["2"] if random.random() < 0.9 else []
+        if numbers:
+            label.append(f"{state}: {' '.join(numbers)}")
+    (folder / "random.lab").write_text("\n".join(label) + "\n", encoding="utf-8")
+    kind = "-mdp" if choices else "-dtmc"
+    files = ("-importtrans", folder / "random.tra", "-importlabels", folder / "random.lab")
+    return (*files, kind, "-explicit")
+
+
+@pytest.mark.parametrize("choices", [False, True], ids=["dtmc", "mdp"])
+@pytest.mark.parametrize("seed", range(2))
+def test_states_of_probability_0_and_1_are_prisms(prism_gpu, prism, tmp_path, seed, choices):
+    words = write_random(tmp_path, seed, choices=choices)
+    operators = ("Pmin=?", "Pmax=?") if choices else ("P=?",)
+    for operator in operators:
+        found = []
+        for program, name in ((prism_gpu, "ours"), (prism, "theirs")):
+            vector = tmp_path / f"{operator[:-2]}-{name}.txt"
+            text = f'{operator} [ "stay" U "goal" ]'
+            run = program(*words, "-pf", text, "-exportvector", vector)
+            assert run.code == 0, run.output + run.errors
+            values = np.array(vector.read_text(encoding="utf-8").split(), dtype=float)
+            found.append((SETS.findall(run.output), values == 0.0, values == 1.0))
+        (ours, zeros, ones), (theirs, their_zeros, their_ones) = found
+        assert ours == theirs
+        assert len(ours) == 1
+        np.testing.assert_array_equal(zeros, their_zeros)
+        np.testing.assert_array_equal(ones, their_ones)
+
+
+CASES = {
+    "coin2": (
+        "mdps/consensus/coin2.nm",
+        "K=2",
+        'Pmin=? [ F "agree" & "finished" ]; Pmax=? [ F pc1=3 ]; R{"steps"}max=? [ F "finished" ]',
+    ),
+    "brp": ("dtmcs/brp/brp.pm", "N=16,MAX=2", "P=? [ F s=5 ]; P=? [ G s!=4 ]"),
+    "cluster": (
+        "ctmcs/cluster/cluster.sm",
+        "N=2",
+        'P=? [ "minimum" U !"premium" ]; R{"num_repairs"}=? [ F !"minimum" ]',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_sets_of_real_models_have_the_sizes_that_prism_finds(
+    prism_gpu, prism, prism_examples, name
+):
+    model, constants, text = CASES[name]
+    words = (prism_examples / model, "-const", constants, "-pctl", text, "-explicit")
+    ours = SETS.findall(prism_gpu(*words).output)
+    assert ours == SETS.findall(prism(*words).output)
+    assert ours
