@@ -90,7 +90,7 @@ def reachability_bounds(
 def _known(asked: Question, start: FloatArray, value: float, *, otherwise: float) -> MaskArray:
     """Return the states known to have a value; all known states have that or the other one."""
     known = ~asked.states
-    chosen = known & (start == value)
+    chosen: MaskArray = known & (start == value)
     if not (known & ~chosen & (start != otherwise)).any():
         return chosen
     raise UnsupportedError("bounds that start from given values of some states")
