@@ -17,9 +17,10 @@ from engines.model import ExplicitModel
 from engines.result import SolveResult, Status
 from prism_hooks.exit_gate import GATE, SOLVE
 from prism_hooks.extract import embedded_chain, extracted_model, mask, vector
+from prism_hooks.lines import iterations_line
 from prism_hooks.options import HookOptions
-from prism_hooks.questions import Ending, Question, task_of
-from prism_hooks.report import progress_lines, solve_line
+from prism_hooks.questions import Question, task_of
+from prism_hooks.report import Ending, progress_lines, solve_line
 from prism_hooks.sets import SETS, choices_of_rows, found_set, words_of
 
 __all__ = ["EngineBackend", "embedded_chain", "extracted_model", "java_backend", "mask", "vector"]
@@ -114,7 +115,7 @@ class EngineBackend:
             result.raise_unless_converged()
         problem.iterations = result.iterations
         problem.errorBound, problem.errorAbsolute = accuracy(result, environment, ending)
-        problem.guaranteed = result.two_sided
+        problem.guaranteed = bool(result.two_sided)
         problem.solution = np.ascontiguousarray(result.values)
         if asked.wants_strategy and result.strategy is not None:
             problem.strategy = choices_of_rows(model, result.strategy)
@@ -217,10 +218,7 @@ class EngineBackend:
         if swept and ending is Ending.TIME:
             problem.say(f"\n{result.method}: {result.note}")
         if swept:
-            problem.say(
-                f"\n{result.method}: {result.iterations} iterations in {result.seconds:.2f} "
-                f"seconds (average {result.sweep_seconds:.6f}, setup {result.setup_seconds:.2f})"
-            )
+            problem.say(f"\n{iterations_line(result)}")
         if result.note and ending is not Ending.TIME:
             self._say(problem, result.note)
         if self.options.show_solves:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum, auto
 from typing import Any
 
 import numpy as np
@@ -22,17 +21,7 @@ from engines.steady_state import solve_steady_state
 from engines.system import Direction
 from engines.total_rewards import total_rewards
 from prism_hooks.extract import mask, vector
-
-
-class Ending(Enum):
-    """What ends the sweeps of a task, and so what is known of its error."""
-
-    CONVERGENCE = auto()
-    """A test of convergence: the error is an estimate, or a bound where the method has one."""
-    STEPS = auto()
-    """A number of steps: nothing but rounding, which PRISM calls exact floating point."""
-    TIME = auto()
-    """A time: truncation and rounding, together an absolute error."""
+from prism_hooks.report import Ending
 
 
 @dataclass(frozen=True)

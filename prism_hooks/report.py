@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from enum import Enum, auto
 from typing import Any
 
 from engines.iterate import Progress
 from engines.result import SolveResult
 from prism_hooks.exit_gate import GATE, SOLVE
-from prism_hooks.questions import Ending
 
 UPDATE_SECONDS = 5.0
 """PRISM's own pace of progress lines."""
+
+
+class Ending(Enum):
+    """What ends the sweeps of a task, and so what is known of its error."""
+
+    CONVERGENCE = auto()
+    """A test of convergence: the error is an estimate, or a bound where the method has one."""
+    STEPS = auto()
+    """A number of steps: nothing but rounding, which PRISM calls exact floating point."""
+    TIME = auto()
+    """A time: truncation and rounding, together an absolute error."""
 
 
 def progress_lines(problem: Any, ending: Ending) -> Progress:

@@ -36,7 +36,8 @@ def ask(reads: list[int], task: str, states: int, *, embedded: bool, model: int 
         omega=0.9, epsilon=1e-9, absolute=False,
         maxIterations=10_000, errorOnNonConvergence=True, say=lambda _: None, error=None,
         warn=lambda _: None, refusal=None, solution=None, iterations=0, errorBound=0.0,
-        errorAbsolute=False, guaranteed=False, **more,
+        errorAbsolute=False, guaranteed=False, intervals=None, topological=False,
+        wantsStrategy=False, strategy=None, found=None, **more,
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,8 +12,7 @@ import scipy.linalg
 from engines.iterate import Progress
 from prism_hooks.backend import EngineBackend
 from prism_hooks.options import HookOptions
-from prism_hooks.questions import Ending
-from prism_hooks.report import progress_lines
+from prism_hooks.report import Ending, progress_lines
 
 STATES = 6
 STEPS = 5
@@ -78,6 +78,7 @@ def problem(model: Model, task: str, direction: str | None = None, **question) -
         "remain": None, "start": None, "rewards": None, "direction": direction, "lower": 0.0,
         "upper": 0.0, "method": "Jacobi" if direction is None else "Value iteration",
         "omega": 0.9, "epsilon": 1e-12, "absolute": False, "maxIterations": 10_000,
+        "intervals": None, "topological": False, "wantsStrategy": False, "strategy": None,
         "errorOnNonConvergence": True, "say": lambda _: None, "warn": lambda _: None,
         "error": None, "refusal": None, "solution": None, "iterations": 0, "errorBound": -1.0,
         "errorAbsolute": None, "guaranteed": None,
@@ -195,7 +196,6 @@ def test_a_transient_distribution_goes_forwards(seed):
 def assert_within_claim(asked: SimpleNamespace, expected: np.ndarray) -> None:
     assert asked.errorAbsolute
     assert 0.0 < asked.errorBound < 1e-11
-    assert not asked.guaranteed
     assert np.abs(asked.solution - expected).max() <= asked.errorBound + 1e-13
 
 
@@ -304,3 +304,69 @@ def test_progress_says_what_its_number_means(ending, number, expected):
     report(8, number, 6.0)
     report(9, number, 7.0)
     assert lines == [expected]
+
+
+INTERVALS = SimpleNamespace(
+    boundMethod="default", lower=math.nan, upper=math.nan, selectMidpoint=True,
+    monotonicBelow=True, monotonicAbove=True, checkMonotonic=False,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["DTMC", "CTMC"])
+def test_bounds_of_an_until_say_how_far_the_value_may_be(kind, seed):
+    model = Model(kind, seed)
+    inner = ~model.target & (np.arange(STATES) > 0)
+    asked = solved(
+        model, "reachability", states=words(inner), start=model.target.astype(float),
+        intervals=INTERVALS, embedded=kind == "CTMC", epsilon=1e-7,
+    )  # fmt: skip
+    chain = model.matrix[inner] / model.matrix[inner].sum(axis=1, keepdims=True)
+    left = np.eye(inner.sum()) - chain[:, inner]
+    exact = model.target.astype(float)
+    exact[inner] = np.linalg.solve(left, chain[:, model.target].sum(axis=1))
+    assert asked.guaranteed
+    assert 0.0 < asked.errorBound <= 1e-7
+    away = np.abs(asked.solution - exact)
+    assert (away <= asked.errorBound * asked.solution + 1e-14).all()
+
+
+def test_bounds_from_given_values_are_handed_back():
+    model = Model("DTMC", 1)
+    start = np.where(model.target, 0.5, 0.0)
+    asked = solve(
+        problem(
+            model, "reachability", states=words(~model.target), start=start, intervals=INTERVALS
+        )
+    )
+    assert "given values" in asked.refusal
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("direction", ["min", "max"])
+def test_a_strategy_has_one_of_each_states_own_choices_and_the_value(direction, seed):
+    model = Model("MDP", seed)
+    asked = solved(
+        model, "reachability", direction, states=words(~model.target),
+        start=model.target.astype(float), wantsStrategy=True,
+    )  # fmt: skip
+    inner = ~model.target
+    assert set(asked.strategy[inner]) <= {0, 1}
+    chosen = model.matrix[2 * np.arange(STATES) + np.maximum(asked.strategy, 0)]
+    left = np.eye(inner.sum()) - chosen[np.ix_(inner, inner)]
+    exact = np.linalg.solve(left, chosen[np.ix_(inner, ~inner)].sum(axis=1))
+    assert asked.solution[inner] == pytest.approx(exact, rel=1e-8)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("task", ["prob0", "prob1"])
+def test_a_set_comes_back_as_a_bit_sets_words(task, seed):
+    model = Model("DTMC", seed)
+    remain, target = model.remain, model.target
+    asked = solved(model, task, states=words(target), remain=words(remain))
+    reach = target.astype(float)
+    for _ in range(200):
+        reach = np.where(target, 1.0, np.where(remain, model.matrix @ reach, 0.0))
+    expected = reach == 0.0 if task == "prob0" else reach > 1.0 - 1e-9
+    found = np.unpackbits(asked.found.view(np.uint8), bitorder="little")[:STATES]
+    np.testing.assert_array_equal(found.astype(bool), expected)
