@@ -86,6 +86,26 @@ def test_prism_s_own_code_answers_and_one_line_says_so(
     assert re.search(what, lines[0], re.IGNORECASE)
 
 
+@pytest.mark.parametrize(
+    ("model", "constants", "kind"),
+    [
+        ("idtmcs/brp_int.prism", "N=16,MAX=2,err=0.01", "IDTMC"),
+        ("imdps/robot-ltl.prism", "e=0.01,unc=0.01,p=0.1", "IMDP"),
+        ("ptas/reach/timebounded.nm", None, "PTA"),
+    ],
+)
+def test_models_that_only_prism_solves_are_named(
+    prism_gpu, prism, prism_examples, model, constants, kind
+):
+    path = prism_examples.parent / "prism-tests" / "functionality" / "verify" / model
+    sized = ("-const", constants) if constants else ()
+    words = (path, f"{path}.props", "-prop", "1", *sized)
+    ours, theirs = prism_gpu(*words), prism(*words, "-explicit")
+    assert answers(ours.output) == answers(theirs.output)
+    assert len(told(ours.output)) == 1
+    assert f"type {kind}" in told(ours.output)[0]
+
+
 def test_an_error_of_prism_s_own_stays_one(prism_gpu, prism, prism_examples):
     words = words_of(prism_examples, DICE, "R=? [ C ]", "-ii", "-explicit")
     ours, theirs = prism_gpu(*words), prism(*words)

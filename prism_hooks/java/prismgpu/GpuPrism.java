@@ -46,6 +46,7 @@ public class GpuPrism extends Prism
 		if (Hooks.exchange != null)
 			return exchange(propertiesFile, prop);
 		nameAdaptiveUniformisation();
+		nameOtherModels();
 		String reason = chosen && getEngine() == Prism.EXPLICIT ? needsSymbolicEngine(prop.getExpression()) : null;
 		if (reason == null)
 			return super.modelCheck(propertiesFile, prop);
@@ -87,6 +88,17 @@ public class GpuPrism extends Prism
 		String method = getSettings().getString(PrismSettings.PRISM_TRANSIENT_METHOD);
 		if (getModelType() == ModelType.CTMC && method.equals("Fast adaptive uniformisation"))
 			Hooks.handBack(getMainLog(), "fast adaptive uniformisation");
+	}
+
+	/** Names models whose solves are not ours; of timed automata, digital clocks make MDPs. */
+	private void nameOtherModels()
+	{
+		ModelType type = getModelType();
+		boolean ours = type == ModelType.DTMC || type == ModelType.CTMC || type == ModelType.MDP;
+		boolean translated = type == ModelType.PTA && getSettings().getString(PrismSettings.PRISM_PTA_METHOD).equals("Digital clocks");
+		Backend backend = Hooks.backend;
+		if (backend != null && backend.leftToPrism().isEmpty() && !ours && !translated)
+			Hooks.handBack(getMainLog(), "a model of type " + type);
 	}
 
 	/** Checks a property whose operators another machine solves. */
