@@ -43,12 +43,13 @@ def main(argv: list[str] | None = None) -> NoReturn:
             _run(arguments)
         _run_embedded(arguments, words, reason)
     except (UsageError, BridgeError, UnsupportedError) as error:
-        _fail(str(error))
+        _fail(error)
 
 
 def _run_embedded(arguments: Arguments, words: list[str], reason: str) -> NoReturn:
     """Check without PRISM; see `bridge.check.run`."""
     from bridge.arguments import HELP
+    from bridge.refusals import require_gpu
     from engines.environment import DeviceChoice
     from engines.errors import InvalidModelError
 
@@ -57,15 +58,13 @@ def _run_embedded(arguments: Arguments, words: list[str], reason: str) -> NoRetu
         sys.exit(0)
     hooks = arguments.hooks
     if hooks.device is DeviceChoice.GPU:
-        _require_gpu(hooks.device_number)
+        require_gpu(hooks.device_number)
     from bridge.check.run import run
 
     try:
         code = run(arguments.prism, hooks, words, reason)
-    except InvalidModelError as error:
-        _fail(str(error))
-    except OSError as error:
-        _fail(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
+    except (InvalidModelError, OSError) as error:
+        _fail(error)
     except KeyboardInterrupt:
         print("\nprism-gpu: interrupted", file=sys.stderr)
         code = 130
@@ -88,21 +87,24 @@ def _doctor(words: list[str]) -> NoReturn:
     raise SystemExit(0)
 
 
-def _fail(text: str) -> NoReturn:
+def _fail(error: Exception) -> NoReturn:
     """End as PRISM ends on an error: its form of text on standard output, exit code 1."""
-    print(f"\nError: {text.rstrip('.')}.", flush=True)
+    from bridge.refusals import error_line
+
+    print(error_line(error), flush=True)
     sys.exit(1)
 
 
 def _run(arguments: Arguments) -> NoReturn:
     from bridge import jvm
     from bridge.arguments import HELP, without_blockwise_methods
+    from bridge.refusals import require_gpu
     from engines.environment import DeviceChoice
 
     runtime = jvm.find_runtime(arguments.prism_dir, with_engines=arguments.engines)
     hooks = arguments.hooks
     if arguments.engines and hooks.device is DeviceChoice.GPU:
-        _require_gpu(hooks.device_number)
+        require_gpu(hooks.device_number)
     jvm.start(runtime, arguments.jvm)
     words = arguments.prism
     if arguments.engines:
@@ -143,15 +145,6 @@ def _call_main(main_class: str, words: tuple[str, ...], stack_bytes: int, ours: 
     sys.stderr.flush()
     java_class("java.lang.System").exit(code)
     raise SystemExit(code)
-
-
-def _require_gpu(device_number: int) -> None:
-    from engines.backend import gpu_refusal
-    from engines.errors import UnsupportedError
-
-    refusal = gpu_refusal(device_number)
-    if refusal is not None:
-        raise UnsupportedError(f"-gpu was given, but no GPU can be used: {refusal}")
 
 
 def _warm_up(device: DeviceChoice, device_number: int) -> None:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bridge.files.names import is_model_file
 from bridge.install import find_prism
 from bridge.versions import NoPrismError
 from engines.errors import BridgeError
 
 if TYPE_CHECKING:
     from bridge.arguments import Arguments
-
-MODEL_ENDINGS = (".umb", ".tra", ".pexp")
-COMPRESSIONS = (".gz", ".xz")
 
 
 def embedded_reason(arguments: Arguments) -> str | None:
@@ -31,7 +29,7 @@ def embedded_reason(arguments: Arguments) -> str | None:
     """
     if arguments.front_end == "storm":
         return "the embedded front end was named; no PRISM takes part"
-    if arguments.front_end is None and arguments.files and _is_model_file(arguments.files[0]):
+    if arguments.front_end is None and arguments.files and is_model_file(Path(arguments.files[0])):
         return "the model is in explicit files; no PRISM takes part"
     try:
         find_prism(arguments.prism_dir)
@@ -41,13 +39,6 @@ def embedded_reason(arguments: Arguments) -> str | None:
             return "no PRISM was found; the embedded front end takes its place"
         raise BridgeError(f"{error}\nThe embedded front end cannot stand in: {refusal}") from error
     return None
-
-
-def _is_model_file(name: str) -> bool:
-    path = Path(name)
-    for compression in COMPRESSIONS:
-        name = name.removesuffix(compression)
-    return name.endswith(MODEL_ENDINGS) or path.is_dir()
 
 
 def _why_nothing_stands_in(arguments: Arguments) -> str | None:

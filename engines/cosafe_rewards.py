@@ -7,6 +7,7 @@ and Hawes 2015); in it, the rewards until the automaton accepts.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,8 +18,9 @@ from engines.automata.product import build_product
 from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import FloatArray, MaskArray
+from engines.intervals import reachability_reward_bounds
 from engines.iterate import Progress
-from engines.ltl import letters_of, with_probabilities_above_zero
+from engines.ltl import first_states, letters_of, with_probabilities_above_zero
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 from engines.reachability_rewards import reachability_rewards
 from engines.result import SolveResult
@@ -35,6 +37,7 @@ def cosafe_rewards(
     *,
     direction: Direction | None = None,
     progress: Progress | None = None,
+    two_sided: bool = False,
 ) -> SolveResult:
     """Compute the expected reward until a formula is satisfied, for every state.
 
@@ -55,6 +58,9 @@ def cosafe_rewards(
         MDPs: minimum or maximum.
     progress
         Called after each batch of sweeps.
+    two_sided
+        Whether the result shall have bounds, as that of
+        `engines.intervals.reachability_reward_bounds`.
 
     Returns
     -------
@@ -71,7 +77,8 @@ def cosafe_rewards(
     automaton = LimitDeterministicAutomaton(formula)
     if automaton.initial in (REJECTED, ACCEPTED):
         decided = np.full(size, 0.0 if automaton.initial == ACCEPTED else np.inf)
-        return SolveResult.exact(decided, environment.method)
+        exact = SolveResult.exact(decided, environment.method)
+        return replace(exact, two_sided=True, bounds=(decided, decided.copy()))
     steps = with_probabilities_above_zero(model)
     earned = _rewards_of_steps(model, rewards)
     letters = letters_of(automaton.atoms, atoms, size)
@@ -84,7 +91,8 @@ def cosafe_rewards(
         structure = RewardStructure(rewards.name, np.zeros(nodes), earned)
     else:
         structure = RewardStructure(rewards.name, earned)
-    result = reachability_rewards(
+    compute = reachability_reward_bounds if two_sided else reachability_rewards
+    result = compute(
         product.model,
         structure,
         product.accepted,
@@ -92,7 +100,7 @@ def cosafe_rewards(
         direction=direction,
         progress=progress,
     )
-    return result.with_values(result.values[:size])
+    return first_states(result, size)
 
 
 def _rewards_of_steps(model: ExplicitModel, rewards: RewardStructure) -> FloatArray:

@@ -27,6 +27,7 @@ from engines.reachability_rewards import (
 from engines.result import SolveResult
 from engines.step_rewards import step_rewards
 from engines.system import Direction, SweepSystem
+from engines.topological_intervals import narrow_topologically
 from engines.two_sided import (
     ROUNDING_SLACK,
     TwoSidedSweeper,
@@ -116,6 +117,7 @@ def reachability_reward_bounds(
     *,
     direction: Direction | None = None,
     progress: Progress | None = None,
+    slack: int = ROUNDING_SLACK,
 ) -> SolveResult:
     """Compute the expected reward until the target, between bounds that hold despite rounding.
 
@@ -129,6 +131,8 @@ def reachability_reward_bounds(
         Target states, shape (states,).
     environment, direction, progress
         As in `until_bounds`.
+    slack
+        Roundings that an entry of the matrix may have suffered, where the caller made it.
 
     Returns
     -------
@@ -162,14 +166,14 @@ def reachability_reward_bounds(
     towards = opponent[direction] if direction else None
     sure = prob1(model, everywhere, target, towards, environment=environment)
     unknown = sure & ~target
-    state_of, slack = None, ROUNDING_SLACK
+    state_of = None
     if direction is Direction.MINIMISE and unknown.any():
         keep = ~may_enter(model, ~sure) | ~model.rows_of(unknown)
         model, earned = without_choices(model, keep), earned[keep]
         free = maximal_end_components(model, unknown, earned == 0.0)
         if free.count:
-            slack = slack_of_quotient(model.matrix)
-            model, earned, state_of = _collapsed(model, earned, free)
+            slack = max(slack, slack_of_quotient(model.matrix))
+            model, earned, state_of = collapsed(model, earned, free)
             unknown = _moved(unknown, state_of)
     start = np.zeros(model.num_states)
     solved = unknown & ~_earning_nothing(model, earned, unknown, direction)
@@ -206,9 +210,22 @@ def _moved(values: np.ndarray, state_of: IndexArray) -> np.ndarray:
     return moved
 
 
-def _collapsed(
+def collapsed(
     model: ExplicitModel, earned: FloatArray, free: EndComponents
 ) -> tuple[ExplicitModel, FloatArray, IndexArray]:
+    """Return an MDP with end components that earn nothing made one state each.
+
+    Parameters
+    ----------
+    model, earned
+        The MDP and the reward of each choice, shape (choices,).
+    free
+        The end components.
+
+    Returns
+    -------
+    The quotient, the rewards of its choices, and the state that each old one became part of.
+    """
     quotient = collapse(model, free)
     added = quotient.choice_of < 0
     return quotient.model, np.where(added, 0.0, earned[quotient.choice_of]), quotient.state_of
@@ -280,10 +297,21 @@ def _solve(
         options.monotonic_above or optimistic,
         slack,
     )
-    stop_below = -1.0 if optimistic else environment.epsilon
-    sweeper, note = two_sided_sweeper(system, environment, stop_below)
-    setup = time.perf_counter() - started
-    outcome = _narrowed(sweeper, plain, upper, environment, progress)
+    if environment.topological and not optimistic:
+        done = narrow_topologically(
+            system, environment, ours_to_choose=_is_open(environment), progress=progress
+        )
+        outcome, cost, note = done.narrowing, done.cost, ""
+        setup, sweeping = done.setup_seconds, done.sweeping_seconds
+    else:
+        stop_below = -1.0 if optimistic else environment.epsilon
+        sweeper, note = two_sided_sweeper(system, environment, stop_below)
+        setup = time.perf_counter() - started
+        outcome = _narrowed(sweeper, plain, upper, environment, progress)
+        cost, sweeping = sweeper.cost, sweeper.seconds
+        if environment.topological:
+            remark = "guesses are of all strongly connected components together"
+            note = "; ".join(filter(None, (note, remark)))
     lower, upper = outcome.lower, outcome.upper
     width = measured_width(lower[unknown], upper[unknown], environment.absolute)
     midpoint = options.select_midpoint and bool(np.isfinite(upper[unknown]).all())
@@ -300,8 +328,8 @@ def _solve(
         error_estimate=width / 2.0 if midpoint else width,
         seconds=time.perf_counter() - started,
         setup_seconds=setup,
-        sweeping_seconds=sweeper.seconds,
-        cost=sweeper.cost,
+        sweeping_seconds=sweeping,
+        cost=cost,
         note="; ".join(remark for remark in (note, outcome.note) if remark),
         two_sided=True,
         bounds=(lower, upper),

@@ -10,6 +10,7 @@ import numpy as np
 
 from engines.environment import SolverEnvironment
 from engines.formats.csr import FloatArray
+from engines.linear.doubling import ROUNDING_A_SWEEP, Doubling
 from engines.result import Status
 from engines.system import Sweeper
 
@@ -18,6 +19,11 @@ LONGEST_BATCH = 1024
 BATCH_SECONDS = 0.25
 BATCH_SHARE = 8
 """A batch is at most this part of the sweeps made: a device may run on to the end of a batch."""
+FIRST_BATCH_OF_DOUBLING = 16
+BATCH_SHARE_OF_DOUBLING = 4
+"""An iterate is only proven after twice its sweeps and more, so the steps may be longer."""
+ROUNDING_RISE = 1e-9
+"""Iterates that have risen by less than this are at the limit but for rounding."""
 ROUNDING = 1e-13
 """Relative changes below this are mostly rounding and say nothing about contraction."""
 
@@ -104,11 +110,13 @@ def iterate(
     *,
     progress: Progress | None = None,
     give_up: GiveUp | None = None,
+    doubling: Doubling | None = None,
 ) -> Iteration:
     """Sweep until the environment's test is met or its limit is reached.
 
     With a named method the test is PRISM's: the change of a sweep below epsilon. With a method of
-    our choice the *expected error* must be below epsilon too, twice in a row.
+    our choice the *error* must be below epsilon: the one that `doubling` proves, or else the one to
+    be expected from the observed contraction, twice in a row.
 
     Parameters
     ----------
@@ -120,10 +128,12 @@ def iterate(
         Called after each batch of sweeps.
     give_up
         Asked after each batch of an automatic solve.
+    doubling
+        For automatic solves of a system whose sweeps rise from 0.
     """
     started = time.perf_counter()
-    contraction = Contraction()
-    iterations, batch, met_before = 0, FIRST_BATCH, False
+    judge = _Judge(environment, sweeper, doubling)
+    iterations, batch = 0, FIRST_BATCH if doubling is None else FIRST_BATCH_OF_DOUBLING
     change = float("inf")
     limit = environment.sweep_limit
     while iterations < limit:
@@ -131,36 +141,78 @@ def iterate(
         changes = sweeper.run(min(batch, limit - iterations))
         iterations += len(changes)
         change = float(changes[-1])
-        contraction.observe(changes)
         now = time.perf_counter()
         if progress is not None:
             progress(iterations, change, now - started)
+        judge.look(iterations, changes)
+        if judge.met:
+            return Iteration(Status.CONVERGED, iterations, change, judge.error)
         if environment.automatic:
-            worst = float(np.max(changes[len(changes) // 2 :]))
-            met = worst == 0.0 or (
-                worst < environment.epsilon and contraction.error(worst) < environment.epsilon
-            )
-            if worst == 0.0 or (met and met_before):
-                return Iteration(Status.CONVERGED, iterations, change, contraction.error(worst))
-            if worst < min(ROUNDING, environment.epsilon) and not met:
-                # Further sweeps only stir the last digits.
-                if give_up is not None and give_up(iterations, float("inf")):
-                    return Iteration(
-                        Status.CHANGE_ONLY, iterations, change, contraction.error(worst), True
-                    )
+            # Further sweeps only stir the last digits, or take too long.
+            expected = float("inf") if judge.only_rounding else judge.sweeps_to_go()
+            if give_up is not None and give_up(iterations, expected):
+                small = judge.only_rounding
+                status = Status.CHANGE_ONLY if small else Status.NOT_CONVERGED
+                return Iteration(status, iterations, change, judge.error, True)
+            if judge.only_rounding:
                 break
-            met_before = met
-            expected = contraction.sweeps_to(environment.epsilon, worst)
-            if not met and give_up is not None and give_up(iterations, expected):
-                return Iteration(
-                    Status.NOT_CONVERGED, iterations, change, contraction.error(worst), True
-                )
-        elif change < environment.epsilon:
-            return Iteration(Status.CONVERGED, iterations, change, contraction.error(change))
         if now - batch_started < BATCH_SECONDS:
-            batch = min(max(batch, iterations // BATCH_SHARE), LONGEST_BATCH)
+            share = BATCH_SHARE if doubling is None else BATCH_SHARE_OF_DOUBLING
+            batch = min(max(batch, iterations // share), LONGEST_BATCH)
     status = Status.CHANGE_ONLY if change < environment.epsilon else Status.NOT_CONVERGED
-    return Iteration(status, iterations, change, contraction.error(change))
+    return Iteration(status, iterations, change, judge.error)
+
+
+class _Judge:
+    """Says after each batch of sweeps how good the iterate is."""
+
+    def __init__(
+        self, environment: SolverEnvironment, sweeper: Sweeper, doubling: Doubling | None
+    ) -> None:
+        self._environment = environment
+        self._sweeper = sweeper
+        self._doubling = doubling
+        self._contraction = Contraction()
+        self._worst = float("inf")
+        self._met_before = self._meets = False
+        self.met = False
+        self.only_rounding = False
+        self.error = float("inf")
+
+    def look(self, iterations: int, changes: FloatArray) -> None:
+        """Judge by the changes of the last batch, shape (sweeps,), and by the iterate."""
+        epsilon = self._environment.epsilon
+        self._contraction.observe(changes)
+        if not self._environment.automatic:
+            self.met = bool(changes[-1] < epsilon)
+            self.error = self._contraction.error(float(changes[-1]))
+            return
+        self._worst = float(np.max(changes[len(changes) // 2 :]))
+        stirring = self._worst < min(ROUNDING, epsilon)
+        if self._doubling is None:
+            self.error = self._contraction.error(self._worst)
+            meets = self._worst < epsilon and self.error < epsilon
+            self.met = self._worst == 0.0 or (meets and self._met_before)
+            self.only_rounding = stirring and not meets
+            self._met_before = meets
+            return
+        # A fixed point is its own limit, whatever half as many sweeps were.
+        proven = self._doubling.error(iterations, self._sweeper.values())
+        self.met = self._worst == 0.0 or proven < epsilon
+        self.only_rounding = stirring and self._doubling.rise < ROUNDING_RISE and not self.met
+        if not np.isfinite(proven):
+            # Not proven, but better than nothing where the sweeps end here.
+            proven = self._contraction.error(self._worst)
+        self.error = (0.0 if self._worst == 0.0 else proven) + iterations * ROUNDING_A_SWEEP
+
+    def sweeps_to_go(self) -> float:
+        """Return how many more sweeps the iterate needs, as far as can be told."""
+        epsilon = self._environment.epsilon
+        if self._doubling is not None:
+            return self._doubling.sweeps_to(epsilon)
+        if self._worst < epsilon and self.error < epsilon:
+            return 0.0
+        return self._contraction.sweeps_to(epsilon, self._worst)
 
 
 def stop_threshold(environment: SolverEnvironment) -> float:

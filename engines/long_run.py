@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engines.cpu.prepare import transposed
-from engines.environment import SolverEnvironment
+from engines.environment import Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype
 from engines.graph.components import Components, bsccs
@@ -23,6 +23,9 @@ from engines.step_rewards import step_rewards
 
 INITIAL_TOLERANCE = 1e-6
 """How far from 1 an initial distribution may sum."""
+
+TWO_SIDED = (Method.INTERVAL, Method.OPTIMISTIC)
+"""Methods whose results have bounds."""
 
 
 def long_run_probabilities(
@@ -57,6 +60,10 @@ def long_run_probabilities(
         For an MDP, and for a method that does not fit.
     """
     _refuse_choices(model, "long-run probabilities")
+    if environment.method in TWO_SIDED:
+        from engines.long_run_bounds import long_run_probability_bounds
+
+        return long_run_probability_bounds(model, states, environment, progress=progress)
     return _long_run_values(model, states.astype(np.float64), environment, progress)
 
 
@@ -103,6 +110,10 @@ def long_run_rewards(
     an absolute one of a steady state counts once for each state, times its reward.
     """
     _refuse_choices(model, "long-run rewards")
+    if environment.method in TWO_SIDED:
+        from engines.long_run_bounds import long_run_reward_bounds
+
+        return long_run_reward_bounds(model, rewards, environment, progress=progress)
     return _long_run_values(model, step_rewards(model, rewards), environment, progress)
 
 
@@ -145,6 +156,10 @@ def steady_state_distribution(
     estimate adds that to the largest of the steady states.
     """
     _refuse_choices(model, "steady-state probabilities")
+    if environment.method in TWO_SIDED:
+        from engines.distribution_bounds import steady_state_distribution_bounds
+
+        return steady_state_distribution_bounds(model, initial, environment, progress=progress)
     initial = np.asarray(initial, dtype=np.float64)
     fits = initial.shape == (model.num_states,) and bool(np.all(initial >= 0.0))
     if not fits or abs(float(initial.sum()) - 1.0) > INITIAL_TOLERANCE:

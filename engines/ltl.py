@@ -28,11 +28,20 @@ from engines.automata.ltl import Formula
 from engines.automata.product import Letters, Product, build_product
 from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.csr import CsrMatrix, IndexArray, MaskArray, index_dtype, row_sums
+from engines.formats.csr import (
+    CsrMatrix,
+    FloatArray,
+    IndexArray,
+    MaskArray,
+    index_dtype,
+    row_sums,
+)
 from engines.graph.components import bsccs
 from engines.graph.mec import maximal_end_components
 from engines.graph.prob01 import prob1
+from engines.intervals import until_bounds
 from engines.iterate import Progress
+from engines.long_run_bounds import bounded_result
 from engines.model import ExplicitModel, ModelKind
 from engines.result import SolveResult
 from engines.system import Direction
@@ -49,6 +58,7 @@ def ltl_probabilities(
     *,
     direction: Direction | None = None,
     progress: Progress | None = None,
+    two_sided: bool = False,
 ) -> SolveResult:
     """Compute the probability that a path satisfies a formula, for every state.
 
@@ -66,6 +76,8 @@ def ltl_probabilities(
         MDPs: minimum or maximum probability.
     progress
         Called after each batch of sweeps.
+    two_sided
+        Whether the result shall have bounds, as that of `engines.intervals.until_bounds`.
 
     Returns
     -------
@@ -87,13 +99,15 @@ def ltl_probabilities(
                 f"{model.num_states} states"
             )
     if model.kind is not ModelKind.MDP:
-        return _largest(model, formula, atoms, environment, None, progress)
+        return _largest(model, formula, atoms, environment, None, progress, two_sided)
     if direction is None:
         raise ValueError("an MDP needs a direction: minimise or maximise")
     if direction is Direction.MAXIMISE:
-        return _largest(model, formula, atoms, environment, direction, progress)
+        return _largest(model, formula, atoms, environment, direction, progress, two_sided)
     opposite = ltl.negation(formula)
-    result = _largest(model, opposite, atoms, environment, Direction.MAXIMISE, progress)
+    result = _largest(model, opposite, atoms, environment, Direction.MAXIMISE, progress, two_sided)
+    if result.bounds is not None:
+        return _complement(result, result.bounds, environment)
     return result.with_values(np.clip(1.0 - result.values, 0.0, 1.0))
 
 
@@ -104,18 +118,21 @@ def _largest(
     environment: SolverEnvironment,
     direction: Direction | None,
     progress: Progress | None,
+    two_sided: bool,
 ) -> SolveResult:
     automaton = LimitDeterministicAutomaton(formula)
     size = model.num_states
     if automaton.initial in (REJECTED, ACCEPTED):
         decided = np.full(size, float(automaton.initial == ACCEPTED))
-        return SolveResult.exact(decided, environment.method)
+        exact = SolveResult.exact(decided, environment.method)
+        return replace(exact, two_sided=True, bounds=(decided, decided.copy()))
     steps = with_probabilities_above_zero(model)
     letters = letters_of(automaton.atoms, atoms, size)
     first = np.full(size, automaton.initial)
     product = build_product(steps, letters, automaton.initial_part, np.arange(size), first)
     target = product.accepted | _won(steps, letters, automaton, product, environment)
-    result = until_probabilities(
+    compute = until_bounds if two_sided else until_probabilities
+    result = compute(
         product.model,
         np.ones(len(target), dtype=np.bool_),
         target,
@@ -123,7 +140,38 @@ def _largest(
         direction=direction,
         progress=progress,
     )
-    return result.with_values(result.values[:size])
+    return first_states(result, size)
+
+
+def first_states(result: SolveResult, size: int) -> SolveResult:
+    """Return the values and bounds of the first states: those of a model, from its product's.
+
+    Parameters
+    ----------
+    result
+        The result of the product.
+    size
+        States of the model.
+    """
+    cut = result.with_values(result.values[:size])
+    if result.bounds is None:
+        return cut
+    lower, upper = result.bounds
+    return replace(cut, bounds=(lower[:size], upper[:size]))
+
+
+def _complement(
+    result: SolveResult, bounds: tuple[FloatArray, FloatArray], environment: SolverEnvironment
+) -> SolveResult:
+    """Return the complementary probabilities, with the width that they have themselves."""
+    lower, upper = 1.0 - bounds[1], 1.0 - bounds[0]
+    # A subtraction from 1 is right to one unit, and where it is exact nothing is to be said.
+    moved = (bounds[0] > 0.0) & (bounds[0] < 1.0), (bounds[1] > 0.0) & (bounds[1] < 1.0)
+    lower = np.where(moved[1], np.maximum(np.nextafter(lower, -1.0), 0.0), lower)
+    upper = np.where(moved[0], np.minimum(np.nextafter(upper, 2.0), 1.0), upper)
+    complement = bounded_result(np.maximum(lower, 0.0), upper, [result], environment)
+    # What the sweeps came to rest by is the width of what they computed.
+    return replace(complement, status=result.status)
 
 
 def with_probabilities_above_zero(model: ExplicitModel) -> ExplicitModel:

@@ -31,15 +31,6 @@ MOST_POLICIES = 1_000
 """Policy iteration takes a dozen policies; far more of them means that rounding leads it about."""
 
 
-LARGEST_SYSTEM = 500_000
-WIDEST_LEVEL = 2_000
-LARGEST_BAND = 200_000_000
-"""Limits of LU for the chains of policies: states, states at one distance from a state at the rim,
-and the product of both, which bounds the entries of a banded factorisation. Where all states are
-near each other, factors fill up, however few the entries of a row: three random successors of
-8,000 states give 9 million entries, where a protocol of 166,000 states gives 0.75 million."""
-
-
 class ImproperPolicyError(RuntimeError):
     """A policy whose chain never ends, and that earns for ever or never reaches its target."""
 
@@ -83,8 +74,7 @@ class DirectPolicyIteration:
         How far the factors fill up is looked at when they are needed.
         """
         chain = self._system.matrix.select_rows(self._groups[:-1])
-        sparse = chain.num_entries <= direct.LARGEST_MEAN_ROW * chain.num_rows
-        return direct.fits(chain) or (chain.num_rows <= LARGEST_SYSTEM and sparse)
+        return direct.may_fit(chain)
 
     def solve(self, x: FloatArray) -> tuple[FloatArray, float]:
         """Return the optimal values and their estimated relative error.
@@ -100,7 +90,6 @@ class DirectPolicyIteration:
             If a policy's chain cannot be solved, or the policies do not settle.
         """
         rows = optimal_rows(self._system, x, self.ends(x))
-        _require_little_fill(self._chain(rows))
         values, error = self._evaluate(rows)
         while True:
             self.policies += 1
@@ -227,48 +216,6 @@ class DirectPolicyIteration:
         gaining = more > 0.0
         with np.errstate(divide="ignore"):
             return float(np.max(more[gaining] / scale[gaining], initial=0.0))
-
-
-def _require_little_fill(chain: SweepSystem) -> None:
-    """Raise if the LU factors of a chain may fill up.
-
-    The states at one distance from any state separate the nearer from the farther ones; an order
-    that follows the distances from a state at the rim is that of Cuthill and McKee (1969), and
-    fills no more than a band as wide as two levels.
-    """
-    row = chain.matrix.row_of_entry()
-    states = np.arange(chain.matrix.num_rows) if chain.states is None else chain.states
-    place = np.full(chain.num_states, -1, dtype=np.int64)
-    place[states] = np.arange(len(states))
-    successor = place[chain.matrix.columns]
-    inner = successor >= 0
-    one, other = row[inner], successor[inner]
-    both_ways = np.concatenate((one, other)), np.concatenate((other, one))
-    part = _parts(len(states), one, other)
-    rim = np.unique(part, return_index=True)[1]
-    for _ in range(2):
-        start = np.zeros(len(states), dtype=np.bool_)
-        start[rim] = True
-        level = distances(*both_ways, start).astype(np.int64)
-        # The farthest state of each part, last in this order, lies at its rim.
-        order = np.lexsort((level, part))
-        rim = order[np.append(np.flatnonzero(np.diff(part[order])), len(order) - 1)]
-    # Parts that are not connected fill up apart from each other.
-    widest = int(np.unique(part * (level.max() + 1) + level, return_counts=True)[1].max())
-    if widest > WIDEST_LEVEL or widest * len(states) > LARGEST_BAND:
-        raise RuntimeError(
-            f"the factors of {len(states)} states would fill up ({widest} at one distance)"
-        )
-
-
-def _parts(size: int, one: IndexArray, other: IndexArray) -> IndexArray:
-    """Return the number of the connected part that each state is in, shape (size,)."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    edges = csr_array((np.ones(len(one)), (one, other)), shape=(size, size))
-    labels: IndexArray = connected_components(edges, directed=False)[1].astype(np.int64)
-    return labels
 
 
 def _reach(chain: SweepSystem, goal: MaskArray) -> MaskArray:

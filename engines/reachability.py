@@ -20,6 +20,7 @@ from engines.result import SolveResult
 from engines.solve import solve_system
 from engines.strategy import ANY_CHOICE, optimal_rows
 from engines.system import Direction, Scaling, SweepSystem, rows_of_states
+from engines.topological import solve_topologically
 
 MDP_METHODS = (Method.VALUE_ITERATION, Method.POLICY_ITERATION, Method.MODIFIED_POLICY_ITERATION)
 
@@ -80,8 +81,9 @@ def solve_reachability(
     offset = None if rewards is None else (rewards if states is None else rewards[states])
     if model.kind is ModelKind.CTMC:
         matrix, offset = _embedded(matrix, offset)
-    if offset is not None and environment.convention is Convention.SPARSE:
-        # PRISM's sparse engine starts expected rewards from b itself.
+    sparse = environment.convention is Convention.SPARSE and not environment.topological
+    if offset is not None and sparse:
+        # PRISM's sparse engine starts expected rewards from b itself; it knows no components.
         start = np.array(start, dtype=np.float64)
         start[unknown] = offset
     method = Method.JACOBI if environment.automatic else environment.method
@@ -91,6 +93,9 @@ def solve_reachability(
         scaling=Scaling.NONE if method is Method.POWER else Scaling.DIAGONAL,
         omega=environment.omega if method is Method.JOR else 1.0,
     )
+
+    if environment.topological:
+        return solve_topologically(system, environment, method, direct=_by_lu, progress=progress)
 
     def solve_directly(_: FloatArray) -> tuple[FloatArray, float]:
         return direct.solve_reachability_system(plain)
@@ -102,6 +107,12 @@ def solve_reachability(
         direct=solve_directly if direct.fits(matrix) else None,
         progress=progress,
     )
+
+
+def _by_lu(chain: SweepSystem, _: FloatArray) -> tuple[FloatArray, float]:
+    if not direct.fits(chain.matrix):
+        raise RuntimeError(f"{chain.matrix.num_rows} states are too many for sparse LU")
+    return direct.solve_reachability_system(chain)
 
 
 def _embedded(rates: CsrMatrix, rewards: FloatArray | None) -> tuple[CsrMatrix, FloatArray | None]:
@@ -135,6 +146,11 @@ def _solve_mdp(
     rows: IndexArray | None
     if environment.method in (Method.POLICY_ITERATION, Method.MODIFIED_POLICY_ITERATION):
         result, rows = policy_iteration(system, environment, progress=progress)
+        if environment.topological:
+            remark = "policies are of all strongly connected components together"
+            result = replace(result, note="; ".join(filter(None, (result.note, remark))))
+    elif environment.topological:
+        result, rows = _topological_iteration(model, unknown, system, environment, progress), None
     else:
         result, rows = _value_iteration(model, unknown, system, solver, environment, progress)
     if not want_strategy:
@@ -169,6 +185,30 @@ def _value_iteration(
         progress=progress,
     )
     return result, solver.rows
+
+
+def _topological_iteration(
+    model: ExplicitModel,
+    unknown: MaskArray,
+    system: SweepSystem,
+    environment: SolverEnvironment,
+    progress: Progress | None,
+) -> SolveResult:
+    def by_policies(part: SweepSystem, x: FloatArray) -> tuple[FloatArray, float]:
+        solver = DirectPolicyIteration(part)
+        if not solver.fits:
+            raise RuntimeError(f"{part.num_updates} states are too many for sparse LU")
+        _require_proper(model, unknown, system)
+        return solver.solve(x)
+
+    return solve_topologically(
+        system,
+        environment,
+        "Iterative method",
+        direct=by_policies,
+        direct_name="policy iteration with sparse LU",
+        progress=progress,
+    )
 
 
 def _strategy(

@@ -12,6 +12,11 @@ from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype
 from engines.iterate import Progress
 from engines.linear import direct
+from engines.linear.elimination import (
+    LARGEST_DENSE_CLASS,
+    ROUNDING_OF_ELIMINATION,
+    eliminated_class,
+)
 from engines.model import ExplicitModel, ModelKind
 from engines.result import SolveResult, Status
 from engines.solve import solve_system
@@ -85,14 +90,19 @@ def solve_steady_state(
         omega = environment.omega if method is Method.JOR else 1.0
         system = SweepSystem(rates, start, scaling=Scaling.BALANCE, omega=omega)
 
+    dense = rates.num_rows <= LARGEST_DENSE_CLASS
+
     def solve_directly(iterate: FloatArray) -> tuple[FloatArray, float]:
+        if dense:
+            return eliminated_class(rates), rates.num_rows * ROUNDING_OF_ELIMINATION
         return direct.solve_balance_system(rates, iterate)
 
     result = solve_system(
         system,
         environment,
         method,
-        direct=solve_directly if direct.fits(rates) else None,
+        direct=solve_directly if dense or direct.may_fit(rates) else None,
+        direct_name="elimination without subtraction" if dense else "sparse LU",
         progress=progress,
     )
     total = float(result.values.sum())

@@ -1,13 +1,16 @@
 """Questions with a bound on time, for continuous-time Markov chains.
 
-Their results carry a bound in `error_estimate`: the largest absolute error of truncating the sum of
-powers, which is a bound, and of rounding, which is an estimate. `change` and `residual` are 0: no
-equation is solved.
+Their results carry in `error_estimate` the largest absolute error of truncating the sum of powers
+and of rounding. Both are bounds, and the result has `bounds` and is `two_sided`, as long as
+rounding leaves three digits (see `engines.uniformisation_error`); beyond that the part of rounding
+is an estimate. What a question starts from, `values` and rewards, is taken as exact. `change` and
+`residual` are 0: no equation is solved.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +22,9 @@ from engines.iterate import Progress
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 from engines.result import SolveResult
 from engines.step_rewards import step_rewards
+
+ROUNDING = 2.0**-50
+"""More than a few operations round, relative to their result."""
 
 
 def time_bounded_until(
@@ -82,7 +88,13 @@ def time_bounded_until(
     first = time_bounded_after(model, remain, last.values, lower, environment, progress=progress)
     # Neither phase makes an error larger: both are averages.
     error = first.error_estimate + last.error_estimate
-    return SolveResult.combined(first.values, [last, first], error)
+    result = SolveResult.combined(first.values, [last, first], error)
+    if first.bounds is None or not last.two_sided:
+        return result
+    low, up = first.bounds
+    margin = np.where(remain, last.error_estimate + ROUNDING * float(up.max()), 0.0)
+    bounds = np.maximum(low - margin, 0.0), np.minimum(up + margin, 1.0)
+    return replace(result, bounds=bounds)
 
 
 def time_bounded_after(

@@ -12,7 +12,7 @@ continuous-time Markov chains*, 2003). All terms are non-negative, so that nothi
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from engines.iterate import Progress
 from engines.poisson import PoissonWeights, poisson_weights
 from engines.result import SolveResult, Status, SweepCost
 from engines.system import SweepSystem, rows_of_states
+from engines.uniformisation_error import sum_error
 
 METHOD = "Uniformisation"
 
@@ -154,7 +155,8 @@ def backward(
     if states is not None:
         matrix, exits = matrix.select_rows(states), exits[states]
     system = SweepSystem(matrix, np.asarray(start, dtype=np.float64), states=states)
-    return _solve(system, exits, time_bound, environment, cumulative, progress)
+    longest, greatest = _longest_row(matrix), float(system.start.max())
+    return _solve(system, exits, longest, greatest, time_bound, environment, cumulative, progress)
 
 
 def forward(
@@ -181,7 +183,14 @@ def forward(
     matrix = _without_diagonal(rates)
     exits = matrix.row_sums()
     system = SweepSystem(transposed(matrix, matrix.values), np.asarray(initial, dtype=np.float64))
-    return _solve(system, exits, time_bound, environment, False, progress)
+    # No state gets more than there is; the sum is rounded itself.
+    greatest = float(np.sum(system.start, dtype=np.longdouble)) * (1.0 + ROUNDING_A_SWEEP)
+    longest = _longest_row(matrix)
+    return _solve(system, exits, longest, greatest, time_bound, environment, False, progress)
+
+
+def _longest_row(matrix: CsrMatrix) -> int:
+    return int(matrix.row_lengths().max(initial=0))
 
 
 def _without_diagonal(rates: CsrMatrix) -> CsrMatrix:
@@ -198,12 +207,18 @@ def _without_diagonal(rates: CsrMatrix) -> CsrMatrix:
 def _solve(
     system: SweepSystem,
     exits: FloatArray,
+    longest_exit: int,
+    greatest: float,
     time_bound: float,
     environment: SolverEnvironment,
     cumulative: bool,
     progress: Progress | None,
 ) -> SolveResult:
-    """Sum the powers; `exits` are the exit rates of the states that `system` computes."""
+    """Sum the powers.
+
+    `exits` are the exit rates of the states that `system` computes, each of at most `longest_exit`
+    rates; `greatest` is what no iterate exceeds.
+    """
     if not 0.0 <= time_bound < np.inf:
         raise ValueError(f"a time must be a finite number of at least 0, not {time_bound}")
     started = time.perf_counter()
@@ -212,25 +227,27 @@ def _solve(
     # The largest rate itself, not a little more: fewest sweeps. The aperiodicity that more would
     # bring serves limits, not sums.
     rate = float(exits.max(initial=0.0))
-    if time_bound == 0.0 or rate == 0.0:
-        return SolveResult.exact(values, METHOD)
+    if rate * time_bound == 0.0:
+        bounds = (values * (1.0 - ROUNDING_A_SWEEP), values * (1.0 + ROUNDING_A_SWEEP))
+        exact = SolveResult.exact(values, METHOD)
+        return replace(exact, two_sided=True, bounds=bounds if cumulative else (values, values))
+    # Of the coefficients, a little more than it is.
+    whole = time_bound * (1.0 + ROUNDING_A_SWEEP) if cumulative else 1.0
     accuracy = min(max(environment.epsilon, FINEST_ACCURACY), COARSEST_ACCURACY)
     poisson = poisson_weights(rate * time_bound, accuracy * SMALLEST_SHARE)
     problem = _power_sum(system, exits, rate, poisson, cumulative)
     done, note = _sum_powers(problem, environment, progress)
     values[slice(None) if system.states is None else system.states] = done.values
 
-    largest = float(np.abs(system.start).max())
-    truncated = poisson.lost * largest
-    if cumulative:
-        # Cutting N off at `right` leaves out E[N; N > right] = λ P(N ≥ right); the part on the
-        # left is that of jumps taken for certain. In units of 1/q, with λ = q t.
-        truncated = (2.0 * poisson.lost + float(poisson.weights[-1])) * largest * time_bound
-    rounding = done.sweeps * ROUNDING_A_SWEEP * float(np.abs(values).max())
+    error = sum_error(problem, poisson, longest_exit, greatest, rate * time_bound)
+    largest = float(np.abs(values).max())
+    # Where there is no bound, for want of digits, an estimate has to do.
+    share = error.relative if error.proven else done.sweeps * ROUNDING_A_SWEEP
+    rounding = share * largest
     window = (
         f"q.t = {rate:.6g} x {time_bound:.6g} = {rate * time_bound:.6g}, "
-        f"terms {poisson.left} to {poisson.right}, "
-        f"truncation below {truncated:.1e}, rounding about {rounding:.1e}"
+        f"terms {poisson.left} to {poisson.right}, truncation below {error.absolute:.1e}, "
+        f"rounding {'below' if error.proven else 'about'} {rounding:.1e}"
     )
     setup = time.perf_counter() - started - done.sweeping_seconds
     return SolveResult(
@@ -240,12 +257,14 @@ def _solve(
         iterations=done.sweeps,
         change=0.0,
         residual=0.0,
-        error_estimate=truncated + rounding,
+        error_estimate=error.absolute + rounding,
         seconds=time.perf_counter() - started,
         setup_seconds=setup,
         sweeping_seconds=done.sweeping_seconds,
         cost=done.cost,
         note="; ".join(part for part in (note, window) if part),
+        two_sided=error.proven,
+        bounds=error.bounds(values, greatest * whole) if error.proven else None,
     )
 
 

@@ -15,12 +15,12 @@ from engines.environment import DeviceChoice, IntervalOptions, Method, SolverEnv
 from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
 from engines.model import ExplicitModel
 from engines.result import SolveResult, Status
+from prism_hooks.claims import claim_of
 from prism_hooks.exit_gate import GATE, SOLVE
 from prism_hooks.extract import embedded_chain, extracted_model, mask, vector
-from prism_hooks.lines import iterations_line
 from prism_hooks.options import HookOptions
 from prism_hooks.questions import Question, task_of
-from prism_hooks.report import Ending, progress_lines, solve_line
+from prism_hooks.report import Ending, iterations_line, progress_lines, solve_line
 from prism_hooks.sets import SETS, choices_of_rows, found_set, words_of
 
 __all__ = ["EngineBackend", "embedded_chain", "extracted_model", "java_backend", "mask", "vector"]
@@ -28,9 +28,6 @@ __all__ = ["EngineBackend", "embedded_chain", "extracted_model", "java_backend",
 MODELS_KEPT = 2
 """Models whose arrays are kept for the next property: one, and its product or quotient; of a CTMC
 both its rates and its embedded chain, which shares their structure."""
-
-ROUNDING_BOUND = 10.0 * float(np.finfo(np.float64).eps)
-"""The smallest error that a method of our choice ever claims."""
 
 LINEAR_METHODS = {"Power method": Method.POWER, "Jacobi": Method.JACOBI, "JOR": Method.JOR}
 MDP_METHODS = {
@@ -98,10 +95,11 @@ class EngineBackend:
         task = task_of(problem, kind)
         ending = task.ending[kind]
         answer, embeds = task.answer, task.embeds
-        if problem.intervals is not None and str(problem.task) == "reachability":
-            from prism_hooks.two_sided import reachability_bounds
+        if problem.intervals is not None:
+            from prism_hooks.two_sided import ANSWERS
 
-            answer, embeds = reachability_bounds, False
+            if str(problem.task) in ANSWERS:
+                answer, embeds = ANSWERS[str(problem.task)], False
         model = self._model(problem, bool(problem.embedded) and embeds)
         environment = (
             self.environment(problem)
@@ -114,8 +112,9 @@ class EngineBackend:
         if problem.errorOnNonConvergence or result.status is Status.DIVERGED:
             result.raise_unless_converged()
         problem.iterations = result.iterations
-        problem.errorBound, problem.errorAbsolute = accuracy(result, environment, ending)
-        problem.guaranteed = bool(result.two_sided)
+        problem.errorBound, problem.errorAbsolute, problem.guaranteed = claim_of(
+            result, absolute=environment.absolute, automatic=environment.automatic, ending=ending
+        )
         problem.solution = np.ascontiguousarray(result.values)
         if asked.wants_strategy and result.strategy is not None:
             problem.strategy = choices_of_rows(model, result.strategy)
@@ -221,6 +220,13 @@ class EngineBackend:
             problem.say(f"\n{iterations_line(result)}")
         if result.note and ending is not Ending.TIME:
             self._say(problem, result.note)
+        estimated = not result.two_sided and ending is not Ending.STEPS
+        if swept and estimated and problem.intervals is not None:
+            self._say(
+                problem,
+                f"{result.method} has no bounds here: the error of this result is estimated, in "
+                "spite of -ii",
+            )
         if self.options.show_solves:
             problem.say(solve_line(result, self.options.device_number))
         if result.status is Status.CHANGE_ONLY:
@@ -228,53 +234,6 @@ class EngineBackend:
                 f"{result.method}: the change a sweep makes is {result.change:.2g}, but the "
                 f"estimated error is {result.error_estimate:.2g}; a smaller -epsilon may help"
             )
-
-
-def accuracy(
-    result: SolveResult, environment: SolverEnvironment, ending: Ending
-) -> tuple[float, bool]:
-    """Return the error that PRISM prints, 0 for none but rounding, and whether it is absolute.
-
-    Parameters
-    ----------
-    result
-        A finished solve.
-    environment
-        How it was asked for.
-    ending
-        What ended its sweeps.
-    """
-    if ending is Ending.STEPS:
-        return 0.0, True
-    if ending is Ending.TIME:
-        return result.error_estimate, True
-    return error_bound(result, environment), environment.absolute
-
-
-def error_bound(result: SolveResult, environment: SolverEnvironment) -> float:
-    """Return the estimated error bound that PRISM prints, 0 for none.
-
-    Parameters
-    ----------
-    result
-        A finished solve.
-    environment
-        How it was asked for.
-
-    Notes
-    -----
-    PRISM estimates ten times the last change. A method of our choice has a better estimate, from
-    the contraction that it observed.
-    """
-    if result.two_sided:
-        return result.error_estimate
-    if environment.automatic and np.isfinite(result.error_estimate):
-        # Even a fixed point of the sweeps is not exact, and PRISM takes states whose exact values
-        # differ by a rounding for different: a filter would miss the ties of its maximum.
-        return max(result.error_estimate, result.change, ROUNDING_BOUND)
-    if result.change == 0.0:
-        return 0.0
-    return 10.0 * result.change
 
 
 def java_backend(options: HookOptions) -> Any:

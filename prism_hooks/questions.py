@@ -13,7 +13,7 @@ from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import FloatArray, MaskArray
 from engines.iterate import Progress
-from engines.long_run import INITIAL_TOLERANCE, steady_state_distribution
+from engines.long_run import INITIAL_TOLERANCE, long_run_rewards, steady_state_distribution
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 from engines.reachability import solve_reachability
 from engines.result import SolveResult
@@ -94,6 +94,26 @@ class Question:
             # Those of the states are in there.
             return RewardStructure("", np.zeros(model.num_states), rewards)
         return RewardStructure("", rewards)
+
+
+def initial_distribution(asked: Question) -> FloatArray:
+    """Return the probabilities to start with.
+
+    Parameters
+    ----------
+    asked
+        The question.
+
+    Raises
+    ------
+    UnsupportedError
+        If there are none, or they do not sum to 1.
+    """
+    initial = given(asked.start, "initial probabilities")
+    total = float(initial.sum())
+    if not (np.all(initial >= 0.0) and abs(total - 1.0) <= INITIAL_TOLERANCE):
+        raise UnsupportedError(f"the initial values sum to {total:.6g}: no distribution")
+    return initial
 
 
 Answer = Callable[[ExplicitModel, Question, SolverEnvironment, Progress], SolveResult]
@@ -273,11 +293,14 @@ def _transient_distribution(
 def _long_run_distribution(
     model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
 ) -> SolveResult:
-    initial = given(asked.start, "initial probabilities")
-    total = float(initial.sum())
-    if not (np.all(initial >= 0.0) and abs(total - 1.0) <= INITIAL_TOLERANCE):
-        raise UnsupportedError(f"the initial values sum to {total:.6g}: no distribution")
+    initial = initial_distribution(asked)
     return steady_state_distribution(model, initial, environment, progress=progress)
+
+
+def _long_run_average(
+    model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
+) -> SolveResult:
+    return long_run_rewards(model, asked.reward_structure(model), environment, progress=progress)
 
 
 CHAINS = (ModelKind.DTMC, ModelKind.CTMC)
@@ -303,6 +326,9 @@ TASKS = {
     "total reward": Task(_total_reward, _SWEPT, method_counts=True),
     "transient distribution": Task(
         _transient_distribution, {kind: _BOUNDED[kind] for kind in CHAINS}
+    ),
+    "long-run average": Task(
+        _long_run_average, dict.fromkeys(CHAINS, Ending.CONVERGENCE), method_counts=True
     ),
     "long-run distribution": Task(
         _long_run_distribution, dict.fromkeys(CHAINS, Ending.CONVERGENCE), method_counts=True

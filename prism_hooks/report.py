@@ -54,6 +54,24 @@ def progress_lines(problem: Any, ending: Ending) -> Progress:
     return report
 
 
+def iterations_line(result: SolveResult) -> str:
+    """Return method, sweeps and seconds as PRISM prints them after a solve.
+
+    Parameters
+    ----------
+    result
+        A finished solve.
+
+    Returns
+    -------
+    One line, such as ``Jacobi: 22 iterations in 0.01 seconds (average 0.000123, setup 0.00)``.
+    """
+    return (
+        f"{result.method}: {result.iterations} iterations in {result.seconds:.2f} seconds "
+        f"(average {result.sweep_seconds:.6f}, setup {result.setup_seconds:.2f})"
+    )
+
+
 def solve_line(result: SolveResult, device_number: int) -> str:
     """Return engine, kernel, format, sweeps and speed of a solve in one line.
 

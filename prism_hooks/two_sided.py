@@ -8,14 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from engines.distribution_bounds import steady_state_distribution_bounds
 from engines.environment import BoundMethod, IntervalOptions, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import FloatArray, MaskArray
 from engines.intervals import reachability_reward_bounds, until_bounds
 from engines.iterate import Progress
+from engines.long_run_bounds import long_run_reward_bounds
 from engines.model import ExplicitModel, ModelKind
 from engines.result import SolveResult
-from prism_hooks.questions import Question, given
+from engines.total_reward_bounds import total_reward_bounds
+from prism_hooks.questions import Question, given, initial_distribution
 
 ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 """What a division by an exit rate, and its reversal, change a reward by at most, relatively."""
@@ -85,6 +88,83 @@ def reachability_bounds(
         progress=progress,
     )
     return _widened(result, environment) if embedded else result
+
+
+def average_bounds(
+    model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
+) -> SolveResult:
+    """Answer the task "long-run average" by a method that has bounds.
+
+    Parameters
+    ----------
+    model, asked, environment, progress
+        As in `reachability_bounds`.
+
+    Raises
+    ------
+    UnsupportedError
+        For rewards below 0.
+    """
+    rewards = given(asked.rewards, "rewards")
+    if (rewards < 0.0).any():
+        raise UnsupportedError("bounds of rewards below 0")
+    return long_run_reward_bounds(
+        model, asked.reward_structure(model), environment, progress=progress
+    )
+
+
+def distribution_bounds(
+    model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
+) -> SolveResult:
+    """Answer the task "long-run distribution" by a method that has bounds.
+
+    Parameters
+    ----------
+    model, asked, environment, progress
+        As in `reachability_bounds`.
+
+    Raises
+    ------
+    UnsupportedError
+        If the initial values are no distribution.
+    """
+    initial = initial_distribution(asked)
+    return steady_state_distribution_bounds(model, initial, environment, progress=progress)
+
+
+def total_bounds(
+    model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
+) -> SolveResult:
+    """Answer the task "total reward" by a method that has bounds.
+
+    Parameters
+    ----------
+    model, asked, environment, progress
+        As in `reachability_bounds`.
+
+    Raises
+    ------
+    UnsupportedError
+        For a strategy.
+    """
+    if asked.wants_strategy:
+        raise UnsupportedError("bounds with a strategy")
+    return total_reward_bounds(
+        model,
+        asked.reward_structure(model),
+        environment,
+        direction=asked.direction,
+        progress=progress,
+    )
+
+
+ANSWERS = {
+    "reachability": reachability_bounds,
+    "long-run average": average_bounds,
+    "long-run distribution": distribution_bounds,
+    "total reward": total_bounds,
+}
+"""The tasks that have bounds, by the names that `prismgpu.Problem` gives them."""
 
 
 def _known(asked: Question, start: FloatArray, value: float, *, otherwise: float) -> MaskArray:

@@ -10,11 +10,10 @@ from bridge.language.text import double_text
 from engines.errors import ConvergenceError
 from engines.formats.csr import FloatArray, MaskArray
 from engines.result import SolveResult
+from prism_hooks.claims import claim_of
 
 TESTING_ERROR = 1e-5
 """The relative error that PRISM assumes of values whose accuracy is unknown or an estimate."""
-
-ROUNDING_BOUND = 10.0 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -91,14 +90,7 @@ def accuracy_of(result: SolveResult, absolute: bool, automatic: bool) -> Accurac
         Whether the method was ours to choose. One that the user named gets PRISM's estimate: ten
         times the last change.
     """
-    if result.iterations == 0 and result.error_estimate == 0.0:
-        return Accuracy(0.0)
-    if result.two_sided:
-        return Accuracy(result.error_estimate, absolute, guaranteed=True)
-    if automatic and np.isfinite(result.error_estimate):
-        error = max(result.error_estimate, result.change, ROUNDING_BOUND)
-        return Accuracy(error, absolute)
-    return Accuracy(10.0 * result.change, absolute)
+    return Accuracy(*claim_of(result, absolute=absolute, automatic=automatic))
 
 
 def compare(

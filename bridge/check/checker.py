@@ -102,7 +102,7 @@ class Checker:
     progress
         Called after each batch of sweeps.
     two_sided
-        Whether until and F are to be bounded from both sides.
+        Whether results are to be bounded from both sides, where there is a method.
     """
 
     model: CheckableModel
@@ -250,6 +250,12 @@ class Checker:
             self.log(
                 f"\nWarning: {result.method}: the change a sweep makes is {result.change:.2g}, but "
                 f"the estimated error is {result.error_estimate:.2g}; a smaller -epsilon may help."
+            )
+        asked = self.two_sided and bounded is not Bounded.STEPS
+        if asked and not result.two_sided and result.iterations:
+            self.log(
+                f"\nprism-gpu: {result.method} has no bounds here: the error of this result is "
+                "estimated, in spite of -ii"
             )
         absolute = self.environment.absolute
         if bounded is None:

@@ -29,6 +29,8 @@ def report_steady_state(
     target: str | None,
     log: Log,
     progress: Progress | None = None,
+    *,
+    two_sided: bool = False,
 ) -> None:
     """Compute and show the steady-state distribution.
 
@@ -44,21 +46,31 @@ def report_steady_state(
         Where the report goes.
     progress
         Called after each batch of sweeps.
+    two_sided
+        Whether each probability is to be bounded from both sides.
 
     Raises
     ------
     UnsupportedError
         For MDPs.
     """
+    from engines.distribution_bounds import steady_state_distribution_bounds
     from engines.long_run import steady_state_distribution
 
     _refuse_mdp(model, "Steady-state")
     log("\nComputing steady-state probabilities...")
+    distribution = steady_state_distribution_bounds if two_sided else steady_state_distribution
+
+    def compute(initial: FloatArray) -> SolveResult:
+        result = distribution(model.model, initial, environment, progress=progress)
+        if result.bounds is not None:
+            lower, upper = result.bounds
+            log(f"\nThe bounds of each probability are at most {np.max(upper - lower):.1e} apart.")
+        return result
+
     _report(
         model,
-        lambda initial: steady_state_distribution(
-            model.model, initial, environment, progress=progress
-        ),
+        compute,
         "steady-state",
         target,
         log,

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from bridge.files.atomic import write_text
-from bridge.files.umb import Actions, UmbFile, UmbRewards, pack_valuations, write_umb
+from bridge.files.checkable import as_file_model, as_umb
+from bridge.files.umb import write_umb
 from bridge.language.text import value_text
-from bridge.model import CheckableModel, NamedRewards, StateVector
+from bridge.model import CheckableModel, StateVector
 from engines.errors import UnsupportedError
-from engines.formats.csr import FloatArray
-from engines.model import ModelKind
-
-if TYPE_CHECKING:
-    from bridge.files.reader import FileModel
 
 Log = Callable[[str], None]
 PARTS = {"trans": ".tra", "states": ".sta", "labels": ".lab"}
@@ -88,9 +79,6 @@ def _deliver(parts: dict[str, Path], ending: str, name: str, target: str, log: L
         sys.stdout.write(source.read_text(encoding="utf-8"))
         return
     log(f'\nExporting {name} in plain text format to file "{target}"...')
-    if Path(target).exists() and not Path(target).is_file():
-        shutil.copyfile(source, target)
-        return
     write_text(Path(target), source.read_text(encoding="utf-8"))
 
 
@@ -120,68 +108,3 @@ def export_vector(model: CheckableModel, values: StateVector, target: str, log: 
         return
     log(f'\nExporting vector of results for all states to file "{target}"...')
     write_text(Path(target), "".join(f"{text}\n" for text in texts))
-
-
-def as_file_model(model: CheckableModel) -> FileModel:
-    """Return a model as the writer of text files takes it."""
-    from bridge.files.reader import FileModel
-    from bridge.files.states import StateVariables
-
-    variables = None
-    if model.variables:
-        for name, column in model.variables.items():
-            if column.dtype.kind == "f":
-                raise UnsupportedError(f"variable {name} is not an integer: .sta cannot hold it")
-        columns = list(model.variables.values())
-        variables = StateVariables(
-            tuple(model.variables),
-            np.stack(columns, axis=1).astype(np.int32),
-            tuple(column.dtype == bool for column in columns),
-        )
-    rewards = tuple(item.expected for item in model.rewards)
-    whole = replace(model.model, rewards=rewards)
-    return FileModel(whole, variables, model.action_names, model.actions)
-
-
-def as_umb(model: CheckableModel) -> UmbFile:
-    """Return a model as the writer of UMB takes it."""
-    engine_model = model.model
-    matrix = engine_model.matrix
-    exit_rates = None
-    probabilities = matrix.values
-    if engine_model.kind is ModelKind.CTMC:
-        exit_rates = engine_model.exit_rates
-        probabilities = matrix.values / np.repeat(exit_rates, matrix.row_lengths())
-    actions = None
-    if model.actions is not None:
-        actions = Actions(model.action_names, model.actions.astype(np.uint32))
-    of_choices = engine_model.kind is ModelKind.MDP
-    return UmbFile(
-        model=replace(engine_model, rewards=tuple(item.expected for item in model.rewards)),
-        probabilities=probabilities,
-        exit_rates=exit_rates,
-        rewards=tuple(_umb_rewards(item, exit_rates) for item in model.rewards),
-        valuations=pack_valuations(model.variables) if model.variables else None,
-        choice_actions=actions if of_choices else None,
-        branch_actions=None if of_choices else actions,
-        model_data={},
-        file_data={},
-        left_out=(),
-    )
-
-
-def _umb_rewards(item: NamedRewards, exit_rates: FloatArray | None) -> UmbRewards:
-    """Return the rewards of the states alone, and apart from them those of the choices."""
-    expected = item.expected
-    if expected.choice_rewards is not None:
-        return UmbRewards(item.name, expected.state_rewards, expected.choice_rewards)
-    of_transitions = expected.state_rewards - item.instantaneous
-    if not of_transitions.any():
-        return UmbRewards(item.name, item.instantaneous)
-    if exit_rates is not None:
-        # A file holds the reward of a jump, a model the reward of a unit of time.
-        moving = exit_rates > 0.0
-        of_transitions = np.divide(
-            of_transitions, exit_rates, out=np.zeros_like(of_transitions), where=moving
-        )
-    return UmbRewards(item.name, item.instantaneous, of_transitions)

@@ -62,7 +62,9 @@ class Outcome:
             return self
         # A relative error of probabilities is an absolute one too, and not the other way round.
         absolute = self.accuracy.absolute or other.accuracy.absolute
-        guaranteed = self.accuracy.guaranteed and other.accuracy.guaranteed
+        guaranteed = all(
+            part.guaranteed or part.error == 0.0 for part in (self.accuracy, other.accuracy)
+        )
         return replace(self, accuracy=Accuracy(error, absolute, guaranteed))
 
 

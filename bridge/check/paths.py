@@ -278,6 +278,7 @@ def _ltl(checker: Checker, path: Expression, direction: Direction | None) -> Out
             checker.environment,
             direction=direction,
             progress=checker.progress,
+            two_sided=checker.two_sided,
         )
     )
 

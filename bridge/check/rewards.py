@@ -58,17 +58,7 @@ def expected_reward(checker: Checker, reward: Reward, direction: Direction | Non
         case Instantaneous() as body:
             return _instantaneous(checker, structure, body, direction)
         case LongRun():
-            from engines.long_run import long_run_rewards
-
-            _refuse_mdp(checker, "Steady-state reward properties")
-            return checker.solved(
-                long_run_rewards(
-                    checker.engine_model,
-                    structure.expected,
-                    checker.environment,
-                    progress=checker.progress,
-                )
-            )
+            return _long_run(checker, structure)
         case path:
             return _reachability(checker, structure, path, direction)
 
@@ -76,10 +66,12 @@ def expected_reward(checker: Checker, reward: Reward, direction: Direction | Non
 def long_run_probability(checker: Checker, operator: SteadyState) -> Outcome:
     """Return S in every state; the parameters are those of `expected_reward`."""
     from engines.long_run import long_run_probabilities
+    from engines.long_run_bounds import long_run_probability_bounds
 
     _refuse_mdp(checker, "Steady-state properties")
+    compute = long_run_probability_bounds if checker.two_sided else long_run_probabilities
     return checker.solved(
-        long_run_probabilities(
+        compute(
             checker.engine_model,
             checker.mask(operator.operand),
             checker.environment,
@@ -122,11 +114,29 @@ def _refuse_mdp(checker: Checker, what: str) -> None:
         raise UnsupportedError(f"{what} cannot be used for MDPs")
 
 
+def _long_run(checker: Checker, structure: NamedRewards) -> Outcome:
+    from engines.long_run import long_run_rewards
+    from engines.long_run_bounds import long_run_reward_bounds
+
+    _refuse_mdp(checker, "Steady-state reward properties")
+    compute = long_run_reward_bounds if checker.two_sided else long_run_rewards
+    return checker.solved(
+        compute(
+            checker.engine_model,
+            structure.expected,
+            checker.environment,
+            progress=checker.progress,
+        )
+    )
+
+
 def _total(checker: Checker, structure: NamedRewards, direction: Direction | None) -> Outcome:
+    from engines.total_reward_bounds import total_reward_bounds
     from engines.total_rewards import total_rewards
 
+    compute = total_reward_bounds if checker.two_sided else total_rewards
     return checker.solved(
-        total_rewards(
+        compute(
             checker.engine_model,
             structure.expected,
             checker.environment,
@@ -242,5 +252,6 @@ def _cosafe(
             checker.environment,
             direction=direction,
             progress=checker.progress,
+            two_sided=checker.two_sided,
         )
     )

@@ -25,12 +25,13 @@ from bridge.language.ast import Value
 from bridge.language.properties_file import PropertiesFile, Property, parse_properties
 from bridge.language.text import Range, seconds_text
 from bridge.model import CheckableModel
+from bridge.refusals import error_line, fault_text
 from bridge.versions import own_version
 from engines.errors import BridgeError, ConvergenceError, InvalidModelError, UnsupportedError
 from engines.model import ModelKind
 from engines.result import SolveResult
 from prism_hooks.options import HookOptions
-from prism_hooks.report import solve_line
+from prism_hooks.report import iterations_line, solve_line
 
 RULE = "-" * 69
 FAULTS = (InvalidModelError, UnsupportedError, ConvergenceError, BridgeError, MemoryError, OSError)
@@ -117,7 +118,7 @@ class _Run:
         try:
             model = self._built()
         except FAULTS as error:
-            self._error(error)
+            self._log(error_line(error))
             return False
         for what, target in options.model_files:
             self._attempt(partial(export_model, model, what, target, self._log))
@@ -125,7 +126,12 @@ class _Run:
             self._log(f"\n{RULE}")
             self._attempt(
                 lambda: report_steady_state(
-                    model, options.environment, options.steady_state_file, self._log, self._progress
+                    model,
+                    options.environment,
+                    options.steady_state_file,
+                    self._log,
+                    self._progress,
+                    two_sided=options.two_sided,
                 )
             )
         if (times := options.transient) is not None:
@@ -146,7 +152,7 @@ class _Run:
         try:
             work()
         except FAULTS as error:
-            self._error(error)
+            self._log(error_line(error))
         finally:
             self._end_progress()
 
@@ -159,8 +165,8 @@ class _Run:
             try:
                 result = self._check(item, experiment, given)
             except FAULTS as error:
-                self._error(error)
-                table.rows.append((everything, f"Error: {error}"))
+                self._log(error_line(error))
+                table.rows.append((everything, f"Error: {fault_text(error)}"))
             else:
                 table.rows.append((everything, result))
 
@@ -196,10 +202,7 @@ class _Run:
     def _report_solve(self, result: SolveResult) -> None:
         self._end_progress()
         if result.iterations:
-            self._log(
-                f"\n{result.method}: {result.iterations} iterations in {result.seconds:.2f} "
-                f"seconds (average {result.sweep_seconds:.6f}, setup {result.setup_seconds:.2f})"
-            )
+            self._log(f"\n{iterations_line(result)}")
         if result.note and result.note not in self._said:
             self._said.add(result.note)
             self._log(f"prism-gpu: {result.note}")
@@ -224,12 +227,6 @@ class _Run:
         if constants:
             shown = ",".join(f"{name}={short_text(value)}" for name, value in constants.items())
             self._log(f"{kind} constants: {shown}")
-
-    def _error(self, error: BaseException) -> None:
-        text = str(error)
-        if isinstance(error, OSError) and error.strerror:
-            text = f"{error.strerror}: {error.filename}" if error.filename else error.strerror
-        self._log(f"\nError: {text.rstrip('.')}.")
 
     def _header(self, command: list[str], why: str) -> None:
         self._log(

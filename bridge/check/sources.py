@@ -8,7 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
-from bridge.files.checkable import is_model_file, read_checkable
+from bridge.files.checkable import read_checkable
+from bridge.files.names import is_model_file
 from bridge.language.ast import Value
 from bridge.language.model_outline import ModelOutline, outline
 from bridge.language.properties_file import ConstantDeclaration

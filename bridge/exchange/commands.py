@@ -19,6 +19,7 @@ from bridge.exchange.words import (
     require_output_only,
     with_absolute_files,
 )
+from bridge.refusals import error_line, require_gpu
 from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.errors import BridgeError, ConvergenceError, InvalidModelError, UnsupportedError
 
@@ -96,22 +97,14 @@ def main(command: str, words: list[str]) -> NoReturn:
         code = run(words)
     except (
         *(UsageError, BridgeError, UnsupportedError, InvalidModelError, ConvergenceError),
-        MemoryError,
+        *(MemoryError, OSError),
     ) as error:
-        code = _failed(str(error) or type(error).__name__)
-    except OSError as error:
-        where = f": {error.filename}" if error.filename else ""
-        code = _failed(f"{error.strerror or error}{where}")
+        print(error_line(error), flush=True)
+        code = 1
     except KeyboardInterrupt:
         print(f"\nprism-gpu: {command} was interrupted", flush=True)
         code = _INTERRUPTED
     end(code)
-
-
-def _failed(text: str) -> int:
-    """Say what failed as PRISM does, and return its exit code."""
-    print(f"\nError: {text.rstrip('.')}.", flush=True)
-    return 1
 
 
 def _export(words: list[str]) -> int:
@@ -188,16 +181,8 @@ def _solve(words: list[str]) -> int:
 
     asked = changed(SolverEnvironment())
     if asked.device is DeviceChoice.GPU:
-        _require_gpu(asked.device_number)
+        require_gpu(asked.device_number)
     return Solver(folder, changed, show_solves=any(part.name == "gpuinfo" for part in parts)).run()
-
-
-def _require_gpu(device_number: int) -> None:
-    from engines.backend import gpu_refusal
-
-    refusal = gpu_refusal(device_number)
-    if refusal is not None:
-        raise UnsupportedError(f"-gpu was given, but no GPU can be used: {refusal}")
 
 
 def _settings_changes(parts: list[Group]) -> Iterator[Change]:

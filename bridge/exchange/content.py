@@ -10,32 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.formats.csr import FloatArray, MaskArray
+from bridge.model import NamedRewards
+from engines.formats.csr import MaskArray
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 
 _CHUNK = 1 << 20
-
-
-@dataclass(frozen=True)
-class BuiltRewards:
-    """A reward structure as PRISM holds it.
-
-    Parameters
-    ----------
-    name
-        Its name, empty where it has none.
-    states
-        Shape (states,): the rewards of the states alone.
-    expected
-        Shape (states,): those of a Markov chain's transitions in there as expected values.
-    choices
-        Shape (choices,), MDPs only.
-    """
-
-    name: str
-    states: FloatArray
-    expected: FloatArray
-    choices: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -53,7 +32,7 @@ class BuiltContent:
     """
 
     model: ExplicitModel
-    rewards: tuple[BuiltRewards, ...]
+    rewards: tuple[NamedRewards, ...]
     constants: str
 
 
@@ -85,18 +64,20 @@ def read_built(built: Any) -> BuiltContent:
         plain,
         initial_states=mask(built.initialStates(), plain.num_states),
         labels=labels,
-        rewards=tuple(RewardStructure(r.name, r.expected, r.choices) for r in rewards),
+        rewards=tuple(reward.expected for reward in rewards),
     )
     return BuiltContent(model.check(), rewards, str(built.constants()))
 
 
-def _read_rewards(built: Any, number: int, name: str, kind: ModelKind) -> BuiltRewards:
+def _read_rewards(built: Any, number: int, name: str, kind: ModelKind) -> NamedRewards:
     from prism_hooks.backend import vector
 
     states = vector(built.stateRewards(number))
     if kind is ModelKind.MDP:
-        return BuiltRewards(name, states, states, vector(built.choiceRewards(number)))
-    return BuiltRewards(name, states, vector(built.expectedStateRewards(number)))
+        expected = RewardStructure(name, states, vector(built.choiceRewards(number)))
+    else:
+        expected = RewardStructure(name, vector(built.expectedStateRewards(number)))
+    return NamedRewards(name, expected, states)
 
 
 def digests(content: BuiltContent) -> dict[str, str]:
@@ -121,9 +102,10 @@ def digests(content: BuiltContent) -> dict[str, str]:
     for name, states in model.labels.items():
         parts[f'label "{name}"'] = mask_digest(states)
     for number, reward in enumerate(content.rewards, start=1):
-        choices = () if reward.choices is None else (reward.choices,)
+        expected = reward.expected
+        choices = () if expected.choice_rewards is None else (expected.choice_rewards,)
         what = f"reward structure {number}" + (f' "{reward.name}"' if reward.name else "")
-        parts[what] = _digest(reward.states, reward.expected, *choices)
+        parts[what] = _digest(reward.instantaneous, expected.state_rewards, *choices)
     return parts
 
 

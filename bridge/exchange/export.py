@@ -9,25 +9,24 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bridge.exchange.content import BuiltContent, BuiltRewards, digests, mask_digest, read_built
-from bridge.exchange.manifest import MANIFEST, Manifest, Question, file_digest
+from bridge.exchange.content import BuiltContent, digests, mask_digest, read_built
+from bridge.exchange.manifest import MANIFEST, Manifest, Question, file_digest, timestamp
 from bridge.exchange.prism_run import Exchange, masks, with_labels
 from bridge.exchange.results import RESULTS
-from bridge.files.umb import UmbFile, UmbRewards, write_umb
-from bridge.files.umb_writer import split_rates
+from bridge.files.checkable import as_umb
+from bridge.files.umb import write_umb
 from bridge.files.writer import write_model
+from bridge.model import CheckableModel
 from bridge.versions import own_version
 from engines.environment import SolverEnvironment
 from engines.errors import BridgeError, UnsupportedError
 from engines.formats.csr import MaskArray
-from engines.model import ModelKind
 from prism_hooks.backend import EngineBackend
 from prism_hooks.options import HookOptions
 
@@ -187,11 +186,14 @@ def write_export(
         )
     labels = {**model.labels, **collector.sets}
     with _whole_folder(folder) as draft:
-        labelled = replace(content, model=replace(model, labels=labels))
-        _write_text(labelled, draft) if text else _write_umb(labelled, draft)
+        labelled = CheckableModel(replace(model, labels=labels), content.rewards)
+        if text:
+            _write_text(labelled, draft)
+        else:
+            write_umb(as_umb(labelled), draft / f"{MODEL_NAME}.umb")
         manifest = Manifest(
             provenance={
-                "date": datetime.now().astimezone().isoformat(timespec="seconds"),
+                "date": timestamp(),
                 "PRISM": prism,
                 "prism-gpu": own_version(),
                 "command line": f"prism-gpu export {shlex.join(command)}",
@@ -229,30 +231,11 @@ def _whole_folder(folder: Path) -> Iterator[Path]:
             shutil.rmtree(old, ignore_errors=True)
 
 
-def _write_umb(content: BuiltContent, folder: Path) -> None:
-    model = content.model
-    probabilities, exit_rates = model.matrix.values, None
-    if model.kind is ModelKind.CTMC:
-        probabilities, exit_rates = split_rates(model.matrix)
-    jumps = model.exit_rates if model.kind is ModelKind.CTMC else np.ones(model.num_states)
-    rewards = tuple(_umb_rewards(reward, jumps) for reward in content.rewards)
-    file = UmbFile(model, probabilities, exit_rates, rewards, None, None, None, {}, {}, ())
-    write_umb(file, folder / f"{MODEL_NAME}.umb")
-
-
-def _umb_rewards(reward: BuiltRewards, jumps: np.ndarray[Any, np.dtype[np.float64]]) -> UmbRewards:
-    earned = reward.expected - reward.states
-    if reward.choices is not None or not np.any(earned):
-        return UmbRewards(reward.name, reward.states, reward.choices)
-    a_jump = np.divide(earned, jumps, out=np.zeros_like(earned), where=jumps > 0)
-    return UmbRewards(reward.name, reward.states, a_jump)
-
-
-def _write_text(content: BuiltContent, folder: Path) -> None:
-    for reward in content.rewards:
-        if not np.array_equal(reward.states, reward.expected):
+def _write_text(labelled: CheckableModel, folder: Path) -> None:
+    for reward in labelled.rewards:
+        if not np.array_equal(reward.instantaneous, reward.expected.state_rewards):
             raise UnsupportedError(
                 "-text: text files would mix the rewards of transitions with those of states; "
                 "leave it out"
             )
-    write_model(content.model, folder)
+    write_model(labelled.model, folder)

@@ -6,10 +6,17 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from engines.environment import Convention, Method, SolverEnvironment
+from engines.environment import (
+    BoundMethod,
+    Convention,
+    IntervalOptions,
+    Method,
+    SolverEnvironment,
+)
 from engines.errors import InvalidModelError
 
 FORMAT = 1
@@ -155,7 +162,21 @@ def read_settings(plain: Mapping[str, Any]) -> SolverEnvironment:
         The settings; a fault raises a KeyError, TypeError or ValueError.
     """
     method, convention = Method[plain["method"]], Convention[plain["convention"]]
-    return SolverEnvironment(**{**plain, "method": method, "convention": convention})
+    interval = plain.get("interval", {})
+    bound_method = BoundMethod(interval.get("bound_method", BoundMethod.DEFAULT))
+    return SolverEnvironment(
+        **{
+            **plain,
+            "method": method,
+            "convention": convention,
+            "interval": IntervalOptions(**{**interval, "bound_method": bound_method}),
+        }
+    )
+
+
+def timestamp() -> str:
+    """Return this machine's date and time, to the second and with its zone, in ISO 8601."""
+    return datetime.now().astimezone().isoformat(timespec="seconds")
 
 
 def file_digest(path: Path) -> str:

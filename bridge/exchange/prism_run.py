@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from bridge import jvm
 from bridge.arguments import Arguments, without_blockwise_methods
+from bridge.refusals import fault_text
 from engines.errors import BridgeError, UnsupportedError
 from engines.formats.csr import MaskArray
 from prism_hooks.backend import mask
@@ -45,19 +46,15 @@ class Exchange(ABC):
         try:
             self.take_model(problem, built)
         except Exception as error:
-            problem.error = _text(error)
+            problem.error = fault_text(error)
 
     def operator(self, operator: Any) -> None:
         """Take down or answer an operator for Java."""
         try:
             self.take_operator(operator)
         except Exception as error:
-            operator.error = _text(error)
+            operator.error = fault_text(error)
             operator.fatal = True
-
-
-def _text(error: Exception) -> str:
-    return str(error) or type(error).__name__
 
 
 def masks(operator: Any, num_states: int) -> list[MaskArray]:

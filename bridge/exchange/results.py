@@ -7,7 +7,6 @@ values as little-endian doubles. The archive's own check sums tell damage.
 from __future__ import annotations
 
 import json
-import os
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.files.atomic import replacing
 from engines.errors import InvalidModelError
 from engines.formats.csr import FloatArray
 
@@ -81,17 +81,14 @@ class Results:
         OSError
             If the file cannot be written; an old one is then left as it was.
         """
-        target = folder / RESULTS
-        draft = target.with_name(f".{RESULTS}.{os.getpid()}.part")
-        try:
-            with zipfile.ZipFile(draft, "w", zipfile.ZIP_STORED) as archive:
-                archive.writestr(_INDEX, self._index())
-                for number, answer in enumerate(self.answers.values()):
-                    if answer.values is not None:
-                        archive.writestr(_member(number), answer.values.astype("<f8").tobytes())
-            os.replace(draft, target)
-        finally:
-            draft.unlink(missing_ok=True)
+        with (
+            replacing(folder / RESULTS) as draft,
+            zipfile.ZipFile(draft, "w", zipfile.ZIP_STORED) as archive,
+        ):
+            archive.writestr(_INDEX, self._index())
+            for number, answer in enumerate(self.answers.values()):
+                if answer.values is not None:
+                    archive.writestr(_member(number), answer.values.astype("<f8").tobytes())
 
     def _index(self) -> str:
         plain = {

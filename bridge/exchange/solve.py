@@ -7,7 +7,6 @@ import platform
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,16 +19,18 @@ from bridge.exchange.manifest import (
     file_digest,
     load_manifest,
     plain_settings,
+    timestamp,
 )
 from bridge.exchange.results import RESULTS, Answer, Results, load_results
 from bridge.files.checkable import read_checkable
 from bridge.language.parser import parse_property
 from bridge.model import CheckableModel
+from bridge.refusals import error_line, fault_text
 from bridge.versions import own_version
 from engines.environment import SolverEnvironment
 from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
 from engines.result import SolveResult
-from prism_hooks.report import solve_line
+from prism_hooks.report import iterations_line, solve_line
 
 if TYPE_CHECKING:
     from bridge.check.accuracy import Accuracy
@@ -148,7 +149,7 @@ class Solver:
         if results is None:
             results = Results(manifest.digest)
         results.provenance = {
-            "date": _now(),
+            "date": timestamp(),
             "machine": platform.node(),
             "prism-gpu": own_version(),
         }
@@ -168,10 +169,7 @@ class Solver:
     def _solved(self, result: SolveResult) -> None:
         self._solves.append(result)
         if result.iterations:
-            self.log(
-                f"{result.method}: {result.iterations} iterations in {result.seconds:.2f} seconds "
-                f"(average {result.sweep_seconds:.6f}, setup {result.setup_seconds:.2f})"
-            )
+            self.log(iterations_line(result))
         if result.note and result.note not in self._said:
             self._said.add(result.note)
             self.log(f"prism-gpu: {result.note}")
@@ -191,15 +189,15 @@ class Solver:
             self.log(f"Solved already on {known.record.get('date')}")
             return
         self._solves.clear()
-        record: dict[str, Any] = {"error": None, "settings": settings, "date": _now()}
+        record: dict[str, Any] = {"error": None, "settings": settings, "date": timestamp()}
         values = None
         try:
             outcome = checker.outcome(parse_property(question.text, "the question"))
             values = outcome.numbers
             record["accuracy"] = _plain_accuracy(outcome.accuracy)
         except FAULTS as error:
-            record["error"] = str(error) or type(error).__name__
-            self.log(f"\nError: {record['error'].rstrip('.')}.")
+            record["error"] = fault_text(error)
+            self.log(error_line(error))
         record["solves"] = [_plain_solve(solve) for solve in self._solves]
         self._unsaved = True
         results.answers[question.text] = Answer(question.text, record, values)
@@ -230,7 +228,3 @@ def _plain_solve(result: SolveResult) -> dict[str, Any]:
 
 def _finite(number: float) -> float | None:
     return float(number) if np.isfinite(number) else None
-
-
-def _now() -> str:
-    return datetime.now().astimezone().isoformat(timespec="seconds")

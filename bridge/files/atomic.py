@@ -3,7 +3,49 @@
 from __future__ import annotations
 
 import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield the path to write to, of a draft that takes a file's place once it is whole.
+
+    A pipe or a device has no place to be taken: it is yielded itself.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Yields
+    ------
+    An empty file beside `path`. What writes it must have closed it at the end of the block.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written. After any exception an old file is as it was, and no draft is left.
+    """
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        draft.touch(exist_ok=False)
+        yield draft
+        with draft.open("rb+") as written:
+            os.fsync(written.fileno())
+        os.replace(draft, path)
+    except OSError as error:
+        if str(error.filename) == str(draft):
+            # What the message names is the file that was asked for.
+            error.filename = str(path)
+        raise
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -21,13 +63,5 @@ def write_text(path: Path, text: str) -> None:
     OSError
         If it cannot be written; an old file is then left as it was.
     """
-    if path.exists() and not path.is_file():
-        # A pipe or a device: there is nothing to replace.
-        path.write_text(text, encoding="utf-8")
-        return
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with replacing(path) as draft:
         draft.write_text(text, encoding="utf-8")
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)

@@ -1,35 +1,23 @@
-"""Models from files, with the names that properties refer to."""
+"""Models from files and to files, with the names that properties refer to."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bridge.files.source import plain_name
-from bridge.files.umb import UmbFile, read_umb
+from bridge.files.names import is_text_model, is_umb_file
+from bridge.files.umb import Actions, UmbFile, UmbRewards, pack_valuations, read_umb
+from bridge.files.umb_writer import split_rates
 from bridge.model import CheckableModel, NamedRewards, StateVector
-from engines.errors import InvalidModelError
+from engines.errors import InvalidModelError, UnsupportedError
 from engines.formats.csr import FloatArray
 from engines.model import ExplicitModel, ModelKind
 
 if TYPE_CHECKING:
     from bridge.files.reader import FileModel
-
-UMB_ENDING = ".umb"
-TEXT_ENDINGS = (".tra", ".pexp")
-
-
-def is_model_file(path: Path) -> bool:
-    """Return whether a path is that of explicit files: `.umb`, `.tra`, `.pexp`, or a folder.
-
-    Parameters
-    ----------
-    path
-        Any path; `.gz` or `.xz` may follow the ending.
-    """
-    return path.is_dir() or plain_name(path).endswith((UMB_ENDING, *TEXT_ENDINGS))
 
 
 def read_checkable(path: Path, kind: ModelKind | str | None = None) -> CheckableModel:
@@ -52,21 +40,17 @@ def read_checkable(path: Path, kind: ModelKind | str | None = None) -> Checkable
         If a file cannot be read.
     """
     if path.is_dir():
-        archives = sorted(file for file in path.iterdir() if _is_umb(file))
-        texts = any(plain_name(file).endswith(TEXT_ENDINGS) for file in path.iterdir())
+        archives = sorted(file for file in path.iterdir() if is_umb_file(file))
+        texts = any(is_text_model(file) for file in path.iterdir())
         if len(archives) > 1 or (archives and texts):
             raise InvalidModelError(f"{path}: the folder must hold one model, it holds several")
         path = archives[0] if archives else path
-    if _is_umb(path):
+    if is_umb_file(path):
         return checkable_from_umb(path)
     # The reader of text brings numba along.
     from bridge.files.reader import read_model
 
     return checkable_from_text(read_model(path, kind), path)
-
-
-def _is_umb(path: Path) -> bool:
-    return plain_name(path).endswith(UMB_ENDING)
 
 
 def checkable_from_umb(path: Path) -> CheckableModel:
@@ -132,3 +116,82 @@ def _with_standard_labels(model: ExplicitModel) -> ExplicitModel:
     return ExplicitModel(
         model.kind, model.matrix, model.row_group_offsets, initial, labels, model.rewards
     )
+
+
+def as_file_model(model: CheckableModel) -> FileModel:
+    """Return a model as the writer of text files takes it.
+
+    Parameters
+    ----------
+    model
+        Any model; the rewards of a Markov chain's transitions become rewards of its states.
+
+    Raises
+    ------
+    UnsupportedError
+        For a variable that is neither an integer nor true or false.
+    """
+    from bridge.files.reader import FileModel
+    from bridge.files.states import StateVariables
+
+    variables = None
+    if model.variables:
+        for name, column in model.variables.items():
+            if column.dtype.kind == "f":
+                raise UnsupportedError(f"variable {name} is not an integer: .sta cannot hold it")
+        columns = list(model.variables.values())
+        variables = StateVariables(
+            tuple(model.variables),
+            np.stack(columns, axis=1).astype(np.int32),
+            tuple(column.dtype == bool for column in columns),
+        )
+    rewards = tuple(item.expected for item in model.rewards)
+    whole = replace(model.model, rewards=rewards)
+    return FileModel(whole, variables, model.action_names, model.actions)
+
+
+def as_umb(model: CheckableModel) -> UmbFile:
+    """Return a model as the writer of UMB takes it.
+
+    Parameters
+    ----------
+    model
+        Any model; the rewards of its states alone stay apart from those of its transitions.
+    """
+    plain = model.model
+    probabilities, exit_rates = plain.matrix.values, None
+    if plain.kind is ModelKind.CTMC:
+        probabilities, exit_rates = split_rates(plain.matrix)
+    actions = None
+    if model.actions is not None:
+        actions = Actions(model.action_names, model.actions.astype(np.uint32))
+    of_choices = plain.kind is ModelKind.MDP
+    return UmbFile(
+        model=replace(plain, rewards=tuple(item.expected for item in model.rewards)),
+        probabilities=probabilities,
+        exit_rates=exit_rates,
+        rewards=tuple(_rewards_in_umb(item, exit_rates) for item in model.rewards),
+        valuations=pack_valuations(model.variables) if model.variables else None,
+        choice_actions=actions if of_choices else None,
+        branch_actions=None if of_choices else actions,
+        model_data={},
+        file_data={},
+        left_out=(),
+    )
+
+
+def _rewards_in_umb(item: NamedRewards, exit_rates: FloatArray | None) -> UmbRewards:
+    """Return the rewards of the states alone, and apart from them those of the choices."""
+    expected = item.expected
+    if expected.choice_rewards is not None:
+        return UmbRewards(item.name, expected.state_rewards, expected.choice_rewards)
+    of_transitions = expected.state_rewards - item.instantaneous
+    if not of_transitions.any():
+        return UmbRewards(item.name, item.instantaneous)
+    if exit_rates is not None:
+        # A file holds the reward of a jump, a model the reward of a unit of time.
+        moving = exit_rates > 0.0
+        of_transitions = np.divide(
+            of_transitions, exit_rates, out=np.zeros_like(of_transitions), where=moving
+        )
+    return UmbRewards(item.name, item.instantaneous, of_transitions)

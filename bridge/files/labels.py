@@ -8,7 +8,7 @@ import numpy as np
 
 from bridge.files import tokens
 from bridge.files.rows import allocate
-from bridge.files.source import Section, TextReader, decoded
+from bridge.files.source import Section, TextReader, decoded, line_start
 from engines.formats.csr import MaskArray
 
 DECLARATION = re.compile(r'\s*(\d{1,9})\s*=\s*"([^"]+)"\s*')
@@ -45,26 +45,44 @@ def read_labels(section: Section, num_states: int) -> dict[str, MaskArray]:
         for text, first_line, _ in reader.blocks():
             status, line = tokens.scan_labels(text, masks)
             if status != tokens.OK:
-                shown = bytes(text).split(b"\n", line + 1)[line].strip()[:60]
                 reason = {
                     tokens.BAD_SHAPE: "expected `state: label label …`",
                     tokens.BAD_STATE: f"the states are 0 to {num_states - 1}",
                     tokens.BAD_LABEL: f"the labels are 0 to {len(names) - 1}",
                 }[status]
-                section.fail(first_line + line, f"{reason}, found {shown!r}")
+                section.fail(first_line + line, f"{reason}, found {line_start(text, line)!r}")
     return {name: masks[number] for number, name in enumerate(names)}
 
 
-def _read_names(reader: TextReader) -> list[str]:
+def read_declaration(reader: TextReader, kind: str, expected: str) -> str:
+    """Return the first line that is no comment, which declares the names in a file.
+
+    Parameters
+    ----------
+    reader
+        At the head of the file.
+    kind
+        "labels" or "states": what the file is to hold.
+    expected
+        What the line is to look like, for the message.
+
+    Raises
+    ------
+    InvalidModelError
+        If there is no such line, or a comment says that this is another kind of file.
+    """
     section = reader.section
     while (raw := reader.readline()) is not None:
         text = decoded(section, reader.line - 1, raw).strip()
-        if OTHER_TITLE.fullmatch(text):
-            reader.fail(f"is no labels file: it says {text!r}")
+        if OTHER_TITLE.fullmatch(text) and text != f"# {kind.capitalize()}":
+            reader.fail(f"is no {kind} file: it says {text!r}")
         if text and not text.startswith("#"):
-            break
-    else:
-        section.fail(None, 'is empty; expected label names, such as `0="init"`')
+            return text
+    section.fail(None, f"is empty; expected {expected}")
+
+
+def _read_names(reader: TextReader) -> list[str]:
+    text = read_declaration(reader, "labels", 'label names, such as `0="init"`')
     names: list[str] = []
     position = 0
     while position < len(text):

@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from bridge.files.labels import read_labels
+from bridge.files.names import COMPRESSIONS, is_text_model, plain_name
 from bridge.files.rewards import read_reward_structure
-from bridge.files.source import COMPRESSIONS, Section, fail, plain_name
+from bridge.files.source import Section, fail
 from bridge.files.states import StateVariables, read_states
 from bridge.files.transitions import read_transitions
 from engines.formats.csr import FloatArray, IndexArray
 from engines.model import ExplicitModel, ModelKind
 
-MODEL_ENDINGS = (".tra", ".pexp")
 INIT, DEADLOCK = "init", "deadlock"
 
 
@@ -133,7 +133,7 @@ def find_files(path: Path) -> ModelFiles:
         If there is no model, or more than one.
     """
     if path.is_dir():
-        found = sorted(file for file in path.iterdir() if plain_name(file).endswith(MODEL_ENDINGS))
+        found = sorted(file for file in path.iterdir() if is_text_model(file))
         if len(found) != 1:
             names = ", ".join(file.name for file in found[:5]) or "none"
             fail(path, None, f"the folder must hold one model (.tra or .pexp); found: {names}")

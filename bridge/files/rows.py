@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridge.files import tokens
-from bridge.files.source import Section, TextReader, decoded
+from bridge.files.source import Section, TextReader, decoded, line_start
 from engines.errors import InvalidModelError
 from engines.formats.csr import FloatArray
 
@@ -218,7 +218,7 @@ def _refuse_line(
     first_line: int,
     what: str,
 ) -> None:
-    shown = bytes(text).split(b"\n", line + 1)[line].strip()[:60]
+    shown = line_start(text, line)
     reason = {
         tokens.BAD_INTEGER: "an index is not a whole number from 0 on",
         tokens.TOO_FEW: "too few fields",

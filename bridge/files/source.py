@@ -9,18 +9,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, NoReturn, TypeAlias
+from typing import BinaryIO, Literal, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bridge.files.names import COMPRESSIONS
 from engines.errors import InvalidModelError
 
 Stream: TypeAlias = BinaryIO | gzip.GzipFile | lzma.LZMAFile
 
 BLOCK_BYTES = 1 << 20
 LONGEST_LINE = 1 << 24
-COMPRESSIONS = (".gz", ".gzip", ".xz")
 GZIP_MAGIC = b"\x1f\x8b"
 XZ_MAGIC = b"\xfd7zXZ\x00"
 SURE_RATIO = 8
@@ -69,7 +69,7 @@ class Section:
         if self.stop is not None:
             return claimed <= self.stop - self.start
         stored = self.path.stat().st_size
-        if not _is_compressed(self.path):
+        if _compression(self.path) is None:
             return claimed <= stored - self.start
         if claimed <= SURE_RATIO * stored:
             return True
@@ -207,23 +207,24 @@ def decoded(section: Section, line: int, text: bytes) -> str:
         section.fail(line, f"{text[:40]!r} is not UTF-8 text")
 
 
-def plain_name(path: Path) -> str:
-    """Return the name of a file without the ending of its compression."""
-    return path.name.removesuffix(path.suffix) if path.suffix in COMPRESSIONS else path.name
+def line_start(block: NDArray[np.uint8], line: int) -> bytes:
+    """Return the first 60 characters of a line of a block, for messages."""
+    return bytes(block).split(b"\n", line + 1)[line].strip()[:60]
 
 
-def _is_compressed(path: Path) -> bool:
-    with path.open("rb") as stream:
-        start = stream.read(6)
-    return start.startswith(GZIP_MAGIC) or start == XZ_MAGIC
+def _compression(path: Path) -> Literal["gz", "xz"] | None:
+    with path.open("rb") as file:
+        start = file.read(len(XZ_MAGIC))
+    if start.startswith(GZIP_MAGIC):
+        return "gz"
+    return "xz" if start == XZ_MAGIC else None
 
 
 def _open(path: Path) -> Stream:
-    with path.open("rb") as file:
-        start = file.read(6)
-    if start.startswith(GZIP_MAGIC):
+    compression = _compression(path)
+    if compression == "gz":
         return gzip.open(path, "rb")
-    if start == XZ_MAGIC:
+    if compression == "xz":
         return lzma.open(path, "rb")
     if path.suffix in COMPRESSIONS:
         fail(path, None, f"the name says {path.suffix}, but the content is not compressed so")

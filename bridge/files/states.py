@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridge.files import tokens
-from bridge.files.labels import OTHER_TITLE
+from bridge.files.labels import read_declaration
 from bridge.files.rows import allocate
-from bridge.files.source import Section, TextReader, decoded
+from bridge.files.source import Section, TextReader, line_start
 from engines.formats.csr import MaskArray
 
 
@@ -59,7 +59,6 @@ def read_states(section: Section, num_states: int) -> StateVariables:
         for text, first_line, _ in reader.blocks():
             status, line = tokens.scan_states(text, values, kinds, seen)
             if status != tokens.OK:
-                shown = bytes(text).split(b"\n", line + 1)[line].strip()[:60]
                 reason = {
                     tokens.BAD_SHAPE: "expected `state:(value,…)`",
                     tokens.BAD_STATE: f"the states are 0 to {num_states - 1}",
@@ -69,22 +68,14 @@ def read_states(section: Section, num_states: int) -> StateVariables:
                     tokens.TOO_FEW: f"fewer than {len(names)} values",
                     tokens.TOO_MANY: f"more than {len(names)} values",
                 }[status]
-                section.fail(first_line + line, f"{reason}, found {shown!r}")
+                section.fail(first_line + line, f"{reason}, found {line_start(text, line)!r}")
     if not seen.all():
         section.fail(None, f"state {int(np.argmin(seen))} of {num_states} has no line")
     return StateVariables(tuple(names), values, tuple((kinds == 2).tolist()))
 
 
 def _read_names(reader: TextReader) -> list[str]:
-    section = reader.section
-    while (raw := reader.readline()) is not None:
-        text = decoded(section, reader.line - 1, raw).strip()
-        if OTHER_TITLE.fullmatch(text) and text != "# States":
-            reader.fail(f"is no states file: it says {text!r}")
-        if text and not text.startswith("#"):
-            break
-    else:
-        section.fail(None, "is empty; expected the variables' names, such as `(x,y)`")
+    text = read_declaration(reader, "states", "the variables' names, such as `(x,y)`")
     names = [name.strip() for name in text[1:-1].split(",")]
     if not (text.startswith("(") and text.endswith(")")) or not all(names):
         reader.fail(f"expected the variables' names, such as `(x,y)`, found {text[:60]!r}")

@@ -56,6 +56,16 @@ def _next_token(text: NDArray[np.uint8], position: int) -> int:
 
 
 @njit(cache=True)
+def _line_content(text: NDArray[np.uint8], position: int) -> int:
+    """Return the first byte of a line that counts: its end, if there is nothing but a comment."""
+    position = _next_token(text, position)
+    if text[position] == HASH:
+        while text[position] != LINE_FEED:
+            position += 1
+    return position
+
+
+@njit(cache=True)
 def _integer(text: NDArray[np.uint8], start: int, stop: int) -> int:
     """Return the non-negative integer of a token, or −1."""
     if stop == start or stop - start > MOST_DIGITS:
@@ -196,10 +206,7 @@ def scan_rows(
     doubts = 0
     size = len(text)
     while position < size:
-        position = _next_token(text, position)
-        if text[position] == HASH:
-            while text[position] != LINE_FEED:
-                position += 1
+        position = _line_content(text, position)
         if text[position] == LINE_FEED:
             position += 1
             line += 1
@@ -286,6 +293,21 @@ def _intern(
 
 
 @njit(cache=True)
+def _state(text: NDArray[np.uint8], position: int, num_states: int) -> tuple[int, int, int]:
+    """Return status and state of a line's head `state:`, and the first byte that counts after."""
+    stop = position
+    while ZERO <= text[stop] <= NINE:
+        stop += 1
+    state = _integer(text, position, stop)
+    position = _next_token(text, stop)
+    if state < 0 or text[position] != COLON:
+        return BAD_SHAPE, state, position
+    if state >= num_states:
+        return BAD_STATE, state, position
+    return OK, state, _next_token(text, position + 1)
+
+
+@njit(cache=True)
 def scan_labels(text: NDArray[np.uint8], masks: NDArray[np.bool_]) -> tuple[int, int]:
     """Set the masks, shape (labels, states), from lines `state: label label …`.
 
@@ -298,21 +320,11 @@ def scan_labels(text: NDArray[np.uint8], masks: NDArray[np.bool_]) -> tuple[int,
     line = 0
     size = len(text)
     while position < size:
-        position = _next_token(text, position)
-        if text[position] == HASH:
-            while text[position] != LINE_FEED:
-                position += 1
+        position = _line_content(text, position)
         if text[position] != LINE_FEED:
-            stop = position
-            while ZERO <= text[stop] <= NINE:
-                stop += 1
-            state = _integer(text, position, stop)
-            position = _next_token(text, stop)
-            if state < 0 or text[position] != COLON:
-                return BAD_SHAPE, line
-            if state >= num_states:
-                return BAD_STATE, line
-            position = _next_token(text, position + 1)
+            status, state, position = _state(text, position, num_states)
+            if status != OK:
+                return status, line
             while text[position] != LINE_FEED:
                 stop = _token_end(text, position)
                 label = _integer(text, position, stop)
@@ -345,24 +357,14 @@ def scan_states(
     line = 0
     size = len(text)
     while position < size:
-        position = _next_token(text, position)
-        if text[position] == HASH:
-            while text[position] != LINE_FEED:
-                position += 1
+        position = _line_content(text, position)
         if text[position] != LINE_FEED:
-            stop = position
-            while ZERO <= text[stop] <= NINE:
-                stop += 1
-            state = _integer(text, position, stop)
-            position = _next_token(text, stop)
-            if state < 0 or text[position] != COLON:
-                return BAD_SHAPE, line
-            if state >= num_states:
-                return BAD_STATE, line
+            status, state, position = _state(text, position, num_states)
+            if status != OK:
+                return status, line
             if seen[state]:
                 return REPEATED, line
             seen[state] = True
-            position = _next_token(text, position + 1)
             if text[position] != OPEN:
                 return BAD_SHAPE, line
             for variable in range(num_variables):

@@ -19,6 +19,7 @@ from typing import BinaryIO, Protocol, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from bridge.files.source import GZIP_MAGIC, XZ_MAGIC
 from engines.errors import InvalidModelError, UnsupportedError
 
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -33,7 +34,7 @@ EXTENDED_HEADER_LIMIT = 2**20
 MEMBER_COUNT_LIMIT = 100_000
 TRAILER_LIMIT = 2**20
 
-_MAGIC = {b"\x1f\x8b": "gz", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd"}
+_MAGIC = {GZIP_MAGIC: "gz", XZ_MAGIC: "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd"}
 _FILE_TYPES = (b"0", b"\0", b"7")
 _TYPE_NAMES = {
     b"1": "a hard link",

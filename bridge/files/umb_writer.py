@@ -5,9 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
-import os
 import re
-import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
@@ -17,6 +15,7 @@ from typing import Any, BinaryIO, Literal, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from bridge.files.atomic import replacing
 from bridge.files.umb_archive import BLOCK, INDEX_NAME
 from bridge.files.umb_content import Actions, UmbFile, UmbRewards
 from bridge.files.umb_index import ACTION_NAME_LIMIT, FORMAT_VERSION, bit_set_bytes
@@ -77,7 +76,11 @@ def write_umb(
         valuations=valuations,
         actions={"choices": choice_actions, "branches": branch_actions},
     )
-    with _replacing(Path(path)) as file, _compressing(file, compression) as stream:
+    with (
+        replacing(Path(path)) as draft,
+        draft.open("wb") as file,
+        _compressing(file, compression) as stream,
+    ):
         written = 0
         for name, array in content.members():
             written += _write_member(stream, name, array)
@@ -389,22 +392,6 @@ def _tar_header(name: str, size: int) -> bytes:
     header = bytearray(b"".join(fields).ljust(BLOCK, b"\0"))
     header[148:156] = b"%06o\0 " % sum(header)
     return bytes(header)
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a file beside `path` that takes its place once it is whole."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    file = draft.open("xb")
-    try:
-        with file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
 
 
 @contextmanager

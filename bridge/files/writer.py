@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import gzip
 import lzma
-import os
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 
+from bridge.files.atomic import replacing
+from bridge.files.names import COMPRESSIONS, TEXT_ENDINGS, plain_name
 from bridge.files.reader import DEADLOCK, INIT, FileModel
-from bridge.files.source import COMPRESSIONS, Stream, plain_name
+from bridge.files.source import Stream
 from bridge.files.states import StateVariables
 from engines.errors import InvalidModelError
 from engines.formats.csr import FloatArray, IndexArray, MaskArray
@@ -19,7 +21,6 @@ from engines.model import ExplicitModel, ModelKind, RewardStructure
 
 CHUNK = 1 << 16
 DEFAULT_NAME = "model"
-ENDINGS = (".tra", ".pexp")
 
 Lines = Iterator[str]
 
@@ -96,18 +97,12 @@ def write_together(named: dict[Path, Lines], compression: str = "") -> tuple[Pat
     The files written.
     """
     files = {path.with_name(path.name + compression): lines for path, lines in named.items()}
-    drafts: dict[Path, Path] = {}
-    try:
+    with ExitStack() as drafts:
         for path, lines in files.items():
-            draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-            drafts[path] = draft
+            draft = drafts.enter_context(replacing(path))
             with _create(draft, compression) as stream:
-                _write(stream, lines)
-        for path, draft in drafts.items():
-            os.replace(draft, path)
-    finally:
-        for draft in drafts.values():
-            draft.unlink(missing_ok=True)
+                for text in lines:
+                    stream.write(text.encode())
     return tuple(files)
 
 
@@ -115,7 +110,7 @@ def _stem(target: Path) -> Path:
     if target.is_dir():
         return target / DEFAULT_NAME
     name = plain_name(target)
-    for ending in ENDINGS:
+    for ending in TEXT_ENDINGS:
         name = name.removesuffix(ending)
     return target.with_name(name)
 
@@ -337,12 +332,7 @@ def _reward_title(structure: RewardStructure) -> str:
 
 def _create(path: Path, compression: str) -> Stream:
     if compression == ".gz":
-        return gzip.open(path, "xb", compresslevel=6)
+        return gzip.open(path, "wb", compresslevel=6)
     if compression == ".xz":
-        return lzma.open(path, "xb", preset=3)
-    return path.open("xb")
-
-
-def _write(stream: Stream, lines: Lines) -> None:
-    for text in lines:
-        stream.write(text.encode())
+        return lzma.open(path, "wb", preset=3)
+    return path.open("wb")

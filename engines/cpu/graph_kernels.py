@@ -9,7 +9,7 @@ from numba import njit
 from engines.cpu import graph_closures, graph_components
 
 
-def _compiled(module: ModuleType) -> SimpleNamespace:
+def compiled_functions(module: ModuleType) -> SimpleNamespace:
     """Return a module's functions compiled, so that they call each other compiled."""
     namespace = dict(vars(module))
     for name, value in vars(module).items():
@@ -20,5 +20,5 @@ def _compiled(module: ModuleType) -> SimpleNamespace:
     return SimpleNamespace(**namespace)
 
 
-closures = _compiled(graph_closures)
-components = _compiled(graph_components)
+closures = compiled_functions(graph_closures)
+components = compiled_functions(graph_components)

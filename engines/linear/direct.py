@@ -5,20 +5,43 @@ from __future__ import annotations
 import numpy as np
 
 from engines.cpu.prepare import off_diagonal_row_sums
-from engines.formats.csr import CsrMatrix, FloatArray
+from engines.formats.csr import CsrMatrix, FloatArray, row_sums
+from engines.linear.elimination import (
+    LARGEST_DENSE_CLASS,
+    ROUNDING_OF_ELIMINATION,
+    eliminated_chain,
+)
+from engines.linear.fill import require_little_fill
 from engines.system import SweepSystem
 
 LARGEST_SYSTEM = 50_000
+LARGEST_SPARSE_SYSTEM = 500_000
 LARGEST_MEAN_ROW = 12.0
 LARGEST_DENSE_ENTRIES = 20_000
-"""Beyond these, fill-in may exhaust memory or patience."""
+"""Beyond these, fill-in exhausts memory or patience."""
+
+ACCURATE = 1e-10
+"""Where LU leaves a larger error, a small chain is eliminated without subtraction instead."""
+
+MASS_ROUNDING = 1e-14
+"""By how much the probabilities of a row may miss 1."""
 
 
 def fits(matrix: CsrMatrix) -> bool:
-    """Return whether LU of a system over this matrix is cheap enough to try."""
-    return 0 < matrix.num_rows <= LARGEST_SYSTEM and matrix.num_entries <= max(
-        LARGEST_MEAN_ROW * matrix.num_rows, LARGEST_DENSE_ENTRIES
-    )
+    """Return whether LU of a system over this matrix is cheap enough to try.
+
+    How far the factors fill up is looked at when they are needed.
+    """
+    return 0 < matrix.num_rows <= LARGEST_SYSTEM and _is_sparse(matrix)
+
+
+def may_fit(matrix: CsrMatrix) -> bool:
+    """Return whether LU may be cheap enough where nothing else is: of more states than `fits`."""
+    return 0 < matrix.num_rows <= LARGEST_SPARSE_SYSTEM and _is_sparse(matrix)
+
+
+def _is_sparse(matrix: CsrMatrix) -> bool:
+    return matrix.num_entries <= max(LARGEST_MEAN_ROW * matrix.num_rows, LARGEST_DENSE_ENTRIES)
 
 
 def solve_reachability_system(system: SweepSystem) -> tuple[FloatArray, float]:
@@ -32,6 +55,11 @@ def solve_reachability_system(system: SweepSystem) -> tuple[FloatArray, float]:
     Returns
     -------
     Values of all states, shape (states,), and their estimated relative error.
+
+    Raises
+    ------
+    RuntimeError
+        If the factors would fill up, or the matrix is singular.
     """
     matrix = system.matrix
     states = np.arange(matrix.num_rows) if system.states is None else system.states
@@ -46,15 +74,34 @@ def solve_reachability_system(system: SweepSystem) -> tuple[FloatArray, float]:
         minlength=len(states),
     )
     identity = np.arange(len(states))
+    places = row[inner], position[matrix.columns[inner]]
     solution, error = _solve(
-        np.concatenate([row[inner], identity]),
-        np.concatenate([position[matrix.columns[inner]], identity]),
+        np.concatenate([places[0], identity]),
+        np.concatenate([places[1], identity]),
         np.concatenate([-matrix.values[inner], np.ones(len(states))]),
         right,
     )
+    if error > ACCURATE and len(states) <= LARGEST_DENSE_CLASS and _keeps_mass(matrix):
+        leaving = row_sums(row[~inner], matrix.values[~inner], len(states))
+        inside = row_sums(
+            places[0].astype(np.int64) * len(states) + places[1],
+            matrix.values[inner],
+            len(states) ** 2,
+        )
+        solution = eliminated_chain(inside.reshape((len(states), -1)), leaving, right)
+        error = len(states) * ROUNDING_OF_ELIMINATION
     values = np.array(system.start, dtype=np.float64)
     values[states] = solution
     return values, error
+
+
+def _keeps_mass(matrix: CsrMatrix) -> bool:
+    """Return whether the rows are probabilities of all that may happen: what is not inside leaves.
+
+    Elimination without subtraction rests on that; a transposed chain does not have it.
+    """
+    positive = bool(np.all(matrix.values >= 0.0))
+    return positive and bool(np.all(np.abs(matrix.row_sums() - 1.0) <= MASS_ROUNDING))
 
 
 def solve_balance_system(rates: CsrMatrix, start: FloatArray) -> tuple[FloatArray, float]:
@@ -73,6 +120,11 @@ def solve_balance_system(rates: CsrMatrix, start: FloatArray) -> tuple[FloatArra
     Returns
     -------
     π, shape (states,), and its estimated relative error.
+
+    Raises
+    ------
+    RuntimeError
+        If the factors would fill up.
     """
     size = rates.num_rows
     pinned = int(np.argmax(start))
@@ -111,6 +163,7 @@ def _solve(
     from scipy.sparse.linalg import splu
 
     size = len(right)
+    require_little_fill(rows, columns, size)
     matrix = csc_array((entries, (rows, columns)), shape=(size, size))
     factors = splu(matrix)
     solution: FloatArray = factors.solve(right)

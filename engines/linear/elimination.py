@@ -9,6 +9,12 @@ from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray
 LARGEST_CLASS = 16
 """Beyond this many states, sweeps over a sparse matrix are worth their preparation."""
 
+LARGEST_DENSE_CLASS = 1_000
+"""Up to this many states, elimination in a full matrix takes a second at most."""
+
+ROUNDING_OF_ELIMINATION = 2.0**-50
+"""Relative error that each state to eliminate may add (O'Cinneide 1993)."""
+
 CHUNK_CELLS = 1 << 22
 """Cells of dense matrices that are worked on at a time, 32 MiB of them."""
 
@@ -80,4 +86,71 @@ def _eliminated(dense: FloatArray) -> FloatArray:
     for state in range(1, size):
         values[:, state] = (values[:, :state] * dense[:, :state, state]).sum(axis=1)
     values /= values.sum(axis=1, keepdims=True)
+    return values
+
+
+def eliminated_class(rates: CsrMatrix) -> FloatArray:
+    """Return the steady state of one recurrent class, by dense elimination; shape (states,).
+
+    Parameters
+    ----------
+    rates
+        Rates or probabilities of the class, square and not large; self-loops do not matter.
+
+    Raises
+    ------
+    RuntimeError
+        If the quotient of two probabilities overflows.
+
+    Notes
+    -----
+    As in `small_steady_states`: each probability is right to a few roundings, however rarely the
+    parts of the class exchange.
+    """
+    everyone = np.arange(rates.num_rows)[None, :]
+    with np.errstate(all="ignore"):
+        values: FloatArray = _eliminated(_dense_classes(rates, everyone))[0]
+    if not np.isfinite(values).all():
+        raise RuntimeError("the probabilities are further apart than floating point reaches")
+    return values
+
+
+def eliminated_chain(dense: FloatArray, leaving: FloatArray, earned: FloatArray) -> FloatArray:
+    """Return x = earned + P x of the transient states of a chain, shape (states,).
+
+    Parameters
+    ----------
+    dense
+        Probabilities P between the states, shape (states, states); overwritten.
+    leaving
+        Probability of leaving the states from each, shape (states,): with P it adds up to 1.
+    earned
+        Not negative, shape (states,).
+
+    Raises
+    ------
+    RuntimeError
+        If some state cannot leave, or a value overflows.
+
+    Notes
+    -----
+    As in `small_steady_states`: a diagonal entry 1 − p_kk is the sum of what leads elsewhere. So
+    however rarely the states are left, each value is right to a few roundings.
+    """
+    out, worth = leaving.copy(), earned.copy()
+    size = len(out)
+    pivots = np.empty(size)
+    with np.errstate(all="ignore"):
+        for last in range(size - 1, -1, -1):
+            pivots[last] = dense[last, :last].sum() + out[last]
+            share = dense[:last, last] / pivots[last]
+            dense[:last, :last] += share[:, None] * dense[last, :last]
+            out[:last] += share * out[last]
+            worth[:last] += share * worth[last]
+        values: FloatArray = np.empty(size)
+        for state in range(size):
+            inside = dense[state, :state] @ values[:state]
+            values[state] = (worth[state] + inside) / pivots[state]
+    if not np.isfinite(values).all():
+        raise RuntimeError("the chain is not left, or its values overflow")
     return values

@@ -19,13 +19,21 @@ from bridge.check.accuracy import Accuracy
 from bridge.check.outcome import Outcome
 from bridge.exchange import export as export_module
 from bridge.exchange import report as report_module
-from bridge.exchange.content import BuiltContent, BuiltRewards, differences, digests
+from bridge.exchange.content import BuiltContent, differences, digests
 from bridge.exchange.export import Collector, require_target, write_export
-from bridge.exchange.manifest import MANIFEST, load_manifest
+from bridge.exchange.manifest import MANIFEST, load_manifest, plain_settings, read_settings
 from bridge.exchange.report import Answers, matching_results
 from bridge.exchange.results import RESULTS, load_results
 from bridge.exchange.solve import Solver
 from bridge.files.checkable import read_checkable
+from bridge.model import NamedRewards
+from engines.environment import (
+    BoundMethod,
+    Convention,
+    IntervalOptions,
+    Method,
+    SolverEnvironment,
+)
 from engines.errors import BridgeError, InvalidModelError, UnsupportedError
 from engines.formats.csr import CsrMatrix
 from engines.model import ExplicitModel, ModelKind, RewardStructure
@@ -58,7 +66,7 @@ def walk() -> BuiltContent:
         labels={"init": INDEX == 4, "deadlock": np.zeros(STATES, bool), "won": INDEX == STATES - 1},
         rewards=(RewardStructure("bets", earned),),
     )
-    return BuiltContent(model, (BuiltRewards("bets", earned, earned),), "N=8")
+    return BuiltContent(model, (NamedRewards("bets", model.rewards[0], earned),), "N=8")
 
 
 def words(*states: int) -> np.ndarray:
@@ -83,7 +91,8 @@ QUESTIONS = (WIN, OVER, ('P=? [ X "?0" ]', words(3)))
 def problem(model_id: int = 1) -> SimpleNamespace:
     return SimpleNamespace(
         modelId=model_id, direction=None, method="Jacobi", epsilon=1e-12, absolute=False,
-        maxIterations=10_000, omega=0.9, say=lambda _: None, error=None,
+        maxIterations=10_000, omega=0.9, intervals=None, topological=False, say=lambda _: None,
+        error=None,
     )  # fmt: skip
 
 
@@ -168,7 +177,7 @@ def test_the_rewards_of_states_and_of_a_ctmc_s_transitions_stay_apart(tmp_path, 
     rates = replace(matrix, values=rng.uniform(0.1, 9.0, matrix.num_entries))
     states, expected = rng.uniform(1, 2, STATES), rng.uniform(3, 4, STATES)
     model = replace(content.model, kind=ModelKind.CTMC, matrix=rates)
-    built(BuiltContent(model, (BuiltRewards("", states, expected),), ""))
+    built(BuiltContent(model, (NamedRewards("", RewardStructure("", expected), states),), ""))
     read = read_checkable(write(tmp_path / "x"))
     np.testing.assert_allclose(read.model.matrix.values, rates.values, rtol=1e-15)
     np.testing.assert_allclose(read.rewards[0].instantaneous, states, rtol=1e-15)
@@ -281,7 +290,7 @@ def changed_content(part: str) -> BuiltContent:
     elif part == 'label "won"':
         model = replace(model, labels={**model.labels, "won": INDEX == 0})
     elif part == "reward structure 1":
-        rewards = (replace(rewards[0], states=rewards[0].states + 1),)
+        rewards = (replace(rewards[0], instantaneous=rewards[0].instantaneous + 1),)
     elif part == 'no label "lost"':
         model = replace(model, labels={**model.labels, "lost": INDEX == 0})
     return replace(content, model=model, rewards=rewards)
@@ -311,6 +320,18 @@ def test_the_same_model_differs_in_nothing_whatever_the_width_of_its_indices():
     )
     other = replace(content, model=replace(content.model, matrix=wide))
     assert not list(differences(digests(content), digests(other)))
+
+
+def test_settings_come_back_from_json_as_they_were():
+    given = SolverEnvironment(
+        method=Method.JOR,
+        convention=Convention.EXPLICIT,
+        epsilon=1e-9,
+        max_iterations=77,
+        omega=0.7,
+        interval=IntervalOptions(BoundMethod.VARIANT_2, upper=3.5, select_midpoint=False),
+    )
+    assert read_settings(json.loads(json.dumps(plain_settings(given)))) == given
 
 
 # Damage.

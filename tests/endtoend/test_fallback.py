@@ -106,13 +106,13 @@ def test_models_that_only_prism_solves_are_named(
     assert f"type {kind}" in told(ours.output)[0]
 
 
-def test_an_error_of_prism_s_own_stays_one(prism_gpu, prism, prism_examples):
-    words = words_of(prism_examples, DICE, "R=? [ C ]", "-ii", "-explicit")
-    ours, theirs = prism_gpu(*words), prism(*words)
+def test_bounds_with_a_strategy_are_prism_s_own_error(prism_gpu, prism, prism_examples, tmp_path):
+    words = words_of(prism_examples, COIN, TOTAL, "-ii", "-exportstrat", tmp_path / "strategy.txt")
+    ours, theirs = prism_gpu(*words), prism(*words, "-explicit")
     assert ours.code == theirs.code
     assert answers(ours.output) == answers(theirs.output)
     assert answers(ours.output)[0].startswith("Error: ")
-    assert "between bounds" in told(ours.output)[0]
+    assert "with a strategy" in told(ours.output)[0]
 
 
 def test_a_simulation_is_prism_s_own_and_one_line_says_so(prism_gpu, prism_examples):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from engines import solve as solve_module
+from engines import steady_state
 from engines.environment import Method, SolverEnvironment
 from engines.iterate import iterate
 from engines.linear import direct
@@ -100,7 +101,7 @@ def test_birth_and_death_has_its_closed_form(device, ratio):
     np.testing.assert_allclose(result.values, models.birth_death_answer(40, ratio, 1.0), rtol=1e-7)
 
 
-def test_what_contracts_slowly_goes_to_sparse_lu(device, monkeypatch):
+def test_what_contracts_slowly_is_solved_directly(device, monkeypatch):
     monkeypatch.setattr(solve_module, "SLOW_AFTER", 100)
     problem = models.until(models.gamblers_ruin(300), models.mask(301, [300]))
     result = reachability(problem, SolverEnvironment(epsilon=1e-12, device=device))
@@ -111,11 +112,12 @@ def test_what_contracts_slowly_goes_to_sparse_lu(device, monkeypatch):
     np.testing.assert_allclose(result.values, models.gamblers_ruin_answer(300), rtol=1e-10)
 
     model = models.uncoupled_blocks()
-    result = solve_steady_state(
-        model, everywhere(model), SolverEnvironment(epsilon=1e-12, device=device)
-    )
-    assert "solved by sparse LU" in result.note
-    np.testing.assert_allclose(result.values, dense_steady_state(model), rtol=1e-8)
+    environment = SolverEnvironment(epsilon=1e-12, device=device)
+    for limit, name in ((1_000, "elimination without subtraction"), (1, "sparse LU")):
+        monkeypatch.setattr(steady_state, "LARGEST_DENSE_CLASS", limit)
+        result = solve_steady_state(model, everywhere(model), environment)
+        assert f"solved by {name}" in result.note
+        np.testing.assert_allclose(result.values, dense_steady_state(model), rtol=1e-8)
 
 
 @pytest.mark.parametrize("name", [*models.chain_problems(), *models.reward_problems()])

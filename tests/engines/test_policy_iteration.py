@@ -10,7 +10,7 @@ from engines import solve as solve_module
 from engines.cpu import engine as cpu
 from engines.environment import Convention, Method, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.linear import direct
+from engines.linear import direct, fill
 from engines.model import RewardStructure
 from engines.policy_iteration import DirectPolicyIteration, ImproperPolicyError
 from engines.reachability import solve_reachability
@@ -293,8 +293,7 @@ def test_policies_that_do_not_settle_are_given_up(monkeypatch):
 
 
 def test_a_system_that_is_too_large_for_lu_is_swept(monkeypatch):
-    monkeypatch.setattr(direct, "LARGEST_SYSTEM", 10)
-    monkeypatch.setattr(policy_iteration, "LARGEST_SYSTEM", 10)
+    monkeypatch.setattr(direct, "LARGEST_SPARSE_SYSTEM", 10)
     problem = ruin_problem(60, models.MAX)
     result = solve(problem, SolverEnvironment(epsilon=1e-10))
     assert "LU" not in result.note
@@ -325,7 +324,8 @@ def test_a_chain_whose_factors_would_fill_up_is_not_factorised(monkeypatch):
     line = ruin_problem(5_000, models.MAX)
     values, _ = DirectPolicyIteration(system_of(line)).solve(np.linspace(0.0, 1.0, 5_001))
     assert (np.diff(values) > -1e-12).all()
-    monkeypatch.setattr(policy_iteration, "WIDEST_LEVEL", 3)
+    monkeypatch.setattr(fill, "SURELY_SMALL", 0)
+    monkeypatch.setattr(fill, "WIDEST_LEVEL", 3)
     states = []
     for i in range(100):
         states += [[{3 * i + 1: 0.5, 300: 0.5}], [{3 * i + 2: 1.0}], [{3 * i: 0.5, 301: 0.5}]]

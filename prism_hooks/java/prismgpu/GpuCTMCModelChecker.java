@@ -8,11 +8,13 @@ import explicit.MinMax;
 import explicit.Model;
 import explicit.ModelCheckerResult;
 import explicit.StateValues;
+import explicit.Utils;
 import explicit.rewards.MCRewards;
 import parser.ast.Expression;
 import parser.ast.ExpressionQuant;
 import parser.ast.ExpressionTemporal;
 import prism.Accuracy;
+import prism.Accuracy.AccuracyLevel;
 import prism.PrismComponent;
 import prism.PrismException;
 import prism.Result;
@@ -24,6 +26,8 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	private ExpressionQuant operator;
 	/** The absolute errors of the solves of the until at hand, added up; NaN where one is not known. */
 	private double error;
+	/** Whether all of them are bounds; else some are estimates. */
+	private boolean proven;
 
 	public GpuCTMCModelChecker(PrismComponent parent) throws PrismException
 	{
@@ -60,14 +64,17 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	protected StateValues checkProbBoundedUntil(Model<?> model, ExpressionTemporal expr, MinMax minMax, BitSet statesOfInterest) throws PrismException
 	{
 		double outer = error;
+		boolean outerProven = proven;
 		error = 0.0;
+		proven = true;
 		try {
 			StateValues probs = super.checkProbBoundedUntil(model, expr, minMax, statesOfInterest);
 			if (!Double.isNaN(error) && !Hooks.asksForCertainty(operator, constantValues))
-				probs.setAccuracy(Hooks.accuracy(error, true, false));
+				probs.setAccuracy(Hooks.accuracy(error, true, proven));
 			return probs;
 		} finally {
 			error = outer;
+			proven = outerProven;
 		}
 	}
 
@@ -94,6 +101,7 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	{
 		Accuracy accuracy = res.accuracy;
 		error += accuracy == null ? Double.NaN : accuracy.getErrorBound();
+		proven &= accuracy != null && accuracy.getLevel() != AccuracyLevel.ESTIMATED_BOUNDED;
 		return res;
 	}
 
@@ -127,12 +135,34 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	@Override
 	public ModelCheckerResult computeTotalRewards(CTMC<Double> ctmc, MCRewards<Double> mcRewards) throws PrismException
 	{
-		String refusal = Hooks.totalRefusal(settings);
+		String refusal = Hooks.refusal(settings);
 		if (refusal != null)
 			return Hooks.handBack(mainLog, refusal, () -> super.computeTotalRewards(ctmc, mcRewards));
 		double[] rewards = Hooks.stateRewards(ctmc.getNumStates(), mcRewards);
 		ModelCheckerResult res = Hooks.solve(problem(ctmc, "total reward").earning(rewards), mainLog, Hooks.TOTAL_BEGUN, Hooks.TOTAL_DONE);
 		return res != null ? res : super.computeTotalRewards(ctmc, mcRewards);
+	}
+
+	@Override
+	protected StateValues computeSteadyStateFormula(CTMC<Double> ctmc, BitSet b) throws PrismException
+	{
+		ModelCheckerResult res = solveAverage(ctmc, Utils.bitsetToDoubleArray(b, ctmc.getNumStates()));
+		return res != null ? StateValues.createFromArrayResult(res, ctmc) : super.computeSteadyStateFormula(ctmc, b);
+	}
+
+	@Override
+	public ModelCheckerResult computeSteadyStateRewards(CTMC<Double> ctmc, MCRewards<Double> mcRewards) throws PrismException
+	{
+		ModelCheckerResult res = solveAverage(ctmc, Hooks.stateRewards(ctmc.getNumStates(), mcRewards));
+		return res != null ? res : super.computeSteadyStateRewards(ctmc, mcRewards);
+	}
+
+	/** Between bounds the long run is one question; else PRISM puts it together from solves. */
+	private ModelCheckerResult solveAverage(CTMC<Double> ctmc, double[] rewards) throws PrismException
+	{
+		if (!getDoIntervalIteration() || Hooks.backend == null)
+			return null;
+		return Hooks.solve(problem(ctmc, "long-run average").earning(rewards), mainLog);
 	}
 
 	@Override

@@ -13,6 +13,7 @@ import explicit.Model;
 import explicit.ModelCheckerResult;
 import explicit.PredecessorRelation;
 import explicit.StateValues;
+import explicit.Utils;
 import explicit.rewards.MCRewards;
 import parser.ast.Expression;
 import parser.ast.ExpressionQuant;
@@ -303,12 +304,34 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	@Override
 	public ModelCheckerResult computeTotalRewards(DTMC<Double> dtmc, MCRewards<Double> mcRewards) throws PrismException
 	{
-		String refusal = Hooks.totalRefusal(settings);
+		String refusal = Hooks.refusal(settings);
 		if (refusal != null)
 			return Hooks.handBack(mainLog, refusal, () -> super.computeTotalRewards(dtmc, mcRewards));
 		double[] rewards = Hooks.stateRewards(dtmc.getNumStates(), mcRewards);
 		ModelCheckerResult res = Hooks.solve(problem(dtmc, "total reward").earning(rewards), mainLog, Hooks.TOTAL_BEGUN, Hooks.TOTAL_DONE);
 		return res != null ? res : super.computeTotalRewards(dtmc, mcRewards);
+	}
+
+	@Override
+	protected StateValues computeSteadyStateFormula(DTMC<Double> dtmc, BitSet b) throws PrismException
+	{
+		ModelCheckerResult res = solveAverage(dtmc, Utils.bitsetToDoubleArray(b, dtmc.getNumStates()));
+		return res != null ? StateValues.createFromArrayResult(res, dtmc) : super.computeSteadyStateFormula(dtmc, b);
+	}
+
+	@Override
+	public ModelCheckerResult computeSteadyStateRewards(DTMC<Double> dtmc, MCRewards<Double> mcRewards) throws PrismException
+	{
+		ModelCheckerResult res = solveAverage(dtmc, Hooks.stateRewards(dtmc.getNumStates(), mcRewards));
+		return res != null ? res : super.computeSteadyStateRewards(dtmc, mcRewards);
+	}
+
+	/** Between bounds the long run is one question; else PRISM puts it together from solves. */
+	private ModelCheckerResult solveAverage(DTMC<Double> dtmc, double[] rewards) throws PrismException
+	{
+		if (!getDoIntervalIteration() || Hooks.backend == null)
+			return null;
+		return Hooks.solve(problem(dtmc, "long-run average").earning(rewards), mainLog);
 	}
 
 	@Override

@@ -301,7 +301,7 @@ public class GpuMDPModelChecker extends MDPModelChecker
 		boolean swept = mdpSolnMethod == MDPSolnMethod.VALUE_ITERATION || mdpSolnMethod == MDPSolnMethod.GAUSS_SEIDEL;
 		if (!swept)
 			return "a total reward by " + mdpSolnMethod.fullName().toLowerCase();
-		return Hooks.totalRefusal(settings);
+		return Hooks.refusal(settings);
 	}
 
 	private ModelCheckerResult solveTotal(MDP<Double> mdp, MDPRewards<Double> mdpRewards, boolean min) throws PrismException

@@ -73,14 +73,6 @@ public final class Hooks
 		return null;
 	}
 
-	/** Why PRISM's settings keep the engines out of total rewards, or null if they do not. */
-	static String totalRefusal(PrismSettings settings)
-	{
-		if (settings != null && settings.getBoolean(PrismSettings.PRISM_INTERVAL_ITER))
-			return "a total reward between bounds";
-		return refusal(settings);
-	}
-
 	/** Work that is PRISM's own. */
 	interface Work<T>
 	{

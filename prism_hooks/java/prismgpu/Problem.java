@@ -18,6 +18,7 @@ import prism.PrismLog;
  * cumulative reward         rewards, upper bound
  * instantaneous reward      rewards of states, upper bound
  * total reward              rewards
+ * long-run average          rewards of states
  * transient distribution    initial distribution, upper bound
  * long-run distribution     initial distribution
  * </pre>

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bridge.check.exports import as_file_model, as_umb
-from bridge.files.checkable import read_checkable
+from bridge.files.checkable import as_file_model, as_umb, read_checkable
 from bridge.files.umb import write_umb
 from bridge.files.writer import write_model
 from tests.bridge.check.models import dice, gamble, queue

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from engines.result import SolveResult
-from prism_hooks.lines import iterations_line
+from prism_hooks.report import iterations_line
 
 
 def test_the_line_of_a_solve_is_prism_s():

@@ -1,0 +1,50 @@
+"""What ends a command or a property, in the form of text that PRISM gives its errors."""
+
+from __future__ import annotations
+
+from engines.errors import UnsupportedError
+
+
+def fault_text(error: BaseException) -> str:
+    """Return what an exception says.
+
+    Parameters
+    ----------
+    error
+        Of the system's errors the text is the cause, and the file where there is one; an
+        exception without a text gives its own name.
+    """
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    return str(error) or type(error).__name__
+
+
+def error_line(error: BaseException) -> str:
+    """Return an exception as PRISM prints an error, after an empty line.
+
+    Parameters
+    ----------
+    error
+        The exception.
+    """
+    return f"\nError: {fault_text(error).rstrip('.')}."
+
+
+def require_gpu(device_number: int) -> None:
+    """Refuse to go on without a GPU, where `-gpu` was given.
+
+    Parameters
+    ----------
+    device_number
+        Which GPU.
+
+    Raises
+    ------
+    UnsupportedError
+        Saying why it cannot be used.
+    """
+    from engines.backend import gpu_refusal
+
+    refusal = gpu_refusal(device_number)
+    if refusal is not None:
+        raise UnsupportedError(f"-gpu was given, but no GPU can be used: {refusal}")

@@ -1,0 +1,112 @@
+"""How far sweeps that rise from 0 still are from their limit: proven by twice as many sweeps."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from engines.cpu.engine import largest_change
+from engines.formats.csr import FloatArray
+from engines.system import Scaling, SweepSystem
+
+ROUNDING_A_SWEEP = 2.0**-53
+"""What a sweep leaves out of a value at most, relative to it, when it changes less than that."""
+
+SPACING = 1.2
+"""Ratio of the sweeps of successive iterates that are kept, half a dozen at a time."""
+
+
+def rises_from_zero(system: SweepSystem) -> bool:
+    """Return whether sweeps of a system rise to its least solution, as `Doubling` requires.
+
+    Parameters
+    ----------
+    system
+        A system before any scaling.
+    """
+    if system.group_offsets is not None or system.scaling is Scaling.BALANCE:
+        return False
+    offset = np.zeros(1) if system.offset is None else system.offset
+    first = system.start if system.states is None else system.start[system.states]
+    # Jacobi and JOR make the first iterate of b even larger, and keep it where ω = 1 at most.
+    below_first_iterate = bool(np.all((first == 0.0) | (first <= offset * system.omega)))
+    return (
+        0.0 < system.omega <= 1.0
+        and below_first_iterate
+        and bool(np.all(system.matrix.values >= 0.0))
+        and bool(np.all(offset >= 0.0) and np.all(system.start >= 0.0))
+    )
+
+
+class Doubling:
+    """The error of iterates x_k = b + A x_(k−1), from those of half as many sweeps.
+
+    Let A and b be non-negative, X_k the iterates from 0, and x_0 between 0 and X_1, so that
+    X_k ≤ x_k ≤ X_(k+1) and both rise to the least solution x. If a number of sweeps m ≥ k + 1
+    raises x_k to x_n, n = k + m, by at most θ x_k in every state, then, since x_k ≤ X_m,
+
+        x − x_k = Σ_l A^(ml) (x_n − x_k) ≤ θ Σ_l A^(ml) X_m = θ x,
+        x − x_n = A^m (x − x_k) ≤ θ A^m x = θ (x − X_m) ≤ θ (x − x_k) ≤ θ² x.
+
+    So n sweeps are right to ε as soon as the second half of them has changed no value by more than
+    √ε: about when they would be right anyway. Unlike the change of a single sweep, this cannot be
+    small while the sweeps still have far to go, however slowly they contract.
+
+    Parameters
+    ----------
+    absolute
+        Whether errors are absolute; else relative to the value.
+    """
+
+    def __init__(self, absolute: bool) -> None:
+        self._absolute = absolute
+        self._snapshots: list[tuple[int, FloatArray]] = []
+        self._scale = 1.0
+        self._last = 0
+        self._before = 0
+        self.rise = math.inf
+        """The θ of the last iterate looked at."""
+
+    def error(self, iterations: int, values: FloatArray) -> float:
+        """Return a bound of the error of an iterate, but for rounding; infinite for none.
+
+        Parameters
+        ----------
+        iterations
+            Sweeps made, more than at the last call.
+        values
+            The iterate, shape (states,); it is copied.
+        """
+        self._last = iterations
+        # Of those that are early enough, only the latest is of use, now and later.
+        while len(self._snapshots) > 1 and 2 * self._snapshots[1][0] < iterations:
+            del self._snapshots[0]
+        self.rise = math.inf
+        if self._snapshots and 2 * self._snapshots[0][0] < iterations:
+            self._before, before = self._snapshots[0]
+            self.rise = largest_change(before, values, False)
+            self.rise += (iterations - self._before) * ROUNDING_A_SWEEP
+        if not self._snapshots or iterations >= SPACING * self._snapshots[-1][0]:
+            self._snapshots.append((iterations, np.array(values)))
+        if self._absolute:
+            self._scale = float(np.max(values[np.isfinite(values)], initial=0.0))
+        if self.rise >= 1.0:
+            return math.inf
+        return self._scale * self.rise**2 / (1.0 - self.rise**2)
+
+    def sweeps_to(self, epsilon: float) -> float:
+        """Return how many more sweeps will bring the error down to epsilon.
+
+        A j-th part of the sweeps that raised the iterate by θ leaves an error of θ^j.
+
+        Parameters
+        ----------
+        epsilon
+            As in `error`.
+        """
+        if self.rise >= 1.0 or epsilon <= 0.0:
+            return math.inf
+        wanted = min(epsilon / self._scale, 1.0) if self._scale > 0.0 else 1.0
+        halves = math.log(wanted) / math.log(max(self.rise, 1e-300))
+        return max(self._before * halves - self._last, 0.0)

@@ -1,0 +1,387 @@
+"""Solving a system one strongly connected component after the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+
+from engines.backend import GPU_ENTRIES, choose_engine, driver_present
+from engines.cpu import engine, topological_kernels
+from engines.cpu.engine import CpuEngine
+from engines.cpu.prepare import scaled
+from engines.cpu.topological import Components, Walk, components_of
+from engines.cpu.topological_kernels import Rule
+from engines.environment import DeviceChoice, SolverEnvironment
+from engines.formats.csr import FloatArray, IndexArray
+from engines.iterate import Progress
+from engines.result import SolveResult, Status, SweepCost
+from engines.solve import DIRECT_ERROR, MOST_PROVEN_ERROR, solve_system
+from engines.system import Direction, Scaling, SweepSystem
+
+SLOW_AFTER = 1_000
+"""Sweeps after which an automatic solve turns to its direct method for a component."""
+
+ARRAY_ENTRIES = 100
+MOST_ARRAYS = 64
+"""From so many entries on a component of a small system is swept by NumPy, which takes less time
+than loops on lists, if there are not more of them than this."""
+
+BYTES_OF_ENTRY = 12
+"""What reading an entry moves: its value and its column."""
+
+Direct = Callable[[SweepSystem, FloatArray], tuple[FloatArray, float]]
+"""Solves a system without scaling directly, from an approximation to the solution and its estimated
+relative error; raises RuntimeError or MemoryError where it cannot."""
+
+
+def solve_topologically(
+    system: SweepSystem,
+    environment: SolverEnvironment,
+    method: str,
+    *,
+    direct: Direct | None = None,
+    direct_name: str = "sparse LU",
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Solve a system component by component, each after those that it leads to.
+
+    A component of one state is evaluated once: its rows are solved for their own state. Another is
+    swept until the environment's test is met, from the finished values below it; the limit of
+    sweeps holds for each. Evaluations of single states count as iterations, as in PRISM.
+
+    Parameters
+    ----------
+    system
+        What to solve: `Scaling.NONE` or `Scaling.DIAGONAL`, states ascending.
+    environment
+        Method, termination, limits, device.
+    method
+        What the log calls the method.
+    direct
+        For automatic solves: what to do with a component whose sweeps contract too slowly.
+    direct_name
+        What the log calls that.
+    progress
+        Called from time to time with the iterations so far.
+
+    Returns
+    -------
+    The result, whose status the caller must look at. Its residual is that of a sweep over the
+    whole system, its change the largest last change of a component. What a component's values are
+    off by, those above inherit: its error estimate is the largest sum of errors on a path through
+    the components.
+
+    Raises
+    ------
+    UnsupportedError
+        When the GPU was asked for and cannot be used.
+
+    Notes
+    -----
+    Dai, Mausam, Weld and Goldsmith (2011), Topological value iteration algorithms. An automatic
+    solve divides epsilon by the length of the longest path through components of several states,
+    and looks for an upper bound on each before it leaves it.
+    Components of many entries are swept where `solve_system` sweeps them, the GPU among them; the
+    others by one loop on the host.
+    """
+    started = time.perf_counter()
+    prepared = scaled(system)
+    prepared = replace(prepared, scaling=Scaling.NONE)
+    components = components_of(prepared)
+    how, note = placement(components, environment, system)
+    setup = time.perf_counter() - started
+    solve = _TopologicalSolve(prepared, components, how, environment, method, direct, direct_name)
+    status = solve.run(progress, started)
+    values, error = solve.values, solve.error
+    allowed = environment.epsilon * (1.0 if solve.unmet else MOST_PROVEN_ERROR)
+    if status is Status.CONVERGED and environment.automatic and not error <= allowed:
+        status = Status.CHANGE_ONLY
+    check = CpuEngine().sweeper(replace(prepared, start=values), -1.0, True)
+    residual = check.residual()
+    if np.isnan(values).any() or not np.isfinite(residual):
+        status = Status.DIVERGED
+    seconds = time.perf_counter() - started
+    return SolveResult(
+        values=values,
+        status=status,
+        method=method,
+        iterations=solve.iterations,
+        change=solve.change,
+        residual=residual,
+        error_estimate=error,
+        seconds=seconds,
+        setup_seconds=setup,
+        sweeping_seconds=solve.sweeping_seconds,
+        cost=solve.parts.cost(solve.work, solve.iterations),
+        note="; ".join(filter(None, (described(components), note, *solve.parts.notes))),
+    )
+
+
+def described(components: Components) -> str:
+    """Return how many components there are, and the size of the largest."""
+    sizes = components.sizes
+    several = int(np.count_nonzero(sizes > 1))
+    return (
+        f"{len(sizes)} strongly connected components, {several} of several states, the largest "
+        f"of {int(sizes.max(initial=0))}"
+    )
+
+
+def placement(
+    components: Components, environment: SolverEnvironment, system: SweepSystem
+) -> tuple[IndexArray, str]:
+    """Return how each component is solved, shape (components,), and a remark for the log.
+
+    Components of several states with many entries are solved elsewhere: as many as repay the start
+    of a kernel on the GPU, or of threads on the host, or NumPy where loops are not compiled. Where
+    the GPU was asked for, at least the largest goes there.
+
+    Parameters
+    ----------
+    components
+        The components.
+    environment
+        Which device the user asked for.
+    system
+        The whole system.
+
+    Raises
+    ------
+    UnsupportedError
+        When the GPU was asked for and cannot be used.
+    """
+    several = components.sizes > 1
+    entries = np.where(several, components.entries(), 0)
+    least, note = engine.NUMBA_ENTRIES, ""
+    forced = environment.device is DeviceChoice.GPU
+    if forced:
+        choose_engine(environment, system)
+    if forced or (environment.device is DeviceChoice.AUTO and driver_present()):
+        least = min(least, GPU_ENTRIES)
+    if forced and several.any():
+        least = min(least, int(entries.max()))
+    elsewhere = several & (entries >= least)
+    if components.on_lists and not forced:
+        on_arrays = several & (entries >= ARRAY_ENTRIES)
+        if np.count_nonzero(on_arrays) <= MOST_ARRAYS:
+            elsewhere |= on_arrays
+    if forced:
+        swept = int(np.count_nonzero(elsewhere))
+        note = (
+            f"{swept} of them, {int(components.sizes[elsewhere].sum())} of "
+            f"{len(components.found)} states, on the GPU; the others are too small for it"
+        )
+    return np.where(elsewhere, topological_kernels.ELSEWHERE, topological_kernels.HERE), note
+
+
+@dataclass
+class Parts:
+    """What was solved elsewhere than in the walk.
+
+    Parameters
+    ----------
+    direct_name
+        What the log calls solving directly.
+    swept
+        What the sweeps of each component moved, and how many there were.
+    remarks
+        Remarks for the log.
+    directly
+        How many components were solved directly.
+    """
+
+    direct_name: str
+    swept: list[tuple[SweepCost, int]] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    directly: int = 0
+
+    @property
+    def notes(self) -> list[str]:
+        """Remarks for the log, each once."""
+        notes = list(dict.fromkeys(filter(None, self.remarks)))
+        if self.directly:
+            notes.append(
+                f"{self.directly} of them, where sweeps contract too slowly, solved by "
+                f"{self.direct_name}"
+            )
+        return notes
+
+    def cost(self, work: float, iterations: int) -> SweepCost:
+        """Return the mean cost of an iteration, where the components were swept.
+
+        Parameters
+        ----------
+        work
+            Entries looked at by the walk.
+        iterations
+            Iterations of the walk and the parts.
+        """
+        moved = BYTES_OF_ENTRY * work
+        moved += sum(cost.bytes_per_sweep * sweeps for cost, sweeps in self.swept)
+        names = list(dict.fromkeys(cost.engine for cost, _ in self.swept))
+        kernels = list(dict.fromkeys(cost.kernel for cost, _ in self.swept))
+        if work > 0 and "CPU" not in names:
+            names.append("CPU")
+        kernels.append("component by component")
+        mean = int(moved / iterations) if iterations else 0
+        return SweepCost(" and ".join(names) or "CPU", ", ".join(kernels), "csr", mean)
+
+
+class _TopologicalSolve:
+    """A walk over the components, and what it leaves to others."""
+
+    def __init__(
+        self,
+        system: SweepSystem,
+        components: Components,
+        how: IndexArray,
+        environment: SolverEnvironment,
+        method: str,
+        direct: Direct | None,
+        direct_name: str,
+    ) -> None:
+        self._system, self._components, self._method = system, components, method
+        self._direct = direct if environment.automatic else None
+        self._environment = environment
+        if environment.automatic:
+            depth = max(int(components.depth.max(initial=0)), 1)
+            least = min(environment.epsilon, topological_kernels.ROUNDING)
+            epsilon = max(environment.epsilon / depth, least)
+            self._environment = replace(environment, epsilon=epsilon)
+        self.parts = Parts(direct_name)
+        self.sweeping_seconds = 0.0
+        self.values = np.array(system.start, dtype=np.float64)
+        self._how = how
+        count, largest = len(components.sizes), int(components.sizes.max(initial=1))
+        self._errors = np.zeros(count)
+        self._place = np.zeros(6, dtype=np.int64)
+        self._totals = np.zeros(2)
+        self._numbers = [
+            self._how,
+            self.values,
+            *(np.zeros(largest) for _ in range(3)),
+            np.zeros(topological_kernels.WINDOW),
+            self._errors,
+            self._place,
+            self._totals,
+        ]
+
+    @property
+    def iterations(self) -> int:
+        return int(self._place[topological_kernels.ITERATIONS])
+
+    @property
+    def unmet(self) -> int:
+        """How many components were left before they met the test."""
+        return int(self._place[topological_kernels.UNMET])
+
+    @property
+    def change(self) -> float:
+        return float(self._totals[topological_kernels.CHANGE])
+
+    @property
+    def work(self) -> float:
+        return float(self._totals[topological_kernels.WORK])
+
+    @property
+    def error(self) -> float:
+        return float(self._errors.max(initial=0.0))
+
+    def run(self, progress: Progress | None, started: float) -> Status:
+        environment, components = self._environment, self._components
+        rule = Rule(
+            self._system.direction is Direction.MINIMISE,
+            float(self._system.omega),
+            environment.absolute,
+            float(environment.epsilon),
+            environment.automatic,
+            not self.values[components.found].any(),
+            environment.sweep_limit,
+            SLOW_AFTER,
+        )
+        walk = Walk(
+            topological_kernels,
+            "solve_components",
+            components,
+            self._numbers,
+        )
+        while True:
+            began = time.perf_counter()
+            reason = walk.step(rule)
+            self.sweeping_seconds += time.perf_counter() - began
+            if progress is not None:
+                progress(self.iterations, self.change, time.perf_counter() - started)
+            if reason == topological_kernels.DONE:
+                return Status.CONVERGED
+            if reason == topological_kernels.LIMIT:
+                own = int(self._place[topological_kernels.COMPONENT])
+                self._errors[own] = np.inf
+                return Status.NOT_CONVERGED
+            if reason == topological_kernels.OUTSIDE:
+                status = self._solve_elsewhere(progress, started)
+                if status in (Status.NOT_CONVERGED, Status.DIVERGED):
+                    return status
+            elif reason == topological_kernels.SLOW:
+                self._solve_directly()
+
+    def _solve_elsewhere(self, progress: Progress | None, started: float) -> Status:
+        own = int(self._place[topological_kernels.COMPONENT])
+        part, states = self._components.extract(self._system, own, self.values)
+        before = self.iterations
+
+        def report(iterations: int, change: float, _: float) -> None:
+            if progress is not None:
+                progress(before + iterations, change, time.perf_counter() - started)
+
+        result = solve_system(
+            part,
+            self._environment,
+            self._method,
+            direct=None if self._direct is None else partial(self._direct, part),
+            direct_name=self.parts.direct_name,
+            progress=report,
+        )
+        self.parts.swept.append((result.cost, result.iterations))
+        self.parts.remarks.append(result.note)
+        self.sweeping_seconds += result.sweeping_seconds
+        self._place[topological_kernels.ITERATIONS] += result.iterations
+        self._place[topological_kernels.UNMET] += result.status is Status.CHANGE_ONLY
+        self._take(states, result.values, result.change, result.error_estimate)
+        return result.status
+
+    def _solve_directly(self) -> None:
+        own = int(self._place[topological_kernels.COMPONENT])
+        self._how[own] = topological_kernels.PATIENTLY
+        if self._direct is None:
+            return
+        part, states = self._components.extract(self._system, own, self.values)
+        try:
+            values, error = self._direct(part, part.start)
+        except (MemoryError, RuntimeError):
+            return
+        if error <= max(self._environment.epsilon, DIRECT_ERROR):
+            self.parts.directly += 1
+            self._take(states, values, error, error)
+
+    def _take(self, states: IndexArray, values: FloatArray, change: float, error: float) -> None:
+        """Take the values of the present component, and go on to the next."""
+        components = self._components
+        own = int(self._place[topological_kernels.COMPONENT])
+        component = components.component[states]
+        inside = component == own
+        self.values[states[inside]] = values[inside]
+        below = component[~inside & (component >= 0)]
+        self._errors[own] = error + self._errors[below].max(initial=0.0)
+        change_at, place = topological_kernels.CHANGE, self._place
+        self._totals[change_at] = max(self._totals[change_at], change)
+        place[topological_kernels.COMPONENT] = own + 1
+        for counted in (
+            topological_kernels.SWEEPS,
+            topological_kernels.MET,
+            topological_kernels.FAILED,
+        ):
+            place[counted] = 0
