@@ -73,15 +73,16 @@ class Runner:
 
     def _launcher(self) -> Path:
         """Write the program that prism-auto calls: this checkout's command, as one file."""
-        path = self.work / "prism-gpu"
-        path.write_text(
+        program = self.work / "prism-gpu"
+        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+        program.write_text(
             "#!/bin/sh\n"
-            f"PYTHONPATH={shlex.quote(str(ROOT))} PRISM_DIR={shlex.quote(str(self.install.root))} "
+            f"PYTHONPATH={shlex.quote(path)} PRISM_DIR={shlex.quote(str(self.install.root))} "
             f'exec {shlex.quote(sys.executable)} -m bridge "$@"\n',
             encoding="utf-8",
         )
-        path.chmod(0o755)
-        return path
+        program.chmod(0o755)
+        return program
 
     def _key(self, job: Job) -> str:
         return "\t".join((job.unit.suite, job.unit.name, job.program, job.switches))
