@@ -10,6 +10,9 @@ NUMBERS_TOLERANCE = 1e-5
 _METHOD = "(?:Jacobi|JOR|Power method|Iterative method|Gauss-Seidel)"
 _REMOVED = (
     r"^(?:Date|Hostname|Memory limits|Command line): .*\n",
+    # Our worklists need no relation of predecessors, and have no iterations.
+    r"^Calculating predecessor relation .*\n",
+    r"(?<=^Prob[01] \(m[ai][nx]\) took) \d+ iterations and",
     # The explicit engine's way of telling a solve, then the sparse engine's and ours.
     r"\nStarting value iteration.*(?:\nIteration .*)*(?:\nValue iteration .* took .*)?",
     rf"\n\n?{_METHOD}: \d+ iterations.*",

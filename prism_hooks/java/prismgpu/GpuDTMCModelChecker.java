@@ -190,7 +190,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 
 	private BitSet statesOf(Model<?> model, String task, BitSet remain, BitSet target)
 	{
-		if (!(model instanceof DTMC) || !Hooks.answersGraphs(model))
+		if (!(model instanceof DTMC) || !Hooks.answersGraphs(model) || target.isEmpty())
 			return null;
 		Problem problem = new Problem(task, mainLog, source(doubles(model))).about(target).within(remain);
 		return Hooks.states(problem, mainLog, silentPrecomputations ? null : "Prob" + task.charAt(4));

@@ -184,7 +184,7 @@ public class GpuMDPModelChecker extends MDPModelChecker
 
 	private BitSet statesOf(NondetModel<?> model, String task, BitSet remain, BitSet target, boolean min, int[] strat)
 	{
-		if (!(model instanceof MDP) || !Hooks.answersGraphs(model))
+		if (!(model instanceof MDP) || !Hooks.answersGraphs(model) || target.isEmpty())
 			return null;
 		Problem problem = new Problem(task, mainLog, Extract.of(doubles(model))).about(target).within(remain).choosing(min);
 		String name = "Prob" + task.charAt(4) + " (" + name(min) + ")";
