@@ -49,7 +49,7 @@ def certify(
     matrix, size = plain.matrix, plain.num_states
     states = slice(None) if plain.states is None else plain.states
     try:
-        values, _ = direct.solve_reachability_system(plain)
+        values, _ = direct.solve_reachability_system(plain, as_given=True)
         from scipy.sparse import csr_array
 
         shape = (matrix.num_rows, size)
@@ -61,7 +61,7 @@ def certify(
             + 1e-300
         )
         sources = replace(plain, start=np.zeros(size), offset=error)
-        reach, _ = direct.solve_reachability_system(sources)
+        reach, _ = direct.solve_reachability_system(sources, as_given=True)
     except (MemoryError, RuntimeError):
         return None
     for attempt in range(ATTEMPTS):

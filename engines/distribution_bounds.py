@@ -243,7 +243,7 @@ def _solution(
     setup = time.perf_counter() - started
     trivial = np.where(unknown, np.inf, system.start)
     named = environment.method is Method.JACOBI
-    may_give_up = not named and direct.fits(system.matrix)
+    may_give_up = not named and direct.may_fit(system.matrix)
     outcome = narrow_by_guesses(sweeper, trivial, environment, may_give_up, progress)
     if outcome.given_up:
         outcome = certify(system, environment, outcome) or outcome

@@ -345,7 +345,7 @@ def _narrowed(
 ) -> Narrowing:
     """Narrow the bounds; where sweeps are too slow, look for bounds around a direct solution."""
     chain = plain.group_offsets is None
-    direct_fits = _is_open(environment) and chain and direct.fits(plain.matrix)
+    direct_fits = _is_open(environment) and chain and direct.may_fit(plain.matrix)
     if environment.method is Method.OPTIMISTIC:
         outcome = narrow_by_guesses(sweeper, upper, environment, direct_fits, progress)
     else:

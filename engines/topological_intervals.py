@@ -102,7 +102,8 @@ def narrow_topologically(
     states = components.found
     width = measured_width(solve.lower[states], solve.upper[states], environment.absolute)
     notes = [described(components), note, *solve.parts.notes]
-    if status is Status.CONVERGED and solve.at_rest and width >= environment.epsilon:
+    wider = width >= environment.epsilon and (bool(solve.at_rest) or ours_to_choose)
+    if status is Status.CONVERGED and wider:
         status = Status.CHANGE_ONLY
         notes.append(
             f"rounding keeps the bounds {width:.1e} apart, more than epsilon "
@@ -287,7 +288,7 @@ class _Solve:
 
         Those that the component leads to are known in neither; each end of them gives one bound.
         """
-        if not (self._may_certify and direct.fits(part.matrix)):
+        if not (self._may_certify and direct.may_fit(part.matrix)):
             return None
         below = certify(replace(part, start=slow.lower), environment, slow)
         above = certify(replace(part, start=slow.upper), environment, slow)
@@ -313,7 +314,7 @@ class _Solve:
         two_sided = replace(self._two_sided, system=part, upper=upper)
         sweeper, note = two_sided_sweeper(two_sided, environment, environment.epsilon)
         batches = Batches(sweeper, environment, report)
-        may_certify = self._may_certify and direct.fits(part.matrix)
+        may_certify = self._may_certify and direct.may_fit(part.matrix)
         outcome = narrow(sweeper, environment, may_certify, report, batches)
         if outcome.given_up:
             outcome = self._certified(part, environment, outcome) or narrow(

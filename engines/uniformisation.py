@@ -230,6 +230,9 @@ def _solve(
     if rate * time_bound == 0.0:
         bounds = (values * (1.0 - ROUNDING_A_SWEEP), values * (1.0 + ROUNDING_A_SWEEP))
         exact = SolveResult.exact(values, METHOD)
+        if cumulative:
+            rounding = ROUNDING_A_SWEEP * float(values.max(initial=0.0))
+            exact = replace(exact, error_estimate=rounding)
         return replace(exact, two_sided=True, bounds=bounds if cumulative else (values, values))
     # Of the coefficients, a little more than it is.
     whole = time_bound * (1.0 + ROUNDING_A_SWEEP) if cumulative else 1.0

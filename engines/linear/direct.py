@@ -44,13 +44,18 @@ def _is_sparse(matrix: CsrMatrix) -> bool:
     return matrix.num_entries <= max(LARGEST_MEAN_ROW * matrix.num_rows, LARGEST_DENSE_ENTRIES)
 
 
-def solve_reachability_system(system: SweepSystem) -> tuple[FloatArray, float]:
+def solve_reachability_system(
+    system: SweepSystem, *, as_given: bool = False
+) -> tuple[FloatArray, float]:
     """Solve x = A x + b for the states that have a row; the others keep their start values.
 
     Parameters
     ----------
     system
         A system without choices, before any scaling.
+    as_given
+        Whether the entries are to be taken as they are. Else rows that sum to 1 but for rounding
+        are taken to do so exactly, where the solution depends on that.
 
     Returns
     -------
@@ -81,7 +86,8 @@ def solve_reachability_system(system: SweepSystem) -> tuple[FloatArray, float]:
         np.concatenate([-matrix.values[inner], np.ones(len(states))]),
         right,
     )
-    if error > ACCURATE and len(states) <= LARGEST_DENSE_CLASS and _keeps_mass(matrix):
+    dense = not as_given and len(states) <= LARGEST_DENSE_CLASS
+    if error > ACCURATE and dense and _keeps_mass(matrix):
         leaving = row_sums(row[~inner], matrix.values[~inner], len(states))
         inside = row_sums(
             places[0].astype(np.int64) * len(states) + places[1],
