@@ -19,7 +19,7 @@ from engines.linear import direct
 from engines.long_run import INITIAL_TOLERANCE
 from engines.long_run_bounds import bounded_result
 from engines.model import ExplicitModel, ModelKind
-from engines.narrow import measured_width
+from engines.narrow import Batches, measured_width
 from engines.optimistic import narrow_by_guesses
 from engines.result import SolveResult
 from engines.system import SweepSystem, rows_of_states
@@ -244,9 +244,12 @@ def _solution(
     trivial = np.where(unknown, np.inf, system.start)
     named = environment.method is Method.JACOBI
     may_give_up = not named and direct.may_fit(system.matrix)
-    outcome = narrow_by_guesses(sweeper, trivial, environment, may_give_up, progress)
+    batches = Batches(sweeper, environment, progress)
+    outcome = narrow_by_guesses(sweeper, trivial, environment, may_give_up, progress, batches)
     if outcome.given_up:
-        outcome = certify(system, environment, outcome) or outcome
+        outcome = certify(system, environment, outcome) or narrow_by_guesses(
+            sweeper, trivial, environment, False, progress, batches
+        )
     width = measured_width(outcome.lower, outcome.upper, environment.absolute)
     parts.append(
         SolveResult(

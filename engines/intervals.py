@@ -18,7 +18,7 @@ from engines.graph.quotient import collapse
 from engines.iterate import Progress
 from engines.linear import direct
 from engines.model import ExplicitModel, ModelKind, RewardStructure
-from engines.narrow import Narrowing, measured_width, narrow
+from engines.narrow import Batches, Narrowing, measured_width, narrow
 from engines.optimistic import narrow_by_guesses
 from engines.reachability_rewards import (
     may_enter,
@@ -346,14 +346,17 @@ def _narrowed(
     """Narrow the bounds; where sweeps are too slow, look for bounds around a direct solution."""
     chain = plain.group_offsets is None
     direct_fits = _is_open(environment) and chain and direct.may_fit(plain.matrix)
-    if environment.method is Method.OPTIMISTIC:
-        outcome = narrow_by_guesses(sweeper, upper, environment, direct_fits, progress)
-    else:
-        outcome = narrow(sweeper, environment, direct_fits, progress)
+    batches = Batches(sweeper, environment, progress)
+
+    def swept(may_give_up: bool) -> Narrowing:
+        if environment.method is Method.OPTIMISTIC:
+            return narrow_by_guesses(sweeper, upper, environment, may_give_up, progress, batches)
+        return narrow(sweeper, environment, may_give_up, progress, batches)
+
+    outcome = swept(direct_fits)
     if not outcome.given_up:
         return outcome
-    certified = certify(plain, environment, outcome)
-    return outcome if certified is None else certified
+    return certify(plain, environment, outcome) or swept(False)
 
 
 def _exact(values: FloatArray, environment: SolverEnvironment) -> SolveResult:

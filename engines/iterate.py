@@ -22,6 +22,10 @@ BATCH_SHARE = 8
 FIRST_BATCH_OF_DOUBLING = 16
 BATCH_SHARE_OF_DOUBLING = 4
 """An iterate is only proven after twice its sweeps and more, so the steps may be longer."""
+FALLING = 0.7
+"""Changes that a batch does not bring down to this share are no longer falling."""
+PROMISING = 10.0
+"""Where the error to expect is at most so many times epsilon, it is worth a proof."""
 ROUNDING_RISE = 1e-9
 """Iterates that have risen by less than this are at the limit but for rounding."""
 ROUNDING = 1e-13
@@ -111,6 +115,7 @@ def iterate(
     progress: Progress | None = None,
     give_up: GiveUp | None = None,
     doubling: Doubling | None = None,
+    made: int = 0,
 ) -> Iteration:
     """Sweep until the environment's test is met or its limit is reached.
 
@@ -130,10 +135,12 @@ def iterate(
         Asked after each batch of an automatic solve.
     doubling
         For automatic solves of a system whose sweeps rise from 0.
+    made
+        Sweeps made before, which count as well.
     """
     started = time.perf_counter()
     judge = _Judge(environment, sweeper, doubling)
-    iterations, batch = 0, FIRST_BATCH if doubling is None else FIRST_BATCH_OF_DOUBLING
+    iterations, batch = made, FIRST_BATCH if doubling is None else FIRST_BATCH_OF_DOUBLING
     change = float("inf")
     limit = environment.sweep_limit
     while iterations < limit:
@@ -174,7 +181,7 @@ class _Judge:
         self._doubling = doubling
         self._contraction = Contraction()
         self._worst = float("inf")
-        self._met_before = self._meets = False
+        self._met_before = self._looks_done = False
         self.met = False
         self.only_rounding = False
         self.error = float("inf")
@@ -187,28 +194,40 @@ class _Judge:
             self.met = bool(changes[-1] < epsilon)
             self.error = self._contraction.error(float(changes[-1]))
             return
-        self._worst = float(np.max(changes[len(changes) // 2 :]))
-        stirring = self._worst < min(ROUNDING, epsilon)
+        before, self._worst = self._worst, float(np.max(changes[len(changes) // 2 :]))
+        # Small changes that still get smaller are more than rounding.
+        stirring = FALLING * before < self._worst < min(ROUNDING, epsilon)
+        self.error = self._contraction.error(self._worst)
+        meets = self._worst < epsilon and self.error < epsilon
         if self._doubling is None:
-            self.error = self._contraction.error(self._worst)
-            meets = self._worst < epsilon and self.error < epsilon
             self.met = self._worst == 0.0 or (meets and self._met_before)
             self.only_rounding = stirring and not meets
             self._met_before = meets
             return
+        self._looks_done = self.error < PROMISING * epsilon or self._worst < epsilon / PROMISING
+        due = self._doubling.is_due(iterations)
+        if not (due or self._looks_done):
+            return
+        values = self._sweeper.values()
+        if self._looks_done:
+            self._prove(iterations, values, stirring)
+        if due:
+            self._doubling.keep(iterations, values)
+
+    def _prove(self, iterations: int, values: FloatArray, stirring: bool) -> None:
+        assert self._doubling is not None
+        proven = self._doubling.error(iterations, values)
         # A fixed point is its own limit, whatever half as many sweeps were.
-        proven = self._doubling.error(iterations, self._sweeper.values())
-        self.met = self._worst == 0.0 or proven < epsilon
+        at_rest = self._worst == 0.0
+        self.met = at_rest or proven < self._environment.epsilon
         self.only_rounding = stirring and self._doubling.rise < ROUNDING_RISE and not self.met
-        if not np.isfinite(proven):
-            # Not proven, but better than nothing where the sweeps end here.
-            proven = self._contraction.error(self._worst)
-        self.error = (0.0 if self._worst == 0.0 else proven) + iterations * ROUNDING_A_SWEEP
+        if at_rest or np.isfinite(proven):
+            self.error = (0.0 if at_rest else proven) + iterations * ROUNDING_A_SWEEP
 
     def sweeps_to_go(self) -> float:
         """Return how many more sweeps the iterate needs, as far as can be told."""
         epsilon = self._environment.epsilon
-        if self._doubling is not None:
+        if self._doubling is not None and self._looks_done:
             return self._doubling.sweeps_to(epsilon)
         if self._worst < epsilon and self.error < epsilon:
             return 0.0

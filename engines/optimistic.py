@@ -26,6 +26,7 @@ def narrow_by_guesses(
     environment: SolverEnvironment,
     may_give_up: bool,
     progress: Progress | None = None,
+    batches: Batches | None = None,
 ) -> Narrowing:
     """Sweep a lower bound and guesses of an upper one until a guess is verified.
 
@@ -41,6 +42,8 @@ def narrow_by_guesses(
         Whether slow sweeps may be given up.
     progress
         Called after each batch of sweeps, with the width.
+    batches
+        The batches made so far with this sweeper, to go on from.
 
     Notes
     -----
@@ -51,9 +54,9 @@ def narrow_by_guesses(
     many sweeps as came before it is given up. The lower bound goes on during all this, so that a
     wrong guess costs no sweep of it; the paper's test for when to guess is therefore left out.
     """
-    batches = Batches(sweeper, environment, progress)
+    batches = batches or Batches(sweeper, environment, progress)
     distance = GUESS * environment.epsilon
-    guessed_at, slow = 0, False
+    guessed_at, slow = batches.iterations, False
     sweeper.guess_upper(distance, environment.absolute)
     while not batches.exhausted and not slow:
         record = batches.run()

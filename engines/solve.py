@@ -13,12 +13,12 @@ from engines.cpu.engine import CpuEngine
 from engines.environment import SolverEnvironment
 from engines.errors import DeviceMemoryError
 from engines.formats.csr import FloatArray
-from engines.iterate import ROUNDING, GiveUp, Iteration, Progress, iterate, stop_threshold
+from engines.iterate import Iteration, Progress, iterate, stop_threshold
+from engines.linear.confirmation import MOST_PROVEN_ERROR as MOST_PROVEN_ERROR
+from engines.linear.confirmation import AutomaticSweeps, never
 from engines.linear.doubling import Doubling, rises_from_zero
-from engines.linear.induction import proven_error
-from engines.linear.mixing import sweeps_of_memory
 from engines.result import SolveResult, Status, SweepCost
-from engines.system import Engine, Scaling, Sweeper, SweepSystem
+from engines.system import Engine, Sweeper, SweepSystem
 
 SLOW_AFTER = 5_000
 """Sweeps after which an automatic solve may turn to its direct method."""
@@ -34,26 +34,6 @@ chain takes as long as some hundred sweeps."""
 DIRECT_ERROR = 1e-8
 """A direct solution is taken up to this relative error, which the condition of a system may leave
 it with however small epsilon is."""
-
-MOST_PROOFS = 4
-FINER = 0.1
-"""How often an upper bound of an MDP's values is looked for, and what epsilon is multiplied by in
-between."""
-
-FEWEST_SWEEPS_OF_A_PROOF = 64
-
-FEWEST_SWEEPS_TO_MIX = 512
-SWEEPS_TO_MIX = 4
-"""A steady state that a start far from it does not reach within so many times the sweeps that its
-own start took is not taken for one."""
-
-CLOSEST_GUESS = 1e-12
-GUESS = 10.0
-"""How far above the values of an MDP an upper bound is guessed first: so many times the error to be
-expected, but not so close that rounding decides."""
-
-MOST_PROVEN_ERROR = 4.0
-"""An upper bound is taken up to this many times epsilon above the values."""
 
 UNSAFE = 10.0
 """PRISM takes the error of a named method to be ten times epsilon; more is worth a warning."""
@@ -104,22 +84,24 @@ def solve_system(
         stuck = expected == float("inf") or expected > slow_after
         return direct is not None and iterations >= slow_after and stuck
 
-    doubling = None
-    if environment.automatic and rises_from_zero(system):
-        doubling = Doubling(environment.absolute)
-    outcome = iterate(sweeper, environment, progress=progress, give_up=give_up, doubling=doubling)
-    if environment.automatic and system.group_offsets is not None:
-        outcome = _proven(sweeper, engine, system, environment, outcome, progress, give_up)
-    elif environment.automatic and system.scaling is Scaling.BALANCE:
-        outcome = _mixed(
-            sweeper, engine, system, environment, outcome, progress, direct is not None
-        )
+    sweeps = AutomaticSweeps(
+        sweeper,
+        engine,
+        system,
+        environment,
+        Doubling(environment.absolute) if rises_from_zero(system) else None,
+        progress,
+    )
+    if environment.automatic:
+        outcome = sweeps.run(give_up)
+    else:
+        outcome = iterate(sweeper, environment, progress=progress)
     solved = None
     if outcome.given_up and direct is not None:
         try:
             solved = direct(sweeper.values())
         except (MemoryError, RuntimeError) as error:
-            outcome = _swept_on(sweeper, environment, outcome, progress)
+            outcome = sweeps.run(never, outcome)
             note = "; ".join(filter(None, (note, f"{direct_name} failed: {error}")))
     swept = time.perf_counter() - started
     result = SolveResult(
@@ -149,125 +131,6 @@ def _slow_after(system: SweepSystem) -> int:
     if system.num_updates <= SMALL_SYSTEM:
         return min(SLOW_AFTER, SLOW_AFTER_IF_SMALL)
     return SLOW_AFTER
-
-
-def _swept_on(
-    sweeper: Sweeper,
-    environment: SolverEnvironment,
-    before: Iteration,
-    progress: Progress | None,
-    give_up: GiveUp | None = None,
-) -> Iteration:
-    """Return the outcome of sweeping on, to the limit where there is no other method left."""
-    if before.status is Status.CHANGE_ONLY:
-        return before
-    left = max(environment.sweep_limit - before.iterations, 0)
-    rest = replace(environment, max_iterations=left, max_iterations_named=True)
-
-    def report(iterations: int, change: float, seconds: float) -> None:
-        if progress is not None:
-            progress(before.iterations + iterations, change, seconds)
-
-    def give_up_later(iterations: int, expected: float) -> bool:
-        return give_up is not None and give_up(before.iterations + iterations, expected)
-
-    after = iterate(sweeper, rest, progress=report, give_up=give_up_later)
-    return replace(after, iterations=before.iterations + after.iterations)
-
-
-def _proven(
-    sweeper: Sweeper,
-    engine: Engine,
-    system: SweepSystem,
-    environment: SolverEnvironment,
-    outcome: Iteration,
-    progress: Progress | None,
-    give_up: GiveUp,
-) -> Iteration:
-    """Return the outcome of sweeping until an MDP's values are known to be right.
-
-    With choices, the contraction that was observed is that of the present policy, and another one
-    may still overtake it, however little a sweep changes. So an upper bound is looked for. If there
-    is none, the sweeps go on as if epsilon were smaller.
-    """
-
-    def prepare(guessed: SweepSystem) -> Sweeper:
-        return engine.sweeper(guessed, -1.0, environment.absolute)
-
-    finer = environment
-    for _ in range(MOST_PROOFS):
-        if outcome.status is not Status.CONVERGED or outcome.given_up:
-            return outcome
-        allowed = max(FEWEST_SWEEPS_OF_A_PROOF, outcome.iterations // 2)
-        values, error = np.array(sweeper.values()), np.inf
-        try:
-            for distance in _guesses(outcome, values, environment):
-                if not np.isfinite(error):
-                    error = proven_error(
-                        system, prepare, values, distance, environment.absolute, allowed
-                    )
-        except DeviceMemoryError:
-            return outcome
-        if error < MOST_PROVEN_ERROR * environment.epsilon:
-            return replace(outcome, error_estimate=error)
-        if outcome.change == 0.0:
-            return outcome
-        if give_up(outcome.iterations, float("inf")):
-            return replace(outcome, status=Status.CHANGE_ONLY, given_up=True)
-        finer = replace(finer, epsilon=finer.epsilon * FINER)
-        outcome = _swept_on(sweeper, finer, outcome, progress, give_up)
-    status = Status.CONVERGED if outcome.change < ROUNDING else Status.CHANGE_ONLY
-    return replace(outcome, status=status, given_up=give_up(SLOW_AFTER, float("inf")))
-
-
-def _guesses(
-    outcome: Iteration, values: FloatArray, environment: SolverEnvironment
-) -> tuple[float, float]:
-    """Return how far above the values to guess an upper bound, first and then."""
-    scale = 1.0
-    if environment.absolute:
-        scale = float(np.max(values[np.isfinite(values)], initial=0.0))
-    near = max(GUESS * outcome.error_estimate, CLOSEST_GUESS * scale)
-    return min(near, environment.epsilon), environment.epsilon
-
-
-def _mixed(
-    sweeper: Sweeper,
-    engine: Engine,
-    system: SweepSystem,
-    environment: SolverEnvironment,
-    outcome: Iteration,
-    progress: Progress | None,
-    has_direct: bool,
-) -> Iteration:
-    """Return the outcome of sweeping until a steady state has forgotten where it came from.
-
-    The contraction that was observed is that of what changes most. A slower part may lie beneath;
-    then nothing is known of the weights of the parts.
-    """
-    if outcome.status is not Status.CONVERGED or outcome.given_up:
-        return outcome
-
-    def prepare(started: SweepSystem) -> Sweeper:
-        return engine.sweeper(started, -1.0, environment.absolute)
-
-    allowed = max(FEWEST_SWEEPS_TO_MIX, SWEEPS_TO_MIX * outcome.iterations)
-    try:
-        memory = sweeps_of_memory(system, prepare, sweeper.values(), allowed)
-    except DeviceMemoryError:
-        return outcome
-    if not np.isfinite(memory):
-        unknown = replace(outcome, status=Status.CHANGE_ONLY, error_estimate=1.0)
-        return replace(unknown, given_up=has_direct)
-    finer = environment
-    for _ in range(MOST_PROOFS):
-        error = max(outcome.error_estimate, outcome.change * memory)
-        outcome = replace(outcome, error_estimate=error)
-        if error < environment.epsilon or outcome.status is not Status.CONVERGED:
-            return outcome
-        finer = replace(finer, epsilon=finer.epsilon * FINER)
-        outcome = _swept_on(sweeper, finer, outcome, progress)
-    return outcome
 
 
 def _unsafe(result: SolveResult, environment: SolverEnvironment) -> str:

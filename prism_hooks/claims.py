@@ -31,6 +31,10 @@ class Claim(NamedTuple):
     guaranteed: bool
 
 
+UNKNOWN = Claim(1.0, False, False)
+"""Where no contraction was seen, the error may be as large as the value."""
+
+
 def claim_of(
     result: SolveResult, *, absolute: bool, automatic: bool, ending: Ending = Ending.CONVERGENCE
 ) -> Claim:
@@ -63,11 +67,11 @@ def claim_of(
             # A lower bound of 0 leaves the relative error open, and not the absolute one.
             return Claim(_largest_distance(result), True, True)
         return Claim(result.error_estimate, absolute, True)
-    if automatic and np.isfinite(result.error_estimate):
+    if automatic:
         # Even a fixed point of the sweeps is not exact, and PRISM takes states whose exact values
         # differ by a rounding for different: a filter would miss the ties of its maximum.
         error = max(result.error_estimate, result.change, ROUNDING_BOUND)
-        return Claim(error, absolute, False)
+        return Claim(error, absolute, False) if np.isfinite(error) else UNKNOWN
     return Claim(10.0 * result.change, absolute, False)
 
 

@@ -95,6 +95,7 @@ def solve_line(result: SolveResult, device_number: int) -> str:
 
             ceiling = copy_bandwidth(device_number)
             parts.append(f"{100 * rate / ceiling:.0f} % of copy bandwidth")
+    parts.append(f"error {'below' if result.two_sided else 'about'} {result.error_estimate:.1e}")
     parts.append(f"residual {result.residual:.2e}")
     parts.append("two-sided" if result.two_sided else "one-sided")
     return "prism-gpu: " + ", ".join(parts)

@@ -13,8 +13,8 @@ from engines.system import Scaling, SweepSystem
 ROUNDING_A_SWEEP = 2.0**-53
 """What a sweep leaves out of a value at most, relative to it, when it changes less than that."""
 
-SPACING = 1.2
-"""Ratio of the sweeps of successive iterates that are kept, half a dozen at a time."""
+SPACING = 1.4
+"""Ratio of the sweeps of successive iterates that are kept, three or four at a time."""
 
 
 def rises_from_zero(system: SweepSystem) -> bool:
@@ -74,26 +74,52 @@ class Doubling:
         Parameters
         ----------
         iterations
-            Sweeps made, more than at the last call.
+            Sweeps made, at least as many as for any iterate that was kept.
         values
-            The iterate, shape (states,); it is copied.
+            The iterate, shape (states,).
         """
         self._last = iterations
-        # Of those that are early enough, only the latest is of use, now and later.
-        while len(self._snapshots) > 1 and 2 * self._snapshots[1][0] < iterations:
-            del self._snapshots[0]
+        self._forget()
         self.rise = math.inf
         if self._snapshots and 2 * self._snapshots[0][0] < iterations:
             self._before, before = self._snapshots[0]
-            self.rise = largest_change(before, values, False)
+            with np.errstate(over="ignore"):
+                self.rise = largest_change(before, values, False)
             self.rise += (iterations - self._before) * ROUNDING_A_SWEEP
-        if not self._snapshots or iterations >= SPACING * self._snapshots[-1][0]:
-            self._snapshots.append((iterations, np.array(values)))
         if self._absolute:
             self._scale = float(np.max(values[np.isfinite(values)], initial=0.0))
         if self.rise >= 1.0:
             return math.inf
         return self._scale * self.rise**2 / (1.0 - self.rise**2)
+
+    def is_due(self, iterations: int) -> bool:
+        """Return whether an iterate is worth keeping.
+
+        Parameters
+        ----------
+        iterations
+            Sweeps made.
+        """
+        return not self._snapshots or iterations >= SPACING * self._snapshots[-1][0]
+
+    def keep(self, iterations: int, values: FloatArray) -> None:
+        """Keep a copy of an iterate, to compare later ones with it.
+
+        Parameters
+        ----------
+        iterations
+            Sweeps made, more than at the last call.
+        values
+            The iterate, shape (states,).
+        """
+        self._last = iterations
+        self._forget()
+        self._snapshots.append((iterations, np.array(values)))
+
+    def _forget(self) -> None:
+        # Of those that are early enough, only the latest is of use, now and later.
+        while len(self._snapshots) > 1 and 2 * self._snapshots[1][0] < self._last:
+            del self._snapshots[0]
 
     def sweeps_to(self, epsilon: float) -> float:
         """Return how many more sweeps will bring the error down to epsilon.

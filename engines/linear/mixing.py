@@ -12,12 +12,8 @@ from engines.cpu.prepare import off_diagonal_row_sums
 from engines.formats.csr import FloatArray
 from engines.system import Sweeper, SweepSystem
 
-MIXED = 0.02
-"""Distance of the far start from the steady state, in every state relative, at which it is there;
-it begins with at least a half."""
-
-LIFE = 1.0 / math.log(0.5 / MIXED)
-"""Sweeps in which the slowest part falls to 1/e, of those in which it fell from a half to that."""
+FAR = 0.5
+"""How far, relative to the steady state, the far start is from it everywhere but at one state."""
 
 FIRST_BATCH = 16
 
@@ -28,9 +24,9 @@ Prepare = Callable[[SweepSystem], Sweeper]
 
 
 def sweeps_of_memory(
-    system: SweepSystem, prepare: Prepare, values: FloatArray, sweeps: int
+    system: SweepSystem, prepare: Prepare, values: FloatArray, enough: float, sweeps: int
 ) -> float:
-    """Return how many sweeps it takes to forget the start, but for a factor e.
+    """Return in how many sweeps the slowest part of an error falls to 1/e, at most.
 
     Parameters
     ----------
@@ -40,12 +36,14 @@ def sweeps_of_memory(
         Prepares sweeps of a system, which do not stop by themselves.
     values
         Approximately π, not normalised, shape (states,).
+    enough
+        The number that will do; the longer one looks, the smaller it gets.
     sweeps
         The most sweeps to try.
 
     Returns
     -------
-    That number, or infinity where the start is not forgotten within the sweeps.
+    That number, infinite where these sweeps do not bring the far start nearer.
 
     Notes
     -----
@@ -54,22 +52,23 @@ def sweeps_of_memory(
     one state: every part of the chain, wherever it lies, then has half of what it should have. The
     quotient of both vectors is an expectation under the reversed chain (Kemeny and Snell 1960,
     section 5.3), so that sweeps bring its extremes together, and a part that exchanges little with
-    the one state stays at a half.
+    the one state stays at a half. If after m sweeps the quotient is off by d < 1/2 at most, what
+    was off by a half everywhere has fallen by e every m / ln(1/2d) sweeps.
     """
     exits = off_diagonal_row_sums(system.matrix)
     flow = float(values @ exits)
     common = int(np.argmax(values))
-    far = 0.5 * values
-    far[common] += 0.5 * flow / exits[common]
+    far = FAR * values
+    far[common] += (1.0 - FAR) * flow / exits[common]
     sweeper = prepare(replace(system, start=far))
     looked_at = np.flatnonzero(values > NEGLIGIBLE * values[common])
     wanted = values[looked_at]
-    done = 0
-    while done < sweeps:
+    done, memory = 0, math.inf
+    while done < sweeps and memory > enough:
         batch = min(max(FIRST_BATCH, done // 4), sweeps - done)
         sweeper.run(batch)
         done += batch
         distance = float(np.max(np.abs(sweeper.values()[looked_at] / wanted - 1.0)))
-        if distance <= MIXED:
-            return LIFE * done
-    return math.inf
+        if distance < FAR:
+            memory = min(memory, done / math.log(FAR / max(distance, 1e-300)))
+    return memory

@@ -1,0 +1,172 @@
+"""Sweeping until a result of the automatic method is known to be right, and not just at rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from engines.environment import SolverEnvironment
+from engines.errors import DeviceMemoryError
+from engines.formats.csr import FloatArray
+from engines.iterate import ROUNDING, GiveUp, Iteration, Progress, iterate
+from engines.linear.doubling import Doubling
+from engines.linear.induction import proven_error
+from engines.linear.mixing import sweeps_of_memory
+from engines.result import Status
+from engines.system import Engine, Scaling, Sweeper, SweepSystem
+
+MOST_ATTEMPTS = 4
+FINER = 0.1
+"""How often a result is looked at, and what epsilon is multiplied by in between."""
+
+FEWEST_SWEEPS_OF_A_PROOF = 64
+
+MOST_PROVEN_ERROR = 4.0
+"""An upper bound is taken up to this many times epsilon above the values."""
+
+CLOSEST_GUESS = 1e-12
+GUESS = 10.0
+"""How far above the values of an MDP an upper bound is guessed first: so many times the error to be
+expected, but not so close that rounding decides."""
+
+FEWEST_SWEEPS_TO_MIX = 512
+SWEEPS_TO_MIX = 4
+"""For so many times the sweeps that a steady state took it is watched how a start far from it comes
+nearer. What takes longer is solved directly."""
+
+SMALLEST_CHANGE = 1e-16
+
+
+def never(_iterations: int, _expected: float) -> bool:
+    """Return that the sweeps are not given up."""
+    return False
+
+
+@dataclass(frozen=True)
+class AutomaticSweeps:
+    """Sweeps of a method of our choice.
+
+    Parameters
+    ----------
+    sweeper
+        The prepared solve.
+    engine
+        Where it was prepared.
+    system
+        What is solved, before any scaling.
+    environment
+        Epsilon and limits.
+    doubling
+        For a system whose sweeps rise from 0; what it proves needs no confirmation.
+    progress
+        Called after each batch of sweeps.
+    """
+
+    sweeper: Sweeper
+    engine: Engine
+    system: SweepSystem
+    environment: SolverEnvironment
+    doubling: Doubling | None
+    progress: Progress | None
+
+    def run(self, give_up: GiveUp, before: Iteration | None = None) -> Iteration:
+        """Sweep until the values are right, the sweeps are given up, or the limit is reached.
+
+        Parameters
+        ----------
+        give_up
+            Asked after each batch: is another method better?
+        before
+            How the sweeps ended before, where they are to go on.
+        """
+        outcome = self._swept(self.environment, give_up, before)
+        if self.system.group_offsets is not None:
+            return self._proven(outcome, give_up)
+        if self.system.scaling is Scaling.BALANCE:
+            return self._mixed(outcome, give_up)
+        return outcome
+
+    def _swept(
+        self, environment: SolverEnvironment, give_up: GiveUp, before: Iteration | None
+    ) -> Iteration:
+        return iterate(
+            self.sweeper,
+            environment,
+            progress=self.progress,
+            give_up=give_up,
+            doubling=self.doubling,
+            made=0 if before is None else before.iterations,
+        )
+
+    def _finer(self, factor: float) -> SolverEnvironment:
+        return replace(self.environment, epsilon=self.environment.epsilon * factor)
+
+    def _prepared(self, system: SweepSystem) -> Sweeper:
+        return self.engine.sweeper(system, -1.0, self.environment.absolute)
+
+    def _proven(self, outcome: Iteration, give_up: GiveUp) -> Iteration:
+        """Return the outcome of sweeping until an upper bound of an MDP's values is found.
+
+        With choices, the contraction that was observed is that of the present policy, and another
+        one may still overtake it, however little a sweep changes.
+        """
+        epsilon, absolute = self.environment.epsilon, self.environment.absolute
+        for attempt in range(1, MOST_ATTEMPTS):
+            if outcome.status is not Status.CONVERGED:
+                return outcome
+            allowed = max(FEWEST_SWEEPS_OF_A_PROOF, outcome.iterations // 2)
+            values, error = np.array(self.sweeper.values()), np.inf
+            try:
+                for distance in self._guesses(outcome, values):
+                    error = proven_error(
+                        self.system, self._prepared, values, distance, absolute, allowed
+                    )
+                    if np.isfinite(error):
+                        break
+            except DeviceMemoryError:
+                return outcome
+            if error < MOST_PROVEN_ERROR * epsilon:
+                return replace(outcome, error_estimate=error)
+            if outcome.change == 0.0:
+                return outcome
+            if give_up(outcome.iterations, float("inf")):
+                break
+            outcome = self._swept(self._finer(FINER**attempt), give_up, outcome)
+        if outcome.given_up or outcome.change < ROUNDING:
+            return outcome
+        return replace(outcome, status=Status.CHANGE_ONLY, given_up=True)
+
+    def _guesses(self, outcome: Iteration, values: FloatArray) -> tuple[float, float]:
+        """Return how far above the values to guess an upper bound, first and then."""
+        scale, epsilon = 1.0, self.environment.epsilon
+        if self.environment.absolute:
+            scale = float(np.max(values[np.isfinite(values)], initial=0.0))
+        near = max(GUESS * outcome.error_estimate, CLOSEST_GUESS * scale)
+        return min(near, epsilon), epsilon
+
+    def _mixed(self, outcome: Iteration, give_up: GiveUp) -> Iteration:
+        """Return the outcome of sweeping until a steady state has forgotten where it came from.
+
+        The contraction that was observed is that of what changes most. A slower part may lie
+        beneath; then nothing is known of the weights of the parts.
+        """
+        if outcome.status is not Status.CONVERGED:
+            return outcome
+        epsilon = self.environment.epsilon
+        allowed = max(FEWEST_SWEEPS_TO_MIX, SWEEPS_TO_MIX * outcome.iterations)
+        enough = epsilon / max(outcome.change, SMALLEST_CHANGE)
+        values = self.sweeper.values()
+        try:
+            memory = sweeps_of_memory(self.system, self._prepared, values, enough, allowed)
+        except DeviceMemoryError:
+            return outcome
+        for attempt in range(1, MOST_ATTEMPTS):
+            error = max(outcome.error_estimate, min(outcome.change * memory, 1.0))
+            outcome = replace(outcome, error_estimate=error)
+            if error < epsilon or outcome.status is not Status.CONVERGED:
+                return outcome
+            if memory > allowed:
+                break
+            outcome = self._swept(self._finer(FINER**attempt), give_up, outcome)
+        return replace(outcome, status=Status.CHANGE_ONLY, given_up=True)
