@@ -59,7 +59,9 @@ def claim_of(
     if ending is Ending.STEPS:
         return Claim(0.0, True, False)
     if ending is Ending.TIME:
-        return Claim(result.error_estimate, True, bool(result.two_sided))
+        # Proven, but PRISM takes a proven result for one without any other uncertainty: its tests
+        # then want as many digits of it as were claimed, and models have rounded rates.
+        return Claim(result.error_estimate, True, False)
     if result.iterations == 0 and result.error_estimate == 0.0:
         return Claim(0.0, absolute, False)
     if result.two_sided:

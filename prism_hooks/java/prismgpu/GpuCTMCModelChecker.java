@@ -14,7 +14,6 @@ import parser.ast.Expression;
 import parser.ast.ExpressionQuant;
 import parser.ast.ExpressionTemporal;
 import prism.Accuracy;
-import prism.Accuracy.AccuracyLevel;
 import prism.PrismComponent;
 import prism.PrismException;
 import prism.Result;
@@ -26,8 +25,6 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	private ExpressionQuant operator;
 	/** The absolute errors of the solves of the until at hand, added up; NaN where one is not known. */
 	private double error;
-	/** Whether all of them are bounds; else some are estimates. */
-	private boolean proven;
 
 	public GpuCTMCModelChecker(PrismComponent parent) throws PrismException
 	{
@@ -59,22 +56,26 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 		}
 	}
 
+	@Override
+	protected StateValues checkProbPathFormulaSimple(Model<?> model, Expression expr, MinMax minMax, BitSet statesOfInterest) throws PrismException
+	{
+		StateValues probs = super.checkProbPathFormulaSimple(model, expr, minMax, statesOfInterest);
+		return Hooks.isNegated(expr) ? Hooks.negated(probs) : probs;
+	}
+
 	/** PRISM puts an until together from solves, and forgets their errors; neither makes one larger. */
 	@Override
 	protected StateValues checkProbBoundedUntil(Model<?> model, ExpressionTemporal expr, MinMax minMax, BitSet statesOfInterest) throws PrismException
 	{
 		double outer = error;
-		boolean outerProven = proven;
 		error = 0.0;
-		proven = true;
 		try {
 			StateValues probs = super.checkProbBoundedUntil(model, expr, minMax, statesOfInterest);
 			if (!Double.isNaN(error) && !Hooks.asksForCertainty(operator, constantValues))
-				probs.setAccuracy(Hooks.accuracy(error, true, proven));
+				probs.setAccuracy(Hooks.accuracy(error, true, false));
 			return probs;
 		} finally {
 			error = outer;
-			proven = outerProven;
 		}
 	}
 
@@ -101,7 +102,6 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	{
 		Accuracy accuracy = res.accuracy;
 		error += accuracy == null ? Double.NaN : accuracy.getErrorBound();
-		proven &= accuracy != null && accuracy.getLevel() != AccuracyLevel.ESTIMATED_BOUNDED;
 		return res;
 	}
 

@@ -244,6 +244,13 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	}
 
 	@Override
+	protected StateValues checkProbPathFormulaSimple(Model<?> model, Expression expr, MinMax minMax, BitSet statesOfInterest) throws PrismException
+	{
+		StateValues probs = super.checkProbPathFormulaSimple(model, expr, minMax, statesOfInterest);
+		return Hooks.isNegated(expr) ? Hooks.negated(probs) : probs;
+	}
+
+	@Override
 	protected StateValues checkProbBoundedUntil(Model<?> model, ExpressionTemporal expr, MinMax minMax, BitSet statesOfInterest) throws PrismException
 	{
 		IntegerBound bounds = IntegerBound.fromExpressionTemporal(expr, constantValues, true);

@@ -9,6 +9,7 @@ import explicit.MinMax;
 import explicit.Model;
 import explicit.ModelCheckerResult;
 import explicit.NondetModel;
+import explicit.POMDPModelChecker;
 import explicit.StateValues;
 import explicit.rewards.MDPRewards;
 import explicit.rewards.Rewards;
@@ -31,9 +32,13 @@ public class GpuMDPModelChecker extends MDPModelChecker
 	/** The innermost P or R operator that is being checked. */
 	private ExpressionQuant operator;
 
+	/** Whether the MDPs are steps of solving a POMDP, which is PRISM's as a whole. */
+	private final boolean ofBeliefs;
+
 	public GpuMDPModelChecker(PrismComponent parent) throws PrismException
 	{
 		super(parent);
+		ofBeliefs = parent instanceof POMDPModelChecker;
 	}
 
 	@Override
@@ -138,6 +143,8 @@ public class GpuMDPModelChecker extends MDPModelChecker
 	/** @param strat Where the choices of the unknown states go, if a strategy is generated */
 	private ModelCheckerResult solveUnlessRefused(Problem problem, int[] strat) throws PrismException
 	{
+		if (ofBeliefs)
+			return null;
 		String refusal = Hooks.refusal(settings);
 		if (genStrat && getDoIntervalIteration())
 			refusal = "interval iteration with a strategy";
@@ -184,7 +191,7 @@ public class GpuMDPModelChecker extends MDPModelChecker
 
 	private BitSet statesOf(NondetModel<?> model, String task, BitSet remain, BitSet target, boolean min, int[] strat)
 	{
-		if (!(model instanceof MDP) || !Hooks.answersGraphs(model) || target.isEmpty())
+		if (ofBeliefs || !(model instanceof MDP) || !Hooks.answersGraphs(model) || target.isEmpty())
 			return null;
 		Problem problem = new Problem(task, mainLog, Extract.of(doubles(model))).about(target).within(remain).choosing(min);
 		String name = "Prob" + task.charAt(4) + " (" + name(min) + ")";
@@ -204,6 +211,20 @@ public class GpuMDPModelChecker extends MDPModelChecker
 			return Hooks.handBack(mainLog, STRATEGY, () -> super.computeNextProbs(mdp, target, min));
 		ModelCheckerResult res = Hooks.solve(problem(mdp, "next", min).about(target), mainLog);
 		return res != null ? res : super.computeNextProbs(mdp, target, min);
+	}
+
+	@Override
+	protected StateValues checkProbPathFormulaSimple(Model<?> model, Expression expr, MinMax minMax, BitSet statesOfInterest) throws PrismException
+	{
+		StateValues probs = super.checkProbPathFormulaSimple(model, expr, minMax, statesOfInterest);
+		return Hooks.isNegated(expr) ? Hooks.negated(probs) : probs;
+	}
+
+	@Override
+	protected StateValues checkProbPathFormulaLTL(Model<?> model, Expression expr, boolean qual, MinMax minMax, BitSet statesOfInterest) throws PrismException
+	{
+		StateValues probs = super.checkProbPathFormulaLTL(model, expr, qual, minMax, statesOfInterest);
+		return minMax.isMin() ? Hooks.negated(probs) : probs;
 	}
 
 	@Override

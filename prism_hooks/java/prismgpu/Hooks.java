@@ -8,11 +8,15 @@ import explicit.Model;
 import explicit.ModelCheckerResult;
 import explicit.ProbModelChecker;
 import explicit.ProbModelChecker.TermCrit;
+import explicit.StateValues;
 import explicit.rewards.Rewards;
 import parser.Values;
+import parser.ast.Expression;
 import parser.ast.ExpressionQuant;
+import parser.type.TypeDouble;
 import prism.Accuracy;
 import prism.Accuracy.AccuracyLevel;
+import prism.Accuracy.AccuracyType;
 import prism.ModelType;
 import prism.OpRelOpBound;
 import prism.PrismException;
@@ -215,6 +219,26 @@ public final class Hooks
 		if (bound.isNumeric())
 			return false;
 		return bound.getBound() == 0.0 || bound.isProbabilistic() && bound.getBound() == 1.0;
+	}
+
+	/** Whether PRISM computes a path formula's probabilities as those that it does not hold. */
+	static boolean isNegated(Expression expr) throws PrismException
+	{
+		return Expression.isNot(Expression.convertSimplePathFormulaToCanonicalForm(expr));
+	}
+
+	/** Mends the accuracy of 1 - p, which PRISM leaves at p's: a relative error of p is not one of 1 - p. */
+	static StateValues negated(StateValues probs)
+	{
+		Accuracy accuracy = probs.getAccuracy();
+		boolean relative = accuracy != null && accuracy.getLevel() != AccuracyLevel.EXACT_FLOATING_POINT && accuracy.getType() == AccuracyType.RELATIVE;
+		if (!relative || !(probs.getType() instanceof TypeDouble))
+			return probs;
+		double largest = 0.0;
+		for (double value : probs.getDoubleArray())
+			largest = Math.max(largest, 1.0 - value);
+		probs.setAccuracy(new Accuracy(accuracy.getLevel(), accuracy.getErrorBound() * largest, true));
+		return probs;
 	}
 
 	static double[] stateRewards(int n, Rewards<Double> rewards)
