@@ -113,3 +113,20 @@ def test_reference_values_lie_inside_the_printed_intervals(
         if not i.contains(float(e.value), e.uncertainty)
     ]
     assert not outside, "\n".join(outside)
+
+
+def test_a_bound_of_a_probability_is_one_of_its_complement(prism_gpu, prism_examples):
+    # Of 1 - p the error is p's, and relative to a smaller number.
+    model = prism_examples.parent / "prism-tests" / "pmc" / "lec15mdp.nm"
+    run = prism_gpu(model, "-pctl", "Pmin=? [ G F s=7 ]; Pmax=? [ G s!=7 ]", "-ii")
+    minimum, maximum = intervals(run.output)
+    assert minimum.value != 0.25
+    assert minimum.contains(0.25)
+    assert maximum.contains(0.75)
+
+
+def test_the_long_run_is_told_as_precisely_as_asked(prism_gpu, prism_examples):
+    model = prism_examples / "ctmcs/cluster/cluster.sm"
+    run = prism_gpu(model, "-const", "N=2", "-pctl", 'S=? [ "premium" ]', "-ii")
+    (interval,) = intervals(run.output)
+    assert interval.error == pytest.approx(1e-6 * interval.value, rel=1e-9)

@@ -61,7 +61,10 @@ def test_questions_with_bounds_are_answered_alike(examples):
     def check(case):
         for question, direction in asked(case, (*STEPS, *TIMES)):
             cpu, gpu = on_both(question, case, direction)
-            assert gpu.iterations == cpu.iterations
+            # On the CPU, small sums look for a sweep that changes nothing only now and then.
+            assert gpu.iterations == cpu.iterations or (
+                question in TIMES and gpu.iterations < cpu.iterations
+            )
             assert gpu.status is cpu.status is Status.CONVERGED
             rounding = 2.0**-52 * (gpu.iterations + 4) * (case.size + 4)
             np.testing.assert_allclose(gpu.values, cpu.values, rtol=rounding, atol=1e-300)
