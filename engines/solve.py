@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from engines.backend import choose_engine
-from engines.cpu.engine import CpuEngine
+from engines.cpu.engine import CpuEngine, CpuSweeper
 from engines.environment import SolverEnvironment
 from engines.errors import DeviceMemoryError
 from engines.formats.csr import FloatArray
@@ -30,6 +30,9 @@ SLOW_AFTER_IF_SMALL = 1_000
 SLOW_AFTER_WITH_CHOICES = 1_000
 """The same for MDPs: the last sweeps suggest a policy that is optimal or nearly so, and LU of its
 chain takes as long as some hundred sweeps."""
+
+PATIENCE_OF_GPUS = 16
+"""On a GPU large systems are swept so many times as long, because factors stay the CPU's work."""
 
 DIRECT_ERROR = 1e-8
 """A direct solution is taken up to this relative error, which the condition of a system may leave
@@ -78,7 +81,7 @@ def solve_system(
     sweeper, refusal = sweeper_or_cpu(engine, system, threshold, environment.absolute)
     note = refusal or note
     setup = time.perf_counter() - started
-    slow_after = _slow_after(system)
+    slow_after = _slow_after(system, isinstance(sweeper, CpuSweeper))
 
     def give_up(iterations: int, expected: float) -> bool:
         stuck = expected == float("inf") or expected > slow_after
@@ -125,12 +128,12 @@ def solve_system(
     return _judged(result)
 
 
-def _slow_after(system: SweepSystem) -> int:
-    if system.group_offsets is not None:
-        return SLOW_AFTER_WITH_CHOICES
-    if system.num_updates <= SMALL_SYSTEM:
-        return min(SLOW_AFTER, SLOW_AFTER_IF_SMALL)
-    return SLOW_AFTER
+def _slow_after(system: SweepSystem, on_cpu: bool) -> int:
+    small = system.num_updates <= SMALL_SYSTEM
+    least = SLOW_AFTER if system.group_offsets is None else SLOW_AFTER_WITH_CHOICES
+    if small:
+        return min(least, SLOW_AFTER_IF_SMALL)
+    return least if on_cpu else least * PATIENCE_OF_GPUS
 
 
 def _unsafe(result: SolveResult, environment: SolverEnvironment) -> str:

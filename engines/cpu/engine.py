@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,16 +16,31 @@ from engines.result import SweepCost
 from engines.system import Direction, SweepSystem
 
 NUMBA_ENTRIES = 100_000
-"""From this many entries on, numba's start-up is repaid."""
+"""From this many entries on, numba is faster; where it has to be started, that has to be repaid."""
 
-NUMBA_SECONDS = 1.5
+NUMBA_ENTRIES_AT_START = 1_000_000
+"""From this many entries on, a few dozen sweeps repay numba's start-up."""
+
+NUMBA_SECONDS = 0.5
 """A smaller solve that has swept for so long has many sweeps left, as a rule, and numba makes them
-several times faster: what is risked is its start-up, half a second to two."""
+several times faster: what is risked is its start-up, which takes as long."""
 
 DENSE_CELLS = 1 << 16
 """Up to this many cells a dense matrix is swept as fast, and SciPy need not be imported."""
 
 Step = Callable[[FloatArray, FloatArray, bool], float]
+
+
+def repays_numba(entries: int) -> bool:
+    """Return whether sweeps of a matrix should be compiled from the first one on.
+
+    Parameters
+    ----------
+    entries
+        Number of entries of the matrix.
+    """
+    started = "numba" in sys.modules
+    return entries >= (NUMBA_ENTRIES if started else NUMBA_ENTRIES_AT_START)
 
 
 class CpuEngine:
@@ -47,7 +63,7 @@ class CpuSweeper:
         self._x = np.array(system.start, dtype=np.float64)
         self._x_new = self._x.copy()
         self._system = system
-        self._compiled = system.matrix.num_entries >= NUMBA_ENTRIES
+        self._compiled = repays_numba(system.matrix.num_entries)
         self.cost = SweepCost(
             "CPU", "NumPy" if _is_dense(system) else "SciPy", "csr", system.bytes_per_sweep
         )

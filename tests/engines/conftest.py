@@ -17,5 +17,6 @@ def device(request, monkeypatch):
         if refusal is not None:
             pytest.skip(f"no GPU: {refusal}")
         return DeviceChoice.GPU
-    monkeypatch.setattr(cpu, "NUMBA_ENTRIES", 0 if request.param == "cpu-numba" else 10**12)
+    for limit in ("NUMBA_ENTRIES", "NUMBA_ENTRIES_AT_START"):
+        monkeypatch.setattr(cpu, limit, 0 if request.param == "cpu-numba" else 10**12)
     return DeviceChoice.CPU

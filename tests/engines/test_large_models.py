@@ -21,7 +21,8 @@ def numba_and_scipy(monkeypatch, solve, *arguments, method, **keywords):
     environment = SolverEnvironment(method=method, device=DeviceChoice.CPU)
     results = []
     for smallest in (0, 10**12):
-        monkeypatch.setattr(cpu, "NUMBA_ENTRIES", smallest)
+        for limit in ("NUMBA_ENTRIES", "NUMBA_ENTRIES_AT_START"):
+            monkeypatch.setattr(cpu, limit, smallest)
         results.append(solve(*arguments, environment, **keywords))
     assert "numba" in results[0].cost.kernel
     assert "SciPy" in results[1].cost.kernel

@@ -60,7 +60,7 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	protected StateValues checkProbPathFormulaSimple(Model<?> model, Expression expr, MinMax minMax, BitSet statesOfInterest) throws PrismException
 	{
 		StateValues probs = super.checkProbPathFormulaSimple(model, expr, minMax, statesOfInterest);
-		return Hooks.isNegated(expr) ? Hooks.negated(probs) : probs;
+		return Hooks.isNegated(expr) && !Hooks.asksForCertainty(operator, constantValues) ? Hooks.negated(probs) : probs;
 	}
 
 	/** PRISM puts an until together from solves, and forgets their errors; neither makes one larger. */

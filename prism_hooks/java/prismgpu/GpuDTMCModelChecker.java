@@ -247,7 +247,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	protected StateValues checkProbPathFormulaSimple(Model<?> model, Expression expr, MinMax minMax, BitSet statesOfInterest) throws PrismException
 	{
 		StateValues probs = super.checkProbPathFormulaSimple(model, expr, minMax, statesOfInterest);
-		return Hooks.isNegated(expr) ? Hooks.negated(probs) : probs;
+		return Hooks.isNegated(expr) && !Hooks.asksForCertainty(operator, constantValues) ? Hooks.negated(probs) : probs;
 	}
 
 	@Override
