@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from engines.certified import certify
+from engines.certified import certify, may_certify
 from engines.environment import Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import FloatArray, IndexArray, MaskArray
@@ -16,7 +16,6 @@ from engines.graph.operations import operations_of
 from engines.graph.prob01 import prob0, prob1
 from engines.graph.quotient import collapse
 from engines.iterate import Progress
-from engines.linear import direct
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 from engines.narrow import Batches, Narrowing, measured_width, narrow
 from engines.optimistic import narrow_by_guesses
@@ -307,7 +306,7 @@ def _solve(
         stop_below = -1.0 if optimistic else environment.epsilon
         sweeper, note = two_sided_sweeper(system, environment, stop_below)
         setup = time.perf_counter() - started
-        outcome = _narrowed(sweeper, plain, upper, environment, progress)
+        outcome = _narrowed(sweeper, plain, upper, environment, slack, progress)
         cost, sweeping = sweeper.cost, sweeper.seconds
         if environment.topological:
             remark = "guesses are of all strongly connected components together"
@@ -341,11 +340,11 @@ def _narrowed(
     plain: SweepSystem,
     upper: FloatArray,
     environment: SolverEnvironment,
+    slack: int,
     progress: Progress | None,
 ) -> Narrowing:
     """Narrow the bounds; where sweeps are too slow, look for bounds around a direct solution."""
-    chain = plain.group_offsets is None
-    direct_fits = _is_open(environment) and chain and direct.may_fit(plain.matrix)
+    direct_fits = _is_open(environment) and may_certify(plain)
     batches = Batches(sweeper, environment, progress)
 
     def swept(may_give_up: bool) -> Narrowing:
@@ -356,7 +355,7 @@ def _narrowed(
     outcome = swept(direct_fits)
     if not outcome.given_up:
         return outcome
-    return certify(plain, environment, outcome) or swept(False)
+    return certify(plain, environment, outcome, slack) or swept(False)
 
 
 def _exact(values: FloatArray, environment: SolverEnvironment) -> SolveResult:

@@ -174,6 +174,29 @@ def test_slow_chains_are_bounded_without_sweeping_to_the_end(leak):
     exact.assert_encloses(result, exact.reward(rows, payments, {3, 4}), 1e-6)
 
 
+@pytest.mark.parametrize("direction", [models.MIN, models.MAX])
+@pytest.mark.parametrize("leak", [Fraction(1, 1000), Fraction(1, 10**6), Fraction(1, 10**8)])
+def test_slow_decisions_are_bounded_without_sweeping_to_the_end(leak, direction):
+    rows = slow_chain(leak)
+    # Of three choices two are equally good, and the third is worse.
+    worse = {3: Fraction(1)} if direction is models.MIN else {4: Fraction(1)}
+    choices = [[row, worse, dict(row)] if s < 3 else [row] for s, row in enumerate(rows)]
+    model, target = exact.mdp(choices), models.mask(5, [3])
+    result = until_bounds(model, everywhere(5), target, CPU, direction=direction)
+    assert result.status is Status.CONVERGED
+    assert result.iterations < 20_000
+    exact.assert_encloses(result, exact.until(rows, set(range(5)), {3}), 1e-6)
+    payments = [Fraction(1), Fraction(0), Fraction(3), Fraction(0), Fraction(0)]
+    # To leave at once earns nothing: the most is to stay, as the chain does.
+    if direction is models.MAX:
+        of_choices = [p for s, p in enumerate(payments) for _ in choices[s]]
+        rewards = RewardStructure("", np.zeros(5), exact.array(of_choices))
+        ends = models.mask(5, [3, 4])
+        result = reachability_reward_bounds(model, rewards, ends, CPU, direction=direction)
+        assert result.iterations < 20_000
+        exact.assert_encloses(result, exact.reward(rows, payments, {3, 4}), 1e-6)
+
+
 def test_a_named_method_sweeps_slow_chains_and_says_that_it_did_not_end():
     rows = slow_chain(Fraction(1, 10**6))
     environment = replace(CPU, method=Method.POWER)
