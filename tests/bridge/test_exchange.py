@@ -21,19 +21,12 @@ from bridge.exchange import export as export_module
 from bridge.exchange import report as report_module
 from bridge.exchange.content import BuiltContent, differences, digests
 from bridge.exchange.export import Collector, require_target, write_export
-from bridge.exchange.manifest import MANIFEST, load_manifest, plain_settings, read_settings
+from bridge.exchange.manifest import MANIFEST, load_manifest
 from bridge.exchange.report import Answers, matching_results
 from bridge.exchange.results import RESULTS, load_results
 from bridge.exchange.solve import Solver
 from bridge.files.checkable import read_checkable
 from bridge.model import NamedRewards
-from engines.environment import (
-    BoundMethod,
-    Convention,
-    IntervalOptions,
-    Method,
-    SolverEnvironment,
-)
 from engines.errors import BridgeError, InvalidModelError, UnsupportedError
 from engines.formats.csr import CsrMatrix
 from engines.model import ExplicitModel, ModelKind, RewardStructure
@@ -320,18 +313,6 @@ def test_the_same_model_differs_in_nothing_whatever_the_width_of_its_indices():
     )
     other = replace(content, model=replace(content.model, matrix=wide))
     assert not list(differences(digests(content), digests(other)))
-
-
-def test_settings_come_back_from_json_as_they_were():
-    given = SolverEnvironment(
-        method=Method.JOR,
-        convention=Convention.EXPLICIT,
-        epsilon=1e-9,
-        max_iterations=77,
-        omega=0.7,
-        interval=IntervalOptions(BoundMethod.VARIANT_2, upper=3.5, select_midpoint=False),
-    )
-    assert read_settings(json.loads(json.dumps(plain_settings(given)))) == given
 
 
 # Damage.

@@ -1,0 +1,27 @@
+"""The manifest of an export."""
+
+from __future__ import annotations
+
+import json
+
+from bridge.exchange.manifest import plain_settings, read_settings
+from engines.environment import (
+    BoundMethod,
+    Convention,
+    IntervalOptions,
+    Method,
+    SolverEnvironment,
+)
+
+
+def test_settings_come_back_from_json_as_they_were():
+    given = SolverEnvironment(
+        method=Method.JOR,
+        convention=Convention.EXPLICIT,
+        epsilon=1e-9,
+        max_iterations=77,
+        omega=0.7,
+        topological=True,
+        interval=IntervalOptions(BoundMethod.VARIANT_2, upper=3.5, select_midpoint=False),
+    )
+    assert read_settings(json.loads(json.dumps(plain_settings(given)))) == given
