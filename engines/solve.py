@@ -81,7 +81,8 @@ def solve_system(
     sweeper, refusal = sweeper_or_cpu(engine, system, threshold, environment.absolute)
     note = refusal or note
     setup = time.perf_counter() - started
-    slow_after = _slow_after(system, isinstance(sweeper, CpuSweeper))
+    on_cpu = isinstance(sweeper, CpuSweeper)
+    slow_after = _slow_after(system, on_cpu, environment.sweep_limit)
 
     def give_up(iterations: int, expected: float) -> bool:
         stuck = expected == float("inf") or expected > slow_after
@@ -128,12 +129,13 @@ def solve_system(
     return _judged(result)
 
 
-def _slow_after(system: SweepSystem, on_cpu: bool) -> int:
+def _slow_after(system: SweepSystem, on_cpu: bool, limit: int) -> int:
     small = system.num_updates <= SMALL_SYSTEM
     least = SLOW_AFTER if system.group_offsets is None else SLOW_AFTER_WITH_CHOICES
     if small:
         return min(least, SLOW_AFTER_IF_SMALL)
-    return least if on_cpu else least * PATIENCE_OF_GPUS
+    # A limit that the user set must leave room for the direct method.
+    return least if on_cpu else min(least * PATIENCE_OF_GPUS, max(least, limit // 2))
 
 
 def _unsafe(result: SolveResult, environment: SolverEnvironment) -> str:

@@ -8,12 +8,14 @@ import pytest
 from engines import solve as solve_module
 from engines import steady_state
 from engines.environment import Method, SolverEnvironment
+from engines.formats.csr import CsrMatrix
 from engines.iterate import iterate
 from engines.linear import direct
 from engines.model import ModelKind
 from engines.reachability import solve_reachability
 from engines.result import Status
 from engines.steady_state import solve_steady_state
+from engines.system import SweepSystem
 from tests.engines import models
 from tests.engines.test_reference import dense_solution
 
@@ -204,3 +206,14 @@ def test_a_start_that_is_the_solution_is_taken_for_it():
     assert outcome.status is Status.CONVERGED
     assert outcome.error_estimate <= 1e-15
     assert outcome.iterations < 1000
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"), [(1_000_000, 80_000), (12_000, 6_000), (100, 5_000)]
+)
+def test_a_gpu_sweeps_large_systems_longer_but_turns_to_lu_within_the_limit(limit, expected):
+    size = solve_module.SMALL_SYSTEM + 1
+    rows = CsrMatrix(np.zeros(size + 1, np.int32), np.zeros(0, np.int32), np.zeros(0), size)
+    system = SweepSystem(rows, np.zeros(size))
+    assert solve_module._slow_after(system, False, limit) == expected
+    assert solve_module._slow_after(system, True, limit) == solve_module.SLOW_AFTER
