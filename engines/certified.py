@@ -99,7 +99,7 @@ def may_certify(plain: SweepSystem) -> bool:
         As in `certify`.
     """
     if plain.group_offsets is None:
-        return direct.may_fit(plain.matrix)
+        return direct.fits(plain.matrix)
     return DirectPolicyIteration(plain).fits
 
 
@@ -116,9 +116,7 @@ def _solution_and_reach(
     solver.solve(slow.lower)
     policy = solver.rows
     assert policy is not None
-    earned = None if plain.offset is None else plain.offset[policy]
-    chain = SweepSystem(plain.matrix.select_rows(policy), plain.start, earned, plain.states)
-    values, _ = direct.solve_reachability_system(chain, as_given=True)
+    values, _ = direct.solve_reachability_system(solver.chain(policy), as_given=True)
     error = _errors(plain, values, policy, slack)
     # The worst that errors add up to, because every choice has to keep within w.
     worst = replace(plain, start=nothing, offset=error, direction=Direction.MAXIMISE)

@@ -243,7 +243,7 @@ def _solution(
     setup = time.perf_counter() - started
     trivial = np.where(unknown, np.inf, system.start)
     named = environment.method is Method.JACOBI
-    may_give_up = not named and direct.may_fit(system.matrix)
+    may_give_up = not named and direct.fits(system.matrix)
     batches = Batches(sweeper, environment, progress)
     outcome = narrow_by_guesses(sweeper, trivial, environment, may_give_up, progress, batches)
     if outcome.given_up:

@@ -74,7 +74,7 @@ class DirectPolicyIteration:
         How far the factors fill up is looked at when they are needed.
         """
         chain = self._system.matrix.select_rows(self._groups[:-1])
-        return direct.may_fit(chain)
+        return direct.fits(chain)
 
     def solve(self, x: FloatArray) -> tuple[FloatArray, float]:
         """Return the optimal values and their estimated relative error.
@@ -138,10 +138,17 @@ class DirectPolicyIteration:
         rows
             A row of each group, shape (groups,).
         """
-        chain = self._chain(rows)
+        chain = self.chain(rows)
         return bool(_reach(chain, self._known | self._earning_nothing(chain)).all())
 
-    def _chain(self, rows: IndexArray) -> SweepSystem:
+    def chain(self, rows: IndexArray) -> SweepSystem:
+        """Return the equations of a policy's chain.
+
+        Parameters
+        ----------
+        rows
+            A row of each group, shape (groups,).
+        """
         system = self._system
         return SweepSystem(
             system.matrix.select_rows(rows),
@@ -152,7 +159,7 @@ class DirectPolicyIteration:
 
     def _evaluate(self, rows: IndexArray) -> tuple[FloatArray, float]:
         """Return the values of a policy, shape (states,), and their estimated relative error."""
-        chain = self._chain(rows)
+        chain = self.chain(rows)
         ends = self._known | self._earning_nothing(chain)
         if not _reach(chain, ends).all():
             raise ImproperPolicyError("a strategy never ends, and earns for ever")
@@ -197,7 +204,7 @@ class DirectPolicyIteration:
         """
         worth = row_values(self._system, values)
         gain = np.abs(best_of_groups(self._system, worth) - values[self._states])
-        chain = self._chain(rows)
+        chain = self.chain(rows)
         resting = self._earning_nothing(chain)[self._states]
         if (gain[resting] > 0.0).any():
             return float("inf")

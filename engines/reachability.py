@@ -104,13 +104,13 @@ def solve_reachability(
         system,
         environment,
         method,
-        direct=solve_directly if direct.may_fit(matrix) else None,
+        direct=solve_directly if direct.fits(matrix) else None,
         progress=progress,
     )
 
 
 def _by_lu(chain: SweepSystem, _: FloatArray) -> tuple[FloatArray, float]:
-    if not direct.may_fit(chain.matrix):
+    if not direct.fits(chain.matrix):
         raise RuntimeError(f"{chain.matrix.num_rows} states are too many for sparse LU")
     return direct.solve_reachability_system(chain)
 

@@ -14,7 +14,6 @@ from engines.environment import SolverEnvironment
 from engines.errors import DeviceMemoryError
 from engines.formats.csr import FloatArray
 from engines.iterate import Iteration, Progress, iterate, stop_threshold
-from engines.linear.confirmation import MOST_PROVEN_ERROR as MOST_PROVEN_ERROR
 from engines.linear.confirmation import AutomaticSweeps, never
 from engines.linear.doubling import Doubling, rises_from_zero
 from engines.result import SolveResult, Status, SweepCost

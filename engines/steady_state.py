@@ -101,7 +101,7 @@ def solve_steady_state(
         system,
         environment,
         method,
-        direct=solve_directly if dense or direct.may_fit(rates) else None,
+        direct=solve_directly if dense or direct.fits(rates) else None,
         direct_name="elimination without subtraction" if dense else "sparse LU",
         progress=progress,
     )

@@ -18,8 +18,9 @@ from engines.cpu.topological_kernels import Rule
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.formats.csr import FloatArray, IndexArray
 from engines.iterate import Progress
+from engines.linear.confirmation import MOST_PROVEN_ERROR
 from engines.result import SolveResult, Status, SweepCost
-from engines.solve import DIRECT_ERROR, MOST_PROVEN_ERROR, solve_system
+from engines.solve import DIRECT_ERROR, solve_system
 from engines.system import Direction, Scaling, SweepSystem
 
 SLOW_AFTER = 1_000

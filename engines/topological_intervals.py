@@ -288,7 +288,7 @@ class _Solve:
 
         Those that the component leads to are known in neither; each end of them gives one bound.
         """
-        if not (self._may_certify and direct.may_fit(part.matrix)):
+        if not (self._may_certify and direct.fits(part.matrix)):
             return None
         below = certify(replace(part, start=slow.lower), environment, slow)
         above = certify(replace(part, start=slow.upper), environment, slow)
@@ -314,7 +314,7 @@ class _Solve:
         two_sided = replace(self._two_sided, system=part, upper=upper)
         sweeper, note = two_sided_sweeper(two_sided, environment, environment.epsilon)
         batches = Batches(sweeper, environment, report)
-        may_certify = self._may_certify and direct.may_fit(part.matrix)
+        may_certify = self._may_certify and direct.fits(part.matrix)
         outcome = narrow(sweeper, environment, may_certify, report, batches)
         if outcome.given_up:
             outcome = self._certified(part, environment, outcome) or narrow(

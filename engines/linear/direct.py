@@ -14,8 +14,7 @@ from engines.linear.elimination import (
 from engines.linear.fill import require_little_fill
 from engines.system import SweepSystem
 
-LARGEST_SYSTEM = 50_000
-LARGEST_SPARSE_SYSTEM = 500_000
+LARGEST_SYSTEM = 500_000
 LARGEST_MEAN_ROW = 12.0
 LARGEST_DENSE_ENTRIES = 20_000
 """Beyond these, fill-in exhausts memory or patience."""
@@ -28,20 +27,12 @@ MASS_ROUNDING = 1e-14
 
 
 def fits(matrix: CsrMatrix) -> bool:
-    """Return whether LU of a system over this matrix is cheap enough to try.
+    """Return whether LU of a system over this matrix may be cheap enough to try.
 
     How far the factors fill up is looked at when they are needed.
     """
-    return 0 < matrix.num_rows <= LARGEST_SYSTEM and _is_sparse(matrix)
-
-
-def may_fit(matrix: CsrMatrix) -> bool:
-    """Return whether LU may be cheap enough where nothing else is: of more states than `fits`."""
-    return 0 < matrix.num_rows <= LARGEST_SPARSE_SYSTEM and _is_sparse(matrix)
-
-
-def _is_sparse(matrix: CsrMatrix) -> bool:
-    return matrix.num_entries <= max(LARGEST_MEAN_ROW * matrix.num_rows, LARGEST_DENSE_ENTRIES)
+    sparse = matrix.num_entries <= max(LARGEST_MEAN_ROW * matrix.num_rows, LARGEST_DENSE_ENTRIES)
+    return 0 < matrix.num_rows <= LARGEST_SYSTEM and sparse
 
 
 def solve_reachability_system(

@@ -293,7 +293,7 @@ def test_policies_that_do_not_settle_are_given_up(monkeypatch):
 
 
 def test_a_system_that_is_too_large_for_lu_is_swept(monkeypatch):
-    monkeypatch.setattr(direct, "LARGEST_SPARSE_SYSTEM", 10)
+    monkeypatch.setattr(direct, "LARGEST_SYSTEM", 10)
     problem = ruin_problem(60, models.MAX)
     result = solve(problem, SolverEnvironment(epsilon=1e-10))
     assert "LU" not in result.note
