@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 
 PRISM_MAIN = "prism.PrismCL"
 GUI_MAIN = "userinterface.GUIPrism"
-WARM_UP_DELAY = 1.5
+GPU_DELAY = 1.5
 """Seconds of PRISM's own work after which a solve worth a GPU is likely to come."""
+CPU_DELAY = 0.5
+"""The same for one worth numba; a run that is over by then is not held up by loading it."""
 
 
 def main(argv: list[str] | None = None) -> NoReturn:
@@ -148,16 +150,21 @@ def _call_main(main_class: str, words: tuple[str, ...], stack_bytes: int, ours: 
 
 
 def _warm_up(device: DeviceChoice, device_number: int) -> None:
-    """Open the GPU, if there is one, while PRISM parses and builds, in a thread of its own."""
+    """Load what the solves will want while PRISM parses and builds, in a thread of its own."""
     from engines import backend
+    from engines.cpu import warm_up
     from engines.environment import DeviceChoice
     from prism_hooks.exit_gate import GATE, WARM_UP
 
-    def load() -> None:
-        if device is DeviceChoice.AUTO:
-            threading.Event().wait(WARM_UP_DELAY)
-        with GATE.busy(WARM_UP):
-            backend.preload(device_number)
+    on_gpu = device is not DeviceChoice.CPU and backend.driver_present()
 
-    if device is not DeviceChoice.CPU and backend.driver_present():
-        threading.Thread(target=load, name="warm-up", daemon=True).start()
+    def load() -> None:
+        if device is not DeviceChoice.GPU:
+            threading.Event().wait(GPU_DELAY if on_gpu else CPU_DELAY)
+        with GATE.busy(WARM_UP):
+            if on_gpu:
+                backend.preload(device_number)
+            for _ in warm_up.steps():
+                GATE.stop_if_ending(WARM_UP)
+
+    threading.Thread(target=load, name="warm-up", daemon=True).start()

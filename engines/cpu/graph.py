@@ -22,14 +22,18 @@ class CpuGraph:
     ----------
     model
         A model of any kind; stored zeros are no edges.
+    compiled
+        Whether to use numba; None to decide by the model's size.
     """
 
-    def __init__(self, model: ExplicitModel) -> None:
+    def __init__(self, model: ExplicitModel, compiled: bool | None = None) -> None:
         self._num_states = model.num_states
         self._num_rows = model.matrix.num_rows
         # Held even where it is not read: see `operations_of`.
         self._given_groups = model.row_group_offsets
         self._offsets, self._columns = _edges(model.matrix)
+        large = max(len(self._columns), self._num_states) >= engine.NUMBA_ENTRIES
+        self._compiled = large if compiled is None else compiled
 
     def reached_from(self, sources: MaskArray) -> MaskArray:
         """Return the least set that holds `sources` and the successors of its states."""
@@ -111,10 +115,6 @@ class CpuGraph:
         stack = [self._copy(np.zeros(self._num_states + 1, dtype=np.int64)) for _ in range(3)]
         kernels.end_components(self._graph, partition, left, search, *stack)
         return *self._numbered(partition, self._num_states + 1), _mask(left.usable)
-
-    @property
-    def _compiled(self) -> bool:
-        return max(len(self._columns), self._num_states) >= engine.NUMBA_ENTRIES
 
     @property
     def _closures(self) -> Any:
