@@ -104,8 +104,8 @@ CASES = [
         f"-explicit {SLOW}",
     ),
     Case(
-        "csma 3 6 time",
-        "mdps/csma/csma3_6.nm",
+        "csma 3 4 time",
+        "mdps/csma/csma3_4.nm",
         "",
         'R{"time"}max=? [ F "all_delivered" ]',
         f"-sparse {SLOW}",

@@ -61,9 +61,11 @@ def test_questions_with_bounds_are_answered_alike(examples):
     def check(case):
         for question, direction in asked(case, (*STEPS, *TIMES)):
             cpu, gpu = on_both(question, case, direction)
-            # On the CPU, small sums look for a sweep that changes nothing only now and then.
+            # The one may come to rest where the other's rounding still stirs the last digit; and
+            # on the CPU, small sums look for a sweep that changes nothing only now and then.
+            at_rest = 0.0 in (gpu.change, cpu.change)
             assert gpu.iterations == cpu.iterations or (
-                question in TIMES and gpu.iterations < cpu.iterations
+                at_rest if question in STEPS else gpu.iterations < cpu.iterations
             )
             assert gpu.status is cpu.status is Status.CONVERGED
             rounding = 2.0**-52 * (gpu.iterations + 4) * (case.size + 4)

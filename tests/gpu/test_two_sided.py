@@ -22,6 +22,20 @@ def both(solve, method):
     return [solve(Environment(method=method, device=device)) for device in devices]
 
 
+def check_same(cpu, gpu, method):
+    """The bounds are the same, after as many sweeps; of guesses, those that hold."""
+    if method is Method.OPTIMISTIC:
+        # When a guess is looked at depends on the seconds that a batch of sweeps takes.
+        (cpu_lower, cpu_upper), (gpu_lower, gpu_upper) = cpu.bounds, gpu.bounds
+        assert (cpu_lower <= gpu_upper * (1 + 1e-12)).all()
+        assert (gpu_lower <= cpu_upper * (1 + 1e-12)).all()
+        assert cpu.status is gpu.status
+        return
+    assert gpu.iterations == cpu.iterations
+    for a, b in zip(cpu.bounds, gpu.bounds, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
 @pytest.mark.parametrize("method", [Method.INTERVAL, Method.POWER, Method.OPTIMISTIC])
 @pytest.mark.parametrize("per_row", [6, 60])
 def test_chains(method, per_row):
@@ -30,15 +44,11 @@ def test_chains(method, per_row):
     target = models.mask(size, [0])
     cpu, gpu = both(lambda e: until_bounds(model, np.ones(size, bool), target, e), method)
     assert gpu.cost.engine.startswith("GPU")
-    assert gpu.iterations == cpu.iterations
-    for a, b in zip(cpu.bounds, gpu.bounds, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-12)
+    check_same(cpu, gpu, method)
     rewards = RewardStructure("", np.linspace(0.0, 1.0, size))
     target = models.mask(size, [0, 1])
     cpu, gpu = both(lambda e: reachability_reward_bounds(model, rewards, target, e), method)
-    assert gpu.iterations == cpu.iterations
-    for a, b in zip(cpu.bounds, gpu.bounds, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-12)
+    check_same(cpu, gpu, method)
 
 
 @pytest.mark.parametrize("method", [Method.INTERVAL, Method.OPTIMISTIC])
@@ -53,6 +63,4 @@ def test_mdps(method, direction):
 
     cpu, gpu = both(solve, method)
     assert gpu.cost.engine.startswith("GPU")
-    assert gpu.iterations == cpu.iterations
-    for a, b in zip(cpu.bounds, gpu.bounds, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-12)
+    check_same(cpu, gpu, method)
