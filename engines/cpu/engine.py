@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from engines.cpu import warm_up
 from engines.cpu.prepare import scaled
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray
 from engines.result import SweepCost
@@ -17,6 +18,9 @@ from engines.system import Direction, SweepSystem
 
 NUMBA_ENTRIES = 100_000
 """From this many entries on, numba is faster; where it has to be started, that has to be repaid."""
+
+NUMBA_ENTRIES_IF_READY = 500
+"""The same where the kernels of sweeps are loaded as well: a sweep is a call no longer."""
 
 NUMBA_ENTRIES_AT_START = 1_000_000
 """From this many entries on, a few dozen sweeps repay numba's start-up."""
@@ -29,6 +33,8 @@ DENSE_CELLS = 1 << 16
 """Up to this many cells a dense matrix is swept as fast, and SciPy need not be imported."""
 
 Step = Callable[[FloatArray, FloatArray, bool], float]
+Repeat = Callable[[FloatArray, float, FloatArray, FloatArray, bool], int]
+"""Makes sweeps until one changes less than a threshold, notes their changes, returns how many."""
 
 
 def repays_numba(entries: int) -> bool:
@@ -39,6 +45,8 @@ def repays_numba(entries: int) -> bool:
     entries
         Number of entries of the matrix.
     """
+    if warm_up.kernels_ready():
+        return entries >= NUMBA_ENTRIES_IF_READY
     started = "numba" in sys.modules
     return entries >= (NUMBA_ENTRIES if started else NUMBA_ENTRIES_AT_START)
 
@@ -64,35 +72,46 @@ class CpuSweeper:
         self._x_new = self._x.copy()
         self._system = system
         self._compiled = repays_numba(system.matrix.num_entries)
+        self._repeat: Repeat | None = None
         self.cost = SweepCost(
             "CPU", "NumPy" if _is_dense(system) else "SciPy", "csr", system.bytes_per_sweep
         )
         if self._compiled:
-            self._use_numba()
+            self.use_numba()
         else:
             self._step, self._plain_step = _array_steps(system)
 
     def run(self, sweeps: int) -> FloatArray:
         """Make up to `sweeps` sweeps; see `engines.system.Sweeper.run`."""
         if not self._compiled and self.seconds > NUMBA_SECONDS:
-            self._use_numba()
+            self.use_numba()
         started = time.perf_counter()
         changes = np.empty(sweeps)
-        done = 0
-        while done < sweeps:
-            changes[done] = self._step(self._x, self._x_new, self._absolute)
-            self._x, self._x_new = self._x_new, self._x
-            done += 1
-            if changes[done - 1] < self._stop_below:
-                break
+        if self._repeat is not None:
+            vectors = (self._x, self._x_new)
+            done = self._repeat(changes, self._stop_below, *vectors, self._absolute)
+            self._x, self._x_new = vectors[:: -1 if done % 2 else 1]
+        else:
+            done = self._sweep_each(changes)
         self.seconds += time.perf_counter() - started
         return changes[:done]
 
-    def _use_numba(self) -> None:
+    def _sweep_each(self, changes: FloatArray) -> int:
+        for done in range(len(changes)):
+            changes[done] = self._step(self._x, self._x_new, self._absolute)
+            self._x, self._x_new = self._x_new, self._x
+            if changes[done] < self._stop_below:
+                return done + 1
+        return len(changes)
+
+    def use_numba(self) -> None:
+        """Go on with compiled loops, which are loaded or compiled now."""
         from engines.cpu import kernels
 
         threads = kernels.use_threads(self._system.matrix.num_entries)
         self._step, self._plain_step = _numba_steps(self._system)
+        if threads == 1:
+            self._repeat = _numba_repeat(self._system)
         self._compiled = True
         self.cost = replace(self.cost, kernel=f"numba, threads {threads}")
 
@@ -105,44 +124,66 @@ class CpuSweeper:
         return self._x
 
 
-def _numba_steps(system: SweepSystem) -> tuple[Step, Step]:
+def _numba_arrays(system: SweepSystem) -> tuple[Any, ...]:
+    """Return what the kernels read, as they take it: groups, matrix, offset, states, direction."""
     from engines.cpu import kernels
 
     matrix = system.matrix
-    rows, columns = kernels.unsigned(matrix.row_offsets), kernels.unsigned(matrix.columns)
-    arrays = (rows, columns, matrix.values)
-    offset = np.empty(0) if system.offset is None else system.offset
-    states = np.empty(0, dtype=np.int32) if system.states is None else system.states
+    arrays: tuple[Any, ...] = (
+        *(kernels.unsigned(matrix.row_offsets), kernels.unsigned(matrix.columns), matrix.values),
+        np.empty(0) if system.offset is None else system.offset,
+        np.empty(0, dtype=np.int32) if system.states is None else system.states,
+    )
+    if system.group_offsets is None:
+        return arrays
+    minimise = system.direction is Direction.MINIMISE
+    return (kernels.unsigned(system.group_offsets), *arrays, minimise)
 
+
+def _numba_steps(system: SweepSystem) -> tuple[Step, Step]:
+    """Return a sweep over all threads, relaxed as the system asks and not relaxed."""
+    from engines.cpu import kernels
+
+    arrays = _numba_arrays(system)
+    offsets = system.matrix.row_offsets
+    groups = system.group_offsets
+    bounds = kernels.chunk_bounds(offsets if groups is None else offsets[groups])
     nothing = np.empty(0)
-    if system.group_offsets is not None:
-        groups = kernels.unsigned(system.group_offsets)
-        group_bounds = kernels.chunk_bounds(matrix.row_offsets[system.group_offsets])
-        minimise = system.direction is Direction.MINIMISE
 
-        def sweep_groups(
-            x: FloatArray, x_new: FloatArray, absolute: bool, bounds: IndexArray = group_bounds
+    def step_of(kernel: Any, *last: float) -> Step:
+        def step(
+            x: FloatArray, x_new: FloatArray, absolute: bool, bounds: IndexArray = bounds
         ) -> float:
-            arguments = (bounds, groups, *arrays, offset, states, minimise, x, x_new, absolute)
-            return float(kernels.sweep_groups(*arguments))
+            return float(kernel(bounds, *arrays, *last, x, x_new, absolute))
 
         # No chunk, no work: this loads or compiles the kernel, which belongs to the preparation.
-        sweep_groups(nothing, nothing, True, group_bounds[:1])
-        return sweep_groups, sweep_groups
+        step(nothing, nothing, True, bounds[:1])
+        return step
 
-    row_bounds = kernels.chunk_bounds(matrix.row_offsets)
+    if groups is not None:
+        step = step_of(kernels.sweep_groups)
+        return step, step
+    return step_of(kernels.sweep_rows, system.omega), step_of(kernels.sweep_rows, 1.0)
 
-    def step_with(omega: float) -> Step:
-        def sweep_rows(
-            x: FloatArray, x_new: FloatArray, absolute: bool, bounds: IndexArray = row_bounds
-        ) -> float:
-            arguments = (bounds, *arrays, offset, states, omega, x, x_new, absolute)
-            return float(kernels.sweep_rows(*arguments))
 
-        sweep_rows(nothing, nothing, True, row_bounds[:1])
-        return sweep_rows
+def _numba_repeat(system: SweepSystem) -> Repeat:
+    """Return many sweeps on one thread as one call."""
+    from engines.cpu import kernels
 
-    return step_with(system.omega), step_with(1.0)
+    arrays = _numba_arrays(system)
+    chain = system.group_offsets is None
+    kernel: Any = kernels.repeat_rows if chain else kernels.repeat_groups
+    if chain:
+        arrays = (*arrays, system.omega)
+
+    def repeat(
+        changes: FloatArray, stop_below: float, x: FloatArray, x_new: FloatArray, absolute: bool
+    ) -> int:
+        return int(kernel(changes, stop_below, *arrays, x, x_new, absolute))
+
+    nothing = np.empty(0)
+    repeat(nothing, 0.0, nothing, nothing, True)
+    return repeat
 
 
 def _is_dense(system: SweepSystem) -> bool:

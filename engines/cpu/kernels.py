@@ -73,6 +73,57 @@ def _larger_change(largest: float, before: float, after: float, absolute: bool) 
     return largest
 
 
+@njit(inline="always")
+def _sweep_row(
+    row: int,
+    offsets: IndexArray,
+    columns: IndexArray,
+    values: FloatArray,
+    offset: FloatArray,
+    states: IndexArray,
+    omega: float,
+    x: FloatArray,
+    x_new: FloatArray,
+    absolute: bool,
+    largest: float,
+) -> float:
+    total = offset[row] if len(offset) else 0.0
+    for entry in range(offsets[row], offsets[row + 1]):
+        total += values[entry] * x[columns[entry]]
+    state = states[row] if len(states) else row
+    before = x[state]
+    after = total if omega == 1.0 else (1.0 - omega) * before + omega * total
+    x_new[state] = after
+    return _larger_change(largest, before, after, absolute)
+
+
+@njit(inline="always")
+def _sweep_group(
+    group: int,
+    group_offsets: IndexArray,
+    offsets: IndexArray,
+    columns: IndexArray,
+    values: FloatArray,
+    offset: FloatArray,
+    states: IndexArray,
+    minimise: bool,
+    x: FloatArray,
+    x_new: FloatArray,
+    absolute: bool,
+    largest: float,
+) -> float:
+    best = np.inf if minimise else -np.inf
+    for row in range(group_offsets[group], group_offsets[group + 1]):
+        total = offset[row] if len(offset) else 0.0
+        for entry in range(offsets[row], offsets[row + 1]):
+            total += values[entry] * x[columns[entry]]
+        best = min(best, total) if minimise else max(best, total)
+    state = states[group] if len(states) else group
+    before = x[state]
+    x_new[state] = best
+    return _larger_change(largest, before, best, absolute)
+
+
 @njit(parallel=True, cache=True, error_model="numpy")
 def sweep_rows(
     bounds: IndexArray,
@@ -88,22 +139,49 @@ def sweep_rows(
 ) -> float:
     """Make one sweep ``x_new ← (1 − ω) x + ω (b + A x)``; return the largest change.
 
-    An empty `offset` stands for b = 0, an empty `states` for the identity.
+    `bounds` cuts the rows; an empty `offset` stands for b = 0, an empty `states` for the identity.
     """
     worst = np.zeros(len(bounds) - 1)
     for chunk in prange(len(bounds) - 1):
         largest = 0.0
         for row in range(bounds[chunk], bounds[chunk + 1]):
-            total = offset[row] if len(offset) else 0.0
-            for entry in range(offsets[row], offsets[row + 1]):
-                total += values[entry] * x[columns[entry]]
-            state = states[row] if len(states) else row
-            before = x[state]
-            after = total if omega == 1.0 else (1.0 - omega) * before + omega * total
-            x_new[state] = after
-            largest = _larger_change(largest, before, after, absolute)
+            largest = _sweep_row(
+                row, offsets, columns, values, offset, states, omega, x, x_new, absolute, largest
+            )
         worst[chunk] = largest
     return worst.max() if len(worst) else 0.0
+
+
+@njit(cache=True, error_model="numpy")
+def repeat_rows(
+    changes: FloatArray,
+    stop_below: float,
+    offsets: IndexArray,
+    columns: IndexArray,
+    values: FloatArray,
+    offset: FloatArray,
+    states: IndexArray,
+    omega: float,
+    x: FloatArray,
+    x_new: FloatArray,
+    absolute: bool,
+) -> int:
+    """Make a sweep for each of `changes` on one thread; return how many were made.
+
+    The vectors change places after each sweep. The first change below `stop_below` ends it.
+    """
+    rows = len(offsets) - 1 if len(x) else 0
+    for k in range(len(changes)):
+        largest = 0.0
+        for row in range(rows):
+            largest = _sweep_row(
+                row, offsets, columns, values, offset, states, omega, x, x_new, absolute, largest
+            )
+        changes[k] = largest
+        x, x_new = x_new, x
+        if largest < stop_below:
+            return k + 1
+    return len(changes)
 
 
 @njit(parallel=True, cache=True, error_model="numpy")
@@ -129,15 +207,60 @@ def sweep_groups(
     for chunk in prange(len(bounds) - 1):
         largest = 0.0
         for group in range(bounds[chunk], bounds[chunk + 1]):
-            best = np.inf if minimise else -np.inf
-            for row in range(group_offsets[group], group_offsets[group + 1]):
-                total = offset[row] if len(offset) else 0.0
-                for entry in range(offsets[row], offsets[row + 1]):
-                    total += values[entry] * x[columns[entry]]
-                best = min(best, total) if minimise else max(best, total)
-            state = states[group] if len(states) else group
-            before = x[state]
-            x_new[state] = best
-            largest = _larger_change(largest, before, best, absolute)
+            largest = _sweep_group(
+                group,
+                group_offsets,
+                offsets,
+                columns,
+                values,
+                offset,
+                states,
+                minimise,
+                x,
+                x_new,
+                absolute,
+                largest,
+            )
         worst[chunk] = largest
     return worst.max() if len(worst) else 0.0
+
+
+@njit(cache=True, error_model="numpy")
+def repeat_groups(
+    changes: FloatArray,
+    stop_below: float,
+    group_offsets: IndexArray,
+    offsets: IndexArray,
+    columns: IndexArray,
+    values: FloatArray,
+    offset: FloatArray,
+    states: IndexArray,
+    minimise: bool,
+    x: FloatArray,
+    x_new: FloatArray,
+    absolute: bool,
+) -> int:
+    """Make a sweep of value iteration for each of `changes`, as `repeat_rows` does."""
+    groups = len(group_offsets) - 1 if len(x) else 0
+    for k in range(len(changes)):
+        largest = 0.0
+        for group in range(groups):
+            largest = _sweep_group(
+                group,
+                group_offsets,
+                offsets,
+                columns,
+                values,
+                offset,
+                states,
+                minimise,
+                x,
+                x_new,
+                absolute,
+                largest,
+            )
+        changes[k] = largest
+        x, x_new = x_new, x
+        if largest < stop_below:
+            return k + 1
+    return len(changes)

@@ -6,11 +6,14 @@ import importlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from engines.formats.csr import CsrMatrix
 from engines.model import ExplicitModel, ModelKind
+
+SWEEPS = ("sweep_rows", "repeat_rows", "sweep_groups", "repeat_groups")
 
 
 def steps() -> Iterator[None]:
@@ -25,18 +28,49 @@ def steps() -> Iterator[None]:
     for module in ("scipy.sparse", "numba", "engines.cpu.kernels", "engines.cpu.graph_kernels"):
         importlib.import_module(module)
         yield
-    from engines.cpu import graph_kernels
+    from engines.cpu import graph_kernels, kernels
 
-    kernel = graph_kernels.closures.close_some
-    if any(Path(kernel.stats.cache_path).glob(f"*{kernel.py_func.__name__}*.nbi")):
-        _load_kernels()
+    if _is_cached(graph_kernels.closures.close_some):
+        _load_search()
+        yield
+    if all(_is_cached(getattr(kernels, name)) for name in SWEEPS):
+        _load_sweeps()
+        _loaded.append("sweeps")
         yield
 
 
-def _load_kernels() -> None:
+_loaded: list[str] = []
+
+
+def kernels_ready() -> bool:
+    """Return whether the kernels of sweeps on one thread are loaded: they cost nothing to use."""
+    return bool(_loaded)
+
+
+def _is_cached(kernel: Any) -> bool:
+    return any(Path(kernel.stats.cache_path).glob(f"*{kernel.py_func.__name__}*.nbi"))
+
+
+def _load_search() -> None:
     """Run the kernels of a graph search, whose first call also starts numba's own machinery."""
     from engines.cpu.graph import CpuGraph
 
-    matrix = CsrMatrix(np.arange(2, dtype=np.int32), np.zeros(1, dtype=np.int32), np.ones(1), 1)
-    graph = CpuGraph(ExplicitModel(ModelKind.DTMC, matrix), compiled=True)
+    graph = CpuGraph(ExplicitModel(ModelKind.DTMC, _one_loop()), compiled=True)
     graph.may_reach(np.ones(1, dtype=np.bool_), np.ones(1, dtype=np.bool_))
+
+
+def _load_sweeps() -> None:
+    """Prepare sweeps of a chain and of an MDP."""
+    from engines.cpu.engine import CpuEngine
+    from engines.system import Direction, SweepSystem
+
+    groups = np.arange(2, dtype=np.int32)
+    for choices in (None, groups):
+        system = SweepSystem(
+            _one_loop(), np.zeros(1), group_offsets=choices, direction=Direction.MINIMISE
+        )
+        CpuEngine().sweeper(system, -1.0, True).use_numba()
+
+
+def _one_loop() -> CsrMatrix:
+    return CsrMatrix(np.arange(2, dtype=np.int32), np.zeros(1, dtype=np.int32), np.ones(1), 1)

@@ -9,34 +9,31 @@ import sys
 import pytest
 
 SCRIPT = """
-import sys
 from engines.cpu import warm_up
 pieces = sum(1 for _ in warm_up.steps())
-from engines.cpu import graph_kernels
-kernel = graph_kernels.closures.close_some
-print(pieces, len(kernel.signatures), sum(kernel.stats.cache_misses.values()))
+from engines.cpu import graph_kernels, kernels
+functions = [graph_kernels.closures.close_some, *(getattr(kernels, x) for x in warm_up.SWEEPS)]
+loaded = sum(len(function.signatures) for function in functions)
+compiled = sum(sum(function.stats.cache_misses.values()) for function in functions)
+print(pieces, loaded, compiled, int(warm_up.kernels_ready()))
 """
+COMPILE = "from engines.cpu import warm_up; warm_up._load_search(); warm_up._load_sweeps()"
 
 
-def pieces_loaded(**variables: str) -> list[int]:
-    """Return the pieces loaded by a fresh process, the kernels then ready, and those compiled."""
-    environment = {**os.environ, **variables}
+def pieces_loaded(cache) -> list[int]:
+    """Return what a fresh process loads: pieces, kernels, kernels compiled, ready for sweeps."""
     run = subprocess.run(
-        [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", SCRIPT], env=cache, capture_output=True, text=True, check=True
     )
     return [int(word) for word in run.stdout.split()]
 
 
 @pytest.mark.skipif(os.cpu_count() == 1, reason="one core: nothing is loaded ahead")
 def test_nothing_is_compiled_ahead_and_what_is_compiled_is_loaded(tmp_path):
-    cache = {"NUMBA_CACHE_DIR": str(tmp_path)}
-    assert pieces_loaded(**cache) == [4, 0, 0]
-    compile_once = (
-        "import numpy as np; from engines.cpu import warm_up, graph_kernels; "
-        "warm_up._load_kernels()"
-    )
-    subprocess.run([sys.executable, "-c", compile_once], env={**os.environ, **cache}, check=True)
-    assert pieces_loaded(**cache) == [5, 1, 0]
+    cache = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    assert pieces_loaded(cache) == [4, 0, 0, 0]
+    subprocess.run([sys.executable, "-c", COMPILE], env=cache, check=True)
+    assert pieces_loaded(cache) == [6, 5, 0, 1]
 
 
 def test_a_single_core_is_left_alone(monkeypatch):
@@ -44,3 +41,13 @@ def test_a_single_core_is_left_alone(monkeypatch):
 
     monkeypatch.setattr(os, "sched_getaffinity", lambda _process: {0}, raising=False)
     assert list(warm_up.steps()) == []
+
+
+def test_small_systems_use_loaded_kernels(monkeypatch):
+    from engines.cpu import engine, warm_up
+
+    monkeypatch.setattr(warm_up, "_loaded", [])
+    assert not engine.repays_numba(engine.NUMBA_ENTRIES - 1)
+    monkeypatch.setattr(warm_up, "_loaded", ["sweeps"])
+    assert engine.repays_numba(engine.NUMBA_ENTRIES_IF_READY)
+    assert not engine.repays_numba(engine.NUMBA_ENTRIES_IF_READY - 1)
