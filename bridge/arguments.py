@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from bridge.jvm import JvmOptions, default_options, memory_bytes
-from engines.environment import Convention, DeviceChoice
+from engines.environment import ALL_DEVICES, Convention, DeviceChoice, Method
+from engines.formats.choice import Format
 from prism_hooks.options import HookOptions
 
 
@@ -72,7 +73,17 @@ ENGINES (prism-gpu):
 -gpu ................................... Solve on the GPU [default where there is one]
 -nogpu ................................. Solve on the CPU
 -gpudevice <k> ......................... Solve on GPU number k [default: 0]
+-gpuformat <name> ...................... Lay matrices out as auto, csr, interleaved, values,
+                                         entries, patterns or segments; with -nogpu as auto, csr,
+                                         values or patterns [default: auto]
+-gpudevices <n> ........................ Share each solve out among n GPUs, or all [default: 1]
+-gpumaxmem <x> ......................... Take no more of a GPU's memory than that, such as 4g; what
+                                         does not fit travels in each sweep [default: what is free]
 -gpuengine off ......................... Leave PRISM untouched, for comparison
+-gpumethod <name> ...................... Chains: solve by power, jacobi, jor, gs, bgs, sor, bsor
+                                         or, for steady states, multilevel [default: auto]
+-gpuslice <n> .......................... Gauss-Seidel: slices of n states, coloured by congruence
+-gpucolours <n> ........................ Gauss-Seidel: in so many colours [default: chosen]
 -gpuinfo ............................... Print a line on each solve: engine, kernel, speed
 --prism-dir <dir> ...................... Use the PRISM in this folder
 -frontend <name> ....................... Parse and build with prism or storm [default: prism
@@ -169,11 +180,23 @@ class _Parser:
             self._hooks = replace(self._hooks, device=DeviceChoice.CPU)
         elif switch == "gpudevice":
             self._hooks = replace(self._hooks, device_number=self._device_number())
+        elif switch == "gpuformat":
+            self._hooks = replace(self._hooks, matrix_format=matrix_format(self._value(switch)))
+        elif switch == "gpudevices":
+            self._hooks = replace(self._hooks, num_devices=num_devices(self._value(switch)))
+        elif switch == "gpumaxmem":
+            self._hooks = replace(self._hooks, device_memory=self._size(switch))
         elif switch == "gpuengine":
             value = self._value(switch)
             if value not in ("on", "off"):
                 raise UsageError(f'Invalid value "{value}" for -gpuengine switch: on or off')
             self._rest = replace(self._rest, engines=value == "on")
+        elif switch == "gpumethod":
+            self._hooks = replace(self._hooks, method=linear_method(self._value(switch)))
+        elif switch == "gpuslice":
+            self._hooks = replace(self._hooks, slice_size=self._positive(switch))
+        elif switch == "gpucolours":
+            self._hooks = replace(self._hooks, colours=self._positive(switch))
         elif switch == "gpuinfo":
             self._hooks = replace(self._hooks, show_solves=True)
         elif switch == "gui":
@@ -222,6 +245,12 @@ class _Parser:
             values = 2 if switch in WITH_TWO_VALUES else int(switch in WITH_VALUE)
             self._prism.extend(islice(self._words, values))
 
+    def _size(self, switch: str) -> int:
+        try:
+            return memory_bytes(self._value(switch))
+        except ValueError as error:
+            raise UsageError(f"Invalid value for -{switch} switch: {error}") from error
+
     def _memory(self, switch: str) -> None:
         value = self._pass_on(switch)
         try:
@@ -242,6 +271,12 @@ class _Parser:
             raise UsageError(f"No value specified for -{switch} switch")
         return value
 
+    def _positive(self, switch: str) -> int:
+        value = self._value(switch)
+        if not value.isdecimal() or int(value) < 1:
+            raise UsageError(f'Invalid value "{value}" for -{switch} switch: a number from 1 on')
+        return int(value)
+
     def _device_number(self) -> int:
         value = self._value("gpudevice")
         if not value.isdecimal():
@@ -249,6 +284,80 @@ class _Parser:
                 f'Invalid value "{value}" for -gpudevice switch: a number, counted from 0'
             )
         return int(value)
+
+
+GPU_METHODS = {
+    "auto": Method.AUTO,
+    "power": Method.POWER,
+    "jacobi": Method.JACOBI,
+    "jor": Method.JOR,
+    "gs": Method.GAUSS_SEIDEL,
+    "bgs": Method.BACKWARDS_GAUSS_SEIDEL,
+    "sor": Method.SOR,
+    "bsor": Method.BACKWARDS_SOR,
+    "multilevel": Method.MULTILEVEL,
+}
+
+
+def linear_method(value: str) -> Method:
+    """Return the method that a value of `-gpumethod` names.
+
+    Parameters
+    ----------
+    value
+        The value.
+
+    Raises
+    ------
+    UsageError
+        For another word than a method's.
+    """
+    if value not in GPU_METHODS:
+        words = ", ".join(GPU_METHODS)
+        raise UsageError(f'Invalid value "{value}" for -gpumethod switch: one of {words}')
+    return GPU_METHODS[value]
+
+
+def num_devices(value: str) -> int:
+    """Return how many GPUs a value of `-gpudevices` stands for, 0 for all.
+
+    Parameters
+    ----------
+    value
+        The value.
+
+    Raises
+    ------
+    UsageError
+        For anything but a number from 1 on, or "all".
+    """
+    if value == "all":
+        return ALL_DEVICES
+    if not value.isdecimal() or int(value) < 1:
+        raise UsageError(f'Invalid value "{value}" for -gpudevices switch: a number, or all')
+    return int(value)
+
+
+def matrix_format(value: str) -> Format:
+    """Return the format that a value of `-gpuformat` names.
+
+    Parameters
+    ----------
+    value
+        The value.
+
+    Raises
+    ------
+    UsageError
+        For another word than a format's.
+    """
+    try:
+        return Format(value)
+    except ValueError as error:
+        words = ", ".join(Format)
+        raise UsageError(
+            f'Invalid value "{value}" for -gpuformat switch: one of {words}'
+        ) from error
 
 
 def _switch_name(word: str) -> str | None:

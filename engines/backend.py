@@ -7,7 +7,7 @@ import os
 import warnings
 from typing import Any
 
-from engines.environment import DeviceChoice, SolverEnvironment
+from engines.environment import ALL_DEVICES, DeviceChoice, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.system import Engine, SweepSystem
 
@@ -99,19 +99,33 @@ def choose_engine(environment: SolverEnvironment, system: SweepSystem) -> tuple[
 
     choice = environment.device
     if choice is DeviceChoice.CPU:
-        return CpuEngine(), ""
+        return CpuEngine(environment.matrix_format), ""
     if choice is DeviceChoice.AUTO and (
         system.matrix.num_entries < GPU_ENTRIES or not driver_present()
     ):
         return CpuEngine(), ""
     refusal = gpu_refusal(environment.device_number)
     if refusal is None:
-        from engines.cuda.engine import CudaEngine
-
-        return CudaEngine(environment.device_number), ""
+        return _cuda_engine(environment), ""
     if choice is DeviceChoice.GPU:
         raise UnsupportedError(f"no GPU can be used: {refusal}")
     return CpuEngine(), f"GPU not used: {refusal}"
+
+
+def _cuda_engine(environment: SolverEnvironment) -> Engine:
+    first, wanted = environment.device_number, environment.num_devices
+    there = int(cupy().cuda.runtime.getDeviceCount()) - first
+    if wanted > there:
+        raise UnsupportedError(f"there are {there} GPUs from number {first} on, not {wanted}")
+    how = (environment.matrix_format, environment.device_memory)
+    number = there if wanted == ALL_DEVICES else wanted
+    if number == 1:
+        from engines.cuda.engine import CudaEngine
+
+        return CudaEngine(first, *how)
+    from engines.cuda.several import SeveralEngine
+
+    return SeveralEngine(tuple(range(first, first + number)), *how)
 
 
 def preload(device_number: int) -> None:

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
+from engines.formats.choice import Format
+
 
 class Method(StrEnum):
     """Iterative methods, by the names that PRISM's log gives them."""
@@ -14,6 +16,11 @@ class Method(StrEnum):
     POWER = "Power method"
     JACOBI = "Jacobi"
     JOR = "JOR"
+    GAUSS_SEIDEL = "Gauss-Seidel"
+    BACKWARDS_GAUSS_SEIDEL = "Backwards Gauss-Seidel"
+    SOR = "SOR"
+    BACKWARDS_SOR = "Backwards SOR"
+    MULTILEVEL = "Multilevel"
     VALUE_ITERATION = "Value iteration"
     POLICY_ITERATION = "Policy iteration"
     MODIFIED_POLICY_ITERATION = "Modified policy iteration"
@@ -84,6 +91,9 @@ class IntervalOptions:
                 raise ValueError(f"{name} must be a finite number of at least 0, not {bound}")
 
 
+ALL_DEVICES = 0
+
+
 @dataclass(frozen=True)
 class SolverEnvironment:
     """Settings of a solve, with PRISM's defaults.
@@ -102,16 +112,25 @@ class SolverEnvironment:
         Whether the user set the limit. With a method of our choice and no limit named, the solve
         goes on beyond PRISM's default, because an answer is owed.
     omega
-        Over-relaxation parameter of JOR.
+        Over-relaxation parameter of JOR and SOR.
     convention
         Which of PRISM's engines a named method repeats.
     device, device_number
         Where to solve; the number selects one of several GPUs.
     interval
         Sub-switches of interval iteration.
+    matrix_format
+        How matrices are laid out for their sweeps; the CPU knows csr, values and patterns.
+    device_memory
+        Bytes of a GPU's memory that a solve may take; None for what is free.
+    num_devices
+        How many GPUs share a solve, from `device_number` on; `ALL_DEVICES` for all there are.
     topological
         Whether until probabilities and reachability rewards are solved one strongly connected
         component after the other, each from the finished values of those it leads to.
+    slice_size, colours
+        Gauss-Seidel and SOR: how many consecutive states are swept together, and in how many
+        colours; None for a choice.
     """
 
     method: Method = Method.AUTO
@@ -123,8 +142,13 @@ class SolverEnvironment:
     convention: Convention = Convention.SPARSE
     device: DeviceChoice = DeviceChoice.AUTO
     device_number: int = 0
+    matrix_format: Format = Format.AUTO
+    device_memory: int | None = None
+    num_devices: int = 1
     interval: IntervalOptions = IntervalOptions()
     topological: bool = False
+    slice_size: int | None = None
+    colours: int | None = None
 
     def __post_init__(self) -> None:
         if not (self.epsilon >= 0 and math.isfinite(self.epsilon)):
@@ -133,6 +157,9 @@ class SolverEnvironment:
             raise ValueError(f"max_iterations must be at least 0, not {self.max_iterations}")
         if not math.isfinite(self.omega):
             raise ValueError(f"omega must be a finite number, not {self.omega}")
+        for name, number in (("slice_size", self.slice_size), ("colours", self.colours)):
+            if number is not None and number < 1:
+                raise ValueError(f"{name} must be at least 1, not {number}")
 
     @property
     def automatic(self) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from engines.environment import Convention, Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype
+from engines.gauss_seidel import relaxation, sweeps_in_colours
 from engines.graph.operations import operations_of
 from engines.iterate import Progress
 from engines.linear import direct
@@ -91,10 +92,12 @@ def solve_reachability(
     system = replace(
         plain,
         scaling=Scaling.NONE if method is Method.POWER else Scaling.DIAGONAL,
-        omega=environment.omega if method is Method.JOR else 1.0,
+        omega=relaxation(method, environment.omega),
     )
 
     if environment.topological:
+        if sweeps_in_colours(method):
+            raise UnsupportedError(f"{method} of one component after the other")
         return solve_topologically(system, environment, method, direct=_by_lu, progress=progress)
 
     def solve_directly(_: FloatArray) -> tuple[FloatArray, float]:
@@ -150,6 +153,8 @@ def _solve_mdp(
             remark = "policies are of all strongly connected components together"
             result = replace(result, note="; ".join(filter(None, (result.note, remark))))
     elif environment.topological:
+        if sweeps_in_colours(environment.method):
+            raise UnsupportedError(f"{environment.method} of one component after the other")
         result, rows = _topological_iteration(model, unknown, system, environment, progress), None
     else:
         result, rows = _value_iteration(model, unknown, system, solver, environment, progress)

@@ -38,12 +38,18 @@ class SweepCost:
         Which engine, kernel and matrix layout did the sweeps.
     bytes_per_sweep
         Fewest bytes a sweep must move: matrix, right-hand side and vectors once each.
+    remark
+        Why the layout is not the one that was asked for; else empty.
+    estimates
+        What the layout was chosen by, in one line; empty where nothing was to choose.
     """
 
     engine: str
     kernel: str
     format: str
     bytes_per_sweep: int
+    remark: str = ""
+    estimates: str = ""
 
 
 @dataclass(frozen=True)

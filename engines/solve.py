@@ -10,12 +10,14 @@ import numpy as np
 
 from engines.backend import choose_engine
 from engines.cpu.engine import CpuEngine, CpuSweeper
-from engines.environment import SolverEnvironment
+from engines.environment import Method, SolverEnvironment
 from engines.errors import DeviceMemoryError
 from engines.formats.csr import FloatArray
+from engines.gauss_seidel import GaussSeidelEngine, WatchedSweeper, sweeps_in_colours
 from engines.iterate import Iteration, Progress, iterate, stop_threshold
 from engines.linear.confirmation import AutomaticSweeps, never
 from engines.linear.doubling import Doubling, rises_from_zero
+from engines.linear.multilevel import LevelEngine, solve_by_levels
 from engines.result import SolveResult, Status, SweepCost
 from engines.system import Engine, Sweeper, SweepSystem
 
@@ -37,6 +39,13 @@ DIRECT_ERROR = 1e-8
 """A direct solution is taken up to this relative error, which the condition of a system may leave
 it with however small epsilon is."""
 
+LEVELS = "multilevel cycles"
+LEVELS_AFTER = 256
+"""Sweeps after which an automatic solve of a steady state may turn to multilevel cycles."""
+
+LEVELS_REPAY = 1_000
+"""Cycles and their preparation take as long as so many sweeps."""
+
 UNSAFE = 10.0
 """PRISM takes the error of a named method to be ten times epsilon; more is worth a warning."""
 
@@ -51,6 +60,7 @@ def solve_system(
     *,
     direct: Direct | None = None,
     direct_name: str = "sparse LU",
+    by_levels: bool = False,
     progress: Progress | None = None,
 ) -> SolveResult:
     """Solve a system by sweeps.
@@ -67,6 +77,8 @@ def solve_system(
         For automatic solves: what to do when the sweeps contract too slowly.
     direct_name
         What the log calls that.
+    by_levels
+        For automatic solves of a steady state on a GPU: whether multilevel cycles are tried first.
     progress
         Called after each batch of sweeps.
 
@@ -76,6 +88,10 @@ def solve_system(
     """
     started = time.perf_counter()
     engine, note = choose_engine(environment, system)
+    if sweeps_in_colours(environment.method):
+        engine = GaussSeidelEngine.of(engine, environment)
+    elif environment.method is Method.MULTILEVEL:
+        engine = LevelEngine(engine)
     threshold = stop_threshold(environment)
     sweeper, refusal = sweeper_or_cpu(engine, system, threshold, environment.absolute)
     note = refusal or note
@@ -83,7 +99,12 @@ def solve_system(
     on_cpu = isinstance(sweeper, CpuSweeper)
     slow_after = _slow_after(system, on_cpu, environment.sweep_limit)
 
+    # On a CPU a cycle costs far more sweeps' time than its work.
+    levels = by_levels and environment.automatic and not on_cpu
+
     def give_up(iterations: int, expected: float) -> bool:
+        if levels:
+            return iterations >= LEVELS_AFTER and expected > LEVELS_REPAY
         stuck = expected == float("inf") or expected > slow_after
         return direct is not None and iterations >= slow_after and stuck
 
@@ -100,7 +121,15 @@ def solve_system(
     else:
         outcome = iterate(sweeper, environment, progress=progress)
     solved = None
-    if outcome.given_up and direct is not None:
+    if outcome.given_up and levels:
+        levels = False
+        try:
+            solved = solve_by_levels(system, engine, environment, sweeper.values())
+            direct_name = LEVELS
+        except (MemoryError, RuntimeError) as error:
+            note = "; ".join(filter(None, (note, f"{LEVELS} failed: {error}")))
+            outcome = sweeps.run(give_up, outcome)
+    if solved is None and outcome.given_up and direct is not None:
         try:
             solved = direct(sweeper.values())
         except (MemoryError, RuntimeError) as error:
@@ -122,7 +151,9 @@ def solve_system(
         note=note,
     )
     if not environment.automatic:
-        result = replace(result, note="; ".join(filter(None, (note, _unsafe(result, environment)))))
+        colours = sweeper.note if isinstance(sweeper, WatchedSweeper) else ""
+        remarks = (note, colours, _unsafe(result, environment))
+        result = replace(result, note="; ".join(filter(None, remarks)))
     if solved is not None:
         result = _solved_directly(result, outcome, system, solved, direct_name, environment.epsilon)
     return _judged(result)
@@ -166,10 +197,13 @@ def sweeper_or_cpu(
     The sweeper, and a remark for the log where it is the CPU's instead; else an empty one.
     """
     try:
-        return engine.sweeper(system, stop_below, absolute), ""
+        sweeper = engine.sweeper(system, stop_below, absolute)
+        return sweeper, sweeper.cost.remark
     except DeviceMemoryError as error:
-        sweeper = CpuEngine().sweeper(system, stop_below, absolute)
-        return sweeper, f"{error}; solving on the CPU"
+        cpu: Engine = CpuEngine()
+        if isinstance(engine, GaussSeidelEngine):
+            cpu = engine.moved_to(cpu)
+        return cpu.sweeper(system, stop_below, absolute), f"{error}; solving on the CPU"
 
 
 def _solved_directly(
@@ -190,12 +224,16 @@ def _solved_directly(
         residual=check.residual(),
         change=error_estimate,
         error_estimate=error_estimate,
-        cost=SweepCost(
-            "CPU", *(("SuperLU", "csc") if "LU" in direct_name else ("NumPy", "dense")), 0
-        ),
+        cost=_direct_cost(direct_name, result.cost),
         note=f"{result.method} contracts too slowly here ({outcome.iterations} sweeps, expected "
         f"error still {outcome.error_estimate:.1e}): solved by {direct_name}",
     )
+
+
+def _direct_cost(direct_name: str, of_sweeps: SweepCost) -> SweepCost:
+    if direct_name == LEVELS:
+        return SweepCost(of_sweeps.engine, LEVELS, "csr", 0)
+    return SweepCost("CPU", *(("SuperLU", "csc") if "LU" in direct_name else ("NumPy", "dense")), 0)
 
 
 def _judged(result: SolveResult) -> SolveResult:

@@ -10,6 +10,7 @@ from engines.cpu.prepare import off_diagonal_row_sums, transposed
 from engines.environment import Convention, Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype
+from engines.gauss_seidel import relaxation
 from engines.iterate import Progress
 from engines.linear import direct
 from engines.linear.elimination import (
@@ -19,7 +20,7 @@ from engines.linear.elimination import (
 )
 from engines.model import ExplicitModel, ModelKind
 from engines.result import SolveResult, Status
-from engines.solve import solve_system
+from engines.solve import SMALL_SYSTEM, solve_system
 from engines.system import Scaling, SweepSystem
 
 POWER_STEP = 0.99
@@ -76,9 +77,11 @@ def solve_steady_state(
         method = Method.JOR
         environment = replace(environment, omega=AUTOMATIC_OMEGA)
     exits = None
-    if environment.convention is Convention.EXPLICIT and not environment.automatic:
+    ours = method is Method.MULTILEVEL or environment.automatic
+    if environment.convention is Convention.EXPLICIT and not ours:
         # PRISM's explicit engine knows one method here: power, on the embedded chain.
         method = Method.POWER
+        environment = replace(environment, method=method)
         if model.kind is ModelKind.CTMC:
             exits = rates.row_sums()
             rates = rates.divide_rows(exits)
@@ -87,7 +90,7 @@ def solve_steady_state(
     if method is Method.POWER:
         system = SweepSystem(_power_matrix(rates), start)
     else:
-        omega = environment.omega if method is Method.JOR else 1.0
+        omega = relaxation(method, environment.omega)
         system = SweepSystem(rates, start, scaling=Scaling.BALANCE, omega=omega)
 
     dense = rates.num_rows <= LARGEST_DENSE_CLASS
@@ -103,6 +106,7 @@ def solve_steady_state(
         method,
         direct=solve_directly if dense or direct.fits(rates) else None,
         direct_name="elimination without subtraction" if dense else "sparse LU",
+        by_levels=rates.num_rows > SMALL_SYSTEM,
         progress=progress,
     )
     total = float(result.values.sum())

@@ -216,8 +216,9 @@ def two_sided_sweeper(
         from engines.cuda.two_sided import CudaTwoSidedSweeper
 
         try:
-            number = environment.device_number
-            return CudaTwoSidedSweeper(system, stop_below, environment.absolute, number), note
+            where = (environment.device_number, environment.matrix_format)
+            gpu = CudaTwoSidedSweeper(system, stop_below, environment.absolute, *where)
+            return gpu, "; ".join(filter(None, (note, gpu.cost.remark)))
         except DeviceMemoryError as error:
             note = f"{error}; solving on the CPU"
     return CpuTwoSidedSweeper(system, stop_below, environment.absolute), note

@@ -297,6 +297,8 @@ def _sum_powers(
     from engines.cuda.uniformise import sum_powers as on_gpu
 
     try:
-        return on_gpu(problem, progress, environment.device_number), note
+        where = (environment.device_number, environment.matrix_format)
+        done = on_gpu(problem, progress, *where)
+        return done, "; ".join(filter(None, (note, done.cost.remark)))
     except DeviceMemoryError as error:
         return on_cpu(problem, progress), f"{error}; solving on the CPU"

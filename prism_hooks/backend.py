@@ -29,9 +29,18 @@ MODELS_KEPT = 2
 """Models whose arrays are kept for the next property: one, and its product or quotient; of a CTMC
 both its rates and its embedded chain, which shares their structure."""
 
-LINEAR_METHODS = {"Power method": Method.POWER, "Jacobi": Method.JACOBI, "JOR": Method.JOR}
+LINEAR_METHODS = {
+    "Power method": Method.POWER,
+    "Jacobi": Method.JACOBI,
+    "JOR": Method.JOR,
+    "Gauss-Seidel": Method.GAUSS_SEIDEL,
+    "Backwards Gauss-Seidel": Method.BACKWARDS_GAUSS_SEIDEL,
+    "SOR": Method.SOR,
+    "Backwards SOR": Method.BACKWARDS_SOR,
+}
 MDP_METHODS = {
     "Value iteration": Method.VALUE_ITERATION,
+    "Gauss-Seidel": Method.GAUSS_SEIDEL,
     "Policy iteration": Method.POLICY_ITERATION,
     "Modified policy iteration": Method.MODIFIED_POLICY_ITERATION,
 }
@@ -162,7 +171,9 @@ class EngineBackend:
         choices = problem.direction is not None
         named = options.mdp_method_named if choices else options.linear_method_named
         method = Method.AUTO
-        if named or name not in DEFAULT_METHODS:
+        if options.method is not None and not choices and problem.intervals is None:
+            method = options.method
+        elif named or name not in DEFAULT_METHODS:
             method = self._named_method(problem, name, choices)
         return self._environment(problem, method)
 
@@ -183,8 +194,13 @@ class EngineBackend:
             convention=options.convention,
             device=options.device,
             device_number=options.device_number,
+            matrix_format=options.matrix_format,
+            device_memory=options.device_memory,
+            num_devices=options.num_devices,
             interval=intervals,
             topological=bool(problem.topological),
+            slice_size=options.slice_size,
+            colours=options.colours,
         )
 
     def _named_method(self, problem: Any, name: str, choices: bool) -> Method:
@@ -200,11 +216,7 @@ class EngineBackend:
             return Method.JACOBI if name == "Jacobi" else Method.AUTO
         if name in LINEAR_METHODS:
             return LINEAR_METHODS[name]
-        self._say(
-            problem,
-            f"{name} runs as Jacobi (steady states: as JOR, which converges on every chain), "
-            "which is what our engines have",
-        )
+        self._say(problem, f"{name} is not among our methods; the method is ours to choose")
         return Method.AUTO
 
     def _say(self, problem: Any, text: str) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engines.environment import Convention, DeviceChoice
+from engines.environment import Convention, DeviceChoice, Method
+from engines.formats.choice import Format
 
 
 @dataclass(frozen=True)
@@ -15,6 +16,17 @@ class HookOptions:
     ----------
     device, device_number
         Where to solve.
+    method
+        A method for linear equations, named by `-gpumethod`; None for what PRISM's switches say.
+    matrix_format
+        How a GPU lays matrices out.
+    device_memory
+        Bytes of a GPU's memory that a solve may take; None for what is free.
+    num_devices
+        How many GPUs share a solve; 0 for all.
+    slice_size, colours
+        Gauss-Seidel and SOR: how many consecutive states are swept together, and in how many
+        colours; None for a choice.
     convention
         Which of PRISM's engines a named method repeats, sweep for sweep.
     engine_named
@@ -31,6 +43,12 @@ class HookOptions:
 
     device: DeviceChoice = DeviceChoice.AUTO
     device_number: int = 0
+    method: Method | None = None
+    matrix_format: Format = Format.AUTO
+    device_memory: int | None = None
+    num_devices: int = 1
+    slice_size: int | None = None
+    colours: int | None = None
     convention: Convention = Convention.SPARSE
     engine_named: bool = False
     left_to_prism: str = ""

@@ -84,6 +84,8 @@ def solve_line(result: SolveResult, device_number: int) -> str:
     """
     cost = result.cost
     parts = [cost.engine, f"kernel {cost.kernel}", f"format {cost.format}"]
+    if cost.estimates:
+        parts.append(cost.estimates)
     parts.append(f"solved in {result.seconds:.4f} s")
     parts.append(f"{result.iterations} sweeps")
     if result.sweep_seconds > 0.0 and cost.bytes_per_sweep:
@@ -93,7 +95,8 @@ def solve_line(result: SolveResult, device_number: int) -> str:
         if cost.engine.startswith("GPU"):
             from engines.cuda.bandwidth import copy_bandwidth
 
-            ceiling = copy_bandwidth(device_number)
+            # Several GPUs are named "GPU 0+1".
+            ceiling = copy_bandwidth(device_number) * (1 + cost.engine.count("+"))
             parts.append(f"{100 * rate / ceiling:.0f} % of copy bandwidth")
     parts.append(f"error {'below' if result.two_sided else 'about'} {result.error_estimate:.1e}")
     parts.append(f"residual {result.residual:.2e}")

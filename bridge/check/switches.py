@@ -18,18 +18,14 @@ METHODS = {
     **dict.fromkeys(("power", "pow", "pwr"), Method.POWER),
     **dict.fromkeys(("jacobi", "jac"), Method.JACOBI),
     "jor": Method.JOR,
+    **dict.fromkeys(("gaussseidel", "gs", "pgaussseidel", "pgs"), Method.GAUSS_SEIDEL),
+    **dict.fromkeys(
+        ("bgaussseidel", "bgs", "bpgaussseidel", "bpgs"), Method.BACKWARDS_GAUSS_SEIDEL
+    ),
+    **dict.fromkeys(("sor", "psor"), Method.SOR),
+    **dict.fromkeys(("bsor", "bpsor"), Method.BACKWARDS_SOR),
     "politer": Method.POLICY_ITERATION,
     "modpoliter": Method.MODIFIED_POLICY_ITERATION,
-}
-OTHER_METHODS = {
-    **dict.fromkeys(("gaussseidel", "gs"), "Gauss-Seidel"),
-    **dict.fromkeys(("bgaussseidel", "bgs"), "Backwards Gauss-Seidel"),
-    **dict.fromkeys(("pgaussseidel", "pgs"), "Pseudo Gauss-Seidel"),
-    **dict.fromkeys(("bpgaussseidel", "bpgs"), "Backwards Pseudo Gauss-Seidel"),
-    "sor": "SOR",
-    "bsor": "Backwards SOR",
-    "psor": "Pseudo SOR",
-    "bpsor": "Backwards Pseudo SOR",
 }
 # Switches that change how PRISM works, and not what it computes.
 WITHOUT_EFFECT = {
@@ -184,10 +180,16 @@ class _Reader:
         self._words: Iterator[str] = iter(words)
         self._options = CheckOptions(show_solves=hooks.show_solves)
         self._environment = SolverEnvironment(
+            method=hooks.method or Method.AUTO,
             max_iterations_named=hooks.max_iterations_named,
             convention=hooks.convention,
             device=hooks.device,
             device_number=hooks.device_number,
+            matrix_format=hooks.matrix_format,
+            device_memory=hooks.device_memory,
+            num_devices=hooks.num_devices,
+            slice_size=hooks.slice_size,
+            colours=hooks.colours,
         )
 
     def options(self) -> CheckOptions:
@@ -205,10 +207,6 @@ class _Reader:
         plain, _, suboptions = name.partition(":")
         if plain in METHODS:
             self._environment = replace(self._environment, method=METHODS[plain])
-        elif plain in OTHER_METHODS:
-            self._remark(
-                f"{OTHER_METHODS[plain]} is not among our methods; the method is ours to choose"
-            )
         elif plain in ENGINES:
             self._remark(f"-{plain} names an engine of PRISM's, and has no effect without PRISM")
         elif plain in WITHOUT_EFFECT:

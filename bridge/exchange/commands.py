@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from bridge.arguments import Arguments, UsageError, parse
+from bridge.arguments import Arguments, UsageError, linear_method, matrix_format, num_devices, parse
 from bridge.exchange.words import (
     OUTPUT,
     Group,
@@ -19,6 +19,7 @@ from bridge.exchange.words import (
     require_output_only,
     with_absolute_files,
 )
+from bridge.jvm import memory_bytes
 from bridge.refusals import error_line, require_gpu
 from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.errors import BridgeError, ConvergenceError, InvalidModelError, UnsupportedError
@@ -38,10 +39,18 @@ Solve what was exported to a folder; neither PRISM nor Java is needed.
 
 -gpu, -nogpu ........................... Solve on the GPU, or on the CPU
 -gpudevice <k> ......................... Solve on GPU number k [default: 0]
+-gpuformat <name> ...................... Lay matrices out on the GPU as auto, csr, interleaved,
+                                         values, entries, patterns or segments [default: auto]
+-gpumethod <name> ...................... Chains: by power, jacobi, jor, gs, bgs, sor, bsor or
+                                         multilevel
+-gpudevices <n> ........................ Share each solve out among n GPUs, or all
+-gpumaxmem <x> ......................... Take no more of a GPU's memory than that, such as 4g
+-gpuslice <n>, -gpucolours <n> ......... Gauss-Seidel: by slices, in so many colours
 -gpuinfo ............................... Print a line on each solve
 -epsilon <x>, -maxiters <n> ............ Solve otherwise than the export says;
 -absolute, -relative, -omega <x> ....... so do these
--power, -jacobi, -jor .................. and these""",
+-power, -jacobi, -jor, -gs, -bgs, ...... and these
+-sor, -bsor""",
     "report": """Usage: prism-gpu report <dir> [options]
 
 Let PRISM report on what was exported to a folder and solved elsewhere.
@@ -62,6 +71,10 @@ _SWITCHES: dict[str, Callable[[str, SolverEnvironment], SolverEnvironment]] = {
     "gpu": lambda _, given: replace(given, device=DeviceChoice.GPU),
     "nogpu": lambda _, given: replace(given, device=DeviceChoice.CPU),
     "gpudevice": lambda text, given: replace(given, device_number=int(text)),
+    "gpuformat": lambda text, given: replace(given, matrix_format=matrix_format(text)),
+    "gpumethod": lambda text, given: replace(given, method=linear_method(text)),
+    "gpudevices": lambda text, given: replace(given, num_devices=num_devices(text)),
+    "gpumaxmem": lambda text, given: replace(given, device_memory=memory_bytes(text)),
     **dict.fromkeys(("absolute", "abs"), lambda _, given: replace(given, absolute=True)),
     **dict.fromkeys(("relative", "rel"), lambda _, given: replace(given, absolute=False)),
     **dict.fromkeys(("epsilon", "e"), lambda text, given: replace(given, epsilon=float(text))),
@@ -72,6 +85,12 @@ _SWITCHES: dict[str, Callable[[str, SolverEnvironment], SolverEnvironment]] = {
     **dict.fromkeys(("power", "pow", "pwr"), _with_method(Method.POWER)),
     **dict.fromkeys(("jacobi", "jac"), _with_method(Method.JACOBI)),
     "jor": _with_method(Method.JOR),
+    **dict.fromkeys(("gaussseidel", "gs"), _with_method(Method.GAUSS_SEIDEL)),
+    **dict.fromkeys(("bgaussseidel", "bgs"), _with_method(Method.BACKWARDS_GAUSS_SEIDEL)),
+    "sor": _with_method(Method.SOR),
+    "bsor": _with_method(Method.BACKWARDS_SOR),
+    "gpuslice": lambda text, given: replace(given, slice_size=int(text)),
+    "gpucolours": lambda text, given: replace(given, colours=int(text)),
 }
 _OWN = {"to", "text", "force"}
 _INTERRUPTED = 130

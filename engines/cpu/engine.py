@@ -6,15 +6,19 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from engines.cpu import warm_up
 from engines.cpu.prepare import scaled
+from engines.formats.choice import Format
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray
 from engines.result import SweepCost
 from engines.system import Direction, SweepSystem
+
+if TYPE_CHECKING:
+    from engines.cpu.dictionaries import Layout
 
 NUMBA_ENTRIES = 100_000
 """From this many entries on, numba is faster; where it has to be started, that has to be repaid."""
@@ -28,6 +32,16 @@ NUMBA_ENTRIES_AT_START = 1_000_000
 NUMBA_SECONDS = 0.5
 """A smaller solve that has swept for so long has many sweeps left, as a rule, and numba makes them
 several times faster: what is risked is its start-up, which takes as long."""
+
+ENCODE_SWEEPS = 100
+"""Sweeps in CSR before rows are looked through for patterns, which takes as long as ten or twenty:
+a solve that has made so many makes many more, as a rule."""
+
+ENCODE_SECONDS = 0.25
+"""Seconds of sweeps before that: loading its kernels takes as long."""
+
+COMPILE_SECONDS = 10.0
+"""The same where its kernels are yet to be compiled."""
 
 DENSE_CELLS = 1 << 16
 """Up to this many cells a dense matrix is swept as fast, and SciPy need not be imported."""
@@ -52,20 +66,39 @@ def repays_numba(entries: int) -> bool:
 
 
 class CpuEngine:
-    """Sweeps on the host's cores."""
+    """Sweeps on the host's cores.
+
+    Parameters
+    ----------
+    matrix_format
+        How matrices are laid out: csr, values or patterns; any other becomes csr, with a remark.
+        By default rows are swept in CSR, and by patterns in a long solve that they make faster.
+    """
 
     name = "CPU"
 
+    def __init__(self, matrix_format: Format = Format.AUTO) -> None:
+        self._format = matrix_format
+
     def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> CpuSweeper:
         """Prepare a solve; see `engines.system.Engine.sweeper`."""
-        return CpuSweeper(scaled(system), stop_below, absolute)
+        return CpuSweeper(scaled(system), stop_below, absolute, self._format)
 
 
 class CpuSweeper:
     """A solve on the host: two vectors, swapped after each sweep."""
 
-    def __init__(self, system: SweepSystem, stop_below: float, absolute: bool) -> None:
+    def __init__(
+        self,
+        system: SweepSystem,
+        stop_below: float,
+        absolute: bool,
+        matrix_format: Format = Format.AUTO,
+    ) -> None:
         self.seconds = 0.0
+        self._paced_seconds, self._paced_sweeps = 0.0, 0
+        self._layout: Layout | None = None
+        self._may_encode = matrix_format is Format.AUTO
         self._stop_below = stop_below
         self._absolute = absolute
         self._x = np.array(system.start, dtype=np.float64)
@@ -80,11 +113,18 @@ class CpuSweeper:
             self.use_numba()
         else:
             self._step, self._plain_step = _array_steps(system)
+        if matrix_format not in (Format.AUTO, Format.CSR):
+            self._use_format(matrix_format)
 
     def run(self, sweeps: int) -> FloatArray:
         """Make up to `sweeps` sweeps; see `engines.system.Sweeper.run`."""
         if not self._compiled and self.seconds > NUMBA_SECONDS:
             self.use_numba()
+        if self._may_encode and self._should_encode():
+            return self._try_patterns(sweeps)
+        return self._run(sweeps)
+
+    def _run(self, sweeps: int) -> FloatArray:
         started = time.perf_counter()
         changes = np.empty(sweeps)
         if self._repeat is not None:
@@ -93,8 +133,55 @@ class CpuSweeper:
             self._x, self._x_new = vectors[:: -1 if done % 2 else 1]
         else:
             done = self._sweep_each(changes)
-        self.seconds += time.perf_counter() - started
+        took = time.perf_counter() - started
+        self.seconds += took
+        self._paced_seconds += took
+        self._paced_sweeps += done
         return changes[:done]
+
+    def _should_encode(self) -> bool:
+        small = self._system.matrix.num_entries < NUMBA_ENTRIES
+        if small or not self._compiled or self._paced_sweeps < ENCODE_SWEEPS:
+            return False
+        if self._paced_seconds < ENCODE_SECONDS:
+            return False
+        from engines.cpu import dictionaries
+
+        return self._paced_seconds >= COMPILE_SECONDS or dictionaries.are_compiled()
+
+    def _try_patterns(self, sweeps: int) -> FloatArray:
+        """Sweep by patterns where there are any, and go back to CSR where that is no faster."""
+        self._may_encode = False
+        in_csr = (self._step, self._plain_step, self._repeat, self.cost)
+        pace = self._paced_seconds / self._paced_sweeps
+        self._paced_seconds, self._paced_sweeps = 0.0, 0
+        self._use_format(Format.AUTO)
+        changes = self._run(sweeps)
+        if self._layout is not None and self._paced_seconds > pace * self._paced_sweeps:
+            self._x = self.values().copy()
+            self._x_new = self._x.copy()
+            self._step, self._plain_step, self._repeat, self.cost = in_csr
+            self._layout = None
+        return changes
+
+    def _use_format(self, matrix_format: Format) -> None:
+        from engines.cpu import dictionaries
+
+        if not self._compiled:
+            self.use_numba()
+        layout, remark = dictionaries.lay_out(self._system, matrix_format)
+        self.cost = replace(self.cost, remark=remark)
+        if layout is not None:
+            self._adopt(layout)
+
+    def _adopt(self, layout: Layout) -> None:
+        self._layout = layout
+        self._step, self._plain_step = layout.step, layout.plain_step
+        self._repeat = layout.repeat
+        self._x = layout.inwards(self._x)
+        # States that no row computes keep their values in both vectors.
+        self._x_new = self._x.copy()
+        self.cost = replace(self.cost, format=layout.format, bytes_per_sweep=layout.bytes_per_sweep)
 
     def _sweep_each(self, changes: FloatArray) -> int:
         for done in range(len(changes)):
@@ -106,6 +193,8 @@ class CpuSweeper:
 
     def use_numba(self) -> None:
         """Go on with compiled loops, which are loaded or compiled now."""
+        if self._layout is not None:
+            return
         from engines.cpu import kernels
 
         threads = kernels.use_threads(self._system.matrix.num_entries)
@@ -113,6 +202,7 @@ class CpuSweeper:
         if threads == 1:
             self._repeat = _numba_repeat(self._system)
         self._compiled = True
+        self._paced_seconds, self._paced_sweeps = 0.0, 0
         self.cost = replace(self.cost, kernel=f"numba, threads {threads}")
 
     def residual(self) -> float:
@@ -121,7 +211,7 @@ class CpuSweeper:
 
     def values(self) -> FloatArray:
         """Return the present iterate."""
-        return self._x
+        return self._x if self._layout is None else self._layout.outwards(self._x)
 
 
 def _numba_arrays(system: SweepSystem) -> tuple[Any, ...]:

@@ -7,24 +7,14 @@ from typing import Any
 import numpy as np
 
 from engines.backend import cupy
-from engines.cuda.modules import BLOCK_THREADS, Launcher, stream
-from engines.cuda.prepare import DeviceSystem, to_device, upload
+from engines.cuda.modules import stream
+from engines.cuda.prepare import to_device
+from engines.cuda.rows import DeviceRows, Test
 from engines.errors import DeviceMemoryError, UnsupportedError
+from engines.formats.choice import Format
 from engines.formats.csr import INT32_MAX, FloatArray
 from engines.result import SweepCost
-from engines.system import Direction, SweepSystem
-
-WARP_ROW_ENTRIES = 24
-"""From this mean row length on, a warp takes a row."""
-
-BLOCK_ROW_ENTRIES = 2048
-"""From this longest row on, a block takes a row: a warp would still be at it when all is done."""
-
-THREADS_A_ROW = {
-    "sweep_rows_by_thread": 1,
-    "sweep_rows_by_warp": 32,
-    "sweep_rows_by_block": BLOCK_THREADS,
-}
+from engines.system import SweepSystem
 
 STRETCH = 64
 """Sweeps captured in one CUDA graph; even, so that a replay ends in the vector it began with."""
@@ -43,42 +33,66 @@ class CudaEngine:
     ----------
     device_number
         Which of the devices.
+    matrix_format
+        How matrices are laid out; what cannot be is swept in CSR, with a remark.
+    most_memory
+        Bytes of device memory that a solve may take; None for what is free.
     """
 
     name = "GPU"
 
-    def __init__(self, device_number: int = 0) -> None:
+    def __init__(
+        self,
+        device_number: int = 0,
+        matrix_format: Format = Format.CSR,
+        most_memory: int | None = None,
+    ) -> None:
         self.device_number = device_number
+        self.matrix_format = matrix_format
+        self.most_memory = most_memory
 
     def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> CudaSweeper:
         """Prepare a solve; see `engines.system.Engine.sweeper`.
 
+        A matrix that the device cannot hold is left in the host's memory; see
+        `engines.cuda.split`.
+
         Raises
         ------
         DeviceMemoryError
-            When the device cannot hold the system; nothing is left allocated.
+            When the device cannot hold the vectors; nothing is left allocated.
         """
         cp = cupy()
         if system.num_states > INT32_MAX:
             raise UnsupportedError(
                 f"{system.num_states} states: the GPU engine numbers states in 32 bits"
             )
+        where = (stop_below, absolute, self.device_number, self.matrix_format)
         with cp.cuda.Device(self.device_number):
             need = device_bytes(system)
-            free, total = cp.cuda.runtime.memGetInfo()
-            free += cp.get_default_memory_pool().free_bytes()
-            if need > free:
-                raise DeviceMemoryError(
-                    f"GPU {self.device_number} has {free / 2**30:.2f} of {total / 2**30:.2f} GiB "
-                    f"free, but the solve needs {need / 2**30:.2f}"
-                )
+            available = self._available()
             try:
-                return CudaSweeper(system, stop_below, absolute, self.device_number)
+                if need <= available:
+                    return CudaSweeper(system, *where)
+            except cp.cuda.memory.OutOfMemoryError:
+                cp.get_default_memory_pool().free_all_blocks()
+                available = self._available()
+            from engines.cuda.split import SplitSweeper
+
+            try:
+                return SplitSweeper(system, *where, memory=available)
             except cp.cuda.memory.OutOfMemoryError as error:
                 cp.get_default_memory_pool().free_all_blocks()
                 raise DeviceMemoryError(
                     f"GPU {self.device_number} ran out of memory: {error}"
                 ) from error
+
+    def _available(self) -> int:
+        """Return the bytes of the current device that a solve may take."""
+        cp = cupy()
+        pool = cp.get_default_memory_pool()
+        free = int(cp.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
+        return free if self.most_memory is None else min(free, self.most_memory)
 
 
 def device_bytes(system: SweepSystem) -> int:
@@ -87,20 +101,35 @@ def device_bytes(system: SweepSystem) -> int:
     return turned * system.bytes_per_sweep + 24 * system.num_states + 16 * HISTORY
 
 
+def two_vectors(start: FloatArray) -> tuple[Any, Any]:
+    """Return the first iterate twice, on the current device.
+
+    Parameters
+    ----------
+    start
+        Shape (states,).
+    """
+    return to_device(start, np.float64), to_device(start, np.float64)
+
+
 class CudaSweeper:
     """A solve on the device: two vectors, swapped after each sweep, and a CUDA graph of sweeps."""
 
     def __init__(
-        self, system: SweepSystem, stop_below: float, absolute: bool, device_number: int
+        self,
+        system: SweepSystem,
+        stop_below: float,
+        absolute: bool,
+        device_number: int,
+        matrix_format: Format = Format.CSR,
     ) -> None:
         cp = self._cp = cupy()
         self._device = device_number
         self._stop_below, self._absolute = stop_below, absolute
+        self._omega = system.omega
         self._stream = stream(device_number)
-        with self._stream:
-            self._launcher = Launcher("long long" if needs_wide_offsets(system) else "int")
-            self._system: DeviceSystem = upload(system, self._launcher)
-            self._vectors = [to_device(system.start, np.float64) for _ in range(2)]
+        with cp.cuda.Device(device_number), self._stream:
+            self._rows: tuple[DeviceRows, ...] = self._prepare(system, matrix_format)
             # Slot 0 holds the change before a stretch of sweeps; before the first, infinity.
             self._slots = to_device(np.append(np.inf, np.zeros(STRETCH)), np.float64)
             self._history = cp.empty(HISTORY)
@@ -110,20 +139,27 @@ class CudaSweeper:
         self._current = 0
         self._last_change = np.inf
         self._graphs: list[Any] = [None, None]
-        self._kernel = self._choose_kernel(system)
-        self._early = cp.int32(system.bytes_per_sweep >= LONG_SWEEP_BYTES)
-        kernel = self._kernel.removeprefix("sweep_")
-        self.cost = SweepCost(f"GPU {device_number}", kernel, "csr", system.bytes_per_sweep)
+        self.cost = self._cost()
+        self._early = self.cost.bytes_per_sweep >= LONG_SWEEP_BYTES
         self._stream.synchronize()
 
-    def _choose_kernel(self, system: SweepSystem) -> str:
-        if system.group_offsets is not None:
-            return "sweep_groups_by_thread"
-        if system.matrix.num_entries < WARP_ROW_ENTRIES * system.matrix.num_rows:
-            return "sweep_rows_by_thread"
-        if system.matrix.row_lengths().max() < BLOCK_ROW_ENTRIES:
-            return "sweep_rows_by_warp"
-        return "sweep_rows_by_block"
+    def _prepare(self, system: SweepSystem, matrix_format: Format) -> tuple[DeviceRows, ...]:
+        """Make the vectors, lay the rows out and return them, in one piece or in several."""
+        self._vectors = two_vectors(system.start)
+        rows = DeviceRows.of(system, matrix_format)
+        self._launcher = rows.launcher
+        return (rows,)
+
+    def _cost(self) -> SweepCost:
+        (rows,) = self._rows
+        return SweepCost(
+            f"GPU {self._device}",
+            rows.kernel.removeprefix("sweep_"),
+            str(rows.layout.matrix_format),
+            rows.bytes_moved,
+            remark=rows.remark,
+            estimates=rows.estimates,
+        )
 
     def run(self, sweeps: int) -> FloatArray:
         """Make up to `sweeps` sweeps; see `engines.system.Sweeper.run`."""
@@ -158,41 +194,35 @@ class CudaSweeper:
         return graph
 
     def _stretch(self, sweeps: int) -> None:
+        self._begin()
         for t in range(1, sweeps + 1):
-            self._launch(
-                (self._current + t - 1) % 2,
-                self._system.omega,
-                (self._slots[t - 1 : t], self._slots[t : t + 1]),
-                self._stop_below,
-                self._absolute,
-            )
+            slots = (self._slots[t - 1 : t], self._slots[t : t + 1])
+            test = Test(*slots, self._stop_below, self._absolute, self._early)
+            self._sweep((self._current + t - 1) % 2, self._omega, test)
+        self._end()
         history = (self._slots, self._history, self._length, self._cp.int32(sweeps))
         self._launcher.launch("end_stretch", STRETCH + 1, *history, block=2 * STRETCH)
 
-    def _launch(
-        self, source: int, omega: float, slots: Any, stop_below: float, absolute: bool
-    ) -> None:
-        cp, system = self._cp, self._system
-        vectors = (self._vectors[source], self._vectors[1 - source])
-        test = (*slots, cp.float64(stop_below), cp.int32(absolute), self._early)
-        matrix = (system.row_offsets, system.columns, system.values, system.offset, system.states)
-        if system.group_offsets is not None:
-            minimise = cp.int32(system.direction is Direction.MINIMISE)
-            groups = cp.int32(len(system.group_offsets) - 1)
-            arguments: tuple[Any, ...] = (system.group_offsets, *matrix, groups, minimise)
-            threads = int(groups)
-        else:
-            rows = cp.int32(len(system.row_offsets) - 1)
-            arguments = (*matrix, rows, cp.float64(omega))
-            threads = int(rows) * THREADS_A_ROW[self._kernel]
-        self._launcher.launch(self._kernel, threads, *arguments, *vectors, *test)
+    def _begin(self) -> None:
+        """Queue what goes before some sweeps."""
+
+    def _sweep(self, source: int, omega: float, test: Test) -> None:
+        """Queue one sweep of all rows, from one of the two vectors to the other."""
+        for rows in self._rows:
+            rows.sweep(self._vectors[source], self._vectors[1 - source], omega, test)
+
+    def _end(self) -> None:
+        """Queue what goes behind some sweeps."""
 
     def residual(self) -> float:
         """Return the largest absolute value of b + A x − x."""
         cp = self._cp
         with cp.cuda.Device(self._device), self._stream:
             slots = cp.zeros(2)
-            self._launch(self._current, 1.0, (slots[:1], slots[1:]), -1.0, True)
+            test = Test(slots[:1], slots[1:], -1.0, True, self._early)
+            self._begin()
+            self._sweep(self._current, 1.0, test)
+            self._end()
             return float(slots.get()[1])
 
     def values(self) -> FloatArray:
@@ -200,8 +230,3 @@ class CudaSweeper:
         with self._cp.cuda.Device(self._device), self._stream:
             values: FloatArray = self._vectors[self._current].get()
         return values
-
-
-def needs_wide_offsets(system: SweepSystem) -> bool:
-    """Return whether a system's entries or rows are more than 32 bits can number."""
-    return max(system.matrix.num_entries, system.matrix.num_rows) > INT32_MAX

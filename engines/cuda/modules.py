@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from dataclasses import dataclass
 from typing import Any
 
 from engines import kernels
@@ -14,21 +15,43 @@ BLOCK_THREADS = 256
 _loading = threading.Lock()
 
 
+@dataclass(frozen=True)
+class Variant:
+    """What modules over a matrix format are compiled for.
+
+    Parameters
+    ----------
+    matrix_format
+        One of `engines.kernels.HEADERS`.
+    defines
+        Definitions that the format's headers ask for.
+    """
+
+    matrix_format: str = "csr"
+    defines: tuple[str, ...] = ()
+
+
+CSR = Variant()
+
+
 @functools.cache
-def _function(module: str, name: str, offset_type: str, _device: int) -> Any:
-    return _module(module, offset_type).get_function(name)
+def _function(module: str, name: str, offset_type: str, variant: Variant, _device: int) -> Any:
+    return _module(module, offset_type, variant).get_function(name)
 
 
-def _module(module: str, offset_type: str) -> Any:
+def _module(module: str, offset_type: str, variant: Variant = CSR) -> Any:
     # One thread compiles, another that wants the same waits for it.
     with _loading:
-        return _loaded(module, offset_type)
+        return _loaded(module, offset_type, variant)
 
 
 @functools.cache
-def _loaded(module: str, offset_type: str) -> Any:
+def _loaded(module: str, offset_type: str, variant: Variant) -> Any:
     # CuPy keeps what NVRTC makes of it in its cache folder, written whole or not at all.
-    raw = cupy().RawModule(code=kernels.source(module), options=kernels.options(offset_type))
+    raw = cupy().RawModule(
+        code=kernels.source(module, variant.matrix_format),
+        options=kernels.options(offset_type, variant.defines),
+    )
     raw.compile()
     return raw
 
@@ -59,8 +82,17 @@ def preload(device_number: int) -> None:
         Which of the devices.
     """
     with cupy().cuda.Device(device_number):
-        for module in kernels.MODULES:
+        for module in kernels.USUAL:
             _module(module, "int")
+
+
+@functools.cache
+def _limits(device: int) -> tuple[int, int, int]:
+    """Return a device's multiprocessors, and the threads and registers of each."""
+    properties = cupy().cuda.runtime.getDeviceProperties(device)
+    names = ("multiProcessorCount", "maxThreadsPerMultiProcessor", "regsPerMultiprocessor")
+    processors, threads, registers = (int(properties[name]) for name in names)
+    return processors, threads, registers
 
 
 class Launcher:
@@ -70,10 +102,13 @@ class Launcher:
     ----------
     offset_type
         One of `engines.kernels.OFFSET_TYPES`.
+    variant
+        What the modules over a matrix format are compiled for.
     """
 
-    def __init__(self, offset_type: str) -> None:
+    def __init__(self, offset_type: str, variant: Variant = CSR) -> None:
         self.offset_type = offset_type
+        self.variant = variant
         self._device = cupy().cuda.runtime.getDevice()
 
     @property
@@ -88,6 +123,7 @@ class Launcher:
         *arguments: Any,
         module: str = "sweep",
         block: int = BLOCK_THREADS,
+        shared_bytes: int = 0,
     ) -> None:
         """Queue a kernel.
 
@@ -100,13 +136,35 @@ class Launcher:
         arguments
             The kernel's arguments; None stands for a null pointer.
         module
-            Which of `engines.kernels.MODULES` holds the kernel.
+            Which of `engines.kernels.MODULES` or `BUILDING` holds the kernel.
         block
             Threads a block.
+        shared_bytes
+            Shared memory of a block beside what the kernel declares.
         """
         null = cupy().uintp(0)
-        _function(module, name, self.offset_type, self._device)(
+        self._kernel(module, name)(
             ((threads + block - 1) // block,),
             (block,),
             tuple(null if argument is None else argument for argument in arguments),
+            shared_mem=shared_bytes,
         )
+
+    def resident_blocks(self, name: str, module: str, block: int) -> int:
+        """Return how many blocks of a kernel the whole device runs at a time.
+
+        Parameters
+        ----------
+        name, module
+            The kernel.
+        block
+            Threads a block; of dynamic shared memory it must need little.
+        """
+        processors, threads, registers = _limits(self._device)
+        # Registers are handed out by eights.
+        used = (int(self._kernel(module, name).num_regs) + 7) // 8 * 8
+        return processors * max(1, min(threads // block, registers // (used * block)))
+
+    def _kernel(self, module: str, name: str) -> Any:
+        variant = self.variant if module in kernels.FORMATTED else CSR
+        return _function(module, name, self.offset_type, variant, self._device)

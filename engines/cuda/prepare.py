@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,14 @@ LONGEST_SORTED_ROW = 512
 
 @dataclass(frozen=True)
 class DeviceSystem:
-    """A scaled system on the device; the fields are those of `SweepSystem`."""
+    """A scaled system on the device; the fields are those of `SweepSystem`.
+
+    Parameters
+    ----------
+    divisors
+        What the rows of the matrix have still to be divided by, shape (rows,), or None. The offset
+        is divided already.
+    """
 
     row_offsets: Any
     columns: Any
@@ -29,6 +36,7 @@ class DeviceSystem:
     group_offsets: Any | None
     direction: Direction | None
     omega: float
+    divisors: Any | None = None
 
 
 def to_device(array: Any, dtype: Any) -> Any:
@@ -52,7 +60,7 @@ def to_device(array: Any, dtype: Any) -> Any:
     return copy
 
 
-def upload(system: SweepSystem, launcher: Launcher) -> DeviceSystem:
+def upload(system: SweepSystem, launcher: Launcher, *, divided: bool = True) -> DeviceSystem:
     """Copy a system to the current device and scale it there.
 
     Parameters
@@ -61,10 +69,13 @@ def upload(system: SweepSystem, launcher: Launcher) -> DeviceSystem:
         A system with any scaling.
     launcher
         Launches kernels for the system's type of row offsets.
+    divided
+        Whether the rows are divided as the scaling says; else that is left to the caller, who finds
+        the divisors beside the matrix.
     """
     cp = cupy()
     if system.scaling is Scaling.BALANCE:
-        device = _balanced(system, launcher)
+        device = _balanced(system, launcher, divided)
         return device if device is not None else upload(scaled(system), launcher)
     wide = launcher.offset_dtype
     device = DeviceSystem(
@@ -82,11 +93,20 @@ def upload(system: SweepSystem, launcher: Launcher) -> DeviceSystem:
     if system.scaling is Scaling.DIAGONAL:
         rows = system.matrix.num_rows
         arrays = (device.row_offsets, device.columns, device.values, device.offset, device.states)
-        launcher.launch("divide_by_diagonal", rows, *arrays, cp.int32(rows), module="prepare")
+        if divided:
+            launcher.launch("divide_by_diagonal", rows, *arrays, cp.int32(rows), module="prepare")
+        else:
+            device = replace(device, divisors=cp.empty(rows))
+            launcher.launch(
+                "split_diagonal",
+                rows,
+                *(*arrays, wide(rows), device.divisors),
+                module="formats/layout",
+            )
     return device
 
 
-def _balanced(system: SweepSystem, launcher: Launcher) -> DeviceSystem | None:
+def _balanced(system: SweepSystem, launcher: Launcher, divided: bool = True) -> DeviceSystem | None:
     """Transpose and scale rates on the device; None where a row would be too long to sort."""
     cp = cupy()
     matrix, size = system.matrix, system.matrix.num_rows
@@ -105,11 +125,16 @@ def _balanced(system: SweepSystem, launcher: Launcher) -> DeviceSystem | None:
     entries = int(cursors[-1:].get()[0])
     columns = cp.empty(entries, dtype=cp.int32)
     values = cp.empty(entries)
+    # Divided by 1, a rate stays what it is.
+    scale = exits if divided else to_device(np.ones(size), np.float64)
     launcher.launch(
-        "scatter_balance", size, *rates, rows, exits, cursors, columns, values, module="prepare"
+        "scatter_balance", size, *rates, rows, scale, cursors, columns, values, module="prepare"
     )
     launcher.launch("sort_rows", size, cursors, rows, columns, values, module="prepare")
-    return DeviceSystem(cursors, columns, values, None, None, None, None, system.omega)
+    return DeviceSystem(
+        *(cursors, columns, values, None, None, None, None, system.omega),
+        divisors=None if divided else exits,
+    )
 
 
 def _scan(counts: Any, launcher: Launcher) -> None:

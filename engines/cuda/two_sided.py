@@ -7,10 +7,14 @@ from typing import Any
 import numpy as np
 
 from engines.backend import cupy
-from engines.cuda.engine import HISTORY, WARP_ROW_ENTRIES
+from engines.cuda.engine import HISTORY
+from engines.cuda.formats.lay_out import lay_out
+from engines.cuda.formats.layout import Geometry, Layout, geometry
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import DeviceSystem, to_device, upload
+from engines.cuda.rows import bytes_moved, needs_wide_offsets, sharers
 from engines.errors import DeviceMemoryError, UnsupportedError
+from engines.formats.choice import Format
 from engines.formats.csr import INT32_MAX, FloatArray
 from engines.result import SweepCost
 from engines.system import Direction
@@ -37,7 +41,12 @@ class CudaTwoSidedSweeper:
     """
 
     def __init__(
-        self, two_sided: TwoSidedSystem, stop_below: float, absolute: bool, device_number: int
+        self,
+        two_sided: TwoSidedSystem,
+        stop_below: float,
+        absolute: bool,
+        device_number: int,
+        matrix_format: Format = Format.CSR,
     ) -> None:
         cp = self._cp = cupy()
         system = two_sided.system
@@ -52,9 +61,11 @@ class CudaTwoSidedSweeper:
         try:
             with cp.cuda.Device(device_number), self._stream:
                 self._require_memory(two_sided)
-                widest = max(system.matrix.num_entries, system.matrix.num_rows)
-                self._launcher = Launcher("long long" if widest > INT32_MAX else "int")
-                self._system: DeviceSystem = upload(system, self._launcher)
+                launcher = Launcher("long long" if needs_wide_offsets(system) else "int")
+                laid_out = lay_out(upload(system, launcher), system, matrix_format, launcher)
+                self._system: DeviceSystem = laid_out.device
+                self._layout: Layout = laid_out.layout
+                self._launcher = Launcher(launcher.offset_type, self._layout.variant)
                 start = np.column_stack((system.start, two_sided.upper))
                 self._vectors = [to_device(start, np.float64) for _ in range(2)]
                 slots = np.zeros((STRETCH + 1, SLOT))
@@ -71,14 +82,23 @@ class CudaTwoSidedSweeper:
         self._last: FloatArray | None = None
         self._graphs: list[Any] = [None, None]
         self._updates = system.num_updates
-        by_warp = system.matrix.num_entries >= WARP_ROW_ENTRIES * system.matrix.num_rows
-        self._kernel, self._threads = "sweep_rows_two_sided_by_thread", self._updates
-        if system.group_offsets is not None:
-            self._kernel = "sweep_groups_two_sided_by_thread"
-        elif by_warp:
-            self._kernel, self._threads = "sweep_rows_two_sided_by_warp", 32 * self._updates
-        kernel = self._kernel.removeprefix("sweep_")
-        self.cost = SweepCost(f"GPU {device_number}", kernel, "csr", system.bytes_per_sweep)
+        who = "groups_two_sided_by_thread"
+        if system.group_offsets is None:
+            alone = sharers(system, self._layout.matrix_format) == "thread"
+            who = f"rows_two_sided_by_{'thread' if alone else 'warp'}"
+        self._kernel = f"sweep_{who}"
+        with cp.cuda.Device(device_number):
+            self._geometry: Geometry = geometry(
+                *(self._layout, self._kernel, "two_sided", self._updates),
+                1 if who.endswith("thread") else 32,
+                self._launcher,
+            )
+        moved = bytes_moved(system, self._system, self._layout)
+        self.cost = SweepCost(
+            *(f"GPU {device_number}", who, str(self._layout.matrix_format), moved),
+            remark=laid_out.remark,
+            estimates=laid_out.estimates,
+        )
         self._stream.synchronize()
 
     def _require_memory(self, two_sided: TwoSidedSystem) -> None:
@@ -136,15 +156,16 @@ class CudaTwoSidedSweeper:
 
     def _sweep(self, source: int, before_slot: Any, slot: Any) -> None:
         cp, system = self._cp, self._system
-        matrix = (system.row_offsets, system.columns, system.values, system.offset, system.states)
-        count = cp.int32(self._updates)
-        arguments: tuple[Any, ...] = (*matrix, count)
+        arguments: tuple[Any, ...] = (
+            *(*self._layout.arguments, system.offset, system.states),
+            *(cp.int32(self._updates), cp.int32(self._geometry.chunk)),
+        )
         if system.group_offsets is not None:
             minimise = cp.int32(system.direction is Direction.MINIMISE)
-            arguments = (system.group_offsets, *matrix, count, minimise)
+            arguments = (system.group_offsets, *arguments, minimise)
         self._launcher.launch(
             self._kernel,
-            self._threads,
+            self._geometry.threads,
             *arguments,
             self._vectors[source],
             self._vectors[1 - source],
@@ -153,6 +174,8 @@ class CudaTwoSidedSweeper:
             cp.float64(self._stop_below),
             *(cp.int32(switch) for switch in (*self._monotonic, self._absolute, self._slack)),
             module="two_sided",
+            block=self._geometry.block,
+            shared_bytes=self._layout.shared_bytes,
         )
 
     def guess_upper(self, distance: float, absolute: bool) -> None:

@@ -8,32 +8,29 @@ from typing import Any
 import numpy as np
 
 from engines.backend import cupy
-from engines.cuda.engine import (
-    BLOCK_ROW_ENTRIES,
-    STRETCH,
-    WARP_ROW_ENTRIES,
-    device_bytes,
-    needs_wide_offsets,
-)
-from engines.cuda.modules import BLOCK_THREADS, Launcher, stream
+from engines.cuda.engine import STRETCH, device_bytes
+from engines.cuda.formats.lay_out import lay_out
+from engines.cuda.formats.layout import Geometry, Layout, geometry
+from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import DeviceSystem, to_device, upload
+from engines.cuda.rows import bytes_moved, needs_wide_offsets, sharers
 from engines.errors import DeviceMemoryError, UnsupportedError
+from engines.formats.choice import Format
 from engines.formats.csr import INT32_MAX, FloatArray
 from engines.iterate import Progress
 from engines.result import SweepCost
 from engines.uniformisation import PowerSum, Summed
 
-THREADS_A_ROW = {
-    "uniformise_rows_by_thread": 1,
-    "uniformise_rows_by_warp": 32,
-    "uniformise_rows_by_block": BLOCK_THREADS,
-}
-
 LOOK_EVERY = 64 * STRETCH
 """Sweeps between two looks of the host, which an interrupt has to wait for."""
 
 
-def sum_powers(problem: PowerSum, progress: Progress | None, device_number: int) -> Summed:
+def sum_powers(
+    problem: PowerSum,
+    progress: Progress | None,
+    device_number: int,
+    matrix_format: Format = Format.CSR,
+) -> Summed:
     """Compute Σ_k c_k P^k x; see `engines.uniformisation`.
 
     Parameters
@@ -45,6 +42,8 @@ def sum_powers(problem: PowerSum, progress: Progress | None, device_number: int)
         and the seconds so far.
     device_number
         Which of the devices.
+    matrix_format
+        How the matrix is laid out.
 
     Raises
     ------
@@ -69,7 +68,7 @@ def sum_powers(problem: PowerSum, progress: Progress | None, device_number: int)
                 f"but the solve needs {need / 2**30:.2f}"
             )
         try:
-            device = _DeviceSum(problem, device_number)
+            device = _DeviceSum(problem, device_number, matrix_format)
         except cp.cuda.memory.OutOfMemoryError as error:
             cp.get_default_memory_pool().free_all_blocks()
             raise DeviceMemoryError(f"GPU {device_number} ran out of memory: {error}") from error
@@ -91,16 +90,25 @@ def bytes_needed(problem: PowerSum) -> int:
 class _DeviceSum:
     """A sum on the device: two vectors, swapped after each sweep, and a graph of sweeps."""
 
-    def __init__(self, problem: PowerSum, device_number: int) -> None:
+    def __init__(self, problem: PowerSum, device_number: int, matrix_format: Format) -> None:
         cp = self._cp = cupy()
         self._problem = problem
         self._where = slice(None) if problem.system.states is None else problem.system.states
         self._stream = stream(device_number)
-        self._kernel = _kernel(problem)
         with self._stream:
             system = problem.system
-            self._launcher = Launcher("long long" if needs_wide_offsets(system) else "int")
-            self._system: DeviceSystem = upload(system, self._launcher)
+            launcher = Launcher("long long" if needs_wide_offsets(system) else "int")
+            laid_out = lay_out(upload(system, launcher), system, matrix_format, launcher)
+            self._system: DeviceSystem = laid_out.device
+            self._layout: Layout = laid_out.layout
+            self._launcher = Launcher(launcher.offset_type, self._layout.variant)
+            who = f"rows_by_{sharers(system, self._layout.matrix_format)}"
+            self._kernel = f"uniformise_{who}"
+            self._geometry: Geometry = geometry(
+                *(self._layout, self._kernel, "uniformise", len(problem.stay)),
+                1 if who.endswith("thread") else 32,
+                self._launcher,
+            )
             self._stay = to_device(problem.stay, np.float64)
             self._weights = to_device(problem.weights, np.float64)
             first = problem.coefficients(0, 1)[0] * system.start[self._where]
@@ -112,8 +120,8 @@ class _DeviceSum:
             self._events = (cp.cuda.Event(), cp.cuda.Event())
             # Vectors that never move: the arguments of all launches but for the last few.
             self._matrix = (
-                *(self._system.row_offsets, self._system.columns, self._system.values),
-                *(self._system.states, self._stay, cp.int32(len(problem.stay))),
+                *(*self._layout.arguments, self._system.states, self._stay),
+                *(cp.int32(len(problem.stay)), cp.int32(self._geometry.chunk)),
                 cp.float64(problem.rate),
             )
             self._coefficients = (
@@ -121,10 +129,10 @@ class _DeviceSum:
                 *(cp.float64(problem.before), self._made),
             )
         self._cost = SweepCost(
-            f"GPU {device_number}",
-            self._kernel.removeprefix("uniformise_"),
-            "csr",
-            problem.system.bytes_per_sweep + problem.stay.nbytes,
+            *(f"GPU {device_number}", who, str(self._layout.matrix_format)),
+            bytes_moved(system, self._system, self._layout) + problem.stay.nbytes,
+            remark=laid_out.remark,
+            estimates=laid_out.estimates,
         )
         self._stream.synchronize()
 
@@ -169,13 +177,19 @@ class _DeviceSum:
         return self._stream.end_capture()
 
     def _stretch(self, sweeps: int) -> None:
-        cp = self._cp
-        threads = len(self._problem.stay) * THREADS_A_ROW[self._kernel]
+        cp, shape = self._cp, self._geometry
         for t in range(1, sweeps + 1):
             vectors = (self._vectors[(t - 1) % 2], self._vectors[t % 2], self._total)
             slots = (self._slots[t - 1 : t], self._slots[t : t + 1])
             arguments = (*self._matrix, *vectors, *self._coefficients, cp.int32(t), *slots)
-            self._launcher.launch(self._kernel, threads, *arguments, module="uniformise")
+            self._launcher.launch(
+                self._kernel,
+                shape.threads,
+                *arguments,
+                module="uniformise",
+                block=shape.block,
+                shared_bytes=self._layout.shared_bytes,
+            )
         self._launcher.launch(
             "end_uniformise_stretch",
             STRETCH + 1,
@@ -183,12 +197,3 @@ class _DeviceSum:
             module="uniformise",
             block=2 * STRETCH,
         )
-
-
-def _kernel(problem: PowerSum) -> str:
-    matrix = problem.system.matrix
-    if matrix.num_entries < WARP_ROW_ENTRIES * matrix.num_rows:
-        return "uniformise_rows_by_thread"
-    if matrix.row_lengths().max() < BLOCK_ROW_ENTRIES:
-        return "uniformise_rows_by_warp"
-    return "uniformise_rows_by_block"

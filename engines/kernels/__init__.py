@@ -2,29 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.resources import files
 
-MODULES = ("sweep", "prepare", "uniformise", "two_sided", "graph")
+USUAL = ("sweep", "prepare", "uniformise", "two_sided", "graph")
+"""Modules that any solve may want."""
+
+MODULES = (*USUAL, "gauss_seidel", "multilevel")
+FORMATTED = ("sweep", "uniformise", "two_sided")
+"""Modules written over a matrix format, whose headers come before their text."""
+
+BUILDING = ("formats/distinct", "formats/rows", "formats/layout", "formats/scan_segments")
+"""Modules that lay a matrix out in another format than CSR; loaded when one is wanted."""
+
 OFFSET_TYPES = ("int", "long long")
 
+HEADERS = {
+    "csr": ("csr",),
+    "interleaved": ("slices", "interleaved"),
+    "values": ("divisors", "values"),
+    "entries": ("slices", "divisors", "pairs", "entries"),
+    "patterns": ("pairs", "patterns"),
+    "segments": ("segments",),
+}
+"""The headers of each format, in order."""
 
-def source(module: str) -> str:
+
+def source(module: str, matrix_format: str = "csr") -> str:
     """Return the CUDA source of a module.
 
     Parameters
     ----------
     module
-        One of `MODULES`.
+        One of `MODULES` or `BUILDING`.
+    matrix_format
+        One of `HEADERS`; it matters to the modules of `FORMATTED`.
     """
-    return files(__name__).joinpath(f"{module}.cu").read_text(encoding="utf-8")
+    names = [f"{module}.cu"]
+    if module in FORMATTED:
+        headers = (*HEADERS[matrix_format], "products")
+        names = [*(f"formats/{header}.cuh" for header in headers), *names]
+    elif module in BUILDING:
+        names = ["formats/building.cuh", *names]
+    folder = files(__name__)
+    return "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names)
 
 
-def options(offset_type: str) -> tuple[str, ...]:
+def options(offset_type: str, defines: Sequence[str] = ()) -> tuple[str, ...]:
     """Return NVRTC's options for a type of row offsets.
 
     Parameters
     ----------
     offset_type
         One of `OFFSET_TYPES`.
+    defines
+        Definitions that a format's headers ask for, such as ``CODE=unsigned char``.
     """
-    return ("-std=c++17", f"-DOFFSET={offset_type}", f"-DUNSIGNED_OFFSET=unsigned {offset_type}")
+    return (
+        "-std=c++17",
+        f"-DOFFSET={offset_type}",
+        f"-DUNSIGNED_OFFSET=unsigned {offset_type}",
+        *(f"-D{define}" for define in defines),
+    )

@@ -1,7 +1,7 @@
 // Sweeps of x <- (1 - omega) x + omega (b + A x), with the convergence test inside.
 //
 // Compiled with OFFSET the type of the row offsets, int or long long, and UNSIGNED_OFFSET its
-// unsigned twin.
+// unsigned twin, behind the headers of a matrix format (formats/).
 //
 // Each sweep writes its largest change to a slot and reads the slot of the sweep before it. A sweep
 // that finds its predecessor below `stop_below` passes that change on and leaves the vectors alone,
@@ -11,11 +11,20 @@
 // `early` says when a sweep looks: before its work, which spares the work where sweeps are long, or
 // after it, which hides the latency of the look where they are short.
 
-__device__ double change_of(double before, double after, int absolute)
+// What is below a quotient by no more than this share may be so by rounding alone.
+#define NEARLY (1.0 - 1.0 / (1 << 20))
+
+// Raises the largest change so far to a state's, by PRISM's measure. 0/0 and inf - inf are NaN,
+// which no comparison lets through; a rise from 0 is infinite. A quotient is taken only where it
+// may matter: divisions are long.
+__device__ void raise_change(double& largest, double before, double after, int absolute)
 {
-    // PRISM's measure: 0/0 and inf - inf are NaN, which no comparison lets through.
     double change = fabs(after - before);
-    return absolute ? change : change / fabs(before);
+    double scale = absolute ? 1.0 : fabs(before);
+    if (change > largest * (NEARLY * scale)) {
+        if (!absolute) change /= scale;
+        if (change > largest) largest = change;
+    }
 }
 
 __device__ void raise_slot(double change, double* slot)
@@ -50,132 +59,117 @@ __device__ void pass_on(double change, double* slot)
     if (blockIdx.x == 0 && threadIdx.x == 0) *slot = change;
 }
 
-// Stores a state's new value, unless the sweep before met the test, and returns its change.
-__device__ double store(double* x_new, int state, double before, double after, int absolute,
-                        double previous, bool over)
+// Stores a state's new value and raises the largest change; a sweep that comes after one that met
+// the test passes on that one's change instead.
+__device__ void store(double* x_new, int state, double before, double after, int absolute,
+                      double previous, bool over, double& largest)
 {
-    if (over) return previous;
+    if (over) {
+        largest = previous;
+        return;
+    }
     x_new[state] = after;
-    double change = change_of(before, after, absolute);
-    return change > 0.0 ? change : 0.0;
+    raise_change(largest, before, after, absolute);
+}
+
+// The relaxed value of a state.
+__device__ double relaxed(double before, double total, double omega)
+{
+    return omega == 1.0 ? total : (1.0 - omega) * before + omega * total;
 }
 
 // One thread a row.
-extern "C" __global__ void sweep_rows_by_thread(
-    const OFFSET* __restrict__ offsets, const int* __restrict__ columns,
-    const double* __restrict__ values, const double* __restrict__ offset,
-    const int* __restrict__ states, int rows, double omega, const double* __restrict__ x,
-    double* __restrict__ x_new, const double* before_slot, double* slot,
-    double stop_below, int absolute, int early)
+extern "C" __global__ void __launch_bounds__(THREAD_BOUNDS) sweep_rows_by_thread(
+    MATRIX_PARAMETERS, const double* __restrict__ offset, const int* __restrict__ states, int rows,
+    int chunk, double omega, const double* __restrict__ x, double* __restrict__ x_new,
+    const double* before_slot, double* slot, double stop_below, int absolute, int early)
 {
     double previous = *before_slot;
     bool over = previous < stop_below;
     if (early && over) return pass_on(previous, slot);
-    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    Matrix matrix = opened(MATRIX);
     double change = 0.0;
-    if (row < rows) {
-        double total = offset ? offset[row] : 0.0;
-        OFFSET end = offsets[row + 1];
-        for (OFFSET entry = offsets[row]; entry < end; entry++)
-            total += values[entry] * x[columns[entry]];
-        int state = states ? states[row] : row;
-        double before = x[state];
-        double after = omega == 1.0 ? total : (1.0 - omega) * before + omega * total;
-        change = store(x_new, state, before, after, absolute, previous, over);
-    }
+    for_own_rows(matrix, offset, states, rows, chunk, x,
+                 [&](int, int state, const Row& row, double before, double start, double sum) {
+                     double after = relaxed(before, total_of(matrix, row, start, sum), omega);
+                     store(x_new, state, before, after, absolute, previous, over, change);
+                 });
     record(change, slot);
 }
 
 // One warp a row, for rows of a few dozen entries and more.
-extern "C" __global__ void sweep_rows_by_warp(
-    const OFFSET* __restrict__ offsets, const int* __restrict__ columns,
-    const double* __restrict__ values, const double* __restrict__ offset,
-    const int* __restrict__ states, int rows, double omega, const double* __restrict__ x,
-    double* __restrict__ x_new, const double* before_slot, double* slot,
-    double stop_below, int absolute, int early)
+extern "C" __global__ void __launch_bounds__(WARP_BOUNDS) sweep_rows_by_warp(
+    MATRIX_PARAMETERS, const double* __restrict__ offset, const int* __restrict__ states, int rows,
+    int, double omega, const double* __restrict__ x, double* __restrict__ x_new,
+    const double* before_slot, double* slot, double stop_below, int absolute, int early)
 {
     double previous = *before_slot;
     bool over = previous < stop_below;
     if (early && over) return pass_on(previous, slot);
-    int row = (int)(((long long)blockIdx.x * blockDim.x + threadIdx.x) / 32);
+    Matrix matrix = opened(MATRIX);
+    int number = (int)(((long long)blockIdx.x * blockDim.x + threadIdx.x) / 32);
     int lane = threadIdx.x % 32;
     double change = 0.0;
-    if (row < rows) {
-        double total = 0.0;
-        OFFSET end = offsets[row + 1];
-        for (OFFSET entry = offsets[row] + lane; entry < end; entry += 32)
-            total += values[entry] * x[columns[entry]];
-        for (int other = 16; other > 0; other /= 2)
-            total += __shfl_down_sync(0xffffffff, total, other);
+    if (number < rows) {
+        int state = states ? states[number] : number;
+        Row row = row_number(matrix, number, state);
+        double sum = over_warp(with_products(matrix, row, lane, 32, x, 0.0));
         if (lane == 0) {
-            if (offset) total += offset[row];
-            int state = states ? states[row] : row;
+            double total = given(matrix, row, offset, number) + finished(row, sum);
             double before = x[state];
-            double after = omega == 1.0 ? total : (1.0 - omega) * before + omega * total;
-            change = store(x_new, state, before, after, absolute, previous, over);
+            double after = relaxed(before, total, omega);
+            store(x_new, state, before, after, absolute, previous, over, change);
         }
     }
     record(change, slot);
 }
 
-// One block a row, where some rows are too long for a warp to finish in time.
-extern "C" __global__ void sweep_rows_by_block(
-    const OFFSET* __restrict__ offsets, const int* __restrict__ columns,
-    const double* __restrict__ values, const double* __restrict__ offset,
-    const int* __restrict__ states, int rows, double omega, const double* __restrict__ x,
-    double* __restrict__ x_new, const double* before_slot, double* slot,
-    double stop_below, int absolute, int early)
+// As many rows a block as it has warps, where some rows are too long for a warp to finish in time.
+extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1) sweep_rows_by_block(
+    MATRIX_PARAMETERS, const double* __restrict__ offset, const int* __restrict__ states, int rows,
+    int, double omega, const double* __restrict__ x, double* __restrict__ x_new,
+    const double* before_slot, double* slot, double stop_below, int absolute, int early)
 {
     double previous = *before_slot;
     bool over = previous < stop_below;
     if (early && over) return pass_on(previous, slot);
-    int row = blockIdx.x;
-    double total = 0.0;
-    OFFSET end = offsets[row + 1];
-    for (OFFSET entry = offsets[row] + threadIdx.x; entry < end; entry += blockDim.x)
-        total += values[entry] * x[columns[entry]];
-    for (int other = 16; other > 0; other /= 2)
-        total += __shfl_down_sync(0xffffffff, total, other);
-    __shared__ double of_warp[32];
-    if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = total;
-    __syncthreads();
-    if (threadIdx.x > 0) return;
-    for (int warp = 1; warp < (blockDim.x + 31) / 32; warp++) total += of_warp[warp];
-    if (offset) total += offset[row];
-    int state = states ? states[row] : row;
-    double before = x[state];
-    double after = omega == 1.0 ? total : (1.0 - omega) * before + omega * total;
-    raise_slot(store(x_new, state, before, after, absolute, previous, over), slot);
+    Matrix matrix = opened(MATRIX);
+    double change = 0.0;
+    int first = blockIdx.x * (blockDim.x / 32);
+    for_rows_of_block(matrix, states, first, rows, x,
+                      [&](int number, int state, const Row& row, double sum) {
+                          double total = given(matrix, row, offset, number) + sum;
+                          double before = x[state];
+                          double after = relaxed(before, total, omega);
+                          store(x_new, state, before, after, absolute, previous, over, change);
+                      });
+    record(change, slot);
 }
 
 // One thread a state of an MDP, over all its choices.
-extern "C" __global__ void sweep_groups_by_thread(
-    const OFFSET* __restrict__ group_offsets, const OFFSET* __restrict__ offsets,
-    const int* __restrict__ columns, const double* __restrict__ values,
-    const double* __restrict__ offset, const int* __restrict__ states, int groups, int minimise,
+extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1) sweep_groups_by_thread(
+    const OFFSET* __restrict__ group_offsets, MATRIX_PARAMETERS, const double* __restrict__ offset,
+    const int* __restrict__ states, int groups, int chunk, int minimise,
     const double* __restrict__ x, double* __restrict__ x_new, const double* before_slot,
     double* slot, double stop_below, int absolute, int early)
 {
     double previous = *before_slot;
     bool over = previous < stop_below;
     if (early && over) return pass_on(previous, slot);
-    int group = blockIdx.x * blockDim.x + threadIdx.x;
+    Matrix matrix = opened(MATRIX);
     double change = 0.0;
-    if (group < groups) {
+    unsigned end = own_end(groups, chunk);
+    for (unsigned group = own_begin(chunk); group < end; group += blockDim.x) {
+        int state = states ? states[group] : group;
         OFFSET last_row = group_offsets[group + 1];
         OFFSET row = group_offsets[group];
         double infinity = __longlong_as_double(0x7ff0000000000000LL);
         double best = minimise ? infinity : -infinity;
         for (; row < last_row; row++) {
-            double total = offset ? offset[row] : 0.0;
-            OFFSET end = offsets[row + 1];
-            for (OFFSET entry = offsets[row]; entry < end; entry++)
-                total += values[entry] * x[columns[entry]];
+            double total = row_total(matrix, row, state, offset, x);
             best = minimise ? fmin(best, total) : fmax(best, total);
         }
-        int state = states ? states[group] : group;
-        double before = x[state];
-        change = store(x_new, state, before, best, absolute, previous, over);
+        store(x_new, state, x[state], best, absolute, previous, over, change);
     }
     record(change, slot);
 }

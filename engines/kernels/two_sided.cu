@@ -1,7 +1,7 @@
 // Two-sided sweeps x <- b + A x of a lower and an upper iterate, with the width in the kernel.
 //
 // Compiled with OFFSET the type of the row offsets, int or long long, and UNSIGNED_OFFSET its
-// unsigned twin.
+// unsigned twin, behind the headers of a matrix format (formats/) that need not divide.
 //
 // The two iterates lie side by side, so that one look-up fetches both. A row's sum is off by less
 // than (its entries + slack) units of roundoff, in whatever order it is taken: the lower
@@ -78,113 +78,94 @@ __device__ double store(double2* x_new, int state, double2 before, double2 after
 }
 
 // One thread a row.
-extern "C" __global__ void sweep_rows_two_sided_by_thread(
-    const OFFSET* __restrict__ offsets, const int* __restrict__ columns,
-    const double* __restrict__ values, const double* __restrict__ offset,
-    const int* __restrict__ states, int rows, const double2* __restrict__ x,
-    double2* __restrict__ x_new, const double* before_slot, double* slot, double stop_below,
-    int monotonic_below, int monotonic_above, int absolute, int slack)
+extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1) sweep_rows_two_sided_by_thread(
+    MATRIX_PARAMETERS, const double* __restrict__ offset, const int* __restrict__ states, int rows,
+    int chunk, const double2* __restrict__ x, double2* __restrict__ x_new,
+    const double* before_slot, double* slot, double stop_below, int monotonic_below,
+    int monotonic_above, int absolute, int slack)
 {
     if (*before_slot < stop_below) {
         if (blockIdx.x == 0 && threadIdx.x == 0) *slot = *before_slot;
         return;
     }
+    Matrix matrix = opened(MATRIX);
     Switches switches = {0, monotonic_below, monotonic_above, absolute, slack};
-    int row = blockIdx.x * blockDim.x + threadIdx.x;
-    double width = 0.0;
-    if (row < rows) {
-        double given = offset ? offset[row] : 0.0;
-        double2 sums = {given, given};
-        OFFSET begin = offsets[row], end = offsets[row + 1];
-        for (OFFSET entry = begin; entry < end; entry++) {
-            double2 at = x[columns[entry]];
-            double value = values[entry];
-            sums.x += value * at.x;
-            sums.y += value * at.y;
-        }
-        int state = states ? states[row] : row;
-        width = store(x_new, state, x[state], widened(sums, end - begin, slack), switches, slot);
-    }
-    record_width(width, slot);
+    double widest = 0.0;
+    for_own_rows(matrix, offset, states, rows, chunk, x,
+                 [&](int, int state, const Row& row, double2 before, double, double2 sums) {
+                     sums = widened(sums, row.length, slack);
+                     double width = store(x_new, state, before, sums, switches, slot);
+                     if (width > widest) widest = width;
+                 });
+    record_width(widest, slot);
 }
 
 // One warp a row, for rows of a few dozen entries and more.
-extern "C" __global__ void sweep_rows_two_sided_by_warp(
-    const OFFSET* __restrict__ offsets, const int* __restrict__ columns,
-    const double* __restrict__ values, const double* __restrict__ offset,
-    const int* __restrict__ states, int rows, const double2* __restrict__ x,
-    double2* __restrict__ x_new, const double* before_slot, double* slot, double stop_below,
-    int monotonic_below, int monotonic_above, int absolute, int slack)
+extern "C" __global__ void __launch_bounds__(WARP_BOUNDS) sweep_rows_two_sided_by_warp(
+    MATRIX_PARAMETERS, const double* __restrict__ offset, const int* __restrict__ states, int rows,
+    int, const double2* __restrict__ x, double2* __restrict__ x_new, const double* before_slot,
+    double* slot, double stop_below, int monotonic_below, int monotonic_above, int absolute,
+    int slack)
 {
     if (*before_slot < stop_below) {
         if (blockIdx.x == 0 && threadIdx.x == 0) *slot = *before_slot;
         return;
     }
+    Matrix matrix = opened(MATRIX);
     Switches switches = {0, monotonic_below, monotonic_above, absolute, slack};
-    int row = (int)(((long long)blockIdx.x * blockDim.x + threadIdx.x) / 32);
+    int number = (int)(((long long)blockIdx.x * blockDim.x + threadIdx.x) / 32);
     int lane = threadIdx.x % 32;
     double width = 0.0;
-    if (row < rows) {
-        double2 sums = {0.0, 0.0};
-        OFFSET begin = offsets[row], end = offsets[row + 1];
-        for (OFFSET entry = begin + lane; entry < end; entry += 32) {
-            double2 at = x[columns[entry]];
-            double value = values[entry];
-            sums.x += value * at.x;
-            sums.y += value * at.y;
-        }
-        for (int other = 16; other > 0; other /= 2) {
-            sums.x += __shfl_down_sync(0xffffffff, sums.x, other);
-            sums.y += __shfl_down_sync(0xffffffff, sums.y, other);
-        }
+    if (number < rows) {
+        int state = states ? states[number] : number;
+        Row row = row_number(matrix, number, state);
+        double2 sums = with_products(matrix, row, lane, 32, x, double2{0.0, 0.0});
+        sums.x = over_warp(sums.x);
+        sums.y = over_warp(sums.y);
         if (lane == 0) {
-            double given = offset ? offset[row] : 0.0;
-            sums.x += given;
-            sums.y += given;
-            int state = states ? states[row] : row;
-            width = store(x_new, state, x[state], widened(sums, end - begin, slack), switches, slot);
+            double start = given(matrix, row, offset, number);
+            sums.x += start;
+            sums.y += start;
+            sums = widened(sums, row.length, slack);
+            width = store(x_new, state, x[state], sums, switches, slot);
         }
     }
     record_width(width, slot);
 }
 
 // One thread a state of an MDP, over all its choices.
-extern "C" __global__ void sweep_groups_two_sided_by_thread(
-    const OFFSET* __restrict__ group_offsets, const OFFSET* __restrict__ offsets,
-    const int* __restrict__ columns, const double* __restrict__ values,
-    const double* __restrict__ offset, const int* __restrict__ states, int groups, int minimise,
+extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1) sweep_groups_two_sided_by_thread(
+    const OFFSET* __restrict__ group_offsets, MATRIX_PARAMETERS, const double* __restrict__ offset,
+    const int* __restrict__ states, int groups, int chunk, int minimise,
     const double2* __restrict__ x, double2* __restrict__ x_new, const double* before_slot,
-    double* slot, double stop_below, int monotonic_below, int monotonic_above, int absolute, int slack)
+    double* slot, double stop_below, int monotonic_below, int monotonic_above, int absolute,
+    int slack)
 {
     if (*before_slot < stop_below) {
         if (blockIdx.x == 0 && threadIdx.x == 0) *slot = *before_slot;
         return;
     }
+    Matrix matrix = opened(MATRIX);
     Switches switches = {minimise, monotonic_below, monotonic_above, absolute, slack};
-    int group = blockIdx.x * blockDim.x + threadIdx.x;
-    double width = 0.0;
-    if (group < groups) {
+    double widest = 0.0;
+    unsigned end = own_end(groups, chunk);
+    for (unsigned group = own_begin(chunk); group < end; group += blockDim.x) {
+        int state = states ? states[group] : group;
         double infinity = __longlong_as_double(0x7ff0000000000000LL);
         double2 best = {minimise ? infinity : -infinity, minimise ? infinity : -infinity};
         OFFSET last_row = group_offsets[group + 1];
-        for (OFFSET row = group_offsets[group]; row < last_row; row++) {
-            double given = offset ? offset[row] : 0.0;
-            double2 sums = {given, given};
-            OFFSET begin = offsets[row], end = offsets[row + 1];
-            for (OFFSET entry = begin; entry < end; entry++) {
-                double2 at = x[columns[entry]];
-                double value = values[entry];
-                sums.x += value * at.x;
-                sums.y += value * at.y;
-            }
-            sums = widened(sums, end - begin, slack);
+        for (OFFSET number = group_offsets[group]; number < last_row; number++) {
+            Row row = row_number(matrix, number, state);
+            double start = given(matrix, row, offset, number);
+            double2 sums = with_products(matrix, row, 0, 1, x, double2{start, start});
+            sums = widened(sums, row.length, slack);
             best.x = minimise ? fmin(best.x, sums.x) : fmax(best.x, sums.x);
             best.y = minimise ? fmin(best.y, sums.y) : fmax(best.y, sums.y);
         }
-        int state = states ? states[group] : group;
-        width = store(x_new, state, x[state], best, switches, slot);
+        double width = store(x_new, state, x[state], best, switches, slot);
+        if (width > widest) widest = width;
     }
-    record_width(width, slot);
+    record_width(widest, slot);
 }
 
 // Replaces the upper bounds by the lower ones plus a distance, and clears the first slot's width.

@@ -1,7 +1,7 @@
 // Sweeps of a uniformised chain, x <- P x, and the weighted sum of the iterates, in one kernel.
 //
 // Compiled with OFFSET the type of the row offsets, int or long long, and UNSIGNED_OFFSET its
-// unsigned twin.
+// unsigned twin, behind the headers of a matrix format (formats/).
 //
 // Row i of P is the rates of row i over `rate`, and `stay` on the diagonal. Sweep k adds its result
 // times c_k, which it looks up by the number of sweeps made: a captured stretch of sweeps may be
@@ -26,22 +26,13 @@ __device__ double coefficient(const Weights& weights, long long k)
 }
 
 // Stores a state's new value and adds it to the sum; returns whether it changed.
-__device__ bool store(int row, double inflow, const int* states, const double* stay, double rate,
-                      const double* x, double* x_new, double* sum, double c)
+__device__ bool store(int row, int state, double inflow, const double* stay, double rate,
+                      double before, double* x_new, double* sum, double c)
 {
-    int state = states ? states[row] : row;
-    double before = x[state];
     double after = stay[row] * before + inflow / rate;
     x_new[state] = after;
     if (c != 0.0) sum[row] += c * after;
     return after != before;
-}
-
-__device__ double over_warp(double value)
-{
-    for (int other = 16; other > 0; other /= 2)
-        value += __shfl_down_sync(0xffffffff, value, other);
-    return value;
 }
 
 // Every thread of the block takes part.
@@ -51,78 +42,67 @@ __device__ void mark(bool changed, int* slot)
 }
 
 // One thread a row.
-extern "C" __global__ void uniformise_rows_by_thread(
-    const OFFSET* __restrict__ offsets, const int* __restrict__ columns,
-    const double* __restrict__ rates, const int* __restrict__ states,
-    const double* __restrict__ stay, int rows, double rate, const double* __restrict__ x,
-    double* __restrict__ x_new, double* __restrict__ sum, const double* __restrict__ values,
-    long long left, long long count, double before, const long long* __restrict__ made, int sweep,
+extern "C" __global__ void __launch_bounds__(THREAD_BOUNDS) uniformise_rows_by_thread(
+    MATRIX_PARAMETERS, const int* __restrict__ states, const double* __restrict__ stay, int rows,
+    int chunk, double rate, const double* __restrict__ x, double* __restrict__ x_new,
+    double* __restrict__ sum, const double* __restrict__ weights, long long left,
+    long long count, double before, const long long* __restrict__ made, int sweep,
     const int* before_slot, int* slot)
 {
     if (*before_slot == 0) return;
-    double c = coefficient(Weights{values, left, count, before}, *made + sweep);
-    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    Matrix matrix = opened(MATRIX);
+    double c = coefficient(Weights{weights, left, count, before}, *made + sweep);
     bool changed = false;
-    if (row < rows) {
-        double inflow = 0.0;
-        OFFSET end = offsets[row + 1];
-        for (OFFSET entry = offsets[row]; entry < end; entry++)
-            inflow += rates[entry] * x[columns[entry]];
-        changed = store(row, inflow, states, stay, rate, x, x_new, sum, c);
-    }
+    for_own_rows(matrix, nullptr, states, rows, chunk, x,
+                 [&](int number, int state, const Row& row, double before, double, double inflow) {
+                     inflow = finished(row, inflow);
+                     changed |= store(number, state, inflow, stay, rate, before, x_new, sum, c);
+                 });
     mark(changed, slot);
 }
 
 // One warp a row, for rows of a few dozen entries and more.
-extern "C" __global__ void uniformise_rows_by_warp(
-    const OFFSET* __restrict__ offsets, const int* __restrict__ columns,
-    const double* __restrict__ rates, const int* __restrict__ states,
-    const double* __restrict__ stay, int rows, double rate, const double* __restrict__ x,
-    double* __restrict__ x_new, double* __restrict__ sum, const double* __restrict__ values,
-    long long left, long long count, double before, const long long* __restrict__ made, int sweep,
+extern "C" __global__ void __launch_bounds__(WARP_BOUNDS) uniformise_rows_by_warp(
+    MATRIX_PARAMETERS, const int* __restrict__ states, const double* __restrict__ stay, int rows,
+    int, double rate, const double* __restrict__ x, double* __restrict__ x_new,
+    double* __restrict__ sum, const double* __restrict__ weights, long long left,
+    long long count, double before, const long long* __restrict__ made, int sweep,
     const int* before_slot, int* slot)
 {
     if (*before_slot == 0) return;
-    double c = coefficient(Weights{values, left, count, before}, *made + sweep);
-    int row = (int)(((long long)blockIdx.x * blockDim.x + threadIdx.x) / 32);
+    Matrix matrix = opened(MATRIX);
+    double c = coefficient(Weights{weights, left, count, before}, *made + sweep);
+    int number = (int)(((long long)blockIdx.x * blockDim.x + threadIdx.x) / 32);
     int lane = threadIdx.x % 32;
     bool changed = false;
-    if (row < rows) {
-        double inflow = 0.0;
-        OFFSET end = offsets[row + 1];
-        for (OFFSET entry = offsets[row] + lane; entry < end; entry += 32)
-            inflow += rates[entry] * x[columns[entry]];
-        inflow = over_warp(inflow);
-        if (lane == 0) changed = store(row, inflow, states, stay, rate, x, x_new, sum, c);
+    if (number < rows) {
+        int state = states ? states[number] : number;
+        Row row = row_number(matrix, number, state);
+        double inflow = finished(row, over_warp(with_products(matrix, row, lane, 32, x, 0.0)));
+        if (lane == 0)
+            changed = store(number, state, inflow, stay, rate, x[state], x_new, sum, c);
     }
     mark(changed, slot);
 }
 
-// One block a row, where some rows are too long for a warp to finish in time.
-extern "C" __global__ void uniformise_rows_by_block(
-    const OFFSET* __restrict__ offsets, const int* __restrict__ columns,
-    const double* __restrict__ rates, const int* __restrict__ states,
-    const double* __restrict__ stay, int rows, double rate, const double* __restrict__ x,
-    double* __restrict__ x_new, double* __restrict__ sum, const double* __restrict__ values,
-    long long left, long long count, double before, const long long* __restrict__ made, int sweep,
+// As many rows a block as it has warps, where some rows are too long for a warp to finish in time.
+extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1) uniformise_rows_by_block(
+    MATRIX_PARAMETERS, const int* __restrict__ states, const double* __restrict__ stay, int rows,
+    int, double rate, const double* __restrict__ x, double* __restrict__ x_new,
+    double* __restrict__ sum, const double* __restrict__ weights, long long left,
+    long long count, double before, const long long* __restrict__ made, int sweep,
     const int* before_slot, int* slot)
 {
     if (*before_slot == 0) return;
-    double c = coefficient(Weights{values, left, count, before}, *made + sweep);
-    int row = blockIdx.x;
-    double inflow = 0.0;
-    OFFSET end = offsets[row + 1];
-    for (OFFSET entry = offsets[row] + threadIdx.x; entry < end; entry += blockDim.x)
-        inflow += rates[entry] * x[columns[entry]];
-    inflow = over_warp(inflow);
-    __shared__ double of_warp[32];
-    if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = inflow;
-    __syncthreads();
+    Matrix matrix = opened(MATRIX);
+    double c = coefficient(Weights{weights, left, count, before}, *made + sweep);
     bool changed = false;
-    if (threadIdx.x == 0) {
-        for (int warp = 1; warp < (blockDim.x + 31) / 32; warp++) inflow += of_warp[warp];
-        changed = store(row, inflow, states, stay, rate, x, x_new, sum, c);
-    }
+    int first = blockIdx.x * (blockDim.x / 32);
+    for_rows_of_block(matrix, states, first, rows, x,
+                      [&](int number, int state, const Row&, double inflow) {
+                          changed |= store(number, state, inflow, stay, rate, x[state], x_new,
+                                           sum, c);
+                      });
     mark(changed, slot);
 }
 

@@ -3,9 +3,13 @@
 import pytest
 
 from bridge.arguments import UsageError, parse, without_blockwise_methods
+from bridge.check.switches import read_switches
+from bridge.exchange.commands import _settings_changes
+from bridge.exchange.words import groups
 from bridge.jvm import memory_bytes
-from engines.environment import Convention, DeviceChoice
+from engines.environment import ALL_DEVICES, Convention, DeviceChoice, Method, SolverEnvironment
 from engines.errors import BridgeError
+from engines.formats.choice import Format
 
 
 def test_prism_gets_its_own_words_unchanged_and_in_order():
@@ -40,10 +44,66 @@ def test_prism_untouched_on_demand():
     assert parse(["-gpuengine", "on"], {}).engines
 
 
-@pytest.mark.parametrize("words", [["-gpuengine", "maybe"], ["-gpudevice", "x"], ["-gpudevice"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["-gpuengine", "maybe"], ["-gpudevice", "x"], ["-gpudevice"]),
+        *(["-gpuformat", "ell"], ["-gpuformat", "CSR"], ["-gpuformat"]),
+        *(["-gpudevices", "0"], ["-gpudevices", "two"], ["-gpudevices"]),
+        *(["-gpumethod", "best"], ["-gpumethod"], ["-gpumaxmem", "much"], ["-gpumaxmem"]),
+        *(["-gpuslice", "0"], ["-gpuslice", "x"], ["-gpucolours", "-1"], ["-gpucolours"]),
+    ],
+)
 def test_wrong_values_are_refused_by_the_name_of_the_switch(words):
     with pytest.raises(UsageError, match=words[0]):
         parse(words, {})
+
+
+@pytest.mark.parametrize("name", list(Format))
+def test_a_format_is_named_by_its_word(name):
+    arguments = parse(["m.sm", "-gpuformat", str(name), "p.csl"], {})
+    assert arguments.hooks.matrix_format is name
+    assert arguments.prism == ("m.sm", "p.csl")
+    assert arguments.files == ("m.sm", "p.csl")
+    assert parse(["m.sm"], {}).hooks.matrix_format is Format.AUTO
+
+
+@pytest.mark.parametrize("word", [["-gpuformat", "ell"], ["-gpuformat"]])
+def test_a_wrong_format_is_refused_for_a_solve_elsewhere_too(word):
+    parts = list(groups(word, {"gpuformat"}))
+    with pytest.raises(UsageError, match="-gpuformat"):
+        list(_settings_changes(parts))
+
+
+def test_a_solve_elsewhere_takes_a_format():
+    parts = list(groups(["-gpuformat", "patterns"], {"gpuformat"}))
+    (change,) = _settings_changes(parts)
+    assert change(SolverEnvironment()).matrix_format is Format.PATTERNS
+
+
+def test_methods_memory_and_colours_reach_the_engines():
+    assert parse(["m.sm", "-gpudevices", "all"], {}).hooks.num_devices == ALL_DEVICES
+    assert parse(["m.sm", "-gpudevices", "4"], {}).hooks.num_devices == 4
+    words = ["-gpumethod", "multilevel", "-gpumaxmem", "3g", "-gpuslice", "8", "-gpucolours", "5"]
+    arguments = parse(["m.sm", *words], {})
+    assert arguments.prism == ("m.sm",)
+    assert arguments.hooks.method is Method.MULTILEVEL
+    assert arguments.hooks.device_memory == 3 * 2**30
+    assert (arguments.hooks.slice_size, arguments.hooks.colours) == (8, 5)
+    parts = list(groups(words, {"gpumethod", "gpumaxmem", "gpuslice", "gpucolours"}))
+    environment = SolverEnvironment()
+    for change in _settings_changes(parts):
+        environment = change(environment)
+    assert environment.method is Method.MULTILEVEL
+    assert environment.device_memory == 3 * 2**30
+    assert (environment.slice_size, environment.colours) == (8, 5)
+
+
+def test_a_method_of_ours_reaches_the_embedded_checker():
+    hooks = parse(["m.sm", "-gpumethod", "bgs"], {}).hooks
+    read = read_switches((), hooks)
+    assert read.environment.method is Method.BACKWARDS_GAUSS_SEIDEL
+    assert parse(["m.sm"], {}).hooks.method is None
 
 
 @pytest.mark.parametrize("switch", ["-sparse", "-s", "-h", "-mtbdd", "-exact", "-sim", "-explicit"])

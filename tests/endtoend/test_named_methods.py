@@ -176,18 +176,27 @@ def test_jacobi_takes_the_published_number_of_iterations(
 
 
 @pytest.mark.parametrize("method", GAUSS_SEIDEL_CASES)
-def test_gauss_seidel_runs_as_another_method_and_says_so(prism_gpu, prism_examples, method):
+def test_gauss_seidel_and_sor_are_swept_in_colours(prism_gpu, prism_examples, method):
     case = CHAINS["polling"]
     words = [*case.words(prism_examples), *method, "-epsilon", "1e-10", "-maxiters", "1000000"]
     run = prism_gpu(*words)
-    said = [line for line in run.output.splitlines() if " runs as " in line]
-    assert len(said) == 1
-    assert said[0].startswith("prism-gpu: ")
-    assert re.search("Gauss-Seidel|SOR", said[0])
-    assert "Jacobi" in said[0]
+    said = [line for line in run.output.splitlines() if re.search(r"in \d+ colours", line)]
+    assert said
+    assert all(line.startswith("prism-gpu: ") for line in said)
+    assert re.search(r"^(Backwards )?(Gauss-Seidel|SOR): \d+ iterations", run.output, re.M)
+    assert " runs as " not in run.output
     # values.json, poll5.
     wanted = [0.1449270936758439, 0.535740585606554, 4.161773100794414]
     assert [float(answer) for answer in answers(run.output)] == pytest.approx(wanted, rel=1e-6)
+
+
+def test_colours_take_no_more_sweeps_than_prism_s_blocks(prism_gpu, prism, prism_examples):
+    words = CHAINS["polling"].words(prism_examples)
+    count = re.compile(r"Gauss-Seidel: (\d+) iterations")
+    ours = iterations(count, prism_gpu(*words, "-gs").output)
+    theirs = iterations(count, prism(*words, "-hybrid", "-pgs").output)
+    assert len(ours) == len(theirs) > 0
+    assert all(a <= b for a, b in zip(ours, theirs, strict=True))
 
 
 @pytest.mark.parametrize("method", ["-gs", "-modpoliter"])

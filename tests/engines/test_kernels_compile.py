@@ -12,7 +12,7 @@ import pytest
 from engines import kernels
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")
-GLOBAL = re.compile(r'extern "C" __global__ void (\w+)\(')
+GLOBAL = re.compile(r'extern "C" __global__ void (?:__launch_bounds__\([^)]*\) )?(\w+)\(')
 
 
 def find_nvrtc():
@@ -100,6 +100,56 @@ def test_a_module_compiles_without_warnings_and_holds_its_kernels(
         assert b".text." + name.encode() + b"\0" in code, f"{name} is not in the machine code"
 
 
+CODES = ("unsigned char", "unsigned short", "unsigned int")
+VARIANTS = [
+    ("interleaved", ()),
+    *(
+        ("values", (f"CODE={code}", f"COLUMN={column}"))
+        for code in CODES[:2]
+        for column in ("int", "short")
+    ),
+    *(
+        (name, (f"CODE={code}", *staged))
+        for name, codes in (("entries", CODES[:2]), ("patterns", CODES))
+        for code in codes
+        for staged in ((), ("STAGED",))
+        if staged == () or code == "unsigned char"
+    ),
+    ("segments", ()),
+]
+
+
+@pytest.mark.parametrize("module", kernels.FORMATTED)
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: "-".join((v[0], *v[1])))
+def test_a_module_compiles_over_every_format(nvrtc, variant, module):
+    name, defines = variant
+    if name == "segments" and module != "sweep":
+        pytest.skip("sums of segments serve one-sided sweeps")
+    source = kernels.source(module, name)
+    options = (*kernels.options("int", defines), "--gpu-architecture=sm_90")
+    code = compile_source(nvrtc, source, f"{module}.cu", options)
+    for kernel in GLOBAL.findall(source):
+        assert b".text." + kernel.encode() + b"\0" in code
+
+
+@pytest.mark.parametrize("offset_type", kernels.OFFSET_TYPES)
+@pytest.mark.parametrize("module", kernels.BUILDING)
+def test_what_lays_matrices_out_compiles(nvrtc, module, offset_type):
+    source = kernels.source(module)
+    options = (*kernels.options(offset_type), "--gpu-architecture=sm_90")
+    code = compile_source(nvrtc, source, f"{module}.cu", options)
+    names = GLOBAL.findall(source)
+    assert names
+    assert len(names) == source.count("__global__")
+    for name in names:
+        assert b".text." + name.encode() + b"\0" in code
+
+
+def test_modules_without_a_format_are_the_same_in_all():
+    assert kernels.source("prepare", "patterns") == kernels.source("prepare")
+    assert len({kernels.source("sweep", name) for name in kernels.HEADERS}) == len(kernels.HEADERS)
+
+
 def test_broken_sources_are_noticed(nvrtc):
     with pytest.raises(AssertionError, match="identifier"):
         compile_source(nvrtc, "__global__ void f() { g(); }", "broken.cu", ())
@@ -108,12 +158,13 @@ def test_broken_sources_are_noticed(nvrtc):
 def test_the_engines_launch_only_kernels_that_exist():
     launched = re.compile(
         r'"((?:sweep_rows|sweep_groups|divide|measure|scatter|sort|scan|add|uniformise|end|'
-        r'collect|close|bar|drop|count|name)_\w+)"'
+        r'collect|close|bar|drop|count|name|gather|encode|find|copy|size|fill|split|flag)_\w+)"'
     )
     folder = Path(kernels.__file__).parents[1] / "cuda"
     wanted = {
-        name for path in folder.glob("*.py") for name in launched.findall(path.read_text("utf-8"))
+        name for path in folder.rglob("*.py") for name in launched.findall(path.read_text("utf-8"))
     }
-    there = {name for module in kernels.MODULES for name in GLOBAL.findall(kernels.source(module))}
+    modules = (*kernels.MODULES, *kernels.BUILDING)
+    there = {name for module in modules for name in GLOBAL.findall(kernels.source(module))}
     assert wanted
     assert wanted <= there

@@ -33,7 +33,7 @@ def gpu():
 def offsets(request, monkeypatch):
     """Row offsets as the model wants them, and forced to 64 bits."""
     if request.param == "wide":
-        monkeypatch.setattr("engines.cuda.engine.needs_wide_offsets", lambda _system: True)
+        monkeypatch.setattr("engines.cuda.rows.needs_wide_offsets", lambda _system: True)
     return request.param
 
 

@@ -11,7 +11,7 @@ import pytest
 from engines.backend import choose_engine, gpu_refusal
 from engines.cuda import engine as cuda
 from engines.environment import DeviceChoice, Method, SolverEnvironment
-from engines.errors import DeviceMemoryError, UnsupportedError
+from engines.errors import UnsupportedError
 from engines.reachability import solve_reachability
 from engines.result import Status
 from engines.steady_state import solve_steady_state
@@ -23,20 +23,15 @@ GPU = SolverEnvironment(method=Method.JACOBI, device=DeviceChoice.GPU)
 RUIN = models.until(models.gamblers_ruin(50, 0.4), models.mask(51, [50]))
 
 
-def test_a_model_that_does_not_fit_is_solved_on_the_cpu_with_a_note(monkeypatch):
-    monkeypatch.setattr(cuda, "device_bytes", lambda _system: 2**60)
-    result = solve_reachability(RUIN.model, RUIN.unknown, RUIN.start, GPU)
+TINY = replace(GPU, device_memory=1000)
+
+
+def test_a_model_that_does_not_fit_is_solved_on_the_cpu_with_a_note():
+    result = solve_reachability(RUIN.model, RUIN.unknown, RUIN.start, TINY)
     assert result.cost.engine == "CPU"
     assert result.status is Status.CONVERGED
-    assert "GPU 0 has" in result.note
-    assert "but the solve needs 1073741824.00; solving on the CPU" in result.note
-
-
-def test_the_error_names_the_bytes(monkeypatch):
-    monkeypatch.setattr(cuda, "device_bytes", lambda _system: 2**60)
-    system = SweepSystem(RUIN.model.matrix, RUIN.start)
-    with pytest.raises(DeviceMemoryError, match=r"GiB free, but the solve needs 1073741824\.00"):
-        cuda.CudaEngine().sweeper(system, -1.0, True)
+    assert "GPU 0: the vectors of 51 states leave no room for the matrix" in result.note
+    assert "solving on the CPU" in result.note
 
 
 def test_an_allocation_that_fails_is_solved_on_the_cpu_with_a_note(gpu):

@@ -124,7 +124,7 @@ def test_long_rows_are_taken_by_warps(both, per_row, kernel):
 @pytest.mark.usefixtures("offsets", "poison")
 def test_a_dense_column_makes_a_dense_row_of_the_transpose(both, monkeypatch):
     # Short rows on the average, so that only a lower threshold brings in the kernel for long ones.
-    monkeypatch.setattr(on_gpu, "WARP_ROW_ENTRIES", 2)
+    monkeypatch.setattr("engines.cuda.rows.WARP_ROW_ENTRIES", 2)
     model = big.dense_column(20_000)
     initial = np.full(20_000, 1.0 / 20_000)
     cpu, gpu = both(distribution_at, model, initial, 4.0, settings=TIGHT)
@@ -195,8 +195,8 @@ def test_the_estimate_covers_what_a_sum_takes(gpu, size, monkeypatch):
     pool = gpu.cuda.MemoryPool()
     plain = on_gpu.sum_powers
 
-    def measured(problem, progress, device):
-        summed = plain(problem, progress, device)
+    def measured(problem, *rest):
+        summed = plain(problem, *rest)
         taken.append((pool.total_bytes(), on_gpu.bytes_needed(problem)))
         return summed
 

@@ -1,0 +1,1 @@
+"""Layouts of a matrix on the device, each built there from its CSR arrays; one format a file."""

@@ -1,0 +1,182 @@
+"""From a system on the device to the layout that is swept: choose, build, fall back to CSR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from engines.backend import cupy
+from engines.cuda.formats import csr, entries, interleaved, patterns, segments, values
+from engines.cuda.formats.layout import Layout, Source, divided_in_place, source_of
+from engines.cuda.formats.survey import OFTEN, survey
+from engines.cuda.modules import Launcher
+from engines.cuda.prepare import DeviceSystem
+from engines.errors import UnsupportedError
+from engines.formats.choice import (
+    SMALL_SWEEP_BYTES,
+    Facts,
+    Format,
+    estimate_line,
+    estimates,
+    worthwhile,
+)
+from engines.system import SweepSystem
+
+Builder = Callable[[Source, Launcher], Layout]
+
+_BUILDERS: dict[Format, Builder] = {
+    Format.INTERLEAVED: interleaved.build,
+    Format.VALUES: values.build,
+    Format.ENTRIES: entries.build,
+    Format.PATTERNS: patterns.build,
+    Format.SEGMENTS: segments.build,
+}
+
+
+@dataclass(frozen=True)
+class LaidOut:
+    """A system whose matrix has been laid out.
+
+    Parameters
+    ----------
+    device
+        The system, without the arrays that the layout has replaced.
+    layout
+        The matrix.
+    remark
+        Why the format is not the one that was asked for; else empty.
+    estimates
+        The estimates that the format was chosen by, in one line; empty where it was named.
+    """
+
+    device: DeviceSystem
+    layout: Layout
+    remark: str = ""
+    estimates: str = ""
+
+
+def may_leave_csr(system: SweepSystem, wanted: Format) -> bool:
+    """Return whether a system may be laid out otherwise than in CSR.
+
+    Parameters
+    ----------
+    system
+        What is to be solved.
+    wanted
+        What the user asked for.
+    """
+    if system.matrix.num_entries == 0 or wanted is Format.CSR:
+        return False
+    return wanted is not Format.AUTO or system.bytes_per_sweep >= SMALL_SWEEP_BYTES
+
+
+def lay_out(
+    device: DeviceSystem,
+    system: SweepSystem,
+    wanted: Format,
+    launcher: Launcher,
+    *,
+    segments_serve: bool = False,
+) -> LaidOut:
+    """Lay a matrix out for its sweeps.
+
+    Parameters
+    ----------
+    device
+        The system on the device, its matrix in CSR; its rows not yet divided where
+        `may_leave_csr` says so.
+    system
+        The same on the host.
+    wanted
+        What the user asked for.
+    launcher
+        Launches kernels for the system's type of row offsets.
+    segments_serve
+        Whether the sweeps need no more of the matrix than products of whole rows.
+
+    Notes
+    -----
+    What cannot be built, for too many distinct words or too little memory, leaves CSR, with a
+    remark.
+    """
+    rows = system.matrix.num_rows
+    on_device = int(device.values.size)
+    if not may_leave_csr(system, wanted) or on_device == 0:
+        return _in_csr(device, launcher, rows, on_device)
+    facts = Facts(
+        rows,
+        on_device,
+        offset_bytes=int(device.row_offsets.itemsize),
+        beside=_beside(device, system),
+        given_bytes=0 if device.offset is None else int(device.offset.nbytes),
+        segments_serve=segments_serve and device.group_offsets is None,
+        groups=device.group_offsets is not None,
+    )
+    if wanted is Format.SEGMENTS and not facts.segments_serve:
+        what = "sums of segments serve one-sided sweeps of chains"
+        remark = f"-gpuformat {wanted}: {what}; swept as csr"
+        return _in_csr(device, launcher, rows, on_device, remark)
+    try:
+        source = source_of(device, launcher, rows, on_device)
+        if wanted is not Format.AUTO:
+            layout, reason = _built(_BUILDERS[wanted], source, launcher)
+            if layout is not None:
+                return _freed(device, layout)
+            remark = f"-gpuformat {wanted}: {reason}; swept as csr"
+            return _in_csr(device, launcher, rows, on_device, remark)
+        facts = survey(source, launcher, facts)
+    except cupy().cuda.memory.OutOfMemoryError:
+        cupy().get_default_memory_pool().free_all_blocks()
+        remark = "no memory is left to look for a better format than csr"
+        return _in_csr(device, launcher, rows, on_device, remark)
+    remarks = []
+    for candidate in worthwhile(facts):
+        builder = _BUILDERS[candidate]
+        if candidate is Format.PATTERNS:
+            # A sample may have missed most of them.
+            builder = partial(patterns.build, most=max(rows // OFTEN, 1))
+        layout, reason = _built(builder, source, launcher)
+        if layout is not None:
+            done = _freed(device, layout)
+            return replace(done, estimates=estimate_line(estimates(facts), candidate))
+        remarks.append(f"format {candidate}: {reason}")
+    done = _in_csr(device, launcher, rows, on_device, "; ".join(remarks))
+    return replace(done, estimates=estimate_line(estimates(facts), Format.CSR))
+
+
+def _built(builder: Builder, source: Source, launcher: Launcher) -> tuple[Layout | None, str]:
+    try:
+        return builder(source, launcher), ""
+    except UnsupportedError as error:
+        return None, str(error)
+    except cupy().cuda.memory.OutOfMemoryError:
+        cupy().get_default_memory_pool().free_all_blocks()
+        return None, "the GPU has too little memory to build it"
+
+
+def _in_csr(
+    device: DeviceSystem, launcher: Launcher, rows: int, entries_there: int, remark: str = ""
+) -> LaidOut:
+    source = Source(
+        *(device.row_offsets, device.columns, device.values, device.divisors, None, None),
+        rows,
+        entries_there,
+    )
+    divided_in_place(source, launcher)
+    return LaidOut(replace(device, divisors=None), csr.build(source), remark)
+
+
+def _freed(device: DeviceSystem, layout: Layout) -> LaidOut:
+    """Return the system without what only its layout holds from now on."""
+    offset = None if layout.holds_offset else device.offset
+    left = replace(
+        device, row_offsets=None, columns=None, values=None, divisors=None, offset=offset
+    )
+    return LaidOut(left, layout)
+
+
+def _beside(device: DeviceSystem, system: SweepSystem) -> int:
+    arrays = (device.offset, device.states, device.group_offsets)
+    read = sum(int(array.nbytes) for array in arrays if array is not None)
+    return read + 8 * (system.num_states + system.num_updates)

@@ -1,0 +1,249 @@
+"""Coloured Gauss-Seidel on a GPU: a launch a colour, sweeps captured in CUDA graphs."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from engines.backend import cupy
+from engines.cuda.modules import BLOCK_THREADS, Launcher, stream
+from engines.cuda.prepare import to_device
+from engines.cuda.rows import needs_wide_offsets
+from engines.errors import DeviceMemoryError, UnsupportedError
+from engines.formats.csr import INT32_MAX, FloatArray
+from engines.linear.colours import ColouredSystem
+from engines.result import SweepCost
+from engines.system import Direction, SweepSystem
+
+WARP_ROW_ENTRIES = 24
+"""From this mean row length on, a warp takes a row."""
+
+BLOCK_ROW_ENTRIES = 2048
+"""From this longest row on, a block takes a row: a warp would still be at it when all is done."""
+
+THREADS_A_ROW = {
+    "sweep_rows_of_colour_by_thread": 1,
+    "sweep_rows_of_colour_by_warp": 32,
+    "sweep_rows_of_colour_by_block": BLOCK_THREADS,
+    "sweep_groups_of_colour_by_thread": 1,
+}
+
+LONGEST_STRETCH = 64
+"""The most sweeps captured in one CUDA graph; even, as all of them, so that a replay ends in the
+vector it began with."""
+
+LAUNCHES_A_STRETCH = 512
+"""About as many launches are captured: a graph of more takes longer to make than to replay."""
+
+HISTORY = 4096
+"""The most sweeps between two looks of the host."""
+
+
+def cuda_colour_sweeper(
+    coloured: ColouredSystem, stop_below: float, absolute: bool, device_number: int
+) -> CudaColourSweeper:
+    """Prepare a solve on a GPU.
+
+    Parameters
+    ----------
+    coloured
+        What to solve.
+    stop_below, absolute
+        As in `engines.system.Engine.sweeper`.
+    device_number
+        Which of the devices.
+
+    Raises
+    ------
+    DeviceMemoryError
+        When the device cannot hold the system; nothing is left allocated.
+    UnsupportedError
+        For more states than 32 bits can number.
+    """
+    cp = cupy()
+    system = coloured.system
+    if system.num_states > INT32_MAX:
+        raise UnsupportedError(
+            f"{system.num_states} states: the GPU engine numbers states in 32 bits"
+        )
+    with cp.cuda.Device(device_number):
+        need = device_bytes(coloured)
+        free, total = cp.cuda.runtime.memGetInfo()
+        free += cp.get_default_memory_pool().free_bytes()
+        if need > free:
+            raise DeviceMemoryError(
+                f"GPU {device_number} has {free / 2**30:.2f} of {total / 2**30:.2f} GiB free, but "
+                f"the solve needs {need / 2**30:.2f}"
+            )
+        try:
+            return CudaColourSweeper(coloured, stop_below, absolute, device_number)
+        except cp.cuda.memory.OutOfMemoryError as error:
+            cp.get_default_memory_pool().free_all_blocks()
+            raise DeviceMemoryError(f"GPU {device_number} ran out of memory: {error}") from error
+
+
+def device_bytes(coloured: ColouredSystem) -> int:
+    """Return the bytes that a solve takes on the device."""
+    system = coloured.system
+    return system.bytes_per_sweep + coloured.fresh_ends.nbytes + 16 * (system.num_states + HISTORY)
+
+
+class CudaColourSweeper:
+    """A solve on the device: two vectors, swapped after each sweep; a `Sweeper`."""
+
+    def __init__(
+        self, coloured: ColouredSystem, stop_below: float, absolute: bool, device_number: int
+    ) -> None:
+        cp = self._cp = cupy()
+        system = coloured.system
+        self._coloured = coloured
+        self._device = device_number
+        self._stop_below, self._absolute = stop_below, absolute
+        self._bounds = [int(bound) for bound in coloured.bounds]
+        self._stretch_sweeps = stretch_of(len(self._bounds) - 1)
+        self._stream = stream(device_number)
+        with self._stream:
+            wide = needs_wide_offsets(system)
+            self._launcher = Launcher("long long" if wide else "int")
+            offset_type = self._launcher.offset_dtype
+            matrix = system.matrix
+            self._offsets = to_device(matrix.row_offsets, offset_type)
+            self._fresh_ends = to_device(coloured.fresh_ends, offset_type)
+            self._columns = to_device(matrix.columns, np.int32)
+            self._values = to_device(matrix.values, np.float64)
+            self._offset, self._groups = None, None
+            if system.offset is not None:
+                self._offset = to_device(system.offset, np.float64)
+            if system.group_offsets is not None:
+                self._groups = to_device(system.group_offsets, offset_type)
+            self._vectors = [to_device(system.start, np.float64) for _ in range(2)]
+            # Slot 0 holds the change before a stretch of sweeps; before the first, infinity.
+            slots = np.zeros(self._stretch_sweeps + 1)
+            slots[0] = np.inf
+            self._slots = to_device(slots, np.float64)
+            self._history = cp.empty(HISTORY)
+            self._length = cp.empty(1, dtype=cp.int32)
+            self._events = (cp.cuda.Event(), cp.cuda.Event())
+        self.seconds = 0.0
+        self._current = 0
+        self._last_change = np.inf
+        self._graphs: list[Any] = [None, None]
+        self._kernel = kernel_of(system)
+        self.cost = SweepCost(
+            f"GPU {device_number}",
+            self._kernel.removeprefix("sweep_"),
+            "csr by colours",
+            system.bytes_per_sweep,
+        )
+        self._stream.synchronize()
+
+    def run(self, sweeps: int) -> FloatArray:
+        """Make up to `sweeps` sweeps; see `engines.system.Sweeper.run`."""
+        sweeps = min(sweeps, HISTORY)
+        if self._last_change < self._stop_below:
+            return np.array([self._last_change])
+        with self._cp.cuda.Device(self._device), self._stream:
+            began, ended = self._events
+            self._length.data.memset_async(0, self._length.nbytes, self._stream)
+            replays, rest = divmod(sweeps, self._stretch_sweeps)
+            graph: Any = self._graph() if replays else None
+            began.record(self._stream)
+            for _ in range(replays):
+                graph.launch(self._stream)
+            if rest:
+                self._stretch(rest)
+            ended.record(self._stream)
+            changes: FloatArray = self._history[:sweeps].get()
+            self.seconds += self._cp.cuda.get_elapsed_time(began, ended) / 1e3
+        met = changes < self._stop_below
+        done = int(met.argmax()) + 1 if met.any() else sweeps
+        self._current = (self._current + done) % 2
+        self._last_change = float(changes[done - 1])
+        return changes[:done]
+
+    def _graph(self) -> Any:
+        graph = self._graphs[self._current]
+        if graph is None:
+            self._stream.begin_capture()
+            self._stretch(self._stretch_sweeps)
+            graph = self._graphs[self._current] = self._stream.end_capture()
+        return graph
+
+    def _stretch(self, sweeps: int) -> None:
+        for t in range(1, sweeps + 1):
+            source = (self._current + t - 1) % 2
+            slots = (self._slots[t - 1 : t], self._slots[t : t + 1])
+            for first, last in pairwise(self._bounds):
+                self._sweep_range(
+                    *(source, first, last, self._fresh_ends, slots),
+                    *(self._coloured.system.omega, self._stop_below, self._absolute),
+                )
+        history = (self._slots, self._history, self._length, self._cp.int32(sweeps))
+        threads = LONGEST_STRETCH + 1
+        self._launcher.launch(
+            "end_stretch_of_colours", threads, *history, module="gauss_seidel", block=threads
+        )
+
+    def _sweep_range(
+        self,
+        source: int,
+        first: int,
+        last: int,
+        fresh_ends: Any,
+        slots: Any,
+        omega: float,
+        stop_below: float,
+        absolute: bool,
+    ) -> None:
+        cp = self._cp
+        matrix = (self._offsets, fresh_ends, self._columns, self._values, self._offset)
+        part = (cp.int32(first), cp.int32(last))
+        if self._groups is None:
+            arguments: tuple[Any, ...] = (*matrix, *part, cp.float64(omega))
+        else:
+            minimise = cp.int32(self._coloured.system.direction is Direction.MINIMISE)
+            arguments = (self._groups, *matrix, *part, minimise)
+        self._launcher.launch(
+            self._kernel,
+            (last - first) * THREADS_A_ROW[self._kernel],
+            *arguments,
+            *(self._vectors[source], self._vectors[1 - source], *slots),
+            *(cp.float64(stop_below), cp.int32(absolute)),
+            module="gauss_seidel",
+        )
+
+    def residual(self) -> float:
+        """Return the largest absolute value of b + A x − x."""
+        cp = self._cp
+        with cp.cuda.Device(self._device), self._stream:
+            slots = cp.zeros(2)
+            # One colour, in which nothing is fresh: rows end what is fresh where they begin.
+            self._sweep_range(
+                *(self._current, 0, self._bounds[-1], self._offsets),
+                *((slots[:1], slots[1:]), 1.0, -1.0, True),
+            )
+            return float(slots.get()[1])
+
+    def values(self) -> FloatArray:
+        """Return the present iterate, by the states' own numbers, shape (states,), on the host."""
+        with self._cp.cuda.Device(self._device), self._stream:
+            values: FloatArray = self._vectors[self._current].get()
+        return self._coloured.in_model_order(values)
+
+
+def stretch_of(colours: int) -> int:
+    """Return how many sweeps of so many colours are captured in a graph; always even."""
+    return max(2, min(LONGEST_STRETCH, LAUNCHES_A_STRETCH // max(colours, 1)) // 2 * 2)
+
+
+def kernel_of(system: SweepSystem) -> str:
+    """Return the kernel that sweeps a system's colours."""
+    if system.group_offsets is not None:
+        return "sweep_groups_of_colour_by_thread"
+    if system.matrix.num_entries < WARP_ROW_ENTRIES * system.matrix.num_rows:
+        return "sweep_rows_of_colour_by_thread"
+    if system.matrix.row_lengths().max() < BLOCK_ROW_ENTRIES:
+        return "sweep_rows_of_colour_by_warp"
+    return "sweep_rows_of_colour_by_block"

@@ -1,0 +1,397 @@
+"""Cycles over aggregates of states, on one GPU."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from engines.backend import cupy
+from engines.cpu.engine import CpuEngine
+from engines.cuda.modules import Launcher, stream
+from engines.cuda.prepare import _scan, upload
+from engines.errors import DeviceMemoryError
+from engines.formats.csr import FloatArray
+from engines.linear import multilevel as choices
+from engines.result import SweepCost
+from engines.system import SweepSystem
+
+FLOW_THREADS = 128
+SUM_THREADS = 256
+"""Threads a block of the kernels that share memory; as in the module."""
+
+LONGEST_LIST = 1024
+"""Entries that may lead from one aggregate: each list is sorted by one thread."""
+
+MEMORY = 5
+"""The levels and their preparation take at most so many times the bytes of the rates."""
+
+
+@dataclass(frozen=True)
+class DeviceChain:
+    """The flows of one level on the device; the fields are those of `engines.cpu.multilevel.Chain`.
+
+    Parameters
+    ----------
+    x, spare
+        Values of the states, and room for those after a sweep.
+    """
+
+    offsets: Any
+    columns: Any
+    values: Any
+    out: Any
+    x: Any
+    spare: Any
+
+    @property
+    def size(self) -> int:
+        """Number of states."""
+        return len(self.out)
+
+
+@dataclass(frozen=True)
+class DeviceCoarsening:
+    """How a level's states are joined; the fields are those of `engines.cpu.multilevel.Coarsening`.
+
+    Parameters
+    ----------
+    slots
+        The place within the coarse row that each entry adds to, 16 bits.
+    """
+
+    members: Any
+    aggregate: Any
+    slots: Any
+    chain: DeviceChain
+    from_offsets: Any
+    from_entries: Any
+
+
+def cuda_levels(
+    system: SweepSystem, stop_below: float, absolute: bool, device_number: int
+) -> CudaLevels:
+    """Prepare cycles on a GPU.
+
+    Parameters
+    ----------
+    system, stop_below, absolute
+        As in `engines.system.Engine.sweeper`.
+    device_number
+        Which of the devices.
+
+    Raises
+    ------
+    DeviceMemoryError
+        When the device cannot hold the levels; nothing is left allocated.
+    RuntimeError
+        If the chain cannot be coarsened.
+    """
+    cp = cupy()
+    with cp.cuda.Device(device_number):
+        need = MEMORY * system.bytes_per_sweep
+        free, total = cp.cuda.runtime.memGetInfo()
+        free += cp.get_default_memory_pool().free_bytes()
+        if need > free:
+            raise DeviceMemoryError(
+                f"GPU {device_number} has {free / 2**30:.2f} of {total / 2**30:.2f} GiB free, but "
+                f"the levels need {need / 2**30:.2f}"
+            )
+        try:
+            return CudaLevels(system, stop_below, absolute, device_number)
+        except cp.cuda.memory.OutOfMemoryError as error:
+            cp.get_default_memory_pool().free_all_blocks()
+            raise DeviceMemoryError(f"GPU {device_number} ran out of memory: {error}") from error
+
+
+class CudaLevels:
+    """A solve of π Q = 0 by cycles; its sweeps, in the sense of `Sweeper`, are cycles.
+
+    Parameters
+    ----------
+    system, stop_below, absolute
+        As in `engines.system.Engine.sweeper`.
+    device_number
+        Which of the devices.
+
+    Notes
+    -----
+    A cycle changes vectors an even number of times on each level, so that it ends where it began;
+    on the finest, a third vector keeps the iterate before the cycle, and changes places with it.
+    """
+
+    def __init__(
+        self, system: SweepSystem, stop_below: float, absolute: bool, device_number: int
+    ) -> None:
+        cp = self._cp = cupy()
+        self._system, self._device = system, device_number
+        self._stop_below, self._absolute = stop_below, absolute
+        self._stream = stream(device_number)
+        with self._stream:
+            self._launcher = Launcher("int")
+            self._finest = _finest(system, self._launcher)
+            self._coarsenings: list[DeviceCoarsening] = []
+            chain = self._finest
+            while chain.size > choices.COARSEST:
+                self._coarsenings.append(_coarsened(chain, self._launcher))
+                chain = self._coarsenings[-1].chain
+            self._parts = cp.empty(SUM_THREADS)
+            self._changes = cp.zeros(choices.CYCLES_A_RUN)
+            self._events = (cp.cuda.Event(), cp.cuda.Event())
+            self._begin(system.start)
+        bytes_of_matrix = (chain.values.nbytes + chain.columns.nbytes for chain in self._chains())
+        passes = choices.SWEEPS_BEFORE + choices.SWEEPS_AFTER + 1
+        self.cost = SweepCost(
+            f"GPU {device_number}", "cycles", "csr", passes * sum(map(int, bytes_of_matrix))
+        )
+        self._stream.synchronize()
+
+    def _begin(self, start: FloatArray) -> None:
+        self._scale = float(start.sum())
+        self._iterates = [self._cp.empty(len(start)) for _ in range(2)]
+        self._iterates[0].set(np.maximum(start / self._scale, choices.FLOOR))
+        self._sum_flow(self._iterates[0])
+        self._flow = float(self._parts.get().sum())
+        self.seconds = 0.0
+        self._current = self._runs = 0
+        self._graphs: list[Any] = [None, None]
+
+    def restarted(self, start: FloatArray) -> CudaLevels:
+        """Return cycles from another start; see `engines.linear.multilevel.Levels.restarted`."""
+        other = copy.copy(self)
+        with self._cp.cuda.Device(self._device), self._stream:
+            other._begin(start)
+        return other
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of states of each level, the finest first."""
+        return tuple(chain.size for chain in self._chains())
+
+    def run(self, sweeps: int) -> FloatArray:
+        """Make some cycles; see `engines.system.Sweeper.run`."""
+        sweeps = min(sweeps, choices.CYCLES_A_RUN)
+        with self._cp.cuda.Device(self._device), self._stream:
+            began, ended = self._events
+            began.record(self._stream)
+            # The first run loads the kernels, which a capture must find loaded.
+            if self._runs and sweeps == choices.CYCLES_A_RUN:
+                self._graph().launch(self._stream)
+            else:
+                self._cycles(sweeps)
+            ended.record(self._stream)
+            changes: FloatArray = self._changes.get()[:sweeps]
+            self.seconds += self._cp.cuda.get_elapsed_time(began, ended) / 1e3
+        self._runs += 1
+        self._current = (self._current + sweeps) % 2
+        return changes
+
+    def residual(self) -> float:
+        """Return the largest absolute value of A x − x."""
+        iterate = replace(self._system, start=self.values())
+        return CpuEngine().sweeper(iterate, -1.0, True).residual()
+
+    def values(self) -> FloatArray:
+        """Return the present iterate, shape (states,), on the host."""
+        with self._cp.cuda.Device(self._device), self._stream:
+            values: FloatArray = self._iterates[self._current].get()
+        return values * self._scale
+
+    def _chains(self) -> list[DeviceChain]:
+        return [self._finest, *(coarsening.chain for coarsening in self._coarsenings)]
+
+    def _graph(self) -> Any:
+        graph = self._graphs[self._current]
+        if graph is None:
+            self._stream.begin_capture()
+            self._cycles(choices.CYCLES_A_RUN)
+            graph = self._graphs[self._current] = self._stream.end_capture()
+        return graph
+
+    def _cycles(self, cycles: int) -> None:
+        self._changes.data.memset_async(0, self._changes.nbytes, self._stream)
+        for cycle in range(cycles):
+            place = (self._current + cycle) % 2
+            self._cycle(self._iterates[place], self._iterates[1 - place], cycle)
+
+    def _cycle(self, before: Any, after: Any, number: int) -> None:
+        """Queue a cycle from one vector to another."""
+        cp, finest = self._cp, self._finest
+        chains = self._chains()
+        for level, below in enumerate(self._coarsenings):
+            x = after if level == 0 else chains[level].x
+            self._smooth(level, before if level == 0 else x, x, choices.SWEEPS_BEFORE)
+            _sum_flows(self._launcher, chains[level], x, below)
+        self._solve_coarsest(after)
+        for level, below in reversed(list(enumerate(self._coarsenings))):
+            size = chains[level].size
+            x = after if level == 0 else chains[level].x
+            arguments = (x, below.aggregate, below.chain.x, cp.int32(size), *self._bounds(level))
+            self._launch("correct_level", size, *arguments)
+            self._smooth(level, x, x, choices.SWEEPS_AFTER)
+        self._sum_flow(after)
+        self._launch(
+            "end_cycle",
+            finest.size,
+            *(before, after, self._parts, cp.float64(self._flow), cp.int32(finest.size)),
+            *(cp.int32(self._absolute), cp.float64(choices.SMALLEST_LOOKED_AT)),
+            self._changes[number : number + 1],
+            block=SUM_THREADS,
+        )
+
+    def _smooth(self, level: int, x: Any, x_new: Any, sweeps: int) -> None:
+        """Queue an even number of sweeps, from one vector to another or back to itself."""
+        chain, cp = self._chains()[level], self._cp
+        size = cp.int32(chain.size)
+        flows = (chain.offsets, chain.columns, chain.values, chain.out, size)
+        for sweep in range(sweeps):
+            vectors = (chain.spare, x_new) if sweep % 2 else (x_new if sweep else x, chain.spare)
+            arguments = (*flows, cp.float64(choices.OMEGA), *self._bounds(level), *vectors)
+            self._launch("smooth_level", chain.size, *arguments)
+
+    def _solve_coarsest(self, after: Any) -> None:
+        coarsest = self._chains()[-1]
+        x = coarsest.x if self._coarsenings else after
+        self._launch(
+            "eliminate_coarsest",
+            1,
+            *(coarsest.offsets, coarsest.columns, coarsest.values, coarsest.out),
+            *(self._cp.int32(coarsest.size), x),
+        )
+
+    def _bounds(self, level: int) -> tuple[Any, Any]:
+        most = choices.LARGEST_CORRECTION
+        least, most = (choices.FLOOR, np.inf) if level == 0 else (1.0 / most, most)
+        return self._cp.float64(least), self._cp.float64(most)
+
+    def _sum_flow(self, x: Any) -> None:
+        size = self._finest.size
+        self._launch(
+            "sum_total_flow",
+            SUM_THREADS * SUM_THREADS,
+            *(x, self._finest.out, self._cp.int32(size), self._parts),
+            block=SUM_THREADS,
+        )
+
+    def _launch(self, name: str, threads: int, *arguments: Any, **keywords: Any) -> None:
+        self._launcher.launch(name, threads, *arguments, module="multilevel", **keywords)
+
+
+def _finest(system: SweepSystem, launcher: Launcher) -> DeviceChain:
+    cp = cupy()
+    device = upload(system, launcher, divided=False)
+    if device.divisors is None:
+        raise RuntimeError("a state is entered from too many others to be joined in pairs")
+    room = cp.empty(system.num_states)
+    return DeviceChain(
+        device.row_offsets, device.columns, device.values, device.divisors, room, room
+    )
+
+
+def _coarsened(chain: DeviceChain, launcher: Launcher) -> DeviceCoarsening:
+    cp = cupy()
+    ones = cp.empty(chain.size)
+    members, aggregate = _joined(chain, ones, launcher)
+    count = len(members) // choices.MEMBERS
+    if count > choices.LEAST_SHRINKING * chain.size:
+        raise RuntimeError(f"{chain.size} states join into {count} aggregates only")
+    number = cp.int32(count)
+    longest = cp.zeros(1, dtype=cp.int32)
+    starts = cp.zeros(count + 1, dtype=cp.int32)
+
+    def launch(name: str, threads: int, *arguments: Any) -> None:
+        launcher.launch(name, threads, *arguments, module="multilevel")
+
+    launch("measure_aggregates", count, chain.offsets, members, number, starts[1:], longest)
+    _require_short(longest, choices.LONGEST_ROW, "the rows of an aggregate")
+    _scan(starts[1:], launcher)
+    found = cp.empty(len(chain.columns), dtype=cp.int32)
+    slots = cp.empty(len(chain.columns), dtype=cp.uint16)
+    offsets = cp.zeros(count + 1, dtype=cp.int32)
+    launch(
+        "find_sources",
+        count,
+        *(chain.offsets, chain.columns, members, aggregate, starts, number),
+        *(found, slots, offsets[1:]),
+    )
+    _scan(offsets[1:], launcher)
+    entries = int(offsets[-1:].get()[0])
+    columns = cp.empty(entries, dtype=cp.int32)
+    cursors = cp.zeros(count + 1, dtype=cp.int32)
+    launch("copy_sources", count, found, starts, offsets, number, columns, cursors)
+    launch("keep_longest", count, cursors, number, longest)
+    _require_short(longest, LONGEST_LIST, "what leads from an aggregate")
+    _scan(cursors, launcher)
+    from_entries = cp.empty(entries, dtype=cp.int32)
+    launch("place_entries", entries, columns, cp.int32(entries), cursors, from_entries)
+    launch("order_entries", count, cursors, number, from_entries)
+    coarse = DeviceChain(offsets, columns, cp.empty(entries), *(cp.empty(count) for _ in range(3)))
+    below = DeviceCoarsening(members, aggregate, slots, coarse, cursors, from_entries)
+    # The next level is joined along the rates, as if all states of this one were equally likely.
+    _sum_flows(launcher, chain, ones, below)
+    return below
+
+
+def _require_short(longest: Any, limit: int, what: str) -> None:
+    length = int(longest.get()[0])
+    if length > limit:
+        raise RuntimeError(f"{what} has {length} entries, more than {limit}")
+    longest.set(np.zeros(1, dtype=np.int32))
+
+
+def _joined(chain: DeviceChain, ones: Any, launcher: Launcher) -> tuple[Any, Any]:
+    """Return the members of each aggregate, `MEMBERS` places each, and the aggregate of a state.
+
+    `ones`, shape (states,), is filled.
+    """
+    cp = cupy()
+    members, aggregate = (cp.empty(chain.size, dtype=cp.int32) for _ in range(2))
+
+    def launch(name: str, threads: int, *arguments: Any) -> None:
+        launcher.launch(name, threads, *arguments, module="multilevel")
+
+    launch("start_level", chain.size, members, aggregate, ones, cp.int32(chain.size))
+    for step in range(choices.PASSES):
+        width = 1 << step
+        count = len(members) // width
+        number, wide = cp.int32(count), cp.int32(width)
+        partner = cp.empty(count, dtype=cp.int32)
+        partner.data.memset_async(0xFF, partner.nbytes, cp.cuda.get_current_stream())
+        proposals = cp.zeros(count, dtype=cp.uint64)
+        arrays = (chain.offsets, chain.columns, chain.values, chain.out, members, wide, aggregate)
+        for turn in range(step * choices.ROUNDS, (step + 1) * choices.ROUNDS):
+            turned = (cp.int32(turn), cp.float64(choices.ENOUGH))
+            launch("propose_partner", count, *arrays, partner, number, *turned, proposals)
+            launch("accept_partner", count, proposals, number, partner)
+        numbers = cp.empty(count, dtype=cp.int32)
+        launch("mark_first", count, partner, number, numbers)
+        _scan(numbers, launcher)
+        joined = cp.empty(2 * width * int(numbers[-1:].get()[0]), dtype=cp.int32)
+        renumbered = cp.empty(chain.size, dtype=cp.int32)
+        launch(
+            "join_partners", count, *(members, wide, partner, numbers, number, joined, renumbered)
+        )
+        members, aggregate = joined, renumbered
+    return members, aggregate
+
+
+def _sum_flows(launcher: Launcher, chain: DeviceChain, x: Any, below: DeviceCoarsening) -> None:
+    """Queue the flows of the coarse chain that the values x of the states make."""
+    cp, coarse = cupy(), below.chain
+    count = cp.int32(coarse.size)
+    launcher.launch(
+        "sum_flows",
+        coarse.size,
+        *(chain.offsets, chain.columns, chain.values, x, below.members, below.slots),
+        *(coarse.offsets, count, coarse.values),
+        module="multilevel",
+        block=FLOW_THREADS,
+    )
+    launcher.launch(
+        "sum_leaving",
+        coarse.size,
+        *(below.from_offsets, below.from_entries, coarse.values, count, coarse.out, coarse.x),
+        module="multilevel",
+    )

@@ -1,0 +1,191 @@
+"""Rows of a system on the device, laid out in a format, and the launch of their sweep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from engines.backend import cupy
+from engines.cuda.formats.lay_out import lay_out, may_leave_csr
+from engines.cuda.formats.layout import Geometry, Layout, geometry, nbytes
+from engines.cuda.formats.segments import MODULE as SCAN_MODULE
+from engines.cuda.formats.segments import TILE
+from engines.cuda.modules import Launcher
+from engines.cuda.prepare import DeviceSystem, upload
+from engines.formats.choice import Format
+from engines.formats.csr import INT32_MAX
+from engines.system import Direction, SweepSystem
+
+WARP_ROW_ENTRIES = 24
+"""From this mean row length on, a warp takes a row."""
+
+BLOCK_ROW_ENTRIES = 2048
+"""From this longest row on, a block takes such rows: a warp would still be at it when all is
+done."""
+
+SHARED_ROWS = (Format.CSR, Format.VALUES)
+"""Formats whose rows the threads of a warp can share."""
+
+
+@dataclass(frozen=True)
+class Test:
+    """What a sweep does about convergence.
+
+    Parameters
+    ----------
+    before_slot, slot
+        The change of the sweep before, and where this one's goes.
+    stop_below
+        A sweep whose predecessor changed less does nothing.
+    absolute
+        Whether changes are absolute.
+    early
+        Whether a sweep looks at its predecessor before its work.
+    """
+
+    before_slot: Any
+    slot: Any
+    stop_below: float
+    absolute: bool
+    early: bool
+
+
+@dataclass(frozen=True)
+class DeviceRows:
+    """All rows of a system, or a block of them, on the current device.
+
+    Parameters
+    ----------
+    device, layout
+        The arrays.
+    launcher, kernel, geometry
+        What sweeps them, and how it is launched.
+    count
+        Rows, or groups of rows.
+    bytes_moved
+        Fewest bytes that their sweep moves.
+    remark, estimates
+        For the log; see `engines.cuda.formats.lay_out.LaidOut`.
+    """
+
+    device: DeviceSystem
+    layout: Layout
+    launcher: Launcher
+    kernel: str
+    geometry: Geometry
+    count: int
+    bytes_moved: int
+    remark: str
+    estimates: str
+
+    @classmethod
+    def of(
+        cls, system: SweepSystem, matrix_format: Format, *, segments_serve: bool = True
+    ) -> DeviceRows:
+        """Copy a system's rows to the current device and lay them out.
+
+        Parameters
+        ----------
+        system
+            The system.
+        matrix_format
+            How its matrix is to be laid out; what cannot be stays CSR, with a remark.
+        segments_serve
+            Whether sums of segments may take the place of a matrix.
+        """
+        launcher = Launcher("long long" if needs_wide_offsets(system) else "int")
+        divided = not may_leave_csr(system, matrix_format)
+        device = upload(system, launcher, divided=divided)
+        laid_out = lay_out(device, system, matrix_format, launcher, segments_serve=segments_serve)
+        del device
+        layout = laid_out.layout
+        launcher = Launcher(launcher.offset_type, layout.variant)
+        who = "groups_by_thread"
+        if system.group_offsets is None:
+            who = f"rows_by_{sharers(system, layout.matrix_format)}"
+        kernel, count = f"sweep_{who}", system.num_updates
+        threads_each = 1 if who.endswith("thread") else 32
+        shape = geometry(layout, kernel, "sweep", count, threads_each, launcher)
+        moved = bytes_moved(system, laid_out.device, layout)
+        return cls(
+            *(laid_out.device, layout, launcher, kernel, shape, count, moved),
+            *(laid_out.remark, laid_out.estimates),
+        )
+
+    def sweep(self, x: Any, x_new: Any, omega: float, test: Test) -> None:
+        """Queue the sweep of these rows on the current stream.
+
+        Parameters
+        ----------
+        x, x_new
+            The iterate before and after.
+        omega
+            Relaxation.
+        test
+            What to do about convergence.
+        """
+        cp, system, layout = cupy(), self.device, self.layout
+        if layout.scan is not None:
+            matrix, sums = layout.scan
+            self.launcher.launch(
+                "scan_segments",
+                int(matrix[2]),
+                *(*matrix, x, test.before_slot, cp.float64(test.stop_below), sums),
+                module=SCAN_MODULE,
+                block=TILE,
+            )
+        arguments: tuple[Any, ...] = (
+            *(*layout.arguments, system.offset, system.states),
+            *(cp.int32(self.count), cp.int32(self.geometry.chunk)),
+        )
+        if system.group_offsets is not None:
+            minimise = cp.int32(system.direction is Direction.MINIMISE)
+            arguments = (system.group_offsets, *arguments, minimise)
+        else:
+            arguments = (*arguments, cp.float64(omega))
+        self.launcher.launch(
+            self.kernel,
+            self.geometry.threads,
+            *(*arguments, x, x_new, test.before_slot, test.slot),
+            *(cp.float64(test.stop_below), cp.int32(test.absolute), cp.int32(test.early)),
+            block=self.geometry.block,
+            shared_bytes=layout.shared_bytes,
+        )
+
+
+def sharers(system: SweepSystem, matrix_format: Format) -> str:
+    """Return what takes a row of a chain: "thread", "warp", or "block" where some are very long.
+
+    Parameters
+    ----------
+    system
+        What is to be solved.
+    matrix_format
+        How its matrix is laid out.
+    """
+    matrix = system.matrix
+    short = matrix.num_entries < WARP_ROW_ENTRIES * matrix.num_rows
+    if short or matrix_format not in SHARED_ROWS:
+        return "thread"
+    return "warp" if matrix.row_lengths().max() < BLOCK_ROW_ENTRIES else "block"
+
+
+def bytes_moved(system: SweepSystem, device: DeviceSystem, layout: Layout) -> int:
+    """Return the fewest bytes of a sweep: each array read once, the iterate read and written.
+
+    Parameters
+    ----------
+    system
+        What is to be solved.
+    device, layout
+        The same on the device.
+    """
+    if layout.matrix_format is Format.CSR:
+        return system.bytes_per_sweep
+    beside = nbytes(device.offset, device.states, device.group_offsets)
+    return layout.matrix_bytes + beside + 8 * (system.num_states + system.num_updates)
+
+
+def needs_wide_offsets(system: SweepSystem) -> bool:
+    """Return whether a system's entries or rows are more than 32 bits can number."""
+    return max(system.matrix.num_entries, system.matrix.num_rows) > INT32_MAX

@@ -1,0 +1,276 @@
+"""Several GPUs of one host: each sweeps a block of rows, and sends what the others read of it.
+
+Every device holds the whole iterate, of which it computes its block's states. After a sweep it
+copies to each other device the range of its states that the rows there read, from memory to memory.
+All devices raise one slot, on the first of them, so that there is one decision on convergence. A
+stretch of sweeps is one CUDA graph over all devices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from engines.backend import cupy
+from engines.cpu.prepare import scaled
+from engines.cuda.engine import HISTORY, CudaEngine, CudaSweeper, two_vectors
+from engines.cuda.rows import DeviceRows, Test
+from engines.errors import DeviceMemoryError, UnsupportedError
+from engines.formats.blocks import row_blocks
+from engines.formats.choice import Format
+from engines.formats.csr import FloatArray
+from engines.result import SweepCost
+from engines.system import Sweeper, SweepSystem
+
+
+class SeveralEngine:
+    """Sweeps on several GPUs.
+
+    Parameters
+    ----------
+    devices
+        Which of them, the first of which decides; a device may be named twice.
+    matrix_format
+        How each lays its block out.
+    most_memory
+        Bytes that a solve may take of each device; None for what is free.
+    """
+
+    name = "GPU"
+
+    def __init__(
+        self,
+        devices: tuple[int, ...],
+        matrix_format: Format = Format.CSR,
+        most_memory: int | None = None,
+    ) -> None:
+        self._devices = devices
+        self._format = matrix_format
+        self._most_memory = most_memory
+        self.device_number = devices[0]
+
+    def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> Sweeper:
+        """Prepare a solve; see `engines.system.Engine.sweeper`.
+
+        What cannot be shared out is solved on the first device, with a remark.
+        """
+        cp = cupy()
+        try:
+            self._require_memory(system)
+            return SeveralSweeper(system, stop_below, absolute, self._devices, self._format)
+        except (UnsupportedError, DeviceMemoryError, cp.cuda.memory.OutOfMemoryError) as error:
+            cp.get_default_memory_pool().free_all_blocks()
+            alone = CudaEngine(self._devices[0], self._format, self._most_memory)
+            sweeper = alone.sweeper(system, stop_below, absolute)
+            reason = f"not shared out among {len(self._devices)} GPUs: {error}"
+            remark = "; ".join(filter(None, (reason, sweeper.cost.remark)))
+            sweeper.cost = replace(sweeper.cost, remark=remark)
+            return sweeper
+
+    def _require_memory(self, system: SweepSystem) -> None:
+        """Raise `DeviceMemoryError` unless each device can hold its block, and all vectors."""
+        cp = cupy()
+        share = system.bytes_per_sweep // len(self._devices)
+        need = 2 * share + 24 * system.num_states + 16 * HISTORY
+        for device in dict.fromkeys(self._devices):
+            with cp.cuda.Device(device):
+                free = int(cp.cuda.runtime.memGetInfo()[0])
+                free += int(cp.get_default_memory_pool().free_bytes())
+            limit = free if self._most_memory is None else min(free, self._most_memory)
+            wanted = need * self._devices.count(device)
+            if wanted > limit:
+                raise DeviceMemoryError(
+                    f"GPU {device} may give {limit / 2**30:.2f} GiB, but its block needs "
+                    f"{wanted / 2**30:.2f}"
+                )
+
+
+@dataclass(frozen=True)
+class Part:
+    """A device's share of a solve.
+
+    Parameters
+    ----------
+    device
+        Its number.
+    stream
+        Where it works.
+    rows
+        Its block.
+    vectors
+        The iterate, twice, each of shape (states,).
+    states
+        The first of the states that the block computes, and the one behind the last.
+    done
+        Events: its sweep is over and sent, for even and odd sweeps.
+    sends
+        By the place of each other part, the range of states that is sent to it.
+    """
+
+    device: int
+    stream: Any
+    rows: DeviceRows
+    vectors: tuple[Any, Any]
+    states: tuple[int, int]
+    done: tuple[Any, Any]
+    sends: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+
+class SeveralSweeper(CudaSweeper):
+    """A solve on several devices.
+
+    Parameters
+    ----------
+    system
+        What to solve.
+    stop_below, absolute
+        As in `engines.system.Engine.sweeper`.
+    devices
+        Which devices.
+    matrix_format
+        How each lays its block out.
+
+    Raises
+    ------
+    UnsupportedError
+        When the devices cannot reach each other's memory, or the rows are not in the order of
+        their states.
+    """
+
+    def __init__(
+        self,
+        system: SweepSystem,
+        stop_below: float,
+        absolute: bool,
+        devices: tuple[int, ...],
+        matrix_format: Format,
+    ) -> None:
+        if system.states is not None and (np.diff(system.states) <= 0).any():
+            raise UnsupportedError("the rows are not in the order of their states")
+        _open_paths(devices)
+        self._devices = devices
+        self._turn = 0
+        super().__init__(scaled(system), stop_below, absolute, devices[0], matrix_format)
+
+    def _prepare(self, system: SweepSystem, matrix_format: Format) -> tuple[DeviceRows, ...]:
+        cp = self._cp
+        blocks = row_blocks(system, len(self._devices))
+        self._parts: list[Part] = []
+        for place, (device, block) in enumerate(zip(self._devices, blocks, strict=False)):
+            with cp.cuda.Device(device):
+                states = block.states
+                assert states is not None
+                stream = self._stream if place == 0 else cp.cuda.Stream(non_blocking=True)
+                with stream:
+                    part = Part(
+                        device,
+                        stream,
+                        DeviceRows.of(block, matrix_format, segments_serve=False),
+                        two_vectors(system.start),
+                        (int(states[0]), int(states[-1]) + 1),
+                        (_event(), _event()),
+                    )
+                stream.synchronize()
+            self._parts.append(part)
+        for reader, block in enumerate(blocks):
+            columns = block.matrix.columns
+            for place, part in enumerate(self._parts):
+                first, end = part.states
+                read = columns[(columns >= first) & (columns < end)]
+                if place != reader and len(read):
+                    part.sends[reader] = (int(read.min()), int(read.max()) + 1)
+        self._vectors = self._parts[0].vectors
+        self._fork = _event()
+        self._launcher = self._parts[0].rows.launcher
+        return tuple(part.rows for part in self._parts)
+
+    def _cost(self) -> SweepCost:
+        first = self._rows[0]
+        sent = sum(8 * (end - begin) for part in self._parts for begin, end in part.sends.values())
+        devices = "+".join(str(part.device) for part in self._parts)
+        return SweepCost(
+            f"GPU {devices}",
+            first.kernel.removeprefix("sweep_"),
+            str(first.layout.matrix_format),
+            sum(rows.bytes_moved for rows in self._rows)
+            - 8 * (len(self._rows) - 1) * len(self._parts[0].vectors[0]),
+            remark=f"shared out among {len(self._parts)} GPUs, which send each other "
+            f"{sent / 2**20:.2f} MiB a sweep",
+            estimates=first.estimates,
+        )
+
+    def _begin(self) -> None:
+        self._fork.record(self._stream)
+        for part in self._parts[1:]:
+            part.stream.wait_event(self._fork)
+        self._first = True
+
+    def _sweep(self, source: int, omega: float, test: Test) -> None:
+        cp, turn = self._cp, self._turn
+        self._turn = 1 - turn
+        if not self._first:
+            for part in self._parts:
+                for other in self._parts:
+                    if other is not part:
+                        part.stream.wait_event(other.done[1 - turn])
+        self._first = False
+        for part in self._parts:
+            with cp.cuda.Device(part.device), part.stream:
+                part.rows.sweep(part.vectors[source], part.vectors[1 - source], omega, test)
+                for reader, (begin, end) in part.sends.items():
+                    self._send(part, self._parts[reader], 1 - source, begin, end)
+                part.done[turn].record(part.stream)
+
+    def _send(self, part: Part, reader: Part, vector: int, begin: int, end: int) -> None:
+        place = 8 * begin
+        runtime = self._cp.cuda.runtime
+        # Copies between peers by name cannot be captured in a graph; these can.
+        runtime.memcpyAsync(
+            reader.vectors[vector].data.ptr + place,
+            part.vectors[vector].data.ptr + place,
+            8 * (end - begin),
+            runtime.memcpyDefault,
+            part.stream.ptr,
+        )
+
+    def _end(self) -> None:
+        for part in self._parts[1:]:
+            self._stream.wait_event(part.done[1 - self._turn])
+
+    def values(self) -> FloatArray:
+        """Return the present iterate, shape (states,), on the host."""
+        values = super().values()
+        for part in self._parts[1:]:
+            first, end = part.states
+            with self._cp.cuda.Device(part.device), part.stream:
+                values[first:end] = part.vectors[self._current][first:end].get()
+        return values
+
+
+def _event() -> Any:
+    return cupy().cuda.Event(disable_timing=True)
+
+
+def _open_paths(devices: tuple[int, ...]) -> None:
+    """Let the devices reach each other's memory.
+
+    Raises
+    ------
+    UnsupportedError
+        When two of them cannot.
+    """
+    runtime = cupy().cuda.runtime
+    for device in dict.fromkeys(devices):
+        for other in dict.fromkeys(devices):
+            if other == device:
+                continue
+            if not runtime.deviceCanAccessPeer(device, other):
+                raise UnsupportedError(f"GPU {device} cannot reach the memory of GPU {other}")
+            with cupy().cuda.Device(device):
+                try:
+                    runtime.deviceEnablePeerAccess(other)
+                except runtime.CUDARuntimeError as error:
+                    if "PeerAccessAlreadyEnabled" not in str(error):
+                        raise

@@ -1,0 +1,74 @@
+"""Blocks of rows of a system, each a system of its own over the same iterate."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+
+from engines.formats.csr import CsrMatrix, IndexArray
+from engines.system import Scaling, SweepSystem
+
+ROW_WORK = 2
+"""What a row costs beside its entries, in entries."""
+
+
+def row_blocks(system: SweepSystem, pieces: int) -> list[SweepSystem]:
+    """Cut the rows of a system into blocks of about equal work.
+
+    Parameters
+    ----------
+    system
+        A system whose matrix is scaled already.
+    pieces
+        How many blocks are wanted; there are fewer where there are fewer rows or groups.
+
+    Returns
+    -------
+    Systems over the same states, whose arrays are views; each names the states of its rows. The
+    choices of an MDP's state stay together.
+
+    Raises
+    ------
+    ValueError
+        For a system that is still to be scaled.
+    """
+    if system.scaling is not Scaling.NONE:
+        raise ValueError("a block of rows cannot be scaled by itself: scale the system first")
+    states = system.states
+    if states is None:
+        states = np.arange(system.num_updates, dtype=np.int32)
+    bounds = _bounds(system, pieces)
+    return [
+        _block(system, states, int(first), int(last)) for first, last in itertools.pairwise(bounds)
+    ]
+
+
+def _bounds(system: SweepSystem, pieces: int) -> IndexArray:
+    """Return where the blocks start and the last one ends, in rows or groups."""
+    updates = system.num_updates
+    starts = np.arange(updates + 1, dtype=np.int64)
+    first_rows = starts if system.group_offsets is None else system.group_offsets
+    work = system.matrix.row_offsets[first_rows] + ROW_WORK * (first_rows + starts)
+    wanted = np.linspace(0, work[-1], max(1, pieces) + 1)[1:-1]
+    inner = np.searchsorted(work, wanted, side="left")
+    bounds: IndexArray = np.unique(np.concatenate(([0], inner, [updates])))
+    return bounds
+
+
+def _block(system: SweepSystem, states: IndexArray, first: int, last: int) -> SweepSystem:
+    matrix, groups = system.matrix, system.group_offsets
+    begin, end = (first, last) if groups is None else (int(groups[first]), int(groups[last]))
+    offsets = matrix.row_offsets[begin : end + 1]
+    entries = slice(int(offsets[0]), int(offsets[-1]))
+    part = CsrMatrix(
+        offsets - offsets[0], matrix.columns[entries], matrix.values[entries], matrix.num_columns
+    )
+    return replace(
+        system,
+        matrix=part,
+        offset=None if system.offset is None else system.offset[begin:end],
+        states=states[first:last],
+        group_offsets=None if groups is None else groups[first : last + 1] - groups[first],
+    )

@@ -1,0 +1,205 @@
+"""Which format a matrix is swept in: the bytes that a sweep moves in each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Format(StrEnum):
+    """Layouts of a matrix, by the words of `-gpuformat`."""
+
+    AUTO = "auto"
+    """The one with the fewest estimated bytes a sweep."""
+    CSR = "csr"
+    INTERLEAVED = "interleaved"
+    VALUES = "values"
+    ENTRIES = "entries"
+    PATTERNS = "patterns"
+    SEGMENTS = "segments"
+
+
+MOST_CODES = 1 << 16
+"""The most distinct values or pairs that a code of two bytes tells apart."""
+
+PAIR_BYTES = 16
+"""A pair of a distance and a value, as it lies in a dictionary of rows."""
+
+SPLIT_PAIR_BYTES = 12
+"""The same in a dictionary of entries, where distances and values lie apart."""
+
+SMALL_SWEEP_BYTES = 2_000_000
+"""Below this a sweep takes as long as its launch, whatever it moves."""
+
+WORTH = 0.9
+"""A format is built where it is estimated to move less than this share of what CSR does."""
+
+GATHER_BYTES = {
+    Format.CSR: 6.5,
+    Format.INTERLEAVED: 8.5,
+    Format.VALUES: 8.5,
+    Format.ENTRIES: 6.5,
+    Format.PATTERNS: 4.5,
+    Format.SEGMENTS: 32.0,
+}
+"""What an entry costs beside its bytes, its look-ups and that of x, in bytes that could have been
+streamed meanwhile: means of tandem 1023 and 2047 and of cluster 230 and 320 on an H200."""
+
+MANY_WORDS_BYTES = {Format.ENTRIES: 15.0, Format.PATTERNS: 9.5}
+"""The same where the dictionary has more words than a code of one byte tells apart: neighbouring
+rows then read it in different places."""
+
+LONG_ROWS = 24
+"""From this mean row length on, only formats whose rows a warp can share are considered."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the bytes of a sweep follow from.
+
+    Parameters
+    ----------
+    rows, entries
+        Size of the matrix.
+    offset_bytes
+        Bytes of a row offset: 4 or 8.
+    beside
+        Bytes a sweep moves beside the matrix: vectors, right-hand side, states, groups.
+    given_bytes
+        How many of those are the right-hand side's.
+    slots
+        Entries with the padding of slices of 32 rows.
+    values, pairs
+        Distinct values and distinct (distance, value) pairs; None for too many.
+    value_scale_bytes, pair_scale_bytes
+        Bytes a row for a scale kept apart from the values, or from the pairs; 0 for none.
+    near_columns
+        Whether 16 bits hold the distance of each column from its row's state.
+    patterns, pattern_pairs
+        Distinct rows, and the entries of all of these; None for too many.
+    patterns_hold_offset
+        Whether the right-hand side is part of the patterns.
+    segments_serve
+        Whether sums of segments are all that a sweep needs.
+    groups
+        Whether several rows compute one state.
+    """
+
+    rows: int
+    entries: int
+    offset_bytes: int = 4
+    beside: int = 0
+    given_bytes: int = 0
+    slots: int | None = None
+    values: int | None = None
+    pairs: int | None = None
+    value_scale_bytes: int = 0
+    pair_scale_bytes: int = 0
+    near_columns: bool = False
+    patterns: int | None = None
+    pattern_pairs: int = 0
+    patterns_hold_offset: bool = False
+    segments_serve: bool = False
+    groups: bool = False
+
+
+def code_bytes(codes: int) -> int:
+    """Return the bytes of a code that tells so many things apart: 1, 2 or 4."""
+    return 1 if codes <= 1 << 8 else 2 if codes <= 1 << 16 else 4
+
+
+def bytes_per_sweep(matrix_format: Format, facts: Facts) -> int | None:
+    """Return the fewest bytes that a sweep moves in a format.
+
+    Parameters
+    ----------
+    matrix_format
+        Any but `Format.AUTO`.
+    facts
+        What is known of the matrix.
+
+    Returns
+    -------
+    None where the format cannot hold the matrix.
+    """
+    rows, entries = facts.rows, facts.entries
+    offsets = facts.offset_bytes * (rows + 1)
+    slices = rows + facts.offset_bytes * (rows // 32 + 2)
+    beside = facts.beside
+    match matrix_format:
+        case Format.CSR:
+            return 12 * entries + offsets + beside
+        case Format.SEGMENTS if facts.segments_serve:
+            # Beside CSR's: a bit an entry, and the sums written and read.
+            return 12 * entries + entries // 8 + offsets + 16 * rows + beside
+        case Format.INTERLEAVED if facts.slots is not None:
+            return 12 * facts.slots + slices + beside
+        case Format.VALUES if facts.values is not None:
+            each = code_bytes(facts.values) + (2 if facts.near_columns else 4)
+            table = 8 * facts.values + facts.value_scale_bytes * rows
+            return each * entries + offsets + table + beside
+        case Format.ENTRIES if facts.pairs is not None and facts.slots is not None:
+            table = SPLIT_PAIR_BYTES * facts.pairs + facts.pair_scale_bytes * rows
+            return code_bytes(facts.pairs) * facts.slots + slices + table + beside
+        case Format.PATTERNS if facts.patterns is not None:
+            table = PAIR_BYTES * facts.pattern_pairs + facts.offset_bytes * facts.patterns
+            given = facts.given_bytes if facts.patterns_hold_offset else 0
+            return code_bytes(facts.patterns) * rows + table + beside - given
+        case _:
+            return None
+
+
+def gather_bytes(matrix_format: Format, facts: Facts) -> float:
+    """Return what an entry costs beside its bytes, in bytes.
+
+    Parameters
+    ----------
+    matrix_format
+        A format that can hold the matrix.
+    facts
+        What is known of the matrix.
+    """
+    words = {Format.ENTRIES: facts.pairs, Format.PATTERNS: facts.patterns}.get(matrix_format)
+    if words is not None and code_bytes(words) > 1:
+        return MANY_WORDS_BYTES[matrix_format]
+    return GATHER_BYTES[matrix_format]
+
+
+def estimates(facts: Facts) -> dict[Format, int]:
+    """Return the bytes of a sweep in each format that can hold a matrix."""
+    found = ((f, bytes_per_sweep(f, facts)) for f in Format if f is not Format.AUTO)
+    return {f: size for f, size in found if size is not None}
+
+
+def worthwhile(facts: Facts) -> list[Format]:
+    """Return the formats that are expected to beat CSR, the best first.
+
+    Parameters
+    ----------
+    facts
+        What is known of the matrix.
+    """
+    found = estimates(facts)
+    if found[Format.CSR] < SMALL_SWEEP_BYTES:
+        return []
+    cost = {f: size + gather_bytes(f, facts) * facts.entries for f, size in found.items()}
+    if not facts.groups and facts.entries >= LONG_ROWS * facts.rows:
+        cost = {f: c for f, c in cost.items() if f in (Format.CSR, Format.VALUES)}
+    ceiling = WORTH * cost[Format.CSR]
+    return sorted((f for f in cost if cost[f] < ceiling), key=lambda f: cost[f])
+
+
+def estimate_line(found: dict[Format, int], chosen: Format) -> str:
+    """Return estimates and choice in one line, for `-gpuinfo`.
+
+    Parameters
+    ----------
+    found
+        Bytes a sweep of each format.
+    chosen
+        The format that was taken.
+    """
+    sizes = (
+        f"{f} {size / 1e6:.1f}{' (chosen)' if f is chosen else ''}" for f, size in found.items()
+    )
+    return f"estimated MB a sweep: {', '.join(sizes)}"

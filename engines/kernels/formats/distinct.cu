@@ -1,0 +1,103 @@
+// Distinct values and distinct pairs of a distance and a value, by hash tables.
+//
+// The host sorts the keys that are found and numbers them, so that codes do not depend on races.
+
+// The values of a sample of rows.
+extern "C" __global__ void gather_values(
+    const OFFSET* __restrict__ offsets, const double* __restrict__ values,
+    const double* __restrict__ divisors, OFFSET rows, OFFSET sampled, OFFSET stride, Key* keys,
+    unsigned mask, unsigned hash_mask, int* count, int limit)
+{
+    OFFSET i = thread_number(), row = sampled_row(i, stride);
+    if (i >= sampled || row >= rows) return;
+    Table table = {keys, mask, hash_mask};
+    OFFSET end = offsets[row + 1];
+    for (OFFSET entry = offsets[row]; entry < end; entry++)
+        if (inserted(table, bits_of(value_at(values, divisors, row, entry)), count, limit) < 0)
+            return;
+}
+
+// The pairs of a sample of rows; a value goes by its code, or by its slot if there are no codes yet.
+extern "C" __global__ void gather_pairs(
+    const OFFSET* __restrict__ offsets, const int* __restrict__ columns,
+    const double* __restrict__ values, const double* __restrict__ divisors,
+    const int* __restrict__ row_states, OFFSET rows, OFFSET sampled, OFFSET stride,
+    Key* value_keys, const int* __restrict__ value_codes, unsigned value_mask,
+    const int* __restrict__ value_count, int value_limit, Key* keys, unsigned mask,
+    unsigned hash_mask, int* count, int limit)
+{
+    OFFSET i = thread_number(), row = sampled_row(i, stride);
+    if (i >= sampled || row >= rows || *value_count > value_limit) return;
+    Table values_there = {value_keys, value_mask, hash_mask}, table = {keys, mask, hash_mask};
+    int state = state_of(row_states, row);
+    OFFSET end = offsets[row + 1];
+    for (OFFSET entry = offsets[row]; entry < end; entry++) {
+        int slot = slot_of(values_there, bits_of(value_at(values, divisors, row, entry)));
+        int code = value_codes ? value_codes[slot] : slot;
+        if (inserted(table, pair_key(columns[entry] - state, code), count, limit) < 0) return;
+    }
+}
+
+// The numbers of a vector.
+extern "C" __global__ void gather_numbers(
+    const double* __restrict__ numbers, OFFSET length, OFFSET sampled, OFFSET stride, Key* keys,
+    unsigned mask, unsigned hash_mask, int* count, int limit)
+{
+    OFFSET i = thread_number(), at = sampled_row(i, stride);
+    if (i < sampled && at < length)
+        inserted(Table{keys, mask, hash_mask}, bits_of(numbers[at]), count, limit);
+}
+
+// The code of each number of a vector.
+extern "C" __global__ void encode_numbers(
+    const double* __restrict__ numbers, OFFSET length, Key* keys, const int* __restrict__ codes,
+    unsigned mask, unsigned hash_mask, void* encoded, int width)
+{
+    OFFSET i = thread_number();
+    if (i >= length) return;
+    unsigned slot = slot_of(Table{keys, mask, hash_mask}, bits_of(numbers[i]));
+    put_code(encoded, width, i, codes[slot]);
+}
+
+// The code of each entry's value.
+extern "C" __global__ void encode_values(
+    const OFFSET* __restrict__ offsets, const double* __restrict__ values,
+    const double* __restrict__ divisors, OFFSET rows, Key* keys, const int* __restrict__ codes,
+    unsigned mask, unsigned hash_mask, void* encoded, int width)
+{
+    OFFSET row = thread_number();
+    if (row >= rows) return;
+    Table table = {keys, mask, hash_mask};
+    OFFSET end = offsets[row + 1];
+    for (OFFSET entry = offsets[row]; entry < end; entry++) {
+        unsigned slot = slot_of(table, bits_of(value_at(values, divisors, row, entry)));
+        put_code(encoded, width, entry, codes[slot]);
+    }
+}
+
+// The largest distance of a column from its row's state, on either side.
+extern "C" __global__ void measure_distances(
+    const OFFSET* __restrict__ offsets, const int* __restrict__ columns,
+    const int* __restrict__ row_states, OFFSET rows, int* largest)
+{
+    OFFSET row = thread_number();
+    if (row >= rows) return;
+    int state = state_of(row_states, row), farthest = 0;
+    OFFSET end = offsets[row + 1];
+    for (OFFSET entry = offsets[row]; entry < end; entry++)
+        farthest = max(farthest, abs(columns[entry] - state));
+    if (farthest > *(volatile int*)largest) atomicMax(largest, farthest);
+}
+
+// The distance of each column from its row's state, in 16 bits.
+extern "C" __global__ void encode_distances(
+    const OFFSET* __restrict__ offsets, const int* __restrict__ columns,
+    const int* __restrict__ row_states, OFFSET rows, short* distances)
+{
+    OFFSET row = thread_number();
+    if (row >= rows) return;
+    int state = state_of(row_states, row);
+    OFFSET end = offsets[row + 1];
+    for (OFFSET entry = offsets[row]; entry < end; entry++)
+        distances[entry] = (short)(columns[entry] - state);
+}

@@ -1,0 +1,305 @@
+"""Colours: sets of states that a Gauss-Seidel sweep computes at once, one set after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, index_dtype
+from engines.system import Scaling, SweepSystem
+
+if TYPE_CHECKING:
+    from engines.cpu.gauss_seidel_kernels import Dependencies
+
+COLOUR_COUNTS = (8, 16, 32, 64)
+"""How many colours are tried; beyond, launches cost more than fresh values save."""
+
+CONGRUENT_COUNTS = range(2, 9)
+"""How many colours Ingaramo (2013) tries."""
+
+PASSES = 3
+"""Rounds of moving states to better colours; later ones gain little."""
+
+
+@dataclass(frozen=True)
+class SweepSpeed:
+    """What sweeps cost on a device, roughly; only ratios count.
+
+    Parameters
+    ----------
+    colour_seconds
+        What a colour costs, however small it is.
+    bytes_per_second
+        How fast large ones are read.
+    """
+
+    colour_seconds: float
+    bytes_per_second: float
+
+    def seconds(self, bytes_per_sweep: int, colours: int) -> float:
+        """Return what a sweep costs."""
+        return colours * self.colour_seconds + bytes_per_sweep / self.bytes_per_second
+
+
+CPU_SPEED = SweepSpeed(2e-6, 1e10)
+GPU_SPEED = SweepSpeed(3e-6, 3e12)
+
+
+class Order(StrEnum):
+    """In which order of the states' numbers a sweep goes."""
+
+    FORWARDS = "forwards"
+    BACKWARDS = "backwards"
+
+    @property
+    def opposite(self) -> Order:
+        """The other order."""
+        return Order.BACKWARDS if self is Order.FORWARDS else Order.FORWARDS
+
+
+@dataclass(frozen=True)
+class Colouring:
+    """Which states a sweep computes together.
+
+    Parameters
+    ----------
+    of_update
+        The colour of each state that is computed, shape (updates,), from 0 on; a sweep goes
+        through the colours in ascending order.
+    count
+        Number of colours.
+    slice_size
+        Consecutive states of one colour.
+    fresh
+        Share of the entries between computed states that see a value of the same sweep.
+    order
+        The order of states that the colours approximate.
+    """
+
+    of_update: IndexArray
+    count: int
+    slice_size: int
+    fresh: float
+    order: Order
+
+    @property
+    def description(self) -> str:
+        """What the log says of the colours."""
+        plural = "" if self.slice_size == 1 else "s"
+        return (
+            f"{self.order} in {self.count} colour{'' if self.count == 1 else 's'}, slices of "
+            f"{self.slice_size} state{plural}, {100.0 * self.fresh:.0f} % of entries see fresh "
+            "values"
+        )
+
+
+@dataclass(frozen=True)
+class ColouredSystem:
+    """A system with its states in the order in which a sweep computes them.
+
+    Parameters
+    ----------
+    system
+        The system with states renumbered: row (or group) i computes state i. Each row's entries
+        for states of earlier colours come first.
+    fresh_ends
+        Shape (rows,): where these entries end.
+    bounds
+        Shape (colours + 1,): colour c is the states ``bounds[c]`` to ``bounds[c + 1] - 1``.
+    order
+        The state that was given each number, shape (states,).
+    colouring
+        The colours.
+    """
+
+    system: SweepSystem
+    fresh_ends: IndexArray
+    bounds: IndexArray
+    order: IndexArray
+    colouring: Colouring
+
+    def in_model_order(self, values: FloatArray) -> FloatArray:
+        """Return values of the renumbered states, shape (states,), by the states' own numbers."""
+        back = np.empty_like(values)
+        back[self.order] = values
+        return back
+
+    def restarted(self, values: FloatArray, omega: float) -> ColouredSystem:
+        """Return the same sweeps from another iterate, given by the states' own numbers."""
+        system = replace(self.system, start=values[self.order], omega=omega)
+        return replace(self, system=system)
+
+
+def choose_colours(
+    system: SweepSystem,
+    order: Order,
+    slice_size: int | None = None,
+    count: int | None = None,
+    speed: SweepSpeed = CPU_SPEED,
+) -> Colouring:
+    """Assign colours so that many entries see values of the same sweep.
+
+    Parameters
+    ----------
+    system
+        A system without scaling.
+    order
+        The order of Gauss-Seidel that the colours shall approximate.
+    slice_size
+        None for colours by dependency levels. Else slices of so many consecutive states are
+        coloured by congruence.
+    count
+        Number of colours, None for a choice. No more are taken than there are levels, or slices.
+    speed
+        Of the device: the dearer a colour, the fewer are chosen.
+
+    Raises
+    ------
+    ValueError
+        For a slice size or a number of colours below 1.
+
+    Notes
+    -----
+    *By congruence*: slice s has colour s mod `count`; if `count` is None, it is the one for which
+    most entries see fresh values. That is the assignment (section 4.2.2), and the predictor
+    (section 5.3), of Ingaramo (2013), Implementación del algoritmo Gauss-Seidel en CUDA para la
+    verificación simbólica de modelos probabilísticos.
+
+    *By levels*: the level of a state is the step at which it can be computed so that the sweep is
+    that of sequential Gauss-Seidel: after all states before it that it reads, and not before
+    those before it that read its old value (level scheduling: Anderson and Saad 1989). Colours are
+    levels modulo their number. So nearly all that a sequential sweep sees fresh is seen fresh here,
+    with few colours. States then move to the colour where most of their weight, as a reader and as
+    what is read, is fresh. If a share f of the flow is fresh, sweeps are about 1 / (1 − f)
+    times as few as Jacobi's (first order of the eigenvalue next to 1); the number of colours is
+    the one with the least product of 1 − f and a sweep's cost.
+    """
+    for name, number in (("slice_size", slice_size), ("count", count)):
+        if number is not None and number < 1:
+            raise ValueError(f"{name} must be at least 1, not {number}")
+    # numba is only imported where a model is swept in colours.
+    from engines.cpu.gauss_seidel_kernels import dependencies
+
+    reads = dependencies(system)
+    if slice_size is not None:
+        return _by_congruence(reads, order, slice_size, count)
+    read = system.bytes_per_sweep
+    return _by_levels(reads, order, count, lambda number: speed.seconds(read, number))
+
+
+def congruent_colours(updates: int, slice_size: int, count: int, order: Order) -> IndexArray:
+    """Return the colours of slices by congruence, shape (updates,).
+
+    Parameters
+    ----------
+    updates
+        Number of states that are computed.
+    slice_size
+        Consecutive states in a slice.
+    count
+        Number of colours.
+    order
+        Backwards, slices are counted from the last one.
+    """
+    number = np.arange(updates, dtype=np.int64) // slice_size
+    if order is Order.BACKWARDS and updates:
+        number = number[-1] - number
+    colours: IndexArray = (number % count).astype(np.int32)
+    return colours
+
+
+def _by_congruence(
+    reads: Dependencies, order: Order, slice_size: int, count: int | None
+) -> Colouring:
+    slices = max(1, -(-reads.updates // slice_size))
+    best: Colouring | None = None
+    for tried in CONGRUENT_COUNTS if count is None else (count,):
+        colours = congruent_colours(reads.updates, slice_size, tried, order)
+        used = min(tried, slices)
+        found = Colouring(colours, used, slice_size, reads.fresh_entries(colours), order)
+        if best is None or found.fresh > best.fresh:
+            best = found
+    assert best is not None
+    return best
+
+
+def _by_levels(
+    reads: Dependencies, order: Order, count: int | None, seconds: Callable[[int], float]
+) -> Colouring:
+    levels = reads.levels(order is Order.BACKWARDS)
+    depth = int(levels.max(initial=0)) + 1
+    # Where levels are few there is room for better colours than theirs.
+    enough = max(depth, min(COLOUR_COUNTS[0], reads.updates))
+    if count is None:
+        tried = sorted({min(depth, number) for number in COLOUR_COUNTS})
+        shares = [reads.fresh_weight(levels % number) for number in tried]
+        costs = [seconds(k) * (1.0 - share) for k, share in zip(tried, shares, strict=True)]
+        count = max(tried[int(np.argmin(costs))], min(COLOUR_COUNTS[0], enough))
+    count = min(count, enough)
+    colours = (levels % count).astype(np.int32)
+    reads.move_to_better_colours(colours, count, PASSES)
+    used, compact = np.unique(colours, return_inverse=True)
+    colours = compact.astype(np.int32)
+    return Colouring(colours, len(used), 1, reads.fresh_entries(colours), order)
+
+
+def arrange(system: SweepSystem, colouring: Colouring) -> ColouredSystem:
+    """Renumber the states of a system so that each colour is a range.
+
+    Parameters
+    ----------
+    system
+        A system without scaling.
+    colouring
+        The colours of the states that it computes.
+    """
+    from engines.cpu import gauss_seidel_kernels as kernels
+
+    assert system.scaling is Scaling.NONE
+    updates, matrix, groups = system.num_updates, system.matrix, system.group_offsets
+    by_colour = np.argsort(colouring.of_update, kind="stable")
+    sizes = np.bincount(colouring.of_update, minlength=colouring.count)
+    bounds = np.append(0, np.cumsum(sizes)).astype(np.int64)
+    order = _state_order(system, by_colour)
+    position = np.empty(system.num_states, dtype=index_dtype(system.num_states))
+    position[order] = np.arange(system.num_states, dtype=position.dtype)
+
+    first_of_colour = np.repeat(bounds[:-1], sizes)
+    rows, first_of_row = by_colour, first_of_colour
+    new_groups: IndexArray | None = None
+    if groups is not None:
+        counts = np.diff(groups)[by_colour]
+        new_groups = np.zeros(updates + 1, dtype=groups.dtype)
+        np.cumsum(counts, out=new_groups[1:])
+        shift = groups[:-1][by_colour].astype(np.int64) - new_groups[:-1]
+        rows = np.arange(matrix.num_rows) + np.repeat(shift, counts)
+        first_of_row = np.repeat(first_of_colour, counts)
+    offsets = np.zeros(matrix.num_rows + 1, dtype=matrix.row_offsets.dtype)
+    np.cumsum(matrix.row_lengths()[rows], out=offsets[1:])
+    fresh_ends, columns, values = kernels.arranged_rows(
+        rows, first_of_row, offsets, matrix.row_offsets, matrix.columns, matrix.values, position
+    )
+    renumbered = replace(
+        system,
+        matrix=CsrMatrix(offsets, columns, values, matrix.num_columns),
+        start=np.asarray(system.start, dtype=np.float64)[order],
+        offset=None if system.offset is None else system.offset[rows],
+        states=None,
+        group_offsets=new_groups,
+    )
+    return ColouredSystem(renumbered, fresh_ends, bounds, order, colouring)
+
+
+def _state_order(system: SweepSystem, by_colour: IndexArray) -> IndexArray:
+    """Return the states that are computed, colour by colour, and then the others."""
+    if system.states is not None:
+        by_colour = system.states[by_colour]
+    elif system.num_updates == system.num_states:
+        return by_colour
+    known = np.ones(system.num_states, dtype=np.bool_)
+    known[by_colour] = False
+    return np.concatenate([by_colour, np.flatnonzero(known)])

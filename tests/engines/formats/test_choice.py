@@ -1,0 +1,194 @@
+"""The choice of a format follows from bytes, and these from counts of what is stored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engines.formats import interleaved
+from engines.formats.choice import (
+    SMALL_SWEEP_BYTES,
+    Facts,
+    Format,
+    bytes_per_sweep,
+    code_bytes,
+    estimate_line,
+    estimates,
+    gather_bytes,
+    worthwhile,
+)
+from engines.formats.csr import CsrMatrix
+
+# The counts that design.md gives of models in the literature.
+VECTORS = 16
+WORDS = ("pairs", "patterns")
+TANDEM = Facts(
+    *(2_096_128, 7_300_000),
+    beside=VECTORS * 2_096_128,
+    slots=8_000_000,
+    values=8,
+    pairs=8,
+    patterns=21,
+    pattern_pairs=80,
+)
+CLUSTER = Facts(
+    *(1_917_300, 9_354_204),
+    beside=VECTORS * 1_917_300,
+    slots=10_000_000,
+    values=250,
+    value_scale_bytes=2,
+    pairs=1164,
+)
+KANBAN = Facts(
+    *(2_546_432, 24_460_016), beside=VECTORS * 2_546_432, slots=27_000_000, values=13, pairs=1331
+)
+FMS = Facts(*(1_639_440, 13_552_968), beside=VECTORS * 1_639_440, slots=15_000_000, values=42)
+HERMAN = Facts(
+    *(32_768, 14_348_908), beside=VECTORS * 32_768, slots=400_000_000, values=16, near_columns=True
+)
+
+
+@pytest.mark.parametrize(
+    ("facts", "best"),
+    [
+        (TANDEM, Format.PATTERNS),
+        (CLUSTER, Format.VALUES),
+        (KANBAN, Format.VALUES),
+        (FMS, Format.VALUES),
+        (HERMAN, Format.VALUES),
+    ],
+)
+def test_models_of_the_literature_get_the_format_that_is_expected_to_be_fastest(facts, best):
+    assert worthwhile(facts)[0] is best
+
+
+def measured_case(rows, entries, *, tandem):
+    """What the survey finds of tandem and of cluster; their balance equations have no offset."""
+    beside = VECTORS * rows
+    if tandem:
+        words = {"values": 8, "pairs": 8, "patterns": 21, "pattern_pairs": 80}
+        return Facts(
+            *(rows, entries),
+            **{"beside": beside, "slots": entries, "segments_serve": True, **words},
+            near_columns=rows < 2**22,
+        )
+    return Facts(
+        *(rows, entries),
+        beside=beside,
+        slots=entries,
+        values=12,
+        value_scale_bytes=2,
+        pairs=1200,
+        pair_scale_bytes=2,
+        near_columns=True,
+        segments_serve=True,
+    )
+
+
+# Microseconds a sweep on an NVIDIA H200, by examples/benchmarks/formats.py.
+MEASURED = {
+    "tandem 255": (
+        measured_case(130_816, 455_939, tandem=True),
+        (4.47, 3.85, 3.66, 3.61, 3.79, 7.79),
+    ),
+    "tandem 511": (
+        measured_case(523_776, 1_829_379, tandem=True),
+        (9.71, 7.30, 6.51, 6.48, 5.78, 23.28),
+    ),
+    "tandem 1023": (
+        measured_case(2_096_128, 7_328_771, tandem=True),
+        (40.37, 40.07, 27.08, 18.84, 13.30, 98.43),
+    ),
+    "tandem 2047": (
+        measured_case(8_386_560, 29_337_603, tandem=True),
+        (144.96, 156.96, 118.97, 102.70, 76.50, None),
+    ),
+    "cluster 122": (
+        measured_case(542_676, 2_643_040, tandem=False),
+        (14.36, 16.08, 9.99, 10.89, 17.20, 33.33),
+    ),
+    "cluster 230": (
+        measured_case(1_917_300, 9_354_592, tandem=False),
+        (55.93, 59.31, 38.46, 47.14, 69.28, 111.69),
+    ),
+    "cluster 320": (
+        measured_case(3_704_340, 18_083_872, tandem=False),
+        (99.30, 109.12, 76.99, 86.52, 128.23, None),
+    ),
+}
+ORDER = (
+    Format.CSR,
+    Format.INTERLEAVED,
+    Format.VALUES,
+    Format.ENTRIES,
+    Format.PATTERNS,
+    Format.SEGMENTS,
+)
+
+
+@pytest.mark.parametrize("case", MEASURED)
+def test_the_choice_is_within_a_tenth_of_the_best_that_was_measured(case):
+    facts, row = MEASURED[case]
+    microseconds = {f: t for f, t in zip(ORDER, row, strict=True) if t is not None}
+    chosen = next(iter(worthwhile(facts)), Format.CSR)
+    assert microseconds[chosen] <= 1.1 * min(microseconds.values())
+
+
+def test_dictionaries_of_many_words_cost_more_than_those_of_few():
+    for few, many in ((replace(TANDEM, **{w: 256}), replace(TANDEM, **{w: 257})) for w in WORDS):
+        changed = [f for f in ORDER if gather_bytes(f, few) != gather_bytes(f, many)]
+        assert [gather_bytes(f, few) < gather_bytes(f, many) for f in changed] == [True]
+
+
+def test_nothing_is_built_for_small_sweeps_or_for_little():
+    small = replace(TANDEM, rows=20_000, entries=70_000, beside=VECTORS * 20_000)
+    assert bytes_per_sweep(Format.CSR, small) < SMALL_SWEEP_BYTES
+    assert worthwhile(small) == []
+    plain = Facts(1_000_000, 5_000_000, beside=VECTORS * 1_000_000, slots=5_000_000)
+    assert worthwhile(plain) == []
+
+
+def test_formats_that_cannot_hold_a_matrix_have_no_estimate():
+    plain = Facts(1000, 5000)
+    assert set(estimates(plain)) == {Format.CSR}
+    assert Format.SEGMENTS in estimates(replace(plain, segments_serve=True))
+    assert Format.ENTRIES not in estimates(replace(plain, pairs=3))
+    assert bytes_per_sweep(Format.ENTRIES, replace(plain, pairs=3, slots=5000)) is not None
+
+
+def test_bytes_are_those_of_the_arrays():
+    rng = np.random.default_rng(1)
+    lengths = rng.integers(0, 6, 1000)
+    offsets = np.append(0, np.cumsum(lengths)).astype(np.int32)
+    total = int(offsets[-1])
+    numbers = rng.integers(1, 4, total) / 4.0
+    matrix = CsrMatrix(offsets, rng.integers(0, 1000, total).astype(np.int32), numbers, 1000)
+    laid_out = interleaved.encode(matrix)
+    facts = Facts(1000, total, beside=VECTORS * 1000, slots=len(laid_out.columns), values=3)
+    stored = matrix.columns.nbytes + matrix.values.nbytes + matrix.row_offsets.nbytes
+    assert bytes_per_sweep(Format.CSR, facts) == stored + 16_000
+    assert bytes_per_sweep(Format.VALUES, facts) == 5 * total + 4004 + 24 + 16_000
+    starts = 4 * len(laid_out.starts)
+    expected = 12 * len(laid_out.columns) + 1000 + starts + 16_000
+    assert abs(bytes_per_sweep(Format.INTERLEAVED, facts) - expected) <= 4
+    apart = replace(facts, value_scale_bytes=2, near_columns=True)
+    assert bytes_per_sweep(Format.VALUES, apart) == 3 * total + 4004 + 24 + 18_000
+    given = replace(facts, patterns=300, pattern_pairs=900, given_bytes=8000)
+    without = bytes_per_sweep(Format.PATTERNS, given)
+    assert bytes_per_sweep(Format.PATTERNS, replace(given, patterns_hold_offset=True)) == (
+        without - 8000
+    )
+
+
+@pytest.mark.parametrize(("codes", "width"), [(1, 1), (256, 1), (257, 2), (65_536, 2), (65_537, 4)])
+def test_codes_take_as_many_bytes_as_they_need(codes, width):
+    assert code_bytes(codes) == width
+
+
+def test_the_line_names_every_estimate_and_the_choice():
+    line = estimate_line(estimates(TANDEM), Format.PATTERNS)
+    assert line.startswith("estimated MB a sweep: csr 129.5, ")
+    assert "patterns 35.6 (chosen)" in line
+    assert "\n" not in line

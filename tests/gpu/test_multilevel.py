@@ -1,0 +1,77 @@
+"""Cycles on the GPU: the levels of the CPU, its changes, its steady states."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engines.cpu.engine import CpuEngine
+from engines.cpu.multilevel import CpuLevels
+from engines.cuda import multilevel as cuda
+from engines.cuda.engine import CudaEngine
+from engines.environment import SolverEnvironment
+from engines.errors import DeviceMemoryError
+from engines.linear.multilevel import CYCLES_A_RUN, solve_by_levels
+from tests.engines import models
+from tests.engines.test_multilevel import balance, blocks, two_queues
+from tests.gpu import big
+
+pytestmark = pytest.mark.gpu
+
+CASES = {
+    "queues": lambda: two_queues(150),
+    "random": lambda: big.random_rates(3, 30_000).matrix,
+    "line": lambda: models.birth_death(1300, 1.0, 4.0).matrix,
+    "blocks": lambda: blocks(60, 5, 1e-6),
+    "small": lambda: models.recurrent(2, 50).matrix,
+}
+
+
+@pytest.mark.usefixtures("poison")
+@pytest.mark.parametrize("case", CASES)
+def test_the_levels_and_the_cycles_are_those_of_the_cpu(case):
+    system = balance(CASES[case]())
+    cpu = CpuLevels(system, -1.0, False)
+    gpu = cuda.cuda_levels(system, -1.0, False, 0)
+    assert gpu.sizes == cpu.sizes
+    # An odd number of cycles, a run by direct launches, and runs by graphs from either vector.
+    for cycles in (5, CYCLES_A_RUN, CYCLES_A_RUN, 1, CYCLES_A_RUN):
+        ours, theirs = gpu.run(cycles), cpu.run(cycles)
+        assert len(ours) == len(theirs)
+        large = theirs > 1e-9
+        np.testing.assert_allclose(ours[large], theirs[large], rtol=1e-4)
+        looked_at = cpu.values() > 1e-250
+        np.testing.assert_allclose(gpu.values()[looked_at], cpu.values()[looked_at], rtol=1e-8)
+    assert gpu.seconds > 0.0
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_steady_states(case):
+    system = balance(CASES[case]())
+    ours, error = solve_by_levels(system, CudaEngine(), SolverEnvironment(), system.start)
+    theirs, _ = solve_by_levels(system, CpuEngine(), SolverEnvironment(), system.start)
+    large = theirs > 1e-200
+    np.testing.assert_allclose(ours[large], theirs[large], rtol=1e-5)
+    assert error < 1e-6
+
+
+def test_two_solves_give_the_same_digits():
+    system = balance(two_queues(150))
+    first, second = (
+        solve_by_levels(system, CudaEngine(), SolverEnvironment(), system.start)[0]
+        for _ in range(2)
+    )
+    assert np.array_equal(first, second)
+
+
+def test_a_star_is_refused():
+    size = 500
+    rows = [dict.fromkeys(range(1, size), 1.0), *({0: 2.0} for _ in range(1, size))]
+    with pytest.raises(RuntimeError, match=r"aggregates only|too many others"):
+        cuda.cuda_levels(balance(models.ctmc(rows).matrix), -1.0, False, 0)
+
+
+def test_a_device_too_small_is_named(monkeypatch):
+    monkeypatch.setattr(cuda, "MEMORY", 2**40)
+    with pytest.raises(DeviceMemoryError, match="but the levels need"):
+        cuda.cuda_levels(balance(two_queues(50)), -1.0, False, 0)
