@@ -40,11 +40,12 @@ DIRECT_ERROR = 1e-8
 it with however small epsilon is."""
 
 LEVELS = "multilevel cycles"
-LEVELS_AFTER = 256
+LEVELS_AFTER = 4_096
 """Sweeps after which an automatic solve of a steady state may turn to multilevel cycles."""
 
-LEVELS_REPAY = 1_000
-"""Cycles and their preparation take as long as so many sweeps."""
+LEVELS_REPAY = 20_000
+"""Sweeps still to be expected from which on cycles, their preparation and their confirmation are
+faster on a GPU, whose formats make sweeps cheap and cycles not."""
 
 UNSAFE = 10.0
 """PRISM takes the error of a named method to be ten times epsilon; more is worth a warning."""

@@ -194,25 +194,17 @@ class CudaSweeper:
         return graph
 
     def _stretch(self, sweeps: int) -> None:
-        self._begin()
         for t in range(1, sweeps + 1):
             slots = (self._slots[t - 1 : t], self._slots[t : t + 1])
             test = Test(*slots, self._stop_below, self._absolute, self._early)
             self._sweep((self._current + t - 1) % 2, self._omega, test)
-        self._end()
         history = (self._slots, self._history, self._length, self._cp.int32(sweeps))
         self._launcher.launch("end_stretch", STRETCH + 1, *history, block=2 * STRETCH)
-
-    def _begin(self) -> None:
-        """Queue what goes before some sweeps."""
 
     def _sweep(self, source: int, omega: float, test: Test) -> None:
         """Queue one sweep of all rows, from one of the two vectors to the other."""
         for rows in self._rows:
             rows.sweep(self._vectors[source], self._vectors[1 - source], omega, test)
-
-    def _end(self) -> None:
-        """Queue what goes behind some sweeps."""
 
     def residual(self) -> float:
         """Return the largest absolute value of b + A x − x."""
@@ -220,9 +212,7 @@ class CudaSweeper:
         with cp.cuda.Device(self._device), self._stream:
             slots = cp.zeros(2)
             test = Test(slots[:1], slots[1:], -1.0, True, self._early)
-            self._begin()
             self._sweep(self._current, 1.0, test)
-            self._end()
             return float(slots.get()[1])
 
     def values(self) -> FloatArray:

@@ -2,8 +2,8 @@
 
 Every device holds the whole iterate, of which it computes its block's states. After a sweep it
 copies to each other device the range of its states that the rows there read, from memory to memory.
-All devices raise one slot, on the first of them, so that there is one decision on convergence. A
-stretch of sweeps is one CUDA graph over all devices.
+Each notes its largest change in memory of its own; before the next sweep each takes the largest of
+all, so that all come to the same decision. A stretch of sweeps is one CUDA graph over all devices.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import numpy as np
 
 from engines.backend import cupy
 from engines.cpu.prepare import scaled
-from engines.cuda.engine import HISTORY, CudaEngine, CudaSweeper, two_vectors
+from engines.cuda.engine import HISTORY, STRETCH, CudaEngine, CudaSweeper, two_vectors
+from engines.cuda.prepare import to_device
 from engines.cuda.rows import DeviceRows, Test
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.blocks import row_blocks
@@ -105,6 +106,9 @@ class Part:
         The first of the states that the block computes, and the one behind the last.
     done
         Events: its sweep is over and sent, for even and odd sweeps.
+    changes, merged
+        The largest change of each sweep of a stretch, shape (`STRETCH` + 1,): of this block, and of
+        all; the first is that of the sweep before the stretch.
     sends
         By the place of each other part, the range of states that is sent to it.
     """
@@ -115,6 +119,8 @@ class Part:
     vectors: tuple[Any, Any]
     states: tuple[int, int]
     done: tuple[Any, Any]
+    changes: Any
+    merged: Any
     sends: dict[int, tuple[int, int]] = field(default_factory=dict)
 
 
@@ -171,6 +177,8 @@ class SeveralSweeper(CudaSweeper):
                         two_vectors(system.start),
                         (int(states[0]), int(states[-1]) + 1),
                         (_event(), _event()),
+                        cp.zeros(STRETCH + 1),
+                        to_device(np.append(np.inf, np.zeros(STRETCH)), np.float64),
                     )
                 stream.synchronize()
             self._parts.append(part)
@@ -181,6 +189,11 @@ class SeveralSweeper(CudaSweeper):
                 read = columns[(columns >= first) & (columns < end)]
                 if place != reader and len(read):
                     part.sends[reader] = (int(read.min()), int(read.max()) + 1)
+        addresses = [part.changes.data.ptr for part in self._parts]
+        self._addresses = []
+        for part in self._parts:
+            with cp.cuda.Device(part.device), part.stream:
+                self._addresses.append(to_device(np.array(addresses), np.int64))
         self._vectors = self._parts[0].vectors
         self._fork = _event()
         self._launcher = self._parts[0].rows.launcher
@@ -201,43 +214,86 @@ class SeveralSweeper(CudaSweeper):
             estimates=first.estimates,
         )
 
-    def _begin(self) -> None:
+    def _stretch(self, sweeps: int) -> None:
         self._fork.record(self._stream)
-        for part in self._parts[1:]:
-            part.stream.wait_event(self._fork)
-        self._first = True
-
-    def _sweep(self, source: int, omega: float, test: Test) -> None:
-        cp, turn = self._cp, self._turn
-        self._turn = 1 - turn
-        if not self._first:
+        for part in self._parts:
+            with self._cp.cuda.Device(part.device), part.stream:
+                part.stream.wait_event(self._fork)
+                part.changes.data.memset_async(0, part.changes.nbytes, part.stream)
+        for t in range(1, sweeps + 1):
+            source = (self._current + t - 1) % 2
             for part in self._parts:
-                for other in self._parts:
-                    if other is not part:
-                        part.stream.wait_event(other.done[1 - turn])
-        self._first = False
+                slots = (part.merged[t - 1 : t], part.changes[t : t + 1])
+                test = Test(*slots, self._stop_below, self._absolute, self._early)
+                self._sweep_part(part, source, self._omega, test)
+            self._meet()
+            self._merge(t)
+        self._end_stretch(sweeps)
+
+    def _end_stretch(self, sweeps: int) -> None:
+        """Keep the changes; the last one is what the next stretch begins with."""
+        first = self._parts[0]
+        with self._cp.cuda.Device(first.device), first.stream:
+            history = (first.merged, self._history, self._length, self._cp.int32(sweeps))
+            self._launcher.launch("end_stretch", STRETCH + 1, *history, block=2 * STRETCH)
+        for part in self._parts[1:]:
+            with self._cp.cuda.Device(part.device), part.stream:
+                start = part.merged.data.ptr
+                self._copy(start, start + 8 * sweeps, 8, part.stream)
+                part.done[0].record(part.stream)
+            first.stream.wait_event(part.done[0])
+
+    def _sweep_part(self, part: Part, source: int, omega: float, test: Test) -> None:
+        with self._cp.cuda.Device(part.device), part.stream:
+            part.rows.sweep(part.vectors[source], part.vectors[1 - source], omega, test)
+            for reader, (begin, end) in part.sends.items():
+                self._send(part, self._parts[reader], 1 - source, begin, end)
+
+    def _meet(self) -> None:
+        """Let no device go on before all have come here."""
+        self._turn = 1 - self._turn
+        for part in self._parts:
+            part.done[self._turn].record(part.stream)
+        for part in self._parts:
+            for other in self._parts:
+                if other is not part:
+                    part.stream.wait_event(other.done[self._turn])
+
+    def _merge(self, sweep: int) -> None:
+        """Let each device take the largest change of all."""
+        cp = self._cp
+        for part, addresses in zip(self._parts, self._addresses, strict=True):
+            with cp.cuda.Device(part.device), part.stream:
+                part.rows.launcher.launch(
+                    "merge_slots",
+                    1,
+                    *(addresses, cp.int32(len(self._parts)), cp.int32(sweep), part.merged),
+                    module="several",
+                    block=1,
+                )
+
+    def residual(self) -> float:
+        """Return the largest absolute value of b + A x − x."""
+        cp, worst = self._cp, 0.0
         for part in self._parts:
             with cp.cuda.Device(part.device), part.stream:
-                part.rows.sweep(part.vectors[source], part.vectors[1 - source], omega, test)
-                for reader, (begin, end) in part.sends.items():
-                    self._send(part, self._parts[reader], 1 - source, begin, end)
-                part.done[turn].record(part.stream)
+                slots = cp.zeros(2)
+                test = Test(slots[:1], slots[1:], -1.0, True, self._early)
+                x, x_new = part.vectors[self._current], part.vectors[1 - self._current]
+                part.rows.sweep(x, x_new, 1.0, test)
+                worst = max(worst, float(slots.get()[1]))
+        return worst
 
     def _send(self, part: Part, reader: Part, vector: int, begin: int, end: int) -> None:
         place = 8 * begin
-        runtime = self._cp.cuda.runtime
-        # Copies between peers by name cannot be captured in a graph; these can.
-        runtime.memcpyAsync(
-            reader.vectors[vector].data.ptr + place,
-            part.vectors[vector].data.ptr + place,
-            8 * (end - begin),
-            runtime.memcpyDefault,
-            part.stream.ptr,
-        )
+        source = part.vectors[vector].data.ptr + place
+        target = reader.vectors[vector].data.ptr + place
+        self._copy(target, source, 8 * (end - begin), part.stream)
 
-    def _end(self) -> None:
-        for part in self._parts[1:]:
-            self._stream.wait_event(part.done[1 - self._turn])
+    def _copy(self, target: int, source: int, size: int, stream: Any) -> None:
+        # Copies that name both devices cannot be captured in a graph; these can.
+        runtime = self._cp.cuda.runtime
+        runtime.memcpyAsync(target, source, size, runtime.memcpyDefault, stream.ptr)
 
     def values(self) -> FloatArray:
         """Return the present iterate, shape (states,), on the host."""

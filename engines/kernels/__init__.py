@@ -8,7 +8,7 @@ from importlib.resources import files
 USUAL = ("sweep", "prepare", "uniformise", "two_sided", "graph")
 """Modules that any solve may want."""
 
-MODULES = (*USUAL, "gauss_seidel", "multilevel")
+MODULES = (*USUAL, "gauss_seidel", "multilevel", "several")
 FORMATTED = ("sweep", "uniformise", "two_sided")
 """Modules written over a matrix format, whose headers come before their text."""
 
