@@ -40,7 +40,6 @@ LINEAR_METHODS = {
 }
 MDP_METHODS = {
     "Value iteration": Method.VALUE_ITERATION,
-    "Gauss-Seidel": Method.GAUSS_SEIDEL,
     "Policy iteration": Method.POLICY_ITERATION,
     "Modified policy iteration": Method.MODIFIED_POLICY_ITERATION,
 }
