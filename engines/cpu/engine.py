@@ -312,7 +312,8 @@ def _array_steps(system: SweepSystem) -> tuple[Step, Step]:
                 after = reduce.reduceat(after, groups)
             before = x[where]
             if omega != 1.0:
-                after = (1.0 - omega) * before + omega * after
+                with np.errstate(over="ignore", invalid="ignore"):
+                    after = (1.0 - omega) * before + omega * after
             x_new[where] = after
             return largest_change(before, after, absolute)
 
@@ -332,7 +333,7 @@ def largest_change(before: FloatArray, after: FloatArray, absolute: bool) -> flo
         Whether the change is absolute; else it is divided by the value before, 0/0 counting as
         no change and a rise from 0 as an infinite one.
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         change = np.abs(after - before)
         if not absolute:
             change /= np.abs(before)
