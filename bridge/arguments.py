@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -272,10 +272,7 @@ class _Parser:
         return value
 
     def _positive(self, switch: str) -> int:
-        value = self._value(switch)
-        if not value.isdecimal() or int(value) < 1:
-            raise UsageError(f'Invalid value "{value}" for -{switch} switch: a number from 1 on')
-        return int(value)
+        return _from_one_on(self._value(switch), switch, "a number from 1 on")
 
     def _device_number(self) -> int:
         value = self._value("gpudevice")
@@ -312,10 +309,7 @@ def linear_method(value: str) -> Method:
     UsageError
         For another word than a method's.
     """
-    if value not in GPU_METHODS:
-        words = ", ".join(GPU_METHODS)
-        raise UsageError(f'Invalid value "{value}" for -gpumethod switch: one of {words}')
-    return GPU_METHODS[value]
+    return GPU_METHODS[_one_of(GPU_METHODS, value, "gpumethod")]
 
 
 def num_devices(value: str) -> int:
@@ -333,9 +327,7 @@ def num_devices(value: str) -> int:
     """
     if value == "all":
         return ALL_DEVICES
-    if not value.isdecimal() or int(value) < 1:
-        raise UsageError(f'Invalid value "{value}" for -gpudevices switch: a number, or all')
-    return int(value)
+    return _from_one_on(value, "gpudevices", "a number, or all")
 
 
 def matrix_format(value: str) -> Format:
@@ -351,13 +343,20 @@ def matrix_format(value: str) -> Format:
     UsageError
         For another word than a format's.
     """
-    try:
-        return Format(value)
-    except ValueError as error:
-        words = ", ".join(Format)
-        raise UsageError(
-            f'Invalid value "{value}" for -gpuformat switch: one of {words}'
-        ) from error
+    return Format(_one_of(Format, value, "gpuformat"))
+
+
+def _one_of(words: Iterable[str], value: str, switch: str) -> str:
+    known = list(words)
+    if value not in known:
+        raise UsageError(f'Invalid value "{value}" for -{switch} switch: one of {", ".join(known)}')
+    return value
+
+
+def _from_one_on(value: str, switch: str, wanted: str) -> int:
+    if not value.isdecimal() or int(value) < 1:
+        raise UsageError(f'Invalid value "{value}" for -{switch} switch: {wanted}')
+    return int(value)
 
 
 def _switch_name(word: str) -> str | None:

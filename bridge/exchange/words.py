@@ -11,20 +11,8 @@ from bridge.arguments import WITH_TWO_VALUES, WITH_VALUE, UsageError
 from engines.errors import UnsupportedError
 
 OURS_WITH_VALUE = {
-    *(
-        "gpudevice",
-        "gpuengine",
-        "gpuformat",
-        "gpudevices",
-        "gpumaxmem",
-        "gpumethod",
-        "gpuslice",
-        "gpucolours",
-        "frontend",
-        "prism-dir",
-        "javamaxmem",
-        "javastack",
-    ),
+    *("gpudevice", "gpudevices", "gpuengine", "gpuformat", "gpumaxmem", "gpumethod"),
+    *("gpuslice", "gpucolours", "frontend", "prism-dir", "javamaxmem", "javastack"),
 }
 # What PRISM does with results once they are there; the report does it, the export must not.
 OUTPUT = {"exportresults", "exportvector", "test", "testall"}
