@@ -1,0 +1,1 @@
+"""Models as decision diagrams: matrices, vectors and sets, expanded into arrays."""
