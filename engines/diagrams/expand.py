@@ -1,0 +1,331 @@
+"""A diagram's matrix, choices, vector or set of states as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.diagrams.build import build
+from engines.diagrams.choices import choice_roots, roots_of
+from engines.diagrams.diagram import Diagram, StateNumbering
+from engines.diagrams.hybrid import HybridMatrix
+from engines.diagrams.points import kernels_ready, read_points
+from engines.diagrams.survey import Survey, survey, survey_vector
+from engines.errors import UnsupportedError
+from engines.formats.csr import (
+    INT32_MAX,
+    CsrMatrix,
+    FloatArray,
+    IndexArray,
+    MaskArray,
+    index_dtype,
+)
+
+NUMBA_ENTRIES = 1_500_000
+"""From so many entries on, loops in numba repay what loading them takes, about a third of a second;
+compiling them, which happens once, takes a second and a half."""
+
+NUMBA_ENTRIES_IF_READY = 20_000
+"""The same where they are loaded."""
+
+SLICED_STATES = 128
+"""From so many states a strip on, a vector is put together by slices, else by an index."""
+
+STATES_AT_ONCE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Choices:
+    """An MDP's transitions, one choice a row.
+
+    Parameters
+    ----------
+    matrix
+        Shape (rows, states).
+    row_group_offsets
+        Shape (states + 1,): where the rows of each state start.
+    choice_numbers
+        Shape (rows,), int32: which choice a row is. The rows of a state ascend.
+    roots
+        Shape (choices,), int32: the diagram's node below each choice.
+    assignments
+        Shape (choices, variables): the choice variables of each choice.
+    """
+
+    matrix: CsrMatrix
+    row_group_offsets: IndexArray
+    choice_numbers: NDArray[np.int32]
+    roots: NDArray[np.int32]
+    assignments: NDArray[np.bool_]
+
+
+def expand_matrix(
+    diagram: Diagram, numbering: StateNumbering, rows: range | None = None
+) -> CsrMatrix:
+    """Return a matrix by rows, columns ascending in each.
+
+    Parameters
+    ----------
+    diagram
+        A function of row and column variables.
+    numbering
+        The states; transposed for the transpose.
+    rows
+        Consecutive rows to return alone; None for all.
+
+    Raises
+    ------
+    InvalidModelError
+        The function depends on a variable that is neither of a row nor of a column.
+    UnsupportedError
+        There are more states than columns of 32 bits hold, or the variables of rows and columns
+        are not interleaved.
+    ValueError
+        `rows` is no range of consecutive rows.
+    """
+    return expand_surveyed(survey(diagram, numbering), rows)
+
+
+def expand_surveyed(surveyed: Survey, rows: range | None = None) -> CsrMatrix:
+    """Return the matrix of a survey without choices, as `expand_matrix` does.
+
+    Parameters
+    ----------
+    surveyed
+        The survey, of which `expanded_bytes` tells what this will take.
+    rows
+        Consecutive rows to return alone; None for all.
+    """
+    if surveyed.with_choices:
+        raise ValueError("a matrix with choices is expanded by expand_choices")
+    _check_columns(surveyed)
+    states = surveyed.numbering.num_states
+    if rows is not None and (rows.step != 1 or not 0 <= rows.start <= rows.stop <= states):
+        raise ValueError(f"{rows} is no range of rows 0 to {states}")
+    if _repays_numba(surveyed.num_entries):
+        from engines.cpu.diagrams import copy_rows
+
+        return copy_rows(build(surveyed), rows)
+    whole = _entry_by_entry(surveyed)
+    first, last = (0, states) if rows is None else (rows.start, rows.stop)
+    begin, end = int(whole.strip_jobs[first]), int(whole.strip_jobs[last])
+    return CsrMatrix(
+        (whole.strip_jobs[first : last + 1] - begin).astype(index_dtype(end - begin)),
+        whole.job_columns[begin:end].astype(np.int32),
+        _job_values(whole)[begin:end],
+        whole.num_columns,
+    )
+
+
+def expanded_bytes(surveyed: Survey) -> int:
+    """Return the most bytes that the expansion of a large matrix takes at once, result included.
+
+    Parameters
+    ----------
+    surveyed
+        The survey. With choices, the number of rows is only bounded by that of the entries.
+    """
+    states, entries = surveyed.numbering.num_states, surveyed.num_entries
+    level = surveyed.best_level()
+    result = 12 * entries + np.dtype(index_dtype(entries)).itemsize * (states + 1)
+    if surveyed.with_choices:
+        rows = min(entries, len(surveyed.roots) * states)
+        result += 8 * (states + 1) + 12 * rows
+    return result + int(surveyed.nbytes()[level]) + 8 * int(surveyed.jobs()[level])
+
+
+def expand_choices(
+    diagram: Diagram, numbering: StateNumbering, choice_variables: Sequence[int] | IndexArray
+) -> Choices:
+    """Return an MDP's choices by rows, in the order of PRISM's engines.
+
+    Parameters
+    ----------
+    diagram
+        A function of choice, row and column variables.
+    numbering
+        The states.
+    choice_variables
+        Shape (variables,), ascending: the diagram's variables that stand for nondeterminism.
+
+    Raises
+    ------
+    InvalidModelError
+        The function depends on another variable.
+    UnsupportedError
+        Choice variables are not above all others, there are more states than columns of 32 bits
+        hold, or the variables of rows and columns are not interleaved.
+    """
+    roots, assignments = choice_roots(diagram, choice_variables)
+    surveyed = survey(diagram, numbering, roots)
+    _check_columns(surveyed)
+    if _repays_numba(surveyed.num_entries):
+        from engines.cpu.diagrams import copy_choices
+
+        matrix, groups, numbers = copy_choices(build(surveyed))
+    else:
+        matrix, groups, numbers = _small_choices(_entry_by_entry(surveyed))
+    return Choices(matrix, groups, numbers, roots, assignments)
+
+
+def expand_vector(diagram: Diagram, numbering: StateNumbering) -> FloatArray:
+    """Return the value of each state, shape (states,).
+
+    Parameters
+    ----------
+    diagram
+        A function of row variables.
+    numbering
+        The states.
+
+    Raises
+    ------
+    InvalidModelError
+        The function depends on another variable.
+    """
+    surveyed = survey_vector(diagram, numbering)
+    hybrid = build(surveyed, surveyed.best_level((SLICED_STATES, 1)))
+    local = np.zeros(int(hybrid.block_rows[-1]))
+    lengths = np.diff(hybrid.local_offsets)
+    local[lengths > 0] = hybrid.local_values
+    result = np.zeros(numbering.num_states)
+    strips = np.flatnonzero(np.diff(hybrid.strip_jobs))
+    _place(result, local, hybrid, strips)
+    return result
+
+
+def expand_set(diagram: Diagram, numbering: StateNumbering) -> MaskArray:
+    """Return which states a function is not 0 in, shape (states,).
+
+    Parameters
+    ----------
+    diagram
+        A function of row variables.
+    numbering
+        The states.
+
+    Raises
+    ------
+    InvalidModelError
+        The function depends on another variable.
+    """
+    surveyed = survey_vector(diagram, numbering)
+    hybrid = build(surveyed, surveyed.best_level((SLICED_STATES, 1)))
+    local = np.diff(hybrid.local_offsets) > 0
+    result = np.zeros(numbering.num_states, dtype=np.bool_)
+    strips = np.flatnonzero(np.diff(hybrid.strip_jobs))
+    _place(result, local, hybrid, strips)
+    return result
+
+
+def expand_choice_vector(
+    diagram: Diagram,
+    numbering: StateNumbering,
+    choice_variables: Sequence[int] | IndexArray,
+    choices: Choices,
+) -> FloatArray:
+    """Return the value of each choice of each state: its reward, or its action's number.
+
+    Parameters
+    ----------
+    diagram
+        A function of choice and row variables.
+    numbering
+        The states.
+    choice_variables
+        Shape (variables,), ascending, as for `expand_choices`.
+    choices
+        The choices of the states.
+
+    Returns
+    -------
+    Shape (rows,).
+
+    Raises
+    ------
+    InvalidModelError
+        The function depends on another variable.
+    UnsupportedError
+        Choice variables are not above all others.
+    """
+    roots = roots_of(diagram, choice_variables, choices.assignments)
+    rows = len(choices.choice_numbers)
+    result = np.zeros(rows)
+    groups = choices.row_group_offsets
+    for first in range(0, rows, STATES_AT_ONCE):
+        part = np.arange(first, min(rows, first + STATES_AT_ONCE))
+        states = np.searchsorted(groups, part, side="right") - 1
+        result[part] = read_points(diagram, numbering, states, roots[choices.choice_numbers[part]])
+    return result
+
+
+def _place(
+    result: NDArray[np.generic],
+    local: NDArray[np.generic],
+    hybrid: HybridMatrix,
+    strips: NDArray[np.int64],
+) -> None:
+    """Write the blocks of a vector, whose rows `local` holds, to where they lie."""
+    begins = hybrid.strip_states[strips]
+    lengths = hybrid.strip_states[strips + 1] - begins
+    sources = hybrid.block_rows[hybrid.job_blocks]
+    if lengths.sum() >= SLICED_STATES * len(strips):
+        ends = (begins + lengths).tolist()
+        stops = (sources + lengths).tolist()
+        parts = zip(begins.tolist(), ends, sources.tolist(), stops, strict=True)
+        for begin, end, source, stop in parts:
+            result[begin:end] = local[source:stop]
+        return
+    # Piece by piece, since the index takes several times the bytes of the result.
+    reached = np.cumsum(lengths)
+    cuts = np.searchsorted(reached, np.arange(0, int(reached[-1]), STATES_AT_ONCE))
+    for first, last in zip(cuts, [*cuts[1:], len(strips)], strict=True):
+        size = lengths[first:last]
+        steps = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+        places = steps + np.repeat(begins[first:last], size)
+        result[places] = local[steps + np.repeat(sources[first:last], size)]
+
+
+def _entry_by_entry(surveyed: Survey) -> HybridMatrix:
+    """Return the hybrid matrix whose strips are the states, and whose jobs are the entries."""
+    return build(surveyed, surveyed.num_levels)
+
+
+def _job_values(hybrid: HybridMatrix) -> FloatArray:
+    values: FloatArray = hybrid.local_values[hybrid.job_blocks]
+    return values
+
+
+def _small_choices(hybrid: HybridMatrix) -> tuple[CsrMatrix, IndexArray, NDArray[np.int32]]:
+    """Return what `engines.cpu.diagrams.copy_choices` does, of a matrix whose jobs are entries."""
+    assert hybrid.job_choices is not None, "a hybrid matrix without choices"
+    entries, choices = hybrid.num_entries, hybrid.job_choices
+    begins = np.zeros(entries, dtype=np.bool_)
+    begins[1:] = choices[1:] != choices[:-1]
+    occupied = np.flatnonzero(np.diff(hybrid.strip_jobs))
+    begins[hybrid.strip_jobs[occupied]] = True
+    starts = np.flatnonzero(begins)
+    matrix = CsrMatrix(
+        np.append(starts, entries).astype(index_dtype(entries)),
+        hybrid.job_columns.astype(np.int32),
+        _job_values(hybrid),
+        hybrid.num_columns,
+    )
+    groups = np.searchsorted(starts, hybrid.strip_jobs).astype(index_dtype(len(starts)))
+    return matrix, groups, choices[starts]
+
+
+def _check_columns(surveyed: Survey) -> None:
+    columns = surveyed.column_numbering.num_states
+    if columns > INT32_MAX:
+        raise UnsupportedError(
+            f"a matrix of {columns} states is too large for columns of 32 bits; the most are "
+            f"{INT32_MAX}"
+        )
+
+
+def _repays_numba(entries: int) -> bool:
+    return entries >= (NUMBA_ENTRIES_IF_READY if kernels_ready() else NUMBA_ENTRIES)

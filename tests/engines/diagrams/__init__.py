@@ -1,0 +1,1 @@
+"""Tests of decision diagrams and their expansion."""
