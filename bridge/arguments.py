@@ -17,14 +17,11 @@ class UsageError(Exception):
 
 
 EXPLICIT = {"explicit", "ex"}
-SYMBOLIC_ENGINES = {
-    **dict.fromkeys(("mtbdd", "m"), "work of the MTBDD engine"),
-    **dict.fromkeys(("sparse", "s"), "work of the sparse engine"),
-    **dict.fromkeys(("hybrid", "h"), "work of the hybrid engine"),
-}
-# What PRISM's own code does as a whole: its symbolic engines, and what has an engine of its own.
+SPARSE_OR_HYBRID = {"sparse", "s", "hybrid", "h"}
+MTBDD_WORK = "work of the MTBDD engine"
+# What PRISM's own code does as a whole: its MTBDD engine, and what has an engine of its own.
 LEFT_TO_PRISM = {
-    **SYMBOLIC_ENGINES,
+    **dict.fromkeys(("mtbdd", "m"), MTBDD_WORK),
     "exact": "exact model checking",
     "param": "parametric model checking",
     "sim": "simulation",
@@ -219,9 +216,11 @@ class _Parser:
     def _note(self, switch: str, word: str) -> None:
         """Pass a word on to PRISM, noting what the engines must know of it."""
         hooks = self._hooks
-        if switch in EXPLICIT:
-            hooks = replace(hooks, engine_named=True, convention=Convention.EXPLICIT)
-            if hooks.left_to_prism in SYMBOLIC_ENGINES.values():
+        if switch in EXPLICIT or switch in SPARSE_OR_HYBRID:
+            explicit = switch in EXPLICIT
+            convention = Convention.EXPLICIT if explicit else Convention.SPARSE
+            hooks = replace(hooks, engine_named=True, convention=convention)
+            if hooks.left_to_prism == MTBDD_WORK:
                 # The engine that is named last is the one that PRISM uses.
                 hooks = replace(hooks, left_to_prism="")
         elif switch in LEFT_TO_PRISM:

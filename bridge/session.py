@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from bridge import jvm
+from bridge.built import Built, BuiltAsDiagrams, BuiltExplicitly, prism_call
 from engines.environment import DeviceChoice
 from engines.errors import BridgeError, InvalidModelError
 from engines.formats.csr import FloatArray, IndexArray, MaskArray
@@ -51,20 +52,16 @@ class CheckResult:
 class Labels(Mapping[str, MaskArray]):
     """A model's labels: boolean masks over the states, each computed when first asked for."""
 
-    def __init__(self, built: Any, num_states: int) -> None:
+    def __init__(self, built: Built) -> None:
         self._built = built
-        self._num_states = num_states
-        self._names = [str(name) for name in built.labelNames()]
+        self._names = built.label_names()
         self._masks: dict[str, MaskArray] = {}
 
     def __getitem__(self, name: str) -> MaskArray:
         if name not in self._names:
             raise KeyError(f"no label {name!r}; the model has {', '.join(self._names)}")
         if name not in self._masks:
-            from prism_hooks.backend import mask
-
-            words = _prism_call(self._built.label, jvm.java_class("java.lang.String")(name))
-            self._masks[name] = mask(words, self._num_states)
+            self._masks[name] = self._built.label(name)
         return self._masks[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -85,6 +82,7 @@ def open_model(
     prism_dir: str | None = None,
     java_max_memory: str | None = None,
     log: bool = False,
+    symbolic: bool = False,
 ) -> Session:
     """Open a PRISM model and build it.
 
@@ -106,6 +104,10 @@ def open_model(
         Java's largest heap, such as "8g"; only the first session of a process can set it.
     log
         Whether PRISM's log goes to standard output.
+    symbolic
+        Whether PRISM builds the model as a decision diagram, which is faster for most large ones;
+        else as arrays, by its explicit engine. States have the same numbers, an MDP's choices may
+        not.
 
     Raises
     ------
@@ -125,7 +127,7 @@ def open_model(
         max_iterations_named=max_iterations is not None,
     )
     _start_jvm(options, prism_dir, java_max_memory)
-    session = Session(path, dict(constants or {}), log=log)
+    session = Session(path, dict(constants or {}), log=log, symbolic=symbolic)
     session.set_termination(epsilon, max_iterations)
     return session
 
@@ -145,20 +147,6 @@ def _start_jvm(options: HookOptions, prism_dir: str | None, max_memory: str | No
         jvm.install_engines(options)
 
 
-def _prism_call(function: Any, *arguments: Any) -> Any:
-    """Call into PRISM; its exceptions become ours, with their messages."""
-    import jpype
-
-    try:
-        return function(*arguments)
-    except jpype.JException as error:
-        name = type(error).__name__
-        message = str(error.getMessage() or name)
-        if name.startswith(("prism.", "parser.")):
-            raise InvalidModelError(message) from error
-        raise BridgeError(f"PRISM failed: {name}: {message}") from error
-
-
 class Session:
     """A built model, to be read as arrays and checked; a context manager.
 
@@ -170,9 +158,13 @@ class Session:
         Values of its open constants.
     log
         Whether PRISM's log goes to standard output.
+    symbolic
+        Whether PRISM builds the model as a decision diagram.
     """
 
-    def __init__(self, path: Path, constants: dict[str, Constant], *, log: bool) -> None:
+    def __init__(
+        self, path: Path, constants: dict[str, Constant], *, log: bool, symbolic: bool = False
+    ) -> None:
         self.path = path
         self.constants = constants
         file = jvm.java_class("java.io.File")(str(path))
@@ -182,15 +174,20 @@ class Session:
             output = jvm.java_class("prism.PrismDevNullLog")()
         self._prism = jvm.java_class("prismgpu.GpuPrism")(output)
         prism = self._prism
-        _prism_call(prism.initialise)
-        self._modules = _prism_call(prism.parseModelFile, file)
-        _prism_call(prism.loadPRISMModel, self._modules)
+        prism.setEngine(prism.SPARSE if symbolic else prism.EXPLICIT)
+        prism_call(prism.initialise)
+        self._modules = prism_call(prism.parseModelFile, file)
+        prism_call(prism.loadPRISMModel, self._modules)
         values = jvm.java_class("prism.UndefinedConstants")(self._modules, None)
-        _prism_call(values.defineUsingConstSwitch, _const_switch(constants))
-        _prism_call(prism.setPRISMModelConstants, values.getMFConstantValues())
+        prism_call(values.defineUsingConstSwitch, _const_switch(constants))
+        prism_call(prism.setPRISMModelConstants, values.getMFConstantValues())
         prism.setStoreVector(True)
-        _prism_call(prism.buildModel)
-        self._built = _prism_call(jvm.java_class("prismgpu.BuiltModel"), prism)
+        prism_call(prism.buildModel)
+        self._built: Built
+        if symbolic:
+            self._built = BuiltAsDiagrams(jvm.java_class("prismgpu.BuiltDiagrams")(prism))
+        else:
+            self._built = BuiltExplicitly(jvm.java_class("prismgpu.BuiltModel")(prism))
 
     def __enter__(self) -> Session:
         return self
@@ -222,32 +219,14 @@ class Session:
             The most sweeps of a solve.
         """
         if epsilon is not None:
-            _prism_call(self._prism.setTermCritParam, float(epsilon))
+            prism_call(self._prism.setTermCritParam, float(epsilon))
         if max_iterations is not None:
-            _prism_call(self._prism.setMaxIters, int(max_iterations))
+            prism_call(self._prism.setMaxIters, int(max_iterations))
 
     @cached_property
     def model(self) -> ExplicitModel:
         """The model as the engines take it; its arrays are copied from PRISM once."""
-        from prism_hooks.backend import extracted_model, mask
-
-        plain = extracted_model(_prism_call(self._built.transitions))
-        initial = mask(self._built.initialStates(), plain.num_states)
-        return replace(plain, initial_states=initial, rewards=self._rewards(plain)).check()
-
-    def _rewards(self, plain: ExplicitModel) -> tuple[RewardStructure, ...]:
-        from prism_hooks.backend import vector
-
-        structures = []
-        for number, name in enumerate(_prism_call(self._built.rewardNames)):
-            choices = None
-            if plain.kind is ModelKind.MDP:
-                choices = vector(_prism_call(self._built.choiceRewards, number))
-            mdp = plain.kind is ModelKind.MDP
-            read = self._built.stateRewards if mdp else self._built.expectedStateRewards
-            states = vector(_prism_call(read, number))
-            structures.append(RewardStructure(str(name), states, choices))
-        return tuple(structures)
+        return self._built.model()
 
     @property
     def kind(self) -> ModelKind:
@@ -268,7 +247,7 @@ class Session:
     @cached_property
     def labels(self) -> Labels:
         """The labels, "init" and "deadlock" among them, as boolean masks."""
-        return Labels(self._built, self.num_states)
+        return Labels(self._built)
 
     @cached_property
     def rewards(self) -> dict[str, RewardStructure]:
@@ -336,33 +315,29 @@ class Session:
         if prism is None:
             raise BridgeError("the session is closed")
         info = prism.getModelInfo()
-        properties = _prism_call(prism.parsePropertiesString, info, property_text)
+        properties = prism_call(prism.parsePropertiesString, info, property_text)
         count = int(properties.getNumProperties())
         if count != 1:
             raise ValueError(f"one property is wanted, but the text holds {count}")
         prop = properties.getPropertyObject(0)
-        values = jvm.java_class("prism.UndefinedConstants")(self._modules, properties, prop)
-        _prism_call(
-            values.defineUsingConstSwitch, _const_switch({**self.constants, **(constants or {})})
+        constant_values = jvm.java_class("prism.UndefinedConstants")(
+            self._modules, properties, prop
         )
-        _prism_call(properties.setSomeUndefinedConstants, values.getPFConstantValues())
-        result = _prism_call(prism.modelCheck, properties, prop)
+        prism_call(
+            constant_values.defineUsingConstSwitch,
+            _const_switch({**self.constants, **(constants or {})}),
+        )
+        prism_call(properties.setSomeUndefinedConstants, constant_values.getPFConstantValues())
+        result = prism_call(prism.modelCheck, properties, prop)
         accuracy = result.getAccuracy()
+        values = result.getVector()
+        boolean = str(prop.getType()) == "bool"
         return CheckResult(
             property=property_text,
             value=_python_value(result.getResult()),
-            vector=self._vector(result.getVector()),
+            vector=None if values is None else self._built.vector(values, boolean=boolean),
             accuracy="" if accuracy is None else str(accuracy.toString(result.getResult())),
         )
-
-    def _vector(self, values: Any) -> FloatArray | MaskArray | None:
-        if values is None:
-            return None
-        from prism_hooks.backend import mask, vector
-
-        if str(values.getType()) == "bool":
-            return mask(values.getBitSet().toLongArray(), self.num_states)
-        return vector(values.getDoubleArray())
 
 
 def _const_switch(constants: Mapping[str, Constant]) -> str:

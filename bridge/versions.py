@@ -78,8 +78,15 @@ RELEASES: tuple[PrismRelease, ...] = (
             "explicit/DTMCModelChecker": "prismgpu/GpuDTMCModelChecker",
             "explicit/CTMCModelChecker": "prismgpu/GpuCTMCModelChecker",
             "explicit/MDPModelChecker": "prismgpu/GpuMDPModelChecker",
+            "symbolic/comp/ProbModelChecker": "prismgpu/GpuProbModelChecker",
+            "symbolic/comp/StochModelChecker": "prismgpu/GpuStochModelChecker",
+            "symbolic/comp/NondetModelChecker": "prismgpu/GpuNondetModelChecker",
         },
-        statics={"edu/jas/kern/ComputerThreads": "prismgpu/AlgebraThreads"},
+        statics={
+            "edu/jas/kern/ComputerThreads": "prismgpu/AlgebraThreads",
+            "sparse/PrismSparse": "prismgpu/GpuPrismSparse",
+            "hybrid/PrismHybrid": "prismgpu/GpuPrismHybrid",
+        },
     ),
 )
 

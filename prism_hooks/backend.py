@@ -22,6 +22,13 @@ from prism_hooks.options import HookOptions
 from prism_hooks.questions import Question, task_of
 from prism_hooks.report import Ending, iterations_line, progress_lines, solve_line
 from prism_hooks.sets import SETS, choices_of_rows, found_set, words_of
+from prism_hooks.symbolic import (
+    SymbolicForm,
+    expanded_model,
+    hand_over,
+    hand_over_strategy,
+    read_question,
+)
 
 __all__ = ["EngineBackend", "embedded_chain", "extracted_model", "java_backend", "mask", "vector"]
 
@@ -58,6 +65,7 @@ class EngineBackend:
     def __init__(self, options: HookOptions) -> None:
         self.options = options
         self._models: OrderedDict[int, dict[bool, ExplicitModel]] = OrderedDict()
+        self._symbolic: dict[int, SymbolicForm] = {}
         self._said: set[str] = set()
 
     def mayChooseEngine(self) -> bool:  # noqa: N802 - the name is Java's
@@ -114,7 +122,12 @@ class EngineBackend:
             if task.method_counts
             else self._environment(problem, Method.AUTO)
         )
-        asked = Question.read(problem, model.num_states)
+        form = self._symbolic.get(int(problem.modelId))
+        asked = (
+            Question.read(problem, model.num_states)
+            if form is None
+            else read_question(problem, form)
+        )
         result = answer(model, asked, environment, progress_lines(problem, ending))
         self._report(problem, result, ending)
         if problem.errorOnNonConvergence or result.status is Status.DIVERGED:
@@ -123,6 +136,11 @@ class EngineBackend:
         problem.errorBound, problem.errorAbsolute, problem.guaranteed = claim_of(
             result, absolute=environment.absolute, automatic=environment.automatic, ending=ending
         )
+        if form is not None:
+            hand_over(problem, result.values)
+            if asked.wants_strategy and result.strategy is not None:
+                hand_over_strategy(problem, form, result.strategy)
+            return
         problem.solution = np.ascontiguousarray(result.values)
         if asked.wants_strategy and result.strategy is not None:
             problem.strategy = choices_of_rows(model, result.strategy)
@@ -139,7 +157,7 @@ class EngineBackend:
         forms = self._models.setdefault(number, {})
         self._models.move_to_end(number)
         while len(self._models) > MODELS_KEPT:
-            self._models.popitem(last=False)
+            self._symbolic.pop(self._models.popitem(last=False)[0], None)
         if embedded not in forms:
             if embedded:
                 forms[True] = embedded_chain(self._model(problem, False))
@@ -149,11 +167,16 @@ class EngineBackend:
 
     def _read(self, problem: Any) -> ExplicitModel:
         started = time.perf_counter()
-        model = extracted_model(problem.model())
+        source = problem.model()
+        if source.isSymbolic():
+            model, self._symbolic[int(problem.modelId)] = expanded_model(source)
+            what = f" out of {len(source.transitions.variables)} nodes of a diagram of PRISM's"
+        else:
+            model, what = extracted_model(source), " from PRISM"
         if self.options.show_solves:
             problem.say(
                 f"prism-gpu: read {model.num_states} states and {model.matrix.num_entries} "
-                f"transitions from PRISM in {time.perf_counter() - started:.3f} seconds"
+                f"transitions{what} in {time.perf_counter() - started:.3f} seconds"
             )
         return model
 

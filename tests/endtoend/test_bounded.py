@@ -185,7 +185,7 @@ def test_our_engines_answer_all_of_them_as_prism_does(
     epsilon, tolerance = ("1e-9", TIME_TOLERANCE) if name in CTMCS else ("1e-13", STEPS_TOLERANCE)
     words = [prism_examples / case.model, properties, *constants]
     words += ["-epsilon", epsilon, "-maxiters", "1000000"]
-    ours, theirs = prism_gpu(*words), prism(*words, "-explicit")
+    ours, theirs = (run(*words, "-explicit") for run in (prism_gpu, prism))
     assert HANDED_BACK not in ours.output
     found, wanted = answers(ours.output), answers(theirs.output)
     assert len(found) == len(case.texts)
@@ -241,7 +241,7 @@ def test_self_loops_and_absorbing_states_of_a_ctmc_count_as_prism_counts_them(
         "filter(avg, P=? [ x<4 U>=1 x=3 ]); filter(print, P=? [ F<=2 x=3 ] > 0.25)"
     )
     words = [model, "-const", "a=0.7", "-pctl", texts, "-epsilon", "1e-9"]
-    ours, theirs = prism_gpu(*words), prism(*words, "-explicit")
+    ours, theirs = (run(*words, "-explicit") for run in (prism_gpu, prism))
     assert HANDED_BACK not in ours.output
     found, wanted = answers(ours.output), answers(theirs.output)
     assert len(found) == 9

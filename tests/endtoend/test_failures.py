@@ -135,7 +135,7 @@ def test_no_convergence_on_an_mdp_is_prism_s_error(prism_gpu, prism, prism_examp
     model = prism_examples / "mdps" / "consensus" / "coin2.nm"
     words = (model, "-const", "K=2", "-pctl", 'R{"steps"}max=? [ F "finished" ]')
     words += ("-maxiters", "10", *method)
-    ours, theirs = prism_gpu(*words), prism(*words, "-explicit")
+    ours, theirs = (run(*words, "-explicit") for run in (prism_gpu, prism))
     assert error_line(ours.output).startswith("Iterative method did not converge within 10")
     assert error_line(ours.output) == error_line(theirs.output)
     assert ours.code == theirs.code

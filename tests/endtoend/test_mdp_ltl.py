@@ -93,7 +93,7 @@ def test_ltl_is_solved_by_our_engines_on_prism_s_product(prism_gpu, prism, prism
     model, constants, text, method = CASES[name]
     words = [prism_examples / model, "-pctl", text, *TIGHT]
     words += ["-const", constants] if constants else []
-    ours, theirs = prism_gpu(*words), prism(*words, "-explicit")
+    ours, theirs = (run(*words, "-explicit") for run in (prism_gpu, prism))
     (mine,), (other,) = answers(ours.output), answers(theirs.output)
     assert relative_error(mine, float(other)) <= 1e-6
     if method is not None:

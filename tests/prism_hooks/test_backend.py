@@ -14,6 +14,7 @@ from prism_hooks.options import HookOptions
 
 # Two states, rates 3 and 1 between them: in the long run a quarter of the time in state 0.
 RING = SimpleNamespace(
+    isSymbolic=lambda: False,
     kind="CTMC",
     numStates=2,
     groupOffsets=None,

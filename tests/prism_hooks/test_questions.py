@@ -45,6 +45,7 @@ class Model:
     def extract(self) -> SimpleNamespace:
         nonzero = self.matrix != 0.0
         return SimpleNamespace(
+            isSymbolic=lambda: False,
             kind=self.kind,
             numStates=STATES,
             groupOffsets=2 * np.arange(STATES + 1) if self.kind == "MDP" else None,

@@ -26,6 +26,11 @@ public final class BuiltModel
 		model = (explicit.Model<Double>) prism.getBuiltModelExplicit();
 	}
 
+	public int numStates()
+	{
+		return model.getNumStates();
+	}
+
 	public Extract transitions() throws PrismException
 	{
 		Extract extract = Extract.of(model);

@@ -16,14 +16,8 @@ import prism.PrismException;
 import prism.PrismNotSupportedException;
 
 /** An explicit model of PRISM's as primitive arrays, one array a crossing. */
-public final class Extract
+public final class Extract extends ModelSource
 {
-	/** Equal for the very same model object, and never given twice. */
-	public final long id;
-	/** "DTMC", "CTMC" or "MDP". */
-	public final String kind;
-	public final int numStates;
-
 	public int[] rowOffsets;
 	public int[] columns;
 	public double[] values;
@@ -34,15 +28,12 @@ public final class Extract
 	private int size;
 
 	private static final List<WeakReference<Object>> known = new ArrayList<>();
-	private static long given;
 	private static final List<Long> ids = new ArrayList<>();
 
 	private Extract(String kind, explicit.Model<?> model)
 	{
-		this.kind = kind;
+		super(idOf(model), kind, model.getNumStates());
 		this.model = model;
-		numStates = model.getNumStates();
-		id = idOf(model);
 	}
 
 	static Extract of(DTMC<Double> dtmc)
@@ -88,11 +79,18 @@ public final class Extract
 			}
 		}
 		known.add(new WeakReference<>(model));
-		ids.add(++given);
-		return given;
+		long number = nextId();
+		ids.add(number);
+		return number;
 	}
 
-	/** Fills the arrays. */
+	@Override
+	public boolean isSymbolic()
+	{
+		return false;
+	}
+
+	@Override
 	void read()
 	{
 		if (rowOffsets != null)

@@ -14,29 +14,48 @@ import prism.PrismSettings;
 import prism.Result;
 import prism.UndefinedConstants;
 
-/** PRISM with the engines inside: chooses the explicit engine where the user named none. */
+/** PRISM with the engines inside. */
 public class GpuPrism extends Prism
 {
-	private boolean chosen;
+	private static final String MULTI_OBJECTIVE = "multi-objective model checking";
+	/** Seconds from which on a building is worth a remark. */
+	private static final double SLOW_BUILD = 3.0;
+	/** The pace of the explicit engine on a slow model. */
+	private static final double EXPLICIT_STATES_A_SECOND = 1e5;
 
 	public GpuPrism(PrismLog mainLog)
 	{
 		super(mainLog);
+		Symbolic.prism = this;
 	}
 
 	@Override
 	public void initialise() throws PrismException
 	{
-		Backend backend = Hooks.backend;
-		chosen = backend != null && backend.mayChooseEngine() && getEngine() == Prism.HYBRID
-				&& !getSettings().getBoolean(PrismSettings.PRISM_EXACT_ENABLED);
-		if (chosen)
+		// What another machine solves is taken down by the checkers of the explicit engine.
+		if (Hooks.exchange != null && Hooks.backend.mayChooseEngine() && getEngine() == Prism.HYBRID)
 			setEngine(Prism.EXPLICIT);
 		super.initialise();
+		Backend backend = Hooks.backend;
 		if (backend != null && !backend.leftToPrism().isEmpty())
 			Hooks.handBack(getMainLog(), backend.leftToPrism());
-		if (chosen)
-			getMainLog().println("prism-gpu: no engine was named; models are built by PRISM's explicit engine instead of hybrid");
+	}
+
+	@Override
+	public void closeDown(boolean check)
+	{
+		SymbolicModel.releaseAll();
+		super.closeDown(check);
+	}
+
+	@Override
+	public void buildModelIfRequired() throws PrismException
+	{
+		if (!modelIsBuilt())
+			SymbolicModel.releaseAll();
+		long timer = System.currentTimeMillis();
+		super.buildModelIfRequired();
+		adviseOnEngine((System.currentTimeMillis() - timer) / 1000.0);
 	}
 
 	@Override
@@ -47,16 +66,9 @@ public class GpuPrism extends Prism
 			return exchange(propertiesFile, prop);
 		nameAdaptiveUniformisation();
 		nameOtherModels();
-		String reason = chosen && getEngine() == Prism.EXPLICIT ? needsSymbolicEngine(prop.getExpression()) : null;
-		if (reason == null)
-			return super.modelCheck(propertiesFile, prop);
-		Hooks.handBack(getMainLog(), reason);
-		setEngine(Prism.HYBRID);
-		try {
-			return super.modelCheck(propertiesFile, prop);
-		} finally {
-			setEngine(Prism.EXPLICIT);
-		}
+		if (Hooks.backend != null && Expression.containsMultiObjective(prop.getExpression()))
+			Hooks.handBack(getMainLog(), MULTI_OBJECTIVE);
+		return super.modelCheck(propertiesFile, prop);
 	}
 
 	@Override
@@ -80,6 +92,16 @@ public class GpuPrism extends Prism
 		Hooks.startProperty();
 		nameAdaptiveUniformisation();
 		super.exportTransientProbabilities(times, file, exportOptions, initDistFile);
+	}
+
+	/** Says so where the explicit engine would have built the model in much less time, by its own pace. */
+	private void adviseOnEngine(double seconds)
+	{
+		if (Hooks.backend == null || !(getBuiltModel() instanceof symbolic.model.Model))
+			return;
+		double states = ((symbolic.model.Model) getBuiltModel()).getNumStates();
+		if (seconds > SLOW_BUILD && seconds > 2.0 * states / EXPLICIT_STATES_A_SECOND)
+			getMainLog().println("prism-gpu: this model took " + seconds + " seconds to build as a decision diagram; -explicit may build it faster");
 	}
 
 	/** Names what PRISM does on a model that it never builds whole, for all properties of a CTMC alike. */
@@ -128,11 +150,11 @@ public class GpuPrism extends Prism
 		return result;
 	}
 
-	/** What PRISM's explicit engine cannot do and its default engine can; null if nothing. */
+	/** What PRISM's explicit engine, which alone hands operators over, cannot do; null if nothing. */
 	private String needsSymbolicEngine(Expression expression)
 	{
 		if (Expression.containsMultiObjective(expression))
-			return "multi-objective model checking";
+			return MULTI_OBJECTIVE;
 		if (getSettings().getBoolean(PrismSettings.PRISM_FAIRNESS))
 			return "model checking under fairness";
 		return null;

@@ -46,6 +46,9 @@ public final class Problem
 	public double lower;
 	public double upper;
 
+	/** What of the above symbolic engines hand over as diagrams instead; null elsewhere. */
+	public SymbolicParts parts;
+
 	// How to solve.
 	/** PRISM's name of the method that its settings hold. */
 	public String method;
@@ -82,9 +85,9 @@ public final class Problem
 	public String error;
 
 	private final PrismLog log;
-	private final Extract source;
+	private final ModelSource source;
 
-	Problem(String task, PrismLog log, Extract source)
+	Problem(String task, PrismLog log, ModelSource source)
 	{
 		this.task = task;
 		this.log = log;
@@ -164,7 +167,7 @@ public final class Problem
 	}
 
 	/** Reads the model out of PRISM's objects. */
-	public Extract model()
+	public ModelSource model()
 	{
 		source.read();
 		return source;

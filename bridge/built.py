@@ -1,0 +1,186 @@
+"""A model that PRISM has built, as arrays: from its explicit engine, or from its diagrams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Protocol
+
+from engines.diagrams.expand import expand_set, expand_vector
+from engines.errors import BridgeError, InvalidModelError
+from engines.formats.csr import FloatArray, MaskArray
+from engines.model import ExplicitModel, ModelKind, RewardStructure
+from prism_hooks.extract import extracted_model, mask, vector
+from prism_hooks.symbolic import diagram, doubles_at, expanded_model
+
+
+def prism_call(function: Any, *arguments: Any) -> Any:
+    """Call into PRISM; its exceptions become ours, with their messages.
+
+    Parameters
+    ----------
+    function
+        A method of a Java object.
+    *arguments
+        What it is called with.
+
+    Raises
+    ------
+    InvalidModelError
+        PRISM found fault with a model or a property.
+    BridgeError
+        PRISM failed.
+    """
+    import jpype
+
+    try:
+        return function(*arguments)
+    except jpype.JException as error:
+        name = type(error).__name__
+        message = str(error.getMessage() or name)
+        if name.startswith(("prism.", "parser.")):
+            raise InvalidModelError(message) from error
+        raise BridgeError(f"PRISM failed: {name}: {message}") from error
+
+
+class Built(Protocol):
+    """A built model."""
+
+    def model(self) -> ExplicitModel:
+        """Return its arrays, checked; each is copied from PRISM once."""
+
+    def label_names(self) -> list[str]:
+        """Return the names of its labels, "init" and "deadlock" first."""
+
+    def label(self, name: str) -> MaskArray:
+        """Return the states that have a label, shape (states,).
+
+        Parameters
+        ----------
+        name
+            One of `label_names`.
+        """
+
+    def vector(self, result: Any, *, boolean: bool) -> FloatArray | MaskArray:
+        """Return a property's value in every state, shape (states,).
+
+        Parameters
+        ----------
+        result
+            What PRISM holds of a result for all states.
+        boolean
+            Whether it is a set of states.
+        """
+
+
+class BuiltExplicitly:
+    """A model of PRISM's explicit engine; see `Built`.
+
+    Parameters
+    ----------
+    built
+        A `prismgpu.BuiltModel`.
+    """
+
+    def __init__(self, built: Any) -> None:
+        self._built = built
+        self._num_states = int(built.numStates())
+
+    def model(self) -> ExplicitModel:
+        """Return its arrays; see `Built.model`."""
+        built = self._built
+        plain = extracted_model(prism_call(built.transitions))
+        initial = mask(built.initialStates(), plain.num_states)
+
+        def read(method: Any, number: int) -> FloatArray:
+            return vector(prism_call(method, number))
+
+        rewards = _rewards(built, plain.kind, read, read)
+        return replace(plain, initial_states=initial, rewards=rewards).check()
+
+    def label_names(self) -> list[str]:
+        """Return the names of its labels; see `Built.label_names`."""
+        return [str(name) for name in prism_call(self._built.labelNames)]
+
+    def label(self, name: str) -> MaskArray:
+        """Return the states that have a label; see `Built.label`."""
+        return mask(prism_call(self._built.label, _java_string(name)), self._num_states)
+
+    def vector(self, result: Any, *, boolean: bool) -> FloatArray | MaskArray:
+        """Return a property's value in every state; see `Built.vector`."""
+        if boolean:
+            return mask(result.getBitSet().toLongArray(), self._num_states)
+        return vector(result.getDoubleArray())
+
+
+class BuiltAsDiagrams:
+    """A model of PRISM's symbolic engines; see `Built`.
+
+    The states have the same numbers as the explicit engine's; an MDP's choices may not.
+
+    Parameters
+    ----------
+    built
+        A `prismgpu.BuiltDiagrams`.
+    """
+
+    def __init__(self, built: Any) -> None:
+        self._built = built
+        self._source = prism_call(built.transitions)
+        self._plain, self._form = expanded_model(self._source)
+
+    def model(self) -> ExplicitModel:
+        """Return its arrays; see `Built.model`."""
+        plain, numbering = self._plain, self._form.numbering
+        initial = expand_set(diagram(self._built.initialStates()), numbering)
+
+        def of_states(method: Any, number: int) -> FloatArray:
+            return expand_vector(diagram(prism_call(method, number)), numbering)
+
+        def of_choices(method: Any, number: int) -> FloatArray:
+            return self._form.of_choices(prism_call(method, number))
+
+        rewards = _rewards(self._built, plain.kind, of_states, of_choices)
+        return replace(plain, initial_states=initial, rewards=rewards).check()
+
+    def label_names(self) -> list[str]:
+        """Return the names of its labels; see `Built.label_names`."""
+        return [str(name) for name in prism_call(self._built.labelNames)]
+
+    def label(self, name: str) -> MaskArray:
+        """Return the states that have a label; see `Built.label`."""
+        source = prism_call(self._built.label, _java_string(name))
+        return expand_set(diagram(source), self._form.numbering)
+
+    def vector(self, result: Any, *, boolean: bool) -> FloatArray | MaskArray:
+        """Return a property's value in every state; see `Built.vector`."""
+        numbering = self._form.numbering
+        address = int(self._built.addressOf(result))
+        if address:
+            return doubles_at(address, numbering.num_states).copy()
+        values = diagram(self._built.diagramOf(result))
+        return expand_set(values, numbering) if boolean else expand_vector(values, numbering)
+
+
+def _rewards(
+    built: Any,
+    kind: ModelKind,
+    of_states: Callable[[Any, int], FloatArray],
+    of_choices: Callable[[Any, int], FloatArray],
+) -> tuple[RewardStructure, ...]:
+    structures = []
+    for number, name in enumerate(prism_call(built.rewardNames)):
+        if kind is ModelKind.MDP:
+            states = of_states(built.stateRewards, number)
+            choices = of_choices(built.choiceRewards, number)
+            structures.append(RewardStructure(str(name), states, choices))
+        else:
+            states = of_states(built.expectedStateRewards, number)
+            structures.append(RewardStructure(str(name), states))
+    return tuple(structures)
+
+
+def _java_string(text: str) -> Any:
+    import jpype
+
+    return jpype.JString(text)

@@ -1,0 +1,71 @@
+package prismgpu;
+
+import jdd.JDDNode;
+import parser.ast.Expression;
+import parser.ast.PropertiesFile;
+import prism.Prism;
+import prism.PrismException;
+import symbolic.comp.NondetModelChecker;
+import symbolic.model.Model;
+import symbolic.states.StateValues;
+
+/** MDPs under PRISM's symbolic engines. */
+public class GpuNondetModelChecker extends NondetModelChecker
+{
+	public GpuNondetModelChecker(Prism prism, Model model, PropertiesFile propertiesFile) throws PrismException
+	{
+		super(prism, model, propertiesFile);
+	}
+
+	@Override
+	public StateValues checkExpression(Expression expr, JDDNode statesOfInterest) throws PrismException
+	{
+		return Symbolic.kept(expr, super.checkExpression(expr, statesOfInterest), model);
+	}
+
+	@Override
+	protected StateValues checkProbPathFormulaLTL(Expression expr, boolean qual, boolean min, JDDNode statesOfInterest) throws PrismException
+	{
+		StateValues probs = Symbolic.handedOn(() -> super.checkProbPathFormulaLTL(expr, qual, min, statesOfInterest));
+		// PRISM computes the largest probability that the formula does not hold.
+		return min ? Symbolic.negated(probs) : probs;
+	}
+
+	@Override
+	protected StateValues checkProbUntil(JDDNode b1, JDDNode b2, boolean qual, boolean min) throws PrismException
+	{
+		StateValues probs = super.checkProbUntil(b1, b2, qual, min);
+		return min && fairness ? Symbolic.negated(probs) : probs;
+	}
+
+	@Override
+	protected StateValues checkProbPathFormulaSimple(Expression expr, boolean qual, boolean min, JDDNode statesOfInterest) throws PrismException
+	{
+		StateValues probs = super.checkProbPathFormulaSimple(expr, qual, min, statesOfInterest);
+		return Hooks.isNegated(expr) ? Symbolic.negated(probs) : probs;
+	}
+
+	@Override
+	protected StateValues computeUntilProbs(JDDNode tr, JDDNode tra, JDDNode tr01, JDDNode b1, JDDNode b2, boolean min) throws PrismException
+	{
+		return stated(() -> super.computeUntilProbs(tr, tra, tr01, b1, b2, min));
+	}
+
+	@Override
+	protected StateValues computeReachRewards(JDDNode tr, JDDNode tra, JDDNode tr01, JDDNode sr, JDDNode trr, JDDNode b, boolean min) throws PrismException
+	{
+		return stated(() -> super.computeReachRewards(tr, tra, tr01, sr, trr, b, min));
+	}
+
+	@Override
+	protected StateValues computeTotalRewardsMax(JDDNode tr, JDDNode tr01, JDDNode tra, JDDNode sr, JDDNode trr, boolean noPositiveECs) throws PrismException
+	{
+		return stated(() -> super.computeTotalRewardsMax(tr, tr01, tra, sr, trr, noPositiveECs));
+	}
+
+	private StateValues stated(Hooks.Work<StateValues> work) throws PrismException
+	{
+		boolean symbolic = engine != Prism.MTBDD;
+		return !symbolic ? work.run() : Symbolic.stated(new Symbolic.Knowledge(), doIntervalIteration, on -> doIntervalIteration = on, work);
+	}
+}

@@ -1,0 +1,170 @@
+package prismgpu;
+
+import jdd.JDD;
+import jdd.JDDNode;
+import parser.ast.Expression;
+import parser.ast.ExpressionSS;
+import parser.ast.ExpressionTemporal;
+import parser.ast.PropertiesFile;
+import prism.OpRelOpBound;
+import prism.Prism;
+import prism.PrismException;
+import symbolic.comp.StochModelChecker;
+import symbolic.model.Model;
+import symbolic.states.StateValues;
+
+/** CTMCs under PRISM's symbolic engines. */
+public class GpuStochModelChecker extends StochModelChecker
+{
+	/** The absolute errors of the solves of the until at hand, added up; NaN where one is not known. */
+	private double error;
+
+	public GpuStochModelChecker(Prism prism, Model model, PropertiesFile propertiesFile) throws PrismException
+	{
+		super(prism, model, propertiesFile);
+	}
+
+	@Override
+	public StateValues checkExpression(Expression expr, JDDNode statesOfInterest) throws PrismException
+	{
+		return Symbolic.kept(expr, super.checkExpression(expr, statesOfInterest), model);
+	}
+
+	@Override
+	protected StateValues checkProbPathFormulaLTL(Expression expr, boolean qual, JDDNode statesOfInterest) throws PrismException
+	{
+		return Symbolic.handedOn(() -> super.checkProbPathFormulaLTL(expr, qual, statesOfInterest));
+	}
+
+	@Override
+	public StateValues doTransient(double time, StateValues initDist) throws PrismException
+	{
+		Symbolic.Knowledge knowledge = new Symbolic.Knowledge();
+		knowledge.ownsStart = initDist == null;
+		return Symbolic.with(knowledge, () -> super.doTransient(time, initDist));
+	}
+
+	@Override
+	public StateValues computeSteadyStateProbs(JDDNode tr, StateValues initDist) throws PrismException
+	{
+		boolean ours = bsccComp && engine != Prism.MTBDD && tr.equals(model.getTrans());
+		StateValues probs = ours ? Symbolic.longRun(true, initDist, model) : null;
+		if (probs == null)
+			return super.computeSteadyStateProbs(tr, initDist);
+		initDist.clear();
+		return probs;
+	}
+
+	/** Between bounds the long run is one question; else PRISM puts it together from solves. */
+	@Override
+	protected StateValues checkExpressionSteadyState(ExpressionSS expr, JDDNode statesOfInterest) throws PrismException
+	{
+		OpRelOpBound bound = expr.getRelopBoundInfo(constantValues);
+		if (!doIntervalIteration || engine == Prism.MTBDD || bound.isTriviallyTrue() || bound.isTriviallyFalse())
+			return super.checkExpressionSteadyState(expr, statesOfInterest);
+		JDDNode states = checkExpressionDD(expr.getExpression(), model.getReach().copy());
+		StateValues values = Symbolic.average(true, bound, states, model);
+		JDD.Deref(states);
+		if (values == null)
+			return super.checkExpressionSteadyState(expr, statesOfInterest);
+		JDD.Deref(statesOfInterest);
+		return values;
+	}
+
+	@Override
+	protected StateValues checkRewardSS(ExpressionTemporal expr, JDDNode stateRewards, JDDNode transRewards, JDDNode statesOfInterest) throws PrismException
+	{
+		if (!doIntervalIteration || engine == Prism.MTBDD)
+			return super.checkRewardSS(expr, stateRewards, transRewards, statesOfInterest);
+		JDDNode earned = JDD.SumAbstract(JDD.Apply(JDD.TIMES, trans.copy(), transRewards.copy()), allDDColVars);
+		JDDNode rewards = JDD.Apply(JDD.PLUS, stateRewards.copy(), earned);
+		StateValues values = Symbolic.average(true, rewards, model);
+		JDD.Deref(rewards);
+		if (values == null)
+			return super.checkRewardSS(expr, stateRewards, transRewards, statesOfInterest);
+		JDD.Deref(statesOfInterest);
+		return values;
+	}
+
+	@Override
+	protected StateValues checkProbPathFormulaSimple(Expression expr, boolean qual, JDDNode statesOfInterest) throws PrismException
+	{
+		StateValues probs = super.checkProbPathFormulaSimple(expr, qual, statesOfInterest);
+		return Hooks.isNegated(expr) ? Symbolic.negated(probs) : probs;
+	}
+
+	/** PRISM puts an until together from solves, and forgets their errors; neither makes one larger. */
+	@Override
+	protected StateValues checkProbBoundedUntil(ExpressionTemporal expr, JDDNode statesOfInterest) throws PrismException
+	{
+		double outer = error;
+		error = 0.0;
+		try {
+			StateValues probs = super.checkProbBoundedUntil(expr, statesOfInterest);
+			if (!Double.isNaN(error))
+				probs.setAccuracy(Hooks.accuracy(error, true, false));
+			return probs;
+		} finally {
+			error = outer;
+		}
+	}
+
+	@Override
+	protected StateValues computeBoundedUntilProbs(JDDNode tr, JDDNode tr01, JDDNode b2, JDDNode nonabs, double time, StateValues multProbs)
+			throws PrismException
+	{
+		return noted(Symbolic.stated(() -> super.computeBoundedUntilProbs(tr, tr01, b2, nonabs, time, multProbs)));
+	}
+
+	@Override
+	protected StateValues computeCumulRewards(JDDNode tr, JDDNode tr01, JDDNode sr, JDDNode trr, double time) throws PrismException
+	{
+		return Symbolic.stated(() -> super.computeCumulRewards(tr, tr01, sr, trr, time));
+	}
+
+	@Override
+	protected StateValues computeUntilProbs(JDDNode tr, JDDNode tr01, JDDNode b1, JDDNode b2) throws PrismException
+	{
+		return noted(stated(tr, () -> super.computeUntilProbs(tr, tr01, b1, b2)));
+	}
+
+	/** Adds the error of probabilities, none above 1, to that of the until at hand. */
+	private StateValues noted(StateValues probs)
+	{
+		error += probs.getAccuracy() == null ? Double.NaN : probs.getAccuracy().getErrorBound();
+		return probs;
+	}
+
+	@Override
+	protected StateValues computeReachRewards(JDDNode tr, JDDNode tr01, JDDNode sr, JDDNode trr, JDDNode b) throws PrismException
+	{
+		return stated(tr, () -> super.computeReachRewards(tr, tr01, sr, trr, b));
+	}
+
+	@Override
+	protected StateValues computeTotalRewards(JDDNode tr, JDDNode tr01, JDDNode sr, JDDNode trr) throws PrismException
+	{
+		return stated(null, () -> super.computeTotalRewards(tr, tr01, sr, trr));
+	}
+
+	/** @param rates What PRISM solves the embedded chain of; null for no matter */
+	private StateValues stated(JDDNode rates, Hooks.Work<StateValues> work) throws PrismException
+	{
+		if (engine == Prism.MTBDD)
+			return work.run();
+		Symbolic.Knowledge knowledge = new Symbolic.Knowledge();
+		// PRISM embeds the model's own rates, whatever it is given.
+		knowledge.rates = trans.equals(rates) ? rates : null;
+		return Symbolic.stated(knowledge, doIntervalIteration, on -> doIntervalIteration = on, work);
+	}
+
+	@Override
+	protected StateValues computeSteadyStateProbsForBSCC(JDDNode tr, JDDNode bscc) throws PrismException
+	{
+		Symbolic.Knowledge knowledge = new Symbolic.Knowledge();
+		knowledge.whole = tr;
+		knowledge.component = bscc;
+		knowledge.continuous = true;
+		return Symbolic.with(knowledge, () -> super.computeSteadyStateProbsForBSCC(tr, bscc));
+	}
+}

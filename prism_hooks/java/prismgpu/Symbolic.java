@@ -1,0 +1,412 @@
+package prismgpu;
+
+import dv.DoubleVector;
+import dv.IntegerVector;
+import jdd.JDD;
+import jdd.JDDNode;
+import jdd.JDDVars;
+import odd.ODDNode;
+import parser.ast.Expression;
+import parser.ast.ExpressionFilter;
+import prism.Accuracy;
+import prism.Accuracy.AccuracyLevel;
+import prism.Accuracy.AccuracyType;
+import prism.OpRelOpBound;
+import prism.Prism;
+import prism.PrismException;
+import prism.PrismLog;
+import prism.PrismSettings;
+import symbolic.model.Model;
+import symbolic.model.ProbModel;
+import symbolic.states.StateValues;
+import symbolic.states.StateValuesDV;
+import symbolic.states.StateValuesMTBDD;
+
+/** The solves of PRISM's sparse and hybrid engines, sent to ours; null means that PRISM's own code must solve. */
+final class Symbolic
+{
+	private static final String STRATEGY = "export of an adversary";
+
+	/** PRISM as a whole, whose settings and log the solves have. */
+	static Prism prism;
+
+	/** What the checker at work knows beyond what it hands to a solve. */
+	private static Knowledge known = new Knowledge();
+	/** What is known of the error of the last solve; null where PRISM's own code did it. */
+	private static Accuracy accuracy;
+	private static boolean solved;
+	/** The accuracy of the last result of a checker's work; null where there is none. */
+	private static Accuracy last;
+
+	private Symbolic()
+	{
+	}
+
+	/** A checker's knowledge. */
+	static final class Knowledge
+	{
+		/** The rates whose embedded chain is solved; null for none. */
+		JDDNode rates;
+		/** For a steady state: the whole matrix, and the component that is solved. */
+		JDDNode whole;
+		JDDNode component;
+		boolean continuous;
+		/** Whether a distribution to start from is the checker's own, and nobody else's to clear. */
+		boolean ownsStart;
+		/** Whether bounds are wanted although PRISM was kept from preparing its own. */
+		boolean bounds;
+	}
+
+	/** Thrown by a solve that had to be refused although PRISM was kept from preparing its own bounds. */
+	private static final class Unprepared extends PrismException
+	{
+		Unprepared()
+		{
+			super("a refused solve");
+		}
+	}
+
+	/** A checker's switch for interval iteration. */
+	interface Switch
+	{
+		void set(boolean on);
+	}
+
+	/** Runs a checker's work with what it knows. */
+	static <T> T with(Knowledge knowledge, Hooks.Work<T> work) throws PrismException
+	{
+		Knowledge outer = known;
+		known = knowledge;
+		try {
+			return work.run();
+		} finally {
+			known = outer;
+		}
+	}
+
+	/**
+	 * Runs a checker's work, and states what our engines know of the error of the result. Where bounds
+	 * are wanted, PRISM is kept from the quotient and from the bounds of rewards that its own method needs.
+	 */
+	static StateValues stated(Knowledge knowledge, boolean intervals, Switch doIntervalIteration, Hooks.Work<StateValues> work) throws PrismException
+	{
+		knowledge.bounds = intervals && refusal() == null;
+		if (knowledge.bounds) {
+			doIntervalIteration.set(false);
+			try {
+				return stated(() -> with(knowledge, work));
+			} catch (Unprepared e) {
+				knowledge.bounds = false;
+			} finally {
+				doIntervalIteration.set(true);
+			}
+		}
+		return stated(() -> with(knowledge, work));
+	}
+
+	/** Runs a checker's work, and states what our engines know of the error of the result. */
+	static StateValues stated(Hooks.Work<StateValues> work) throws PrismException
+	{
+		solved = false;
+		StateValues values = work.run();
+		if (solved)
+			values.setAccuracy(accuracy);
+		solved = false;
+		last = values.getAccuracy();
+		return values;
+	}
+
+	/** Runs a checker's work on a product, and hands on the accuracy, which PRISM forgets on the way back to the model. */
+	static StateValues handedOn(Hooks.Work<StateValues> work) throws PrismException
+	{
+		last = null;
+		StateValues values = work.run();
+		if (values.getAccuracy() == null)
+			values.setAccuracy(last);
+		return values;
+	}
+
+	/**
+	 * Goes on with a copy of a result that is kept for all states, where PRISM would clear the vector
+	 * that it has kept: with several initial states it takes the range of their values last.
+	 */
+	static StateValues kept(Expression expr, StateValues values, Model model) throws PrismException
+	{
+		boolean stored = Expression.isFilter(expr, ExpressionFilter.FilterOperator.STORE);
+		if (!stored || model.getNumInitialStates() == 1 || !(values instanceof StateValuesDV))
+			return values;
+		DoubleVector copy = new DoubleVector(values.getSize());
+		copy.add(((StateValuesDV) values).getDoubleVector());
+		return new StateValuesDV(copy, model, values.getAccuracy());
+	}
+
+	/** Mends the accuracy of 1 - p, which PRISM leaves at p's: a relative error of p, at most 1, is an absolute one of 1 - p. */
+	static StateValues negated(StateValues probs)
+	{
+		Accuracy error = probs.getAccuracy();
+		boolean relative = error != null && error.getLevel() != AccuracyLevel.EXACT_FLOATING_POINT && error.getType() == AccuracyType.RELATIVE;
+		if (relative)
+			probs.setAccuracy(new Accuracy(error.getLevel(), error.getErrorBound(), true));
+		return probs;
+	}
+
+	// The solves, by what PrismSparse calls them.
+
+	static DoubleVector until(JDDNode trans, ODDNode odd, JDDVars rows, JDDVars cols, JDDNode yes, JDDNode maybe) throws PrismException
+	{
+		Problem problem = chain("reachability", trans, odd, rows, cols);
+		problem.parts.states = new Diagram(maybe);
+		problem.parts.start = new Diagram(yes);
+		return solve(problem, refusal());
+	}
+
+	static DoubleVector boundedUntil(JDDNode trans, ODDNode odd, JDDVars rows, JDDVars cols, JDDNode yes, JDDNode maybe, int bound) throws PrismException
+	{
+		Problem problem = chain("step-bounded until", trans, odd, rows, cols).upTo(bound);
+		problem.parts.states = new Diagram(yes);
+		problem.parts.remain = new Diagram(maybe);
+		return solve(problem, null);
+	}
+
+	static DoubleVector cumulReward(boolean continuous, JDDNode trans, JDDNode sr, JDDNode trr, ODDNode odd, JDDVars rows, JDDVars cols, double bound)
+			throws PrismException
+	{
+		Problem problem = problem("cumulative reward", continuous ? "CTMC" : "DTMC", trans, odd, rows, cols, null).upTo(bound);
+		problem.parts.stateRewards = expected(trans, sr, trr, cols);
+		return solve(problem, null);
+	}
+
+	static DoubleVector instReward(JDDNode trans, JDDNode sr, ODDNode odd, JDDVars rows, JDDVars cols, int time) throws PrismException
+	{
+		Problem problem = chain("instantaneous reward", trans, odd, rows, cols).upTo(time);
+		problem.parts.stateRewards = new Diagram(sr);
+		return solve(problem, null);
+	}
+
+	static DoubleVector reachReward(JDDNode trans, JDDNode sr, JDDNode trr, ODDNode odd, JDDVars rows, JDDVars cols, JDDNode goal, JDDNode inf,
+			JDDNode maybe) throws PrismException
+	{
+		// PRISM has total rewards as those before a goal that is never reached.
+		boolean total = goal.equals(JDD.ZERO);
+		Problem problem = total ? problem("total reward", "DTMC", trans, odd, rows, cols, null) : chain("reachability", trans, odd, rows, cols);
+		problem.parts.stateRewards = expected(trans, sr, trr, cols);
+		if (!total) {
+			problem.parts.states = new Diagram(maybe);
+			problem.parts.start = infinite(inf);
+		}
+		return solve(problem, refusal());
+	}
+
+	static DoubleVector transientProbs(boolean continuous, JDDNode trans, ODDNode odd, DoubleVector init, JDDVars rows, JDDVars cols, double time)
+			throws PrismException
+	{
+		Problem problem = problem("transient distribution", continuous ? "CTMC" : "DTMC", trans, odd, rows, cols, null).upTo(time);
+		problem.parts.startAddress = init.getPtr();
+		DoubleVector solution = solve(problem, null);
+		if (solution != null && known.ownsStart)
+			init.clear();
+		return solution;
+	}
+
+	/** The distribution in the long run; null where PRISM's own code must put it together. */
+	static StateValues longRun(boolean continuous, StateValues init, ProbModel model) throws PrismException
+	{
+		if (Hooks.backend == null || !(init instanceof StateValuesDV))
+			return null;
+		Problem problem = problem("long-run distribution", continuous ? "CTMC" : "DTMC", model.getTrans(), model.getODD(), model.getAllDDRowVars(),
+				model.getAllDDColVars(), null);
+		problem.parts.startAddress = ((StateValuesDV) init).getDoubleVector().getPtr();
+		DoubleVector solution = solve(problem, refusal());
+		solved = false;
+		return solution == null ? null : new StateValuesDV(solution, model, accuracy);
+	}
+
+	/** The averages in the long run of rewards of states, between bounds; null where none are wanted or no engine has them. */
+	static StateValues average(boolean continuous, JDDNode rewards, ProbModel model) throws PrismException
+	{
+		if (Hooks.backend == null || !prism.getSettings().getBoolean(PrismSettings.PRISM_INTERVAL_ITER))
+			return null;
+		Problem problem = problem("long-run average", continuous ? "CTMC" : "DTMC", model.getTrans(), model.getODD(), model.getAllDDRowVars(),
+				model.getAllDDColVars(), null);
+		problem.parts.stateRewards = new Diagram(rewards);
+		DoubleVector solution = solve(problem, null);
+		solved = false;
+		return solution == null ? null : new StateValuesDV(solution, model, accuracy);
+	}
+
+	/** The probability of each state to be in a set in the long run, or the states where it meets a bound; null as for `average`. */
+	static StateValues average(boolean continuous, OpRelOpBound bound, JDDNode states, ProbModel model) throws PrismException
+	{
+		StateValues probs = average(continuous, states, model);
+		if (probs == null || bound.isNumeric())
+			return probs;
+		JDDNode met = JDD.And(probs.getBDDFromInterval(bound.getRelOp(), bound.getBound()), model.getReach().copy());
+		probs.clear();
+		return new StateValuesMTBDD(met, model);
+	}
+
+	static DoubleVector timeBoundedUntil(JDDNode trans, ODDNode odd, JDDVars rows, JDDVars cols, JDDNode yes, JDDNode maybe, double time,
+			DoubleVector multProbs) throws PrismException
+	{
+		Problem problem = problem("time-bounded until", "CTMC", trans, odd, rows, cols, null).upTo(time);
+		problem.parts.states = new Diagram(yes);
+		problem.parts.remain = new Diagram(maybe);
+		problem.parts.startAddress = multProbs == null ? 0 : multProbs.getPtr();
+		return solve(problem, null);
+	}
+
+	static DoubleVector steadyState(JDDNode trans, ODDNode odd, JDDVars rows, JDDVars cols) throws PrismException
+	{
+		if (known.component == null)
+			return null;
+		Problem problem = problem("steady state", known.continuous ? "CTMC" : "DTMC", known.whole, odd, rows, cols, null);
+		problem.parts.states = new Diagram(known.component);
+		return solve(problem, refusal());
+	}
+
+	static DoubleVector untilOfChoices(JDDNode trans, JDDNode actions, ODDNode odd, JDDVars rows, JDDVars cols, JDDVars nondet, JDDNode yes, JDDNode maybe,
+			boolean min, IntegerVector strat) throws PrismException
+	{
+		Problem problem = problem("reachability", "MDP", trans, odd, rows, cols, nondet).choosing(min);
+		problem.parts.states = new Diagram(maybe);
+		problem.parts.start = new Diagram(yes);
+		if (strat != null && actions != null) {
+			problem.withStrategy(true);
+			problem.parts.actions = new Diagram(actions);
+			problem.parts.strategyAddress = strat.getPtr();
+		}
+		return solve(problem, adversaryRefusal());
+	}
+
+	static DoubleVector boundedUntilOfChoices(JDDNode trans, ODDNode odd, JDDVars rows, JDDVars cols, JDDVars nondet, JDDNode yes, JDDNode maybe, int time,
+			boolean min) throws PrismException
+	{
+		Problem problem = problem("step-bounded until", "MDP", trans, odd, rows, cols, nondet).choosing(min).upTo(time);
+		problem.parts.states = new Diagram(yes);
+		problem.parts.remain = new Diagram(maybe);
+		return solve(problem, exportsAdversary() ? STRATEGY : null);
+	}
+
+	static DoubleVector cumulRewardOfChoices(JDDNode trans, JDDNode sr, JDDNode trr, ODDNode odd, JDDVars rows, JDDVars cols, JDDVars nondet, int bound,
+			boolean min) throws PrismException
+	{
+		Problem problem = problem("cumulative reward", "MDP", trans, odd, rows, cols, nondet).choosing(min).upTo(bound);
+		earn(problem, trans, sr, trr, cols);
+		return solve(problem, null);
+	}
+
+	static DoubleVector instRewardOfChoices(JDDNode trans, JDDNode sr, ODDNode odd, JDDVars rows, JDDVars cols, JDDVars nondet, int time, boolean min)
+			throws PrismException
+	{
+		Problem problem = problem("instantaneous reward", "MDP", trans, odd, rows, cols, nondet).choosing(min).upTo(time);
+		problem.parts.stateRewards = new Diagram(sr);
+		return solve(problem, null);
+	}
+
+	static DoubleVector reachRewardOfChoices(JDDNode trans, JDDNode sr, JDDNode trr, ODDNode odd, JDDVars rows, JDDVars cols, JDDVars nondet, JDDNode goal,
+			JDDNode inf, JDDNode maybe, boolean min) throws PrismException
+	{
+		boolean total = goal.equals(JDD.ZERO);
+		Problem problem = problem(total ? "total reward" : "reachability", "MDP", trans, odd, rows, cols, nondet).choosing(min);
+		earn(problem, trans, sr, trr, cols);
+		if (!total) {
+			problem.parts.states = new Diagram(maybe);
+			problem.parts.start = infinite(inf);
+		}
+		return solve(problem, adversaryRefusal());
+	}
+
+	private static Problem chain(String task, JDDNode trans, ODDNode odd, JDDVars rows, JDDVars cols) throws PrismException
+	{
+		Problem problem = known.rates == null ? problem(task, "DTMC", trans, odd, rows, cols, null)
+				: problem(task, "CTMC", known.rates, odd, rows, cols, null);
+		problem.embedded = known.rates != null;
+		return problem;
+	}
+
+	private static Problem problem(String task, String kind, JDDNode trans, ODDNode odd, JDDVars rows, JDDVars cols, JDDVars nondet) throws PrismException
+	{
+		PrismSettings settings = prism.getSettings();
+		Problem problem = new Problem(task, prism.getMainLog(), SymbolicModel.of(kind, trans, odd, rows, cols, nondet));
+		problem.parts = new SymbolicParts();
+		String linear = settings.getString(PrismSettings.PRISM_LIN_EQ_METHOD);
+		problem.method = nondet != null ? settings.getString(PrismSettings.PRISM_MDP_SOLN_METHOD) : linear.equals("Power") ? "Power method" : linear;
+		problem.omega = settings.getDouble(PrismSettings.PRISM_LIN_EQ_METHOD_PARAM);
+		problem.epsilon = prism.getTermCritParam();
+		problem.absolute = prism.getTermCrit() == Prism.ABSOLUTE;
+		problem.maxIterations = prism.getMaxIters();
+		problem.errorOnNonConvergence = true;
+		problem.topological = settings.getBoolean(PrismSettings.PRISM_TOPOLOGICAL_VI);
+		problem.intervals = settings.getBoolean(PrismSettings.PRISM_INTERVAL_ITER) ? new Intervals(settings) : null;
+		return problem;
+	}
+
+	private static DoubleVector solve(Problem problem, String refusal) throws PrismException
+	{
+		PrismLog log = prism.getMainLog();
+		solved = false;
+		DoubleVector solution = null;
+		if (refusal != null || Hooks.backend == null) {
+			Hooks.handBack(log, refusal != null ? refusal : "computation without an engine");
+		} else {
+			DoubleVector room = new DoubleVector(problem.numStates);
+			problem.parts.solutionAddress = room.getPtr();
+			try {
+				explicit.ModelCheckerResult res = Hooks.solve(problem, log);
+				if (res != null) {
+					solution = room;
+					accuracy = res.accuracy;
+					solved = true;
+				}
+			} finally {
+				if (solution == null)
+					room.clear();
+			}
+		}
+		if (solution == null && known.bounds)
+			throw new Unprepared();
+		return solution;
+	}
+
+	/** Why PRISM's settings keep the engines out, or null if they do not. */
+	private static String refusal()
+	{
+		return Hooks.refusal(prism.getSettings());
+	}
+
+	private static String adversaryRefusal()
+	{
+		return exportsAdversary() ? STRATEGY : refusal();
+	}
+
+	private static boolean exportsAdversary()
+	{
+		return prism.getExportAdv() != Prism.EXPORT_ADV_NONE;
+	}
+
+	/** The rewards of a Markov chain's states, those of its transitions in there as expected values. */
+	private static Diagram expected(JDDNode trans, JDDNode sr, JDDNode trr, JDDVars cols)
+	{
+		JDDNode earned = JDD.SumAbstract(JDD.Apply(JDD.TIMES, trans.copy(), trr.copy()), cols);
+		return read(JDD.Apply(JDD.PLUS, sr.copy(), earned));
+	}
+
+	private static void earn(Problem problem, JDDNode trans, JDDNode sr, JDDNode trr, JDDVars cols)
+	{
+		problem.parts.stateRewards = new Diagram(sr);
+		problem.parts.choiceRewards = read(JDD.SumAbstract(JDD.Apply(JDD.TIMES, trans.copy(), trr.copy()), cols));
+	}
+
+	private static Diagram infinite(JDDNode states)
+	{
+		return read(JDD.ITE(states.copy(), JDD.PlusInfinity(), JDD.Constant(0)));
+	}
+
+	/** Reads a diagram and gives up the reference to it. */
+	private static Diagram read(JDDNode node)
+	{
+		Diagram diagram = new Diagram(node);
+		JDD.Deref(node);
+		return diagram;
+	}
+}

@@ -1,0 +1,103 @@
+package prismgpu;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.Iterator;
+
+import jdd.JDD;
+import jdd.JDDNode;
+import jdd.JDDVars;
+import odd.ODDNode;
+import prism.PrismException;
+import odd.ODDUtils;
+
+/** A model of PRISM's symbolic engines: the diagram of its transitions and the numbers of its states. */
+public final class SymbolicModel extends ModelSource
+{
+	/** Models whose diagrams stay referenced, so that equal pointers mean equal models. */
+	private static final int KEPT = 2;
+	private static final Deque<SymbolicModel> kept = new ArrayDeque<>();
+
+	/** Variables of the state that a transition starts in, of the one it leads to, and of choices. */
+	public final int[] rows;
+	public final int[] columns;
+	/** Null for a Markov chain. */
+	public final int[] choices;
+	public Diagram transitions;
+	public Numbering numbering;
+
+	final JDDVars rowVars;
+	final JDDVars columnVars;
+	private final JDDNode trans;
+	private final ODDNode odd;
+
+	private SymbolicModel(String kind, JDDNode trans, ODDNode odd, JDDVars rows, JDDVars cols, JDDVars nondet)
+	{
+		super(nextId(), kind, (int) odd.getNumStates());
+		this.trans = trans.copy();
+		this.odd = odd;
+		rowVars = rows;
+		columnVars = cols;
+		this.rows = indices(rows);
+		columns = indices(cols);
+		choices = nondet == null ? null : indices(nondet);
+	}
+
+	/**
+	 * The model with these transitions, the same as before where it has been asked for lately.
+	 * @param nondet Null for a Markov chain
+	 */
+	static SymbolicModel of(String kind, JDDNode trans, ODDNode odd, JDDVars rows, JDDVars cols, JDDVars nondet) throws PrismException
+	{
+		ODDUtils.checkInt(odd, "Cannot solve models");
+		for (Iterator<SymbolicModel> models = kept.iterator(); models.hasNext();) {
+			SymbolicModel model = models.next();
+			boolean same = model.trans.equals(trans) && model.odd.equals(odd) && model.kind.equals(kind) && model.numStates == odd.getNumStates();
+			if (same) {
+				models.remove();
+				kept.addLast(model);
+				return model;
+			}
+		}
+		SymbolicModel model = new SymbolicModel(kind, trans, odd, rows, cols, nondet);
+		kept.addLast(model);
+		if (kept.size() > KEPT)
+			kept.removeFirst().release();
+		return model;
+	}
+
+	/** Gives up all references; to be called before PRISM closes its diagrams' library or builds anew. */
+	static void releaseAll()
+	{
+		while (!kept.isEmpty())
+			kept.removeFirst().release();
+	}
+
+	private void release()
+	{
+		JDD.Deref(trans);
+	}
+
+	@Override
+	public boolean isSymbolic()
+	{
+		return true;
+	}
+
+	@Override
+	void read()
+	{
+		if (transitions != null)
+			return;
+		numbering = new Numbering(odd, rows.length);
+		transitions = new Diagram(trans);
+	}
+
+	private static int[] indices(JDDVars vars)
+	{
+		int[] indices = new int[vars.n()];
+		for (int i = 0; i < indices.length; i++)
+			indices[i] = vars.getVarIndex(i);
+		return indices;
+	}
+}

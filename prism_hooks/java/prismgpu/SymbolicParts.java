@@ -1,0 +1,22 @@
+package prismgpu;
+
+/** What a problem on a symbolic model hands over: diagrams, and addresses of PRISM's native vectors. */
+public final class SymbolicParts
+{
+	/** The states that the task is about, and those to remain in; null for none, and for all. */
+	public Diagram states;
+	public Diagram remain;
+	/** Values of the states that the task is not about; null for 0. */
+	public Diagram start;
+	/** One double a state to start from; 0 for none. */
+	public long startAddress;
+	/** Rewards of states, and of an MDP's choices on top; null for none. */
+	public Diagram stateRewards;
+	public Diagram choiceRewards;
+	/** Numbers of the choices' actions, from 1 on; null where no strategy is wanted. */
+	public Diagram actions;
+	/** One int a state, to be overwritten where a choice was made; 0 where no strategy is wanted. */
+	public long strategyAddress;
+	/** One double a state, for the solution. */
+	public long solutionAddress;
+}
