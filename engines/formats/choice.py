@@ -17,6 +17,8 @@ class Format(StrEnum):
     ENTRIES = "entries"
     PATTERNS = "patterns"
     SEGMENTS = "segments"
+    HYBRID = "hybrid"
+    """A diagram's shared blocks, which matrices that come as entries do not have."""
 
 
 MOST_CODES = 1 << 16

@@ -12,8 +12,14 @@ MODULES = (*USUAL, "gauss_seidel", "multilevel", "several")
 FORMATTED = ("sweep", "uniformise", "two_sided")
 """Modules written over a matrix format, whose headers come before their text."""
 
-BUILDING = ("formats/distinct", "formats/rows", "formats/layout", "formats/scan_segments")
-"""Modules that lay a matrix out in another format than CSR; loaded when one is wanted."""
+BUILDING = (
+    *("formats/distinct", "formats/rows", "formats/layout", "formats/scan_segments"),
+    "diagrams",
+)
+"""Modules that lay a matrix out in another format than CSR, or expand one; loaded when wanted."""
+
+BESIDE_BUILDING = {"diagrams": ("formats/jobs.cuh",)}
+"""The headers of such modules beside the one that all of them have."""
 
 OFFSET_TYPES = ("int", "long long")
 
@@ -24,6 +30,7 @@ HEADERS = {
     "entries": ("slices", "divisors", "pairs", "entries"),
     "patterns": ("pairs", "patterns"),
     "segments": ("segments",),
+    "hybrid": ("divisors", "jobs", "hybrid"),
 }
 """The headers of each format, in order."""
 
@@ -43,7 +50,7 @@ def source(module: str, matrix_format: str = "csr") -> str:
         headers = (*HEADERS[matrix_format], "products")
         names = [*(f"formats/{header}.cuh" for header in headers), *names]
     elif module in BUILDING:
-        names = ["formats/building.cuh", *names]
+        names = ["formats/building.cuh", *BESIDE_BUILDING.get(module, ()), *names]
     folder = files(__name__)
     return "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names)
 

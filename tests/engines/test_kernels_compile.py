@@ -116,6 +116,7 @@ VARIANTS = [
         if staged == () or code == "unsigned char"
     ),
     ("segments", ()),
+    ("hybrid", ()),
 ]
 
 

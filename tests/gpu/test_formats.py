@@ -31,7 +31,7 @@ from tests.engines import models
 from tests.engines.random_models import seeded_model
 from tests.gpu import big
 
-OTHERS = [f for f in Format if f not in (Format.AUTO, Format.CSR)]
+OTHERS = [f for f in Format if f not in (Format.AUTO, Format.CSR, Format.HYBRID)]
 SWEEPS = 70
 every_format = pytest.mark.parametrize("matrix_format", OTHERS)
 

@@ -117,6 +117,9 @@ def lay_out(
         what = "sums of segments serve one-sided sweeps of chains"
         remark = f"-gpuformat {wanted}: {what}; swept as csr"
         return _in_csr(device, launcher, rows, on_device, remark)
+    if wanted is Format.HYBRID:
+        remark = f"-gpuformat {wanted}: the matrix is not a diagram's; swept as csr"
+        return _in_csr(device, launcher, rows, on_device, remark)
     try:
         source = source_of(device, launcher, rows, on_device)
         if wanted is not Format.AUTO:

@@ -1,0 +1,239 @@
+"""Systems of equations over a diagram's matrix: their rows on the device, none of them expanded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engines.backend import cupy
+from engines.cuda.diagram_upload import (
+    MODULE,
+    MOST_STATES,
+    DeviceHybrid,
+    hybrid_bytes,
+    most_rows,
+    upload_hybrid,
+)
+from engines.cuda.formats.layout import BESIDE
+from engines.cuda.modules import Launcher
+from engines.cuda.prepare import _scan, to_device
+from engines.diagrams.hybrid import HybridMatrix
+from engines.errors import UnsupportedError
+from engines.formats.csr import FloatArray, IndexArray
+from engines.system import Direction, Scaling
+
+
+@dataclass(frozen=True)
+class DiagramSystem:
+    """A system of equations, as `engines.system.SweepSystem`, whose matrix is a diagram's.
+
+    Parameters
+    ----------
+    matrix
+        The rows of all states. Under `Scaling.BALANCE` the transpose of `rates`: its row j has the
+        rates into state j.
+    start
+        Shape (states,), float64: the first iterate, on the host, or on the device, where the solve
+        writes over it.
+    offset
+        The vector b, shape (rows,), or None for zero.
+    states
+        The states that are computed, ascending; None for all. Row i is that of the i-th of them; in
+        an MDP, their choices are the rows, in order.
+    scaling, omega
+        As in `SweepSystem`.
+    rates
+        Under `Scaling.BALANCE`: the rates out of each state.
+    direction
+        MDPs: minimise or maximise over the choices.
+    """
+
+    matrix: HybridMatrix
+    start: Any
+    offset: FloatArray | None = None
+    states: IndexArray | None = None
+    scaling: Scaling = Scaling.NONE
+    omega: float = 1.0
+    rates: HybridMatrix | None = None
+    direction: Direction | None = None
+
+    @property
+    def num_states(self) -> int:
+        """Number of states, the length of the iterate."""
+        return self.matrix.num_states
+
+    @property
+    def num_updates(self) -> int:
+        """Number of states that a sweep computes."""
+        return self.num_states if self.states is None else len(self.states)
+
+    @property
+    def has_choices(self) -> bool:
+        """Whether several rows may compute one state."""
+        return self.matrix.job_choices is not None
+
+    def check(self) -> None:
+        """Raise unless the parts belong together.
+
+        Raises
+        ------
+        UnsupportedError
+            When the GPU engine cannot sweep such a system without its matrix, and why.
+        ValueError
+            When a part is missing or has the wrong length.
+        """
+        size = self.matrix.num_states
+        if self.matrix.num_columns != size or len(self.start) != size:
+            raise ValueError(
+                f"{size} states, {self.matrix.num_columns} columns and an iterate of length "
+                f"{len(self.start)} do not belong together"
+            )
+        if self.has_choices and self.scaling is not Scaling.NONE:
+            raise UnsupportedError("rows of choices are not divided")
+        if self.has_choices != (self.direction is not None):
+            raise ValueError("a direction belongs to a matrix with choices")
+        if self.scaling is Scaling.BALANCE:
+            if self.rates is None or self.rates.num_states != size:
+                raise ValueError("rates into states need the rates out of the same states")
+            if self.states is not None or self.offset is not None:
+                raise UnsupportedError("balance equations are those of all states")
+        if most_rows(self.matrix) > MOST_STATES:
+            raise UnsupportedError("the GPU engine numbers rows without a matrix in 32 bits")
+
+    def bytes_on_device(self) -> int:
+        """Return about the most bytes that its rows take on the device, vectors included.
+
+        Codes are counted with two bytes a row; the right-hand side of an MDP with the most rows
+        that there may be.
+        """
+        rows = most_rows(self.matrix) if self.has_choices else self.num_updates
+        parts = (self.matrix, *(() if self.rates is None else (self.rates,)))
+        each = 2 + (8 if self.offset is not None else 0)
+        each += 8 if self.scaling is not Scaling.NONE else 0
+        each += 16 if self.has_choices else 0
+        each += 0 if self.states is None else 4
+        return sum(hybrid_bytes(part) for part in parts) + each * rows + 16 * self.num_states
+
+
+@dataclass(frozen=True)
+class DiagramRows:
+    """The rows of a system on the device, in the hybrid representation.
+
+    Parameters
+    ----------
+    hybrid
+        The matrix.
+    divisors
+        What each row is to be divided by, shape (rows,), or None.
+    offset
+        The right-hand side, shape (rows,), divided already; or None.
+    states, group_offsets
+        As in `engines.cuda.prepare.DeviceSystem`.
+    row_states, row_choices
+        Shape (rows,), int32: the state of each row, None where row i is state i's; and its choice,
+        None without choices.
+    rows
+        Number of rows.
+    without_diagonal
+        Whether entries on the diagonal are left out.
+    """
+
+    hybrid: DeviceHybrid
+    divisors: Any | None
+    offset: Any | None
+    states: Any | None
+    group_offsets: Any | None
+    row_states: Any | None
+    row_choices: Any | None
+    rows: int
+    without_diagonal: bool
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """The kernels' arguments for the rows."""
+        return (
+            *(*self.hybrid.arguments, self.divisors, self.offset, self.row_states),
+            *(self.row_choices, cupy().int32(self.without_diagonal)),
+        )
+
+
+def upload_rows(system: DiagramSystem, launcher: Launcher) -> DiagramRows:
+    """Copy a system to the current device and find its divisors there.
+
+    Parameters
+    ----------
+    system
+        The system.
+    launcher
+        Launches kernels for row offsets of 32 bits.
+
+    Raises
+    ------
+    UnsupportedError
+        As in `DiagramSystem.check` and `engines.cuda.diagram_upload.check_sizes`.
+    """
+    system.check()
+    divisors = None
+    if system.scaling is Scaling.BALANCE and system.rates is not None:
+        divisors = _exit_rates(system.rates, launcher)
+    hybrid = upload_hybrid(system.matrix, launcher)
+    states = None if system.states is None else to_device(system.states, np.int32)
+    offset = None if system.offset is None else to_device(system.offset, np.float64)
+    if system.has_choices:
+        return _with_choices(system, hybrid, states, offset, launcher)
+    cp, rows = cupy(), system.num_updates
+    if system.scaling is Scaling.DIAGONAL:
+        divisors = cp.empty(rows)
+        arguments = (*hybrid.arguments, states, cp.int32(rows), offset, divisors)
+        launcher.launch("find_pivots", rows, *arguments, module=MODULE)
+    without = system.scaling is not Scaling.NONE
+    return DiagramRows(hybrid, divisors, offset, states, None, states, None, rows, without)
+
+
+def _exit_rates(rates: HybridMatrix, launcher: Launcher) -> Any:
+    """Return each state's exit rate without self-loops, on the device."""
+    cp, size = cupy(), rates.num_states
+    hybrid = upload_hybrid(rates, launcher)
+    exits = cp.empty(size)
+    arguments = (*hybrid.arguments, cp.int32(size), exits)
+    launcher.launch("find_exit_rates", size, *arguments, module=MODULE)
+    return exits
+
+
+def _with_choices(
+    system: DiagramSystem,
+    hybrid: DeviceHybrid,
+    states: Any | None,
+    offset: Any | None,
+    launcher: Launcher,
+) -> DiagramRows:
+    cp, size = cupy(), system.num_states
+    groups = cp.zeros(size + 1, dtype=launcher.offset_dtype)
+    arguments = (*hybrid.arguments, cp.int32(size))
+    launcher.launch("count_choices", size, *arguments, groups[1:], module=MODULE)
+    _scan(groups, launcher)
+    rows = int(groups[-1:].get()[0])
+    choices = cp.empty(rows, dtype=cp.int32)
+    launcher.launch("measure_choices", size, *arguments, groups, None, choices, module=MODULE)
+    if system.states is not None:
+        groups, choices = _selected(groups.get(), choices.get(), system.states)
+        rows = len(choices)
+    count = len(groups) - 1
+    row_states = cp.empty(rows, dtype=cp.int32)
+    launcher.launch(
+        "name_row_states", count, groups, states, cp.int32(count), row_states, module=BESIDE
+    )
+    if system.offset is not None and len(system.offset) != rows:
+        raise ValueError(f"a right-hand side of length {len(system.offset)} for {rows} rows")
+    return DiagramRows(hybrid, None, offset, states, groups, row_states, choices, rows, False)
+
+
+def _selected(groups: IndexArray, choices: IndexArray, states: IndexArray) -> tuple[Any, Any]:
+    """Return groups and choices of some of the states, on the device."""
+    counts = np.diff(groups)[states]
+    selected = np.append(0, np.cumsum(counts))
+    shift = np.repeat(groups[states] - selected[:-1], counts)
+    rows = np.arange(int(selected[-1])) + shift
+    return to_device(selected, np.int32), to_device(choices[rows], np.int32)

@@ -1,0 +1,163 @@
+"""Sweeps of systems over a diagram's matrix that is never expanded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engines.backend import cupy
+from engines.cuda import diagram_patterns
+from engines.cuda.diagram_rows import DiagramRows, DiagramSystem, upload_rows
+from engines.cuda.diagrams import available_bytes
+from engines.cuda.engine import HISTORY, CudaSweeper, two_vectors
+from engines.cuda.formats import hybrid
+from engines.cuda.formats.layout import Layout, geometry, nbytes
+from engines.cuda.modules import Launcher, stream
+from engines.cuda.prepare import DeviceSystem
+from engines.cuda.rows import DeviceRows
+from engines.errors import DeviceMemoryError
+from engines.formats.choice import Format
+from engines.formats.csr import CsrMatrix
+from engines.system import SweepSystem
+
+_NO_MATRIX = CsrMatrix(np.zeros(1, dtype=np.int32), np.zeros(0, dtype=np.int32), np.zeros(0), 0)
+
+
+class DiagramSweeper(CudaSweeper):
+    """A solve on the device whose rows are laid out already.
+
+    Parameters
+    ----------
+    rows
+        The rows.
+    system
+        What they are of.
+    stop_below, absolute, device_number
+        As in `engines.cuda.engine.CudaSweeper`.
+    """
+
+    def __init__(
+        self,
+        rows: DeviceRows,
+        system: DiagramSystem,
+        stop_below: float,
+        absolute: bool,
+        device_number: int,
+    ) -> None:
+        self._laid_out = rows
+        of_vectors = SweepSystem(_NO_MATRIX, system.start, omega=system.omega)
+        super().__init__(of_vectors, stop_below, absolute, device_number)
+
+    def _prepare(self, system: SweepSystem, _matrix_format: Format) -> tuple[DeviceRows, ...]:
+        start: Any = system.start
+        if isinstance(start, cupy().ndarray):
+            # Whatever stream wrote it.
+            cupy().cuda.runtime.deviceSynchronize()
+            self._vectors = (start, start.copy())
+        else:
+            self._vectors = two_vectors(start)
+        self._launcher = self._laid_out.launcher
+        return (self._laid_out,)
+
+
+def diagram_sweeper(
+    system: DiagramSystem,
+    matrix_format: Format,
+    stop_below: float,
+    absolute: bool,
+    device_number: int = 0,
+    memory: int | None = None,
+    most_patterns: int | None = None,
+) -> DiagramSweeper:
+    """Prepare a solve without expanding the matrix.
+
+    Parameters
+    ----------
+    system
+        The system.
+    matrix_format
+        `Format.PATTERNS` or `Format.HYBRID`.
+    stop_below
+        Stop after the first sweep whose change is below this; negative for never.
+    absolute
+        Whether changes are absolute; else relative to the value before the sweep.
+    device_number
+        Which of the devices.
+    memory
+        Bytes of device memory that the solve may take; None for what is free.
+    most_patterns
+        The most distinct rows that `Format.PATTERNS` may have; None for any number.
+
+    Raises
+    ------
+    DeviceMemoryError
+        When the device cannot hold vectors and rows; nothing is left allocated.
+    UnsupportedError
+        When the system cannot be swept in this format, and why.
+    """
+    cp = cupy()
+    with cp.cuda.Device(device_number):
+        need, available = system.bytes_on_device() + 16 * HISTORY, available_bytes(memory)
+        if need > available:
+            raise _too_large(device_number, system, need, available)
+        try:
+            with stream(device_number):
+                rows = laid_out(system, matrix_format, most_patterns)
+            return DiagramSweeper(rows, system, stop_below, absolute, device_number)
+        except cp.cuda.memory.OutOfMemoryError as error:
+            cp.get_default_memory_pool().free_all_blocks()
+            raise _too_large(device_number, system, need, available_bytes(memory)) from error
+
+
+def laid_out(
+    system: DiagramSystem, matrix_format: Format, most_patterns: int | None = None
+) -> DeviceRows:
+    """Lay the rows of a system out on the current device and stream.
+
+    Parameters
+    ----------
+    system
+        The system.
+    matrix_format
+        `Format.PATTERNS` or `Format.HYBRID`.
+    most_patterns
+        As in `diagram_sweeper`.
+
+    Raises
+    ------
+    UnsupportedError
+        When the system cannot be swept in this format, and why.
+    """
+    if matrix_format not in (Format.PATTERNS, Format.HYBRID):
+        raise ValueError(f"rows are laid out as {matrix_format} from a matrix that is expanded")
+    launcher = Launcher("int")
+    rows = upload_rows(system, launcher)
+    if matrix_format is Format.PATTERNS:
+        return _rows_of(system, rows, diagram_patterns.build(rows, launcher, most_patterns))
+    return _rows_of(system, rows, hybrid.build(rows, launcher))
+
+
+def _rows_of(system: DiagramSystem, rows: DiagramRows, layout: Layout) -> DeviceRows:
+    """Return the rows as the sweeper takes them, without what only their layout holds."""
+    offset = None if layout.holds_offset else rows.offset
+    device = DeviceSystem(
+        *(None, None, None, offset, rows.states, rows.group_offsets),
+        *(system.direction, system.omega),
+    )
+    launcher = Launcher("int", layout.variant)
+    who = "rows" if rows.group_offsets is None else "groups"
+    kernel, count = f"sweep_{who}_by_thread", system.num_updates
+    beside = nbytes(offset, rows.states, rows.group_offsets)
+    moved = layout.matrix_bytes + beside + 8 * (system.num_states + count)
+    shape = geometry(layout, kernel, "sweep", count, 1, launcher)
+    return DeviceRows(device, layout, launcher, kernel, shape, count, moved, "", "")
+
+
+def _too_large(
+    device_number: int, system: DiagramSystem, need: int, available: int
+) -> DeviceMemoryError:
+    return DeviceMemoryError(
+        f"GPU {device_number}: vectors and rows of {system.num_states} states take about {need} "
+        f"bytes without the matrix, and {available} bytes are free"
+    )
