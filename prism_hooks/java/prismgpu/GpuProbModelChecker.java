@@ -52,12 +52,12 @@ public class GpuProbModelChecker extends ProbModelChecker
 		return probs;
 	}
 
-	/** Between bounds the long run is one question; else PRISM puts it together from solves. */
+	/** The long run is one question; PRISM would look for components in the diagram first. */
 	@Override
 	protected StateValues checkExpressionSteadyState(ExpressionSS expr, JDDNode statesOfInterest) throws PrismException
 	{
 		OpRelOpBound bound = expr.getRelopBoundInfo(constantValues);
-		if (!doIntervalIteration || engine == Prism.MTBDD || bound.isTriviallyTrue() || bound.isTriviallyFalse())
+		if (!bsccComp || engine == Prism.MTBDD || bound.isTriviallyTrue() || bound.isTriviallyFalse())
 			return super.checkExpressionSteadyState(expr, statesOfInterest);
 		JDDNode states = checkExpressionDD(expr.getExpression(), model.getReach().copy());
 		StateValues values = Symbolic.average(false, bound, states, model);
@@ -71,7 +71,7 @@ public class GpuProbModelChecker extends ProbModelChecker
 	@Override
 	protected StateValues checkRewardSS(ExpressionTemporal expr, JDDNode stateRewards, JDDNode transRewards, JDDNode statesOfInterest) throws PrismException
 	{
-		if (!doIntervalIteration || engine == Prism.MTBDD)
+		if (!bsccComp || engine == Prism.MTBDD)
 			return super.checkRewardSS(expr, stateRewards, transRewards, statesOfInterest);
 		JDDNode earned = JDD.SumAbstract(JDD.Apply(JDD.TIMES, trans.copy(), transRewards.copy()), allDDColVars);
 		JDDNode rewards = JDD.Apply(JDD.PLUS, stateRewards.copy(), earned);

@@ -221,15 +221,15 @@ final class Symbolic
 		return solution == null ? null : new StateValuesDV(solution, model, accuracy);
 	}
 
-	/** The averages in the long run of rewards of states, between bounds; null where none are wanted or no engine has them. */
+	/** The averages in the long run of rewards of states; null where PRISM's own code must put them together. */
 	static StateValues average(boolean continuous, JDDNode rewards, ProbModel model) throws PrismException
 	{
-		if (Hooks.backend == null || !prism.getSettings().getBoolean(PrismSettings.PRISM_INTERVAL_ITER))
+		if (Hooks.backend == null)
 			return null;
 		Problem problem = problem("long-run average", continuous ? "CTMC" : "DTMC", model.getTrans(), model.getODD(), model.getAllDDRowVars(),
 				model.getAllDDColVars(), null);
 		problem.parts.stateRewards = new Diagram(rewards);
-		DoubleVector solution = solve(problem, null);
+		DoubleVector solution = solve(problem, refusal());
 		solved = false;
 		return solution == null ? null : new StateValuesDV(solution, model, accuracy);
 	}
