@@ -169,7 +169,8 @@ class EngineBackend:
         started = time.perf_counter()
         source = problem.model()
         if source.isSymbolic():
-            model, self._symbolic[int(problem.modelId)] = expanded_model(source)
+            model, form = expanded_model(source, self._expanding_device())
+            self._symbolic[int(problem.modelId)] = form
             what = f" out of {len(source.transitions.variables)} nodes of a diagram of PRISM's"
         else:
             model, what = extracted_model(source), " from PRISM"
@@ -179,6 +180,12 @@ class EngineBackend:
                 f"transitions{what} in {time.perf_counter() - started:.3f} seconds"
             )
         return model
+
+    def _expanding_device(self) -> int | None:
+        options = self.options
+        wanted = options.device is not DeviceChoice.CPU
+        usable = wanted and gpu_refusal(options.device_number) is None
+        return options.device_number if usable else None
 
     def environment(self, problem: Any) -> SolverEnvironment:
         """Return what a `prismgpu.Problem` and the command line ask of a solve.

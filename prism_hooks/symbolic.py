@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.diagrams.build import build
+from engines.diagrams.choices import choice_roots
 from engines.diagrams.diagram import Diagram, StateNumbering
 from engines.diagrams.expand import (
     Choices,
@@ -18,7 +20,8 @@ from engines.diagrams.expand import (
     expand_set,
     expand_vector,
 )
-from engines.formats.csr import FloatArray, IndexArray
+from engines.diagrams.survey import survey
+from engines.formats.csr import CsrMatrix, FloatArray, IndexArray
 from engines.model import ExplicitModel, ModelKind
 from engines.system import Direction
 from prism_hooks.questions import Question
@@ -73,13 +76,21 @@ def diagram(source: Any) -> Diagram:
     )
 
 
-def expanded_model(source: Any) -> tuple[ExplicitModel, SymbolicForm]:
+DEVICE_ENTRIES = 2_000_000
+"""From so many entries on, a GPU expands a matrix and copies it back sooner than a CPU would."""
+
+
+def expanded_model(
+    source: Any, device_number: int | None = None
+) -> tuple[ExplicitModel, SymbolicForm]:
     """Return the model that a `prismgpu.SymbolicModel` stands for.
 
     Parameters
     ----------
     source
         The Java object, its diagrams read.
+    device_number
+        A GPU that may expand it; None for the CPU alone.
 
     Raises
     ------
@@ -99,12 +110,41 @@ def expanded_model(source: Any) -> tuple[ExplicitModel, SymbolicForm]:
     kind = ModelKind(str(source.kind))
     transitions = diagram(source.transitions)
     if source.choices is None:
-        matrix = expand_matrix(transitions, numbering)
+        matrix = _chain(transitions, numbering, device_number)
         return ExplicitModel(kind, matrix), SymbolicForm(numbering, np.zeros(0, dtype=np.int32))
     variables = np.array(source.choices, dtype=np.int32)
-    choices = expand_choices(transitions, numbering, variables)
+    choices = _choices(transitions, numbering, variables, device_number)
     model = ExplicitModel(kind, choices.matrix, choices.row_group_offsets)
     return model, SymbolicForm(numbering, variables, choices)
+
+
+def _chain(transitions: Diagram, numbering: StateNumbering, device_number: int | None) -> CsrMatrix:
+    if device_number is not None:
+        surveyed = survey(transitions, numbering)
+        if surveyed.num_entries >= DEVICE_ENTRIES:
+            from engines.cuda.diagrams import expand_in_pieces
+
+            return expand_in_pieces(build(surveyed), device_number).matrix
+    return expand_matrix(transitions, numbering)
+
+
+def _choices(
+    transitions: Diagram,
+    numbering: StateNumbering,
+    variables: NDArray[np.int32],
+    device_number: int | None,
+) -> Choices:
+    if device_number is not None:
+        roots, assignments = choice_roots(transitions, variables)
+        surveyed = survey(transitions, numbering, roots)
+        if surveyed.num_entries >= DEVICE_ENTRIES:
+            from engines.cuda.diagrams import expand_in_pieces
+
+            host = expand_in_pieces(build(surveyed), device_number)
+            assert host.row_group_offsets is not None, "a matrix without choices"
+            numbers = np.asarray(host.choice_numbers, dtype=np.int32)
+            return Choices(host.matrix, host.row_group_offsets, numbers, roots, assignments)
+    return expand_choices(transitions, numbering, variables)
 
 
 def read_question(problem: Any, form: SymbolicForm) -> Question:
