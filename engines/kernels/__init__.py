@@ -12,7 +12,10 @@ MODULES = (*USUAL, "gauss_seidel", "multilevel", "several")
 FORMATTED = ("sweep", "uniformise", "two_sided")
 """Modules written over a matrix format, whose headers come before their text."""
 
-BUILDING = ("formats/distinct", "formats/rows", "formats/layout", "formats/scan_segments")
+BUILDING = (
+    *("formats/distinct", "formats/rows", "formats/layout", "formats/scan_segments"),
+    "formats/panels",
+)
 """Modules that lay a matrix out in another format than CSR; loaded when one is wanted."""
 
 OFFSET_TYPES = ("int", "long long")
@@ -24,6 +27,7 @@ HEADERS = {
     "entries": ("slices", "divisors", "pairs", "entries"),
     "patterns": ("pairs", "patterns"),
     "segments": ("segments",),
+    "panels": ("panels",),
 }
 """The headers of each format, in order."""
 
