@@ -12,6 +12,9 @@ from engines.backend import cupy
 
 BLOCK_THREADS = 256
 
+USUAL_SHARED_BYTES = 48 << 10
+"""Dynamic shared memory that a block has without asking."""
+
 _loading = threading.Lock()
 
 
@@ -95,6 +98,12 @@ def _limits(device: int) -> tuple[int, int, int]:
     return processors, threads, registers
 
 
+@functools.cache
+def _most_shared_bytes(device: int) -> int:
+    properties = cupy().cuda.runtime.getDeviceProperties(device)
+    return int(properties.get("sharedMemPerBlockOptin", 0)) or int(properties["sharedMemPerBlock"])
+
+
 class Launcher:
     """Launches kernels for one type of row offsets on the current device and stream.
 
@@ -115,6 +124,16 @@ class Launcher:
     def offset_dtype(self) -> Any:
         """The NumPy type of row offsets."""
         return cupy().int32 if self.offset_type == "int" else cupy().int64
+
+    @property
+    def processors(self) -> int:
+        """Multiprocessors of the device."""
+        return _limits(self._device)[0]
+
+    @property
+    def shared_bytes(self) -> int:
+        """The most shared memory of a block that asks for it."""
+        return _most_shared_bytes(self._device)
 
     def launch(
         self,
@@ -143,7 +162,11 @@ class Launcher:
             Shared memory of a block beside what the kernel declares.
         """
         null = cupy().uintp(0)
-        self._kernel(module, name)(
+        kernel = self._kernel(module, name)
+        if shared_bytes > USUAL_SHARED_BYTES:
+            # Asked for at each launch: what is larger has to be granted to a kernel first.
+            kernel.max_dynamic_shared_size_bytes = shared_bytes
+        kernel(
             ((threads + block - 1) // block,),
             (block,),
             tuple(null if argument is None else argument for argument in arguments),

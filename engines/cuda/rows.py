@@ -8,8 +8,6 @@ from typing import Any
 from engines.backend import cupy
 from engines.cuda.formats.lay_out import lay_out, may_leave_csr
 from engines.cuda.formats.layout import Geometry, Layout, geometry, nbytes
-from engines.cuda.formats.segments import MODULE as SCAN_MODULE
-from engines.cuda.formats.segments import TILE
 from engines.cuda.modules import Launcher
 from engines.cuda.prepare import DeviceSystem, upload
 from engines.formats.choice import Format
@@ -96,7 +94,12 @@ class DeviceRows:
         launcher = Launcher("long long" if needs_wide_offsets(system) else "int")
         divided = not may_leave_csr(system, matrix_format)
         device = upload(system, launcher, divided=divided)
-        laid_out = lay_out(device, system, matrix_format, launcher, segments_serve=segments_serve)
+        by_blocks = system.group_offsets is None and sharers(system, Format.CSR) == "block"
+        laid_out = lay_out(
+            *(device, system, matrix_format, launcher),
+            segments_serve=segments_serve,
+            by_blocks=by_blocks,
+        )
         del device
         layout = laid_out.layout
         launcher = Launcher(launcher.offset_type, layout.variant)
@@ -126,14 +129,7 @@ class DeviceRows:
         """
         cp, system, layout = cupy(), self.device, self.layout
         if layout.scan is not None:
-            matrix, sums = layout.scan
-            self.launcher.launch(
-                "scan_segments",
-                int(matrix[2]),
-                *(*matrix, x, test.before_slot, cp.float64(test.stop_below), sums),
-                module=SCAN_MODULE,
-                block=TILE,
-            )
+            layout.scan.launch(self.launcher, x, test.before_slot, test.stop_below)
         arguments: tuple[Any, ...] = (
             *(*layout.arguments, system.offset, system.states),
             *(cp.int32(self.count), cp.int32(self.geometry.chunk)),

@@ -17,6 +17,7 @@ class Format(StrEnum):
     ENTRIES = "entries"
     PATTERNS = "patterns"
     SEGMENTS = "segments"
+    PANELS = "panels"
     HYBRID = "hybrid"
     """A diagram's shared blocks, which matrices that come as entries do not have."""
 
@@ -43,16 +44,33 @@ GATHER_BYTES = {
     Format.ENTRIES: 6.5,
     Format.PATTERNS: 4.5,
     Format.SEGMENTS: 32.0,
+    Format.PANELS: 2.2,
 }
 """What an entry costs beside its bytes, its look-ups and that of x, in bytes that could have been
-streamed meanwhile: means of tandem 1023 and 2047 and of cluster 230 and 320 on an H200."""
+streamed meanwhile: means of tandem 1023 and 2047 and of cluster 230 and 320 on an H200; of panels,
+herman 11, 13 and 15."""
 
 MANY_WORDS_BYTES = {Format.ENTRIES: 15.0, Format.PATTERNS: 9.5}
 """The same where the dictionary has more words than a code of one byte tells apart: neighbouring
 rows then read it in different places."""
 
+PANEL_ENTRIES = 32
+"""From this mean number of entries of a row in a panel on, panels are considered."""
+
+PANEL_BYTES = 12_000_000
+"""What the second launch of a sweep in panels costs, in bytes that could have been streamed
+meanwhile: herman 11, 13 and 15 on an H200 take 20 MB of time whatever their entries, and small
+sweeps of one launch 8."""
+
+BLOCK_ROW_BYTES = 19_000_000
+"""The same for a sweep that waits for rows so long that a block takes them: herman in CSR takes
+27 MB of time whatever its entries."""
+
 LONG_ROWS = 24
-"""From this mean row length on, only formats whose rows a warp can share are considered."""
+"""From this mean row length on, only formats that cut rows or share them are considered."""
+
+FOR_LONG_ROWS = (Format.CSR, Format.VALUES, Format.PANELS)
+"""Formats whose rows several threads share."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +103,12 @@ class Facts:
         Whether sums of segments are all that a sweep needs.
     groups
         Whether several rows compute one state.
+    panels
+        Panels that the states are cut into; None for too many.
+    panel_copies
+        Bytes of the iterate that the blocks of a sweep in panels copy, nearly all from the cache.
+    by_blocks
+        Whether some rows are so long that a block takes them where threads share rows.
     """
 
     rows: int
@@ -103,6 +127,18 @@ class Facts:
     patterns_hold_offset: bool = False
     segments_serve: bool = False
     groups: bool = False
+    panels: int | None = None
+    panel_copies: int = 0
+    by_blocks: bool = False
+
+    @property
+    def rows_fill_panels(self) -> bool:
+        """Whether rows have entries enough in each panel."""
+        return (
+            self.segments_serve
+            and self.panels is not None
+            and self.entries >= PANEL_ENTRIES * self.panels * self.rows
+        )
 
 
 def code_bytes(codes: int) -> int:
@@ -143,6 +179,13 @@ def bytes_per_sweep(matrix_format: Format, facts: Facts) -> int | None:
         case Format.ENTRIES if facts.pairs is not None and facts.slots is not None:
             table = SPLIT_PAIR_BYTES * facts.pairs + facts.pair_scale_bytes * rows
             return code_bytes(facts.pairs) * facts.slots + slices + table + beside
+        case Format.PANELS if facts.panels is not None and facts.rows_fill_panels:
+            # Columns take 2 bytes, and rows are padded by half an octet in each panel; the sums are
+            # written and read.
+            coded = code_bytes(facts.values or MOST_CODES) == 1 and not facts.value_scale_bytes
+            runs = facts.panels * rows
+            whole = (3 if coded else 10) * (entries + 4 * runs)
+            return whole + (16 + 2 * facts.offset_bytes) * runs + beside
         case Format.PATTERNS if facts.patterns is not None:
             table = PAIR_BYTES * facts.pattern_pairs + facts.offset_bytes * facts.patterns
             given = facts.given_bytes if facts.patterns_hold_offset else 0
@@ -167,6 +210,22 @@ def gather_bytes(matrix_format: Format, facts: Facts) -> float:
     return GATHER_BYTES[matrix_format]
 
 
+def panel_wait_bytes(facts: Facts) -> int:
+    """Return what a sweep in panels waits beyond other sweeps of long rows, in bytes.
+
+    Parameters
+    ----------
+    facts
+        What is known of the matrix.
+
+    Notes
+    -----
+    Never less than 0: how much sooner panels are done is known of too few matrices.
+    """
+    others = BLOCK_ROW_BYTES if facts.by_blocks else 0
+    return max(PANEL_BYTES + facts.panel_copies - others, 0)
+
+
 def estimates(facts: Facts) -> dict[Format, int]:
     """Return the bytes of a sweep in each format that can hold a matrix."""
     found = ((f, bytes_per_sweep(f, facts)) for f in Format if f is not Format.AUTO)
@@ -185,8 +244,10 @@ def worthwhile(facts: Facts) -> list[Format]:
     if found[Format.CSR] < SMALL_SWEEP_BYTES:
         return []
     cost = {f: size + gather_bytes(f, facts) * facts.entries for f, size in found.items()}
+    if Format.PANELS in cost:
+        cost[Format.PANELS] += panel_wait_bytes(facts)
     if not facts.groups and facts.entries >= LONG_ROWS * facts.rows:
-        cost = {f: c for f, c in cost.items() if f in (Format.CSR, Format.VALUES)}
+        cost = {f: c for f, c in cost.items() if f in FOR_LONG_ROWS}
     ceiling = WORTH * cost[Format.CSR]
     return sorted((f for f in cost if cost[f] < ceiling), key=lambda f: cost[f])
 

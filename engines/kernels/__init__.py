@@ -14,6 +14,7 @@ FORMATTED = ("sweep", "uniformise", "two_sided")
 
 BUILDING = (
     *("formats/distinct", "formats/rows", "formats/layout", "formats/scan_segments"),
+    "formats/panels",
     "diagrams",
 )
 """Modules that lay a matrix out in another format than CSR, or expand one; loaded when wanted."""
@@ -31,6 +32,7 @@ HEADERS = {
     "patterns": ("pairs", "patterns"),
     "segments": ("segments",),
     "hybrid": ("divisors", "jobs", "hybrid"),
+    "panels": ("panels",),
 }
 """The headers of each format, in order."""
 

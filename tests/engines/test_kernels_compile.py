@@ -117,6 +117,7 @@ VARIANTS = [
     ),
     ("segments", ()),
     ("hybrid", ()),
+    ("panels", ()),
 ]
 
 
@@ -124,7 +125,7 @@ VARIANTS = [
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: "-".join((v[0], *v[1])))
 def test_a_module_compiles_over_every_format(nvrtc, variant, module):
     name, defines = variant
-    if name == "segments" and module != "sweep":
+    if name in ("segments", "panels") and module != "sweep":
         pytest.skip("sums of segments serve one-sided sweeps")
     source = kernels.source(module, name)
     options = (*kernels.options("int", defines), "--gpu-architecture=sm_90")
@@ -159,7 +160,8 @@ def test_broken_sources_are_noticed(nvrtc):
 def test_the_engines_launch_only_kernels_that_exist():
     launched = re.compile(
         r'"((?:sweep_rows|sweep_groups|divide|measure|scatter|sort|scan|add|uniformise|end|'
-        r'collect|close|bar|drop|count|name|gather|encode|find|copy|size|fill|split|flag)_\w+)"'
+        r"collect|close|bar|drop|count|name|gather|encode|find|copy|size|fill|split|flag|sum|"
+        r'clear|begin)_\w+)"'
     )
     folder = Path(kernels.__file__).parents[1] / "cuda"
     wanted = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from engines.backend import cupy
-from engines.cuda.formats import csr, entries, interleaved, patterns, segments, values
+from engines.cuda.formats import csr, entries, interleaved, panels, patterns, segments, values
 from engines.cuda.formats.layout import Layout, Source, divided_in_place, source_of
 from engines.cuda.formats.survey import OFTEN, survey
 from engines.cuda.modules import Launcher
@@ -31,6 +31,7 @@ _BUILDERS: dict[Format, Builder] = {
     Format.ENTRIES: entries.build,
     Format.PATTERNS: patterns.build,
     Format.SEGMENTS: segments.build,
+    Format.PANELS: panels.build,
 }
 
 
@@ -78,6 +79,7 @@ def lay_out(
     launcher: Launcher,
     *,
     segments_serve: bool = False,
+    by_blocks: bool = False,
 ) -> LaidOut:
     """Lay a matrix out for its sweeps.
 
@@ -94,6 +96,8 @@ def lay_out(
         Launches kernels for the system's type of row offsets.
     segments_serve
         Whether the sweeps need no more of the matrix than products of whole rows.
+    by_blocks
+        Whether some rows are so long that a block takes them where threads share rows.
 
     Notes
     -----
@@ -104,6 +108,7 @@ def lay_out(
     on_device = int(device.values.size)
     if not may_leave_csr(system, wanted) or on_device == 0:
         return _in_csr(device, launcher, rows, on_device)
+    shape = panels.cut(system.num_states, launcher)
     facts = Facts(
         rows,
         on_device,
@@ -112,16 +117,19 @@ def lay_out(
         given_bytes=0 if device.offset is None else int(device.offset.nbytes),
         segments_serve=segments_serve and device.group_offsets is None,
         groups=device.group_offsets is not None,
+        panels=None if shape is None else shape.panels,
+        panel_copies=0 if shape is None else shape.copied_bytes,
+        by_blocks=by_blocks,
     )
-    if wanted is Format.SEGMENTS and not facts.segments_serve:
-        what = "sums of segments serve one-sided sweeps of chains"
+    if wanted in (Format.SEGMENTS, Format.PANELS) and not facts.segments_serve:
+        what = f"sums of {wanted} serve one-sided sweeps of chains"
         remark = f"-gpuformat {wanted}: {what}; swept as csr"
         return _in_csr(device, launcher, rows, on_device, remark)
     if wanted is Format.HYBRID:
         remark = f"-gpuformat {wanted}: the matrix is not a diagram's; swept as csr"
         return _in_csr(device, launcher, rows, on_device, remark)
     try:
-        source = source_of(device, launcher, rows, on_device)
+        source = source_of(device, launcher, rows, on_device, system.num_states)
         if wanted is not Format.AUTO:
             layout, reason = _built(_BUILDERS[wanted], source, launcher)
             if layout is not None:

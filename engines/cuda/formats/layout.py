@@ -43,6 +43,8 @@ class Source:
         Size of the matrix.
     scale_apart
         Whether the divisors stay beside the dictionary instead of going into its values.
+    states
+        Length of the vector that it is multiplied with; only panels ask for it.
 
     Notes
     -----
@@ -62,6 +64,7 @@ class Source:
     rows: int
     entries: int
     scale_apart: bool = False
+    states: int = 0
 
     @property
     def divisors_within(self) -> Any | None:
@@ -71,6 +74,57 @@ class Source:
     def scales(self) -> tuple[Source, ...]:
         """Return the ways to treat the scale of the rows: within the values, and apart."""
         return (self,) if self.divisors is None else (self, replace(self, scale_apart=True))
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A kernel that goes before each sweep and takes sums of products, which the sweep gathers.
+
+    Parameters
+    ----------
+    kernel, module
+        The kernel. Behind the matrix it takes the vector, the slot of the sweep before, the
+        threshold of its test, and where the sums go.
+    matrix
+        Its arguments for the matrix.
+    sums
+        Takes the sums.
+    threads, block
+        All threads, and threads a block.
+    shared_bytes
+        Dynamic shared memory of a block.
+    """
+
+    kernel: str
+    module: str
+    matrix: tuple[Any, ...]
+    sums: Any
+    threads: int
+    block: int
+    shared_bytes: int = 0
+
+    def launch(self, launcher: Launcher, x: Any, before_slot: Any, stop_below: float) -> None:
+        """Queue the kernel on the current stream.
+
+        Parameters
+        ----------
+        launcher
+            Launches kernels for the matrix's type of row offsets.
+        x
+            The vector.
+        before_slot
+            The change of the sweep before.
+        stop_below
+            A sweep whose predecessor changed less does nothing.
+        """
+        launcher.launch(
+            self.kernel,
+            self.threads,
+            *(*self.matrix, x, before_slot, cupy().float64(stop_below), self.sums),
+            module=self.module,
+            block=self.block,
+            shared_bytes=self.shared_bytes,
+        )
 
 
 @dataclass(frozen=True)
@@ -94,8 +148,7 @@ class Layout:
     holds_offset
         Whether the right-hand side is part of the layout.
     scan
-        Segments: the arguments of the scan that goes before each sweep, up to the vector and
-        behind the test; None else.
+        What goes before each sweep; None for nothing.
     """
 
     matrix_format: Format
@@ -105,7 +158,7 @@ class Layout:
     chunked: bool = True
     shared_bytes: int = 0
     holds_offset: bool = False
-    scan: tuple[tuple[Any, ...], Any] | None = None
+    scan: Scan | None = None
 
     @property
     def variant(self) -> Variant:
@@ -132,7 +185,9 @@ class Geometry:
     chunk: int
 
 
-def source_of(device: DeviceSystem, launcher: Launcher, rows: int, entries: int) -> Source:
+def source_of(
+    device: DeviceSystem, launcher: Launcher, rows: int, entries: int, states: int = 0
+) -> Source:
     """Return the matrix of a system, with the state of each row.
 
     Parameters
@@ -143,6 +198,8 @@ def source_of(device: DeviceSystem, launcher: Launcher, rows: int, entries: int)
         Launches kernels for the system's type of row offsets.
     rows, entries
         Size of the matrix.
+    states
+        Length of the vector that it is multiplied with, where panels may be wanted.
     """
     cp = cupy()
     row_states = device.states
@@ -160,6 +217,7 @@ def source_of(device: DeviceSystem, launcher: Launcher, rows: int, entries: int)
         row_states,
         rows,
         entries,
+        states=states,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engines.backend import cupy
-from engines.cuda.formats.layout import Layout, Source, divided_in_place, nbytes
+from engines.cuda.formats.layout import Layout, Scan, Source, divided_in_place, nbytes
 from engines.cuda.modules import Launcher
 from engines.formats.choice import Format
 
@@ -47,5 +47,5 @@ def build(source: Source, launcher: Launcher) -> Layout:
         (source.row_offsets, sums),
         moved + 16 * source.rows,
         chunked=False,
-        scan=(matrix, sums),
+        scan=Scan("scan_segments", MODULE, matrix, sums, source.entries, TILE),
     )

@@ -9,6 +9,9 @@ import pytest
 
 from engines.formats import interleaved
 from engines.formats.choice import (
+    BLOCK_ROW_BYTES,
+    PANEL_BYTES,
+    PANEL_ENTRIES,
     SMALL_SWEEP_BYTES,
     Facts,
     Format,
@@ -17,6 +20,7 @@ from engines.formats.choice import (
     estimate_line,
     estimates,
     gather_bytes,
+    panel_wait_bytes,
     worthwhile,
 )
 from engines.formats.csr import CsrMatrix
@@ -49,10 +53,20 @@ HERMAN = Facts(
     *(32_768, 14_348_908), beside=VECTORS * 32_768, slots=400_000_000, values=16, near_columns=True
 )
 
+# Two panels, copied by 132 blocks.
+LONG_ROWS_IN_PANELS = replace(
+    HERMAN, segments_serve=True, panels=2, panel_copies=132 * 16_384 * 8, by_blocks=True
+)
+
 
 @pytest.mark.parametrize(
     ("facts", "best"),
     [
+        (LONG_ROWS_IN_PANELS, Format.PANELS),
+        (replace(LONG_ROWS_IN_PANELS, segments_serve=False), Format.VALUES),
+        (replace(LONG_ROWS_IN_PANELS, values=None), Format.PANELS),
+        (replace(LONG_ROWS_IN_PANELS, panels=None), Format.VALUES),
+        (replace(TANDEM, segments_serve=True, panels=2), Format.PATTERNS),
         (TANDEM, Format.PATTERNS),
         (CLUSTER, Format.VALUES),
         (KANBAN, Format.VALUES),
@@ -136,6 +150,64 @@ def test_the_choice_is_within_a_tenth_of_the_best_that_was_measured(case):
     assert microseconds[chosen] <= 1.1 * min(microseconds.values())
 
 
+def herman_case(rows, states, entries, panels):
+    """What the survey finds of expected steps on herman's ring; distances fit in 16 bits."""
+    return Facts(
+        *(rows, entries),
+        beside=VECTORS // 2 * (states + rows) + 12 * rows,
+        given_bytes=8 * rows,
+        values=8,
+        near_columns=True,
+        segments_serve=True,
+        panels=panels,
+        panel_copies=132 * 8 * (states // panels),
+        by_blocks=True,
+    )
+
+
+# Microseconds a sweep on an NVIDIA H200 in CSR, in values and in panels.
+MEASURED_LONG_ROWS = {
+    "herman 11": (herman_case(2026, 2048, 177_104, 1), (6.62, 6.87, 5.31)),
+    "herman 13": (herman_case(8166, 8192, 1_594_272, 1), (16.50, 17.88, 9.15)),
+    "herman 15": (herman_case(32_738, 32_768, 14_348_848, 2), (95.27, 86.02, 28.04)),
+    "any order": (herman_case(32_738, 32_768, 14_348_848, 2), (120.95, 116.73, 31.24)),
+}
+
+
+@pytest.mark.parametrize("case", MEASURED_LONG_ROWS)
+def test_rows_that_blocks_share_are_swept_in_panels_where_that_was_fastest(case):
+    facts, row = MEASURED_LONG_ROWS[case]
+    microseconds = dict(zip((Format.CSR, Format.VALUES, Format.PANELS), row, strict=True))
+    assert worthwhile(facts)[0] is min(microseconds, key=microseconds.__getitem__)
+
+
+@pytest.mark.parametrize("case", MEASURED_LONG_ROWS)
+@pytest.mark.parametrize("without", [{"segments_serve": False}, {"panels": None}])
+def test_where_panels_do_not_serve_the_choice_is_what_it_is_without_them(case, without):
+    facts = replace(MEASURED_LONG_ROWS[case][0], **without)
+    assert worthwhile(facts) == [Format.VALUES]
+
+
+@pytest.mark.parametrize(
+    "facts", [TANDEM, CLUSTER, KANBAN, FMS, *(f for f, _ in MEASURED.values())]
+)
+def test_panels_change_nothing_for_short_rows(facts):
+    before = replace(facts, segments_serve=True)
+    assert worthwhile(replace(before, panels=1, by_blocks=True)) == worthwhile(before)
+
+
+def test_panels_wait_for_a_launch_and_copies_and_others_for_rows_that_blocks_take():
+    copies = BLOCK_ROW_BYTES
+    by_warps = replace(LONG_ROWS_IN_PANELS, panel_copies=copies, by_blocks=False)
+    assert panel_wait_bytes(by_warps) == PANEL_BYTES + copies
+    assert panel_wait_bytes(replace(by_warps, by_blocks=True)) == PANEL_BYTES
+    assert panel_wait_bytes(replace(by_warps, by_blocks=True, panel_copies=0)) == 0
+    # 60 entries a row, 300,000 in all: to copy and to launch takes more than panels save.
+    few = replace(by_warps, rows=5000, entries=300_000, beside=VECTORS * 5000, panels=1)
+    assert worthwhile(few) == [Format.VALUES]
+    assert worthwhile(by_warps)[0] is Format.PANELS
+
+
 def test_dictionaries_of_many_words_cost_more_than_those_of_few():
     for few, many in ((replace(TANDEM, **{w: 256}), replace(TANDEM, **{w: 257})) for w in WORDS):
         changed = [f for f in ORDER if gather_bytes(f, few) != gather_bytes(f, many)]
@@ -156,6 +228,20 @@ def test_formats_that_cannot_hold_a_matrix_have_no_estimate():
     assert Format.SEGMENTS in estimates(replace(plain, segments_serve=True))
     assert Format.ENTRIES not in estimates(replace(plain, pairs=3))
     assert bytes_per_sweep(Format.ENTRIES, replace(plain, pairs=3, slots=5000)) is not None
+
+
+def test_panels_are_considered_where_rows_fill_them():
+    few = replace(LONG_ROWS_IN_PANELS, panels=13)
+    assert few.entries < 14 * PANEL_ENTRIES * few.rows
+    assert Format.PANELS in estimates(few)
+    assert Format.PANELS not in estimates(replace(few, panels=14))
+
+
+def test_values_that_are_no_codes_of_a_byte_are_stored_whole_in_panels():
+    coded = bytes_per_sweep(Format.PANELS, LONG_ROWS_IN_PANELS)
+    for many in ({"values": 257}, {"values": None}, {"value_scale_bytes": 2}):
+        plain = bytes_per_sweep(Format.PANELS, replace(LONG_ROWS_IN_PANELS, **many))
+        assert plain - coded == 7 * (HERMAN.entries + 8 * HERMAN.rows)
 
 
 def test_bytes_are_those_of_the_arrays():

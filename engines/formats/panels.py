@@ -1,0 +1,89 @@
+"""Panels of states: entries in octets and tiles by panel, and the tiles that each block sums."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.formats.csr import CsrMatrix, FloatArray, IndexArray
+
+OCTET = 8
+"""Entries that one thread sums, all of one row and one panel."""
+
+TILE = 256
+"""Entries that a warp sums at a time: as many octets as it has threads, all of one panel."""
+
+
+def shares(tiles: IndexArray, blocks: int) -> NDArray[np.int32]:
+    """Deal the tiles of all panels out to blocks, so that the greatest share is least.
+
+    Parameters
+    ----------
+    tiles
+        Tiles of each panel, shape (panels,).
+    blocks
+        How many shares are wanted. A block has one panel, so that each panel with tiles has a
+        share of its own, even where that makes more.
+
+    Returns
+    -------
+    For each share its panel, its first tile, the tile behind its last and 0, shape (shares, 4); at
+    least one.
+    """
+    counts = np.where(np.asarray(tiles) > 0, 1, 0)
+    while 0 < counts.sum() < min(blocks, int(np.sum(tiles))):
+        counts[np.argmax(np.asarray(tiles) / np.maximum(counts, 1))] += 1
+    found: list[tuple[int, int, int, int]] = []
+    begin = 0
+    for panel, (whole, count) in enumerate(zip(tiles, counts, strict=True)):
+        edges = begin + np.arange(count + 1) * int(whole) // max(int(count), 1)
+        found.extend((panel, int(a), int(b), 0) for a, b in itertools.pairwise(edges))
+        begin += int(whole)
+    return np.array(found or [(0, 0, 0, 0)], dtype=np.int32)
+
+
+def product(matrix: CsrMatrix, x: FloatArray, width: int) -> FloatArray:
+    """Return the matrix times a vector, shape (rows,), added up as the tiles of panels are.
+
+    Parameters
+    ----------
+    matrix
+        Any matrix.
+    x
+        Shape (columns,).
+    width
+        States of a panel.
+
+    Notes
+    -----
+    A row's e-th entry in a panel goes to octet e modulo its octets there; an octet is summed in
+    order, octets up to the end of the row or of the tile pairwise, and these sums by panel.
+    """
+    result = np.zeros(matrix.num_rows)
+    offsets = matrix.row_offsets
+    for panel in range(-(-matrix.num_columns // width)):
+        position = 0
+        for row in range(matrix.num_rows):
+            part = slice(int(offsets[row]), int(offsets[row + 1]))
+            here = matrix.columns[part] // width == panel
+            products = matrix.values[part][here] * x[matrix.columns[part][here]]
+            octets = -(-len(products) // OCTET)
+            sums = [float(sum(products[i::octets].tolist())) for i in range(octets)]
+            while sums:
+                room = TILE // OCTET - position % (TILE // OCTET)
+                result[row] += _over_lanes(sums[:room])
+                position += len(sums[:room])
+                sums = sums[room:]
+    return result
+
+
+def _over_lanes(sums: list[float]) -> float:
+    """Return the sum of a warp's lanes: each adds the one 1 further on, then 2, and so on."""
+    reach = 1
+    while reach < len(sums):
+        later = [*sums[reach:], *[0.0] * reach]
+        sums = [here + there for here, there in zip(sums, later, strict=True)]
+        reach *= 2
+    return sums[0]
