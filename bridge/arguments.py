@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from bridge.jvm import JvmOptions, default_options, memory_bytes
-from engines.environment import ALL_DEVICES, Convention, DeviceChoice, Method
+from engines.environment import ALL_DEVICES, Convention, DeviceChoice, Method, Precision
 from engines.formats.choice import Format
 from prism_hooks.options import HookOptions
 
@@ -81,6 +81,8 @@ ENGINES (prism-gpu):
                                          or, for steady states, multilevel [default: auto]
 -gpuslice <n> .......................... Gauss-Seidel: slices of n states, coloured by congruence
 -gpucolours <n> ........................ Gauss-Seidel: in so many colours [default: chosen]
+-gpuprecision <name> ................... Sweep in double, single or mixed precision, where bounds
+                                         are not asked for [default: double]
 -gpuinfo ............................... Print a line on each solve: engine, kernel, speed
 --prism-dir <dir> ...................... Use the PRISM in this folder
 -frontend <name> ....................... Parse and build with prism or storm [default: prism
@@ -194,6 +196,8 @@ class _Parser:
             self._hooks = replace(self._hooks, slice_size=self._positive(switch))
         elif switch == "gpucolours":
             self._hooks = replace(self._hooks, colours=self._positive(switch))
+        elif switch == "gpuprecision":
+            self._hooks = replace(self._hooks, precision=precision(self._value(switch)))
         elif switch == "gpuinfo":
             self._hooks = replace(self._hooks, show_solves=True)
         elif switch == "gui":
@@ -343,6 +347,22 @@ def matrix_format(value: str) -> Format:
         For another word than a format's.
     """
     return Format(_one_of(Format, value, "gpuformat"))
+
+
+def precision(value: str) -> Precision:
+    """Return the precision that a value of `-gpuprecision` names.
+
+    Parameters
+    ----------
+    value
+        The value.
+
+    Raises
+    ------
+    UsageError
+        For another word than a precision's.
+    """
+    return Precision(_one_of(Precision, value, "gpuprecision"))
 
 
 def _one_of(words: Iterable[str], value: str, switch: str) -> str:

@@ -330,7 +330,8 @@ def _sweep(
     started = time.perf_counter()
     engine, note = choose_engine(environment, system)
     sweeper, refusal = sweeper_or_cpu(engine, system, NO_CHANGE, True)
-    note = refusal or note
+    in_double = environment.double_instead("the error of bounded steps is proven")
+    note = "; ".join(filter(None, (refusal or note, in_double)))
     setup = time.perf_counter() - started
     done, change, batch = 0, np.inf, FIRST_BATCH
     while done < steps and change > 0.0:

@@ -47,6 +47,15 @@ class DeviceChoice(StrEnum):
     GPU = "gpu"
 
 
+class Precision(StrEnum):
+    """What the numbers of one-sided sweeps are, by the words of `-gpuprecision`."""
+
+    DOUBLE = "double"
+    SINGLE = "single"
+    MIXED = "mixed"
+    """Single until that is at its floor, then double."""
+
+
 class BoundMethod(StrEnum):
     """Ways to an upper bound of expected rewards, by the names that PRISM's `-ii` takes."""
 
@@ -131,6 +140,8 @@ class SolverEnvironment:
     slice_size, colours
         Gauss-Seidel and SOR: how many consecutive states are swept together, and in how many
         colours; None for a choice.
+    precision
+        What one-sided sweeps are made in; what cannot be swept in single precision says so.
     """
 
     method: Method = Method.AUTO
@@ -149,6 +160,7 @@ class SolverEnvironment:
     topological: bool = False
     slice_size: int | None = None
     colours: int | None = None
+    precision: Precision = Precision.DOUBLE
 
     def __post_init__(self) -> None:
         if not (self.epsilon >= 0 and math.isfinite(self.epsilon)):
@@ -165,6 +177,18 @@ class SolverEnvironment:
     def automatic(self) -> bool:
         """Whether the method is ours to choose."""
         return self.method is Method.AUTO
+
+    def double_instead(self, reason: str) -> str:
+        """Return a remark that a solve is made in double precision; empty where that was wanted.
+
+        Parameters
+        ----------
+        reason
+            Why the precision that the user named is not used.
+        """
+        if self.precision is Precision.DOUBLE:
+            return ""
+        return f"-gpuprecision {self.precision}: {reason}; computed in double precision"
 
     @property
     def sweep_limit(self) -> int:

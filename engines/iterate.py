@@ -70,9 +70,17 @@ class Contraction:
 
     A sweep that changes the iterate by δ and contracts by ρ leaves an error of about
     δ ρ / (1 − ρ): with ρ near 1, far more than δ. That is what stopping on δ < ε overlooks.
+
+    Parameters
+    ----------
+    rate
+        The ρ observed last; NaN for none.
+    rounding
+        Changes below this say nothing.
     """
 
     rate: float = float("nan")
+    rounding: float = ROUNDING
 
     def observe(self, changes: FloatArray) -> None:
         """Update ρ from the changes of successive sweeps, shape (sweeps,)."""
@@ -85,15 +93,15 @@ class Contraction:
             return
         # Maxima over each half, because the change may swing within a period of the chain.
         early, late = float(np.max(changes[:half])), float(np.max(changes[-half:]))
-        if early <= ROUNDING:
+        if early <= self.rounding:
             return
-        self.rate = (max(late, ROUNDING) / early) ** (1.0 / (len(changes) - half))
+        self.rate = (max(late, self.rounding) / early) ** (1.0 / (len(changes) - half))
 
     def error(self, change: float) -> float:
         """Return the error to expect after a sweep that changed the iterate by `change`."""
         if change == 0.0:
             return 0.0
-        if np.isnan(self.rate) and change <= ROUNDING:
+        if np.isnan(self.rate) and change <= self.rounding:
             # Nothing has ever moved by more than rounding: the start was the solution.
             return change
         return change * self.rate / (1.0 - self.rate) if self.rate < 1.0 else float("inf")

@@ -90,6 +90,8 @@ def policy_iteration(
     worth = best_of_groups(system, row_values(system, x))
     residual = np.max(np.abs(worth - x[states_of_groups(system)]), initial=0.0)
     sweep = "the power method" if _has_rewards(system) else "Jacobi"
+    policies_swept = f"{policies} policies, each swept by {sweep}"
+    in_double = environment.double_instead("policies are compared")
     result = SolveResult(
         values=x,
         status=_status(settled, residual),
@@ -102,7 +104,7 @@ def policy_iteration(
         setup_seconds=setup + solve.setup_seconds,
         sweeping_seconds=solve.sweeping_seconds,
         cost=solve.sweeper.cost,
-        note="; ".join(filter(None, (solve.note, f"{policies} policies, each swept by {sweep}"))),
+        note="; ".join(filter(None, (solve.note, in_double, policies_swept))),
     )
     # A state that never chose is worth nothing, whatever it chooses.
     return result, np.where(rows >= 0, rows, groups_of(system)[:-1]).astype(rows.dtype)

@@ -89,6 +89,11 @@ class SolveResult:
     strategy
         Shape (states,): the row that an optimal strategy chooses in each state, −1 where any choice
         will do; None where no strategy was asked for.
+    remedy
+        What the log advises where the estimated error is above epsilon.
+    rounding
+        The part of `error_estimate` that bounds what roundings in single precision have made of the
+        values; 0 in double precision, which leaves its own out.
     """
 
     values: FloatArray
@@ -106,6 +111,8 @@ class SolveResult:
     two_sided: bool = False
     bounds: tuple[FloatArray, FloatArray] | None = None
     strategy: IndexArray | None = None
+    remedy: str = "a smaller -epsilon may help"
+    rounding: float = 0.0
 
     @classmethod
     def exact(cls, values: FloatArray, method: str, note: str = "") -> SolveResult:
@@ -170,6 +177,8 @@ class SolveResult:
             cost=max(parts, key=lambda part: part.iterations).cost,
             note="; ".join(dict.fromkeys(part.note for part in parts if part.note)),
             two_sided=all(part.two_sided for part in parts),
+            remedy=max(parts, key=lambda part: part.status.severity).remedy,
+            rounding=max(part.rounding for part in parts),
         )
 
     @property

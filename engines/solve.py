@@ -10,15 +10,16 @@ import numpy as np
 
 from engines.backend import choose_engine
 from engines.cpu.engine import CpuEngine, CpuSweeper
-from engines.environment import Method, SolverEnvironment
+from engines.environment import Method, Precision, SolverEnvironment
 from engines.errors import DeviceMemoryError
 from engines.formats.csr import FloatArray
 from engines.gauss_seidel import GaussSeidelEngine, WatchedSweeper, sweeps_in_colours
 from engines.iterate import Iteration, Progress, iterate, stop_threshold
 from engines.linear.confirmation import AutomaticSweeps, never
-from engines.linear.doubling import Doubling, rises_from_zero
+from engines.linear.doubling import Doubling, LateDoubling, rises_from_zero
 from engines.linear.multilevel import LevelEngine, solve_by_levels
 from engines.result import SolveResult, Status, SweepCost
+from engines.single import NO_HELP, sweep_first_in_single
 from engines.system import Engine, Sweeper, SweepSystem
 
 SLOW_AFTER = 5_000
@@ -109,16 +110,26 @@ def solve_system(
         stuck = expected == float("inf") or expected > slow_after
         return direct is not None and iterations >= slow_after and stuck
 
-    sweeps = AutomaticSweeps(
-        sweeper,
-        engine,
-        system,
-        environment,
-        Doubling(environment.absolute) if rises_from_zero(system) else None,
-        progress,
-    )
-    if environment.automatic:
-        outcome = sweeps.run(give_up)
+    head, remark = sweep_first_in_single(sweeper, system, environment, progress, give_up)
+    note = "; ".join(filter(None, (note, remark)))
+    doubling = _doubling(system, environment, 0 if head is None else head.iterations)
+    sweeps = AutomaticSweeps(sweeper, engine, system, environment, doubling, progress)
+    before = None if head is None else head.so_far
+    if head is not None and not head.goes_on(environment):
+        outcome = head.ended(sweeper, environment, sweeps.judged)
+    elif environment.automatic:
+        outcome = sweeps.run(give_up, before)
+    elif head is not None:
+        outcome = head.followed(sweeper, environment, progress)
+        stuck = outcome.status is not Status.CONVERGED
+        if stuck and outcome.iterations < environment.sweep_limit:
+            # Their memory comes first.
+            del sweeps, sweeper
+            wasted, head = outcome.iterations, None
+            sweeper, refusal = sweeper_or_cpu(engine, system, threshold, environment.absolute)
+            note = "; ".join(filter(None, (refusal, note, NO_HELP)))
+            outcome = iterate(sweeper, environment, progress=progress)
+            outcome = replace(outcome, iterations=wasted + outcome.iterations)
     else:
         outcome = iterate(sweeper, environment, progress=progress)
     solved = None
@@ -151,13 +162,25 @@ def solve_system(
         cost=sweeper.cost,
         note=note,
     )
+    if head is not None:
+        result = head.completed(result, environment)
     if not environment.automatic:
         colours = sweeper.note if isinstance(sweeper, WatchedSweeper) else ""
-        remarks = (note, colours, _unsafe(result, environment))
+        remarks = (result.note, colours, _unsafe(result, environment))
         result = replace(result, note="; ".join(filter(None, remarks)))
     if solved is not None:
         result = _solved_directly(result, outcome, system, solved, direct_name, environment.epsilon)
     return _judged(result)
+
+
+def _doubling(
+    system: SweepSystem, environment: SolverEnvironment, in_single: int
+) -> Doubling | None:
+    """Return what proves the error of sweeps, after so many in single precision."""
+    if not rises_from_zero(system):
+        return None
+    absolute = environment.absolute
+    return LateDoubling(absolute, in_single) if in_single else Doubling(absolute)
 
 
 def _slow_after(system: SweepSystem, on_cpu: bool, limit: int) -> int:
@@ -172,6 +195,8 @@ def _slow_after(system: SweepSystem, on_cpu: bool, limit: int) -> int:
 def _unsafe(result: SolveResult, environment: SolverEnvironment) -> str:
     """Return a warning where the test that a named method stops by is misleading, or nothing."""
     error = result.error_estimate
+    if environment.precision is Precision.SINGLE:
+        return ""
     if result.status is not Status.CONVERGED or not UNSAFE * environment.epsilon < error < np.inf:
         return ""
     kind = "absolute" if environment.absolute else "relative"
@@ -226,6 +251,7 @@ def _solved_directly(
         change=error_estimate,
         error_estimate=error_estimate,
         cost=_direct_cost(direct_name, result.cost),
+        rounding=0.0,
         note=f"{result.method} contracts too slowly here ({outcome.iterations} sweeps, expected "
         f"error still {outcome.error_estimate:.1e}): solved by {direct_name}",
     )

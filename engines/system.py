@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -105,6 +105,55 @@ class Sweeper(Protocol):
 
     def values(self) -> FloatArray:
         """Return the present iterate, shape (states,), on the host."""
+
+
+class SingleSweeper(Sweeper, Protocol):
+    """Sweeps whose vectors are in single precision; `values` returns them as doubles.
+
+    Sums are taken in double precision and rounded when they are stored, to nearest or down, as
+    matrix values and right-hand side were. Changes relative to a value below 2⁻¹⁰⁰ are taken
+    relative to that: near the end of the range values have no digits left.
+    """
+
+    rounding: float
+    """What a sweep loses of each value at most, relative to it."""
+
+
+@runtime_checkable
+class HasSingle(Protocol):
+    """A sweeper that can make sweeps in single precision first."""
+
+    def in_single(self, stop_below: float, nearest: bool, factor: float = 1.0) -> SingleSweeper:
+        """Return sweeps of the same system in single precision from the present iterate.
+
+        Parameters
+        ----------
+        stop_below
+            Stop after the first sweep whose change is below this; negative for never.
+        nearest
+            Whether what is stored is rounded to nearest; else down.
+        factor
+            A power of two that the iterate is multiplied by while it is swept. Only systems without
+            a right-hand side have solutions that can be multiplied so, and only relative changes
+            stay what they are.
+
+        Raises
+        ------
+        UnsupportedError
+            Where they can be made in double precision only.
+        DeviceMemoryError
+            Where they do not fit beside those in double precision.
+        """
+
+    def stop_at(self, stop_below: float) -> None:
+        """Stop after the first later sweep whose change is below this; negative for never."""
+
+    def go_on_from(self, single: SingleSweeper) -> None:
+        """Take over the mean of the last two iterates of `single`, which `in_single` made.
+
+        What roundings leave near an eigenvalue of −1 changes its sign with each sweep, hardly falls
+        in later ones, and vanishes from the mean.
+        """
 
 
 class Engine(Protocol):

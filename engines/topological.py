@@ -15,7 +15,7 @@ from engines.cpu.engine import CpuEngine
 from engines.cpu.prepare import scaled
 from engines.cpu.topological import Components, Walk, components_of
 from engines.cpu.topological_kernels import Rule
-from engines.environment import DeviceChoice, SolverEnvironment
+from engines.environment import DeviceChoice, Precision, SolverEnvironment
 from engines.formats.csr import FloatArray, IndexArray
 from engines.iterate import Progress
 from engines.linear.confirmation import MOST_PROVEN_ERROR
@@ -94,6 +94,8 @@ def solve_topologically(
     prepared = replace(prepared, scaling=Scaling.NONE)
     components = components_of(prepared)
     how, note = placement(components, environment, system)
+    in_double = environment.double_instead("components are solved one after the other")
+    environment = replace(environment, precision=Precision.DOUBLE)
     setup = time.perf_counter() - started
     solve = _TopologicalSolve(prepared, components, how, environment, method, direct, direct_name)
     status = solve.run(progress, started)
@@ -118,7 +120,7 @@ def solve_topologically(
         setup_seconds=setup,
         sweeping_seconds=solve.sweeping_seconds,
         cost=solve.parts.cost(solve.work, solve.iterations),
-        note="; ".join(filter(None, (described(components), note, *solve.parts.notes))),
+        note="; ".join(filter(None, (described(components), note, in_double, *solve.parts.notes))),
     )
 
 

@@ -12,7 +12,7 @@ from engines.cpu import topological_interval_kernels, topological_kernels
 from engines.cpu.topological import Components, Walk, components_of, equations_of
 from engines.cpu.topological_interval_kernels import CROSSED, CROSSING, WORST, IntervalRule
 from engines.cpu.topological_kernels import COMPONENT, ITERATIONS, MET, SWEEPS, WORK
-from engines.environment import SolverEnvironment
+from engines.environment import Precision, SolverEnvironment
 from engines.errors import ConvergenceError
 from engines.formats.csr import FloatArray, IndexArray, MaskArray
 from engines.iterate import Progress
@@ -96,12 +96,14 @@ def narrow_topologically(
     system = _singles_without_loops(two_sided.system, components)
     components = replace(components, equations=equations_of(system))
     how, note = placement(components, environment, system)
+    in_double = environment.double_instead("bounds need every digit")
+    environment = replace(environment, precision=Precision.DOUBLE)
     solve = _Solve(replace(two_sided, system=system), components, how, environment, ours_to_choose)
     setup = time.perf_counter() - started
     status = solve.run(progress, started)
     states = components.found
     width = measured_width(solve.lower[states], solve.upper[states], environment.absolute)
-    notes = [described(components), note, *solve.parts.notes]
+    notes = [described(components), note, in_double, *solve.parts.notes]
     wider = width >= environment.epsilon and (bool(solve.at_rest) or ours_to_choose)
     if status is Status.CONVERGED and wider:
         status = Status.CHANGE_ONLY

@@ -212,6 +212,8 @@ def two_sided_sweeper(
     from engines.cpu.two_sided import CpuTwoSidedSweeper
 
     engine, note = choose_engine(environment, system.system)
+    in_double = environment.double_instead("bounds need every digit")
+    note = "; ".join(filter(None, (note, in_double)))
     if engine.name == "GPU":
         from engines.cuda.two_sided import CudaTwoSidedSweeper
 
@@ -220,7 +222,7 @@ def two_sided_sweeper(
             gpu = CudaTwoSidedSweeper(system, stop_below, environment.absolute, *where)
             return gpu, "; ".join(filter(None, (note, gpu.cost.remark)))
         except DeviceMemoryError as error:
-            note = f"{error}; solving on the CPU"
+            note = "; ".join(filter(None, (f"{error}; solving on the CPU", in_double)))
     return CpuTwoSidedSweeper(system, stop_below, environment.absolute), note
 
 

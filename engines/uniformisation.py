@@ -292,6 +292,8 @@ def _sum_powers(
     from engines.cpu.uniformise import sum_powers as on_cpu
 
     engine, note = choose_engine(environment, problem.system)
+    in_double = environment.double_instead("the error of uniformisation is proven")
+    note = "; ".join(filter(None, (note, in_double)))
     if engine.name == "CPU":
         return on_cpu(problem, progress), note
     from engines.cuda.uniformise import sum_powers as on_gpu
@@ -301,4 +303,5 @@ def _sum_powers(
         done = on_gpu(problem, progress, *where)
         return done, "; ".join(filter(None, (note, done.cost.remark)))
     except DeviceMemoryError as error:
-        return on_cpu(problem, progress), f"{error}; solving on the CPU"
+        note = "; ".join(filter(None, (f"{error}; solving on the CPU", in_double)))
+        return on_cpu(problem, progress), note

@@ -230,6 +230,7 @@ class EngineBackend:
             topological=bool(problem.topological),
             slice_size=options.slice_size,
             colours=options.colours,
+            precision=options.precision,
         )
 
     def _named_method(self, problem: Any, name: str, choices: bool) -> Method:
@@ -273,7 +274,7 @@ class EngineBackend:
         if result.status is Status.CHANGE_ONLY:
             problem.warn(
                 f"{result.method}: the change a sweep makes is {result.change:.2g}, but the "
-                f"estimated error is {result.error_estimate:.2g}; a smaller -epsilon may help"
+                f"estimated error is {result.error_estimate:.2g}; {result.remedy}"
             )
 
 

@@ -54,7 +54,8 @@ def claim_of(
     Notes
     -----
     PRISM estimates ten times the last change, and so do we for a method that the user named. A
-    method of our choice has a better estimate, from the contraction that it observed.
+    method of our choice has a better estimate, from the contraction that it observed; and what
+    single precision has rounded off is far more than the last change shows.
     """
     if ending is Ending.STEPS:
         return Claim(0.0, True, False)
@@ -69,7 +70,7 @@ def claim_of(
             # A lower bound of 0 leaves the relative error open, and not the absolute one.
             return Claim(_largest_distance(result), True, True)
         return Claim(result.error_estimate, absolute, True)
-    if automatic:
+    if automatic or result.rounding > 0.0:
         # Even a fixed point of the sweeps is not exact, and PRISM takes states whose exact values
         # differ by a rounding for different: a filter would miss the ties of its maximum.
         error = max(result.error_estimate, result.change, ROUNDING_BOUND)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engines.environment import Convention, DeviceChoice, Method
+from engines.environment import Convention, DeviceChoice, Method, Precision
 from engines.formats.choice import Format
 
 
@@ -27,6 +27,8 @@ class HookOptions:
     slice_size, colours
         Gauss-Seidel and SOR: how many consecutive states are swept together, and in how many
         colours; None for a choice.
+    precision
+        What one-sided sweeps are made in.
     convention
         Which of PRISM's engines a named method repeats, sweep for sweep.
     engine_named
@@ -49,6 +51,7 @@ class HookOptions:
     num_devices: int = 1
     slice_size: int | None = None
     colours: int | None = None
+    precision: Precision = Precision.DOUBLE
     convention: Convention = Convention.SPARSE
     engine_named: bool = False
     left_to_prism: str = ""

@@ -249,7 +249,7 @@ class Checker:
         if result.status is Status.CHANGE_ONLY:
             self.log(
                 f"\nWarning: {result.method}: the change a sweep makes is {result.change:.2g}, but "
-                f"the estimated error is {result.error_estimate:.2g}; a smaller -epsilon may help."
+                f"the estimated error is {result.error_estimate:.2g}; {result.remedy}."
             )
         asked = self.two_sided and bounded is not Bounded.STEPS
         if asked and not result.two_sided and result.iterations:

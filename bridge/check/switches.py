@@ -190,6 +190,7 @@ class _Reader:
             num_devices=hooks.num_devices,
             slice_size=hooks.slice_size,
             colours=hooks.colours,
+            precision=hooks.precision,
         )
 
     def options(self) -> CheckOptions:

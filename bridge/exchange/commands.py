@@ -9,7 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from bridge.arguments import Arguments, UsageError, linear_method, matrix_format, num_devices, parse
+from bridge.arguments import (
+    Arguments,
+    UsageError,
+    linear_method,
+    matrix_format,
+    num_devices,
+    parse,
+    precision,
+)
 from bridge.exchange.words import (
     OUTPUT,
     Group,
@@ -47,6 +55,7 @@ Solve what was exported to a folder; neither PRISM nor Java is needed.
 -gpudevices <n> ........................ Share each solve out among n GPUs, or all
 -gpumaxmem <x> ......................... Take no more of a GPU's memory than that, such as 4g
 -gpuslice <n>, -gpucolours <n> ......... Gauss-Seidel: by slices, in so many colours
+-gpuprecision <name> ................... Sweep in double, single or mixed precision
 -gpuinfo ............................... Print a line on each solve
 -epsilon <x>, -maxiters <n> ............ Solve otherwise than the export says;
 -absolute, -relative, -omega <x> ....... so do these
@@ -92,6 +101,7 @@ _SWITCHES: dict[str, Callable[[str, SolverEnvironment], SolverEnvironment]] = {
     "bsor": _with_method(Method.BACKWARDS_SOR),
     "gpuslice": lambda text, given: replace(given, slice_size=int(text)),
     "gpucolours": lambda text, given: replace(given, colours=int(text)),
+    "gpuprecision": lambda text, given: replace(given, precision=precision(text)),
 }
 _OWN = {"to", "text", "force"}
 _INTERRUPTED = 130

@@ -12,7 +12,8 @@ from engines.errors import UnsupportedError
 
 OURS_WITH_VALUE = {
     *("gpudevice", "gpudevices", "gpuengine", "gpuformat", "gpumaxmem", "gpumethod"),
-    *("gpuslice", "gpucolours", "frontend", "prism-dir", "javamaxmem", "javastack"),
+    *("gpuslice", "gpucolours", "gpuprecision"),
+    *("frontend", "prism-dir", "javamaxmem", "javastack"),
 }
 # What PRISM does with results once they are there; the report does it, the export must not.
 OUTPUT = {"exportresults", "exportvector", "test", "testall"}

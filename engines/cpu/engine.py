@@ -15,7 +15,7 @@ from engines.cpu.prepare import scaled
 from engines.formats.choice import Format
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray
 from engines.result import SweepCost
-from engines.system import Direction, SweepSystem
+from engines.system import Direction, SingleSweeper, SweepSystem
 
 if TYPE_CHECKING:
     from engines.cpu.dictionaries import Layout
@@ -98,6 +98,7 @@ class CpuSweeper:
         self.seconds = 0.0
         self._paced_seconds, self._paced_sweeps = 0.0, 0
         self._layout: Layout | None = None
+        self._named = matrix_format
         self._may_encode = matrix_format is Format.AUTO
         self._stop_below = stop_below
         self._absolute = absolute
@@ -208,6 +209,32 @@ class CpuSweeper:
     def residual(self) -> float:
         """Return the largest absolute value of b + A x − x."""
         return self._plain_step(self._x, self._x_new, True)
+
+    def in_single(self, stop_below: float, nearest: bool, factor: float = 1.0) -> SingleSweeper:
+        """Return sweeps in single precision; see `engines.system.HasSingle`."""
+        from engines.cpu.single import CpuSingleSweeper
+
+        start = self.values()
+        how = (stop_below, self._absolute, nearest, factor, self._compiled)
+        single = CpuSingleSweeper(self._system, start, *how)
+        if self._named not in (Format.AUTO, Format.CSR):
+            remark = f"-gpuformat {self._named}: the CPU sweeps in single precision as csr"
+            single.cost = replace(single.cost, remark=remark)
+        return single
+
+    def stop_at(self, stop_below: float) -> None:
+        """Stop after the first later sweep whose change is below this; negative for never."""
+        self._stop_below = stop_below
+
+    def go_on_from(self, single: SingleSweeper) -> None:
+        """Take over the mean of the last two iterates; see `engines.system.HasSingle`."""
+        from engines.cpu.single import CpuSingleSweeper
+
+        assert isinstance(single, CpuSingleSweeper)
+        where = slice(None) if self._system.states is None else self._system.states
+        x = np.array(self.values())
+        x[where] = single.mean()[where]
+        self._x = x if self._layout is None else self._layout.inwards(x)
 
     def values(self) -> FloatArray:
         """Return the present iterate."""

@@ -14,7 +14,7 @@ from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.choice import Format
 from engines.formats.csr import INT32_MAX, FloatArray
 from engines.result import SweepCost
-from engines.system import SweepSystem
+from engines.system import SingleSweeper, SweepSystem
 
 STRETCH = 64
 """Sweeps captured in one CUDA graph; even, so that a replay ends in the vector it began with."""
@@ -115,6 +115,9 @@ def two_vectors(start: FloatArray) -> tuple[Any, Any]:
 class CudaSweeper:
     """A solve on the device: two vectors, swapped after each sweep, and a CUDA graph of sweeps."""
 
+    only_in_double = ""
+    """Why there are no sweeps in single precision; empty where there are."""
+
     def __init__(
         self,
         system: SweepSystem,
@@ -130,11 +133,16 @@ class CudaSweeper:
         self._stream = stream(device_number)
         with cp.cuda.Device(device_number), self._stream:
             self._rows: tuple[DeviceRows, ...] = self._prepare(system, matrix_format)
-            # Slot 0 holds the change before a stretch of sweeps; before the first, infinity.
-            self._slots = to_device(np.append(np.inf, np.zeros(STRETCH)), np.float64)
-            self._history = cp.empty(HISTORY)
-            self._length = cp.empty(1, dtype=cp.int32)
-            self._events = (cp.cuda.Event(), cp.cuda.Event())
+            self._open()
+
+    def _open(self) -> None:
+        """Make room for what sweeps note down; nothing has been swept yet."""
+        cp = self._cp
+        # Slot 0 holds the change before a stretch of sweeps; before the first, infinity.
+        self._slots = to_device(np.append(np.inf, np.zeros(STRETCH)), np.float64)
+        self._history = cp.empty(HISTORY)
+        self._length = cp.empty(1, dtype=cp.int32)
+        self._events = (cp.cuda.Event(), cp.cuda.Event())
         self.seconds = 0.0
         self._current = 0
         self._last_change = np.inf
@@ -214,6 +222,40 @@ class CudaSweeper:
             test = Test(slots[:1], slots[1:], -1.0, True, self._early)
             self._sweep(self._current, 1.0, test)
             return float(slots.get()[1])
+
+    def in_single(self, stop_below: float, nearest: bool, factor: float = 1.0) -> SingleSweeper:
+        """Return sweeps in single precision; see `engines.system.HasSingle`.
+
+        Raises
+        ------
+        UnsupportedError
+            For sums of segments, and as `only_in_double` says.
+        DeviceMemoryError
+            When the device cannot hold a second pair of vectors.
+        """
+        from engines.cuda.single import CudaSingleSweeper
+
+        if self.only_in_double:
+            raise UnsupportedError(self.only_in_double)
+        try:
+            return CudaSingleSweeper(self, stop_below, nearest, factor)
+        except self._cp.cuda.memory.OutOfMemoryError as error:
+            self._cp.get_default_memory_pool().free_all_blocks()
+            raise DeviceMemoryError(f"GPU {self._device} ran out of memory: {error}") from error
+
+    def stop_at(self, stop_below: float) -> None:
+        """Stop after the first later sweep whose change is below this; negative for never."""
+        self._stop_below = stop_below
+        # The threshold is part of what was captured.
+        self._graphs = [None, None]
+
+    def go_on_from(self, single: SingleSweeper) -> None:
+        """Take over the mean of the last two iterates; see `engines.system.HasSingle`."""
+        from engines.cuda.single import CudaSingleSweeper
+
+        assert isinstance(single, CudaSingleSweeper)
+        with self._cp.cuda.Device(self._device), self._stream:
+            single.hand_over(self._vectors[self._current])
 
     def values(self) -> FloatArray:
         """Return the present iterate, shape (states,), on the host."""

@@ -60,6 +60,30 @@ def to_device(array: Any, dtype: Any) -> Any:
     return copy
 
 
+def narrowed(values: Any, nearest: bool, launcher: Launcher, factor: float = 1.0) -> Any:
+    """Return a copy of a vector on the device in single precision.
+
+    Parameters
+    ----------
+    values
+        Doubles on the current device.
+    nearest
+        Whether they are rounded to nearest; else down.
+    launcher
+        Launches kernels for a type that numbers them.
+    factor
+        A power of two that they are multiplied by.
+    """
+    cp = cupy()
+    copy = cp.empty(values.shape, dtype=cp.float32)
+    count = int(values.size)
+    how = (cp.float64(factor), cp.int32(nearest))
+    arguments = (values, launcher.offset_dtype(count), *how, copy)
+    if count:
+        launcher.launch("copy_narrowed", count, *arguments, module="prepare")
+    return copy
+
+
 def upload(system: SweepSystem, launcher: Launcher, *, divided: bool = True) -> DeviceSystem:
     """Copy a system to the current device and scale it there.
 

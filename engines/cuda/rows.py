@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from engines import kernels
 from engines.backend import cupy
 from engines.cuda.formats.lay_out import lay_out, may_leave_csr
 from engines.cuda.formats.layout import Geometry, Layout, geometry, nbytes
 from engines.cuda.modules import Launcher
-from engines.cuda.prepare import DeviceSystem, upload
+from engines.cuda.prepare import DeviceSystem, narrowed, upload
+from engines.errors import UnsupportedError
 from engines.formats.choice import Format
 from engines.formats.csr import INT32_MAX
 from engines.system import Direction, SweepSystem
@@ -20,6 +22,9 @@ WARP_ROW_ENTRIES = 24
 BLOCK_ROW_ENTRIES = 2048
 """From this longest row on, a block takes such rows: a warp would still be at it when all is
 done."""
+
+OWN_VALUES = (Format.CSR, Format.INTERLEAVED)
+"""Formats in which each entry has a value of its own, the last of their arrays."""
 
 SHARED_ROWS = (Format.CSR, Format.VALUES)
 """Formats whose rows the threads of a warp can share."""
@@ -113,6 +118,44 @@ class DeviceRows:
         return cls(
             *(laid_out.device, layout, launcher, kernel, shape, count, moved),
             *(laid_out.remark, laid_out.estimates),
+        )
+
+    def in_single(self, nearest: bool, states: int) -> DeviceRows:
+        """Return the same rows for vectors in single precision; dictionaries are shared.
+
+        Parameters
+        ----------
+        nearest
+            Whether what is stored is rounded to nearest; else down.
+        states
+            Length of the vectors.
+
+        Raises
+        ------
+        UnsupportedError
+            For sums of segments.
+        """
+        layout, offset = self.layout, self.device.offset
+        if layout.scan is not None:
+            raise UnsupportedError("sums of segments are swept in double precision")
+        arguments, saved = layout.arguments, 4 * (states + self.count)
+        if layout.matrix_format in OWN_VALUES:
+            arguments = (*arguments[:-1], narrowed(arguments[-1], nearest, self.launcher))
+            saved += int(arguments[-1].nbytes)
+        if offset is not None:
+            offset = narrowed(offset, nearest, self.launcher)
+            saved += int(offset.nbytes)
+        defines = (*layout.defines, *kernels.IN_SINGLE[nearest])
+        layout = replace(layout, arguments=arguments, defines=defines)
+        launcher = Launcher(self.launcher.offset_type, layout.variant)
+        threads_each = 1 if self.kernel.endswith("thread") else 32
+        return replace(
+            self,
+            device=replace(self.device, offset=offset),
+            layout=layout,
+            launcher=launcher,
+            geometry=geometry(layout, self.kernel, "sweep", self.count, threads_each, launcher),
+            bytes_moved=self.bytes_moved - saved,
         )
 
     def sweep(self, x: Any, x_new: Any, omega: float, test: Test) -> None:

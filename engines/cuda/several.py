@@ -145,6 +145,8 @@ class SeveralSweeper(CudaSweeper):
         their states.
     """
 
+    only_in_double = "several GPUs sweep in double precision"
+
     def __init__(
         self,
         system: SweepSystem,

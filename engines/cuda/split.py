@@ -91,6 +91,8 @@ class SplitSweeper(CudaSweeper):
         When the vectors leave no room for blocks.
     """
 
+    only_in_double = "a matrix in the host's memory is swept in double precision"
+
     def __init__(
         self,
         system: SweepSystem,

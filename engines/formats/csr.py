@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from engines.errors import InvalidModelError
 
 FloatArray: TypeAlias = NDArray[np.float64]
+SingleArray: TypeAlias = NDArray[np.float32]
 IndexArray: TypeAlias = NDArray[np.integer]
 MaskArray: TypeAlias = NDArray[np.bool_]
 

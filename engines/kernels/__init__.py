@@ -24,6 +24,17 @@ BESIDE_BUILDING = {"diagrams": ("formats/jobs.cuh",)}
 
 OFFSET_TYPES = ("int", "long long")
 
+IN_DOUBLE = ("REAL=double", "ROUNDED=")
+"""What the vectors of a sweep are made of, and what is stored of a sum: all of it."""
+
+_TINY = "LEAST_SCALE=7.888609052210118e-31"
+IN_SINGLE = {
+    False: ("REAL=float", "ROUNDED=__double2float_rd", _TINY),
+    True: ("REAL=float", "ROUNDED=__double2float_rn", _TINY),
+}
+"""The same for sweeps in single precision, by whether they round to nearest; else they round down.
+Changes of values below 2^-100 are measured against that."""
+
 HEADERS = {
     "csr": ("csr",),
     "interleaved": ("slices", "interleaved"),
@@ -65,11 +76,14 @@ def options(offset_type: str, defines: Sequence[str] = ()) -> tuple[str, ...]:
     offset_type
         One of `OFFSET_TYPES`.
     defines
-        Definitions that a format's headers ask for, such as ``CODE=unsigned char``.
+        Definitions that a format's headers ask for, such as ``CODE=unsigned char``, and those of
+        `IN_SINGLE` for sweeps in single precision.
     """
+    single = any(define.startswith("REAL=") for define in defines)
+    precision = () if single else IN_DOUBLE
     return (
         "-std=c++17",
         f"-DOFFSET={offset_type}",
         f"-DUNSIGNED_OFFSET=unsigned {offset_type}",
-        *(f"-D{define}" for define in defines),
+        *(f"-D{define}" for define in (*defines, *precision)),
     )

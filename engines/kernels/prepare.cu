@@ -103,3 +103,25 @@ extern "C" __global__ void sort_rows(
         values[place] = value;
     }
 }
+
+// Values times a power of two in single precision, rounded to nearest or down.
+extern "C" __global__ void copy_narrowed(
+    const double* __restrict__ values, OFFSET count, double factor, int nearest, float* narrowed)
+{
+    OFFSET i = (OFFSET)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count) return;
+    double value = factor * values[i];
+    narrowed[i] = nearest ? __double2float_rn(value) : __double2float_rd(value);
+}
+
+// Takes over the means of two iterates for the states that are computed, divided by a power of two;
+// others keep what they are.
+extern "C" __global__ void copy_widened(
+    const float* __restrict__ first, const float* __restrict__ second,
+    const int* __restrict__ states, int count, double factor, double* values)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count) return;
+    int state = states ? states[i] : i;
+    values[state] = ((double)first[state] + (double)second[state]) / (2.0 * factor);
+}

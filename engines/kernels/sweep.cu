@@ -1,7 +1,9 @@
 // Sweeps of x <- (1 - omega) x + omega (b + A x), with the convergence test inside.
 //
 // Compiled with OFFSET the type of the row offsets, int or long long, and UNSIGNED_OFFSET its
-// unsigned twin, behind the headers of a matrix format (formats/).
+// unsigned twin, behind the headers of a matrix format (formats/). REAL is the type of the vectors and
+// of values that each entry has of its own, double or float; sums are double, and ROUNDED makes what
+// is stored of them: nothing for double, a conversion that rounds to nearest or down for float.
 //
 // Each sweep writes its largest change to a slot and reads the slot of the sweep before it. A sweep
 // that finds its predecessor below `stop_below` passes that change on and leaves the vectors alone,
@@ -14,13 +16,24 @@
 // What is below a quotient by no more than this share may be so by rounding alone.
 #define NEARLY (1.0 - 1.0 / (1 << 20))
 
+// What a change is relative to.
+__device__ double scale_of(double before)
+{
+#ifdef LEAST_SCALE
+    // Near the end of float's range a value has no digits left, and jumps.
+    return fmax(fabs(before), LEAST_SCALE);
+#else
+    return fabs(before);
+#endif
+}
+
 // Raises the largest change so far to a state's, by PRISM's measure. 0/0 and inf - inf are NaN,
 // which no comparison lets through; a rise from 0 is infinite. A quotient is taken only where it
 // may matter: divisions are long.
 __device__ void raise_change(double& largest, double before, double after, int absolute)
 {
     double change = fabs(after - before);
-    double scale = absolute ? 1.0 : fabs(before);
+    double scale = absolute ? 1.0 : scale_of(before);
     if (change > largest * (NEARLY * scale)) {
         if (!absolute) change /= scale;
         if (change > largest) largest = change;
@@ -61,15 +74,16 @@ __device__ void pass_on(double change, double* slot)
 
 // Stores a state's new value and raises the largest change; a sweep that comes after one that met
 // the test passes on that one's change instead.
-__device__ void store(double* x_new, int state, double before, double after, int absolute,
+__device__ void store(REAL* x_new, int state, double before, double after, int absolute,
                       double previous, bool over, double& largest)
 {
     if (over) {
         largest = previous;
         return;
     }
-    x_new[state] = after;
-    raise_change(largest, before, after, absolute);
+    REAL kept = ROUNDED(after);
+    x_new[state] = kept;
+    raise_change(largest, before, kept, absolute);
 }
 
 // The relaxed value of a state.
@@ -80,8 +94,8 @@ __device__ double relaxed(double before, double total, double omega)
 
 // One thread a row.
 extern "C" __global__ void __launch_bounds__(THREAD_BOUNDS) sweep_rows_by_thread(
-    MATRIX_PARAMETERS, const double* __restrict__ offset, const int* __restrict__ states, int rows,
-    int chunk, double omega, const double* __restrict__ x, double* __restrict__ x_new,
+    MATRIX_PARAMETERS, const REAL* __restrict__ offset, const int* __restrict__ states, int rows,
+    int chunk, double omega, const REAL* __restrict__ x, REAL* __restrict__ x_new,
     const double* before_slot, double* slot, double stop_below, int absolute, int early)
 {
     double previous = *before_slot;
@@ -99,8 +113,8 @@ extern "C" __global__ void __launch_bounds__(THREAD_BOUNDS) sweep_rows_by_thread
 
 // One warp a row, for rows of a few dozen entries and more.
 extern "C" __global__ void __launch_bounds__(WARP_BOUNDS) sweep_rows_by_warp(
-    MATRIX_PARAMETERS, const double* __restrict__ offset, const int* __restrict__ states, int rows,
-    int, double omega, const double* __restrict__ x, double* __restrict__ x_new,
+    MATRIX_PARAMETERS, const REAL* __restrict__ offset, const int* __restrict__ states, int rows,
+    int, double omega, const REAL* __restrict__ x, REAL* __restrict__ x_new,
     const double* before_slot, double* slot, double stop_below, int absolute, int early)
 {
     double previous = *before_slot;
@@ -126,8 +140,8 @@ extern "C" __global__ void __launch_bounds__(WARP_BOUNDS) sweep_rows_by_warp(
 
 // As many rows a block as it has warps, where some rows are too long for a warp to finish in time.
 extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1) sweep_rows_by_block(
-    MATRIX_PARAMETERS, const double* __restrict__ offset, const int* __restrict__ states, int rows,
-    int, double omega, const double* __restrict__ x, double* __restrict__ x_new,
+    MATRIX_PARAMETERS, const REAL* __restrict__ offset, const int* __restrict__ states, int rows,
+    int, double omega, const REAL* __restrict__ x, REAL* __restrict__ x_new,
     const double* before_slot, double* slot, double stop_below, int absolute, int early)
 {
     double previous = *before_slot;
@@ -148,9 +162,9 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1) sweep_rows_by_bloc
 
 // One thread a state of an MDP, over all its choices.
 extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1) sweep_groups_by_thread(
-    const OFFSET* __restrict__ group_offsets, MATRIX_PARAMETERS, const double* __restrict__ offset,
+    const OFFSET* __restrict__ group_offsets, MATRIX_PARAMETERS, const REAL* __restrict__ offset,
     const int* __restrict__ states, int groups, int chunk, int minimise,
-    const double* __restrict__ x, double* __restrict__ x_new, const double* before_slot,
+    const REAL* __restrict__ x, REAL* __restrict__ x_new, const double* before_slot,
     double* slot, double stop_below, int absolute, int early)
 {
     double previous = *before_slot;

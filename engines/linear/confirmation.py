@@ -105,6 +105,38 @@ class AutomaticSweeps:
     def _prepared(self, system: SweepSystem) -> Sweeper:
         return self.engine.sweeper(system, -1.0, self.environment.absolute)
 
+    def judged(self, outcome: Iteration, tolerance: float) -> Iteration:
+        """Return the outcome with an error that later sweeps confirm, or an infinite one.
+
+        Parameters
+        ----------
+        outcome
+            How sweeps ended that are not to go on.
+        tolerance
+            A smaller error need not be told from this one.
+        """
+        error, values = outcome.error_estimate, np.array(self.sweeper.values())
+        if not np.isfinite(error):
+            return outcome
+        try:
+            if self.system.group_offsets is not None:
+                allowed = max(FEWEST_SWEEPS_OF_A_PROOF, outcome.iterations // 2)
+                for distance in (2.0 * error, 2.0 * GUESS * error):
+                    error = proven_error(
+                        *(self.system, self._prepared, values, distance),
+                        *(self.environment.absolute, allowed),
+                    )
+                    if np.isfinite(error):
+                        break
+            elif self.system.scaling is Scaling.BALANCE:
+                allowed = max(FEWEST_SWEEPS_TO_MIX, SWEEPS_TO_MIX * outcome.iterations)
+                enough = tolerance / max(outcome.change, SMALLEST_CHANGE)
+                memory = sweeps_of_memory(self.system, self._prepared, values, enough, allowed)
+                error = max(error, outcome.change * memory)
+        except DeviceMemoryError:
+            error = np.inf
+        return replace(outcome, error_estimate=float(error))
+
     def _proven(self, outcome: Iteration, give_up: GiveUp) -> Iteration:
         """Return the outcome of sweeping until an upper bound of an MDP's values is found.
 

@@ -16,6 +16,10 @@ ROUNDING_A_SWEEP = 2.0**-53
 SPACING = 1.4
 """Ratio of the sweeps of successive iterates that are kept, three or four at a time."""
 
+LATE_SPACING = 1.6
+MOST_SNAPSHOTS = 3
+"""The same where sweeps begin far on."""
+
 
 def rises_from_zero(system: SweepSystem) -> bool:
     """Return whether sweeps of a system rise to its least solution, as `Doubling` requires.
@@ -57,10 +61,13 @@ class Doubling:
     ----------
     absolute
         Whether errors are absolute; else relative to the value.
+    rounding
+        What a sweep leaves out of a value at most, relative to it.
     """
 
-    def __init__(self, absolute: bool) -> None:
+    def __init__(self, absolute: bool, rounding: float = ROUNDING_A_SWEEP) -> None:
         self._absolute = absolute
+        self._rounding = rounding
         self._snapshots: list[tuple[int, FloatArray]] = []
         self._scale = 1.0
         self._last = 0
@@ -85,7 +92,7 @@ class Doubling:
             self._before, before = self._snapshots[0]
             with np.errstate(over="ignore"):
                 self.rise = largest_change(before, values, False)
-            self.rise += (iterations - self._before) * ROUNDING_A_SWEEP
+            self.rise += (iterations - self._before) * self._rounding
         if self._absolute:
             self._scale = float(np.max(values[np.isfinite(values)], initial=0.0))
         if self.rise >= 1.0:
@@ -136,3 +143,97 @@ class Doubling:
         wanted = min(epsilon / self._scale, 1.0) if self._scale > 0.0 else 1.0
         halves = math.log(wanted) / math.log(max(self.rise, 1e-300))
         return max(self._before * halves - self._last, 0.0)
+
+
+class LateDoubling(Doubling):
+    """The error of iterates that begin far on: between 0 and the iterate that sweeps from 0 reach.
+
+    Let x_0 be at most the iterate X_(K+1), and T the sweep. If m more sweeps change x_k by at most
+    θ x_k in every state, up or down, and q m ≥ K + k + 1, so that x_k ≤ X_(qm), then
+
+        |x − x_k| ≤ Σ_l A^(ml) |T^m x_k − x_k| ≤ θ Σ_l A^(ml) X_(qm) ≤ q θ x,
+        |x − x_n| = |A^m (x − x_k)| ≤ q θ x,  n = k + m,
+
+    since X_(qm) is the sum of A^(mi) X_m over i < q, and Σ_l A^(ml) X_m = x. Where x_0 came out of
+    sweeps in single precision, rounded down, the first K sweeps need not be made again.
+
+    Parameters
+    ----------
+    absolute
+        Whether errors are absolute; else relative to the value.
+    begun
+        The K sweeps that are counted before the first.
+    """
+
+    def __init__(self, absolute: bool, begun: int) -> None:
+        super().__init__(absolute)
+        self._begun = begun
+        self._bounds: list[tuple[int, float]] = []
+
+    def error(self, iterations: int, values: FloatArray) -> float:
+        """Return a bound of the error of an iterate, but for rounding; infinite for none.
+
+        Parameters
+        ----------
+        iterations
+            Sweeps made, those before the first included.
+        values
+            The iterate, shape (states,).
+        """
+        bound = self.rise = math.inf
+        for kept, before in self._snapshots:
+            sweeps = iterations - kept
+            if sweeps < 1:
+                continue
+            with np.errstate(over="ignore"):
+                rise = largest_change(before, values, False) + sweeps * ROUNDING_A_SWEEP
+            pieces = -(-(kept + 1) // sweeps)
+            if pieces * rise < bound:
+                bound, self.rise = pieces * rise, rise
+        if self._absolute:
+            self._scale = float(np.max(values[np.isfinite(values)], initial=0.0))
+        bound *= self._scale
+        self._bounds = [*self._bounds[-1:], (iterations, bound)]
+        return bound
+
+    def is_due(self, iterations: int) -> bool:
+        """Return whether an iterate is worth keeping.
+
+        Parameters
+        ----------
+        iterations
+            Sweeps made, those before the first included.
+        """
+        last = self._snapshots[-1][0] - self._begun if self._snapshots else 0
+        return iterations - self._begun >= LATE_SPACING * last
+
+    def keep(self, iterations: int, values: FloatArray) -> None:
+        """Keep a copy of an iterate, to compare later ones with it.
+
+        Parameters
+        ----------
+        iterations
+            Sweeps made, those before the first included.
+        values
+            The iterate, shape (states,).
+        """
+        self._snapshots = [*self._snapshots[1 - MOST_SNAPSHOTS :], (iterations, np.array(values))]
+
+    def sweeps_to(self, epsilon: float) -> float:
+        """Return how many more sweeps will bring the error down to epsilon, by the last two bounds.
+
+        Parameters
+        ----------
+        epsilon
+            As in `error`.
+        """
+        if len(self._bounds) < 2 or epsilon <= 0.0:
+            return 0.0
+        (before, higher), (now, lower) = self._bounds
+        if lower <= epsilon:
+            return 0.0
+        if not np.isfinite(higher):
+            return 0.0
+        if lower >= higher:
+            return math.inf
+        return (now - before) * math.log(lower / epsilon) / math.log(higher / lower)

@@ -2,12 +2,19 @@
 
 import pytest
 
-from bridge.arguments import UsageError, parse, without_blockwise_methods
+from bridge.arguments import HELP, UsageError, parse, without_blockwise_methods
 from bridge.check.switches import read_switches
-from bridge.exchange.commands import _settings_changes
+from bridge.exchange.commands import USAGE, _settings_changes
 from bridge.exchange.words import groups
 from bridge.jvm import memory_bytes
-from engines.environment import ALL_DEVICES, Convention, DeviceChoice, Method, SolverEnvironment
+from engines.environment import (
+    ALL_DEVICES,
+    Convention,
+    DeviceChoice,
+    Method,
+    Precision,
+    SolverEnvironment,
+)
 from engines.errors import BridgeError
 from engines.formats.choice import Format
 
@@ -52,6 +59,7 @@ def test_prism_untouched_on_demand():
         *(["-gpudevices", "0"], ["-gpudevices", "two"], ["-gpudevices"]),
         *(["-gpumethod", "best"], ["-gpumethod"], ["-gpumaxmem", "much"], ["-gpumaxmem"]),
         *(["-gpuslice", "0"], ["-gpuslice", "x"], ["-gpucolours", "-1"], ["-gpucolours"]),
+        *(["-gpuprecision", "half"], ["-gpuprecision", "Single"], ["-gpuprecision"]),
     ],
 )
 def test_wrong_values_are_refused_by_the_name_of_the_switch(words):
@@ -97,6 +105,25 @@ def test_methods_memory_and_colours_reach_the_engines():
     assert environment.method is Method.MULTILEVEL
     assert environment.device_memory == 3 * 2**30
     assert (environment.slice_size, environment.colours) == (8, 5)
+
+
+@pytest.mark.parametrize("name", list(Precision))
+def test_a_precision_reaches_the_engines_on_every_way(name):
+    words = ["-gpuprecision", str(name)]
+    arguments = parse(["m.sm", *words, "p.csl"], {})
+    assert arguments.hooks.precision is name
+    assert arguments.prism == ("m.sm", "p.csl")
+    assert read_switches((), arguments.hooks).environment.precision is name
+    (change,) = _settings_changes(list(groups(words, {"gpuprecision"})))
+    assert change(SolverEnvironment()).precision is name
+    assert parse(["m.sm"], {}).hooks.precision is Precision.DOUBLE
+    assert "-gpuprecision" in HELP
+    assert "-gpuprecision" in USAGE["solve"]
+
+
+def test_a_wrong_precision_is_refused_for_a_solve_elsewhere_too():
+    with pytest.raises(UsageError, match=r"-gpuprecision switch: one of double, single, mixed"):
+        list(_settings_changes(list(groups(["-gpuprecision", "half"], {"gpuprecision"}))))
 
 
 def test_a_method_of_ours_reaches_the_embedded_checker():

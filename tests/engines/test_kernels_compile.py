@@ -134,6 +134,36 @@ def test_a_module_compiles_over_every_format(nvrtc, variant, module):
         assert b".text." + kernel.encode() + b"\0" in code
 
 
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("nearest", [False, True], ids=["down", "nearest"])
+@pytest.mark.parametrize(
+    "variant",
+    [("csr", ()), *(v for v in VARIANTS if v[0] != "segments")],
+    ids=lambda v: "-".join((v[0], *v[1])),
+)
+def test_sweeps_in_single_precision_compile_over_every_format(
+    nvrtc, variant, nearest, architecture
+):
+    if not architecture_is_known(nvrtc, architecture):
+        pytest.skip(f"this NVRTC does not know {architecture}")
+    if architecture != "sm_90" and variant[0] != "csr":
+        pytest.skip("one architecture is enough for the other formats")
+    name, defines = variant
+    source = kernels.source("sweep", name)
+    every = (*defines, *kernels.IN_SINGLE[nearest])
+    options = (*kernels.options("long long", every), f"--gpu-architecture={architecture}")
+    code = compile_source(nvrtc, source, "sweep.cu", options)
+    for kernel in GLOBAL.findall(source):
+        assert b".text." + kernel.encode() + b"\0" in code
+
+
+def test_sweeps_are_in_double_precision_unless_told_otherwise():
+    assert {"-DREAL=double", "-DROUNDED="} <= set(kernels.options("int"))
+    single = kernels.options("int", ("CODE=short", *kernels.IN_SINGLE[True]))
+    assert "-DREAL=float" in single
+    assert "-DREAL=double" not in single
+
+
 @pytest.mark.parametrize("offset_type", kernels.OFFSET_TYPES)
 @pytest.mark.parametrize("module", kernels.BUILDING)
 def test_what_lays_matrices_out_compiles(nvrtc, module, offset_type):

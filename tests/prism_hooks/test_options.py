@@ -1,4 +1,4 @@
-"""What the command line says of formats reaches the settings of a solve."""
+"""What the command line says of formats and precision reaches the settings of a solve."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from engines.environment import Precision
 from engines.formats.choice import Format
 from prism_hooks.backend import EngineBackend
 from prism_hooks.options import HookOptions
 
 
-@pytest.mark.parametrize("name", list(Format))
-def test_the_format_of_the_command_line_is_that_of_every_solve(name):
+def settings(options):
     problem = SimpleNamespace(
         method="Jacobi",
         direction=None,
@@ -23,6 +23,16 @@ def test_the_format_of_the_command_line_is_that_of_every_solve(name):
         omega=0.9,
         topological=False,
     )
-    backend = EngineBackend(HookOptions(matrix_format=name))
-    assert backend.environment(problem).matrix_format is name
-    assert EngineBackend(HookOptions()).environment(problem).matrix_format is Format.AUTO
+    return EngineBackend(options).environment(problem)
+
+
+@pytest.mark.parametrize("name", list(Format))
+def test_the_format_of_the_command_line_is_that_of_every_solve(name):
+    assert settings(HookOptions(matrix_format=name)).matrix_format is name
+    assert settings(HookOptions()).matrix_format is Format.AUTO
+
+
+@pytest.mark.parametrize("name", list(Precision))
+def test_the_precision_of_the_command_line_is_that_of_every_solve(name):
+    assert settings(HookOptions(precision=name)).precision is name
+    assert settings(HookOptions()).precision is Precision.DOUBLE

@@ -4,13 +4,13 @@
 #define THREAD_BOUNDS 256, (__CUDA_ARCH__ < 800 ? 4 : 6)
 #define MATRIX_PARAMETERS \
     const OFFSET* __restrict__ offsets, const int* __restrict__ columns, \
-    const double* __restrict__ values
+    const REAL* __restrict__ values
 #define MATRIX offsets, columns, values
 
 struct Matrix {
     const OFFSET* offsets;
     const int* columns;
-    const double* values;
+    const REAL* values;
 };
 
 struct Head {
@@ -23,7 +23,7 @@ struct Row {
 
 struct Word {
     int column;
-    double value;
+    REAL value;
 };
 
 __device__ Matrix opened(MATRIX_PARAMETERS) { return Matrix{MATRIX}; }

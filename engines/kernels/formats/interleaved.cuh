@@ -3,13 +3,13 @@
 #define CHUNKED
 #define BATCH 8
 #define MATRIX_PARAMETERS \
-    SLICE_PARAMETERS, const int* __restrict__ columns, const double* __restrict__ values
+    SLICE_PARAMETERS, const int* __restrict__ columns, const REAL* __restrict__ values
 #define MATRIX SLICES, columns, values
 
 struct Matrix {
     Slices slices;
     const int* columns;
-    const double* values;
+    const REAL* values;
 };
 
 typedef SliceHead Head;
@@ -20,7 +20,7 @@ struct Row {
 
 struct Word {
     int column;
-    double value;
+    REAL value;
 };
 
 __device__ Matrix opened(MATRIX_PARAMETERS) { return Matrix{{SLICES}, columns, values}; }

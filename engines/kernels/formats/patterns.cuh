@@ -54,7 +54,7 @@ __device__ Row row_of(const Matrix& matrix, Head code, OFFSET, int state)
     return Row{code, begin, matrix.starts[code + 1] - begin, state};
 }
 
-__device__ double given(const Matrix& matrix, const Row& row, const double* offset, OFFSET number)
+__device__ double given(const Matrix& matrix, const Row& row, const REAL* offset, OFFSET number)
 {
     if (matrix.givens) return matrix.givens[row.code];
     return offset ? offset[number] : 0.0;

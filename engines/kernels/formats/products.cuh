@@ -35,7 +35,7 @@ __device__ double finished(const Row&, double sum) { return sum; }
 #endif
 
 #ifndef OWN_GIVENS
-__device__ double given(const Matrix&, const Row&, const double* offset, OFFSET number)
+__device__ double given(const Matrix&, const Row&, const REAL* offset, OFFSET number)
 {
     return offset ? offset[number] : 0.0;
 }
@@ -45,6 +45,13 @@ __device__ Row row_number(const Matrix& matrix, OFFSET number, int state)
 {
     return row_of(matrix, head_of(matrix, number), number, state);
 }
+
+// Sums of numbers are of the type that they are widened to.
+__device__ double in_double(double number) { return number; }
+
+__device__ double in_double(float number) { return number; }
+
+__device__ double2 in_double(double2 numbers) { return numbers; }
 
 __device__ void set(double& sum, double value) { sum = value; }
 
@@ -59,6 +66,8 @@ __device__ double2 with_product(double2 sum, double value, double2 at)
 
 __device__ double zero_unless(bool there, double at) { return there ? at : 0.0; }
 
+__device__ double zero_unless(bool there, float at) { return there ? at : 0.0f; }
+
 __device__ double2 zero_unless(bool there, double2 at)
 {
     return double2{there ? at.x : 0.0, there ? at.y : 0.0};
@@ -68,15 +77,15 @@ __device__ double2 zero_unless(bool there, double2 at)
 // `sum` and every `step`-th product of a row from entry `first` on, added in the order of entries.
 // Where a batch reaches beyond the row's end, the last entry is loaded again, so that nothing
 // branches, and adds nothing: its value, which is finite, times zero.
-template <class Number>
+template <class Stored, class Number>
 __device__ Number with_products(const Matrix& matrix, const Row& row, OFFSET first, int step,
-                                const Number* x, Number sum)
+                                const Stored* x, Number sum)
 {
 #pragma unroll 1
     for (OFFSET k = first; k < row.length; k += BATCH * step) {
         OFFSET left = row.length - 1 - k;
         Word words[BATCH];
-        Number read[BATCH];
+        Stored read[BATCH];
 #pragma unroll
         for (int b = 0; b < BATCH; b++)
             words[b] = word_at(matrix, row, k + min((OFFSET)(b * step), left));
@@ -115,9 +124,9 @@ __device__ Ahead looked_up(const Matrix& matrix, const int* states, OFFSET numbe
 // still in the processor's cache when a row nearby reads it again. For each of them
 // `take(number, state, row, before, start, sum)` is called with x at its state, and the sum of its
 // products, which begins with what is given, `start`, unless the row is divided.
-template <class Number, class Take>
-__device__ void for_own_rows(const Matrix& matrix, const double* offset, const int* states,
-                             unsigned rows, unsigned chunk, const Number* x, Take take)
+template <class Stored, class Take>
+__device__ void for_own_rows(const Matrix& matrix, const REAL* offset, const int* states,
+                             unsigned rows, unsigned chunk, const Stored* x, Take take)
 {
     unsigned number = own_begin(chunk), end = own_end(rows, chunk);
     if (number >= end) return;
@@ -126,7 +135,7 @@ __device__ void for_own_rows(const Matrix& matrix, const double* offset, const i
         int state = ahead.state;
         Row row = row_of(matrix, ahead.head, number, state);
         double start = given(matrix, row, offset, number);
-        Number before = x[state], sum;
+        auto before = in_double(x[state]), sum = before;
         set(sum, is_divided(matrix) ? 0.0 : start);
 #ifdef CHUNKED
         ahead = looked_up(matrix, states, min(number + blockDim.x, end - 1));
@@ -149,8 +158,8 @@ __device__ double total_of(const Matrix& matrix, const Row& row, double start, d
 }
 
 // The same by one thread from scratch.
-__device__ double row_total(const Matrix& matrix, OFFSET number, int state, const double* offset,
-                            const double* x)
+__device__ double row_total(const Matrix& matrix, OFFSET number, int state, const REAL* offset,
+                            const REAL* x)
 {
     Row row = row_number(matrix, number, state);
     double start = given(matrix, row, offset, number);
@@ -176,7 +185,7 @@ __device__ double over_warp(double value)
 // called by one thread for each row. Every thread of the block takes part.
 template <class Take>
 __device__ void for_rows_of_block(
-    const Matrix& matrix, const int* states, int first, int rows, const double* x, Take take)
+    const Matrix& matrix, const int* states, int first, int rows, const REAL* x, Take take)
 {
     __shared__ double of_piece[MOST_THREADS / 32 * MOST_PIECES];
     __shared__ int pieces_of[MOST_THREADS / 32];
