@@ -26,7 +26,6 @@ from prism_hooks.symbolic import (
     SymbolicForm,
     expanded_model,
     hand_over,
-    hand_over_strategy,
     read_question,
 )
 
@@ -138,8 +137,6 @@ class EngineBackend:
         )
         if form is not None:
             hand_over(problem, result.values)
-            if asked.wants_strategy and result.strategy is not None:
-                hand_over_strategy(problem, form, result.strategy)
             return
         problem.solution = np.ascontiguousarray(result.values)
         if asked.wants_strategy and result.strategy is not None:

@@ -21,7 +21,7 @@ from engines.diagrams.expand import (
     expand_vector,
 )
 from engines.diagrams.survey import survey
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray
+from engines.formats.csr import CsrMatrix, FloatArray
 from engines.model import ExplicitModel, ModelKind
 from engines.system import Direction
 from prism_hooks.questions import Question
@@ -183,7 +183,6 @@ def read_question(problem: Any, form: SymbolicForm) -> Question:
         direction=None if problem.direction is None else Direction(str(problem.direction)),
         lower=float(problem.lower),
         upper=float(problem.upper),
-        wants_strategy=bool(problem.wantsStrategy),
     )
 
 
@@ -198,25 +197,6 @@ def hand_over(problem: Any, values: FloatArray) -> None:
         Shape (states,).
     """
     doubles_at(int(problem.parts.solutionAddress), len(values))[:] = values
-
-
-def hand_over_strategy(problem: Any, form: SymbolicForm, rows: IndexArray) -> None:
-    """Write the actions of a strategy into PRISM's native vector, where a choice was made.
-
-    Parameters
-    ----------
-    problem
-        The `prismgpu.Problem`.
-    form
-        What its diagrams have in common with its model's.
-    rows
-        Row numbers, shape (states,), −1 where any choice will do.
-    """
-    actions = form.of_choices(problem.parts.actions)
-    address = int(problem.parts.strategyAddress)
-    strategy = np.ctypeslib.as_array((ctypes.c_int32 * len(rows)).from_address(address))
-    # PRISM counts actions from 1 on where a choice may have none, and from 0 on in a strategy.
-    strategy[rows >= 0] = actions[rows[rows >= 0]].astype(np.int32) - 1
 
 
 def doubles_at(address: int, size: int) -> FloatArray:

@@ -75,14 +75,14 @@ public class GpuPrismHybrid extends PrismHybrid
 	public static DoubleVector NondetUntil(JDDNode trans, ODDNode odd, JDDVars rows, JDDVars cols, JDDVars nondet, JDDNode yes, JDDNode maybe,
 			boolean minmax) throws PrismException
 	{
-		DoubleVector ours = Symbolic.untilOfChoices(trans, null, odd, rows, cols, nondet, yes, maybe, minmax, null);
+		DoubleVector ours = Symbolic.untilOfChoices(trans, odd, rows, cols, nondet, yes, maybe, minmax, null);
 		return ours != null ? ours : PrismHybrid.NondetUntil(trans, odd, rows, cols, nondet, yes, maybe, minmax);
 	}
 
 	public static DoubleVector NondetUntilInterval(JDDNode trans, ODDNode odd, JDDVars rows, JDDVars cols, JDDVars nondet, JDDNode yes, JDDNode maybe,
 			boolean minmax, int flags) throws PrismException
 	{
-		DoubleVector ours = Symbolic.untilOfChoices(trans, null, odd, rows, cols, nondet, yes, maybe, minmax, null);
+		DoubleVector ours = Symbolic.untilOfChoices(trans, odd, rows, cols, nondet, yes, maybe, minmax, null);
 		return ours != null ? ours : PrismHybrid.NondetUntilInterval(trans, odd, rows, cols, nondet, yes, maybe, minmax, flags);
 	}
 

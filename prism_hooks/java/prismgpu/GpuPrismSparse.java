@@ -78,14 +78,14 @@ public class GpuPrismSparse extends PrismSparse
 	public static DoubleVector NondetUntil(JDDNode trans, JDDNode transActions, List<String> synchs, ODDNode odd, JDDVars rows, JDDVars cols,
 			JDDVars nondet, JDDNode yes, JDDNode maybe, boolean minmax, IntegerVector strat) throws PrismException
 	{
-		DoubleVector ours = Symbolic.untilOfChoices(trans, transActions, odd, rows, cols, nondet, yes, maybe, minmax, strat);
+		DoubleVector ours = Symbolic.untilOfChoices(trans, odd, rows, cols, nondet, yes, maybe, minmax, strat);
 		return ours != null ? ours : PrismSparse.NondetUntil(trans, transActions, synchs, odd, rows, cols, nondet, yes, maybe, minmax, strat);
 	}
 
 	public static DoubleVector NondetUntilInterval(JDDNode trans, JDDNode transActions, List<String> synchs, ODDNode odd, JDDVars rows, JDDVars cols,
 			JDDVars nondet, JDDNode yes, JDDNode maybe, boolean minmax, IntegerVector strat, int flags) throws PrismException
 	{
-		DoubleVector ours = Symbolic.untilOfChoices(trans, transActions, odd, rows, cols, nondet, yes, maybe, minmax, strat);
+		DoubleVector ours = Symbolic.untilOfChoices(trans, odd, rows, cols, nondet, yes, maybe, minmax, strat);
 		return ours != null ? ours : PrismSparse.NondetUntilInterval(trans, transActions, synchs, odd, rows, cols, nondet, yes, maybe, minmax, strat, flags);
 	}
 

@@ -25,7 +25,7 @@ import symbolic.states.StateValuesMTBDD;
 /** The solves of PRISM's sparse and hybrid engines, sent to ours; null means that PRISM's own code must solve. */
 final class Symbolic
 {
-	private static final String STRATEGY = "export of an adversary";
+	private static final String ADVERSARY = "export of an adversary";
 
 	/** PRISM as a whole, whose settings and log the solves have. */
 	static Prism prism;
@@ -264,18 +264,14 @@ final class Symbolic
 		return solve(problem, refusal());
 	}
 
-	static DoubleVector untilOfChoices(JDDNode trans, JDDNode actions, ODDNode odd, JDDVars rows, JDDVars cols, JDDVars nondet, JDDNode yes, JDDNode maybe,
-			boolean min, IntegerVector strat) throws PrismException
+	/** @param strat Where a strategy is wanted; PRISM's command line generates none under these engines */
+	static DoubleVector untilOfChoices(JDDNode trans, ODDNode odd, JDDVars rows, JDDVars cols, JDDVars nondet, JDDNode yes, JDDNode maybe, boolean min,
+			IntegerVector strat) throws PrismException
 	{
 		Problem problem = problem("reachability", "MDP", trans, odd, rows, cols, nondet).choosing(min);
 		problem.parts.states = new Diagram(maybe);
 		problem.parts.start = new Diagram(yes);
-		if (strat != null && actions != null) {
-			problem.withStrategy(true);
-			problem.parts.actions = new Diagram(actions);
-			problem.parts.strategyAddress = strat.getPtr();
-		}
-		return solve(problem, adversaryRefusal());
+		return solve(problem, strat != null ? "generation of a strategy" : adversaryRefusal());
 	}
 
 	static DoubleVector boundedUntilOfChoices(JDDNode trans, ODDNode odd, JDDVars rows, JDDVars cols, JDDVars nondet, JDDNode yes, JDDNode maybe, int time,
@@ -284,7 +280,7 @@ final class Symbolic
 		Problem problem = problem("step-bounded until", "MDP", trans, odd, rows, cols, nondet).choosing(min).upTo(time);
 		problem.parts.states = new Diagram(yes);
 		problem.parts.remain = new Diagram(maybe);
-		return solve(problem, exportsAdversary() ? STRATEGY : null);
+		return solve(problem, exportsAdversary() ? ADVERSARY : null);
 	}
 
 	static DoubleVector cumulRewardOfChoices(JDDNode trans, JDDNode sr, JDDNode trr, ODDNode odd, JDDVars rows, JDDVars cols, JDDVars nondet, int bound,
@@ -376,7 +372,7 @@ final class Symbolic
 
 	private static String adversaryRefusal()
 	{
-		return exportsAdversary() ? STRATEGY : refusal();
+		return exportsAdversary() ? ADVERSARY : refusal();
 	}
 
 	private static boolean exportsAdversary()

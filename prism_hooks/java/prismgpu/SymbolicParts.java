@@ -13,10 +13,6 @@ public final class SymbolicParts
 	/** Rewards of states, and of an MDP's choices on top; null for none. */
 	public Diagram stateRewards;
 	public Diagram choiceRewards;
-	/** Numbers of the choices' actions, from 1 on; null where no strategy is wanted. */
-	public Diagram actions;
-	/** One int a state, to be overwritten where a choice was made; 0 where no strategy is wanted. */
-	public long strategyAddress;
 	/** One double a state, for the solution. */
 	public long solutionAddress;
 }
