@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
-from engines.diagrams.expand import expand_set, expand_vector
 from engines.errors import BridgeError, InvalidModelError
 from engines.formats.csr import FloatArray, MaskArray
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 from prism_hooks.extract import extracted_model, mask, vector
-from prism_hooks.symbolic import diagram, doubles_at, expanded_model
+from prism_hooks.symbolic import SymbolicModel, doubles_at
 
 
 def prism_call(function: Any, *arguments: Any) -> Any:
@@ -126,21 +125,21 @@ class BuiltAsDiagrams:
 
     def __init__(self, built: Any) -> None:
         self._built = built
-        self._source = prism_call(built.transitions)
-        self._plain, self._form = expanded_model(self._source)
+        self._model = SymbolicModel(prism_call(built.transitions))
 
     def model(self) -> ExplicitModel:
         """Return its arrays; see `Built.model`."""
-        plain, numbering = self._plain, self._form.numbering
-        initial = expand_set(diagram(self._built.initialStates()), numbering)
+        built, model = self._built, self._model
+        plain = model.expanded()
+        initial = model.members(built.initialStates())
 
         def of_states(method: Any, number: int) -> FloatArray:
-            return expand_vector(diagram(prism_call(method, number)), numbering)
+            return model.of_states(prism_call(method, number))
 
         def of_choices(method: Any, number: int) -> FloatArray:
-            return self._form.of_choices(prism_call(method, number))
+            return model.of_choices(prism_call(method, number))
 
-        rewards = _rewards(self._built, plain.kind, of_states, of_choices)
+        rewards = _rewards(built, plain.kind, of_states, of_choices)
         return replace(plain, initial_states=initial, rewards=rewards).check()
 
     def label_names(self) -> list[str]:
@@ -149,17 +148,15 @@ class BuiltAsDiagrams:
 
     def label(self, name: str) -> MaskArray:
         """Return the states that have a label; see `Built.label`."""
-        source = prism_call(self._built.label, _java_string(name))
-        return expand_set(diagram(source), self._form.numbering)
+        return self._model.members(prism_call(self._built.label, _java_string(name)))
 
     def vector(self, result: Any, *, boolean: bool) -> FloatArray | MaskArray:
         """Return a property's value in every state; see `Built.vector`."""
-        numbering = self._form.numbering
         address = int(self._built.addressOf(result))
         if address:
-            return doubles_at(address, numbering.num_states).copy()
-        values = diagram(self._built.diagramOf(result))
-        return expand_set(values, numbering) if boolean else expand_vector(values, numbering)
+            return doubles_at(address, self._model.num_states).copy()
+        values = self._built.diagramOf(result)
+        return self._model.members(values) if boolean else self._model.of_states(values)
 
 
 def _rewards(

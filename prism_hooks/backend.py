@@ -13,20 +13,21 @@ import numpy as np
 from engines.backend import gpu_refusal
 from engines.environment import DeviceChoice, IntervalOptions, Method, SolverEnvironment
 from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
-from engines.model import ExplicitModel
+from engines.model import ExplicitModel, ModelKind
 from engines.result import SolveResult, Status
 from prism_hooks.claims import claim_of
 from prism_hooks.exit_gate import GATE, SOLVE
 from prism_hooks.extract import embedded_chain, extracted_model, mask, vector
 from prism_hooks.options import HookOptions
-from prism_hooks.questions import Question, task_of
+from prism_hooks.questions import Question, Task, task_of
 from prism_hooks.report import Ending, iterations_line, progress_lines, solve_line
 from prism_hooks.sets import SETS, choices_of_rows, found_set, words_of
 from prism_hooks.symbolic import (
-    SymbolicForm,
-    expanded_model,
+    SymbolicModel,
     hand_over,
     read_question,
+    solve_without_matrix,
+    why_without_matrix,
 )
 
 __all__ = ["EngineBackend", "embedded_chain", "extracted_model", "java_backend", "mask", "vector"]
@@ -64,7 +65,7 @@ class EngineBackend:
     def __init__(self, options: HookOptions) -> None:
         self.options = options
         self._models: OrderedDict[int, dict[bool, ExplicitModel]] = OrderedDict()
-        self._symbolic: dict[int, SymbolicForm] = {}
+        self._symbolic: OrderedDict[int, SymbolicModel] = OrderedDict()
         self._said: set[str] = set()
 
     def mayChooseEngine(self) -> bool:  # noqa: N802 - the name is Java's
@@ -106,7 +107,35 @@ class EngineBackend:
         if str(problem.task) in SETS:
             self._find(problem)
             return
-        kind = self._model(problem, False).kind
+        if problem.parts is not None:
+            self._solve_symbolic(problem)
+            return
+        model = self._model(problem, False)
+        asked = Question.read(problem, model.num_states)
+        result = self._answer(problem, model.kind, asked)
+        problem.solution = np.ascontiguousarray(result.values)
+        if asked.wants_strategy and result.strategy is not None:
+            problem.strategy = choices_of_rows(model, result.strategy)
+
+    def _solve_symbolic(self, problem: Any) -> None:
+        model = self._symbolic_model(problem)
+        environment = self._environment_of(problem, task_of(problem, model.kind))
+        reason = why_without_matrix(problem, model, environment)
+        if reason is None:
+            # An MDP's rewards are those of its expanded choices.
+            self._model(problem, False)
+            result = self._answer(problem, model.kind, read_question(problem, model))
+        else:
+            self._say(problem, f"solved on PRISM's diagram, without a matrix: {reason}")
+            task = task_of(problem, model.kind)
+            ending = task.ending[model.kind]
+            progress = progress_lines(problem, ending)
+            asked = read_question(problem, model)
+            result = solve_without_matrix(problem, model, asked, environment, progress)
+            self._finish(problem, result, environment, ending)
+        hand_over(problem, result.values)
+
+    def _answer(self, problem: Any, kind: ModelKind, asked: Question) -> SolveResult:
         task = task_of(problem, kind)
         ending = task.ending[kind]
         answer, embeds = task.answer, task.embeds
@@ -116,18 +145,20 @@ class EngineBackend:
             if str(problem.task) in ANSWERS:
                 answer, embeds = ANSWERS[str(problem.task)], False
         model = self._model(problem, bool(problem.embedded) and embeds)
-        environment = (
-            self.environment(problem)
-            if task.method_counts
-            else self._environment(problem, Method.AUTO)
-        )
-        form = self._symbolic.get(int(problem.modelId))
-        asked = (
-            Question.read(problem, model.num_states)
-            if form is None
-            else read_question(problem, form)
-        )
+        environment = self._environment_of(problem, task)
         result = answer(model, asked, environment, progress_lines(problem, ending))
+        self._finish(problem, result, environment, ending)
+        return result
+
+    def _environment_of(self, problem: Any, task: Task) -> SolverEnvironment:
+        if task.method_counts:
+            return self.environment(problem)
+        return self._environment(problem, Method.AUTO)
+
+    def _finish(
+        self, problem: Any, result: SolveResult, environment: SolverEnvironment, ending: Ending
+    ) -> None:
+        """Report a solve and what is known of its error."""
         self._report(problem, result, ending)
         if problem.errorOnNonConvergence or result.status is Status.DIVERGED:
             result.raise_unless_converged()
@@ -135,12 +166,6 @@ class EngineBackend:
         problem.errorBound, problem.errorAbsolute, problem.guaranteed = claim_of(
             result, absolute=environment.absolute, automatic=environment.automatic, ending=ending
         )
-        if form is not None:
-            hand_over(problem, result.values)
-            return
-        problem.solution = np.ascontiguousarray(result.values)
-        if asked.wants_strategy and result.strategy is not None:
-            problem.strategy = choices_of_rows(model, result.strategy)
 
     def _find(self, problem: Any) -> None:
         model = self._model(problem, False)
@@ -154,7 +179,7 @@ class EngineBackend:
         forms = self._models.setdefault(number, {})
         self._models.move_to_end(number)
         while len(self._models) > MODELS_KEPT:
-            self._symbolic.pop(self._models.popitem(last=False)[0], None)
+            self._models.popitem(last=False)
         if embedded not in forms:
             if embedded:
                 forms[True] = embedded_chain(self._model(problem, False))
@@ -164,19 +189,27 @@ class EngineBackend:
 
     def _read(self, problem: Any) -> ExplicitModel:
         started = time.perf_counter()
-        source = problem.model()
-        if source.isSymbolic():
-            model, form = expanded_model(source, self._expanding_device())
-            self._symbolic[int(problem.modelId)] = form
-            what = f" out of {len(source.transitions.variables)} nodes of a diagram of PRISM's"
+        if problem.parts is None:
+            model, what = extracted_model(problem.model()), " from PRISM"
         else:
-            model, what = extracted_model(source), " from PRISM"
+            symbolic = self._symbolic_model(problem)
+            model = symbolic.expanded(self._expanding_device())
+            what = f" out of {symbolic.transitions.num_nodes} nodes of a diagram of PRISM's"
         if self.options.show_solves:
             problem.say(
                 f"prism-gpu: read {model.num_states} states and {model.matrix.num_entries} "
                 f"transitions{what} in {time.perf_counter() - started:.3f} seconds"
             )
         return model
+
+    def _symbolic_model(self, problem: Any) -> SymbolicModel:
+        number = int(problem.modelId)
+        if number not in self._symbolic:
+            self._symbolic[number] = SymbolicModel(problem.model())
+        self._symbolic.move_to_end(number)
+        while len(self._symbolic) > MODELS_KEPT:
+            self._symbolic.popitem(last=False)
+        return self._symbolic[number]
 
     def _expanding_device(self) -> int | None:
         options = self.options

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engines.diagrams.build import build
 from engines.diagrams.choices import choice_roots
@@ -16,47 +15,134 @@ from engines.diagrams.expand import (
     Choices,
     expand_choice_vector,
     expand_choices,
-    expand_matrix,
     expand_set,
+    expand_surveyed,
     expand_vector,
 )
-from engines.diagrams.survey import survey
-from engines.formats.csr import CsrMatrix, FloatArray
+from engines.diagrams.room import fits_expanded
+from engines.diagrams.survey import Survey, survey
+from engines.environment import DeviceChoice, SolverEnvironment
+from engines.errors import UnsupportedError
+from engines.formats.choice import Format
+from engines.formats.csr import FloatArray, MaskArray
+from engines.iterate import Progress
 from engines.model import ExplicitModel, ModelKind
+from engines.result import SolveResult
 from engines.system import Direction
-from prism_hooks.questions import Question
+from prism_hooks.questions import Question, given
+
+DEVICE_ENTRIES = 2_000_000
+"""From so many entries on, a GPU expands a matrix and copies it back sooner than a CPU would."""
 
 
-@dataclass(frozen=True)
-class SymbolicForm:
-    """What the diagrams of one model have in common.
+class SymbolicModel:
+    """A model of PRISM's symbolic engines: its diagrams, and its matrix once that is wanted.
 
     Parameters
     ----------
-    numbering
-        The numbers of its states.
-    choice_variables
-        Shape (variables,): the diagrams' variables that stand for choices; empty for a chain.
-    choices
-        The choices of an MDP; None for a Markov chain.
+    source
+        A `prismgpu.SymbolicModel`, its diagrams read; they are copied, and it is not kept.
     """
 
-    numbering: StateNumbering
-    choice_variables: NDArray[np.int32]
-    choices: Choices | None = None
+    def __init__(self, source: Any) -> None:
+        numbers = source.numbering
+        self.kind = ModelKind(str(source.kind))
+        self.numbering = StateNumbering(
+            np.array(numbers.low, dtype=np.int32),
+            np.array(numbers.high, dtype=np.int32),
+            np.array(numbers.lowCounts, dtype=np.int64),
+            np.array(numbers.counts, dtype=np.int64),
+            int(numbers.root),
+            np.array(source.rows, dtype=np.int32),
+            np.array(source.columns, dtype=np.int32),
+        )
+        self.transitions = diagram(source.transitions)
+        has_choices = source.choices is not None
+        variables = source.choices if has_choices else ()
+        self._choice_variables = np.array(variables, dtype=np.int32)
+        self._roots = choice_roots(self.transitions, variables) if has_choices else None
+        self._choices: Choices | None = None
+
+    @property
+    def num_states(self) -> int:
+        """Number of states."""
+        return self.numbering.num_states
+
+    @cached_property
+    def surveyed(self) -> Survey:
+        """What is known of the matrix before it is made."""
+        roots = None if self._roots is None else self._roots[0]
+        return survey(self.transitions, self.numbering, roots)
+
+    def expanded(self, device_number: int | None = None) -> ExplicitModel:
+        """Return the model as the engines take it.
+
+        Parameters
+        ----------
+        device_number
+            A GPU that may expand a large matrix; None for the CPU alone.
+
+        Raises
+        ------
+        UnsupportedError
+            For more states than a matrix here can have.
+        """
+        if device_number is not None and self.surveyed.num_entries >= DEVICE_ENTRIES:
+            return self._expanded_on_device(device_number)
+        if self._roots is None:
+            return ExplicitModel(self.kind, expand_surveyed(self.surveyed))
+        choices = expand_choices(self.transitions, self.numbering, self._choice_variables)
+        self._choices = choices
+        return ExplicitModel(self.kind, choices.matrix, choices.row_group_offsets)
+
+    def _expanded_on_device(self, device_number: int) -> ExplicitModel:
+        from engines.cuda.diagrams import expand_in_pieces
+
+        host = expand_in_pieces(build(self.surveyed), device_number)
+        if self._roots is not None:
+            assert host.row_group_offsets is not None, "a matrix without choices"
+            numbers = np.asarray(host.choice_numbers, dtype=np.int32)
+            self._choices = Choices(host.matrix, host.row_group_offsets, numbers, *self._roots)
+        return ExplicitModel(self.kind, host.matrix, host.row_group_offsets)
+
+    def of_states(self, source: Any) -> FloatArray:
+        """Return a value for each state, shape (states,).
+
+        Parameters
+        ----------
+        source
+            A `prismgpu.Diagram` over states.
+        """
+        return expand_vector(diagram(source), self.numbering)
+
+    def members(self, source: Any) -> MaskArray:
+        """Return a set of states, shape (states,).
+
+        Parameters
+        ----------
+        source
+            A `prismgpu.Diagram` over states.
+        """
+        return expand_set(diagram(source), self.numbering)
 
     def of_choices(self, source: Any) -> FloatArray:
-        """Return a value for each row of an MDP, shape (rows,).
+        """Return a value for each row of an MDP that has been expanded, shape (rows,).
 
         Parameters
         ----------
         source
             A `prismgpu.Diagram` over choices and states.
         """
-        assert self.choices is not None, "a Markov chain has no choices"
+        choices = self.choices
         return expand_choice_vector(
-            diagram(source), self.numbering, self.choice_variables, self.choices
+            diagram(source), self.numbering, self._choice_variables, choices
         )
+
+    @property
+    def choices(self) -> Choices:
+        """The choices of an MDP that has been expanded."""
+        assert self._choices is not None, "no choices have been expanded"
+        return self._choices
 
 
 def diagram(source: Any) -> Diagram:
@@ -76,113 +162,119 @@ def diagram(source: Any) -> Diagram:
     )
 
 
-DEVICE_ENTRIES = 2_000_000
-"""From so many entries on, a GPU expands a matrix and copies it back sooner than a CPU would."""
-
-
-def expanded_model(
-    source: Any, device_number: int | None = None
-) -> tuple[ExplicitModel, SymbolicForm]:
-    """Return the model that a `prismgpu.SymbolicModel` stands for.
-
-    Parameters
-    ----------
-    source
-        The Java object, its diagrams read.
-    device_number
-        A GPU that may expand it; None for the CPU alone.
-
-    Raises
-    ------
-    UnsupportedError
-        For more states than a matrix here can have.
-    """
-    numbers = source.numbering
-    numbering = StateNumbering(
-        np.array(numbers.low, dtype=np.int32),
-        np.array(numbers.high, dtype=np.int32),
-        np.array(numbers.lowCounts, dtype=np.int64),
-        np.array(numbers.counts, dtype=np.int64),
-        int(numbers.root),
-        np.array(source.rows, dtype=np.int32),
-        np.array(source.columns, dtype=np.int32),
-    )
-    kind = ModelKind(str(source.kind))
-    transitions = diagram(source.transitions)
-    if source.choices is None:
-        matrix = _chain(transitions, numbering, device_number)
-        return ExplicitModel(kind, matrix), SymbolicForm(numbering, np.zeros(0, dtype=np.int32))
-    variables = np.array(source.choices, dtype=np.int32)
-    choices = _choices(transitions, numbering, variables, device_number)
-    model = ExplicitModel(kind, choices.matrix, choices.row_group_offsets)
-    return model, SymbolicForm(numbering, variables, choices)
-
-
-def _chain(transitions: Diagram, numbering: StateNumbering, device_number: int | None) -> CsrMatrix:
-    if device_number is not None:
-        surveyed = survey(transitions, numbering)
-        if surveyed.num_entries >= DEVICE_ENTRIES:
-            from engines.cuda.diagrams import expand_in_pieces
-
-            return expand_in_pieces(build(surveyed), device_number).matrix
-    return expand_matrix(transitions, numbering)
-
-
-def _choices(
-    transitions: Diagram,
-    numbering: StateNumbering,
-    variables: NDArray[np.int32],
-    device_number: int | None,
-) -> Choices:
-    if device_number is not None:
-        roots, assignments = choice_roots(transitions, variables)
-        surveyed = survey(transitions, numbering, roots)
-        if surveyed.num_entries >= DEVICE_ENTRIES:
-            from engines.cuda.diagrams import expand_in_pieces
-
-            host = expand_in_pieces(build(surveyed), device_number)
-            assert host.row_group_offsets is not None, "a matrix without choices"
-            numbers = np.asarray(host.choice_numbers, dtype=np.int32)
-            return Choices(host.matrix, host.row_group_offsets, numbers, roots, assignments)
-    return expand_choices(transitions, numbering, variables)
-
-
-def read_question(problem: Any, form: SymbolicForm) -> Question:
+def read_question(problem: Any, model: SymbolicModel) -> Question:
     """Read a problem whose parts are diagrams.
 
     Parameters
     ----------
     problem
         The `prismgpu.Problem`.
-    form
-        What its diagrams have in common with its model's.
+    model
+        Its model.
     """
     parts = problem.parts
-    size = form.numbering.num_states
-
-    def of_states(part: Any) -> FloatArray | None:
-        return None if part is None else expand_vector(diagram(part), form.numbering)
-
-    def members(part: Any, otherwise: bool) -> NDArray[np.bool_]:
-        if part is None:
-            return np.full(size, otherwise)
-        return expand_set(diagram(part), form.numbering)
-
-    start = of_states(parts.start)
+    size = model.num_states
+    start = None if parts.start is None else model.of_states(parts.start)
     if parts.startAddress:
         start = doubles_at(int(parts.startAddress), size).copy()
-    rewards = of_states(parts.stateRewards)
-    if parts.choiceRewards is not None and form.choices is not None and rewards is not None:
-        rewards = np.repeat(rewards, np.diff(form.choices.row_group_offsets))
-        rewards += form.of_choices(parts.choiceRewards)
+    rewards = None if parts.stateRewards is None else model.of_states(parts.stateRewards)
+    if rewards is not None and parts.choiceRewards is not None:
+        rewards = np.repeat(rewards, np.diff(model.choices.row_group_offsets))
+        rewards += model.of_choices(parts.choiceRewards)
     return Question(
-        states=members(parts.states, False),
-        remain=members(parts.remain, True),
+        states=np.zeros(size, dtype=np.bool_)
+        if parts.states is None
+        else model.members(parts.states),
+        remain=np.ones(size, dtype=np.bool_)
+        if parts.remain is None
+        else model.members(parts.remain),
         start=start,
         rewards=rewards,
         direction=None if problem.direction is None else Direction(str(problem.direction)),
         lower=float(problem.lower),
         upper=float(problem.upper),
+    )
+
+
+def why_without_matrix(
+    problem: Any, model: SymbolicModel, environment: SolverEnvironment
+) -> str | None:
+    """Return why a problem is to be solved on the diagram alone, or None if it is not.
+
+    Parameters
+    ----------
+    problem
+        The `prismgpu.Problem`.
+    model
+        Its model.
+    environment
+        What the user asked for.
+    """
+    room = fits_expanded(model.surveyed)
+    if not room.fits:
+        return (
+            f"the matrix takes {room.needed / 1e9:.1f} GB of memory, and "
+            f"{(room.available or 0) / 1e9:.1f} GB are free"
+        )
+    named = (
+        environment.matrix_format is Format.HYBRID and environment.device is not DeviceChoice.CPU
+    )
+    return "-gpuformat hybrid" if named and _has_answer(problem) else None
+
+
+def _has_answer(problem: Any) -> bool:
+    simple = problem.direction is None and problem.intervals is None
+    return simple and str(problem.task) in ("reachability", "steady state")
+
+
+def solve_without_matrix(
+    problem: Any,
+    model: SymbolicModel,
+    asked: Question,
+    environment: SolverEnvironment,
+    progress: Progress,
+) -> SolveResult:
+    """Solve a problem on its model's diagram alone.
+
+    Parameters
+    ----------
+    problem
+        The `prismgpu.Problem`.
+    model
+        Its model.
+    asked
+        The question in it.
+    environment
+        Method, termination, limits, device.
+    progress
+        Called after each batch of sweeps.
+
+    Raises
+    ------
+    UnsupportedError
+        For what only a matrix can answer.
+    """
+    from engines.diagrams.solve import (
+        solve_reachability_without_matrix,
+        solve_steady_state_without_matrix,
+    )
+
+    whole = str(problem.task) == "reachability" or bool(asked.states.all())
+    if not (_has_answer(problem) and whole):
+        raise UnsupportedError("without a matrix, which does not fit into memory")
+    if str(problem.task) == "steady state":
+        return solve_steady_state_without_matrix(
+            model.transitions, model.numbering, environment, progress=progress
+        )
+    transitions = diagram(problem.parts.own()) if problem.embedded else model.transitions
+    return solve_reachability_without_matrix(
+        transitions,
+        model.numbering,
+        asked.states,
+        given(asked.start, "values to start from"),
+        environment,
+        rewards=asked.rewards,
+        progress=progress,
     )
 
 

@@ -14,7 +14,6 @@ from prism_hooks.options import HookOptions
 
 # Two states, rates 3 and 1 between them: in the long run a quarter of the time in state 0.
 RING = SimpleNamespace(
-    isSymbolic=lambda: False,
     kind="CTMC",
     numStates=2,
     groupOffsets=None,
@@ -38,7 +37,7 @@ def ask(reads: list[int], task: str, states: int, *, embedded: bool, model: int 
         maxIterations=10_000, errorOnNonConvergence=True, say=lambda _: None, error=None,
         warn=lambda _: None, refusal=None, solution=None, iterations=0, errorBound=0.0,
         errorAbsolute=False, guaranteed=False, intervals=None, topological=False,
-        wantsStrategy=False, strategy=None, found=None, **more,
+        wantsStrategy=False, strategy=None, found=None, parts=None, **more,
     )  # fmt: skip
 
 

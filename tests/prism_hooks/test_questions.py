@@ -45,8 +45,7 @@ class Model:
     def extract(self) -> SimpleNamespace:
         nonzero = self.matrix != 0.0
         return SimpleNamespace(
-            isSymbolic=lambda: False,
-            kind=self.kind,
+                    kind=self.kind,
             numStates=STATES,
             groupOffsets=2 * np.arange(STATES + 1) if self.kind == "MDP" else None,
             rowOffsets=np.append(0, np.cumsum(nonzero.sum(axis=1))),
@@ -82,7 +81,7 @@ def problem(model: Model, task: str, direction: str | None = None, **question) -
         "intervals": None, "topological": False, "wantsStrategy": False, "strategy": None,
         "errorOnNonConvergence": True, "say": lambda _: None, "warn": lambda _: None,
         "error": None, "refusal": None, "solution": None, "iterations": 0, "errorBound": -1.0,
-        "errorAbsolute": None, "guaranteed": None,
+        "errorAbsolute": None, "guaranteed": None, "parts": None,
     }  # fmt: skip
     return SimpleNamespace(**(fields | question))
 

@@ -85,12 +85,6 @@ public final class Extract extends ModelSource
 	}
 
 	@Override
-	public boolean isSymbolic()
-	{
-		return false;
-	}
-
-	@Override
 	void read()
 	{
 		if (rowOffsets != null)

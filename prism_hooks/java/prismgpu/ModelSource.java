@@ -23,9 +23,6 @@ public abstract class ModelSource
 		return ++given;
 	}
 
-	/** Whether what is read are diagrams, of a `SymbolicModel`; else an `Extract`'s arrays. */
-	public abstract boolean isSymbolic();
-
 	/** Fills the arrays. */
 	abstract void read();
 }

@@ -314,9 +314,11 @@ final class Symbolic
 
 	private static Problem chain(String task, JDDNode trans, ODDNode odd, JDDVars rows, JDDVars cols) throws PrismException
 	{
-		Problem problem = known.rates == null ? problem(task, "DTMC", trans, odd, rows, cols, null)
-				: problem(task, "CTMC", known.rates, odd, rows, cols, null);
-		problem.embedded = known.rates != null;
+		if (known.rates == null)
+			return problem(task, "DTMC", trans, odd, rows, cols, null);
+		Problem problem = problem(task, "CTMC", known.rates, odd, rows, cols, null);
+		problem.parts = new SymbolicParts(trans);
+		problem.embedded = true;
 		return problem;
 	}
 
@@ -324,7 +326,7 @@ final class Symbolic
 	{
 		PrismSettings settings = prism.getSettings();
 		Problem problem = new Problem(task, prism.getMainLog(), SymbolicModel.of(kind, trans, odd, rows, cols, nondet));
-		problem.parts = new SymbolicParts();
+		problem.parts = new SymbolicParts(trans);
 		String linear = settings.getString(PrismSettings.PRISM_LIN_EQ_METHOD);
 		problem.method = nondet != null ? settings.getString(PrismSettings.PRISM_MDP_SOLN_METHOD) : linear.equals("Power") ? "Power method" : linear;
 		problem.omega = settings.getDouble(PrismSettings.PRISM_LIN_EQ_METHOD_PARAM);

@@ -79,12 +79,6 @@ public final class SymbolicModel extends ModelSource
 	}
 
 	@Override
-	public boolean isSymbolic()
-	{
-		return true;
-	}
-
-	@Override
 	void read()
 	{
 		if (transitions != null)

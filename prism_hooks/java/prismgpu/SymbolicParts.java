@@ -1,8 +1,24 @@
 package prismgpu;
 
+import jdd.JDDNode;
+
 /** What a problem on a symbolic model hands over: diagrams, and addresses of PRISM's native vectors. */
 public final class SymbolicParts
 {
+	/** What PRISM gave the solve to multiply with, a CTMC's embedded chain where that is solved. */
+	private final JDDNode trans;
+
+	SymbolicParts(JDDNode trans)
+	{
+		this.trans = trans;
+	}
+
+	/** Reads it; to be called while the problem is being solved. */
+	public Diagram own()
+	{
+		return new Diagram(trans);
+	}
+
 	/** The states that the task is about, and those to remain in; null for none, and for all. */
 	public Diagram states;
 	public Diagram remain;
