@@ -166,7 +166,7 @@ def steady_state_distribution(
         raise ValueError(
             f"the initial distribution must have {model.num_states} probabilities that sum to 1"
         )
-    components = bsccs(model)
+    components = bsccs(model, environment)
     entering, error, parts = _entered(model, components, initial, environment, progress)
     values = np.zeros(model.num_states)
     largest = 0.0
@@ -208,7 +208,7 @@ def _long_run_values(
     environment: SolverEnvironment,
     progress: Progress | None,
 ) -> SolveResult:
-    components = bsccs(model)
+    components = bsccs(model, environment)
     recurrent = components.labels >= 0
     classes = _component_values(model, components, earned, environment, progress)
     values = np.zeros(model.num_states)

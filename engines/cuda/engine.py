@@ -229,7 +229,7 @@ class CudaSweeper:
         Raises
         ------
         UnsupportedError
-            For sums of segments, and as `only_in_double` says.
+            For sums of segments or panels, and as `only_in_double` says.
         DeviceMemoryError
             When the device cannot hold a second pair of vectors.
         """

@@ -135,8 +135,29 @@ class CudaGraph:
         return found if complete else self._cpu.can_force(goal, through)
 
     def strong_components(self, restrict: MaskArray) -> tuple[IndexArray, int]:
-        """Return the strongly connected component of each state, and their number."""
+        """Return the strongly connected component of each state, and their number.
+
+        Notes
+        -----
+        A graph that is one component as a whole, as those of many performance models are, is seen
+        by two searches from its first state; all others are decomposed on the CPU.
+        """
+        if restrict.all() and self._is_one_component():
+            return np.zeros(self._model.num_states, dtype=np.int32), 1
         return self._cpu.strong_components(restrict)
+
+    def _is_one_component(self) -> bool:
+        first = np.zeros(self._model.num_states, dtype=np.bool_)
+        first[:1] = True
+
+        def search(which: str) -> Work:
+            return lambda work: work.closure(self._edges(which, work.launcher), first, ~first)
+
+        for which in ("forwards", "backwards"):
+            found, complete = self._run(search(which), first)
+            if not (complete and found.all()):
+                return False
+        return True
 
     def components_left(self, labels: IndexArray, count: int) -> MaskArray:
         """Return which components have an edge that leaves them, shape (count,)."""

@@ -133,11 +133,11 @@ class DeviceRows:
         Raises
         ------
         UnsupportedError
-            For sums of segments.
+            For sums of segments or panels.
         """
         layout, offset = self.layout, self.device.offset
         if layout.scan is not None:
-            raise UnsupportedError("sums of segments are swept in double precision")
+            raise UnsupportedError(f"sums of {layout.matrix_format} are swept in double precision")
         arguments, saved = layout.arguments, 4 * (states + self.count)
         if layout.matrix_format in OWN_VALUES:
             arguments = (*arguments[:-1], narrowed(arguments[-1], nearest, self.launcher))

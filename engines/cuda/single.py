@@ -33,7 +33,7 @@ class CudaSingleSweeper(CudaSweeper):
     Raises
     ------
     UnsupportedError
-        For sums of segments.
+        For sums of segments or panels.
     """
 
     def __init__(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engines.environment import SolverEnvironment
 from engines.formats.csr import IndexArray, MaskArray
 from engines.graph.operations import operations_of
 from engines.model import ExplicitModel
@@ -28,7 +29,11 @@ class Components:
     count: int
 
 
-def sccs(model: ExplicitModel, restrict: MaskArray | None = None) -> Components:
+def sccs(
+    model: ExplicitModel,
+    restrict: MaskArray | None = None,
+    environment: SolverEnvironment | None = None,
+) -> Components:
     """Return the strongly connected components, single states without a loop included.
 
     Parameters
@@ -38,13 +43,15 @@ def sccs(model: ExplicitModel, restrict: MaskArray | None = None) -> Components:
     restrict
         Boolean mask, shape (states,): the states to look at, and no edges but among them; None for
         all.
+    environment
+        Which device to use; None for the CPU.
     """
     if restrict is None:
         restrict = np.ones(model.num_states, dtype=np.bool_)
-    return Components(*operations_of(model).strong_components(restrict))
+    return Components(*operations_of(model, environment).strong_components(restrict))
 
 
-def bsccs(model: ExplicitModel) -> Components:
+def bsccs(model: ExplicitModel, environment: SolverEnvironment | None = None) -> Components:
     """Return the bottom strongly connected components: those that no edge leaves.
 
     Parameters
@@ -52,9 +59,15 @@ def bsccs(model: ExplicitModel) -> Components:
     model
         A model of any kind; in an MDP, the edges are those of all choices. An absorbing state of a
         CTMC is a component of its own.
+    environment
+        Which device to use; None for the CPU.
     """
-    all_components = sccs(model)
-    left = operations_of(model).components_left(all_components.labels, all_components.count)
+    all_components = sccs(model, environment=environment)
+    if all_components.count == 1:
+        return all_components
+    left = operations_of(model, environment).components_left(
+        all_components.labels, all_components.count
+    )
     # Leaving out components keeps the order of the others.
     names = np.where(left, -1, np.cumsum(~left) - 1).astype(all_components.labels.dtype)
     return Components(names[all_components.labels], int(np.count_nonzero(~left)))

@@ -27,6 +27,7 @@ from formats import cluster, herman, tandem
 
 from engines.backend import choose_engine, device_summary
 from engines.environment import DeviceChoice, Method, Precision, SolverEnvironment
+from engines.errors import UnsupportedError
 from engines.formats.choice import Format
 from engines.result import SolveResult
 from engines.solve import solve_system
@@ -95,7 +96,10 @@ def sweep_times(system: SweepSystem, settings: SolverEnvironment) -> tuple[dict[
     engine, _ = choose_engine(settings, system)
     double = engine.sweeper(system, -1.0, False)
     assert isinstance(double, HasSingle)
-    single = double.in_single(-1.0, system.scaling is Scaling.BALANCE)
+    try:
+        single = double.in_single(-1.0, system.scaling is Scaling.BALANCE)
+    except UnsupportedError:
+        return sweep_times(system, replace(settings, matrix_format=Format.CSR))
     times = {"single": median_microseconds(single), "double": median_microseconds(double)}
     return times, double.cost.format
 

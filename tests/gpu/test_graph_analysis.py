@@ -15,6 +15,7 @@ from engines.cuda import graph as cuda
 from engines.cuda.graph import CudaGraph
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import UnsupportedError
+from engines.formats.csr import CsrMatrix
 from engines.graph import operations
 from engines.graph.prob01 import prob0, prob1, reachable
 from engines.model import ExplicitModel, ModelKind
@@ -292,6 +293,26 @@ def test_components_are_the_cpus():
         strict=True,
     ):
         np.testing.assert_array_equal(here, there)
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_graph_that_is_one_component_is_seen_as_one(broken):
+    size = 60_000
+    columns = (np.arange(size) + 1) % size
+    if broken:
+        # State 5 is entered, and never left.
+        columns[5] = 5
+    chords = np.arange(size) * 7 % size
+    chords[5] = columns[5]
+    entries = np.sort(np.stack([columns, chords], axis=1), axis=1)
+    offsets = np.arange(0, 2 * size + 1, 2, dtype=np.int32)
+    matrix = CsrMatrix(offsets, entries.ravel().astype(np.int32), np.full(2 * size, 0.5), size)
+    model = ExplicitModel(ModelKind.DTMC, matrix)
+    found = CudaGraph(model).strong_components(everywhere(model))
+    labels, count = CpuGraph(model).strong_components(everywhere(model))
+    np.testing.assert_array_equal(found[0], labels)
+    assert found[1] == count
+    assert (count == 1) is not broken
 
 
 def test_the_device_is_the_one_that_was_asked_for():

@@ -19,7 +19,7 @@ from engines.solve import solve_system
 from engines.system import Direction, SweepSystem
 from tests.gpu.test_formats import MATRICES, systems
 
-FORMATS = [f for f in Format if f not in (Format.AUTO, Format.SEGMENTS)]
+FORMATS = [f for f in Format if f not in (Format.AUTO, Format.SEGMENTS, Format.PANELS)]
 OWN_VALUES = ("csr", "interleaved")
 GPU = SolverEnvironment(device=DeviceChoice.GPU, max_iterations=100_000)
 CPU = replace(GPU, device=DeviceChoice.CPU)

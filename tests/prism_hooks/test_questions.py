@@ -45,7 +45,7 @@ class Model:
     def extract(self) -> SimpleNamespace:
         nonzero = self.matrix != 0.0
         return SimpleNamespace(
-                    kind=self.kind,
+            kind=self.kind,
             numStates=STATES,
             groupOffsets=2 * np.arange(STATES + 1) if self.kind == "MDP" else None,
             rowOffsets=np.append(0, np.cumsum(nonzero.sum(axis=1))),
