@@ -106,7 +106,8 @@ def _run(arguments: Arguments) -> NoReturn:
     runtime = jvm.find_runtime(arguments.prism_dir, with_engines=arguments.engines)
     hooks = arguments.hooks
     if arguments.engines and hooks.device is DeviceChoice.GPU:
-        require_gpu(hooks.device_number)
+        # It is opened while PRISM parses and builds.
+        require_gpu(hooks.device_number, opened=False)
     jvm.start(runtime, arguments.jvm)
     words = arguments.prism
     if arguments.engines:

@@ -30,21 +30,23 @@ def error_line(error: BaseException) -> str:
     return f"\nError: {fault_text(error).rstrip('.')}."
 
 
-def require_gpu(device_number: int) -> None:
+def require_gpu(device_number: int, *, opened: bool = True) -> None:
     """Refuse to go on without a GPU, where `-gpu` was given.
 
     Parameters
     ----------
     device_number
         Which GPU.
+    opened
+        Whether it is opened for that; else its driver is asked, which takes less time.
 
     Raises
     ------
     UnsupportedError
         Saying why it cannot be used.
     """
-    from engines.backend import gpu_refusal
+    from engines.backend import early_refusal, gpu_refusal
 
-    refusal = gpu_refusal(device_number)
+    refusal = (gpu_refusal if opened else early_refusal)(device_number)
     if refusal is not None:
         raise UnsupportedError(f"-gpu was given, but no GPU can be used: {refusal}")

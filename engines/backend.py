@@ -63,6 +63,37 @@ def driver_present() -> bool:
     return False
 
 
+def early_refusal(device_number: int = 0) -> str | None:
+    """Return why a GPU cannot be used as far as the driver can tell, which is asked alone.
+
+    CuPy takes half a second to import; a start-up that will open the GPU beside other work need
+    not wait for that.
+
+    Parameters
+    ----------
+    device_number
+        Which of the devices.
+    """
+    import ctypes
+    import importlib.util
+
+    if importlib.util.find_spec("cupy") is None or not driver_present():
+        return gpu_refusal(device_number)
+    if os.name == "nt":
+        return None
+    driver = ctypes.CDLL("libcuda.so.1")
+    count = ctypes.c_int()
+    if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
+        return gpu_refusal(device_number)
+    return _number_refusal(device_number, count.value)
+
+
+def _number_refusal(device_number: int, devices: int) -> str | None:
+    if 0 <= device_number < devices:
+        return None
+    return f"there is no device {device_number}: CUDA reports {devices}, numbered from 0"
+
+
 def gpu_refusal(device_number: int = 0) -> str | None:
     """Return why the GPU cannot be used, or None if it can.
 
@@ -75,9 +106,7 @@ def gpu_refusal(device_number: int = 0) -> str | None:
         devices = cupy().cuda.runtime.getDeviceCount()
     except UnsupportedError as error:
         return str(error)
-    if not 0 <= device_number < devices:
-        return f"there is no device {device_number}: CUDA reports {devices}, numbered from 0"
-    return None
+    return _number_refusal(device_number, devices)
 
 
 def choose_engine(environment: SolverEnvironment, system: SweepSystem) -> tuple[Engine, str]:
