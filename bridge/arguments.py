@@ -71,8 +71,8 @@ ENGINES (prism-gpu):
 -nogpu ................................. Solve on the CPU
 -gpudevice <k> ......................... Solve on GPU number k [default: 0]
 -gpuformat <name> ...................... Lay matrices out as auto, csr, interleaved, values,
-                                         entries, patterns, segments or panels; with -nogpu as auto,
-                                         csr, values or patterns [default: auto]
+                                         entries, patterns, segments, panels or hybrid; with
+                                         -nogpu as auto, csr, values or patterns [default: auto]
 -gpudevices <n> ........................ Share each solve out among n GPUs, or all [default: 1]
 -gpumaxmem <x> ......................... Take no more of a GPU's memory than that, such as 4g; what
                                          does not fit travels in each sweep [default: what is free]
@@ -392,8 +392,8 @@ def without_blockwise_methods(words: tuple[str, ...]) -> tuple[str, ...]:
     Parameters
     ----------
     words
-        Words for PRISM. Only where no engine is named may they be replaced: the explicit engine,
-        which is then chosen, refuses the block-wise methods.
+        Words for PRISM. Only where no engine is named, and the explicit one is chosen, may they be
+        replaced: it refuses the block-wise methods.
     """
     return tuple(
         f"-{BLOCKWISE[name]}" if (name := _switch_name(word)) in BLOCKWISE else word

@@ -99,7 +99,7 @@ def _fail(error: Exception) -> NoReturn:
 
 def _run(arguments: Arguments) -> NoReturn:
     from bridge import jvm
-    from bridge.arguments import HELP, without_blockwise_methods
+    from bridge.arguments import HELP
     from bridge.refusals import require_gpu
     from engines.environment import DeviceChoice
 
@@ -112,8 +112,6 @@ def _run(arguments: Arguments) -> NoReturn:
     words = arguments.prism
     if arguments.engines:
         jvm.install_engines(hooks)
-        if not hooks.engine_named:
-            words = without_blockwise_methods(words)
         if arguments.help:
             jvm.java_class("prismgpu.Launcher").printAtExit(HELP)
         _warm_up(hooks.device, hooks.device_number)

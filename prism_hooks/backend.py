@@ -45,6 +45,13 @@ LINEAR_METHODS = {
     "SOR": Method.SOR,
     "Backwards SOR": Method.BACKWARDS_SOR,
 }
+BLOCKWISE_METHODS = {
+    "Pseudo-Gauss-Seidel": Method.GAUSS_SEIDEL,
+    "Backwards Pseudo-Gauss-Seidel": Method.BACKWARDS_GAUSS_SEIDEL,
+    "Pseudo-SOR": Method.SOR,
+    "Backwards Pseudo-SOR": Method.BACKWARDS_SOR,
+}
+"""The hybrid engine's methods that sweep its blocks one after the other."""
 MDP_METHODS = {
     "Value iteration": Method.VALUE_ITERATION,
     "Policy iteration": Method.POLICY_ITERATION,
@@ -276,6 +283,10 @@ class EngineBackend:
             return Method.JACOBI if name == "Jacobi" else Method.AUTO
         if name in LINEAR_METHODS:
             return LINEAR_METHODS[name]
+        if name in BLOCKWISE_METHODS:
+            plain = BLOCKWISE_METHODS[name]
+            self._say(problem, f"{name} runs as {plain}, which our engines sweep in colours")
+            return plain
         self._say(problem, f"{name} is not among our methods; the method is ours to choose")
         return Method.AUTO
 
