@@ -17,7 +17,7 @@ class UsageError(Exception):
 
 
 EXPLICIT = {"explicit", "ex"}
-SPARSE_OR_HYBRID = {"sparse", "s", "hybrid", "h"}
+SPARSE_OR_HYBRID = {"sparse": "sparse", "s": "sparse", "hybrid": "hybrid", "h": "hybrid"}
 MTBDD_WORK = "work of the MTBDD engine"
 # What PRISM's own code does as a whole: its MTBDD engine, and what has an engine of its own.
 LEFT_TO_PRISM = {
@@ -221,9 +221,10 @@ class _Parser:
         """Pass a word on to PRISM, noting what the engines must know of it."""
         hooks = self._hooks
         if switch in EXPLICIT or switch in SPARSE_OR_HYBRID:
-            explicit = switch in EXPLICIT
-            convention = Convention.EXPLICIT if explicit else Convention.SPARSE
+            symbolic = SPARSE_OR_HYBRID.get(switch, "")
+            convention = Convention.SPARSE if symbolic else Convention.EXPLICIT
             hooks = replace(hooks, engine_named=True, convention=convention)
+            hooks = replace(hooks, symbolic_engine=symbolic)
             if hooks.left_to_prism == MTBDD_WORK:
                 # The engine that is named last is the one that PRISM uses.
                 hooks = replace(hooks, left_to_prism="")

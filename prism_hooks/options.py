@@ -33,6 +33,8 @@ class HookOptions:
         Which of PRISM's engines a named method repeats, sweep for sweep.
     engine_named
         Whether the user named one of PRISM's engines, which is then kept.
+    symbolic_engine
+        "sparse" or "hybrid" where the user named that engine; else empty.
     left_to_prism
         What the user named that PRISM's own code does as a whole, such as "simulation".
     linear_method_named, mdp_method_named
@@ -54,6 +56,7 @@ class HookOptions:
     precision: Precision = Precision.DOUBLE
     convention: Convention = Convention.SPARSE
     engine_named: bool = False
+    symbolic_engine: str = ""
     left_to_prism: str = ""
     linear_method_named: bool = False
     mdp_method_named: bool = False

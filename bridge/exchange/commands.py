@@ -167,9 +167,11 @@ def _prism_arguments(words: tuple[str, ...]) -> Arguments:
     arguments = parse(list(words), os.environ)
     if not arguments.engines or arguments.front_end not in (None, "prism"):
         raise UsageError("PRISM with our engines inside exports and reports, and nothing else")
-    if arguments.hooks.left_to_prism:
+    hooks = arguments.hooks
+    symbolic = f"work of the {hooks.symbolic_engine} engine" if hooks.symbolic_engine else ""
+    if hooks.left_to_prism or symbolic:
         raise UnsupportedError(
-            f"{arguments.hooks.left_to_prism} cannot be done on another machine: name no engine, "
+            f"{hooks.left_to_prism or symbolic} cannot be done on another machine: name no engine, "
             "or -explicit"
         )
     # Nothing is solved here, whatever the command line says of GPUs.

@@ -15,9 +15,11 @@ from engines.environment import (
     Convention,
     IntervalOptions,
     Method,
+    Precision,
     SolverEnvironment,
 )
 from engines.errors import InvalidModelError
+from engines.formats.choice import Format
 
 FORMAT = 1
 MANIFEST = "questions.json"
@@ -169,6 +171,8 @@ def read_settings(plain: Mapping[str, Any]) -> SolverEnvironment:
             **plain,
             "method": method,
             "convention": convention,
+            "matrix_format": Format(plain.get("matrix_format", Format.AUTO)),
+            "precision": Precision(plain.get("precision", Precision.DOUBLE)),
             "interval": IntervalOptions(**{**interval, "bound_method": bound_method}),
         }
     )

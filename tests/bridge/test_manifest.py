@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 
 from bridge.exchange.manifest import plain_settings, read_settings
 from engines.environment import (
@@ -24,4 +25,9 @@ def test_settings_come_back_from_json_as_they_were():
         topological=True,
         interval=IntervalOptions(BoundMethod.VARIANT_2, upper=3.5, select_midpoint=False),
     )
-    assert read_settings(json.loads(json.dumps(plain_settings(given)))) == given
+    back = read_settings(json.loads(json.dumps(plain_settings(given))))
+    assert back == given
+    # Words of an enumeration equal its members, but are not what the engines compare with.
+    for item in fields(SolverEnvironment):
+        one, other = getattr(back, item.name), getattr(given, item.name)
+        assert type(one) is type(other), item.name

@@ -119,7 +119,7 @@ def test_three_steps_print_what_one_process_prints(
     assert solved.code == 0, solved.output + solved.errors
     reported = prism_gpu("report", folder, "-exportresults", results)
     assert reported.code == 0, reported.output + reported.errors
-    at_once = prism_gpu(*words)
+    at_once = prism_gpu(*words, "-explicit")
     assert "Error" not in at_once.output
     assert_same_results(reported.output, at_once.output, TRUNCATED)
     untimed = unbounded_only(reported.output), unbounded_only(at_once.output)

@@ -11,7 +11,7 @@ import pytest
 import bridge
 from bridge.files.checkable import read_checkable
 from engines.model import ExplicitModel, ModelKind
-from tests.bridge.diagram_models import MDP_WITH_REWARDS, MODELS, QUICK
+from tests.bridge.session_models import MDP_WITH_REWARDS, MODELS, QUICK
 
 pytestmark = pytest.mark.prism
 
