@@ -8,8 +8,8 @@ import jdd.JDD;
 import jdd.JDDNode;
 import jdd.JDDVars;
 import odd.ODDNode;
-import prism.PrismException;
 import odd.ODDUtils;
+import prism.PrismException;
 
 /** A model of PRISM's symbolic engines: the diagram of its transitions and the numbers of its states. */
 public final class SymbolicModel extends ModelSource
@@ -26,8 +26,6 @@ public final class SymbolicModel extends ModelSource
 	public Diagram transitions;
 	public Numbering numbering;
 
-	final JDDVars rowVars;
-	final JDDVars columnVars;
 	private final JDDNode trans;
 	private final ODDNode odd;
 
@@ -36,8 +34,6 @@ public final class SymbolicModel extends ModelSource
 		super(nextId(), kind, (int) odd.getNumStates());
 		this.trans = trans.copy();
 		this.odd = odd;
-		rowVars = rows;
-		columnVars = cols;
 		this.rows = indices(rows);
 		columns = indices(cols);
 		choices = nondet == null ? null : indices(nondet);

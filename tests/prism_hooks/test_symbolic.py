@@ -1,0 +1,150 @@
+"""Problems that come as diagrams, with arrays in the place of PRISM's objects."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from engines.diagrams.diagram import Diagram, StateNumbering
+from engines.diagrams.room import Room
+from engines.environment import DeviceChoice
+from engines.formats.choice import Format
+from prism_hooks import symbolic
+from prism_hooks.backend import EngineBackend
+from prism_hooks.options import HookOptions
+from tests.engines.diagrams.random_diagrams import diagram_of, numbering_of
+
+ROWS, COLUMNS, CHOICES = (2, 4), (3, 5), (0,)
+# Four assignments of two variables, of which 01 is no state: states 0, 1, 2 are 00, 10, 11.
+STATES = np.array([[True, False], [True, True]])
+CHAIN = np.array([[0.0, 0.5, 0.5], [0.0, 1.0, 0.0], [0.25, 0.0, 0.75]])
+
+
+def java_diagram(diagram: Diagram) -> SimpleNamespace:
+    names = ("variables", "low", "high", "values")
+    arrays = {name: getattr(diagram, name).tolist() for name in names}
+    return SimpleNamespace(**arrays, root=diagram.root)
+
+
+def of_states(values: list[float]) -> SimpleNamespace:
+    dense = np.zeros((2, 2))
+    dense[STATES] = values
+    return java_diagram(diagram_of(dense, ROWS))
+
+
+def of_matrices(*matrices: np.ndarray) -> SimpleNamespace:
+    """Return the diagram of one matrix, or of one for each value of a choice variable."""
+    parts = []
+    for matrix in matrices:
+        dense = np.zeros((2, 2, 2, 2))
+        places = np.argwhere(STATES)
+        for i, row in enumerate(places):
+            for j, column in enumerate(places):
+                dense[row[0], column[0], row[1], column[1]] = matrix[i, j]
+        parts.append(dense)
+    if len(parts) == 1:
+        return java_diagram(diagram_of(parts[0], (2, 3, 4, 5)))
+    return java_diagram(diagram_of(np.stack(parts), (0, 2, 3, 4, 5)))
+
+
+def java_source(kind: str, transitions: SimpleNamespace) -> SimpleNamespace:
+    numbering: StateNumbering = numbering_of(STATES, ROWS, COLUMNS)
+    return SimpleNamespace(
+        kind=kind,
+        rows=list(ROWS),
+        columns=list(COLUMNS),
+        choices=list(CHOICES) if kind == "MDP" else None,
+        transitions=transitions,
+        numbering=SimpleNamespace(
+            low=numbering.low.tolist(),
+            high=numbering.high.tolist(),
+            lowCounts=numbering.low_counts.tolist(),
+            counts=numbering.counts.tolist(),
+            root=numbering.root,
+        ),
+    )
+
+
+def parts(solution: np.ndarray, **given) -> SimpleNamespace:
+    names = ("states", "remain", "start", "stateRewards", "choiceRewards")
+    fields = dict.fromkeys(names) | {"startAddress": 0} | given
+    return SimpleNamespace(**fields, solutionAddress=solution.ctypes.data)
+
+
+def problem(task: str, source: SimpleNamespace, part: SimpleNamespace, **more) -> SimpleNamespace:
+    said: list[str] = []
+    fields = {
+        "task": task, "modelId": 1, "embedded": False, "model": lambda: source, "parts": part,
+        "direction": None, "lower": 0.0, "upper": 0.0, "method": "Jacobi", "omega": 0.9,
+        "epsilon": 1e-12, "absolute": False, "maxIterations": 10_000, "intervals": None,
+        "topological": False, "wantsStrategy": False, "errorOnNonConvergence": True,
+        "say": said.append, "warn": said.append, "said": said, "error": None, "refusal": None,
+        "iterations": 0, "errorBound": -1.0, "errorAbsolute": None, "guaranteed": None,
+    }  # fmt: skip
+    return SimpleNamespace(**(fields | more))
+
+
+def solved(asked: SimpleNamespace, options: HookOptions | None = None) -> SimpleNamespace:
+    EngineBackend(options or HookOptions(device=DeviceChoice.CPU)).solve(asked)
+    assert asked.error is None, asked.error
+    return asked
+
+
+def test_until_probabilities_are_written_where_prism_wants_them():
+    solution = np.full(3, np.nan)
+    part = parts(solution, states=of_states([1, 0, 1]), start=of_states([0, 1, 0]))
+    solved(problem("reachability", java_source("DTMC", of_matrices(CHAIN)), part))
+    assert solution == pytest.approx([1.0, 1.0, 1.0])
+
+
+def test_a_distribution_is_read_from_prism_s_vector():
+    solution, start = np.full(3, np.nan), np.array([1.0, 0.0, 0.0])
+    part = parts(solution, startAddress=start.ctypes.data)
+    source = java_source("DTMC", of_matrices(CHAIN))
+    solved(problem("transient distribution", source, part, upper=2.0))
+    assert solution == pytest.approx(start @ CHAIN @ CHAIN)
+    assert start.tolist() == [1.0, 0.0, 0.0]
+
+
+def test_rewards_of_states_and_choices_are_added():
+    stay = np.array([[0.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
+    # The second choice is one of the last two states alone, and costs 7.
+    costs = np.zeros((2, 2, 2))
+    costs[1][STATES] = 7.0
+    solution = np.full(3, np.nan)
+    part = parts(
+        solution,
+        stateRewards=of_states([1, 2, 3]),
+        choiceRewards=java_diagram(diagram_of(costs, (0, *ROWS))),
+    )
+    source = java_source("MDP", of_matrices(CHAIN, stay))
+    asked = problem("cumulative reward", source, part, upper=1.0, direction="max")
+    asked.method = "Value iteration"
+    solved(asked)
+    assert solution.tolist() == [1.0, 9.0, 10.0]
+
+
+def test_what_does_not_fit_and_has_no_other_way_is_left_to_prism(monkeypatch):
+    monkeypatch.setattr(symbolic, "fits_expanded", lambda _: Room(9_000_000_000, 4_000_000_000))
+    source = java_source("DTMC", of_matrices(CHAIN))
+    part = parts(np.zeros(3), stateRewards=of_states([1, 2, 3]))
+    asked = solved(problem("long-run average", source, part))
+    assert "without a matrix" in asked.refusal
+    assert any("takes 9.0 GB of memory, and 4.0 GB are free" in line for line in asked.said)
+
+
+def test_hybrid_is_a_format_of_chains_on_a_gpu():
+    model = symbolic.SymbolicModel(java_source("DTMC", of_matrices(CHAIN)))
+    backend = EngineBackend(HookOptions(matrix_format=Format.HYBRID))
+    part = parts(np.zeros(3))
+    for task, direction, wanted in (
+        ("reachability", None, "-gpuformat hybrid"),
+        ("steady state", None, "-gpuformat hybrid"),
+        ("reachability", "max", None),
+        ("cumulative reward", None, None),
+    ):
+        asked = problem(task, java_source("DTMC", of_matrices(CHAIN)), part, direction=direction)
+        environment = backend.environment(asked)
+        assert symbolic.why_without_matrix(asked, model, environment) == wanted
