@@ -133,12 +133,10 @@ class EngineBackend:
             self._model(problem, False)
             result = self._answer(problem, model.kind, read_question(problem, model))
         else:
-            self._say(problem, f"solved on PRISM's diagram, without a matrix: {reason}")
-            task = task_of(problem, model.kind)
-            ending = task.ending[model.kind]
+            ending = task_of(problem, model.kind).ending[model.kind]
             progress = progress_lines(problem, ending)
-            asked = read_question(problem, model)
-            result = solve_without_matrix(problem, model, asked, environment, progress)
+            result = solve_without_matrix(problem, model, reason, environment, progress)
+            self._say(problem, f"solved on PRISM's diagram, without a matrix: {reason}")
             self._finish(problem, result, environment, ending)
         hand_over(problem, result.values)
 

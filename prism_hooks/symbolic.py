@@ -230,7 +230,7 @@ def _has_answer(problem: Any) -> bool:
 def solve_without_matrix(
     problem: Any,
     model: SymbolicModel,
-    asked: Question,
+    reason: str,
     environment: SolverEnvironment,
     progress: Progress,
 ) -> SolveResult:
@@ -242,8 +242,8 @@ def solve_without_matrix(
         The `prismgpu.Problem`.
     model
         Its model.
-    asked
-        The question in it.
+    reason
+        Why there is no matrix, for the log.
     environment
         Method, termination, limits, device.
     progress
@@ -259,10 +259,13 @@ def solve_without_matrix(
         solve_steady_state_without_matrix,
     )
 
-    whole = str(problem.task) == "reachability" or bool(asked.states.all())
-    if not (_has_answer(problem) and whole):
-        raise UnsupportedError("without a matrix, which does not fit into memory")
+    refusal = UnsupportedError(f"without a matrix: {reason}")
+    if not _has_answer(problem):
+        raise refusal
+    asked = read_question(problem, model)
     if str(problem.task) == "steady state":
+        if not asked.states.all():
+            raise refusal
         return solve_steady_state_without_matrix(
             model.transitions, model.numbering, environment, progress=progress
         )
