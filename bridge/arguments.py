@@ -223,8 +223,9 @@ class _Parser:
         if switch in EXPLICIT or switch in SPARSE_OR_HYBRID:
             symbolic = SPARSE_OR_HYBRID.get(switch, "")
             convention = Convention.SPARSE if symbolic else Convention.EXPLICIT
-            hooks = replace(hooks, engine_named=True, convention=convention)
-            hooks = replace(hooks, symbolic_engine=symbolic)
+            hooks = replace(
+                hooks, engine_named=True, convention=convention, symbolic_engine=symbolic
+            )
             if hooks.left_to_prism == MTBDD_WORK:
                 # The engine that is named last is the one that PRISM uses.
                 hooks = replace(hooks, left_to_prism="")

@@ -127,7 +127,8 @@ class EngineBackend:
     def _solve_symbolic(self, problem: Any) -> None:
         model = self._symbolic_model(problem)
         environment = self._environment_of(problem, task_of(problem, model.kind))
-        reason = why_without_matrix(problem, model, environment)
+        held = False in self._models.get(int(problem.modelId), {})
+        reason = why_without_matrix(problem, model, environment, held=held)
         if reason is None:
             # An MDP's rewards are those of its expanded choices.
             self._model(problem, False)

@@ -14,9 +14,9 @@ from engines.diagrams.diagram import Diagram, StateNumbering
 from engines.diagrams.expand import (
     Choices,
     expand_choice_vector,
-    expand_choices,
     expand_set,
     expand_surveyed,
+    expand_surveyed_choices,
     expand_vector,
 )
 from engines.diagrams.room import fits_expanded
@@ -91,7 +91,7 @@ class SymbolicModel:
             return self._expanded_on_device(device_number)
         if self._roots is None:
             return ExplicitModel(self.kind, expand_surveyed(self.surveyed))
-        choices = expand_choices(self.transitions, self.numbering, self._choice_variables)
+        choices = expand_surveyed_choices(self.surveyed, *self._roots)
         self._choices = choices
         return ExplicitModel(self.kind, choices.matrix, choices.row_group_offsets)
 
@@ -197,7 +197,7 @@ def read_question(problem: Any, model: SymbolicModel) -> Question:
 
 
 def why_without_matrix(
-    problem: Any, model: SymbolicModel, environment: SolverEnvironment
+    problem: Any, model: SymbolicModel, environment: SolverEnvironment, *, held: bool
 ) -> str | None:
     """Return why a problem is to be solved on the diagram alone, or None if it is not.
 
@@ -209,9 +209,11 @@ def why_without_matrix(
         Its model.
     environment
         What the user asked for.
+    held
+        Whether the matrix has been made: it needs no more room then.
     """
-    room = fits_expanded(model.surveyed)
-    if not room.fits:
+    room = None if held else fits_expanded(model.surveyed)
+    if room is not None and not room.fits:
         return (
             f"the matrix takes {room.needed / 1e9:.1f} GB of memory, and "
             f"{(room.available or 0) / 1e9:.1f} GB are free"

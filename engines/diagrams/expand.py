@@ -160,7 +160,21 @@ def expand_choices(
         hold, or the variables of rows and columns are not interleaved.
     """
     roots, assignments = choice_roots(diagram, choice_variables)
-    surveyed = survey(diagram, numbering, roots)
+    return expand_surveyed_choices(survey(diagram, numbering, roots), roots, assignments)
+
+
+def expand_surveyed_choices(
+    surveyed: Survey, roots: NDArray[np.int32], assignments: NDArray[np.bool_]
+) -> Choices:
+    """Return the choices of a survey, as `expand_choices` does.
+
+    Parameters
+    ----------
+    surveyed
+        The survey of `roots`, of which `expanded_bytes` tells what this will take.
+    roots, assignments
+        As `engines.diagrams.choices.choice_roots` returns them.
+    """
     _check_columns(surveyed)
     if _repays_numba(surveyed.num_entries):
         from engines.cpu.diagrams import copy_choices
