@@ -163,6 +163,8 @@ def _warm_up(device: DeviceChoice, device_number: int) -> None:
         with GATE.busy(WARM_UP):
             if on_gpu:
                 backend.preload(device_number)
+                if device is DeviceChoice.GPU:
+                    return  # What the CPU would want only takes the interpreter from others.
             for _ in warm_up.steps():
                 GATE.stop_if_ending(WARM_UP)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from scipy.sparse import csr_array
 
 from engines.cpu.prepare import balance_matrix, off_diagonal_row_sums, scaled, transposed
 from engines.errors import InvalidModelError
+from engines.formats import csr
 from engines.formats.csr import CsrMatrix, index_dtype
 from engines.model import ExplicitModel, ModelKind
 from engines.system import Scaling, SweepSystem
@@ -138,11 +140,12 @@ def dense(matrix):
     return full
 
 
-@given(matrices(), st.data())
-def test_selected_rows_are_those_rows_in_that_order(matrix, data):
+@given(matrices(), st.sampled_from([1, csr.RUN_ENTRIES]), st.data())
+def test_selected_rows_are_those_rows_in_that_order(matrix, run_entries, data):
     count = matrix.num_rows
     rows = data.draw(st.lists(st.integers(0, count - 1), max_size=8) if count else st.just([]))
-    chosen = matrix.select_rows(np.array(rows, dtype=np.int32))
+    with patch.object(csr, "RUN_ENTRIES", run_entries):
+        chosen = matrix.select_rows(np.array(rows, dtype=np.int32))
     chosen.check()
     np.testing.assert_array_equal(dense(chosen), dense(matrix)[rows])
     # Entry for entry, not only in sum.
