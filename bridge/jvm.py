@@ -16,6 +16,10 @@ from prism_hooks.build import hook_classes
 from prism_hooks.options import HookOptions
 
 DEFAULT_STACK = "4m"
+LEAST_HEAP = 16 << 20
+"""Bytes of the smallest heap in which PRISM and our engines start, and in which Java can still say
+that it is full."""
+
 _MEMORY = re.compile(r"([0-9]+)([kmg]?)")
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
@@ -155,6 +159,12 @@ def start(runtime: Runtime, options: JvmOptions) -> None:
     BridgeError
         When a JVM runs already, or none can be started with these options.
     """
+    heap = options.max_memory
+    if runtime.hooks is not None and heap is not None and memory_bytes(heap) < LEAST_HEAP:
+        raise BridgeError(
+            f"a Java heap of {heap} is too small to start in: -javamaxmem must be at least "
+            f"{LEAST_HEAP >> 20}m"
+        )
     import jpype
 
     if jpype.isJVMStarted():

@@ -166,11 +166,11 @@ def solve_system(
         result = head.completed(result, environment)
     if not environment.automatic:
         colours = sweeper.note if isinstance(sweeper, WatchedSweeper) else ""
-        remarks = (result.note, colours, _unsafe(result, environment))
+        remarks = (result.note, colours, unsafe_remark(result, environment))
         result = replace(result, note="; ".join(filter(None, remarks)))
     if solved is not None:
         result = _solved_directly(result, outcome, system, solved, direct_name, environment.epsilon)
-    return _judged(result)
+    return judged(result)
 
 
 def _doubling(
@@ -192,8 +192,16 @@ def _slow_after(system: SweepSystem, on_cpu: bool, limit: int) -> int:
     return least if on_cpu else min(least * PATIENCE_OF_GPUS, max(least, limit // 2))
 
 
-def _unsafe(result: SolveResult, environment: SolverEnvironment) -> str:
-    """Return a warning where the test that a named method stops by is misleading, or nothing."""
+def unsafe_remark(result: SolveResult, environment: SolverEnvironment) -> str:
+    """Return a warning where the test that a named method stops by is misleading, or nothing.
+
+    Parameters
+    ----------
+    result
+        A solve by a named method.
+    environment
+        What it was asked for.
+    """
     error = result.error_estimate
     if environment.precision is Precision.SINGLE:
         return ""
@@ -263,10 +271,15 @@ def _direct_cost(direct_name: str, of_sweeps: SweepCost) -> SweepCost:
     return SweepCost("CPU", *(("SuperLU", "csc") if "LU" in direct_name else ("NumPy", "dense")), 0)
 
 
-def _judged(result: SolveResult) -> SolveResult:
+def judged(result: SolveResult) -> SolveResult:
     """Return the result with `Status.DIVERGED` where the iterate left the numbers.
 
     Infinities may be meant (an infinite reward); a residual that is not a number never is.
+
+    Parameters
+    ----------
+    result
+        A solve that has ended.
     """
     if not np.isnan(result.values).any() and np.isfinite(result.residual):
         return result

@@ -18,6 +18,7 @@ from engines.result import SolveResult, Status
 from prism_hooks.claims import claim_of
 from prism_hooks.exit_gate import GATE, SOLVE
 from prism_hooks.extract import embedded_chain, extracted_model, mask, vector
+from prism_hooks.memory import is_full_cudd, is_full_heap, shortage
 from prism_hooks.options import HookOptions
 from prism_hooks.questions import Question, Task, task_of
 from prism_hooks.report import Ending, iterations_line, progress_lines, solve_line
@@ -101,8 +102,14 @@ class EngineBackend:
         except (ConvergenceError, InvalidModelError) as error:
             problem.error = str(error)
         except MemoryError as error:
-            problem.error = f"prism-gpu ran out of memory: {error}"
+            problem.error = shortage(problem, error)
         except Exception as error:
+            if is_full_heap(error):
+                problem.heapIsFull = True
+                return
+            if is_full_cudd(error):
+                # PRISM's command ends on it, with its own message.
+                raise
             # A wrong number would be worse than no number: nothing is handed back in silence.
             trace = "".join(traceback.format_exception(error))
             problem.error = f"prism-gpu failed unexpectedly; please report this:\n{trace}"
@@ -199,7 +206,9 @@ class EngineBackend:
             model, what = extracted_model(problem.model()), " from PRISM"
         else:
             symbolic = self._symbolic_model(problem)
-            model = symbolic.expanded(self._expanding_device())
+            model = symbolic.expanded(self._expanding_device(), self.options.device_memory)
+            if symbolic.refusal:
+                self._say(problem, f"the CPU makes the matrix: {symbolic.refusal}")
             what = f" out of {symbolic.transitions.num_nodes} nodes of a diagram of PRISM's"
         if self.options.show_solves:
             problem.say(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import Enum, auto
 from typing import Any
 
@@ -73,7 +74,7 @@ def iterations_line(result: SolveResult) -> str:
 
 
 def solve_line(result: SolveResult, device_number: int) -> str:
-    """Return engine, kernel, format, sweeps and speed of a solve in one line.
+    """Return engine, kernel, format, sweeps, memory and speed of a solve in one line.
 
     Parameters
     ----------
@@ -88,6 +89,12 @@ def solve_line(result: SolveResult, device_number: int) -> str:
         parts.append(cost.estimates)
     parts.append(f"solved in {result.seconds:.4f} s")
     parts.append(f"{result.iterations} sweeps")
+    if "GPU" in cost.engine:
+        from engines.cuda.pool import peak_bytes
+
+        # Such as "GPU 0", "GPU 0+1" or "CPU and GPU 0".
+        numbers = set(map(int, re.findall(r"\d+", cost.engine))) or {device_number}
+        parts.append(f"at most {peak_bytes(numbers) / 1e6:.1f} MB of device memory")
     if result.sweep_seconds > 0.0 and cost.bytes_per_sweep:
         rate = cost.bytes_per_sweep / result.sweep_seconds
         parts.append(f"{result.sweep_seconds * 1e6:.2f} us a sweep")

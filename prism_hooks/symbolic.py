@@ -10,7 +10,7 @@ import numpy as np
 
 from engines.diagrams.build import build
 from engines.diagrams.choices import choice_roots
-from engines.diagrams.diagram import Diagram, StateNumbering
+from engines.diagrams.diagram import TERMINAL, Diagram, StateNumbering
 from engines.diagrams.expand import (
     Choices,
     expand_choice_vector,
@@ -22,7 +22,7 @@ from engines.diagrams.expand import (
 from engines.diagrams.room import fits_expanded
 from engines.diagrams.survey import Survey, survey
 from engines.environment import DeviceChoice, SolverEnvironment
-from engines.errors import UnsupportedError
+from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.choice import Format
 from engines.formats.csr import FloatArray, MaskArray
 from engines.iterate import Progress
@@ -41,7 +41,7 @@ class SymbolicModel:
     Parameters
     ----------
     source
-        A `prismgpu.SymbolicModel`, its diagrams read; they are copied, and it is not kept.
+        A `prismgpu.SymbolicModel`, its diagrams read; they are copied, and it gives them up.
     """
 
     def __init__(self, source: Any) -> None:
@@ -62,6 +62,9 @@ class SymbolicModel:
         self._choice_variables = np.array(variables, dtype=np.int32)
         self._roots = choice_roots(self.transitions, variables) if has_choices else None
         self._choices: Choices | None = None
+        self.refusal = ""
+        """Why no GPU has made the matrix, although it was to; else empty."""
+        source.forget()
 
     @property
     def num_states(self) -> int:
@@ -74,31 +77,40 @@ class SymbolicModel:
         roots = None if self._roots is None else self._roots[0]
         return survey(self.transitions, self.numbering, roots)
 
-    def expanded(self, device_number: int | None = None) -> ExplicitModel:
+    def expanded(
+        self, device_number: int | None = None, device_memory: int | None = None
+    ) -> ExplicitModel:
         """Return the model as the engines take it.
 
         Parameters
         ----------
         device_number
             A GPU that may expand a large matrix; None for the CPU alone.
+        device_memory
+            Bytes of its memory that may be taken; None for what is free.
 
         Raises
         ------
+        MemoryError
+            When the host cannot hold the matrix.
         UnsupportedError
             For more states than a matrix here can have.
         """
         if device_number is not None and self.surveyed.num_entries >= DEVICE_ENTRIES:
-            return self._expanded_on_device(device_number)
+            try:
+                return self._expanded_on_device(device_number, device_memory)
+            except DeviceMemoryError as error:
+                self.refusal = str(error)
         if self._roots is None:
             return ExplicitModel(self.kind, expand_surveyed(self.surveyed))
         choices = expand_surveyed_choices(self.surveyed, *self._roots)
         self._choices = choices
         return ExplicitModel(self.kind, choices.matrix, choices.row_group_offsets)
 
-    def _expanded_on_device(self, device_number: int) -> ExplicitModel:
+    def _expanded_on_device(self, device_number: int, memory: int | None) -> ExplicitModel:
         from engines.cuda.diagrams import expand_in_pieces
 
-        host = expand_in_pieces(build(self.surveyed), device_number)
+        host = expand_in_pieces(build(self.surveyed), device_number, memory)
         if self._roots is not None:
             assert host.row_group_offsets is not None, "a matrix without choices"
             numbers = np.asarray(host.choice_numbers, dtype=np.int32)
@@ -153,11 +165,14 @@ def diagram(source: Any) -> Diagram:
     source
         A `prismgpu.Diagram`.
     """
+    variables = np.array(source.variables, dtype=np.int32)
+    values = np.zeros(len(variables))
+    values[variables == TERMINAL] = np.array(source.values, dtype=np.float64)
     return Diagram(
-        np.array(source.variables, dtype=np.int32),
+        variables,
         np.array(source.low, dtype=np.int32),
         np.array(source.high, dtype=np.int32),
-        np.array(source.values, dtype=np.float64),
+        values,
         int(source.root),
     )
 

@@ -9,9 +9,9 @@ from numba import get_num_threads
 from numpy.typing import NDArray
 
 from engines.cpu import diagram_kernels, kernels
-from engines.diagrams.diagram import TERMINAL, Diagram, StateNumbering
+from engines.diagrams.diagram import Diagram, StateNumbering
 from engines.diagrams.hybrid import HybridMatrix
-from engines.errors import InvalidModelError
+from engines.diagrams.layers import foreign_variable
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, index_dtype
 
 
@@ -136,12 +136,7 @@ def read_points(
         *(results, wrong),
     )
     if wrong.any():
-        variable = int(diagram.variables[wrong.max()])
-        assert variable != TERMINAL
-        raise InvalidModelError(
-            f"the function of a diagram depends on variable {variable}, which is not one of its "
-            "row or choice variables"
-        )
+        raise foreign_variable(diagram, int(wrong.max()), "row or choice variables")
     return results
 
 

@@ -25,7 +25,9 @@ def copy_bandwidth(device_number: int = 0) -> float:
     with cp.cuda.Device(device_number), cp.cuda.Stream(non_blocking=True) as stream:
         free, _ = cp.cuda.runtime.memGetInfo()
         size = min(COPY_BYTES, free // 4)
-        source, target = cp.cuda.alloc(size), cp.cuda.alloc(size)
+        # Beside the pool, whose size is what solves have taken.
+        blocks = (cp.cuda.Memory(size) for _ in range(2))
+        source, target = (cp.cuda.MemoryPointer(block, 0) for block in blocks)
         source.memset_async(1, size, stream)
         seconds: list[float] = []
         for _ in range(REPEATS + 2):

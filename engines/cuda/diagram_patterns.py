@@ -14,15 +14,13 @@ import numpy as np
 from engines.backend import cupy
 from engines.cuda.diagram_rows import DiagramRows
 from engines.cuda.diagram_upload import MODULE
-from engines.cuda.formats.entries import STAGED_BYTES
-from engines.cuda.formats.layout import Layout, nbytes
-from engines.cuda.formats.patterns import FEW_PATTERNS
+from engines.cuda.formats.layout import Layout
+from engines.cuda.formats.patterns import FEW_PATTERNS, room_for_codes, row_dictionary
 from engines.cuda.formats.tables import Table
-from engines.cuda.formats.values import CODE_TYPES
 from engines.cuda.modules import Launcher
 from engines.cuda.prepare import _scan, to_device
 from engines.errors import UnsupportedError
-from engines.formats.choice import PAIR_BYTES, Format, code_bytes
+from engines.formats.choice import PAIR_BYTES
 from engines.formats.csr import INT32_MAX
 
 SEEDS = (0, 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03)
@@ -134,27 +132,18 @@ def _encoded(found: _Found, launcher: Launcher) -> Layout | None:
     pairs = cp.empty((int(starts[-1:].get()[0]), PAIR_BYTES // 8))
     givens = None if source.offset is None else cp.empty(patterns)
     launcher.launch("copy_unexpanded_rows", patterns, *chosen, starts, pairs, givens, module=MODULE)
-    width = code_bytes(patterns)
-    codes = cp.empty(source.rows, dtype={1: cp.uint8, 2: cp.uint16, 4: cp.uint32}[width])
+    codes = room_for_codes(source.rows, patterns)
     different = cp.zeros(1, dtype=cp.int32)
     keys, mask, hash_mask, *_ = found.table.searched
     launcher.launch(
         "encode_unexpanded_rows",
         source.rows,
         *(*source.arguments, cp.int32(source.rows), cp.uint64(found.seed), cp.uint64(HASH_BITS)),
-        *(keys, mask, hash_mask, found.codes, starts, pairs, givens, codes, cp.int32(width)),
+        *(keys, mask, hash_mask, found.codes, starts, pairs, givens, codes),
+        cp.int32(codes.itemsize),
         different,
         module=MODULE,
     )
     if int(different.get()[0]):
         return None
-    size = nbytes(starts, pairs, givens)
-    staged = size <= STAGED_BYTES
-    return Layout(
-        Format.PATTERNS,
-        (codes, starts, pairs, givens, cp.int32(patterns), cp.int32(len(pairs))),
-        nbytes(codes) + size,
-        defines=(f"CODE={CODE_TYPES[width]}", *(("STAGED",) if staged else ())),
-        shared_bytes=size if staged else 0,
-        holds_offset=givens is not None,
-    )
+    return row_dictionary(codes, starts, pairs, givens)

@@ -108,11 +108,26 @@ def check_variables(diagram: Diagram, nodes: IndexArray, least: int) -> None:
     """
     early = diagram.variables[nodes] < least
     if early.any():
-        variable = int(diagram.variables[nodes[early.argmax()]])
-        raise InvalidModelError(
-            f"the function of a diagram depends on variable {variable}, which is not one of its "
-            "row, column or choice variables"
-        )
+        node = int(nodes[early.argmax()])
+        raise foreign_variable(diagram, node, "row, column or choice variables")
+
+
+def foreign_variable(diagram: Diagram, node: int, allowed: str) -> InvalidModelError:
+    """Return the error of a function that depends on a variable it must not depend on.
+
+    Parameters
+    ----------
+    diagram
+        The function's diagram.
+    node
+        A node of it that tests the variable.
+    allowed
+        Which variables it may depend on.
+    """
+    return InvalidModelError(
+        f"the function of a diagram depends on variable {int(diagram.variables[node])}, which is "
+        f"not one of its {allowed}"
+    )
 
 
 def distinct(

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 
 from engines.diagrams.diagram import TERMINAL, Diagram, StateNumbering
-from engines.errors import InvalidModelError
+from engines.diagrams.layers import foreign_variable
 from engines.formats.csr import FloatArray, IndexArray
 
 NUMBA_POINTS = 300_000
@@ -61,11 +61,7 @@ def read_points(
     tested = diagram.variables[nodes]
     wrong = tested != TERMINAL
     if wrong.any():
-        variable = int(tested[wrong.argmax()])
-        raise InvalidModelError(
-            f"the function of a diagram depends on variable {variable}, which is not one of its "
-            "row or choice variables"
-        )
+        raise foreign_variable(diagram, int(nodes[wrong.argmax()]), "row or choice variables")
     return diagram.values[nodes]
 
 

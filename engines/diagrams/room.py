@@ -15,6 +15,7 @@ SHARE_OF_HOST = 0.8
 
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUPS = Path("/proc/self/cgroup")
+OWN_STATUS = Path("/proc/self/status")
 MEMINFO = Path("/proc/meminfo")
 
 
@@ -58,15 +59,15 @@ def available_host_bytes() -> int | None:
 
     Returns
     -------
-    What Linux estimates to be available, or less where control groups limit the process; elsewhere
-    the pages that are free, or None where the system does not tell.
+    What Linux estimates to be available, or less where control groups or limits of its own hold
+    the process; elsewhere the pages that are free, or None where the system does not tell.
     """
     free = _free_pages()
     with suppress(OSError, ValueError, IndexError):
         lines = MEMINFO.read_text().splitlines()
         found = (line.split() for line in lines if line.startswith("MemAvailable:"))
         free = next((1024 * int(words[1]) for words in found), free)
-    known = [*([] if free is None else [free]), *_rooms_of_cgroups()]
+    known = [*([] if free is None else [free]), *_rooms_of_cgroups(), *_rooms_of_limits()]
     return min(known, default=None)
 
 
@@ -75,6 +76,21 @@ def _free_pages() -> int | None:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
         return None
+
+
+def _rooms_of_limits() -> list[int]:
+    """Return the bytes that limits of the process (`ulimit`) leave of addresses and of data."""
+    rooms = []
+    with suppress(ImportError, OSError, ValueError, IndexError):
+        import resource
+
+        lines = (line.split() for line in OWN_STATUS.read_text().splitlines())
+        taken = {words[0]: 1024 * int(words[1]) for words in lines if words[0].startswith("Vm")}
+        for name, what in (("VmSize:", resource.RLIMIT_AS), ("VmData:", resource.RLIMIT_DATA)):
+            limit = resource.getrlimit(what)[0]
+            if limit != resource.RLIM_INFINITY and name in taken:
+                rooms.append(max(limit - taken[name], 0))
+    return rooms
 
 
 def _rooms_of_cgroups() -> list[int]:

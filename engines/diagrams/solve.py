@@ -24,7 +24,7 @@ from engines.iterate import Progress, iterate, stop_threshold
 from engines.linear.confirmation import AutomaticSweeps, never
 from engines.linear.doubling import Doubling, rises_from_zero
 from engines.result import SolveResult, Status
-from engines.solve import _judged, _unsafe
+from engines.solve import judged, unsafe_remark
 from engines.steady_state import AUTOMATIC_OMEGA
 from engines.system import Scaling, SweepSystem, rows_of_states
 
@@ -269,8 +269,8 @@ def _solve(
         cost=sweeper.cost,
     )
     if not environment.automatic:
-        remarks.append(_unsafe(result, environment))
-    return _judged(replace(result, note="; ".join(filter(None, remarks))))
+        remarks.append(unsafe_remark(result, environment))
+    return judged(replace(result, note="; ".join(filter(None, remarks))))
 
 
 def _outline(system: DiagramSystem, engine: DiagramEngine, automatic: bool) -> SweepSystem:

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engines.diagrams.diagram import Diagram, StateNumbering
+from engines.diagrams.diagram import TERMINAL, Diagram, StateNumbering
 from engines.diagrams.room import Room
 from engines.environment import DeviceChoice
+from engines.errors import DeviceMemoryError
 from engines.formats.choice import Format
 from prism_hooks import symbolic
 from prism_hooks.backend import EngineBackend
@@ -23,9 +24,9 @@ CHAIN = np.array([[0.0, 0.5, 0.5], [0.0, 1.0, 0.0], [0.25, 0.0, 0.75]])
 
 
 def java_diagram(diagram: Diagram) -> SimpleNamespace:
-    names = ("variables", "low", "high", "values")
-    arrays = {name: getattr(diagram, name).tolist() for name in names}
-    return SimpleNamespace(**arrays, root=diagram.root)
+    arrays = {name: getattr(diagram, name).tolist() for name in ("variables", "low", "high")}
+    values = diagram.values[diagram.variables == TERMINAL].tolist()
+    return SimpleNamespace(**arrays, values=values, root=diagram.root)
 
 
 def of_states(values: list[float]) -> SimpleNamespace:
@@ -57,6 +58,7 @@ def java_source(kind: str, transitions: SimpleNamespace) -> SimpleNamespace:
         columns=list(COLUMNS),
         choices=list(CHOICES) if kind == "MDP" else None,
         transitions=transitions,
+        forget=lambda: None,
         numbering=SimpleNamespace(
             low=numbering.low.tolist(),
             high=numbering.high.tolist(),
@@ -165,3 +167,52 @@ def test_hybrid_is_a_format_of_chains_on_a_gpu():
         asked = problem(task, java_source("DTMC", of_matrices(CHAIN)), part, direction=direction)
         environment = backend.environment(asked)
         assert symbolic.why_without_matrix(asked, model, environment, held=False) == wanted
+
+
+def test_a_gpu_without_room_leaves_the_matrix_to_the_cpu_and_says_so(monkeypatch):
+    def full(_, device_number, memory):
+        raise DeviceMemoryError(f"GPU {device_number}: 8 bytes wanted, {memory} allowed")
+
+    monkeypatch.setattr(symbolic, "DEVICE_ENTRIES", 0)
+    monkeypatch.setattr(symbolic.SymbolicModel, "_expanded_on_device", full)
+    monkeypatch.setattr(EngineBackend, "_expanding_device", lambda _: 3)
+    solution = np.full(3, np.nan)
+    part = parts(solution, states=of_states([1, 0, 1]), start=of_states([0, 1, 0]))
+    options = HookOptions(device=DeviceChoice.CPU, device_memory=7)
+    asked = problem("reachability", java_source("DTMC", of_matrices(CHAIN)), part)
+    solved(asked, options)
+    assert solution == pytest.approx([1.0, 1.0, 1.0])
+    text = "prism-gpu: the CPU makes the matrix: GPU 3: 8 bytes wanted, 7 allowed"
+    assert text in asked.said
+
+
+@pytest.mark.parametrize(
+    ("error", "beginning", "tip"),
+    [
+        (DeviceMemoryError("GPU 0: 9 bytes"), "prism-gpu ran out of device memory in a", "-nogpu"),
+        (MemoryError(), "prism-gpu ran out of memory in a", "raise the limit"),
+    ],
+)
+def test_a_shortage_says_where_and_what_to_do(monkeypatch, error, beginning, tip):
+    def short(*_):
+        raise error
+
+    monkeypatch.setattr(symbolic.SymbolicModel, "expanded", short)
+    source = java_source("DTMC", of_matrices(CHAIN))
+    asked = problem("reachability", source, parts(np.zeros(3)), numStates=3)
+    EngineBackend(HookOptions(device=DeviceChoice.CPU)).solve(asked)
+    assert asked.error.startswith(f"{beginning} reachability computation on 3 states: ")
+    assert str(error) in asked.error
+    assert tip in asked.error.partition("\nTip: ")[2]
+
+
+def test_a_full_heap_of_java_s_is_handed_back_to_java():
+    full = type("java.lang.OutOfMemoryError", (Exception,), {})
+
+    def read():
+        raise full("Java heap space")
+
+    asked = problem("reachability", java_source("DTMC", of_matrices(CHAIN)), parts(np.zeros(3)))
+    asked.model = read
+    EngineBackend(HookOptions(device=DeviceChoice.CPU)).solve(asked)
+    assert (asked.heapIsFull, asked.error, asked.refusal) == (True, None, None)

@@ -43,27 +43,57 @@ def build(source: Source, launcher: Launcher, most: int | None = None) -> Layout
     UnsupportedError
         When there are more patterns than that, or than a table of 32-bit slots holds.
     """
-    cp = cupy()
     source, table, slots = _gathered(source, launcher, source.rows if most is None else most)
     chosen, codes_of_slots = _numbered(source, table, slots, launcher)
-    patterns = len(chosen)
-    width = code_bytes(patterns)
-    codes = cp.empty(source.rows, dtype={1: cp.uint8, 2: cp.uint16, 4: cp.uint32}[width])
+    codes = room_for_codes(source.rows, len(chosen))
     launcher.launch(
         "encode_rows",
         source.rows,
-        *(slots, launcher.offset_dtype(source.rows), codes_of_slots, codes, cp.int32(width)),
+        *(slots, launcher.offset_dtype(source.rows), codes_of_slots, codes),
+        cupy().int32(codes.itemsize),
         module=MODULE,
     )
-    starts, pairs, givens = _copied(source, chosen, launcher)
+    return row_dictionary(codes, *_copied(source, chosen, launcher))
+
+
+def room_for_codes(rows: int, patterns: int) -> Any:
+    """Return room on the device for the code of each row, shape (rows,), as narrow as may be.
+
+    Parameters
+    ----------
+    rows
+        Number of rows.
+    patterns
+        How many distinct rows there are.
+    """
+    cp = cupy()
+    widths = {1: cp.uint8, 2: cp.uint16, 4: cp.uint32}
+    return cp.empty(rows, dtype=widths[code_bytes(patterns)])
+
+
+def row_dictionary(codes: Any, starts: Any, pairs: Any, givens: Any | None) -> Layout:
+    """Return the layout of rows by their codes; few patterns lie in shared memory.
+
+    Parameters
+    ----------
+    codes
+        The pattern of each row, shape (rows,), of unsigned integers.
+    starts
+        Where each pattern starts, shape (patterns + 1,).
+    pairs
+        The patterns' columns, relative to the row, and values.
+    givens
+        The right-hand side of each pattern, shape (patterns,); None where it is not a part of them.
+    """
+    cp = cupy()
     size = nbytes(starts, pairs, givens)
     staged = size <= STAGED_BYTES
-    counts = (cp.int32(patterns), cp.int32(len(pairs)))
+    counts = (cp.int32(len(starts) - 1), cp.int32(len(pairs)))
     return Layout(
         Format.PATTERNS,
         (codes, starts, pairs, givens, *counts),
         nbytes(codes) + size,
-        defines=(f"CODE={CODE_TYPES[width]}", *(("STAGED",) if staged else ())),
+        defines=(f"CODE={CODE_TYPES[codes.itemsize]}", *(("STAGED",) if staged else ())),
         shared_bytes=size if staged else 0,
         holds_offset=givens is not None,
     )

@@ -3,7 +3,7 @@ package prismgpu;
 /** What the engines do for PRISM; implemented in Python. */
 public interface Backend
 {
-	/** Solves the problem and fills in its answer, its refusal or its error; throws nothing. */
+	/** Solves the problem and fills in its answer, its refusal or its error; throws nothing but what CUDD ends PRISM with. */
 	void solve(Problem problem);
 
 	/** Whether PRISM's engine setting may be changed to explicit, because the user named none. */

@@ -1,8 +1,5 @@
 package prismgpu;
 
-import java.util.ArrayList;
-import java.util.List;
-
 import jdd.JDD;
 import jdd.JDDNode;
 import parser.ast.ExpressionLabel;
@@ -44,9 +41,7 @@ public final class BuiltDiagrams
 
 	public String[] labelNames() throws PrismException
 	{
-		List<String> names = new ArrayList<>(List.of("init", "deadlock"));
-		names.addAll(prism.getModelInfo().getLabelNames());
-		return names.toArray(new String[0]);
+		return Names.ofLabels(prism);
 	}
 
 	public Diagram label(String name) throws PrismException
@@ -58,7 +53,7 @@ public final class BuiltDiagrams
 
 	public String[] rewardNames() throws PrismException
 	{
-		return prism.getRewardInfo().getRewardStructNames().toArray(new String[0]);
+		return Names.ofRewards(prism);
 	}
 
 	/** The rewards of the states alone. */

@@ -1,8 +1,6 @@
 package prismgpu;
 
-import java.util.ArrayList;
 import java.util.BitSet;
-import java.util.List;
 
 import explicit.MDP;
 import explicit.StateModelChecker;
@@ -48,9 +46,7 @@ public final class BuiltModel
 
 	public String[] labelNames() throws PrismException
 	{
-		List<String> names = new ArrayList<>(List.of("init", "deadlock"));
-		names.addAll(prism.getModelInfo().getLabelNames());
-		return names.toArray(new String[0]);
+		return Names.ofLabels(prism);
 	}
 
 	public long[] label(String name) throws PrismException
@@ -68,7 +64,7 @@ public final class BuiltModel
 
 	public String[] rewardNames() throws PrismException
 	{
-		return prism.getRewardInfo().getRewardStructNames().toArray(new String[0]);
+		return Names.ofRewards(prism);
 	}
 
 	/** The rewards of the states alone. */

@@ -1,10 +1,6 @@
 package prismgpu;
 
-import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
-import java.util.List;
-import java.util.Map;
 
 import jdd.JDD;
 import jdd.JDDNode;
@@ -16,72 +12,79 @@ public final class Diagram
 	static final int TERMINAL = Integer.MAX_VALUE;
 
 	/** The variable that each node tests. */
-	public int[] variables = new int[16];
+	public int[] variables;
 	/** The node below where the variable is 0, and where it is 1; a terminal's are itself. */
-	public int[] low = new int[16];
-	public int[] high = new int[16];
-	/** Values of the terminals. */
-	public double[] values = new double[16];
+	public int[] low;
+	public int[] high;
+	/** The values of the terminals, in the order of their nodes. */
+	public double[] values;
 	public final int root;
 
-	private final Map<Long, Integer> numbers = new HashMap<>();
-	private int size;
+	/** The library's functions on bare pointers: a node's object would live no longer than the call. */
+	private static final class Nodes extends JDDNode
+	{
+		private Nodes()
+		{
+			super(0);
+		}
 
-	/** Reads a diagram; neither takes a reference nor gives one up. */
+		static int variable(long pointer)
+		{
+			return DDN_GetIndex(pointer);
+		}
+
+		static double value(long pointer)
+		{
+			return DDN_GetValue(pointer);
+		}
+
+		static long low(long pointer)
+		{
+			return DDN_GetElse(pointer);
+		}
+
+		static long high(long pointer)
+		{
+			return DDN_GetThen(pointer);
+		}
+	}
+
+	/** Reads a diagram, level by level; neither takes a reference nor gives one up. */
 	Diagram(JDDNode node)
 	{
-		number(JDD.ZERO);
-		root = read(node);
-		variables = Arrays.copyOf(variables, size);
-		low = Arrays.copyOf(low, size);
-		high = Arrays.copyOf(high, size);
-		values = Arrays.copyOf(values, size);
-		numbers.clear();
-	}
-
-	private int read(JDDNode top)
-	{
-		int number = number(top);
-		List<JDDNode> pending = new ArrayList<>(List.of(top));
-		while (!pending.isEmpty()) {
-			JDDNode node = pending.remove(pending.size() - 1);
-			int parent = numbers.get(node.ptr());
-			if (variables[parent] == TERMINAL)
-				continue;
-			int before = size;
-			JDDNode child = node.getElse();
-			// Numbered first: that may replace the arrays.
-			int below = number(child);
-			low[parent] = below;
-			if (size > before)
-				pending.add(child);
-			before = size;
-			child = node.getThen();
-			below = number(child);
-			high[parent] = below;
-			if (size > before)
-				pending.add(child);
+		String before = HeapLimit.begin(HeapLimit.READING);
+		// The terminal 0 may be none of its own.
+		int most = JDD.GetNumNodes(node) + 1;
+		variables = new int[most];
+		low = new int[most];
+		high = new int[most];
+		values = new double[JDD.GetNumTerminals(node) + 1];
+		PointerTable known = new PointerTable(most);
+		known.number(JDD.ZERO.ptr());
+		int constant = Nodes.variable(JDD.ZERO.ptr());
+		root = known.number(node.ptr());
+		int terminals = 0;
+		for (int number = 0; number < known.size(); number++) {
+			long pointer = known.pointer(number);
+			int variable = Nodes.variable(pointer);
+			variables[number] = variable == constant ? TERMINAL : variable;
+			if (variable == constant) {
+				values[terminals++] = Nodes.value(pointer);
+				low[number] = number;
+				high[number] = number;
+			} else {
+				low[number] = known.number(Nodes.low(pointer));
+				high[number] = known.number(Nodes.high(pointer));
+			}
 		}
-		return number;
-	}
-
-	private int number(JDDNode node)
-	{
-		Integer known = numbers.get(node.ptr());
-		if (known != null)
-			return known;
-		if (size == variables.length) {
-			variables = Arrays.copyOf(variables, 2 * size);
-			low = Arrays.copyOf(low, 2 * size);
-			high = Arrays.copyOf(high, 2 * size);
-			values = Arrays.copyOf(values, 2 * size);
+		int size = known.size();
+		known = null;
+		if (size < most) {
+			variables = Arrays.copyOf(variables, size);
+			low = Arrays.copyOf(low, size);
+			high = Arrays.copyOf(high, size);
 		}
-		boolean terminal = node.isConstant();
-		variables[size] = terminal ? TERMINAL : node.getIndex();
-		values[size] = terminal ? node.getValue() : 0.0;
-		low[size] = size;
-		high[size] = size;
-		numbers.put(node.ptr(), size);
-		return size++;
+		values = Arrays.copyOf(values, terminals);
+		HeapLimit.begin(before);
 	}
 }

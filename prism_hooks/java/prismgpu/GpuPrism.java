@@ -54,7 +54,9 @@ public class GpuPrism extends Prism
 		if (!modelIsBuilt())
 			SymbolicModel.releaseAll();
 		long timer = System.currentTimeMillis();
+		String before = HeapLimit.begin(HeapLimit.BUILDING);
 		super.buildModelIfRequired();
+		HeapLimit.begin(before);
 		adviseOnEngine((System.currentTimeMillis() - timer) / 1000.0);
 	}
 
@@ -62,6 +64,7 @@ public class GpuPrism extends Prism
 	public Result modelCheck(PropertiesFile propertiesFile, Property prop) throws PrismException
 	{
 		Hooks.startProperty();
+		HeapLimit.begin(HeapLimit.CHECKING);
 		if (Hooks.exchange != null)
 			return exchange(propertiesFile, prop);
 		nameAdaptiveUniformisation();

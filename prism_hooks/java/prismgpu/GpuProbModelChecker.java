@@ -1,6 +1,5 @@
 package prismgpu;
 
-import jdd.JDD;
 import jdd.JDDNode;
 import parser.ast.Expression;
 import parser.ast.ExpressionSS;
@@ -36,20 +35,15 @@ public class GpuProbModelChecker extends ProbModelChecker
 	@Override
 	public StateValues doTransient(int time, StateValues initDist) throws PrismException
 	{
-		Symbolic.Knowledge knowledge = new Symbolic.Knowledge();
-		knowledge.ownsStart = initDist == null;
-		return Symbolic.with(knowledge, () -> super.doTransient(time, initDist));
+		return Symbolic.with(Symbolic.Knowledge.ofStart(initDist == null), () -> super.doTransient(time, initDist));
 	}
 
 	@Override
 	public StateValues computeSteadyStateProbs(JDDNode tr, StateValues initDist) throws PrismException
 	{
-		boolean ours = bsccComp && engine != Prism.MTBDD && tr.equals(model.getTrans());
-		StateValues probs = ours ? Symbolic.longRun(false, initDist, model) : null;
-		if (probs == null)
-			return super.computeSteadyStateProbs(tr, initDist);
-		initDist.clear();
-		return probs;
+		boolean whole = asOneQuestion() && tr.equals(model.getTrans());
+		StateValues probs = whole ? LongRun.distribution(false, initDist, model) : null;
+		return probs != null ? probs : super.computeSteadyStateProbs(tr, initDist);
 	}
 
 	/** The long run is one question; PRISM would look for components in the diagram first. */
@@ -57,30 +51,23 @@ public class GpuProbModelChecker extends ProbModelChecker
 	protected StateValues checkExpressionSteadyState(ExpressionSS expr, JDDNode statesOfInterest) throws PrismException
 	{
 		OpRelOpBound bound = expr.getRelopBoundInfo(constantValues);
-		if (!bsccComp || engine == Prism.MTBDD || bound.isTriviallyTrue() || bound.isTriviallyFalse())
+		if (!asOneQuestion() || bound.isTriviallyTrue() || bound.isTriviallyFalse())
 			return super.checkExpressionSteadyState(expr, statesOfInterest);
 		JDDNode states = checkExpressionDD(expr.getExpression(), model.getReach().copy());
-		StateValues values = Symbolic.average(false, bound, states, model);
-		JDD.Deref(states);
-		if (values == null)
-			return super.checkExpressionSteadyState(expr, statesOfInterest);
-		JDD.Deref(statesOfInterest);
-		return values;
+		StateValues values = LongRun.probabilities(false, bound, states, model, statesOfInterest);
+		return values != null ? values : super.checkExpressionSteadyState(expr, statesOfInterest);
 	}
 
 	@Override
 	protected StateValues checkRewardSS(ExpressionTemporal expr, JDDNode stateRewards, JDDNode transRewards, JDDNode statesOfInterest) throws PrismException
 	{
-		if (!bsccComp || engine == Prism.MTBDD)
-			return super.checkRewardSS(expr, stateRewards, transRewards, statesOfInterest);
-		JDDNode earned = JDD.SumAbstract(JDD.Apply(JDD.TIMES, trans.copy(), transRewards.copy()), allDDColVars);
-		JDDNode rewards = JDD.Apply(JDD.PLUS, stateRewards.copy(), earned);
-		StateValues values = Symbolic.average(false, rewards, model);
-		JDD.Deref(rewards);
-		if (values == null)
-			return super.checkRewardSS(expr, stateRewards, transRewards, statesOfInterest);
-		JDD.Deref(statesOfInterest);
-		return values;
+		StateValues values = asOneQuestion() ? LongRun.rewards(false, stateRewards, transRewards, model, statesOfInterest) : null;
+		return values != null ? values : super.checkRewardSS(expr, stateRewards, transRewards, statesOfInterest);
+	}
+
+	private boolean asOneQuestion()
+	{
+		return bsccComp && engine != Prism.MTBDD;
 	}
 
 	@Override
@@ -117,9 +104,6 @@ public class GpuProbModelChecker extends ProbModelChecker
 	@Override
 	protected StateValues computeSteadyStateProbsForBSCC(JDDNode tr, JDDNode bscc) throws PrismException
 	{
-		Symbolic.Knowledge knowledge = new Symbolic.Knowledge();
-		knowledge.whole = tr;
-		knowledge.component = bscc;
-		return Symbolic.with(knowledge, () -> super.computeSteadyStateProbsForBSCC(tr, bscc));
+		return Symbolic.with(Symbolic.Knowledge.ofComponent(false, tr, bscc), () -> super.computeSteadyStateProbsForBSCC(tr, bscc));
 	}
 }

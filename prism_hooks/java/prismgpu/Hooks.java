@@ -152,7 +152,7 @@ public final class Hooks
 		long timer = System.currentTimeMillis();
 		solving = problem.task + " computation";
 		try {
-			backend.solve(problem);
+			answer(problem);
 		} finally {
 			solving = null;
 		}
@@ -168,6 +168,15 @@ public final class Hooks
 		res.timeTaken = (System.currentTimeMillis() - timer) / 1000.0;
 		res.accuracy = accuracy(problem.errorBound, problem.errorAbsolute, problem.guaranteed);
 		return res;
+	}
+
+	private static void answer(Problem problem)
+	{
+		String before = HeapLimit.begin(HeapLimit.SOLVING);
+		backend.solve(problem);
+		if (problem.heapIsFull)
+			throw new OutOfMemoryError("Java heap space");
+		HeapLimit.begin(before);
 	}
 
 	/** Whether a question about the graph of a model is one for the engines. */
@@ -188,7 +197,7 @@ public final class Hooks
 		long timer = System.currentTimeMillis();
 		if (name != null)
 			log.println("Starting " + name + "...");
-		backend.solve(problem);
+		answer(problem);
 		String refusal = problem.error == null ? problem.refusal : problem.task + " (" + problem.error + ")";
 		if (refusal != null) {
 			handBack(log, refusal);

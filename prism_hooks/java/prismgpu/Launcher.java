@@ -11,6 +11,9 @@ public final class Launcher
 	/** Nanoseconds that the end of the JVM waits at most. */
 	private static final long PATIENCE = 10_000_000_000L;
 
+	/** The thread in which JPype gives up Java objects that Python is done with. */
+	private static final String CLEANER = "Python Reference Queue";
+
 	private Launcher()
 	{
 	}
@@ -38,19 +41,32 @@ public final class Launcher
 		}));
 	}
 
+	/** Prints what a thread died of. JPype's cleaner is the first to find a heap full; PRISM's own thread tells of it. */
+	private static void report(Thread thread, Throwable error)
+	{
+		if (error instanceof OutOfMemoryError && thread.getName().equals(CLEANER))
+			return;
+		System.err.print("Exception in thread \"" + thread.getName() + "\" ");
+		error.printStackTrace();
+	}
+
 	/** Runs the main method of a class to its end. */
 	public static void run(String mainClass, String[] args, long stackBytes) throws Throwable
 	{
 		Method main = Class.forName(mainClass).getMethod("main", String[].class);
 		Throwable[] thrown = new Throwable[1];
+		Thread.setDefaultUncaughtExceptionHandler(Launcher::report);
 		Thread thread = new Thread(null, () -> {
 			try {
 				main.invoke(null, (Object) args);
 			} catch (InvocationTargetException e) {
 				thrown[0] = e.getCause();
-			} catch (ReflectiveOperationException e) {
+			} catch (ReflectiveOperationException | OutOfMemoryError e) {
 				thrown[0] = e;
 			}
+			// Python is not asked to: with a full heap, it could not even be told.
+			if (thrown[0] instanceof OutOfMemoryError)
+				HeapLimit.end((OutOfMemoryError) thrown[0]);
 		}, "main", stackBytes);
 		thread.start();
 		try {

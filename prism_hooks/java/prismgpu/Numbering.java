@@ -1,10 +1,6 @@
 package prismgpu;
 
-import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
-import java.util.List;
-import java.util.Map;
 
 import odd.ODDNode;
 import odd.ODDUtils;
@@ -24,22 +20,29 @@ public final class Numbering
 
 	private int size;
 
+	/** Reads the nodes level by level: one that two levels share has states on each. */
 	Numbering(ODDNode odd, int levels)
 	{
-		Map<Long, Integer> above = new HashMap<>();
-		root = number(odd.ptr(), above);
+		PointerTable above = new PointerTable(16);
+		PointerTable below = new PointerTable(16);
+		root = number(odd.ptr(), above, 0);
+		int first = 0;
 		for (int level = 0; level < levels; level++) {
-			Map<Long, Integer> below = new HashMap<>();
-			List<Map.Entry<Long, Integer>> nodes = new ArrayList<>(above.entrySet());
-			for (Map.Entry<Long, Integer> entry : nodes) {
-				int node = entry.getValue();
+			int next = size;
+			for (int place = 0; place < above.size(); place++) {
+				int node = first + place;
+				long pointer = above.pointer(place);
 				// Numbered first: that may replace the arrays.
-				int lower = child(ODDUtils.ODD_GetElse(entry.getKey()), lowCounts[node], below);
+				int lower = child(ODDUtils.ODD_GetElse(pointer), lowCounts[node], below, next);
 				low[node] = lower;
-				int upper = child(ODDUtils.ODD_GetThen(entry.getKey()), counts[node] - lowCounts[node], below);
+				int upper = child(ODDUtils.ODD_GetThen(pointer), counts[node] - lowCounts[node], below, next);
 				high[node] = upper;
 			}
+			PointerTable done = above;
 			above = below;
+			below = done;
+			below.clear();
+			first = next;
 		}
 		low = Arrays.copyOf(low, size);
 		high = Arrays.copyOf(high, size);
@@ -47,16 +50,17 @@ public final class Numbering
 		counts = Arrays.copyOf(counts, size);
 	}
 
-	private int child(long pointer, long states, Map<Long, Integer> level)
+	private int child(long pointer, long states, PointerTable level, int first)
 	{
-		if (states == 0)
-			return NO_STATES;
-		Integer known = level.get(pointer);
-		return known == null ? number(pointer, level) : known;
+		return states == 0 ? NO_STATES : number(pointer, level, first);
 	}
 
-	private int number(long pointer, Map<Long, Integer> level)
+	/** @param first The number of the level's first node */
+	private int number(long pointer, PointerTable level, int first)
 	{
+		int node = first + level.number(pointer);
+		if (node < size)
+			return node;
 		if (size == low.length) {
 			low = Arrays.copyOf(low, 2 * size);
 			high = Arrays.copyOf(high, 2 * size);
@@ -67,7 +71,6 @@ public final class Numbering
 		high[size] = NO_STATES;
 		lowCounts[size] = ODDUtils.ODD_GetEOff(pointer);
 		counts[size] = lowCounts[size] + ODDUtils.ODD_GetTOff(pointer);
-		level.put(pointer, size);
 		return size++;
 	}
 }

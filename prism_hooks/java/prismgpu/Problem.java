@@ -83,6 +83,8 @@ public final class Problem
 	public String refusal;
 	/** Set instead of an answer: the text of the PrismException to throw. */
 	public String error;
+	/** Set instead of an answer: whether Java's heap was full, which ends the run. */
+	public boolean heapIsFull;
 
 	private final PrismLog log;
 	private final ModelSource source;
@@ -169,7 +171,9 @@ public final class Problem
 	/** Reads the model out of PRISM's objects. */
 	public ModelSource model()
 	{
+		String before = HeapLimit.begin(HeapLimit.READING);
 		source.read();
+		HeapLimit.begin(before);
 		return source;
 	}
 }

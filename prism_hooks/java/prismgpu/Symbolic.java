@@ -55,6 +55,23 @@ final class Symbolic
 		boolean ownsStart;
 		/** Whether bounds are wanted although PRISM was kept from preparing its own. */
 		boolean bounds;
+
+		/** @param own Whether the distribution to start from is the checker's own */
+		static Knowledge ofStart(boolean own)
+		{
+			Knowledge knowledge = new Knowledge();
+			knowledge.ownsStart = own;
+			return knowledge;
+		}
+
+		static Knowledge ofComponent(boolean continuous, JDDNode whole, JDDNode component)
+		{
+			Knowledge knowledge = new Knowledge();
+			knowledge.continuous = continuous;
+			knowledge.whole = whole;
+			knowledge.component = component;
+			return knowledge;
+		}
 	}
 
 	/** Thrown by a solve that had to be refused although PRISM was kept from preparing its own bounds. */
@@ -347,7 +364,7 @@ final class Symbolic
 		if (refusal != null || Hooks.backend == null) {
 			Hooks.handBack(log, refusal != null ? refusal : "computation without an engine");
 		} else {
-			DoubleVector room = new DoubleVector(problem.numStates);
+			DoubleVector room = vector(problem.numStates);
 			problem.parts.solutionAddress = room.getPtr();
 			try {
 				explicit.ModelCheckerResult res = Hooks.solve(problem, log);
@@ -364,6 +381,15 @@ final class Symbolic
 		if (solution == null && known.bounds)
 			throw new Unprepared();
 		return solution;
+	}
+
+	private static DoubleVector vector(int states) throws PrismException
+	{
+		try {
+			return new DoubleVector(states);
+		} catch (PrismException e) {
+			throw new PrismException(e.getMessage() + ": the host has no " + 8L * states + " bytes left for a solution of " + states + " states");
+		}
 	}
 
 	/** Why PRISM's settings keep the engines out, or null if they do not. */

@@ -23,6 +23,7 @@ public final class SymbolicModel extends ModelSource
 	public final int[] columns;
 	/** Null for a Markov chain. */
 	public final int[] choices;
+	/** Null until they are read, and once they are copied. */
 	public Diagram transitions;
 	public Numbering numbering;
 
@@ -81,6 +82,13 @@ public final class SymbolicModel extends ModelSource
 			return;
 		numbering = new Numbering(odd, rows.length);
 		transitions = new Diagram(trans);
+	}
+
+	/** Gives up the arrays, which Python has copied; they are read again where they are wanted again. */
+	public void forget()
+	{
+		transitions = null;
+		numbering = null;
 	}
 
 	private static int[] indices(JDDVars vars)
