@@ -1,0 +1,1 @@
+"""Statistical model checking: sampled paths, stopping rules and monitors."""
