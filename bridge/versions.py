@@ -58,7 +58,8 @@ class PrismRelease:
     hooks : str
         Source set of the Java hooks: the folder below `prism_hooks/java`.
     constructors : Mapping[str, str]
-        Class that PRISM instantiates → the subclass of ours that takes its place.
+        Class that PRISM instantiates → the class of ours that takes its place, a subclass of it
+        or of what PRISM holds the new object as.
     statics : Mapping[str, str]
         Class whose static methods PRISM calls → the subclass of ours that takes them over.
     """
@@ -78,6 +79,8 @@ RELEASES: tuple[PrismRelease, ...] = (
             "explicit/DTMCModelChecker": "prismgpu/GpuDTMCModelChecker",
             "explicit/CTMCModelChecker": "prismgpu/GpuCTMCModelChecker",
             "explicit/MDPModelChecker": "prismgpu/GpuMDPModelChecker",
+            "explicit/SCCComputerTarjan": "prismgpu/GpuSCCComputer",
+            "explicit/ECComputerDefault": "prismgpu/GpuECComputer",
             "symbolic/comp/ProbModelChecker": "prismgpu/GpuProbModelChecker",
             "symbolic/comp/StochModelChecker": "prismgpu/GpuStochModelChecker",
             "symbolic/comp/NondetModelChecker": "prismgpu/GpuNondetModelChecker",

@@ -18,6 +18,14 @@ from engines.result import SolveResult, Status
 from prism_hooks.claims import claim_of
 from prism_hooks.exit_gate import GATE, SOLVE
 from prism_hooks.extract import embedded_chain, extracted_model, mask, vector
+from prism_hooks.graph import (
+    DECOMPOSITIONS,
+    decomposed,
+    decomposition_line,
+    every_entry,
+    graph_of,
+    smallest_graph,
+)
 from prism_hooks.memory import is_full_cudd, is_full_heap, shortage
 from prism_hooks.options import HookOptions
 from prism_hooks.questions import Question, Task, task_of
@@ -36,6 +44,9 @@ __all__ = ["EngineBackend", "embedded_chain", "extracted_model", "java_backend",
 MODELS_KEPT = 2
 """Models whose arrays are kept for the next property: one, and its product or quotient; of a CTMC
 both its rates and its embedded chain, which shares their structure."""
+
+GRAPHS_KEPT = 1
+"""Models of which the graph alone was read, such as a product with a Büchi automaton."""
 
 LINEAR_METHODS = {
     "Power method": Method.POWER,
@@ -73,6 +84,7 @@ class EngineBackend:
     def __init__(self, options: HookOptions) -> None:
         self.options = options
         self._models: OrderedDict[int, dict[bool, ExplicitModel]] = OrderedDict()
+        self._graphs: OrderedDict[int, ExplicitModel] = OrderedDict()
         self._symbolic: OrderedDict[int, SymbolicModel] = OrderedDict()
         self._said: set[str] = set()
 
@@ -83,6 +95,14 @@ class EngineBackend:
     def leftToPrism(self) -> str:  # noqa: N802 - the name is Java's
         """Return what the user named that PRISM's own code does as a whole, or nothing."""
         return self.options.left_to_prism
+
+    def smallestGraph(self, task: Any) -> int:  # noqa: N802 - the name is Java's
+        """Return from how many states and transitions on our engines do a task on a graph."""
+        return smallest_graph(str(task), self.options)
+
+    def showsSolves(self) -> bool:  # noqa: N802 - the name is Java's
+        """Return whether the user asked for a line on each solve."""
+        return self.options.show_solves
 
     def solve(self, problem: Any) -> None:
         """Solve a `prismgpu.Problem` and fill in its answer, its refusal or its error."""
@@ -120,6 +140,9 @@ class EngineBackend:
     def _solve(self, problem: Any) -> None:
         if str(problem.task) in SETS:
             self._find(problem)
+            return
+        if str(problem.task) in DECOMPOSITIONS:
+            self._decompose(problem)
             return
         if problem.parts is not None:
             self._solve_symbolic(problem)
@@ -187,6 +210,29 @@ class EngineBackend:
             problem.strategy = choices_of_rows(model, rows)
         problem.found = words_of(states)
 
+    def _decompose(self, problem: Any) -> None:
+        graph = self._graph(problem)
+        environment = self._environment(problem, Method.AUTO)
+        started = time.perf_counter()
+        found = decomposed(problem, graph, environment)
+        problem.members, problem.ends = found.members, found.ends
+        if self.options.show_solves:
+            problem.say(decomposition_line(problem, graph, environment, found, started))
+
+    def _graph(self, problem: Any) -> ExplicitModel:
+        if not problem.graph:
+            return every_entry(self._model(problem, False))
+        number = int(problem.modelId)
+        if number not in self._graphs:
+            started = time.perf_counter()
+            self._graphs[number] = graph_of(problem.model())
+            what = " of a graph from PRISM"
+            self._say_read(problem, self._graphs[number], what, started)
+        self._graphs.move_to_end(number)
+        while len(self._graphs) > GRAPHS_KEPT:
+            self._graphs.popitem(last=False)
+        return self._graphs[number]
+
     def _model(self, problem: Any, embedded: bool) -> ExplicitModel:
         number = int(problem.modelId)
         forms = self._models.setdefault(number, {})
@@ -210,12 +256,15 @@ class EngineBackend:
             if symbolic.refusal:
                 self._say(problem, f"the CPU makes the matrix: {symbolic.refusal}")
             what = f" out of {symbolic.transitions.num_nodes} nodes of a diagram of PRISM's"
+        self._say_read(problem, model, what, started)
+        return model
+
+    def _say_read(self, problem: Any, model: ExplicitModel, what: str, started: float) -> None:
         if self.options.show_solves:
             problem.say(
                 f"prism-gpu: read {model.num_states} states and {model.matrix.num_entries} "
                 f"transitions{what} in {time.perf_counter() - started:.3f} seconds"
             )
-        return model
 
     def _symbolic_model(self, problem: Any) -> SymbolicModel:
         number = int(problem.modelId)
@@ -340,6 +389,6 @@ def java_backend(options: HookOptions) -> Any:
     implement = jpype.JImplements("prismgpu.Backend")
     methods = {
         name: jpype.JOverride(getattr(EngineBackend, name))
-        for name in ("solve", "mayChooseEngine", "leftToPrism")
+        for name in ("solve", "mayChooseEngine", "smallestGraph", "showsSolves", "leftToPrism")
     }
     return implement(type("JavaEngineBackend", (EngineBackend,), methods))(options)

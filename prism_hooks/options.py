@@ -43,6 +43,9 @@ class HookOptions:
         Whether the user set a limit of iterations.
     show_solves
         Whether to print a line on each solve.
+    smallest_graph
+        From how many states and transitions on graphs are decomposed by the engines; None for what
+        was measured.
     """
 
     device: DeviceChoice = DeviceChoice.AUTO
@@ -62,3 +65,4 @@ class HookOptions:
     mdp_method_named: bool = False
     max_iterations_named: bool = False
     show_solves: bool = False
+    smallest_graph: int | None = None

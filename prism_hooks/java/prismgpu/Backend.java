@@ -9,6 +9,12 @@ public interface Backend
 	/** Whether PRISM's engine setting may be changed to explicit, because the user named none. */
 	boolean mayChooseEngine();
 
+	/** From how many states and transitions on the engines do such a task on a graph. */
+	long smallestGraph(String task);
+
+	/** Whether the user asked for a line on each solve. */
+	boolean showsSolves();
+
 	/** What the user named that PRISM's own code does as a whole, such as "simulation"; empty for nothing. */
 	String leftToPrism();
 }

@@ -64,7 +64,7 @@ public final class Extract extends ModelSource
 	}
 
 	/** Identity, not equality: PRISM's models compare by content. */
-	private static synchronized long idOf(Object model)
+	static synchronized long idOf(Object model)
 	{
 		Iterator<WeakReference<Object>> references = known.iterator();
 		Iterator<Long> numbers = ids.iterator();

@@ -367,15 +367,21 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	}
 
 	/** The model that the arrays are read from: of an embedded chain, the CTMC. */
-	private static Extract source(DTMC<Double> dtmc)
+	static Extract source(DTMC<Double> dtmc)
 	{
 		CTMC<Double> ctmc = parent(dtmc);
 		return ctmc == null ? Extract.of(dtmc) : Extract.of(ctmc);
 	}
 
+	/** Whether the arrays of a DTMC are those of the CTMC that it is the embedded chain of. */
+	static boolean isEmbedded(DTMC<?> dtmc)
+	{
+		return parent(dtmc) != null;
+	}
+
 	/** The CTMC that a DTMC is the embedded chain of, or null. */
 	@SuppressWarnings("unchecked")
-	private static CTMC<Double> parent(DTMC<Double> dtmc)
+	private static CTMC<Double> parent(DTMC<?> dtmc)
 	{
 		if (!(dtmc instanceof DTMCEmbeddedSimple))
 			return null;

@@ -83,11 +83,17 @@ public final class Hooks
 		T run() throws PrismException;
 	}
 
+	/** Prints a line of ours; once a property is enough. */
+	static void sayOnce(PrismLog log, String text)
+	{
+		if (said.add(text))
+			log.println("prism-gpu: " + text);
+	}
+
 	/** Prints the one line that says what runs on PRISM's own code; once a property is enough. */
 	static void handBack(PrismLog log, String what)
 	{
-		if (said.add(what))
-			log.println("prism-gpu: " + what + " is not done by our engines; PRISM's own code runs it");
+		sayOnce(log, what + " is not done by our engines; PRISM's own code runs it");
 	}
 
 	/** Runs PRISM's own code for something that the engines cannot do; its parts get no line of their own. */
@@ -206,6 +212,26 @@ public final class Hooks
 		if (name != null)
 			log.println(name + " took " + (System.currentTimeMillis() - timer) / 1000.0 + " seconds.");
 		return BitSet.valueOf(problem.found);
+	}
+
+	/**
+	 * Sends a question about the components of a graph to the engines.
+	 * @return null if PRISM's own code must find them
+	 */
+	static ComponentList components(Problem problem, PrismLog log) throws PrismException
+	{
+		solving = problem.task + " computation";
+		try {
+			answer(problem);
+		} finally {
+			solving = null;
+		}
+		if (problem.error != null)
+			throw new PrismException(problem.error);
+		if (problem.refusal == null)
+			return new ComponentList(problem.members, problem.ends);
+		handBack(log, problem.refusal);
+		return null;
 	}
 
 	/** @param errorBound 0 for values that are exact but for rounding */

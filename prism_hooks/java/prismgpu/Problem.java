@@ -21,6 +21,8 @@ import prism.PrismLog;
  * long-run average          rewards of states
  * transient distribution    initial distribution, upper bound
  * long-run distribution     initial distribution
+ * strong components         remain; with trivial ones or without; in order or not
+ * end components            remain; states of which each is to have one, or none
  * </pre>
  */
 public final class Problem
@@ -32,6 +34,8 @@ public final class Problem
 	public final int numStates;
 	/** Whether a CTMC is to be seen as its embedded DTMC. */
 	public boolean embedded;
+	/** Whether the model is read as a graph, without probabilities; so are values of any type. */
+	public boolean graph;
 	/** The states that the task is about, as a BitSet's words; null for none. */
 	public long[] states;
 	/** The states to remain in, as a BitSet's words; null for all. */
@@ -45,6 +49,11 @@ public final class Problem
 	/** Bounds, included, in steps or time. */
 	public double lower;
 	public double upper;
+
+	/** Whether strong components of one state without a loop count. */
+	public boolean withTrivial;
+	/** Whether each strong component must come after those that it may enter. */
+	public boolean inOrder;
 
 	/** What of the above symbolic engines hand over as diagrams instead; null elsewhere. */
 	public SymbolicParts parts;
@@ -70,6 +79,9 @@ public final class Problem
 	public double[] solution;
 	/** The states found by a question about the graph, as a BitSet's words. */
 	public long[] found;
+	/** The states of the components found, component by component, and behind the last state of each. */
+	public int[] members;
+	public int[] ends;
 	/** For each state the number of its choice, -1 for any; null where none was wanted. */
 	public int[] strategy;
 	public int iterations;

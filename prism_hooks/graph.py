@@ -1,0 +1,326 @@
+"""Decompositions of graphs that PRISM asks for: strong components and end components."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.backend import driver_present
+from engines.cpu.graph import CpuGraph
+from engines.environment import DeviceChoice, SolverEnvironment
+from engines.errors import UnsupportedError
+from engines.formats.csr import CsrMatrix, IndexArray, MaskArray
+from engines.graph.components import Components, sccs
+from engines.graph.condensation import condensation_order
+from engines.graph.operations import operations_of
+from engines.model import ExplicitModel, ModelKind
+from prism_hooks.extract import mask
+from prism_hooks.options import HookOptions
+
+STRONG_COMPONENTS, END_COMPONENTS = "strong components", "end components"
+DECOMPOSITIONS = (STRONG_COMPONENTS, END_COMPONENTS)
+"""The decompositions by the names that `prismgpu.Problem` gives the tasks."""
+
+SMALL_GRAPH = {STRONG_COMPONENTS: 1_000_000, END_COMPONENTS: 150_000}
+"""Below this many states and transitions PRISM's own code is as fast, or slower by less than it
+takes to read the graph. On one core the strong components of 2 million (mutual5) took PRISM 0.08 s,
+and us as long; the end components of 200,000 to 300,000 took PRISM from 0.06 s (wlan3) to 3.3 s
+(coin2, K=512), and us 0.04 s and 0.03 s, reading included."""
+
+SMALL_GRAPH_AT_START = {STRONG_COMPONENTS: 3_000_000, END_COMPONENTS: 150_000}
+"""The same on the CPU while numba is not loaded, which takes half a second."""
+
+LOOPS_CHUNK = 1 << 20
+"""States whose edges are looked through for loops at a time."""
+
+LINEAR_SORT = 1_000_000
+"""From this many states on SciPy is loaded to sort them, which takes a third of a second."""
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """Disjoint components of a graph, in PRISM's order.
+
+    Parameters
+    ----------
+    members
+        The states component by component, each component's in ascending order.
+    ends
+        Shape (components,): where each component ends in `members`; it starts where the one
+        before ends.
+    """
+
+    members: NDArray[np.int32]
+    ends: NDArray[np.int32]
+
+
+def smallest_graph(task: str, options: HookOptions) -> int:
+    """Return from how many states and transitions on the engines do a task on a graph.
+
+    Parameters
+    ----------
+    task
+        One of `DECOMPOSITIONS`.
+    options
+        What the command line says about the engines.
+    """
+    if options.smallest_graph is not None:
+        return options.smallest_graph
+    on_gpu = options.device is not DeviceChoice.CPU and driver_present()
+    started = on_gpu or "numba" in sys.modules
+    return (SMALL_GRAPH if started else SMALL_GRAPH_AT_START)[task]
+
+
+def graph_of(source: Any) -> ExplicitModel:
+    """Return the model that a `prismgpu.GraphSource` holds, a bulk copy an array.
+
+    Parameters
+    ----------
+    source
+        The Java object, its arrays filled.
+
+    Returns
+    -------
+    An MDP where there are choices, else a CTMC, which may lack transitions; each value is 1.
+    """
+    groups = source.groupOffsets
+    columns = np.array(source.columns, dtype=np.int32)
+    matrix = _with_ones(np.array(source.rowOffsets, dtype=np.int32), columns, int(source.numStates))
+    if groups is None:
+        return ExplicitModel(ModelKind.CTMC, matrix)
+    return ExplicitModel(ModelKind.MDP, matrix, np.array(groups, dtype=np.int32))
+
+
+def every_entry(model: ExplicitModel) -> ExplicitModel:
+    """Return the model, or where it has entries of value 0 one whose edges they are.
+
+    To PRISM each entry is an edge, to our engines each that is not 0.
+
+    Parameters
+    ----------
+    model
+        A model of any kind.
+    """
+    matrix = model.matrix
+    if np.all(matrix.values):
+        return model
+    kind = ModelKind.CTMC if model.row_group_offsets is None else ModelKind.MDP
+    edges = _with_ones(matrix.row_offsets, matrix.columns, matrix.num_columns)
+    return ExplicitModel(kind, edges, model.row_group_offsets)
+
+
+def _with_ones(offsets: IndexArray, columns: IndexArray, num_states: int) -> CsrMatrix:
+    ones = np.broadcast_to(np.ones(1), len(columns))
+    return CsrMatrix(offsets, columns, ones, num_states)
+
+
+def decomposed(problem: Any, model: ExplicitModel, environment: SolverEnvironment) -> Decomposition:
+    """Return the components that a `prismgpu.Problem` asks for.
+
+    Parameters
+    ----------
+    problem
+        The problem, with a task of `DECOMPOSITIONS`.
+    model
+        The graph.
+    environment
+        Which device to use.
+
+    Raises
+    ------
+    UnsupportedError
+        For end components where there are no choices, or a choice leads nowhere.
+    """
+    size = model.num_states
+    within = None if problem.remain is None else mask(problem.remain, size)
+    if str(problem.task) == STRONG_COMPONENTS:
+        return strong_components(
+            model,
+            within,
+            environment,
+            with_trivial=bool(problem.withTrivial),
+            in_order=bool(problem.inOrder),
+            absorbing_loops=bool(problem.embedded),
+        )
+    accept = None if problem.states is None else mask(problem.states, size)
+    return end_components(model, within, environment, accept=accept)
+
+
+def strong_components(
+    model: ExplicitModel,
+    within: MaskArray | None,
+    environment: SolverEnvironment,
+    *,
+    with_trivial: bool,
+    in_order: bool = False,
+    absorbing_loops: bool = False,
+) -> Decomposition:
+    """Return the strongly connected components, ordered by their smallest states or by edges.
+
+    Parameters
+    ----------
+    model
+        A model of any kind.
+    within
+        Boolean mask, shape (states,): the states to look at; None for all.
+    environment
+        Which device to use.
+    with_trivial
+        Whether single states without a loop are components.
+    in_order
+        Whether each component must come after those that it may enter.
+    absorbing_loops
+        Whether states without transitions count as having a loop.
+    """
+    found = sccs(model, within, environment)
+    order: IndexArray = np.arange(found.count)
+    if in_order:
+        order = condensation_order(model, found, environment)
+    if not with_trivial:
+        order = order[~_trivial(model, found, absorbing_loops)[order]]
+    return _listed(found.labels, order, found.count)
+
+
+def end_components(
+    model: ExplicitModel,
+    within: MaskArray | None,
+    environment: SolverEnvironment,
+    *,
+    accept: MaskArray | None = None,
+) -> Decomposition:
+    """Return the maximal end components, ordered by their smallest states.
+
+    Parameters
+    ----------
+    model
+        An MDP.
+    within
+        Boolean mask, shape (states,): components lie within these states; None for all.
+    environment
+        Which device to use.
+    accept
+        Boolean mask, shape (states,): only components that have one of these; None for all.
+
+    Raises
+    ------
+    UnsupportedError
+        If the model has no choices, or one of them leads nowhere.
+    """
+    if model.row_group_offsets is None:
+        raise UnsupportedError("of a model without choices")
+    if np.any(np.diff(model.matrix.row_offsets) == 0):
+        # To PRISM it stays in any set, to our engines it is no choice.
+        raise UnsupportedError("of a model with a choice that leads nowhere")
+    if within is None:
+        within = np.ones(model.num_states, dtype=np.bool_)
+    all_choices = np.ones(model.matrix.num_rows, dtype=np.bool_)
+    operations = operations_of(model, environment)
+    labels, count, _ = operations.end_components(within, all_choices)
+    chosen = np.ones(count, dtype=np.bool_)
+    if accept is not None:
+        chosen = np.bincount(labels[accept & (labels >= 0)], minlength=count) > 0
+    return _listed(labels, np.flatnonzero(chosen), count)
+
+
+def _trivial(model: ExplicitModel, found: Components, absorbing_loops: bool) -> MaskArray:
+    """Return which components are a single state without a loop, shape (components,)."""
+    inside = found.labels >= 0
+    single: MaskArray = np.bincount(found.labels[inside], minlength=found.count) == 1
+    if not single.any():
+        return single
+    looped = loops(model)
+    if absorbing_loops:
+        looped |= np.diff(_state_offsets(model)) == 0
+    single[found.labels[inside & looped]] = False
+    return single
+
+
+def loops(model: ExplicitModel) -> MaskArray:
+    """Return the states that are among their own successors, shape (states,).
+
+    Parameters
+    ----------
+    model
+        A model of any kind, none of its entries 0.
+    """
+    found = np.zeros(model.num_states, dtype=np.bool_)
+    offsets = _state_offsets(model)
+    for first in range(0, model.num_states, LOOPS_CHUNK):
+        last = min(first + LOOPS_CHUNK, model.num_states)
+        owners = np.repeat(
+            np.arange(first, last, dtype=offsets.dtype), np.diff(offsets[first : last + 1])
+        )
+        columns = model.matrix.columns[offsets[first] : offsets[last]]
+        found[columns[columns == owners]] = True
+    return found
+
+
+def _state_offsets(model: ExplicitModel) -> IndexArray:
+    """Return where each state's entries begin, and one past the last."""
+    offsets = model.matrix.row_offsets
+    return offsets if model.row_group_offsets is None else offsets[model.row_group_offsets]
+
+
+def _listed(labels: IndexArray, order: IndexArray, count: int) -> Decomposition:
+    """Return the states of the components in this order; `count` are numbered, some left out."""
+    places = np.full(count + 1, -1, dtype=np.int32)
+    places[order] = np.arange(len(order), dtype=np.int32)
+    # States of no component have the label -1, and so the last place.
+    place = places[labels]
+    states = np.flatnonzero(place >= 0).astype(np.int32)
+    ends = np.cumsum(np.bincount(place[states], minlength=len(order)), dtype=np.int32)
+    return Decomposition(states[_sorted_by(place[states], len(order))], ends)
+
+
+def _sorted_by(keys: IndexArray, num_keys: int) -> IndexArray:
+    """Return the places of keys from 0 on in ascending order of key, then of place."""
+    if len(keys) < LINEAR_SORT:
+        return np.argsort(keys, kind="stable")
+    from scipy.sparse import csr_array
+
+    # Transposing a matrix with one entry a row takes linear time.
+    entries = np.ones(len(keys), dtype=np.int8)
+    starts = np.arange(len(keys) + 1, dtype=np.int32)
+    indices: IndexArray = (
+        csr_array((entries, keys, starts), shape=(len(keys), num_keys)).tocsc().indices
+    )
+    return indices
+
+
+def decomposition_line(
+    problem: Any,
+    model: ExplicitModel,
+    environment: SolverEnvironment,
+    found: Decomposition,
+    started: float,
+) -> str:
+    """Return what a decomposition did in one line.
+
+    Parameters
+    ----------
+    problem
+        The `prismgpu.Problem`.
+    model
+        The graph.
+    environment
+        The device that was asked for.
+    found
+        The components.
+    started
+        When it began, by `time.perf_counter`.
+    """
+    seconds = time.perf_counter() - started
+    operations = operations_of(model, environment)
+    on_cpu = isinstance(operations, CpuGraph)
+    device = "CPU" if on_cpu else f"GPU {environment.device_number}"
+    note = getattr(operations, "note", "")
+    return (
+        f"prism-gpu: {problem.task}: {len(found.ends)} in {model.num_states} states and "
+        f"{model.matrix.num_entries} transitions in {seconds:.4f} s, {device}"
+        + (f" ({note})" if note else "")
+    )
