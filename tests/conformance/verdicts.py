@@ -163,7 +163,7 @@ def _own_words(words: list[str], common: list[str]) -> list[str]:
 
 
 def _key(words: list[str]) -> list[str]:
-    return [word for word in words if not word.startswith("-gpu")]
+    return [word for word in words if not word.startswith(("-gpu", "-nogpu"))]
 
 
 def _logs(log: str) -> list[tuple[list[str], str]]:
