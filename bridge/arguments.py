@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 
 from bridge.jvm import JvmOptions, default_options, memory_bytes
 from engines.environment import ALL_DEVICES, Convention, DeviceChoice, Method, Precision
 from engines.formats.choice import Format
-from prism_hooks.options import HookOptions
+from prism_hooks.options import SIMULATION, HookOptions
 
 
 class UsageError(Exception):
@@ -24,7 +24,7 @@ LEFT_TO_PRISM = {
     **dict.fromkeys(("mtbdd", "m"), MTBDD_WORK),
     "exact": "exact model checking",
     "param": "parametric model checking",
-    "sim": "simulation",
+    "sim": SIMULATION,
     "heuristic": "work of a heuristically chosen engine",
     "extraddinfo": "a report on MTBDDs",
     "extrareachinfo": "a report on MTBDDs",
@@ -63,6 +63,9 @@ WITH_VALUE = {
     *("timeout", "tr", "transient", "transientmethod"),
 }
 WITH_TWO_VALUES = {"simpath", "exportrewards"}
+SEEDS = 1 << 63
+OWN_SIMULATION_METHODS = ("clopper-pearson", "adaptive")
+SIMULATION_SWITCHES = {"simwidth", "simconf", "simsamples", "simmaxrwd"}
 FRONT_ENDS = ("prism", "storm")
 
 HELP = """
@@ -84,6 +87,9 @@ ENGINES (prism-gpu):
 -gpuprecision <name> ................... Sweep in double, single or mixed precision, where bounds
                                          are not asked for [default: double]
 -gpuinfo ............................... Print a line on each solve: engine, kernel, speed
+-simmethod <name> ..................... Also clopper-pearson or adaptive, which are sound
+-gpusimseed <n> ........................ With -sim: sample the paths of this seed [default: new]
+-gpusimsource <file> ................... With -sim: write what the model is compiled to
 --prism-dir <dir> ...................... Use the PRISM in this folder
 -frontend <name> ....................... Parse and build with prism or storm [default: prism
                                          where there is one; files need neither]
@@ -160,6 +166,9 @@ class _Parser:
         self._rest = Arguments()
 
     def result(self) -> Arguments:
+        method = self._hooks.simulation_method
+        if method and not self._rest.engines:
+            raise UsageError(f"-simmethod {method} is not PRISM's, and -gpuengine is off")
         jvm = replace(self._jvm, headless=False) if self._rest.gui else self._jvm
         return replace(self._rest, prism=tuple(self._prism), hooks=self._hooks, jvm=jvm)
 
@@ -200,6 +209,10 @@ class _Parser:
             self._hooks = replace(self._hooks, precision=precision(self._value(switch)))
         elif switch == "gpuinfo":
             self._hooks = replace(self._hooks, show_solves=True)
+        elif switch == "gpusimseed":
+            self._hooks = replace(self._hooks, simulation_seed=self._seed(switch))
+        elif switch == "gpusimsource":
+            self._hooks = replace(self._hooks, simulation_source=self._value(switch))
         elif switch == "gui":
             self._rest = replace(self._rest, gui=True)
         elif switch == "frontend":
@@ -217,6 +230,14 @@ class _Parser:
             return False
         return True
 
+    def _note_simulation_method(self) -> None:
+        """Note a method of simulation that PRISM does not have, and put another in its place."""
+        value = self._value("simmethod")
+        own = value in OWN_SIMULATION_METHODS
+        self._hooks = replace(self._hooks, simulation_method=value if own else "")
+        # PRISM has to take one of its own, whose parameters have the same names.
+        self._words = chain(["ci" if own else value], self._words)
+
     def _note(self, switch: str, word: str) -> None:
         """Pass a word on to PRISM, noting what the engines must know of it."""
         hooks = self._hooks
@@ -230,13 +251,18 @@ class _Parser:
                 # The engine that is named last is the one that PRISM uses.
                 hooks = replace(hooks, left_to_prism="")
         elif switch in LEFT_TO_PRISM:
-            hooks = replace(hooks, engine_named=True, left_to_prism=LEFT_TO_PRISM[switch])
+            # A simulation is one whatever the engine is.
+            left = SIMULATION if hooks.left_to_prism == SIMULATION else LEFT_TO_PRISM[switch]
+            hooks = replace(hooks, engine_named=True, left_to_prism=left)
         if switch in LINEAR_METHODS:
             hooks = replace(hooks, linear_method_named=True)
         if switch in MDP_METHODS:
             hooks = replace(hooks, mdp_method_named=True)
         if switch == "maxiters":
             hooks = replace(hooks, max_iterations_named=True)
+        if switch == "simmethod":
+            self._note_simulation_method()
+            hooks = replace(hooks, simulation_method=self._hooks.simulation_method)
         if switch in ("help", "?"):
             self._rest = replace(self._rest, help=True)
         self._hooks = hooks
@@ -248,7 +274,11 @@ class _Parser:
             self._jvm = replace(self._jvm, extra=(*self._jvm.extra, *value.split()))
         else:
             values = 2 if switch in WITH_TWO_VALUES else int(switch in WITH_VALUE)
-            self._prism.extend(islice(self._words, values))
+            given = list(islice(self._words, values))
+            self._prism.extend(given)
+            if switch in SIMULATION_SWITCHES and given:
+                noted = (*self._hooks.simulation, (switch, given[0]))
+                self._hooks = replace(self._hooks, simulation=noted)
 
     def _size(self, switch: str) -> int:
         try:
@@ -278,6 +308,14 @@ class _Parser:
 
     def _positive(self, switch: str) -> int:
         return _from_one_on(self._value(switch), switch, "a number from 1 on")
+
+    def _seed(self, switch: str) -> int:
+        value = self._value(switch)
+        if not value.isdecimal() or int(value) >= SEEDS:
+            raise UsageError(
+                f'Invalid value "{value}" for -{switch} switch: a number from 0 to 2^63-1'
+            )
+        return int(value)
 
     def _device_number(self) -> int:
         value = self._value("gpudevice")

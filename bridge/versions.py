@@ -84,6 +84,7 @@ RELEASES: tuple[PrismRelease, ...] = (
             "symbolic/comp/ProbModelChecker": "prismgpu/GpuProbModelChecker",
             "symbolic/comp/StochModelChecker": "prismgpu/GpuStochModelChecker",
             "symbolic/comp/NondetModelChecker": "prismgpu/GpuNondetModelChecker",
+            "simulator/SimulatorEngine": "prismgpu/GpuSimulatorEngine",
         },
         statics={
             "edu/jas/kern/ComputerThreads": "prismgpu/AlgebraThreads",

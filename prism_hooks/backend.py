@@ -6,7 +6,7 @@ import gc
 import time
 import traceback
 from collections import OrderedDict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from prism_hooks.graph import (
     smallest_graph,
 )
 from prism_hooks.memory import is_full_cudd, is_full_heap, shortage
-from prism_hooks.options import HookOptions
+from prism_hooks.options import SIMULATION, HookOptions
 from prism_hooks.questions import Question, Task, task_of
 from prism_hooks.report import Ending, iterations_line, progress_lines, solve_line
 from prism_hooks.sets import SETS, choices_of_rows, found_set, words_of
@@ -38,6 +38,9 @@ from prism_hooks.symbolic import (
     solve_without_matrix,
     why_without_matrix,
 )
+
+if TYPE_CHECKING:
+    from prism_hooks.simulation import Simulation
 
 __all__ = ["EngineBackend", "embedded_chain", "extracted_model", "java_backend", "mask", "vector"]
 
@@ -70,6 +73,10 @@ MDP_METHODS = {
     "Modified policy iteration": Method.MODIFIED_POLICY_ITERATION,
 }
 DEFAULT_METHODS = ("Jacobi", "Value iteration")
+METHODS_OF_JAVA = (
+    *("solve", "sample", "simulationMethod"),
+    *("mayChooseEngine", "smallestGraph", "showsSolves", "leftToPrism"),
+)
 
 
 class EngineBackend:
@@ -87,6 +94,7 @@ class EngineBackend:
         self._graphs: OrderedDict[int, ExplicitModel] = OrderedDict()
         self._symbolic: OrderedDict[int, SymbolicModel] = OrderedDict()
         self._said: set[str] = set()
+        self._simulation: Simulation | None = None
 
     def mayChooseEngine(self) -> bool:  # noqa: N802 - the name is Java's
         """Return whether PRISM's engine setting may be changed to explicit."""
@@ -94,7 +102,23 @@ class EngineBackend:
 
     def leftToPrism(self) -> str:  # noqa: N802 - the name is Java's
         """Return what the user named that PRISM's own code does as a whole, or nothing."""
-        return self.options.left_to_prism
+        left = self.options.left_to_prism
+        return "" if left == SIMULATION else left
+
+    def sample(self, sampling: Any) -> None:
+        """Sample paths for a `prismgpu.Sampling` and fill in their outcomes; throw nothing."""
+        with GATE.busy(SOLVE):
+            if self._simulation is None:
+                from prism_hooks.simulation import Simulation
+
+                self._simulation = Simulation(self.options)
+                # That took a while, and what comes next calls Java.
+                GATE.stop_if_ending(SOLVE)
+            self._simulation.sample(sampling)
+
+    def simulationMethod(self) -> str:  # noqa: N802 - the name is Java's
+        """Return the method of ours that judges simulated paths, or nothing for PRISM's."""
+        return self.options.simulation_method
 
     def smallestGraph(self, task: Any) -> int:  # noqa: N802 - the name is Java's
         """Return from how many states and transitions on our engines do a task on a graph."""
@@ -387,8 +411,5 @@ def java_backend(options: HookOptions) -> Any:
     import jpype
 
     implement = jpype.JImplements("prismgpu.Backend")
-    methods = {
-        name: jpype.JOverride(getattr(EngineBackend, name))
-        for name in ("solve", "mayChooseEngine", "smallestGraph", "showsSolves", "leftToPrism")
-    }
+    methods = {name: jpype.JOverride(getattr(EngineBackend, name)) for name in METHODS_OF_JAVA}
     return implement(type("JavaEngineBackend", (EngineBackend,), methods))(options)

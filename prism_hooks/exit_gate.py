@@ -46,6 +46,22 @@ class ExitGate:
         finally:
             self._flags[who] = 0
 
+    @contextmanager
+    def away(self, who: int) -> Iterator[None]:
+        """Let the JVM end while the body runs, within `busy`, and calls neither Java nor CUDA.
+
+        Parameters
+        ----------
+        who
+            `WARM_UP` or `SOLVE`.
+        """
+        self._flags[who] = 0
+        try:
+            yield
+        finally:
+            self._flags[who] = 1
+            self.stop_if_ending(who)
+
     def stop_if_ending(self, who: int) -> None:
         """Stop the calling thread for good once the end has begun.
 

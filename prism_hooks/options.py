@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from engines.environment import Convention, DeviceChoice, Method, Precision
 from engines.formats.choice import Format
 
+SIMULATION = "simulation"
+"""What `-sim` asks for: no engine of PRISM's, but our sampler where it can."""
+
 
 @dataclass(frozen=True)
 class HookOptions:
@@ -46,6 +49,14 @@ class HookOptions:
     smallest_graph
         From how many states and transitions on graphs are decomposed by the engines; None for what
         was measured.
+    simulation_method
+        A method of ours that judges simulated paths; empty for PRISM's.
+    simulation
+        The switches of a simulation that PRISM takes, with their values.
+    simulation_seed
+        Seed of the paths that a simulation samples; None for a new one each time.
+    simulation_source
+        File that gets the source text of the programs that sample paths; None for none.
     """
 
     device: DeviceChoice = DeviceChoice.AUTO
@@ -66,3 +77,7 @@ class HookOptions:
     max_iterations_named: bool = False
     show_solves: bool = False
     smallest_graph: int | None = None
+    simulation_method: str = ""
+    simulation: tuple[tuple[str, str], ...] = ()
+    simulation_seed: int | None = None
+    simulation_source: str | None = None

@@ -119,28 +119,12 @@ def test_bounds_with_a_strategy_are_prism_s_own_error(prism_gpu, prism, prism_ex
     assert "with a strategy" in told(ours.output)[0]
 
 
-def test_a_simulation_is_prism_s_own_and_one_line_says_so(prism_gpu, prism_examples):
-    words = words_of(prism_examples, DICE, "P=? [ F d=1 ]", "-sim", "-simsamples", "20000")
-    run = prism_gpu(*words)
-    assert run.code == 0
-    assert float(answers_of_simulation(run.output)) == pytest.approx(1 / 6, abs=0.02)
-    lines = told(run.output)
-    assert len(lines) == 1, lines
-    assert "simulation" in lines[0]
-
-
 @pytest.mark.slow
 def test_transients_by_fast_adaptive_uniformisation_are_prism_s_own(prism_gpu, prism_examples):
     model = prism_examples / TANDEM
     lines = told(prism_gpu(model, "-const", SIZES[TANDEM], "-tr", "0.1:0.1:0.2", *FAU).output)
     assert len(lines) == 1, lines
     assert "fast adaptive uniformisation" in lines[0]
-
-
-def answers_of_simulation(output: str) -> str:
-    found = re.search(r"^Result: (\S+)", output, re.MULTILINE)
-    assert found, output
-    return found[1]
 
 
 def test_a_fallback_in_one_property_leaves_the_others_to_our_engines(prism_gpu, prism_examples):

@@ -6,6 +6,12 @@ public interface Backend
 	/** Solves the problem and fills in its answer, its refusal or its error; throws nothing but what CUDD ends PRISM with. */
 	void solve(Problem problem);
 
+	/** Samples paths and fills in their outcomes, its refusal or its error; throws nothing. */
+	void sample(Sampling sampling);
+
+	/** The method of the engines that judges simulated paths; empty for PRISM's own. */
+	String simulationMethod();
+
 	/** Whether PRISM's engine setting may be changed to explicit, because the user named none. */
 	boolean mayChooseEngine();
 

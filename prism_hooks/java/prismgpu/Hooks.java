@@ -3,6 +3,7 @@ package prismgpu;
 import java.util.BitSet;
 import java.util.HashSet;
 import java.util.Set;
+import java.util.concurrent.locks.LockSupport;
 
 import explicit.Model;
 import explicit.ModelCheckerResult;
@@ -35,6 +36,9 @@ public final class Hooks
 	/** What is being solved, for the message of an interrupted run; null between solves. */
 	private static volatile String solving;
 
+	/** Whether the JVM is being taken down: Python must not be called any more. */
+	private static volatile boolean ending;
+
 	// PRISM's lines around a solve that more than one kind of model has.
 	static final String INSTANTANEOUS_BEGUN = "\nStarting backwards instantaneous rewards computation...";
 	static final String INSTANTANEOUS_DONE = "Backwards transient instantaneous rewards computation took %d iters and %s seconds.";
@@ -52,6 +56,7 @@ public final class Hooks
 
 	static {
 		Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+			ending = true;
 			String what = solving;
 			if (what != null) {
 				System.out.flush();
@@ -183,6 +188,31 @@ public final class Hooks
 		if (problem.heapIsFull)
 			throw new OutOfMemoryError("Java heap space");
 		HeapLimit.begin(before);
+	}
+
+	/** The method of the engines that judges simulated paths; empty for PRISM's own. */
+	static String simulationMethod()
+	{
+		parkIfEnding();
+		return backend == null ? "" : backend.simulationMethod();
+	}
+
+	private static void parkIfEnding()
+	{
+		while (ending)
+			LockSupport.park();
+	}
+
+	/** Has paths sampled by the engines. */
+	static void sample(Sampling sampling)
+	{
+		parkIfEnding();
+		solving = "simulation";
+		try {
+			backend.sample(sampling);
+		} finally {
+			solving = null;
+		}
 	}
 
 	/** Whether a question about the graph of a model is one for the engines. */

@@ -1,0 +1,254 @@
+"""Paths for PRISM's simulator: what `-sim` asks for, sampled by the engines.
+
+PRISM's methods judge the outcomes in Java, path by path; here batches of paths are sampled and
+handed over. A method of ours samples and judges here as a whole.
+"""
+
+from __future__ import annotations
+
+import secrets
+import traceback
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.backend import cupy, gpu_refusal
+from engines.environment import DeviceChoice
+from engines.errors import InvalidModelError, UnsupportedError
+from engines.montecarlo.failure import Failure, FailureKind, PathFailure
+from engines.montecarlo.methods import SeveralMethods, UndecidedPathError
+from engines.montecarlo.program import Program
+from engines.montecarlo.results import PathArrays
+from engines.montecarlo.sampler import Sampler
+from engines.montecarlo.tally import UNDECIDED
+from prism_hooks.exit_gate import GATE, SOLVE
+from prism_hooks.options import HookOptions
+from prism_hooks.program import read_program, read_questions
+from prism_hooks.simulation_methods import judge, methods_of, switches_of
+from prism_hooks.simulation_progress import (
+    SamplingProgress,
+    answers,
+    sample_in_view,
+    sampling_progress,
+)
+
+SEED_BITS = 63
+UNDECIDED_PATH = "undecided"
+"""How a path failed that met the path limit first."""
+
+
+class Simulation:
+    """Answers PRISM's simulator.
+
+    Parameters
+    ----------
+    options
+        What the command line says about the engines.
+    """
+
+    def __init__(self, options: HookOptions) -> None:
+        self.options = options
+        self._current: tuple[int, Program, Sampler, SamplingProgress] | None = None
+        self._sources = 0
+
+    def sample(self, sampling: Any) -> None:
+        """Sample the paths of a `prismgpu.Sampling`; fill in outcomes, a refusal or an error.
+
+        Parameters
+        ----------
+        sampling
+            The Java object; with no paths wanted, only what it takes to sample is made ready.
+        """
+        try:
+            with self._on_device():
+                self._sample(sampling)
+        except (UnsupportedError, InvalidModelError) as error:
+            wanted = self.options.device is DeviceChoice.GPU
+            if wanted and gpu_refusal(self.options.device_number) is not None:
+                sampling.error = str(error)
+            else:
+                sampling.refusal = str(error)
+        except MemoryError as error:
+            sampling.error = f"prism-gpu ran out of memory: {error}"
+        except Exception as error:
+            # A wrong number would be worse than no number: nothing is handed back in silence.
+            trace = "".join(traceback.format_exception(error))
+            sampling.error = f"prism-gpu failed unexpectedly; please report this:\n{trace}"
+
+    def _on_device(self) -> AbstractContextManager[Any]:
+        """Make the GPU that was chosen the current one, if one is to be used."""
+        number = self.options.device_number
+        if self.options.device is DeviceChoice.CPU or gpu_refusal(number) is not None:
+            return nullcontext()
+        return cupy().cuda.Device(number)  # type: ignore[no-any-return]
+
+    def _sample(self, sampling: Any) -> None:
+        number = int(sampling.id)
+        if self._current is None or self._current[0] != number:
+            self._current = number, *self._prepared(sampling), sampling_progress()
+        _, program, sampler, progress = self._current
+        if sampling.numPaths == 0:
+            return
+        if sampling.methods is None:
+            sample_batch(program, sampler, progress, sampling)
+        else:
+            self._judge(program, sampler, progress, sampling)
+
+    def _judge(
+        self, program: Program, sampler: Sampler, progress: SamplingProgress, sampling: Any
+    ) -> None:
+        try:
+            judge(self._methods(sampling), sampler, progress, sampling)
+        except PathFailure as error:
+            fail(program, error.failure, sampling)
+        except UndecidedPathError:
+            sampling.failure = UNDECIDED_PATH
+
+    def _prepared(self, sampling: Any) -> tuple[Program, Sampler]:
+        program = read_program(str(sampling.program))
+        questions = read_questions(str(sampling.questions), program)
+        seed = self._seed(sampling)
+        sampler = Sampler(
+            program,
+            questions,
+            seed,
+            self.options.device,
+            int(sampling.pathLimit),
+            deadlocks_fixed=not sampling.endsInDeadlocks,
+        )
+        # Compiling takes a while, and what comes next calls Java.
+        GATE.stop_if_ending(SOLVE)
+        self._show_source(sampler)
+        if sampling.methods is not None:
+            self._methods(sampling)
+        place = "GPU" if sampler.on_gpu else "CPU"
+        sampling.say(f"prism-gpu: paths of seed {seed}, sampled on the {place}")
+        return program, sampler
+
+    def _methods(self, sampling: Any) -> SeveralMethods:
+        words = {**dict(self.options.simulation), "simmethod": self.options.simulation_method}
+        return methods_of(sampling, switches_of(words))
+
+    def _seed(self, sampling: Any) -> int:
+        if self.options.simulation_seed is not None:
+            return self.options.simulation_seed
+        # Java's int may be negative.
+        return secrets.randbits(SEED_BITS) if sampling.seed is None else int(sampling.seed) % 2**64
+
+    def _show_source(self, sampler: Sampler) -> None:
+        """Write what the model was compiled to, one program after the other, where it is wanted."""
+        if self.options.simulation_source is None:
+            return
+        path = Path(self.options.simulation_source)
+        try:
+            with path.open("a" if self._sources else "w", encoding="utf-8") as file:
+                file.write(sampler.compiled.text)
+        except OSError as error:
+            raise UnsupportedError(f"{path} cannot be written: {error.strerror}") from error
+        self._sources += 1
+
+
+def sample_batch(
+    program: Program, sampler: Sampler, progress: SamplingProgress, sampling: Any
+) -> None:
+    """Sample a batch and fill in what its paths answered, up to the first that failed.
+
+    Parameters
+    ----------
+    program
+        The model.
+    sampler
+        Samples its paths.
+    progress
+        The display.
+    sampling
+        The `prismgpu.Sampling` that says which paths.
+    """
+    first, wanted = int(sampling.firstPath), int(sampling.numPaths)
+    arrays = sample_in_view(sampler, first, wanted, progress)
+    sampling.failure = sampling.failedIn = None
+    bad = np.flatnonzero(undecided(arrays) | (arrays.lengths < 0))
+    good = int(bad[0]) if len(bad) else wanted
+    if good < wanted:
+        fail_at(program, sampler, arrays, good, sampling)
+    sampling.numGood = good
+    for k, values in enumerate(answers(sampler.compiled, arrays)):
+        if values.dtype == np.float64:
+            sampling.setValues(k, values)
+        else:
+            sampling.setTruths(k, values.view(np.int8))
+    sampling.lengths = arrays.lengths
+
+
+def undecided(arrays: PathArrays) -> NDArray[np.bool_]:
+    """Return which paths have no answer to some question.
+
+    Parameters
+    ----------
+    arrays
+        Answers of consecutive paths. A reward that is infinite, because the path never ends, is
+        none.
+
+    Returns
+    -------
+    array of bool
+        Of shape (paths,).
+    """
+    missing: NDArray[np.bool_] = np.any(arrays.booleans == UNDECIDED, axis=0)
+    missing |= np.any(~np.isfinite(arrays.rewards), axis=0)
+    return missing
+
+
+def fail_at(
+    program: Program, sampler: Sampler, arrays: PathArrays, place: int, sampling: Any
+) -> None:
+    """Fill in how a path failed.
+
+    Parameters
+    ----------
+    program, sampler, arrays
+        The model, and paths of it.
+    place
+        The first bad path among them.
+    sampling
+        The `prismgpu.Sampling`.
+    """
+    if arrays.lengths[place] >= 0:
+        sampling.failure = UNDECIDED_PATH
+        return
+    try:
+        sampler.run(arrays.first_path + place, 1)
+    except PathFailure as error:
+        fail(program, error.failure, sampling)
+
+
+def fail(program: Program, failure: Failure, sampling: Any) -> None:
+    """Fill in an error on a path."""
+    sampling.failure = failure_text(program, failure)
+    sampling.failedIn = list(failure.state)
+
+
+def failure_text(program: Program, failure: Failure) -> str:
+    """Return what went wrong on a path, for the case that PRISM has no words of its own for it.
+
+    Parameters
+    ----------
+    program
+        The model.
+    failure
+        The error.
+    """
+    if failure.kind is FailureKind.DEADLOCK:
+        return str(failure.kind.value)
+    if failure.kind is FailureKind.OUT_OF_RANGE and failure.variable is not None:
+        variable = program.variables[failure.variable]
+        value = 0 if failure.value is None else int(failure.value)
+        return (
+            f"Value {value} out of range {variable.low}..{variable.high} for variable "
+            f"{variable.name}, assigned"
+        )
+    details = failure.reason or ("" if failure.value is None else str(failure.value))
+    return f"Error while sampling a path ({failure.kind.value} {details})".replace(" )", ")")

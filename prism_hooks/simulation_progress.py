@@ -1,0 +1,172 @@
+"""The progress of a simulation, on a terminal only: paths, an estimate, and paths a second."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.montecarlo.compile import Compiled
+from engines.montecarlo.questions import RewardQuestion
+from engines.montecarlo.results import PathArrays
+from engines.montecarlo.sampler import Sampler
+from prism_hooks.exit_gate import GATE, SOLVE
+
+QUIET_SECONDS = 1.0
+"""What is over by then shows no progress."""
+PART_SECONDS = 0.5
+"""Paths between two estimates take about as long."""
+FIRST_PART = 1 << 14
+QUANTILE_99 = 2.5758
+"""Of the normal distribution, for an interval that holds 99 %: a look, not a result."""
+
+
+class SamplingProgress:
+    """Counts the paths of a simulation; what a sampler calls, and a display.
+
+    Parameters
+    ----------
+    visible
+        Whether anybody is watching.
+    """
+
+    def __init__(self, *, visible: bool) -> None:
+        self.visible = visible
+        self._count = 0
+        self._mean = self._squares = 0.0
+        self._due = 0.0
+        self._shown = 0
+        self._bar: Any = None
+
+    @contextmanager
+    def batch(self, first_path: int) -> Iterator[None]:
+        """Show the paths that are sampled while the body runs.
+
+        Parameters
+        ----------
+        first_path
+            How many paths there are before.
+        """
+        self._shown = first_path
+        self._due = time.perf_counter() + QUIET_SECONDS
+        try:
+            yield
+        finally:
+            if self._bar is not None:
+                # PRISM's own line goes on where the bar was.
+                self._bar.close()
+                self._bar = None
+
+    def __call__(self, num_paths: int) -> None:
+        """Take note that more paths are done."""
+        GATE.stop_if_ending(SOLVE)
+        if not self.visible:
+            return
+        self._shown += num_paths
+        if self._bar is not None:
+            self._bar.update(num_paths)
+        elif time.perf_counter() >= self._due:
+            from tqdm import tqdm
+
+            self._bar = tqdm(unit=" paths", initial=self._shown, leave=False, file=sys.stderr)
+            self._show_estimate()
+
+    def estimate(self, values: NDArray[Any]) -> None:
+        """Take the answers of more paths into the estimate that is shown.
+
+        Parameters
+        ----------
+        values
+            Of shape (paths,); numbers, or 0 and 1.
+        """
+        if not self.visible or not len(values):
+            return
+        count, mean = len(values), float(np.mean(values))
+        total, apart = self._count + count, mean - self._mean
+        self._squares += float(np.var(values)) * count + apart**2 * self._count * count / total
+        self._mean += apart * count / total
+        self._count = total
+        self._show_estimate()
+
+    @property
+    def text(self) -> str:
+        """The estimate and its interval; empty without paths."""
+        if self._count == 0:
+            return ""
+        half_width = QUANTILE_99 * math.sqrt(self._squares / self._count / self._count)
+        return f"about {self._mean:.6g} +/- {half_width:.2g}"
+
+    def _show_estimate(self) -> None:
+        if self._bar is not None:
+            self._bar.set_postfix_str(self.text, refresh=False)
+
+
+def sampling_progress() -> SamplingProgress:
+    """Return a display of progress, which shows nothing where nobody is watching."""
+    return SamplingProgress(visible=sys.stderr.isatty())
+
+
+def sample_in_view(
+    sampler: Sampler, first_path: int, num_paths: int, progress: SamplingProgress
+) -> PathArrays:
+    """Sample consecutive paths; where somebody watches, in parts between which the estimate moves.
+
+    Parameters
+    ----------
+    sampler
+        Samples them.
+    first_path, num_paths
+        Which; at least one.
+    progress
+        The display.
+
+    Returns
+    -------
+    PathArrays
+        The same, whatever the parts.
+    """
+    with progress.batch(first_path):
+        if not progress.visible:
+            with unguarded(sampler):
+                return sampler.sample(first_path, num_paths, progress)
+        parts, done, size = [], 0, FIRST_PART
+        while done < num_paths:
+            started = time.perf_counter()
+            with unguarded(sampler):
+                part = sampler.sample(first_path + done, min(size, num_paths - done), progress)
+            progress.estimate(next(answers(sampler.compiled, part)))
+            parts.append(part)
+            done += part.num_paths
+            if time.perf_counter() - started < PART_SECONDS:
+                size *= 2
+        return joined(parts)
+
+
+def unguarded(sampler: Sampler) -> AbstractContextManager[None]:
+    """Let the process end while the CPU samples paths, which takes long; not while a GPU does."""
+    return nullcontext() if sampler.on_gpu else GATE.away(SOLVE)
+
+
+def joined(parts: list[PathArrays]) -> PathArrays:
+    """Return the answers of consecutive paths that were sampled in parts; at least one."""
+    return PathArrays(
+        parts[0].first_path,
+        np.concatenate([part.booleans for part in parts], axis=1),
+        np.concatenate([part.rewards for part in parts], axis=1),
+        np.concatenate([part.lengths for part in parts]),
+    )
+
+
+def answers(
+    compiled: Compiled, arrays: PathArrays
+) -> Iterator[NDArray[np.uint8] | NDArray[np.float64]]:
+    """Return what consecutive paths answered, question by question, of shape (paths,) each."""
+    for question, row in zip(compiled.questions, compiled.rows, strict=True):
+        is_reward = isinstance(question, RewardQuestion)
+        yield arrays.rewards[row] if is_reward else arrays.booleans[row]
