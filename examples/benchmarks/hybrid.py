@@ -46,7 +46,7 @@ CASES = {
     "tandem 2047": Case("ctmcs/tandem/tandem.sm", "c=2047", "R=? [ S ]", JOR),
 }
 WITHOUT_MATRIX = "solved on PRISM's diagram, without a matrix"
-"""In the log of a solve in the hybrid layout, whose rows may be patterns that the diagram tells of."""
+"""In the log of a solve in the hybrid layout, whose rows may be patterns on the diagram."""
 
 LAYOUTS = {
     "gpu": ("csr", "patterns", "auto", "hybrid"),
