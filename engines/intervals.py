@@ -97,7 +97,7 @@ def until_bounds(
         return _exact(start, environment)
     state_of, slack = None, ROUNDING_SLACK
     if direction is Direction.MAXIMISE:
-        components = maximal_end_components(model, unknown)
+        components = maximal_end_components(model, unknown, environment=environment)
         if components.count:
             quotient, slack = collapse(model, components), slack_of_quotient(model.matrix)
             model, state_of = quotient.model, quotient.state_of
@@ -169,7 +169,7 @@ def reachability_reward_bounds(
     if direction is Direction.MINIMISE and unknown.any():
         keep = ~may_enter(model, ~sure) | ~model.rows_of(unknown)
         model, earned = without_choices(model, keep), earned[keep]
-        free = maximal_end_components(model, unknown, earned == 0.0)
+        free = maximal_end_components(model, unknown, earned == 0.0, environment)
         if free.count:
             slack = max(slack, slack_of_quotient(model.matrix))
             model, earned, state_of = collapsed(model, earned, free)

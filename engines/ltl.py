@@ -242,7 +242,7 @@ def _won(
     environment: SolverEnvironment,
 ) -> MaskArray:
     """Return the nodes of the end components from which the formula can be satisfied for sure."""
-    labels, count, choices = _end_components(product.model, product.undecided)
+    labels, count, choices = _end_components(product.model, product.undecided, environment)
     nodes = np.flatnonzero(labels >= 0)
     if choices is None:
         # All nodes of a bottom component agree; ask one of each.
@@ -277,16 +277,16 @@ def _won(
 
 
 def _end_components(
-    model: ExplicitModel, among: MaskArray
+    model: ExplicitModel, among: MaskArray, environment: SolverEnvironment
 ) -> tuple[IndexArray, int, MaskArray | None]:
     """Return labels and number of the end components among the given states, and their choices.
 
     Those of a chain are its bottom components, and choices None.
     """
     if model.kind is ModelKind.MDP:
-        components = maximal_end_components(model, restrict=among)
+        components = maximal_end_components(model, among, environment=environment)
         return components.labels, components.count, components.choices
-    bottom = bsccs(model)
+    bottom = bsccs(model, environment)
     # A bottom component has a decided state only where it is that state alone.
     return np.where(among, bottom.labels, -1), bottom.count, None
 
@@ -321,7 +321,7 @@ def _accepts_surely(
         usable = np.zeros(model.matrix.num_rows, dtype=np.bool_)
         usable[rows] = True
     product = build_product(model, letters, part, model_states, automaton_states, usable)
-    labels, count, _ = _end_components(product.model, product.undecided)
+    labels, count, _ = _end_components(product.model, product.undecided, environment)
     inside = np.flatnonzero(labels >= 0)
     met = np.zeros(count, dtype=np.int64)
     np.bitwise_or.at(met, labels[inside], product.goals[inside])

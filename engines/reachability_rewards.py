@@ -90,7 +90,7 @@ def reachability_rewards(
     if direction is Direction.MINIMISE and unknown.any():
         keep = ~may_enter(model, ~sure) | ~model.rows_of(unknown)
         solved, earned = without_choices(model, keep), earned[keep]
-        free = maximal_end_components(solved, unknown, earned == 0.0)
+        free = maximal_end_components(solved, unknown, earned == 0.0, environment)
     result = solve_rewards(
         solved,
         earned,

@@ -59,9 +59,9 @@ def total_reward_bounds(
     """
     earned = step_rewards(model, rewards)
     if model.kind is not ModelKind.MDP:
-        target = _without_rewards(bsccs(model).labels, earned > 0.0)
+        target = _without_rewards(bsccs(model, environment).labels, earned > 0.0)
     elif direction is Direction.MINIMISE:
-        target = maximal_end_components(model, None, earned == 0.0).labels >= 0
+        target = maximal_end_components(model, None, earned == 0.0, environment).labels >= 0
     elif direction is None:
         raise ValueError("an MDP needs a direction: minimise or maximise")
     else:
@@ -90,7 +90,7 @@ def _most(
     To stay there is worth no more than to leave, so that only those that no choice leaves end a
     run; where another end is possible, it is among rewards that go on for ever.
     """
-    free = maximal_end_components(model, None, earned == 0.0)
+    free = maximal_end_components(model, None, earned == 0.0, environment)
     quotient, earned, state_of = collapsed(model, earned, free)
     stays = quotient.matrix.columns == quotient.states_of_rows()[quotient.matrix.row_of_entry()]
     leaves = np.zeros(quotient.num_states, dtype=np.bool_)

@@ -80,7 +80,7 @@ def total_rewards(
     if direction is None:
         raise ValueError("an MDP needs a direction: minimise or maximise")
     if direction is Direction.MINIMISE:
-        free = maximal_end_components(model, None, earned == 0.0)
+        free = maximal_end_components(model, None, earned == 0.0, environment)
         result = reachability_rewards(
             model,
             rewards,
@@ -94,7 +94,7 @@ def total_rewards(
             return result
         staying = first_rows_of(model.states_of_rows(), free.choices, model.num_states)
         return replace(result, strategy=np.where(free.labels >= 0, staying, result.strategy))
-    components = maximal_end_components(model)
+    components = maximal_end_components(model, environment=environment)
     paying = components.choices & (earned > 0.0)
     members = model.states_of_rows()[paying]
     infinite = _reaching(model, components.labels, members, direction, environment)

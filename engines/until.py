@@ -111,7 +111,7 @@ def _solve_without_end_components(
     want_strategy: bool,
 ) -> SolveResult:
     direction = Direction.MAXIMISE
-    components = maximal_end_components(model, unknown)
+    components = maximal_end_components(model, unknown, environment=environment)
     if components.count == 0:
         return solve_reachability(
             model,

@@ -15,8 +15,8 @@ from engines.cpu.graph import CpuGraph
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, IndexArray, MaskArray
-from engines.graph.components import Components, sccs
-from engines.graph.condensation import condensation_order
+from engines.graph.components import Components, condensation_order, sccs
+from engines.graph.mec import maximal_end_components
 from engines.graph.operations import operations_of
 from engines.model import ExplicitModel, ModelKind
 from prism_hooks.extract import mask
@@ -216,15 +216,12 @@ def end_components(
     if np.any(np.diff(model.matrix.row_offsets) == 0):
         # To PRISM it stays in any set, to our engines it is no choice.
         raise UnsupportedError("of a model with a choice that leads nowhere")
-    if within is None:
-        within = np.ones(model.num_states, dtype=np.bool_)
-    all_choices = np.ones(model.matrix.num_rows, dtype=np.bool_)
-    operations = operations_of(model, environment)
-    labels, count, _ = operations.end_components(within, all_choices)
-    chosen = np.ones(count, dtype=np.bool_)
+    found = maximal_end_components(model, within, environment=environment)
+    chosen = np.ones(found.count, dtype=np.bool_)
     if accept is not None:
-        chosen = np.bincount(labels[accept & (labels >= 0)], minlength=count) > 0
-    return _listed(labels, np.flatnonzero(chosen), count)
+        inside = found.labels[accept & (found.labels >= 0)]
+        chosen = np.bincount(inside, minlength=found.count) > 0
+    return _listed(found.labels, np.flatnonzero(chosen), found.count)
 
 
 def _trivial(model: ExplicitModel, found: Components, absorbing_loops: bool) -> MaskArray:

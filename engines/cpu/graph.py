@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.cpu import engine, graph_closures, graph_components
+from engines.cpu import engine, graph_closures, graph_components, graph_order
 from engines.cpu.graph_closures import Graph
 from engines.cpu.graph_components import Choices, Partition, Search
 from engines.formats.csr import CsrMatrix, IndexArray, MaskArray, index_dtype
@@ -97,6 +97,18 @@ class CpuGraph:
         self._components.mark_leaving(self._graph, self._copy(labels), leaving)
         return _mask(leaving)
 
+    def condensation_order(self, labels: IndexArray, count: int) -> IndexArray:
+        """Return the components, each after all that it may enter, shape (count,)."""
+        kernels = self._order
+        own, members = self._copy(labels), self._per_state()
+        bounds, order = self._per_component(count + 1), self._per_component(count)
+        kernels.sort_members(own, bounds, members)
+        levels, waiting = self._per_component(count), self._scratch(count, len(self._columns))
+        arguments = (own, bounds, members, waiting, self._per_component(count), levels)
+        number = int(kernels.component_levels(self._graph, *arguments))
+        kernels.sort_by_level(levels, self._per_component(number), order)
+        return np.asarray(order, dtype=index_dtype(self._num_states))
+
     def end_components(
         self, restrict: MaskArray, choices: MaskArray
     ) -> tuple[IndexArray, int, MaskArray]:
@@ -123,6 +135,10 @@ class CpuGraph:
     @property
     def _components(self) -> Any:
         return _kernels().components if self._compiled else graph_components
+
+    @property
+    def _order(self) -> Any:
+        return _kernels().order if self._compiled else graph_order
 
     @property
     def _graph(self) -> Graph:
@@ -179,6 +195,9 @@ class CpuGraph:
 
     def _per_state(self, more: int = 0) -> Any:
         return self._scratch(self._num_states + more, self._num_states)
+
+    def _per_component(self, size: int) -> Any:
+        return self._scratch(size, self._num_states)
 
     def _scratch(self, size: int, largest: int) -> Any:
         """Return zeros for numbers up to `largest`, and one more."""

@@ -6,7 +6,7 @@ from types import FunctionType, ModuleType, SimpleNamespace
 
 from numba import njit
 
-from engines.cpu import graph_closures, graph_components
+from engines.cpu import graph_closures, graph_components, graph_order
 
 
 def compiled_functions(module: ModuleType) -> SimpleNamespace:
@@ -22,3 +22,4 @@ def compiled_functions(module: ModuleType) -> SimpleNamespace:
 
 closures = compiled_functions(graph_closures)
 components = compiled_functions(graph_components)
+order = compiled_functions(graph_order)

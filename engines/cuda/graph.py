@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engines.backend import cupy
 from engines.cpu.graph import CpuGraph, _edges
+from engines.cuda.components import (
+    ComponentSearch,
+    SearchSteps,
+    left_components,
+    numbered,
+    numbered_here,
+)
+from engines.cuda.condensation import order_by_level
+from engines.cuda.end_components import refine
+from engines.cuda.graph_edges import Edges, backwards, forwards
 from engines.cuda.modules import BLOCK_THREADS, Launcher, stream
-from engines.cuda.prepare import _scan, to_device
+from engines.cuda.prepare import to_device
 from engines.errors import UnsupportedError
 from engines.formats.csr import INT32_MAX, IndexArray, MaskArray
 from engines.model import ExplicitModel
@@ -26,6 +36,9 @@ BLOCKS = 1056
 
 LOOK_EVERY = 8
 """Rounds between two looks of the host."""
+
+FIRST_LOOK = 2
+"""Rounds before the first look at a list of a decomposition, many of which are soon worked off."""
 
 PATIENCE = 64
 """Rounds that are granted to any operation."""
@@ -40,6 +53,7 @@ RESTARTS = 64
 KEPT_SHARE = 64
 """A graph stays on the device between operations if it takes at most one part in so many."""
 
+Answer = TypeVar("Answer")
 Work = Callable[["_Worklist"], tuple[MaskArray, bool]]
 """Returns a closure, or the part of it that was found, and whether it is complete."""
 
@@ -47,9 +61,9 @@ Work = Callable[["_Worklist"], tuple[MaskArray, bool]]
 class CudaGraph:
     """The graph of a model on one GPU; see `engines.graph.operations.GraphOperations`.
 
-    Components are found on the CPU. So is the rest of a closure that makes too little of its
-    rounds: sets only grow, and whoever goes on from a part of a closure arrives at the same set.
-    Where the device's memory is too small, the CPU does all.
+    The rest of a closure that makes too little of its rounds is found on the CPU: sets only grow,
+    and whoever goes on from a part of a closure arrives at the same set. So is the rest of a
+    decomposition that does. Where the device's memory is too small, the CPU does all.
 
     Parameters
     ----------
@@ -81,11 +95,15 @@ class CudaGraph:
         self._model = ExplicitModel(model.kind, replace(model.matrix), model.row_group_offsets)
         self._offsets, self._columns = _edges(model.matrix)
         self._device = device_number
-        self._kept: dict[str, _Edges] = {}
+        self._kept: dict[str, Edges] = {}
         self.rounds = 0
         """Rounds that the last operation made on the device."""
         self.note = ""
         """Why the last operation was ended by the CPU; empty where it was not."""
+        self.steps: SearchSteps = []
+        """What the last decomposition did: step, its rounds or sweeps, states left after it."""
+        self.device_bytes = 0
+        """Bytes that the last decomposition held on the device: the graph and what it wrote to."""
 
     def reached_from(self, sources: MaskArray) -> MaskArray:
         """Return the least set that holds `sources` and the successors of its states."""
@@ -135,39 +153,110 @@ class CudaGraph:
         return found if complete else self._cpu.can_force(goal, through)
 
     def strong_components(self, restrict: MaskArray) -> tuple[IndexArray, int]:
-        """Return the strongly connected component of each state, and their number.
+        """Return the strongly connected component of each state, and their number."""
+        found = self._on_device(lambda work: self._strong_components(work, restrict))
+        return self._cpu.strong_components(restrict) if found is None else found
 
-        Notes
-        -----
-        A graph that is one component as a whole, as those of many performance models are, is seen
-        by two searches from its first state; all others are decomposed on the CPU.
-        """
-        if restrict.all() and self._is_one_component():
-            return np.zeros(self._model.num_states, dtype=np.int32), 1
-        return self._cpu.strong_components(restrict)
+    def _strong_components(self, work: _Worklist, restrict: MaskArray) -> tuple[IndexArray, int]:
+        size = self._model.num_states
+        ahead = self._edges("forwards", work.launcher)
+        made: list[Edges | None] = []
 
-    def _is_one_component(self) -> bool:
-        first = np.zeros(self._model.num_states, dtype=np.bool_)
-        first[:1] = True
+        def behind() -> Edges | None:
+            if not made:
+                try:
+                    made.append(self._edges("backwards", work.launcher, ahead))
+                except cupy().cuda.memory.OutOfMemoryError:
+                    cupy().get_default_memory_pool().free_all_blocks()
+                    made.append(None)
+            return made[0]
 
-        def search(which: str) -> Work:
-            return lambda work: work.closure(self._edges(which, work.launcher), first, ~first)
-
-        for which in ("forwards", "backwards"):
-            found, complete = self._run(search(which), first)
-            if not (complete and found.all()):
-                return False
-        return True
+        search = ComponentSearch(work, ahead, behind, size)
+        open_ = to_device(_packed(restrict), np.uint32)
+        leader = cupy().empty(size, dtype=np.int32)
+        leader.data.memset_async(0xFF, leader.nbytes, stream=None)
+        complete = search.name_components(open_, leader)
+        self.steps = search.steps
+        self._count_bytes(ahead, made[0] if made else None, work, search, open_, leader)
+        if complete:
+            return numbered(leader, size)
+        left = _unpacked(open_.get(), size)
+        self._leave_to_cpu(left, work)
+        return self._joined(leader.get(), self._cpu.strong_components(left)[0])
 
     def components_left(self, labels: IndexArray, count: int) -> MaskArray:
         """Return which components have an edge that leaves them, shape (count,)."""
-        return self._cpu.components_left(labels, count)
+
+        def look(work: _Worklist) -> MaskArray:
+            return left_components(work, self._edges("forwards", work.launcher), labels, count)
+
+        found = self._on_device(look) if count else None
+        return self._cpu.components_left(labels, count) if found is None else found
+
+    def condensation_order(self, labels: IndexArray, count: int) -> IndexArray:
+        """Return the components, each after all that it may enter, shape (count,)."""
+
+        def look(work: _Worklist) -> IndexArray | None:
+            ahead = self._edges("forwards", work.launcher)
+            order = order_by_level(work, ahead, labels, count)
+            if order is None:
+                self.note = f"left to the CPU after {work.rounds} rounds"
+            return order
+
+        found = self._on_device(look) if count else None
+        return self._cpu.condensation_order(labels, count) if found is None else found
 
     def end_components(
         self, restrict: MaskArray, choices: MaskArray
     ) -> tuple[IndexArray, int, MaskArray]:
         """Return the maximal end component of each state, their number, and their choices."""
-        return self._cpu.end_components(restrict, choices)
+        found = None
+        if self._model.row_group_offsets is not None:
+            found = self._on_device(lambda work: self._end_components(work, restrict, choices))
+        return self._cpu.end_components(restrict, choices) if found is None else found
+
+    def _end_components(
+        self, work: _Worklist, restrict: MaskArray, choices: MaskArray
+    ) -> tuple[IndexArray, int, MaskArray]:
+        size, num_rows = self._model.num_states, self._model.matrix.num_rows
+        ahead = self._edges("forwards", work.launcher)
+        behind = self._edges("backwards", work.launcher, ahead)
+        search = ComponentSearch(work, ahead, lambda: behind, size)
+        kept, barred = (to_device(_packed(mask), np.uint32) for mask in (restrict, ~choices))
+        found = refine(work, ahead, behind, search, kept, barred)
+        self.steps = search.steps
+        self._count_bytes(ahead, behind, work, search, kept, found.barred, found.leader)
+        usable = ~_unpacked(found.barred.get(), num_rows)
+        if found.unsettled is None:
+            return *numbered(found.leader, size), usable
+        left = _unpacked(found.unsettled.get(), size)
+        self._leave_to_cpu(left, work)
+        labels, _, own = self._cpu.end_components(left, usable)
+        # The choices of settled states stay as they are.
+        usable &= own | ~self._model.rows_of(left)
+        leader = np.where(left, -1, found.leader.get())
+        return *self._joined(leader, labels), usable
+
+    def _count_bytes(
+        self,
+        ahead: Edges,
+        behind: Edges | None,
+        work: _Worklist,
+        search: ComponentSearch,
+        *arrays: Any,
+    ) -> None:
+        shared = 0 if ahead.groups is None else ahead.groups.nbytes
+        of_graph = ahead.num_bytes + (0 if behind is None else behind.num_bytes - shared)
+        self.device_bytes = of_graph + work.num_bytes + search.num_bytes
+        self.device_bytes += sum(int(array.nbytes) for array in arrays)
+
+    def _leave_to_cpu(self, left: MaskArray, work: _Worklist) -> None:
+        self.note = f"{np.count_nonzero(left)} states left to the CPU after {work.rounds} rounds"
+
+    def _joined(self, leader: IndexArray, labels: IndexArray) -> tuple[IndexArray, int]:
+        """Number components that the device found together with those that the CPU found."""
+        others = labels.astype(np.int64) + self._model.num_states
+        return numbered_here(np.where(labels >= 0, others, leader))
 
     @cached_property
     def _cpu(self) -> CpuGraph:
@@ -175,103 +264,51 @@ class CudaGraph:
 
     def _run(self, work: Work, start: MaskArray) -> tuple[MaskArray, bool]:
         """Do work on the device; return what was found, and whether that is all."""
-        self.rounds, self.note = 0, ""
         if len(self._columns) == 0:
+            self.rounds, self.note = 0, ""
             return start.copy(), True
+        found = self._on_device(work)
+        if found is None:
+            return start, False
+        if not found[1]:
+            self.note = f"left to the CPU after {self.rounds} rounds"
+        return found
+
+    def _on_device(self, work: Callable[[_Worklist], Answer]) -> Answer | None:
+        """Do work on the device; return None if there are no edges, or its memory is too small."""
+        self.rounds, self.note, self.steps, self.device_bytes = 0, "", [], 0
+        if len(self._columns) == 0:
+            return None
         cp = cupy()
         with cp.cuda.Device(self._device), stream(self._device):
             try:
                 list_ = _Worklist(
                     self._model.num_states, self._model.matrix.num_rows, self._columns
                 )
-                found, complete = work(list_)
+                found = work(list_)
             except cp.cuda.memory.OutOfMemoryError as error:
                 self._kept.clear()
                 self.note = f"GPU {self._device} ran out of memory: {error}"
             else:
                 self.rounds = list_.rounds
-                if not complete:
-                    self.note = f"left to the CPU after {list_.rounds} rounds"
-                return found, complete
+                return found
             cp.get_default_memory_pool().free_all_blocks()
-        return start, False
+        return None
 
-    def _edges(self, which: str, launcher: Launcher) -> _Edges:
+    def _edges(self, which: str, launcher: Launcher, ahead: Edges | None = None) -> Edges:
+        """Return the edges forwards or backwards; for the latter, the former may be given."""
         edges = self._kept.get(which)
         if edges is None:
-            upload = _forwards if which == "forwards" else _backwards
-            groups = self._model.row_group_offsets
-            edges = upload(launcher, self._offsets, self._columns, groups, self._model.num_states)
+            size = self._model.num_states
+            if which == "forwards":
+                groups = self._model.row_group_offsets
+                edges = forwards(launcher, self._offsets, self._columns, groups)
+            else:
+                edges = backwards(launcher, ahead or self._edges("forwards", launcher), size)
             _, memory = cupy().cuda.runtime.memGetInfo()
             if edges.num_bytes <= memory // KEPT_SHARE:
                 self._kept[which] = edges
         return edges
-
-
-@dataclass(frozen=True)
-class _Edges:
-    """Edges on the device, ordered by the state that they are followed from.
-
-    `ends` are where they lead: states, or rows of which `state_of` knows the states. The edges of
-    state s are those of its row in `offsets`, or of its group of rows if `by_groups`.
-    """
-
-    offsets: Any
-    groups: Any | None
-    ends: Any
-    state_of: Any | None
-    by_groups: bool
-
-    @property
-    def of_states(self) -> tuple[Any, Any | None]:
-        return self.offsets, self.groups if self.by_groups else None
-
-    @property
-    def num_bytes(self) -> int:
-        arrays = (self.offsets, self.groups, self.ends, self.state_of)
-        return sum(array.nbytes for array in arrays if array is not None)
-
-
-def _forwards(
-    launcher: Launcher,
-    offsets: IndexArray,
-    columns: IndexArray,
-    groups: IndexArray | None,
-    _num_states: int,
-) -> _Edges:
-    on_device = None if groups is None else to_device(groups, np.int32)
-    rows = to_device(offsets, launcher.offset_dtype)
-    return _Edges(rows, on_device, to_device(columns, np.int32), None, by_groups=groups is not None)
-
-
-def _backwards(
-    launcher: Launcher,
-    offsets: IndexArray,
-    columns: IndexArray,
-    groups: IndexArray | None,
-    num_states: int,
-) -> _Edges:
-    """Turn the edges round: a counting sort by the states that they enter."""
-    cp = cupy()
-    ahead = _forwards(launcher, offsets, columns, groups, num_states)
-    edges, rows = cp.int64(len(columns)), cp.int32(len(offsets) - 1)
-    # Counts, then the ends of the states' parts, then their beginnings.
-    cursors = cp.zeros(num_states + 1, dtype=launcher.offset_dtype)
-    entering = cp.empty(len(columns), dtype=cp.int32)
-    launcher.launch("count_entering", len(columns), ahead.ends, edges, cursors, module="graph")
-    _scan(cursors, launcher)
-    launcher.launch(
-        "scatter_rows",
-        len(columns),
-        *(ahead.offsets, rows, ahead.ends, edges, cursors, entering),
-        module="graph",
-    )
-    state_of = None
-    if groups is not None:
-        state_of = cp.empty(int(rows), dtype=cp.int32)
-        arguments = (ahead.groups, cp.int32(num_states), rows, state_of)
-        launcher.launch("name_states", int(rows), *arguments, module="graph")
-    return _Edges(cursors, ahead.groups, entering, state_of, by_groups=False)
 
 
 class _Worklist:
@@ -284,37 +321,47 @@ class _Worklist:
         self.launcher = Launcher("long long" if _wide(len(columns)) else "int")
         self._blocks = min(BLOCKS, (num_states + 31) // 32)
         # A state comes once, in as many items as its edges take.
-        self._items = cp.empty(num_states + len(columns) // LONGEST_ITEM, dtype=cp.uint64)
+        self.items = cp.empty(num_states + len(columns) // LONGEST_ITEM, dtype=cp.uint64)
         self._progress = cp.zeros(5, dtype=cp.uint64)
         self._expanded = 0
         self.rounds = 0
 
-    def closure(self, edges: _Edges, goal: MaskArray, open_: MaskArray) -> tuple[MaskArray, bool]:
+    @property
+    def list(self) -> tuple[Any, Any]:
+        """The items, and how far they are."""
+        return self.items, self._progress
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the items."""
+        return int(self.items.nbytes)
+
+    def closure(self, edges: Edges, goal: MaskArray, open_: MaskArray) -> tuple[MaskArray, bool]:
         """Close a set under edges into states of `open_`, disjoint from it."""
         left = to_device(_packed(open_), np.uint32)
-        self._collect(to_device(_packed(goal), np.uint32), edges)
-        complete = self._close(
+        self.collect(to_device(_packed(goal), np.uint32), edges)
+        complete = self.close(
             "close_some", *edges.of_states, edges.ends, edges.state_of, None, left
         )
         return self._joined(goal, open_, left), complete
 
     def closure_by_all(
-        self, edges: _Edges, goal: MaskArray, open_: MaskArray
+        self, edges: Edges, goal: MaskArray, open_: MaskArray
     ) -> tuple[MaskArray, bool]:
         """Close a set under states of `open_` whose rows all enter it; `edges` lead backwards."""
         cp = self._cp
         left = to_device(_packed(open_), np.uint32)
         entered = cp.zeros(_words(self._num_rows), dtype=cp.uint32)
         missing = cp.empty(self._num_states, dtype=cp.int32)
-        self._launch(
+        self.launch(
             "count_rows", self._num_states, edges.groups, cp.int32(self._num_states), missing
         )
-        self._collect(to_device(_packed(goal), np.uint32), edges)
+        self.collect(to_device(_packed(goal), np.uint32), edges)
         arguments = (edges.offsets, edges.ends, edges.state_of, entered, missing, left)
-        complete = self._close("close_all", *arguments)
+        complete = self.close("close_all", *arguments)
         return self._joined(goal, open_, left), complete
 
-    def forcing(self, edges: _Edges, goal: MaskArray, kept: MaskArray) -> tuple[MaskArray, bool]:
+    def forcing(self, edges: Edges, goal: MaskArray, kept: MaskArray) -> tuple[MaskArray, bool]:
         """Remove from `kept` whoever cannot reach `goal` without a risk to leave `kept`."""
         cp = self._cp
         inside = to_device(_packed(kept & ~goal), np.uint32)
@@ -325,46 +372,66 @@ class _Worklist:
         some = (*edges.of_states, edges.ends, edges.state_of, barred, left)
         for _ in range(RESTARTS):
             left.data.copy_from_device_async(inside.data, inside.nbytes, stream=None)
-            self._collect(sure, edges)
-            if not self._close("close_some", *some):
+            self.collect(sure, edges)
+            if not self.close("close_some", *some):
                 break
-            self._launch("drop_members", len(inside), inside, left, cp.int32(len(inside)))
+            self.launch("drop_members", len(inside), inside, left, cp.int32(len(inside)))
             # States that nothing enters take no choice from others.
             if self._bar(left, edges, barred) == 0:
                 return goal | _unpacked(inside.get(), self._num_states), True
         return kept, False
 
-    def _bar(self, removed: Any, edges: _Edges, barred: Any) -> int:
+    def _bar(self, removed: Any, edges: Edges, barred: Any) -> int:
         """Bar the rows that enter a set; return how many items its edges took."""
-        self._collect(removed, edges)
+        self.collect(removed, edges)
         self._round("bar_rows", edges.offsets, edges.ends, barred)
         return int(self._progress.get()[2])
 
-    def _collect(self, states: Any, edges: _Edges) -> None:
-        """Begin a list with the edges of a set."""
+    def begin(self) -> None:
+        """Begin an empty list."""
         self._progress.data.memset_async(0, self._progress.nbytes, stream=None)
-        arguments = (states, self._cp.int32(self._num_states), *edges.of_states)
-        self._launch("collect_states", self._num_states, *arguments, self._items, self._progress)
 
-    def _close(self, kernel: str, *arguments: Any) -> bool:
-        """Work off the list; return whether that was done, or given up."""
+    def collect(self, states: Any, edges: Edges) -> None:
+        """Begin a list with the edges of a set."""
+        self.begin()
+        arguments = (states, self._cp.int32(self._num_states), *edges.of_states)
+        self.launch("collect_states", self._num_states, *arguments, *self.list)
+
+    def close(
+        self,
+        kernel: str,
+        *arguments: Any,
+        module: str = "graph",
+        patience: tuple[int, int] | None = None,
+    ) -> bool:
+        """Work off the list; return whether that was done, or given up.
+
+        `patience` is for this list alone: how many rounds, and how many states must be expanded for
+        each further one; None for what the whole operation is granted.
+        """
+        before = 0 if patience is None else self.rounds
+        earlier = self._expanded if patience is None else 0
+        rounds, states = patience or (PATIENCE, STATES_A_ROUND)
+        batch = LOOK_EVERY if patience is None else min(FIRST_LOOK, LOOK_EVERY)
         while True:
-            for _ in range(LOOK_EVERY):
-                self._round(kernel, *arguments)
-            self.rounds += LOOK_EVERY
+            for _ in range(batch):
+                self._round(kernel, *arguments, module=module)
+            self.rounds += batch
+            batch = min(2 * batch, LOOK_EVERY)
             begin, end, _, _, expanded = self._progress.get().tolist()
             if begin == end:
                 self._expanded += expanded
                 return True
-            if self.rounds > PATIENCE + (self._expanded + expanded) // STATES_A_ROUND:
+            if self.rounds - before > rounds + (earlier + expanded) // states:
                 return False
 
-    def _round(self, kernel: str, *arguments: Any) -> None:
+    def _round(self, kernel: str, *arguments: Any, module: str = "graph") -> None:
         threads = self._blocks * BLOCK_THREADS
-        self._launch(kernel, threads, *arguments, self._items, self._progress)
+        self.launch(kernel, threads, *arguments, *self.list, module=module)
 
-    def _launch(self, kernel: str, threads: int, *arguments: Any) -> None:
-        self.launcher.launch(kernel, threads, *arguments, module="graph")
+    def launch(self, kernel: str, threads: int, *arguments: Any, module: str = "graph") -> None:
+        """Queue a kernel."""
+        self.launcher.launch(kernel, threads, *arguments, module=module)
 
     def _joined(self, goal: MaskArray, open_: MaskArray, left: Any) -> MaskArray:
         return goal | (open_ & ~_unpacked(left.get(), self._num_states))

@@ -51,6 +51,29 @@ def sccs(
     return Components(*operations_of(model, environment).strong_components(restrict))
 
 
+def condensation_order(
+    model: ExplicitModel, components: Components, environment: SolverEnvironment | None = None
+) -> IndexArray:
+    """Return the components in an order in which each comes after all that it may enter.
+
+    Parameters
+    ----------
+    model
+        A model of any kind; in an MDP, the edges are those of all choices.
+    components
+        Its strongly connected components, or those of a set of its states.
+    environment
+        Which device to use; None for the CPU.
+
+    Returns
+    -------
+    The numbers of the components, shape (count,): by the number of components on the longest path
+    that begins in each, bottom components first, and by number where that is the same.
+    """
+    operations = operations_of(model, environment)
+    return operations.condensation_order(components.labels, components.count)
+
+
 def bsccs(model: ExplicitModel, environment: SolverEnvironment | None = None) -> Components:
     """Return the bottom strongly connected components: those that no edge leaves.
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import IndexArray, MaskArray
 from engines.graph.operations import operations_of
@@ -33,7 +34,10 @@ class EndComponents:
 
 
 def maximal_end_components(
-    model: ExplicitModel, restrict: MaskArray | None = None, choices: MaskArray | None = None
+    model: ExplicitModel,
+    restrict: MaskArray | None = None,
+    choices: MaskArray | None = None,
+    environment: SolverEnvironment | None = None,
 ) -> EndComponents:
     """Return the maximal end components; single states with a sure self-loop are among them.
 
@@ -45,16 +49,20 @@ def maximal_end_components(
         Boolean mask, shape (states,): components lie within these states; None for all.
     choices
         Boolean mask, shape (choices,): components use these choices only; None for all.
+    environment
+        Which device to use; None for the CPU.
 
     Raises
     ------
     UnsupportedError
-        If the model is a chain, whose end components are its bottom components.
+        If the model is a chain, whose end components are its bottom components; or when the GPU
+        was asked for and cannot be used.
 
     Notes
     -----
     de Alfaro (1997), Formal Verification of Probabilistic Systems, section 3.4, working on changed
-    components only; see `engines.cpu.graph_components.end_components`.
+    components only; see `engines.cpu.graph_components.end_components` and
+    `engines.cuda.end_components`.
     """
     if model.kind is not ModelKind.MDP:
         raise UnsupportedError(f"end components of a {model.kind}: use its bottom components")
@@ -62,4 +70,4 @@ def maximal_end_components(
         restrict = np.ones(model.num_states, dtype=np.bool_)
     if choices is None:
         choices = np.ones(model.matrix.num_rows, dtype=np.bool_)
-    return EndComponents(*operations_of(model).end_components(restrict, choices))
+    return EndComponents(*operations_of(model, environment).end_components(restrict, choices))

@@ -53,6 +53,14 @@ class GraphOperations(Protocol):
         """Return which components have an edge that leaves them, shape (count,)."""
         ...
 
+    def condensation_order(self, labels: IndexArray, count: int) -> IndexArray:
+        """Return the components, each after all others that it has an edge into, shape (count,).
+
+        They come by the number of components on the longest path from each, then by number. The
+        components are strong ones, so that there are no cycles among them.
+        """
+        ...
+
     def end_components(
         self, restrict: MaskArray, choices: MaskArray
     ) -> tuple[IndexArray, int, MaskArray]:

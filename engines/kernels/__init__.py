@@ -8,9 +8,15 @@ from importlib.resources import files
 USUAL = ("sweep", "prepare", "uniformise", "two_sided", "graph")
 """Modules that any solve may want."""
 
-MODULES = (*USUAL, "gauss_seidel", "multilevel", "several")
+GRAPH = ("components", "condensation", "mec")
+"""Modules that decompose graphs."""
+
+MODULES = (*USUAL, *GRAPH, "gauss_seidel", "multilevel", "several")
 FORMATTED = ("sweep", "uniformise", "two_sided")
 """Modules written over a matrix format, whose headers come before their text."""
+
+BY_WORKLIST = ("graph", *GRAPH)
+"""Modules whose text comes after the header of worklists."""
 
 BUILDING = (
     *("formats/distinct", "formats/rows", "formats/layout", "formats/scan_segments"),
@@ -62,6 +68,8 @@ def source(module: str, matrix_format: str = "csr") -> str:
     if module in FORMATTED:
         headers = (*HEADERS[matrix_format], "products")
         names = [*(f"formats/{header}.cuh" for header in headers), *names]
+    elif module in BY_WORKLIST:
+        names = ["worklist.cuh", *names]
     elif module in BUILDING:
         names = ["formats/building.cuh", *BESIDE_BUILDING.get(module, ()), *names]
     folder = files(__name__)

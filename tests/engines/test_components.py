@@ -10,7 +10,7 @@ import pytest
 
 from bridge.files.umb import read_umb
 from engines import reference
-from engines.graph.components import bsccs, sccs
+from engines.graph.components import bsccs, condensation_order, sccs
 from engines.model import ModelKind
 from tests.engines import graph_models, graph_oracles, models
 from tests.engines.graph_models import either_way, everywhere, go
@@ -146,3 +146,52 @@ def test_published_models_have_the_published_counts(name, program, constants, wa
     assert (components.count, bottom.count) == (expected["sccs"], expected["bsccs"])
     assert np.bincount(components.labels).max() == expected["largest_scc"]
     assert (bottom.labels >= 0).sum() == expected["states_in_bsccs"]
+
+
+def levels(model, found):
+    """The most components that follow each other from each on, by plain recursion."""
+    edges = [set().union(*after) for after in graph_oracles.successors(model)]
+    after = [set() for _ in range(found.count)]
+    for state, successors in enumerate(edges):
+        own = found.labels[state]
+        if own >= 0:
+            after[own] |= {found.labels[other] for other in successors} - {own, -1}
+
+    def level(component):
+        return 1 + max((level(other) for other in after[component]), default=-1)
+
+    return [level(component) for component in range(found.count)], after
+
+
+@either_way
+@pytest.mark.parametrize("kind", list(ModelKind))
+def test_a_component_comes_after_all_that_it_may_enter(kind, way, monkeypatch):
+    go(monkeypatch, way)
+    for seed in range(150):
+        model = graph_models.random_model(seed, kind, most=15)
+        within, _ = graph_models.random_masks(seed, model.num_states)
+        for restrict in (None, within):
+            found = sccs(model, restrict)
+            order = condensation_order(model, found).tolist()
+            level, after = levels(model, found)
+            assert order == sorted(range(found.count), key=lambda c: (level[c], c)), seed
+            place = {component: at for at, component in enumerate(order)}
+            for component, others in enumerate(after):
+                assert all(place[other] < place[component] for other in others), seed
+
+
+@pytest.mark.parametrize("upwards", [True, False])
+def test_a_line_of_a_million_states_is_ordered_from_its_end(upwards):
+    model = graph_models.long_line(10**6, upwards)
+    condensation_order(model, sccs(model))
+    started = time.perf_counter()
+    order = condensation_order(model, sccs(model))
+    assert time.perf_counter() - started < 5.0
+    states = np.arange(10**6)
+    np.testing.assert_array_equal(order, states[::-1] if upwards else states)
+
+
+def test_no_components_have_an_empty_order():
+    model = graph_models.ring(4)
+    order = condensation_order(model, sccs(model, np.zeros(4, dtype=np.bool_)))
+    assert order.shape == (0,)

@@ -11,9 +11,7 @@ import pytest
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix
-from engines.graph import condensation
-from engines.graph.components import Components, sccs
-from engines.graph.condensation import condensation_order
+from engines.graph.components import sccs
 from engines.model import ExplicitModel, ModelKind
 from prism_hooks import graph
 from prism_hooks.backend import EngineBackend
@@ -116,22 +114,6 @@ def test_many_states_are_sorted_into_the_same_order(monkeypatch):
         model, np.zeros(model.num_states, dtype=np.bool_), CPU, with_trivial=True
     )
     assert len(nothing.members) == len(nothing.ends) == 0
-
-
-def test_the_order_of_a_condensation_is_by_height_then_number(monkeypatch):
-    # 0 → 1 → 3 and 0 → 2: heights 2, 1, 0, 0.
-    model = graph_models.build(ModelKind.CTMC, [2, 1, 0, 0], [1, 2, 3])
-    single = Components(np.arange(4, dtype=np.int32), 4)
-    assert condensation_order(model, single).tolist() == [2, 3, 1, 0]
-    for edges in (10**9, 0):
-        monkeypatch.setattr(condensation, "COMPILED_EDGES", edges)
-        for seed in range(60):
-            other = graph_models.random_model(seed, most=30)
-            found = sccs(other)
-            order = condensation_order(other, found)
-            assert sorted(order.tolist()) == list(range(found.count))
-            parts = graph_oracles.sets_of(found.labels, found.count)
-            assert_in_order([parts[number] for number in order], edges_of(other))
 
 
 def ask(reads, task, source, **more):

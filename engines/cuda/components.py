@@ -1,0 +1,363 @@
+"""Strongly connected components on one GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engines.backend import cupy
+from engines.cuda.modules import Launcher
+from engines.cuda.prepare import _scan, to_device
+from engines.formats.csr import IndexArray, MaskArray
+
+if TYPE_CHECKING:
+    from engines.cuda.graph import _Worklist
+    from engines.cuda.graph_edges import Edges
+
+PATIENCE = 64
+"""Rounds that are granted to any trimming or search."""
+
+STATES_A_ROUND = 1000
+"""So many states must be expanded for each further round, as in `engines.cuda.graph`."""
+
+MOST_SEARCHES = 4
+"""The most searches from a state of each region, before names are propagated."""
+
+WORTHWHILE_SHARE = 8
+"""Another search follows if the last one named at least one in so many states."""
+
+SWEEPS_A_LOOK = 8
+"""Sweeps between two looks of the host."""
+
+PASSES = 4
+"""How often a warp repeats its part of a sweep while that changes something."""
+
+SWEEPS_BY_NUMBER = 24
+"""Sweeps that are granted to names in the order of the states' numbers. They need few of them or,
+as along a ring, may need as many as there are states; shuffled names do not."""
+
+MOST_SWEEPS = 512
+"""Sweeps that are granted to any propagation."""
+
+STATES_A_SWEEP = 1000
+"""So many further states grant one more sweep, about what the CPU does in a sweep's time."""
+
+SearchSteps = list[tuple[str, int, int]]
+
+
+class ComponentSearch:
+    """Names the strongly connected components of sets of states, on the current device and stream.
+
+    Parameters
+    ----------
+    work
+        Launches kernels, and holds the list.
+    ahead
+        The edges forwards.
+    behind
+        Returns the edges backwards, or None where there is no room for them.
+    num_states
+        Number of states.
+
+    Notes
+    -----
+    1. Trimming: states that no open state enters, or that enter none, are components of their own
+       (McLendon, Hendrickson, Plimpton, Rauchwerger 2005), counted down by a worklist without an
+       order of levels.
+    2. Searches from one state of each region, backwards and then forwards among what was met
+       (Fleischer, Hendrickson, Pinar 2000; regions named by their pivots: Wijs, Katoen, Bošnački
+       2014), and trimming again. This names components that are large.
+    3. What is left: each state learns the largest name that reaches it and that it reaches; where
+       both are the same they name its component, and edges between states that differ are cut
+       (Alabandi, Sands, Biros, Burtscher 2023, A high-performance SCC implementation for GPUs).
+       Names also pass between a state and those that its names tell of, so that long paths take few
+       sweeps. States are named by their numbers, as long as that is fast, and by shuffled ones in
+       turns: the former suit models whose numbering goes along with their edges, the latter make
+       the number of rounds logarithmic whatever the numbering.
+
+    Edges are never counted in an order that the result depends on.
+    """
+
+    def __init__(
+        self,
+        work: _Worklist,
+        ahead: Edges,
+        behind: Callable[[], Edges | None],
+        num_states: int,
+    ) -> None:
+        cp = self._cp = cupy()
+        self._work, self._behind = work, behind
+        self._num_states = num_states
+        self._ahead = self._by_states(ahead)
+        self._words = (num_states + 31) // 32
+        # Counts of edges and pivots, or names: the steps that need them follow each other.
+        self._numbers = cp.empty(2 * num_states, dtype=cp.uint32)
+        self._total = cp.empty(1, dtype=cp.uint64)
+        self.steps: SearchSteps = []
+        """What was done: name of the step, rounds or sweeps, states left."""
+        self.unbroken = False
+        """Whether the last search found each region to be one component."""
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of device memory that the search itself holds."""
+        of_states = self._ahead.offsets.nbytes if self._grouped else 0
+        return int(self._numbers.nbytes + of_states)
+
+    def _by_states(self, ahead: Edges) -> Edges:
+        """Return the edges looked up by states at once, not by their rows first."""
+        self._grouped = ahead.by_groups
+        if not ahead.by_groups:
+            return ahead
+        offsets = self._cp.empty(self._num_states + 1, dtype=ahead.offsets.dtype)
+        places = self._cp.int32(self._num_states + 1)
+        self._launch(
+            "gather_offsets", self._num_states + 1, ahead.offsets, ahead.groups, places, offsets
+        )
+        return replace(ahead, offsets=offsets, by_groups=False)
+
+    def name_components(
+        self,
+        open_: Any,
+        leader: Any,
+        *,
+        cut: Any | None = None,
+        barred: Any | None = None,
+        by_regions: bool = False,
+    ) -> bool:
+        """Name the component of each open state; return whether all were named.
+
+        Parameters
+        ----------
+        open_
+            Bitmap of states on the device; those that are named leave it.
+        leader
+            Shape (states,), int32, on the device: where the leaders of named states are written.
+        cut, barred
+            Bitmaps of edges, and of the rows that these edges make up, that do not count; None for
+            none. More edges may be cut.
+        by_regions
+            Whether `leader` holds the region of each open state, a number of a state, and no edge
+            that counts leads from one region to another.
+        """
+        size = left = self.count(open_)
+        self.unbroken = False
+        for search in range(MOST_SEARCHES + 1):
+            left = self._trim(open_, leader, cut, barred)
+            behind = None if left == 0 else self._behind()
+            if left == 0 or behind is None or search == MOST_SEARCHES:
+                break
+            before = left
+            left = self._search(open_, leader, cut, barred, by_regions, behind)
+            self.unbroken = before == size and left == 0
+            if left == 0 or before - left < before // WORTHWHILE_SHARE:
+                break
+        return left == 0 or self._propagate(open_, leader, cut, left)
+
+    def _trim(self, open_: Any, leader: Any, cut: Any | None, barred: Any | None) -> int:
+        """Name states that are components of their own; return how many others are left."""
+        entering, leaving = self._halves(np.int32)
+        states = self._cp.int32(self._num_states)
+        self._numbers.data.memset_async(0, self._numbers.nbytes, stream=None)
+        offsets, groups = self._ahead.of_states
+        columns = self._ahead.ends
+        arguments = (offsets, groups, columns, cut, open_, states, entering, leaving)
+        self._launch("count_inner", self._num_states, *arguments)
+        self._collect_trivial(self._ahead, entering, open_, leader)
+        along = (offsets, groups, columns, cut, entering, open_, leader)
+        left = self._drain("trim_forwards", open_, *along)
+        behind = None if left == 0 else self._behind()
+        if behind is not None:
+            self._collect_trivial(behind, leaving, open_, leader)
+            against = (behind.offsets, behind.ends, behind.state_of, barred, leaving, open_, leader)
+            left = self._drain("trim_backwards", open_, *against)
+        return left
+
+    def _collect_trivial(self, edges: Edges, counts: Any, open_: Any, leader: Any) -> None:
+        self._work.begin()
+        states = self._cp.int32(self._num_states)
+        arguments = (*edges.of_states, counts, states, open_, leader)
+        self._launch("collect_trivial", self._num_states, *arguments, *self._work.list)
+
+    def _search(
+        self,
+        open_: Any,
+        leader: Any,
+        cut: Any | None,
+        barred: Any | None,
+        by_regions: bool,
+        behind: Edges,
+    ) -> int:
+        """Name the component of one state of each region; return how many states are left."""
+        cp, size = self._cp, self._num_states
+        states, words = cp.int32(size), cp.int32(self._words)
+        regions = leader if by_regions else None
+        pivots, _ = self._halves(np.uint32)
+        pivots.data.memset_async(0, pivots.nbytes, stream=None)
+        self._launch("find_pivots", size, open_, states, regions, pivots)
+        chosen, found, unmet = (cp.empty_like(open_) for _ in range(3))
+        self._launch("collect_pivots", self._words, open_, states, regions, pivots, chosen)
+        found.data.copy_from_device_async(open_.data, open_.nbytes, stream=None)
+        some = (*behind.of_states, behind.ends, behind.state_of, barred)
+        searches = (
+            (behind, "close_some", "graph", some),
+            (
+                self._ahead,
+                "close_forwards",
+                "components",
+                (*self._ahead.of_states, self._ahead.ends, cut),
+            ),
+        )
+        for edges, kernel, module, arguments in searches:
+            unmet.data.copy_from_device_async(found.data, found.nbytes, stream=None)
+            self._work.launch("drop_members", self._words, unmet, chosen, words)
+            self._work.collect(chosen, edges)
+            if not self._close(kernel, *arguments, unmet, module=module):
+                left = self.count(open_)
+                self.steps.append((f"{kernel}, given up", self._rounds, left))
+                return left
+            self._work.launch("drop_members", self._words, found, unmet, words)
+        naming = (found, states, cp.int32(by_regions), pivots, open_, leader)
+        self._launch("name_found", size, *naming)
+        left = self.count(open_)
+        self.steps.append(("search", self._rounds, left))
+        return left
+
+    def _propagate(self, open_: Any, leader: Any, cut: Any | None, left: int) -> bool:
+        """Name what is left by the largest names; return whether that was done, or given up."""
+        cp = self._cp
+        edges = (*self._ahead.of_states, self._ahead.ends)
+        if cut is None:
+            cut = cp.zeros((len(self._ahead.ends) + 31) // 32, dtype=cp.uint32)
+        # The worklist has room for two numbers a state.
+        both = self._work.items.view(np.int32)
+        listed, rest = both[: self._num_states], both[self._num_states : 2 * self._num_states]
+        listed_count = cp.zeros(1, dtype=cp.int32)
+        changed = cp.empty(SWEEPS_A_LOOK, dtype=cp.int32)
+        size = cp.int32(self._num_states)
+        self._launch("collect_open", self._num_states, open_, size, listed, listed_count)
+        self._launch("cut_outer", left, *edges, open_, listed, cp.int32(left), cut)
+        most, sweeps = MOST_SWEEPS + left // STATES_A_SWEEP, 0
+        shuffled, by_number = 0, True
+        while left:
+            count, mixed = cp.int32(left), cp.int32(shuffled)
+            self._launch("begin_names", left, listed, count, mixed, self._numbers)
+            moving, begun = True, sweeps
+            while moving:
+                if sweeps >= most:
+                    self.steps.append(("sweeps, given up", sweeps, left))
+                    return False
+                if not shuffled and sweeps - begun >= SWEEPS_BY_NUMBER:
+                    shuffled, by_number = 1, False
+                    mixed, begun = cp.int32(1), sweeps
+                    self.steps.append(("sweeps by number, given up", sweeps, left))
+                    self._launch("begin_names", left, listed, count, mixed, self._numbers)
+                changed.data.memset_async(0, changed.nbytes, stream=None)
+                arguments = (*edges, cut, listed, count, mixed, self._numbers, cp.int32(PASSES))
+                for sweep in range(SWEEPS_A_LOOK):
+                    self._launch("raise_names", left, *arguments, cp.int32(sweep), changed)
+                made = changed.get()
+                moving = bool(made[-1])
+                sweeps += SWEEPS_A_LOOK if moving else 1 + int(np.count_nonzero(made))
+            listed_count.data.memset_async(0, listed_count.nbytes, stream=None)
+            ending = (cut, listed, count, mixed, self._numbers, open_, leader, rest, listed_count)
+            self._launch("cut_different", left, *edges, *ending)
+            left = int(listed_count.get()[0])
+            listed, rest = rest, listed
+            shuffled = 1 - shuffled if by_number else 1
+            self._work.rounds += 1
+            self.steps.append(("sweeps", sweeps, left))
+        return True
+
+    def _drain(self, kernel: str, open_: Any, *arguments: Any) -> int:
+        """Work off the list as far as that is worthwhile; return how many states are open then."""
+        complete = self._close(kernel, *arguments)
+        left = self.count(open_)
+        self.steps.append((kernel if complete else f"{kernel}, given up", self._rounds, left))
+        return left
+
+    def _close(self, kernel: str, *arguments: Any, module: str = "components") -> bool:
+        before = self._work.rounds
+        complete = self._work.close(
+            kernel, *arguments, module=module, patience=(PATIENCE, STATES_A_ROUND)
+        )
+        self._rounds = self._work.rounds - before
+        return complete
+
+    def count(self, members: Any) -> int:
+        """Return how many states a bitmap holds."""
+        self._total.data.memset_async(0, self._total.nbytes, stream=None)
+        words = self._cp.int32(self._words)
+        self._launch("count_members", self._words, members, words, self._total)
+        return int(self._total.get()[0])
+
+    def _halves(self, dtype: Any) -> tuple[Any, Any]:
+        numbers = self._numbers.view(dtype)
+        return numbers[: self._num_states], numbers[self._num_states :]
+
+    def _launch(self, kernel: str, threads: int, *arguments: Any) -> None:
+        self._work.launch(kernel, threads, *arguments, module="components")
+
+
+def numbered(leader: Any, num_states: int) -> tuple[IndexArray, int]:
+    """Return the components numbered by their smallest states, and how many there are.
+
+    Parameters
+    ----------
+    leader
+        Shape (states,), int32, on the current device: a state of the component of each, or a
+        negative number for none; overwritten.
+    num_states
+        Number of states.
+    """
+    cp, states, launcher = cupy(), cupy().int32(num_states), Launcher("int")
+
+    def launch(kernel: str, *arguments: Any) -> None:
+        launcher.launch(kernel, num_states, *arguments, module="components")
+
+    smallest, flags = cp.empty(num_states, dtype=cp.uint32), cp.empty(num_states, dtype=cp.int32)
+    smallest.data.memset_async(0xFF, smallest.nbytes, stream=None)
+    launch("find_smallest", leader, states, smallest)
+    launch("flag_smallest", leader, states, smallest, flags)
+    _scan(flags, launcher)
+    launch("name_by_number", leader, states, smallest, flags)
+    labels: IndexArray = leader.get()
+    return labels, int(flags[-1:].get()[0])
+
+
+def numbered_here(leader: IndexArray) -> tuple[IndexArray, int]:
+    """Return the same as `numbered`, for leaders on the host that need not be states."""
+    labels = np.full(len(leader), -1, dtype=np.int32)
+    inside = leader >= 0
+    _, first, own = np.unique(leader[inside], return_index=True, return_inverse=True)
+    names = np.empty(len(first), dtype=np.int32)
+    names[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
+    labels[inside] = names[own]
+    return labels, len(first)
+
+
+def left_components(work: _Worklist, ahead: Edges, labels: IndexArray, count: int) -> MaskArray:
+    """Return which components have an edge that leaves them, shape (count,).
+
+    Parameters
+    ----------
+    work
+        Launches kernels.
+    ahead
+        The edges forwards.
+    labels
+        Shape (states,): the component of each state, −1 for none.
+    count
+        Number of components.
+    """
+    cp = cupy()
+    left = cp.zeros(count, dtype=cp.bool_)
+    own = to_device(labels, np.int32)
+    states = cp.int32(len(labels))
+    arguments = (*ahead.of_states, ahead.ends, own, states, left)
+    work.launch("mark_left", len(labels), *arguments, module="components")
+    found: MaskArray = left.get()
+    return found

@@ -1,0 +1,186 @@
+"""Maximal end components on one GPU."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from engines.backend import cupy
+from engines.cuda import components
+from engines.cuda.components import ComponentSearch
+
+if TYPE_CHECKING:
+    from engines.cuda.graph import _Worklist
+    from engines.cuda.graph_edges import Edges
+
+MOST_ROUNDS = 64
+"""Rounds that are granted to any refinement."""
+
+STATES_A_ROUND = 10_000
+"""So many states must be settled or removed for each further round, about what the CPU does in a
+round's time: it need not look at all of a component to split a small set off it."""
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """The end components, or what is known of them; arrays on the device.
+
+    Parameters
+    ----------
+    leader
+        Shape (states,), int32: a state of the component of each; negative for states without one.
+        States of `unsettled` have none so far.
+    barred
+        Bitmap of the rows that no end component uses.
+    unsettled
+        Bitmap of the states whose component may have to be split; None where there are none.
+    """
+
+    leader: Any
+    barred: Any
+    unsettled: Any | None
+
+
+def refine(
+    work: _Worklist,
+    ahead: Edges,
+    behind: Edges,
+    search: ComponentSearch,
+    kept: Any,
+    barred: Any,
+) -> Refinement:
+    """Return the maximal end components of an MDP.
+
+    Parameters
+    ----------
+    work
+        Launches kernels, and holds the list.
+    ahead, behind
+        The edges forwards and backwards.
+    search
+        Names strongly connected components.
+    kept
+        Bitmap of the states that components lie within; overwritten.
+    barred
+        Bitmap of the rows that components do not use; overwritten.
+
+    Notes
+    -----
+    de Alfaro (1997), Formal Verification of Probabilistic Systems, section 3.4, in rounds as Wijs,
+    Katoen, Bošnački (2014) make them on a GPU: a round decomposes the components that lost a row in
+    the last one, bars the rows that may leave their component, and removes the states without a
+    row, with whatever is forced into them. Edges between components stay cut, so that a round goes
+    on from the last one's components, all at the same time.
+    """
+    return _Rounds(work, ahead, behind, search, kept, barred).run()
+
+
+class _Rounds:
+    """The rounds of one refinement."""
+
+    def __init__(
+        self,
+        work: _Worklist,
+        ahead: Edges,
+        behind: Edges,
+        search: ComponentSearch,
+        kept: Any,
+        barred: Any,
+    ) -> None:
+        cp = cupy()
+        self._work, self._ahead, self._behind, self._search = work, ahead, behind, search
+        self._kept, self._barred = kept, barred
+        assert behind.state_of is not None
+        self._state_of = behind.state_of
+        self._num_rows, self._num_states = len(self._state_of), len(behind.offsets) - 1
+        self._rows, self._states = cp.int32(self._num_rows), cp.int32(self._num_states)
+        self._leader = cp.empty(self._num_states, dtype=cp.int32)
+        self._usable = cp.empty(self._num_states, dtype=cp.int32)
+        self._changed = cp.zeros(kept.shape, dtype=cp.uint32)
+        self._cut = cp.zeros((len(ahead.ends) + 31) // 32, dtype=cp.uint32)
+
+    def run(self) -> Refinement:
+        among = self._copied(self._kept)
+        self._launch("begin_regions", self._num_states, among, self._states, self._leader)
+        groups = self._ahead.groups
+        counting = (groups, self._states, self._barred, self._usable)
+        self._launch("count_usable", self._num_states, *counting)
+        # Where all states are kept, none of them can be left.
+        everywhere = self._search.count(among) == self._num_states
+        if not self._remove(among, None if everywhere else self._ahead.ends):
+            return self._unsettled(among)
+        among = self._copied(self._kept)
+        first = left = self._search.count(among)
+        for round_ in itertools.count():
+            if left == 0:
+                return self._settled()
+            if round_ >= MOST_ROUNDS + (first - left) // STATES_A_ROUND:
+                break
+            cutting = (self._state_of, among, self._barred, self._cut)
+            self._launch("cut_rows", self._num_rows, self._ahead.offsets, self._rows, *cutting)
+            named = self._search.name_components(
+                self._copied(among),
+                self._leader,
+                cut=self._cut,
+                barred=self._barred,
+                by_regions=True,
+            )
+            if named and self._search.unbroken:
+                return self._settled()
+            if not named or not self._remove(among, self._ahead.ends):
+                break
+            changed = (self._kept, self._states, self._leader, self._changed, among)
+            self._launch("collect_changed", len(among), *changed)
+            left = self._search.count(among)
+            self._search.steps.append(("round", round_ + 1, left))
+        return self._unsettled(among)
+
+    def _remove(self, among: Any, columns: Any | None) -> bool:
+        """Bar what leaves its component; remove what has no row left; return whether all was.
+
+        Without `columns`, only empty rows are barred.
+        """
+        self._changed.data.memset_async(0, self._changed.nbytes, stream=None)
+        leader = self._leader
+        rows = (self._ahead.offsets, columns, self._rows, self._state_of, among, leader)
+        self._launch(
+            "bar_leaving", self._num_rows, *rows, self._barred, self._usable, self._changed
+        )
+        self._work.begin()
+        states = (self._behind.offsets, among, self._usable, self._states, self._kept)
+        self._launch("collect_stuck", self._num_states, *states, *self._work.list)
+        behind = (self._behind.offsets, self._behind.ends, self._state_of)
+        lost = (leader, self._barred, self._usable, self._changed, self._kept)
+        return self._work.close(
+            "close_stuck",
+            *behind,
+            *lost,
+            module="mec",
+            patience=(components.PATIENCE, components.STATES_A_ROUND),
+        )
+
+    def _settled(self) -> Refinement:
+        self._launch(
+            "bar_dropped", self._num_rows, self._rows, self._state_of, self._kept, self._barred
+        )
+        self._launch("drop_leaders", self._num_states, self._kept, self._states, self._leader)
+        return Refinement(self._leader, self._barred, None)
+
+    def _unsettled(self, among: Any) -> Refinement:
+        # Of the removed states none is asked for again.
+        removed = self._copied(among)
+        drop = ("drop_members", len(among))
+        words = cupy().int32(len(among))
+        self._work.launch(*drop, removed, self._kept, words)
+        self._work.launch(*drop, among, removed, words)
+        self._settled()
+        return Refinement(self._leader, self._barred, among)
+
+    def _copied(self, members: Any) -> Any:
+        copy = cupy().empty_like(members)
+        copy.data.copy_from_device_async(members.data, members.nbytes, stream=None)
+        return copy
+
+    def _launch(self, kernel: str, threads: int, *arguments: Any) -> None:
+        self._work.launch(kernel, threads, *arguments, module="mec")

@@ -1,0 +1,404 @@
+// Strongly connected components.
+//
+// Compiled with OFFSET the type of the row offsets, int or long long, and UNSIGNED_OFFSET its
+// unsigned twin.
+//
+// `open` is the set of states without a component so far; whoever leaves it gets its `leader`, the
+// state that its component is called by. Edges in `cut`, and those of rows in `barred`, do not
+// count; neither do those to states that are not open, and loops.
+
+// Where the edges of each state begin, and where the last one's end. One thread a place.
+extern "C" __global__ void gather_offsets(
+    const OFFSET* __restrict__ offsets, const int* __restrict__ groups, int places,
+    OFFSET* of_states)
+{
+    int place = blockIdx.x * blockDim.x + threadIdx.x;
+    if (place < places) of_states[place] = offsets[groups[place]];
+}
+
+// How many edges of each open state stay within the open states, and how many enter it from there.
+struct InnerEdges {
+    const int* columns;
+    const unsigned *cut, *open;
+    int *entering, *leaving;
+    int inner;
+
+    __device__ void begin(int) { inner = 0; }
+    __device__ void visit(int state, OFFSET edge)
+    {
+        int after = columns[edge];
+        if (after == state || is_cut(cut, edge) || !has(open, after)) return;
+        atomicAdd(&entering[after], 1);
+        inner++;
+    }
+    __device__ void end(int state)
+    {
+        if (inner) atomicAdd(&leaving[state], inner);
+    }
+};
+
+// Counts that start as 0. One thread a state.
+extern "C" __global__ void count_inner(
+    const OFFSET* __restrict__ offsets, const int* __restrict__ groups,
+    const int* __restrict__ columns, const unsigned* cut, const unsigned* open, int states,
+    int* entering, int* leaving)
+{
+    int state = blockIdx.x * blockDim.x + threadIdx.x;
+    InnerEdges walk{columns, cut, open, entering, leaving};
+    bool here = state < states && has(open, state);
+    walk_edges(Edges{offsets, groups}, here ? state : -1, walk);
+}
+
+// Trimming: names the open states of which none is counted, and begins a list with their edges.
+// One thread a state.
+extern "C" __global__ void collect_trivial(
+    const OFFSET* __restrict__ offsets, const int* __restrict__ groups,
+    const int* __restrict__ counts, int states, unsigned* open, int* leader, Item* list,
+    Counter* progress)
+{
+    int state = blockIdx.x * blockDim.x + threadIdx.x;
+    bool trivial = state < states && has(open, state) && counts[state] == 0;
+    if (trivial) {
+        take(open, state);
+        leader[state] = state;
+    }
+    begin_list(Edges{offsets, groups}, trivial ? state : -1, list, progress);
+}
+
+// Counts an edge less; returns the state if that was the last one, after naming it. States that were
+// not open have counted none, so that theirs becomes negative.
+__device__ int uncount(int state, int* counts, unsigned* open, int* leader)
+{
+    if (atomicSub(&counts[state], 1) != 1) return -1;
+    take(open, state);
+    leader[state] = state;
+    return state;
+}
+
+// A round of trimming by what enters the states: the list holds edges of trimmed ones.
+extern "C" __global__ void trim_forwards(
+    const OFFSET* __restrict__ offsets, const int* __restrict__ groups,
+    const int* __restrict__ columns, const unsigned* __restrict__ cut, int* entering,
+    unsigned* open, int* leader, Item* list, Counter* progress)
+{
+    expand(Edges{offsets, groups}, list, progress, [&](OFFSET edge) {
+        return is_cut(cut, edge) ? -1 : uncount(columns[edge], entering, open, leader);
+    });
+}
+
+// A round of trimming by what leaves the states: the list holds edges that enter trimmed ones.
+extern "C" __global__ void trim_backwards(
+    const OFFSET* __restrict__ offsets, const int* __restrict__ rows,
+    const int* __restrict__ state_of, const unsigned* __restrict__ barred, int* leaving,
+    unsigned* open, int* leader, Item* list, Counter* progress)
+{
+    expand(Edges{offsets, nullptr}, list, progress, [&](OFFSET edge) {
+        int row = rows[edge];
+        if (barred && has(barred, row)) return -1;
+        return uncount(state_of ? state_of[row] : row, leaving, open, leader);
+    });
+}
+
+// How many members a set has. One thread a word.
+extern "C" __global__ void count_members(
+    const unsigned* __restrict__ set, int words, unsigned long long* total)
+{
+    __shared__ int sum;
+    if (threadIdx.x == 0) sum = 0;
+    __syncthreads();
+    int word = blockIdx.x * blockDim.x + threadIdx.x;
+    if (word < words && set[word]) atomicAdd(&sum, __popc(set[word]));
+    __syncthreads();
+    if (threadIdx.x == 0 && sum) atomicAdd(total, (unsigned long long)sum);
+}
+
+// Numbers that look random, each of another state, and the way back. The constants are those of
+// lowbias32 (Wellons 2018, Prospecting for hash functions).
+__device__ unsigned shuffled(unsigned state)
+{
+    state = (state ^ state >> 16) * 0x7feb352du;
+    state = (state ^ state >> 15) * 0x846ca68bu;
+    return state ^ state >> 16;
+}
+
+__device__ unsigned unshuffled(unsigned name)
+{
+    name = (name ^ name >> 16) * 0x43021123u;
+    name = (name ^ name >> 15 ^ name >> 30) * 0x1d69e2a5u;
+    return name ^ name >> 16;
+}
+
+// Raises a number; returns whether it was lower.
+__device__ bool raise(unsigned* number, unsigned to)
+{
+    return *(volatile unsigned*)number < to && atomicMax(number, to) < to;
+}
+
+// Chooses a state of each region, by its shuffled number; `pivots` starts as 0. The region of a
+// state is its old leader, or 0 if there are none. One thread a state.
+extern "C" __global__ void find_pivots(
+    const unsigned* __restrict__ open, int states, const int* __restrict__ regions,
+    unsigned* pivots)
+{
+    int state = blockIdx.x * blockDim.x + threadIdx.x;
+    if (state < states && has(open, state))
+        raise(&pivots[regions ? regions[state] : 0], shuffled(state));
+}
+
+// The set of the chosen states. One thread a word.
+extern "C" __global__ void collect_pivots(
+    const unsigned* __restrict__ open, int states, const int* __restrict__ regions,
+    const unsigned* __restrict__ pivots, unsigned* chosen)
+{
+    int word = blockIdx.x * blockDim.x + threadIdx.x;
+    if (word >= (states + 31) / 32) return;
+    unsigned found = 0;
+    for (unsigned left = open[word]; left; left &= left - 1) {
+        int state = word * 32 + __ffs(left) - 1;
+        if (pivots[regions ? regions[state] : 0] == shuffled(state)) found |= left & -left;
+    }
+    chosen[word] = found;
+}
+
+// A round of a search along edges: those in `unmet` are met, and leave it.
+extern "C" __global__ void close_forwards(
+    const OFFSET* __restrict__ offsets, const int* __restrict__ groups,
+    const int* __restrict__ columns, const unsigned* __restrict__ cut, unsigned* unmet, Item* list,
+    Counter* progress)
+{
+    expand(Edges{offsets, groups}, list, progress, [&](OFFSET edge) {
+        if (is_cut(cut, edge)) return -1;
+        int state = columns[edge];
+        return has(unmet, state) && take(unmet, state) ? state : -1;
+    });
+}
+
+// Names the states that reach their region's pivot and are reached by it. One thread a state.
+extern "C" __global__ void name_found(
+    const unsigned* __restrict__ found, int states, int by_regions,
+    const unsigned* __restrict__ pivots, unsigned* open, int* leader)
+{
+    int state = blockIdx.x * blockDim.x + threadIdx.x;
+    if (state >= states || !has(found, state)) return;
+    take(open, state);
+    leader[state] = unshuffled(pivots[by_regions ? leader[state] : 0]);
+}
+
+// Appends a state, -1 for none, to a list; every thread of the warp takes part.
+__device__ void append_state(int state, int* list, int* count)
+{
+    unsigned there = __ballot_sync(ALL_LANES, state >= 0);
+    int lane = threadIdx.x % 32, first = 0;
+    if (lane == 0 && there) first = atomicAdd(count, __popc(there));
+    first = __shfl_sync(ALL_LANES, first, 0);
+    if (state >= 0) list[first + __popc(there & (1u << lane) - 1)] = state;
+}
+
+// Lists the open states. One thread a state.
+extern "C" __global__ void collect_open(
+    const unsigned* __restrict__ open, int states, int* list, int* count)
+{
+    int state = blockIdx.x * blockDim.x + threadIdx.x;
+    append_state(state < states && has(open, state) ? state : -1, list, count);
+}
+
+struct OuterEdges {
+    const int* columns;
+    const unsigned* open;
+    unsigned* cut;
+
+    __device__ void begin(int) {}
+    __device__ void visit(int state, OFFSET edge)
+    {
+        int after = columns[edge];
+        if (after == state || !has(open, after)) atomicOr(&cut[edge / 32], 1u << (int)(edge % 32));
+    }
+    __device__ void end(int) {}
+};
+
+// Cuts loops, and edges that leave the open states. One thread a listed state.
+extern "C" __global__ void cut_outer(
+    const OFFSET* __restrict__ offsets, const int* __restrict__ groups,
+    const int* __restrict__ columns, const unsigned* __restrict__ open,
+    const int* __restrict__ list, int count, unsigned* cut)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    OuterEdges walk{columns, open, cut};
+    walk_edges(Edges{offsets, groups}, i < count ? list[i] : -1, walk);
+}
+
+// The largest names that a state is known to be reached by, and to reach. A name is a state's
+// number, shuffled or as it is.
+struct Names {
+    unsigned before, after;
+};
+
+__device__ unsigned name_of(int state, bool mixed) { return mixed ? shuffled(state) : state; }
+__device__ int state_of_name(unsigned name, bool mixed) { return mixed ? unshuffled(name) : name; }
+
+__device__ Names names_of(const Names* names, int state)
+{
+    unsigned long long both = *(const volatile unsigned long long*)&names[state];
+    return {(unsigned)both, (unsigned)(both >> 32)};
+}
+
+// One thread a listed state.
+extern "C" __global__ void begin_names(
+    const int* __restrict__ list, int count, int mixed, Names* names)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count) return;
+    unsigned own = name_of(list[i], mixed);
+    names[list[i]] = {own, own};
+}
+
+struct Raising {
+    const int* columns;
+    const unsigned* cut;
+    Names* names;
+    Names own;
+    bool moved;
+
+    __device__ void begin(int state) { own = names_of(names, state); }
+    __device__ void visit(int, OFFSET edge)
+    {
+        if (is_cut(cut, edge)) return;
+        int next = columns[edge];
+        Names there = names_of(names, next);
+        if (there.before < own.before) moved |= raise(&names[next].before, own.before);
+        if (there.after > own.after) own.after = there.after;
+    }
+    __device__ void end(int state) { moved |= raise(&names[state].after, own.after); }
+};
+
+// A sweep: names pass along edges, and along what names tell: if a reaches s, and s reaches b, then
+// whoever reaches a reaches s, and what b reaches is reached by s; b is reached by whoever reaches
+// s, and a reaches what s reaches. A warp repeats its part while that raises names. `changed` starts
+// as 0; once a sweep has changed nothing, later ones do nothing. One thread a listed state.
+extern "C" __global__ void raise_names(
+    const OFFSET* __restrict__ offsets, const int* __restrict__ groups,
+    const int* __restrict__ columns, const unsigned* __restrict__ cut,
+    const int* __restrict__ list, int count, int mixed, Names* names, int passes, int sweep,
+    int* changed)
+{
+    if (sweep > 0 && changed[sweep - 1] == 0) return;
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int state = i < count ? list[i] : -1;
+    bool any = false;
+    for (int pass = 0; pass < passes; pass++) {
+        Raising walk{columns, cut, names};
+        walk.moved = false;
+        Names old = {0, 0};
+        if (state >= 0) old = names_of(names, state);
+        walk_edges(Edges{offsets, groups}, state, walk);
+        if (state >= 0) {
+            Names own = names_of(names, state);
+            int first = state_of_name(old.before, mixed), last = state_of_name(old.after, mixed);
+            if (first != state) {
+                walk.moved |= raise(&names[state].before, names_of(names, first).before);
+                walk.moved |= raise(&names[first].after, own.after);
+            }
+            if (last != state) {
+                walk.moved |= raise(&names[state].after, names_of(names, last).after);
+                walk.moved |= raise(&names[last].before, own.before);
+            }
+        }
+        if (!__any_sync(ALL_LANES, walk.moved)) break;
+        any = true;
+    }
+    if (any && threadIdx.x % 32 == 0) changed[sweep] = 1;
+}
+
+struct Dividing {
+    const int* columns;
+    const Names* names;
+    unsigned* cut;
+    Names own;
+
+    __device__ void begin(int state) { own = names[state]; }
+    __device__ void visit(int, OFFSET edge)
+    {
+        if (is_cut(cut, edge)) return;
+        Names there = names[columns[edge]];
+        if (there.before != own.before || there.after != own.after)
+            atomicOr(&cut[edge / 32], 1u << (int)(edge % 32));
+    }
+    __device__ void end(int) {}
+};
+
+// Ends a round. States with both names the same make up the component of the state so called; for
+// the others, edges between states with different names are cut. One thread a listed state.
+extern "C" __global__ void cut_different(
+    const OFFSET* __restrict__ offsets, const int* __restrict__ groups,
+    const int* __restrict__ columns, unsigned* cut, const int* __restrict__ list, int count,
+    int mixed, const Names* __restrict__ names, unsigned* open, int* leader, int* rest,
+    int* rest_count)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int state = i < count ? list[i] : -1;
+    Names own = {0, 0};
+    if (state >= 0) own = names[state];
+    bool named = own.before == own.after;
+    Dividing walk{columns, names, cut};
+    walk_edges(Edges{offsets, groups}, state, walk);
+    if (state >= 0 && named) {
+        take(open, state);
+        leader[state] = state_of_name(own.before, mixed);
+    }
+    append_state(named ? -1 : state, rest, rest_count);
+}
+
+// The smallest state of each component, by leader; `smallest` starts as the largest numbers. Leaders
+// of states without a component are negative. One thread a state.
+extern "C" __global__ void find_smallest(
+    const int* __restrict__ leader, int states, unsigned* smallest)
+{
+    int state = blockIdx.x * blockDim.x + threadIdx.x;
+    if (state >= states || leader[state] < 0) return;
+    unsigned* own = &smallest[leader[state]];
+    if (*(volatile unsigned*)own > state) atomicMin(own, (unsigned)state);
+}
+
+// One thread a state.
+extern "C" __global__ void flag_smallest(
+    const int* __restrict__ leader, int states, const unsigned* __restrict__ smallest, int* flags)
+{
+    int state = blockIdx.x * blockDim.x + threadIdx.x;
+    if (state < states) flags[state] = leader[state] >= 0 && smallest[leader[state]] == state;
+}
+
+// Numbers the components from the inclusive sums of the flags, in place of the leaders. One thread a
+// state.
+extern "C" __global__ void name_by_number(
+    int* leader, int states, const unsigned* __restrict__ smallest, const int* __restrict__ sums)
+{
+    int state = blockIdx.x * blockDim.x + threadIdx.x;
+    if (state < states && leader[state] >= 0) leader[state] = sums[smallest[leader[state]]] - 1;
+}
+
+struct LeavingEdges {
+    const int *columns, *labels;
+    bool* left;
+    bool leaves;
+
+    __device__ void begin(int) { leaves = false; }
+    __device__ void visit(int state, OFFSET edge)
+    {
+        leaves |= labels[columns[edge]] != labels[state];
+    }
+    __device__ void end(int state)
+    {
+        if (leaves) left[labels[state]] = true;
+    }
+};
+
+// Marks the components that an edge leaves. One thread a state.
+extern "C" __global__ void mark_left(
+    const OFFSET* __restrict__ offsets, const int* __restrict__ groups,
+    const int* __restrict__ columns, const int* __restrict__ labels, int states, bool* left)
+{
+    int state = blockIdx.x * blockDim.x + threadIdx.x;
+    bool asked = state < states && labels[state] >= 0 && !left[labels[state]];
+    LeavingEdges walk{columns, labels, left};
+    walk_edges(Edges{offsets, groups}, asked ? state : -1, walk);
+}
