@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.cpu import engine, graph_closures, graph_components, graph_order
+from engines.cpu import engine, graph_closures, graph_components, graph_labels, graph_order
 from engines.cpu.graph_closures import Graph
-from engines.cpu.graph_components import Choices, Partition, Search
+from engines.cpu.graph_components import Choices, Partition, Pending, Search
+from engines.cpu.graph_labels import Stacks
 from engines.formats.csr import CsrMatrix, IndexArray, MaskArray, index_dtype
 from engines.model import ExplicitModel
 
@@ -82,19 +83,16 @@ class CpuGraph:
 
     def strong_components(self, restrict: MaskArray) -> tuple[IndexArray, int]:
         """Return the strongly connected component of each state, and their number."""
-        partition, search = self._partition(restrict), self._search()
-        usable = self._copy(np.ones(self._num_rows, dtype=np.bool_))
-        count = 0
-        if restrict.any():
-            kernels = self._components
-            kernels.strong_components(self._graph, usable, partition, 0, search)
-            count = kernels.split_by_components(partition, search, 0, 1)
-        return self._numbered(partition, count)
+        labels = self._per_state()
+        self._labels.unlabelled(self._copy(restrict), labels)
+        count = self._label(self._starts, self._targets, labels)
+        self._components.renumber(labels, self._unset(count))
+        return np.asarray(labels, dtype=index_dtype(self._num_states)), count
 
     def components_left(self, labels: IndexArray, count: int) -> MaskArray:
         """Return which components have an edge that leaves them, shape (count,)."""
         leaving = self._copy(np.zeros(count, dtype=np.bool_))
-        self._components.mark_leaving(self._graph, self._copy(labels), leaving)
+        self._labels.mark_leaving(self._graph, self._copy(labels), leaving)
         return _mask(leaving)
 
     def condensation_order(self, labels: IndexArray, count: int) -> IndexArray:
@@ -113,7 +111,7 @@ class CpuGraph:
         self, restrict: MaskArray, choices: MaskArray
     ) -> tuple[IndexArray, int, MaskArray]:
         """Return the maximal end component of each state, their number, and their choices."""
-        partition, search = self._partition(restrict), self._search()
+        partition = self._partition(restrict)
         left = Choices(
             usable=self._copy(choices),
             remaining=self._per_state(),
@@ -123,10 +121,38 @@ class CpuGraph:
         kernels = self._components
         num_removed = kernels.first_choices(self._graph, partition, left)
         kernels.remove_states(self._graph, partition, left, 0, num_removed, 0)
-        # 64 bits wide, as numbers are inside of the kernels: else each is compiled once more.
-        stack = [self._copy(np.zeros(self._num_states + 1, dtype=np.int64)) for _ in range(3)]
-        kernels.end_components(self._graph, partition, left, search, *stack)
+        # All of it is searched once, by the faster search.
+        labels = self._per_state()
+        self._labels.unlabelled(self._copy(np.asarray(partition.block) == 0), labels)
+        count = self._label(*self._kept_edges(left), labels)
+        if count > 1:
+            kernels.split_by_labels(partition, labels, count)
+            # 64 bits wide, as numbers are inside of the kernels: else each is compiled once more.
+            stack = (np.zeros(self._num_states + 1, dtype=np.int64) for _ in Pending._fields)
+            pending = Pending(*map(self._copy, stack))
+            parts = self._graph, partition, left
+            top = kernels.lose_in_each(*parts, pending, 0, 0, 1, count, 0)
+            if top:
+                kernels.end_components(*parts, self._search(), pending, top, count)
         return *self._numbered(partition, self._num_states + 1), _mask(left.usable)
+
+    def _kept_edges(self, choices: Choices) -> tuple[Any, Any]:
+        """Return the edges of usable choices: where each state's start, and where they lead."""
+        if _mask(choices.usable).all():
+            return self._starts, self._targets
+        starts, columns = self._like(self._starts), self._like(self._targets)
+        self._labels.keep_usable(self._graph, choices.usable, starts, columns)
+        return starts, columns
+
+    def _label(self, starts: Any, columns: Any, labels: Any) -> int:
+        """Label the components of the states labelled 0, in topological order; return how many."""
+        entry_at = self._scratch(self._num_states, len(self._columns))
+        kernels, stacks = self._labels, Stacks(self._per_state(), entry_at, self._per_state())
+        ahead, back = (kernels.far_steps(starts, columns, labels, stacks, way) for way in (0, 1))
+        backwards = int(graph_labels.MUCH_NEARER * back < ahead)
+        count = int(kernels.label_components(starts, columns, labels, stacks, backwards))
+        kernels.order_labels(labels)
+        return count
 
     @property
     def _closures(self) -> Any:
@@ -141,6 +167,10 @@ class CpuGraph:
         return _kernels().order if self._compiled else graph_order
 
     @property
+    def _labels(self) -> Any:
+        return _kernels().labels if self._compiled else graph_labels
+
+    @property
     def _graph(self) -> Graph:
         return self._array_graph if self._compiled else self._list_graph
 
@@ -149,6 +179,22 @@ class CpuGraph:
         if self._given_groups is not None:
             return self._given_groups
         return np.arange(self._num_states + 1, dtype=index_dtype(self._num_states))
+
+    @cached_property
+    def _starts(self) -> Any:
+        """Where the edges of each state start, shape (states + 1,)."""
+        if self._given_groups is None:
+            return self._offsets if self._compiled else self._offsets.tolist()
+        starts = self._offsets[self._groups]
+        return starts if self._compiled else starts.tolist()
+
+    @cached_property
+    def _targets(self) -> Any:
+        """Where the edges lead."""
+        if not self._compiled:
+            return self._columns.tolist()
+        # An index without a sign is not asked for it.
+        return self._columns.view(np.uint32) if self._columns.dtype == np.int32 else self._columns
 
     @cached_property
     def _array_graph(self) -> Graph:
@@ -186,8 +232,8 @@ class CpuGraph:
     def _search(self) -> Search:
         entry_at = self._scratch(self._num_states, len(self._columns))
         row_at = self._scratch(self._num_states, self._num_rows)
-        number, low, path, opened, found, bounds = (self._per_state() for _ in range(6))
-        return Search(number, low, row_at, entry_at, path, opened, found, bounds)
+        number, oldest, path, opened, found, bounds = (self._per_state() for _ in range(6))
+        return Search(number, oldest, row_at, entry_at, path, opened, found, bounds)
 
     def _numbered(self, partition: Partition, labels: int) -> tuple[IndexArray, int]:
         count = int(self._components.renumber(partition.block, self._unset(labels)))
@@ -206,6 +252,9 @@ class CpuGraph:
     def _unset(self, size: int) -> Any:
         """Return room for states or components, each −1."""
         return self._copy(np.full(size, -1, dtype=index_dtype(self._num_states)))
+
+    def _like(self, array: Any) -> Any:
+        return np.empty_like(array) if self._compiled else [0] * len(array)
 
     def _copy(self, array: NDArray[Any]) -> Any:
         return array.copy() if self._compiled else array.tolist()

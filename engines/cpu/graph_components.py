@@ -37,7 +37,7 @@ class Search(NamedTuple):
     """Scratch of a depth-first search, each of shape (states,); `number` starts as zeros."""
 
     number: Vector
-    low: Vector
+    oldest: Vector
     row_at: Vector
     entry_at: Vector
     path: Vector
@@ -67,6 +67,14 @@ class Choices(NamedTuple):
     removed: Vector
 
 
+class Pending(NamedTuple):
+    """A stack of blocks that are to be split, each with its part of the lost choices."""
+
+    block: Vector
+    first_lost: Vector
+    last_lost: Vector
+
+
 def first_block(chosen: Vector, partition: Partition) -> None:
     """Make the chosen states block 0, and leave the others out."""
     size = 0
@@ -90,32 +98,29 @@ def strong_components(
     the first from 0; each comes after those that it may enter.
     """
     groups, offsets, columns = graph.groups, graph.offsets, graph.columns
-    order, block = partition.order, partition.block
-    number, low, row_at, entry_at = search.number, search.low, search.row_at, search.entry_at
-    path, opened, found, bounds = search.path, search.opened, search.found, search.bounds
-    finished = len(order) + 1
-    counter, num_open, num_found, count = 0, 0, 0, 0
+    order, number, oldest = partition.order, search.number, search.oldest
+    row_at, entry_at, path = search.row_at, search.entry_at, search.path
+    opened, found, bounds = search.opened, search.found, search.bounds
+    # Numbers fall. States of other blocks, and those in a component, have 0, which is never the
+    # largest: one look at a successor's number tells all.
     for at in range(partition.begin[own], partition.end[own]):
-        number[order[at]] = 0
+        number[order[at]] = -1
+    unused = partition.end[own] - partition.begin[own]
+    num_open, num_found, count = 0, 0, 0
     for at in range(partition.begin[own], partition.end[own]):
         state = order[at]
-        if number[state]:
+        if number[state] >= 0:
             continue
         depth = 0
-        entering = True
+        entering, highest, row, entry = True, 0, 0, 0
         while True:
             if entering:
-                counter += 1
-                number[state] = counter
-                low[state] = counter
-                row_at[state] = groups[state]
-                entry_at[state] = offsets[groups[state]]
-                path[depth] = state
-                depth += 1
+                number[state] = highest = unused
+                unused -= 1
+                row, entry = groups[state], offsets[groups[state]]
                 opened[num_open] = state
                 num_open += 1
                 entering = False
-            row, entry, lowest = row_at[state], entry_at[state], low[state]
             last = groups[state + 1]
             child = -1
             while row < last:
@@ -124,39 +129,38 @@ def strong_components(
                     while entry < stop:
                         after = columns[entry]
                         entry += 1
-                        if block[after] != own:
-                            continue
-                        if number[after] == 0:
+                        seen = number[after]
+                        if seen < 0:
                             child = after
                             break
-                        # A finished state's number is larger than any.
-                        if number[after] < lowest:
-                            lowest = number[after]
+                        if seen > highest:
+                            highest = seen
                     if child >= 0:
                         break
                 row += 1
                 entry = stop
-            row_at[state], entry_at[state], low[state] = row, entry, lowest
             if child >= 0:
+                path[depth], oldest[depth] = state, highest
+                row_at[depth], entry_at[depth] = row, entry
+                depth += 1
                 state = child
                 entering = True
                 continue
-            depth -= 1
-            if lowest == number[state]:
+            if highest == number[state]:
                 member = -1
                 while member != state:
                     num_open -= 1
                     member = opened[num_open]
-                    number[member] = finished
+                    number[member] = 0
                     found[num_found] = member
                     num_found += 1
                 bounds[count] = num_found
                 count += 1
             if depth == 0:
                 break
-            state = path[depth - 1]
-            if lowest < low[state]:
-                low[state] = lowest
+            depth -= 1
+            state, row, entry = path[depth], row_at[depth], entry_at[depth]
+            highest = max(highest, oldest[depth])
     return count
 
 
@@ -183,16 +187,26 @@ def split_by_components(partition: Partition, search: Search, own: int, blocks: 
     return blocks + component - 1
 
 
-def mark_leaving(graph: Graph, labels: Vector, leaving: Vector) -> None:
-    """Mark the components that an edge leaves."""
-    groups, offsets, columns = graph.groups, graph.offsets, graph.columns
+def split_by_labels(partition: Partition, labels: Vector, count: int) -> None:
+    """Make the components of block 0 blocks, numbered by their labels: 0 to `count` − 1."""
+    order, place, block = partition.order, partition.place, partition.block
+    begin, end = partition.begin, partition.end
+    for name in range(count):
+        end[name] = 0
     for state in range(len(labels)):
-        own = labels[state]
-        if own >= 0 and not leaving[own]:
-            for entry in range(offsets[groups[state]], offsets[groups[state + 1]]):
-                if labels[columns[entry]] != own:
-                    leaving[own] = True
-                    break
+        if labels[state] >= 0:
+            end[labels[state]] += 1
+    first = 0
+    for name in range(count):
+        begin[name] = first
+        first += end[name]
+        end[name] = begin[name]
+    for state in range(len(labels)):
+        name = labels[state]
+        if name >= 0:
+            at = end[name]
+            order[at], place[state], block[state] = state, at, name
+            end[name] = at + 1
 
 
 def renumber(labels: Vector, names: Vector) -> int:
@@ -227,22 +241,26 @@ def first_choices(graph: Graph, partition: Partition, choices: Choices) -> int:
 
     These states are on the stack of those to be removed.
     """
-    offsets, columns, block = graph.offsets, graph.columns, partition.block
+    groups, offsets, columns = graph.groups, graph.offsets, graph.columns
+    block, usable = partition.block, choices.usable
+    all_stay = partition.end[0] == len(block)
     num_removed = 0
     for state in range(len(block)):
-        choices.remaining[state] = 0
-        for row in range(graph.groups[state], graph.groups[state + 1]):
+        inside, remaining = block[state] == 0, 0
+        for row in range(groups[state], groups[state + 1]):
+            begin, end = offsets[row], offsets[row + 1]
             # A choice without successors is none.
-            stays = choices.usable[row] and block[state] == 0 and offsets[row] < offsets[row + 1]
-            if stays:
-                for entry in range(offsets[row], offsets[row + 1]):
-                    if block[columns[entry]] != 0:
-                        stays = False
-                        break
-            choices.usable[row] = stays
-            if stays:
-                choices.remaining[state] += 1
-        if block[state] == 0 and choices.remaining[state] == 0:
+            if not inside or begin == end:
+                usable[row] = False
+            elif usable[row]:
+                if not all_stay:
+                    for entry in range(begin, end):
+                        if block[columns[entry]] != 0:
+                            usable[row] = False
+                            break
+                remaining += usable[row]
+        choices.remaining[state] = remaining
+        if inside and remaining == 0:
             choices.removed[num_removed] = state
             num_removed += 1
     return num_removed
@@ -305,10 +323,10 @@ def closed_set(
 ) -> int:
     """Collect in `search.found` what a state reaches by usable choices.
 
-    Returns how many states, or 0 if there are more than the budget. `search.low` holds marks.
+    Returns how many states, or 0 if there are more than the budget. `search.oldest` holds marks.
     """
     groups, offsets, columns = graph.groups, graph.offsets, graph.columns
-    found, marks = search.found, search.low
+    found, marks = search.found, search.oldest
     found[0], marks[start] = start, mark
     size, at = 1, 0
     while at < size:
@@ -358,16 +376,67 @@ def split_closed(
     return remove_states(graph, partition, choices, own, num_removed, num_lost)
 
 
+def lose_in_lone_state(graph: Graph, partition: Partition, choices: Choices, own: int) -> None:
+    """Lose the choices that may leave a block of one state, and the state if none is left.
+
+    No other choice of the block may enter it, so that nothing is forced into it.
+    """
+    state = partition.order[partition.begin[own]]
+    for row in range(graph.groups[state], graph.groups[state + 1]):
+        if choices.usable[row]:
+            for entry in range(graph.offsets[row], graph.offsets[row + 1]):
+                if graph.columns[entry] != state:
+                    choices.usable[row] = False
+                    choices.remaining[state] -= 1
+                    break
+    if choices.remaining[state] == 0:
+        partition.block[state] = -1
+        partition.end[own] = partition.begin[own]
+
+
+def lose_in_each(
+    graph: Graph,
+    partition: Partition,
+    choices: Choices,
+    pending: Pending,
+    top: int,
+    own: int,
+    new: int,
+    count: int,
+    num_lost: int,
+) -> int:
+    """Lose the choices that may leave the blocks into which one was split.
+
+    The first of `count` blocks is `own`, the others are numbered from `new` on. Those of several
+    states that lost any are pending from then on; returns how many blocks are.
+    """
+    begin, end = partition.begin, partition.end
+    for part in range(count):
+        name = own if part == 0 else new + part - 1
+        if end[name] - begin[name] == 1:
+            lose_in_lone_state(graph, partition, choices, name)
+            continue
+        before = num_lost
+        num_lost = lose_leaving(graph, partition, choices, name, before)
+        if num_lost > before and end[name] - begin[name] > 1:
+            pending.block[top], pending.first_lost[top] = name, before
+            pending.last_lost[top] = num_lost
+            top += 1
+        else:
+            num_lost = before
+    return top
+
+
 def end_components(
     graph: Graph,
     partition: Partition,
     choices: Choices,
     search: Search,
-    pending: Vector,
-    first_lost: Vector,
-    last_lost: Vector,
+    pending: Pending,
+    top: int,
+    blocks: int,
 ) -> None:
-    """Split block 0 until each block is a maximal end component.
+    """Split the blocks that are pending until each block is a maximal end component.
 
     A block is split into its strong components, the choices that may leave them are lost, and only
     components that lost any are looked at again (de Alfaro 1997, section 3.4). Before all of such a
@@ -376,16 +445,13 @@ def end_components(
     rings that break one by one would take quadratic time (the idea is the lock-step search of
     Chatterjee and Henzinger 2011; here budgets that grow take turns).
 
-    `pending`, `first_lost` and `last_lost` are a stack of blocks, each with its part of the lost
-    choices.
+    There are `blocks` blocks, and `top` of them are pending.
     """
     begin, end, lost = partition.begin, partition.end, choices.lost
-    blocks, mark = 1, 0
-    pending[0], first_lost[0], last_lost[0] = 0, 0, 0
-    top = 1
+    mark = 0
     while top:
         top -= 1
-        own, first, num_lost = pending[top], first_lost[top], last_lost[top]
+        own, first, num_lost = pending.block[top], pending.first_lost[top], pending.last_lost[top]
         # Those from `first` to `tried` did not find a small set within the budget, those from `at`
         # on have not been asked.
         tried, at, budget = first, first, FIRST_BUDGET
@@ -409,24 +475,16 @@ def end_components(
                 continue
             num_lost = split_closed(graph, partition, choices, search, own, found, blocks, num_lost)
             if found > 1:
-                pending[top], first_lost[top], last_lost[top] = blocks, num_lost, num_lost
+                pending.block[top] = blocks
+                pending.first_lost[top] = pending.last_lost[top] = num_lost
                 top += 1
             blocks += 1
             budget = FIRST_BUDGET
         if end[own] - begin[own] < 2:
             continue
-        num_lost = first
         count = strong_components(graph, choices.usable, partition, own, search)
         if count == 1:
             continue
-        unnamed = blocks
+        new = blocks
         blocks = split_by_components(partition, search, own, blocks)
-        for component in range(count):
-            name = own if component == 0 else unnamed + component - 1
-            before = num_lost
-            num_lost = lose_leaving(graph, partition, choices, name, before)
-            if num_lost > before and end[name] - begin[name] > 1:
-                pending[top], first_lost[top], last_lost[top] = name, before, num_lost
-                top += 1
-            else:
-                num_lost = before
+        top = lose_in_each(graph, partition, choices, pending, top, own, new, count, first)

@@ -6,7 +6,7 @@ from types import FunctionType, ModuleType, SimpleNamespace
 
 from numba import njit
 
-from engines.cpu import graph_closures, graph_components, graph_order
+from engines.cpu import graph_closures, graph_components, graph_labels, graph_order
 
 
 def compiled_functions(module: ModuleType) -> SimpleNamespace:
@@ -22,4 +22,5 @@ def compiled_functions(module: ModuleType) -> SimpleNamespace:
 
 closures = compiled_functions(graph_closures)
 components = compiled_functions(graph_components)
+labels = compiled_functions(graph_labels)
 order = compiled_functions(graph_order)
