@@ -222,11 +222,13 @@ class CudaGraph:
         ahead = self._edges("forwards", work.launcher)
         behind = self._edges("backwards", work.launcher, ahead)
         search = ComponentSearch(work, ahead, lambda: behind, size)
-        kept, barred = (to_device(_packed(mask), np.uint32) for mask in (restrict, ~choices))
+        # Bits are turned round 32 at a time.
+        kept = to_device(_packed(restrict), np.uint32)
+        barred = to_device(~_packed(choices), np.uint32)
         found = refine(work, ahead, behind, search, kept, barred)
         self.steps = search.steps
         self._count_bytes(ahead, behind, work, search, kept, found.barred, found.leader)
-        usable = ~_unpacked(found.barred.get(), num_rows)
+        usable = _unpacked(~found.barred.get(), num_rows)
         if found.unsettled is None:
             return *numbered(found.leader, size), usable
         left = _unpacked(found.unsettled.get(), size)
