@@ -8,7 +8,9 @@ from itertools import chain, islice
 
 from bridge.jvm import JvmOptions, default_options, memory_bytes
 from engines.environment import ALL_DEVICES, Convention, DeviceChoice, Method, Precision
+from engines.errors import UnsupportedError
 from engines.formats.choice import Format
+from engines.montecarlo.cluster_client import local_workers
 from prism_hooks.options import SIMULATION, HookOptions
 
 
@@ -90,6 +92,8 @@ ENGINES (prism-gpu):
 -simmethod <name> ..................... Also clopper-pearson or adaptive, which are sound
 -gpusimseed <n> ........................ With -sim: sample the paths of this seed [default: new]
 -gpusimsource <file> ................... With -sim: write what the model is compiled to
+-simcluster <address> .................. With -sim: sample on the workers of a dask scheduler, or,
+                                         as local:<n>, in n processes of this machine
 --prism-dir <dir> ...................... Use the PRISM in this folder
 -frontend <name> ....................... Parse and build with prism or storm [default: prism
                                          where there is one; files need neither]
@@ -169,6 +173,11 @@ class _Parser:
         method = self._hooks.simulation_method
         if method and not self._rest.engines:
             raise UsageError(f"-simmethod {method} is not PRISM's, and -gpuengine is off")
+        if self._hooks.simulation_cluster:
+            if not self._rest.engines:
+                raise UsageError("-simcluster is not PRISM's, and -gpuengine is off")
+            if self._hooks.left_to_prism != SIMULATION:
+                raise UsageError("-simcluster says who samples paths: it needs -sim")
         jvm = replace(self._jvm, headless=False) if self._rest.gui else self._jvm
         return replace(self._rest, prism=tuple(self._prism), hooks=self._hooks, jvm=jvm)
 
@@ -213,6 +222,8 @@ class _Parser:
             self._hooks = replace(self._hooks, simulation_seed=self._seed(switch))
         elif switch == "gpusimsource":
             self._hooks = replace(self._hooks, simulation_source=self._value(switch))
+        elif switch == "simcluster":
+            self._hooks = replace(self._hooks, simulation_cluster=self._cluster(switch))
         elif switch == "gui":
             self._rest = replace(self._rest, gui=True)
         elif switch == "frontend":
@@ -316,6 +327,14 @@ class _Parser:
                 f'Invalid value "{value}" for -{switch} switch: a number from 0 to 2^63-1'
             )
         return int(value)
+
+    def _cluster(self, switch: str) -> str:
+        value = self._value(switch)
+        try:
+            local_workers(value)
+        except UnsupportedError as error:
+            raise UsageError(f"Invalid value for -{switch} switch: {error}") from error
+        return value
 
     def _device_number(self) -> int:
         value = self._value("gpudevice")

@@ -8,18 +8,22 @@ some seconds, until such a thread has left; the threads stop by themselves once 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-WARM_UP, SOLVE, ENDING = range(3)
-"""Bytes of the memory that Java shares: who is busy, and whether the end has begun."""
+WARM_UP, SOLVE, ENDING, CLOSING = range(4)
+"""Bytes of the memory that Java shares: who is busy, whether the end has begun, and whether
+something is to be closed then."""
+LOOK_S = 0.02
+"""How often who closes something looks whether the end has begun."""
 
 
 class ExitGate:
     """The gate of a process; one is enough."""
 
     def __init__(self) -> None:
-        self._flags = bytearray(3)
+        self._flags = bytearray(4)
 
     def install(self) -> None:
         """Make the running JVM wait at the gate when it ends."""
@@ -61,6 +65,26 @@ class ExitGate:
         finally:
             self._flags[who] = 1
             self.stop_if_ending(who)
+
+    def close_at_end(self, close: Callable[[], None]) -> None:
+        """Have something closed once the end has begun, which waits for that; once a process.
+
+        Parameters
+        ----------
+        close
+            Closes it, in a thread of its own; calls neither Java nor CUDA.
+        """
+        self._flags[CLOSING] = 1
+
+        def wait() -> None:
+            while not self._flags[ENDING]:
+                time.sleep(LOOK_S)
+            try:
+                close()
+            finally:
+                self._flags[CLOSING] = 0
+
+        threading.Thread(target=wait, name="close-at-end", daemon=True).start()
 
     def stop_if_ending(self, who: int) -> None:
         """Stop the calling thread for good once the end has begun.

@@ -57,6 +57,8 @@ class HookOptions:
         Seed of the paths that a simulation samples; None for a new one each time.
     simulation_source
         File that gets the source text of the programs that sample paths; None for none.
+    simulation_cluster
+        The cluster that samples: a scheduler's address, or ``local:N``; empty for this process.
     """
 
     device: DeviceChoice = DeviceChoice.AUTO
@@ -81,3 +83,4 @@ class HookOptions:
     simulation: tuple[tuple[str, str], ...] = ()
     simulation_seed: int | None = None
     simulation_source: str | None = None
+    simulation_cluster: str = ""

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import secrets
 import traceback
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.backend import cupy, gpu_refusal
+from engines.backend import gpu_refusal
 from engines.environment import DeviceChoice
 from engines.errors import InvalidModelError, UnsupportedError
+from engines.montecarlo.cluster_client import OpenCluster
+from engines.montecarlo.cluster_options import ClusterError
+from engines.montecarlo.cluster_paths import PathsSpec
 from engines.montecarlo.failure import Failure, FailureKind, PathFailure
 from engines.montecarlo.methods import SeveralMethods, UndecidedPathError
 from engines.montecarlo.program import Program
@@ -27,6 +32,8 @@ from engines.montecarlo.tally import UNDECIDED
 from prism_hooks.exit_gate import GATE, SOLVE
 from prism_hooks.options import HookOptions
 from prism_hooks.program import read_program, read_questions
+from prism_hooks.simulation_cluster import ClusterSampling, open_cluster
+from prism_hooks.simulation_device import DeviceSampler, device_for
 from prism_hooks.simulation_methods import judge, methods_of, switches_of
 from prism_hooks.simulation_progress import (
     SamplingProgress,
@@ -40,6 +47,32 @@ UNDECIDED_PATH = "undecided"
 """How a path failed that met the path limit first."""
 
 
+Sample = Callable[[int, int], PathArrays]
+"""From the first path and the number of paths to what each answered."""
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    number: int
+    program: Program
+    sampler: DeviceSampler
+    progress: SamplingProgress
+    cluster: ClusterSampling | None
+
+    @property
+    def sample(self) -> Sample:
+        if self.cluster is not None:
+            return self.cluster.gather
+        return partial(sample_in_view, self.sampler, progress=self.progress)
+
+    @property
+    def remark(self) -> str:
+        """What is to be told when all is over."""
+        trouble = [] if self.cluster is None else self.cluster.trouble
+        workers = f"of the workers, {'; '.join(trouble)}" if trouble else ""
+        return "; ".join(filter(None, (self.sampler.remark, workers)))
+
+
 class Simulation:
     """Answers PRISM's simulator.
 
@@ -51,7 +84,8 @@ class Simulation:
 
     def __init__(self, options: HookOptions) -> None:
         self.options = options
-        self._current: tuple[int, Program, Sampler, SamplingProgress] | None = None
+        self._current: _Prepared | None = None
+        self._cluster: OpenCluster | None = None
         self._sources = 0
 
     def sample(self, sampling: Any) -> None:
@@ -63,14 +97,15 @@ class Simulation:
             The Java object; with no paths wanted, only what it takes to sample is made ready.
         """
         try:
-            with self._on_device():
-                self._sample(sampling)
+            self._sample(sampling)
         except (UnsupportedError, InvalidModelError) as error:
             wanted = self.options.device is DeviceChoice.GPU
             if wanted and gpu_refusal(self.options.device_number) is not None:
                 sampling.error = str(error)
             else:
                 sampling.refusal = str(error)
+        except ClusterError as error:
+            sampling.error = f"the cluster {self.options.simulation_cluster} cannot sample: {error}"
         except MemoryError as error:
             sampling.error = f"prism-gpu ran out of memory: {error}"
         except Exception as error:
@@ -78,55 +113,75 @@ class Simulation:
             trace = "".join(traceback.format_exception(error))
             sampling.error = f"prism-gpu failed unexpectedly; please report this:\n{trace}"
 
-    def _on_device(self) -> AbstractContextManager[Any]:
-        """Make the GPU that was chosen the current one, if one is to be used."""
-        number = self.options.device_number
-        if self.options.device is DeviceChoice.CPU or gpu_refusal(number) is not None:
-            return nullcontext()
-        return cupy().cuda.Device(number)  # type: ignore[no-any-return]
-
     def _sample(self, sampling: Any) -> None:
         number = int(sampling.id)
-        if self._current is None or self._current[0] != number:
-            self._current = number, *self._prepared(sampling), sampling_progress()
-        _, program, sampler, progress = self._current
+        if self._current is None or self._current.number != number:
+            self._current = self._prepared(number, sampling)
+        current = self._current
         if sampling.numPaths == 0:
             return
         if sampling.methods is None:
-            sample_batch(program, sampler, progress, sampling)
+            sample_batch(current.program, current.sampler, current.sample, sampling)
         else:
-            self._judge(program, sampler, progress, sampling)
+            self._judge(current, sampling)
+        sampling.remark = current.remark
 
-    def _judge(
-        self, program: Program, sampler: Sampler, progress: SamplingProgress, sampling: Any
-    ) -> None:
+    def _judge(self, current: _Prepared, sampling: Any) -> None:
+        methods = self._methods(sampling)
         try:
-            judge(self._methods(sampling), sampler, progress, sampling)
+            if current.cluster is None:
+                judge(methods, current.sampler, current.progress, sampling)
+            else:
+                current.cluster.judge(methods, sampling)
         except PathFailure as error:
-            fail(program, error.failure, sampling)
+            fail(current.program, error.failure, sampling)
         except UndecidedPathError:
             sampling.failure = UNDECIDED_PATH
 
-    def _prepared(self, sampling: Any) -> tuple[Program, Sampler]:
+    def _prepared(self, number: int, sampling: Any) -> _Prepared:
         program = read_program(str(sampling.program))
         questions = read_questions(str(sampling.questions), program)
-        seed = self._seed(sampling)
-        sampler = Sampler(
-            program,
-            questions,
-            seed,
-            self.options.device,
-            int(sampling.pathLimit),
-            deadlocks_fixed=not sampling.endsInDeadlocks,
-        )
+        seed, path_limit = self._seed(sampling), int(sampling.pathLimit)
+        num_paths = int(sampling.numWanted)
+        if sampling.methods is not None:
+            methods = self._methods(sampling)
+            num_paths = 0 if methods.needs_order else methods.paths_wanted_next(2**62)
+
+        def make(device: DeviceChoice) -> Sampler:
+            fixed = not sampling.endsInDeadlocks
+            return Sampler(program, questions, seed, device, path_limit, deadlocks_fixed=fixed)
+
+        options = self.options
+        sampler = DeviceSampler(make, options.device, options.device_number, num_paths)
         # Compiling takes a while, and what comes next calls Java.
         GATE.stop_if_ending(SOLVE)
         self._show_source(sampler)
-        if sampling.methods is not None:
-            self._methods(sampling)
-        place = "GPU" if sampler.on_gpu else "CPU"
-        sampling.say(f"prism-gpu: paths of seed {seed}, sampled on the {place}")
-        return program, sampler
+        progress = sampling_progress()
+        cluster, place = None, "on the GPU" if sampler.on_gpu else "on the CPU"
+        if options.simulation_cluster:
+            workers = self._workers()
+            spec = PathsSpec(
+                program,
+                tuple(questions),
+                seed,
+                device_for(options.device, num_paths),
+                options.device_number,
+                path_limit,
+                deadlocks_fixed=not sampling.endsInDeadlocks,
+                threads=workers.threads,
+            )
+            cluster = ClusterSampling(workers, spec, sampler, progress)
+            place = f"by the workers of {options.simulation_cluster}"
+            GATE.stop_if_ending(SOLVE)
+        sampling.say(f"prism-gpu: paths of seed {seed}, sampled {place}")
+        return _Prepared(number, program, sampler, progress, cluster)
+
+    def _workers(self) -> OpenCluster:
+        """Return the cluster, which stays open until the process ends."""
+        if self._cluster is None:
+            self._cluster = open_cluster(self.options.simulation_cluster)
+            GATE.close_at_end(self._cluster.close)
+        return self._cluster
 
     def _methods(self, sampling: Any) -> SeveralMethods:
         words = {**dict(self.options.simulation), "simmethod": self.options.simulation_method}
@@ -138,7 +193,7 @@ class Simulation:
         # Java's int may be negative.
         return secrets.randbits(SEED_BITS) if sampling.seed is None else int(sampling.seed) % 2**64
 
-    def _show_source(self, sampler: Sampler) -> None:
+    def _show_source(self, sampler: DeviceSampler) -> None:
         """Write what the model was compiled to, one program after the other, where it is wanted."""
         if self.options.simulation_source is None:
             return
@@ -151,9 +206,7 @@ class Simulation:
         self._sources += 1
 
 
-def sample_batch(
-    program: Program, sampler: Sampler, progress: SamplingProgress, sampling: Any
-) -> None:
+def sample_batch(program: Program, sampler: DeviceSampler, sample: Sample, sampling: Any) -> None:
     """Sample a batch and fill in what its paths answered, up to the first that failed.
 
     Parameters
@@ -161,14 +214,14 @@ def sample_batch(
     program
         The model.
     sampler
-        Samples its paths.
-    progress
-        The display.
+        Tells how a path failed.
+    sample
+        Samples the paths.
     sampling
         The `prismgpu.Sampling` that says which paths.
     """
     first, wanted = int(sampling.firstPath), int(sampling.numPaths)
-    arrays = sample_in_view(sampler, first, wanted, progress)
+    arrays = sample(first, wanted)
     sampling.failure = sampling.failedIn = None
     bad = np.flatnonzero(undecided(arrays) | (arrays.lengths < 0))
     good = int(bad[0]) if len(bad) else wanted
@@ -203,7 +256,7 @@ def undecided(arrays: PathArrays) -> NDArray[np.bool_]:
 
 
 def fail_at(
-    program: Program, sampler: Sampler, arrays: PathArrays, place: int, sampling: Any
+    program: Program, sampler: DeviceSampler, arrays: PathArrays, place: int, sampling: Any
 ) -> None:
     """Fill in how a path failed.
 

@@ -16,8 +16,8 @@ from engines.montecarlo.methods import (
     SeveralMethods,
 )
 from engines.montecarlo.methods_choice import SamplingSwitches, choose_method
-from engines.montecarlo.sampler import Sampler
 from engines.montecarlo.tally import PathBatch, PathLengths, merged_lengths
+from prism_hooks.simulation_device import DeviceSampler
 from prism_hooks.simulation_progress import SamplingProgress, unguarded
 
 LARGEST_BATCH = 1 << 20
@@ -85,7 +85,7 @@ def methods_of(sampling: Any, switches: SamplingSwitches) -> SeveralMethods:
 
 
 def judge(
-    methods: SeveralMethods, sampler: Sampler, progress: SamplingProgress, sampling: Any
+    methods: SeveralMethods, sampler: DeviceSampler, progress: SamplingProgress, sampling: Any
 ) -> None:
     """Sample until the methods have enough paths, and fill in what they make of them.
 
@@ -122,18 +122,34 @@ def judge(
         if percent < reached < 100:
             percent = reached
             sampling.showProgress(percent)
+    hand_over(methods, merged_lengths(lengths), sampling)
+
+
+def hand_over(methods: SeveralMethods, lengths: PathLengths, sampling: Any) -> None:
+    """Fill in what methods make of their paths.
+
+    Parameters
+    ----------
+    methods
+        One a question, finished.
+    lengths
+        Of the paths that they used.
+    sampling
+        The `prismgpu.Sampling`.
+    """
     sampling.numGood = methods.num_paths
-    sampling.setLengths(*_numbers(merged_lengths(lengths)))
+    sampling.setLengths(lengths.total, lengths.shortest, lengths.longest)
     for asked, method in zip(sampling.methods, methods.methods, strict=True):
         _hand_over(method, asked, _number_text(sampling))
 
 
-def _feed(methods: SeveralMethods, sampler: Sampler, progress: SamplingProgress) -> PathBatch:
+def _feed(methods: SeveralMethods, sampler: DeviceSampler, progress: SamplingProgress) -> PathBatch:
     """Sample the next paths and show them to the methods; those before a failure may be enough."""
     first = methods.num_paths
     try:
-        with unguarded(sampler):
-            batch = sampler.run(first, methods.paths_wanted_next(LARGEST_BATCH), progress)
+        wanted = methods.paths_wanted_next(LARGEST_BATCH)
+        with unguarded(sampler, first, wanted):
+            batch = sampler.run(first, wanted, progress)
         methods.feed(batch)
     except PathFailure as error:
         if error.failure.path == first:
@@ -143,10 +159,6 @@ def _feed(methods: SeveralMethods, sampler: Sampler, progress: SamplingProgress)
         if not methods.finished:
             raise
     return batch
-
-
-def _numbers(lengths: PathLengths) -> tuple[int, int, int]:
-    return lengths.total, lengths.shortest, lengths.longest
 
 
 def _number_text(sampling: Any) -> NumberText:

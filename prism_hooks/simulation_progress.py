@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.montecarlo.cluster_options import ClusterReport
 from engines.montecarlo.compile import Compiled
 from engines.montecarlo.questions import RewardQuestion
 from engines.montecarlo.results import PathArrays
-from engines.montecarlo.sampler import Sampler
 from prism_hooks.exit_gate import GATE, SOLVE
+from prism_hooks.simulation_device import DeviceSampler
 
 QUIET_SECONDS = 1.0
 """What is over by then shows no progress."""
@@ -42,6 +43,7 @@ class SamplingProgress:
         self._mean = self._squares = 0.0
         self._due = 0.0
         self._shown = 0
+        self._workers = ""
         self._bar: Any = None
 
     @contextmanager
@@ -77,6 +79,22 @@ class SamplingProgress:
             self._bar = tqdm(unit=" paths", initial=self._shown, leave=False, file=sys.stderr)
             self._show_estimate()
 
+    def on_cluster(self, num_paths: int, report: ClusterReport) -> None:
+        """Take note of how many paths there are, and of the workers.
+
+        Parameters
+        ----------
+        num_paths
+            All that have come in order; fewer than before where some were withdrawn.
+        report
+            What happened so far.
+        """
+        self._workers = f"{report.workers} workers"
+        if report.trouble:
+            self._workers += f" ({report.trouble})"
+        self(num_paths - self._shown)
+        self._show_estimate()
+
     def estimate(self, values: NDArray[Any]) -> None:
         """Take the answers of more paths into the estimate that is shown.
 
@@ -104,7 +122,8 @@ class SamplingProgress:
 
     def _show_estimate(self) -> None:
         if self._bar is not None:
-            self._bar.set_postfix_str(self.text, refresh=False)
+            words = ", ".join(filter(None, (self.text, self._workers)))
+            self._bar.set_postfix_str(words, refresh=False)
 
 
 def sampling_progress() -> SamplingProgress:
@@ -113,7 +132,7 @@ def sampling_progress() -> SamplingProgress:
 
 
 def sample_in_view(
-    sampler: Sampler, first_path: int, num_paths: int, progress: SamplingProgress
+    sampler: DeviceSampler, first_path: int, num_paths: int, progress: SamplingProgress
 ) -> PathArrays:
     """Sample consecutive paths; where somebody watches, in parts between which the estimate moves.
 
@@ -133,13 +152,14 @@ def sample_in_view(
     """
     with progress.batch(first_path):
         if not progress.visible:
-            with unguarded(sampler):
+            with unguarded(sampler, first_path, num_paths):
                 return sampler.sample(first_path, num_paths, progress)
         parts, done, size = [], 0, FIRST_PART
         while done < num_paths:
             started = time.perf_counter()
-            with unguarded(sampler):
-                part = sampler.sample(first_path + done, min(size, num_paths - done), progress)
+            begin, number = first_path + done, min(size, num_paths - done)
+            with unguarded(sampler, begin, number):
+                part = sampler.sample(begin, number, progress)
             progress.estimate(next(answers(sampler.compiled, part)))
             parts.append(part)
             done += part.num_paths
@@ -148,8 +168,19 @@ def sample_in_view(
         return joined(parts)
 
 
-def unguarded(sampler: Sampler) -> AbstractContextManager[None]:
-    """Let the process end while the CPU samples paths, which takes long; not while a GPU does."""
+def unguarded(
+    sampler: DeviceSampler, first_path: int, num_paths: int
+) -> AbstractContextManager[None]:
+    """Let the process end while the CPU samples paths, which takes long; not while a GPU does.
+
+    Parameters
+    ----------
+    sampler
+        Samples them in the body; moves to a GPU before, if it has to.
+    first_path, num_paths
+        Which.
+    """
+    sampler.open_for(first_path, num_paths)
     return nullcontext() if sampler.on_gpu else GATE.away(SOLVE)
 
 

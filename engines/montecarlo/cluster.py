@@ -27,19 +27,24 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib
 import math
 import pickle
 import queue
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-from engines.errors import UnsupportedError
+from engines.montecarlo.cluster_client import OpenCluster
 from engines.montecarlo.cluster_options import ClusterError, ClusterOptions, ClusterReport
-from engines.montecarlo.cluster_work import Attempt, PathSampler, SamplerSpec, Work, sample_batch
-from engines.montecarlo.methods import SeveralMethods
+from engines.montecarlo.cluster_work import (
+    Attempt,
+    PathSampler,
+    PathTaker,
+    SamplerSpec,
+    Work,
+    sample_batch,
+)
 from engines.montecarlo.tally import InconsistentBatchError, PathBatch, Tally
 
 POLL_S = 0.1
@@ -55,15 +60,17 @@ LARGEST_LEAD = 8
 """How many batches, for each that the workers have, are sampled before the one waited for."""
 
 
-ClusterProgress = Callable[[SeveralMethods, ClusterReport], None]
+ClusterProgress = Callable[[int, ClusterReport], None]
+"""Takes the number of the first path that has not been fed, and what happened so far."""
 
 
 def run_on_cluster(
     sampler: SamplerSpec,
-    methods: SeveralMethods,
-    address: str,
+    methods: PathTaker,
+    address: str | OpenCluster,
     options: ClusterOptions | None = None,
     progress: ClusterProgress | None = None,
+    first_path: int = 0,
 ) -> ClusterReport:
     """Feed methods with paths that the workers of a cluster sample, until all are finished.
 
@@ -73,13 +80,16 @@ def run_on_cluster(
         Makes the sampler; must be picklable. Its batches hold single outcomes where a method's
         `needs_order` says so.
     methods
-        Methods that have seen no path; on return `methods.methods` are finished.
+        Methods that have seen no path, or what else takes paths; finished on return.
     address
-        Of a dask scheduler (``tcp://host:8786``), or ``local:N`` for N processes of this machine.
+        Of a dask scheduler (``tcp://host:8786``), or ``local:N`` for N processes of this machine;
+        or a cluster that is open, and stays so.
     options
         How to deal with the workers.
     progress
-        Called when the methods have been fed.
+        Called several times a second.
+    first_path
+        The first path that the methods want.
 
     Raises
     ------
@@ -90,45 +100,11 @@ def run_on_cluster(
     Exception
         What the sampler itself raises for a batch that the result needs.
     """
-    with _client(address) as client:
-        run = _Run(client, sampler, methods, options or ClusterOptions(), progress)
-        return run.to_the_end()
-
-
-@contextlib.contextmanager
-def _client(address: str) -> Iterator[Any]:
-    try:
-        distributed: Any = importlib.import_module("distributed")
-    except ImportError:
-        raise UnsupportedError(
-            "sampling on a cluster needs dask.distributed, which is not installed: "
-            "pip install distributed"
-        ) from None
-    if not address.startswith("local:"):
-        try:
-            client = distributed.Client(address, timeout=10)
-        except (OSError, ValueError) as error:
-            raise UnsupportedError(
-                f"there is no dask scheduler at {address}: {error}; start one with "
-                "`dask scheduler`, or use local:N for N processes of this machine"
-            ) from error
-        with client:
-            yield client
-        return
-    number = address.removeprefix("local:")
-    if not (number.isdigit() and int(number) > 0):
-        raise UnsupportedError(f"{address} names no number of processes: use local:4, for example")
-    with (
-        distributed.LocalCluster(
-            n_workers=int(number),
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address="127.0.0.1:0",
-            silence_logs=50,
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
+    options = options or ClusterOptions()
+    if isinstance(address, OpenCluster):
+        return _Run(address.client, sampler, methods, options, progress, first_path).to_the_end()
+    with OpenCluster(address) as cluster:
+        return _Run(cluster.client, sampler, methods, options, progress, first_path).to_the_end()
 
 
 class _Run:
@@ -136,9 +112,10 @@ class _Run:
         self,
         client: Any,
         sampler: SamplerSpec,
-        methods: SeveralMethods,
+        methods: PathTaker,
         options: ClusterOptions,
         progress: ClusterProgress | None,
+        first_path: int,
     ) -> None:
         self._client = client
         self._make_sampler = sampler
@@ -155,8 +132,7 @@ class _Run:
         self._answered: set[str] = set()
         self._durations: list[float] = []
         self._report = ClusterReport()
-        self._fed = 0
-        self._planned = 0
+        self._first_path = self._fed = self._planned = first_path
         self._last_worker_s = time.monotonic()
 
     def to_the_end(self) -> ClusterReport:
@@ -192,7 +168,8 @@ class _Run:
             self._report.lost += 1
             self._take_back(worker)
         self._workers = alive
-        if self._usable():
+        self._report.workers = len(self._usable())
+        if self._report.workers:
             self._last_worker_s = now
         elif now - self._last_worker_s > self._options.patience_s:
             reasons = "; ".join(f"{x}: {why}" for x, why in self._report.cut_off.items())
@@ -238,7 +215,7 @@ class _Run:
     def _start_over(self) -> None:
         """Feed the methods again from the first path, with the answers that are left."""
         self._methods.start_over()
-        self._fed = 0
+        self._fed = self._first_path
 
     def _deadline_s(self, worker: str) -> float:
         if self._options.deadline_s is not None:
@@ -301,12 +278,8 @@ class _Run:
             return None
         if not self._methods.needs_order:
             # Counts cannot be cut, so a batch ends where a method does.
-            ends = [
-                method.num_paths + method.paths_wanted_next(2**62)
-                for method in self._methods.methods
-                if not method.finished
-            ]
-            left = [end - self._planned for end in ends if end > self._planned]
+            stops = self._methods.stops
+            left = [stop - self._planned for stop in stops if stop > self._planned]
             if not left:
                 return None
             paths = min(paths, *left)
@@ -411,7 +384,7 @@ class _Run:
             return "an answer that is no batch"
         if (batch.first_path, batch.num_paths) != (work.first_path, work.num_paths):
             return "an answer about other paths"
-        problem = batch.problem(len(self._methods.methods))
+        problem = batch.problem(self._methods.num_questions)
         if problem is None and batch.digest() != digest:
             problem = "an answer that does not match its checksum"
         return problem
@@ -465,4 +438,4 @@ class _Run:
             # Either this process makes the error too, and raises it, or the worker is to blame.
             self._settle(waited_for)
         if self._progress is not None:
-            self._progress(self._methods, self._report)
+            self._progress(self._fed, self._report)

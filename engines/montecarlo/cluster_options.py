@@ -49,6 +49,8 @@ class ClusterReport:
         Workers that died.
     cut_off
         Workers that were cut off, with the reason.
+    workers
+        Workers that there are just now, without those.
     """
 
     batches: int = 0
@@ -56,3 +58,11 @@ class ClusterReport:
     repeated: int = 0
     lost: int = 0
     cut_off: dict[str, str] = field(default_factory=dict)
+    workers: int = 0
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong with workers, in words; empty if nothing did."""
+        parts = [f"{self.lost} died"] if self.lost else []
+        parts += [f"{worker} was cut off: {why}" for worker, why in self.cut_off.items()]
+        return "; ".join(parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -16,6 +16,43 @@ class PathSampler(Protocol):
 
     def run(self, first_path: int, num_paths: int) -> PathBatch:
         """Sample consecutive paths."""
+        ...
+
+
+class PathTaker(Protocol):
+    """What a run feeds; `engines.montecarlo.methods.SeveralMethods` is one."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has enough paths."""
+        ...
+
+    @property
+    def needs_order(self) -> bool:
+        """Whether it takes single outcomes, and drops those that it has no use for."""
+        ...
+
+    @property
+    def num_paths(self) -> int:
+        """The number of the first path that it has not used."""
+        ...
+
+    @property
+    def num_questions(self) -> int:
+        """How many answers a path has."""
+        ...
+
+    @property
+    def stops(self) -> Sequence[int]:
+        """The paths before which a batch must end, unless `needs_order` is set."""
+        ...
+
+    def feed(self, batch: PathBatch) -> None:
+        """Take the next paths."""
+        ...
+
+    def start_over(self) -> None:
+        """Forget all paths."""
         ...
 
 

@@ -79,3 +79,7 @@ class PathFailure(RuntimeError):  # noqa: N818 (it is a failure of the model, no
         place = f"path {failure.path}, step {failure.step}, state {failure.state}"
         super().__init__(f"{failure.kind} at {place} {failure.reason}".rstrip())
         self.failure = failure
+
+    def __reduce__(self) -> tuple[type[PathFailure], tuple[Failure]]:
+        # an exception is rebuilt from its text alone otherwise
+        return PathFailure, (self.failure,)

@@ -266,6 +266,16 @@ class SeveralMethods:
         """The number of the first path that no method has used."""
         return max((method.num_paths for method in self.methods), default=0)
 
+    @property
+    def num_questions(self) -> int:
+        """How many answers a path has."""
+        return len(self.methods)
+
+    @property
+    def stops(self) -> list[int]:
+        """Where unfinished methods stop as far as they know: numbers of first paths not wanted."""
+        return [x.num_paths + x.paths_wanted_next(2**62) for x in self.methods if not x.finished]
+
     def paths_wanted_next(self, most: int) -> int:
         """Return how many paths to sample next, 0 when finished.
 

@@ -2,8 +2,9 @@
 
 A library is compiled once: it is kept in the user's cache under a hash of the source, the
 compiler's version and its options, and put there by renaming, so that two runs at once cannot meet
-half of one. Options are such that results do not depend on the compiler: no contraction of
-multiplications and additions, no reordering.
+half of one. What lies in the cache is executed, so its folder must belong to the user alone.
+Options are such that results do not depend on the compiler: no contraction of multiplications and
+additions, no reordering.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import hashlib
 import os
 import platform
 import shutil
+import stat
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -25,6 +27,8 @@ from engines.montecarlo.results import PathArrays
 
 OPTIONS = ("-O2", "-std=c11", "-ffp-contract=off", "-fno-fast-math", "-shared", "-fPIC")
 _COMPILERS = ("cc", "gcc", "clang")
+CACHE_VARIABLE = "PRISM_GPU_CACHE"
+"""Names another folder than the platform's for caches."""
 _SHARE = 1024
 """Paths that a thread takes at a time, at the most."""
 
@@ -63,12 +67,57 @@ def _identity() -> str:
     return repr((compiler(), version.stdout, OPTIONS, platform.machine(), platform.system()))
 
 
-def library_path(text: str) -> Path:
-    """Return where the library of a source is, or will be, in the cache."""
+def cache_folder() -> Path:
+    """Return the folder of compiled sources, made if need be.
+
+    It is in the folder that `PRISM_GPU_CACHE` names, else in the platform's one for caches.
+
+    Raises
+    ------
+    UnsupportedError
+        If it cannot be made, or others than the user may write there.
+    """
     from platformdirs import user_cache_path
 
+    named = os.environ.get(CACHE_VARIABLE)
+    above = Path(named) if named else user_cache_path("prism-gpu", appauthor=False)
+    folder = above / "paths"
+    try:
+        above.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise UnsupportedError(
+            f"the compiled model cannot be kept in {folder} ({error.strerror}): make that "
+            f"writable, or name another folder in {CACHE_VARIABLE}"
+        ) from error
+    for place in (above, folder):
+        _require_private(place)
+    return folder
+
+
+def _require_private(folder: Path) -> None:
+    """Raise unless the folder is a real one, the user's own, and writable by nobody else."""
+    if not hasattr(os, "geteuid"):
+        return
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        problem = "is not a folder of its own"
+    elif found.st_uid != os.geteuid():
+        problem = f"belongs to another user (number {found.st_uid})"
+    elif found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        problem = "is writable by others"
+    else:
+        return
+    raise UnsupportedError(
+        f"the cache folder {folder} {problem}, and compiled models in it would be executed: "
+        f"run chmod 700 on it if it is yours, or name another folder in {CACHE_VARIABLE}"
+    )
+
+
+def library_path(text: str) -> Path:
+    """Return where the library of a source is, or will be, in the cache; raises as that does."""
     key = hashlib.blake2b(f"{_identity()}\n{text}".encode(), digest_size=16).hexdigest()
-    return user_cache_path("prism-gpu") / "paths" / f"{key}.so"
+    return cache_folder() / f"{key}.so"
 
 
 def build(text: str) -> Path:
@@ -77,7 +126,8 @@ def build(text: str) -> Path:
     Raises
     ------
     UnsupportedError
-        If there is no C compiler, it refuses the source, or the cache cannot be written.
+        If there is no C compiler, it refuses the source, or the cache cannot be written or is not
+        the user's alone.
     """
     target = library_path(text)
     if target.is_file():
@@ -87,12 +137,11 @@ def build(text: str) -> Path:
     except OSError as error:
         raise UnsupportedError(
             f"the compiled model cannot be kept in {target.parent} ({error.strerror}): make that "
-            "writable, or name another folder in XDG_CACHE_HOME"
+            f"writable, or name another folder in {CACHE_VARIABLE}"
         ) from error
 
 
 def _compile(text: str, target: Path) -> Path:
-    target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         source, library = Path(folder) / "paths.c", Path(folder) / "paths.so"
         source.write_text(text, encoding="ascii")
@@ -113,7 +162,7 @@ def _load(path: Path) -> ctypes.CDLL:
     except OSError as error:
         raise UnsupportedError(
             f"the compiled model {path} cannot be loaded ({error}): delete it, or name a folder "
-            "from which libraries may be loaded in XDG_CACHE_HOME"
+            f"from which libraries may be loaded in {CACHE_VARIABLE}"
         ) from error
     whole, pointer = ctypes.c_uint64, ctypes.c_void_p
     library.sample_paths.restype = None

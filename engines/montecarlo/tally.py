@@ -194,6 +194,9 @@ class RewardOutcomes:
         """Add up rewards that are in path order, not-a-number where undecided."""
         kept = np.ascontiguousarray(values, dtype=np.float64)
         undecided = np.isnan(kept)
+        if undecided.any():
+            # A GPU's not-a-number has other bits than the CPU's, and checksums would differ.
+            kept = np.where(undecided, np.nan, kept)
         moments = ExactMoments.of(kept[~undecided])
         return cls(moments, int(np.count_nonzero(undecided)), kept)
 

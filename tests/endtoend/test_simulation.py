@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import random
 import re
+import signal
+import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -39,6 +45,9 @@ R{"percent_op"}=? [ I=5 ];
 R{"time_not_min"}=? [ C<=20 ];
 R{"num_repairs"}=? [ C<=20 ];
 """
+needs_distributed = pytest.mark.skipif(
+    importlib.util.find_spec("distributed") is None, reason="needs dask.distributed"
+)
 
 
 def told(output: str) -> list[str]:
@@ -271,6 +280,130 @@ def test_paths_that_are_shown_are_prism_s_own(prism_gpu, prism_examples, tmp_pat
     assert not told(run.output)
 
 
+def outcome(output: str) -> list[str]:
+    """Return what a simulation found, without times."""
+    kept = r"^(?:Result|Path length|Sampling complete: \d+|Error|prism-gpu: confidence).*"
+    lines = [match.group() for match in re.finditer(kept, output, re.MULTILINE)]
+    return [re.sub(r" in [\d.]+ seconds.*", "", line) for line in lines]
+
+
+@needs_distributed
+@pytest.mark.parametrize(
+    ("texts", "switches"),
+    [
+        ("R=? [ F s=7 ]; P>=0.6 [ F<=3 s=7 ]; P=? [ X s=1 ]", ("-simwidth", "0.02")),
+        pytest.param(
+            "P>=0.17 [ F s=7 & d=1 ]",
+            ("-simmethod", "adaptive", "-simwidth", "0.005"),
+            marks=pytest.mark.slow,
+        ),
+        ("P=? [ F s=7 & d=1 ]", ("-simmethod", "clopper-pearson", "-simsamples", "30001")),
+    ],
+    ids=["prism's methods", "adaptive", "clopper-pearson"],
+)
+def test_two_processes_find_what_one_machine_finds(prism_gpu, prism_examples, texts, switches):
+    words = (prism_examples / DICE, "-pf", texts, "-sim", *switches, *SEED)
+    one, two = prism_gpu(*words), prism_gpu(*words, "-simcluster", "local:2")
+    assert len(outcome(one.output)) >= 3
+    assert outcome(two.output) == outcome(one.output)
+    assert "sampled by the workers of local:2" in told(two.output)[0]
+    assert two.errors == ""
+
+
+@needs_distributed
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["ci", "clopper-pearson"])
+def test_an_error_on_a_path_is_the_same_from_two_processes(prism_gpu, tmp_path, method):
+    model = tmp_path / "model.pm"
+    body = "[] x<3 -> 0.9:(x'=0)+0.1:(x'=x+1); [] x=3 -> 0.6:true+0.5:(x'=0);"
+    model.write_text(f"dtmc module m x:[0..3] init 0; {body} endmodule", encoding="utf-8")
+    text = "P=? [ F<=20 x=3 & false ]"
+    words = (model, "-pf", text, "-sim", "-simmethod", method, "-simsamples", "4000", *SEED)
+    one, two = prism_gpu(*words), prism_gpu(*words, "-simcluster", "local:2")
+    assert "Probabilities sum to 1.1" in one.output
+    assert outcome(two.output) == outcome(one.output)
+
+
+@needs_distributed
+@pytest.mark.slow
+def test_workers_killed_during_a_simulation_change_nothing(
+    prism_gpu, prism_install, prism_examples
+):
+    words = (prism_examples / CLUSTER, "-const", "N=4", "-pf", 'R{"percent_op"}=? [ C<=2000 ]')
+    words = (*words, "-sim", "-simsamples", "20000", *SEED)
+    one = prism_gpu(*words)
+    command = [sys.executable, "-m", "bridge", *map(str, words), "-simcluster", "local:3"]
+    environment = {**os.environ, "PRISM_DIR": str(prism_install.root)}
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+    chosen, killed, sampling = random.Random(4), [], threading.Event()
+
+    def kill_some() -> None:
+        sampling.wait()
+        while process.poll() is None and len(killed) < 4:
+            threading.Event().wait(chosen.uniform(0.2, 0.8))
+            workers = workers_of(process.pid)
+            if workers:
+                killed.append(chosen.choice(workers))
+                os.kill(killed[-1], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_some)
+    killer.start()
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if line.startswith("Simulation parameters"):
+            sampling.set()
+    sampling.set()
+    process.communicate()
+    killer.join()
+    assert killed
+    assert process.returncode == 0
+    assert outcome("".join(lines)) == outcome(one.output)
+    assert re.search(r"^prism-gpu: of the workers, \d+ died", "".join(lines), re.MULTILINE)
+
+
+def workers_of(parent: int) -> list[int]:
+    """Return the processes that were started by a process to run tasks."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            words = (folder / "cmdline").read_text().split("\0")
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == parent and "--multiprocessing-fork" in words:
+            found.append(int(folder.name))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("-simcluster", "local:2"), "it needs -sim"),
+        (("-sim", "-simcluster", "local:none"), "names no number of processes"),
+        (("-sim", "-simcluster", "local:2", "-gpuengine", "off"), "is not PRISM's"),
+    ],
+    ids=["no simulation", "no number", "no engines"],
+)
+def test_a_cluster_that_makes_no_sense_is_an_error(prism_gpu, prism_examples, words, text):
+    run = prism_gpu(prism_examples / DICE, "-pf", "P=? [ F d=1 ]", *words)
+    assert run.code == 1
+    assert text in _ERROR.findall(run.output)[0]
+    assert not run.results()
+
+
+@needs_distributed
+def test_a_scheduler_that_is_not_there_is_an_error_and_nobody_else_samples(
+    prism_gpu, prism_examples
+):
+    words = ("-pf", "P=? [ F d=1 ]", "-sim", "-simcluster", "tcp://127.0.0.1:1")
+    run = prism_gpu(prism_examples / DICE, *words)
+    assert "there is no dask scheduler at tcp://127.0.0.1:1" in run.output
+    assert not run.results()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", ["functionality/verify/sim", "bugfixes"])
 def test_prism_s_own_suite_of_simulations_passes(prism_gpu, prism_examples, folder):
@@ -292,8 +425,11 @@ def test_prism_s_own_suite_of_simulations_passes(prism_gpu, prism_examples, fold
         assert not [line for line in told(run.output) if "not done" in line], file
 
 
-def test_ctrl_c_during_a_simulation_ends_the_run_at_once(prism_install, prism_examples):
-    words = (prism_examples / "ctmcs/polling/poll16.sm", "-sim", "-simsamples", "2000000")
+@pytest.mark.parametrize(
+    "workers", [(), pytest.param(("-simcluster", "local:2"), marks=needs_distributed)], ids=str
+)
+def test_ctrl_c_during_a_simulation_ends_the_run_at_once(prism_install, prism_examples, workers):
+    words = (prism_examples / "ctmcs/polling/poll16.sm", "-sim", "-simsamples", "2000000", *workers)
     command = [sys.executable, "-m", "bridge", *map(str, words)]
     run = Interrupted(
         [*command, "-pf", 'R{"waiting"}=? [ C<=1000 ]'],

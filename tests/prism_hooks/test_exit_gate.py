@@ -2,7 +2,7 @@
 
 import threading
 
-from prism_hooks.exit_gate import ENDING, SOLVE, WARM_UP, ExitGate
+from prism_hooks.exit_gate import CLOSING, ENDING, SOLVE, WARM_UP, ExitGate
 
 
 def test_a_busy_thread_is_seen_and_a_finished_one_is_not():
@@ -59,3 +59,24 @@ def test_a_thread_at_work_stops_at_its_next_look():
     stopped.wait(0.2)
     assert len(turns) == seen
     assert gate._flags[SOLVE] == 0
+
+
+def test_what_is_to_be_closed_holds_the_end_up_until_it_is():
+    gate = ExitGate()
+    closed, may_close = threading.Event(), threading.Event()
+
+    def close():
+        may_close.wait(5)
+        closed.set()
+
+    gate.close_at_end(close)
+    assert not closed.wait(0.1)
+    gate._flags[ENDING] = 1
+    assert gate._flags[CLOSING] == 1
+    may_close.set()
+    assert closed.wait(5)
+    for _ in range(100):
+        if not gate._flags[CLOSING]:
+            break
+        threading.Event().wait(0.02)
+    assert gate._flags[CLOSING] == 0

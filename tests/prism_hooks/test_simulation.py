@@ -12,7 +12,7 @@ from bridge.arguments import UsageError, parse
 from engines.environment import DeviceChoice
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.montecarlo import native
-from prism_hooks import simulation, simulation_progress
+from prism_hooks import simulation, simulation_device, simulation_progress
 from prism_hooks.options import SIMULATION, HookOptions
 from prism_hooks.simulation import UNDECIDED_PATH, Simulation
 from prism_hooks.simulation_methods import switches_of
@@ -73,6 +73,7 @@ class Sampling(SimpleNamespace):
             "pathLimit": 10_000, "endsInDeadlocks": False, "seed": None, "methods": None,
             "firstPath": 0, "numPaths": 0, "numGood": 0, "lengths": None, "failure": None,
             "failedIn": None, "refusal": None, "error": None, "said": [], "answers": {},
+            "numWanted": 0, "remark": "",
         }  # fmt: skip
         super().__init__(**fields | more)
 
@@ -273,7 +274,8 @@ def test_what_cannot_be_sampled_is_refused_and_a_missing_gpu_an_error(
 
     monkeypatch.setattr(simulation, "Sampler", refuse)
     monkeypatch.setattr(simulation, "gpu_refusal", lambda _number: missing)
-    monkeypatch.setattr(Simulation, "_on_device", lambda _self: simulation.nullcontext())
+    monkeypatch.setattr(simulation_device, "driver_present", lambda: False)
+    monkeypatch.setattr(simulation_device, "gpu_refusal", lambda _number: "none here")
     sampling = Sampling(program(INSIDE), [STEPS])
     Simulation(HookOptions(device=device)).sample(sampling)
     assert getattr(sampling, answer) == "no compiler"

@@ -173,7 +173,7 @@ public class GpuSimulatorEngine extends SimulatorEngine
 				String program = ProgramText.of(getModel(), initialState, getSettings().getBoolean(PrismSettings.PRISM_DO_PROB_CHECKS));
 				boolean endsInDeadlocks = !getSettings().getBoolean(PrismSettings.PRISM_FIX_DEADLOCKS);
 				EngineMethod[] methods = SimulationLoop.engineMethods(samplers);
-				sampling = new Sampling(program, questions, maxPathLength, endsInDeadlocks, seed, methods, mainLog);
+				sampling = new Sampling(program, questions, maxPathLength, endsInDeadlocks, seed, methods, SimulationLoop.fixedNumber(samplers), mainLog);
 				Hooks.sample(sampling);
 				if (sampling.error != null)
 					throw new PrismException(sampling.error);

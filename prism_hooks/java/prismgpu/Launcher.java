@@ -29,14 +29,14 @@ public final class Launcher
 
 	/**
 	 * Holds up the end of the JVM while a thread of ours is where an end would crash it.
-	 * @param flags Memory shared with Python: two threads' business, and whether the end has begun
+	 * @param flags Memory shared with Python: two threads' business, whether the end has begun, and what is closed then
 	 */
 	public static void awaitAtExit(ByteBuffer flags)
 	{
 		Runtime.getRuntime().addShutdownHook(new Thread(() -> {
 			flags.put(2, (byte) 1);
 			long deadline = System.nanoTime() + PATIENCE;
-			while ((flags.get(0) != 0 || flags.get(1) != 0) && System.nanoTime() < deadline)
+			while ((flags.get(0) != 0 || flags.get(1) != 0 || flags.get(3) != 0) && System.nanoTime() < deadline)
 				LockSupport.parkNanos(1_000_000);
 		}));
 	}

@@ -25,6 +25,8 @@ public final class Sampling
 	public final Long seed;
 	/** The engines' methods that judge the paths, one a question; null if PRISM's do. */
 	public final EngineMethod[] methods;
+	/** How many paths PRISM's methods will want; 0 if nobody knows, and for methods of the engines. */
+	public final int numWanted;
 
 	// A part of the work.
 	/** Number of the first path, from 0 on, and how many there are; none to see whether it can be done. */
@@ -49,10 +51,12 @@ public final class Sampling
 	public String refusal;
 	/** Set instead of an answer: the text of the PrismException to throw. */
 	public String error;
+	/** What a reader must know of how the paths came about; empty for nothing. */
+	public String remark = "";
 
 	private final PrismLog log;
 
-	Sampling(String program, List<String> questions, long pathLimit, boolean endsInDeadlocks, Long seed, EngineMethod[] methods, PrismLog log)
+	Sampling(String program, List<String> questions, long pathLimit, boolean endsInDeadlocks, Long seed, EngineMethod[] methods, int numWanted, PrismLog log)
 	{
 		id = nextId();
 		this.program = program;
@@ -62,6 +66,7 @@ public final class Sampling
 		this.endsInDeadlocks = endsInDeadlocks;
 		this.seed = seed;
 		this.methods = methods;
+		this.numWanted = numWanted;
 		this.log = log;
 	}
 

@@ -97,11 +97,13 @@ final class SimulationLoop
 					log.println("prism-gpu: " + method.remark);
 			}
 		}
+		if (!sampling.remark.isEmpty())
+			log.println("prism-gpu: " + sampling.remark);
 	}
 
 	private void judgeByPrism() throws PrismException
 	{
-		wanted = fixedNumber();
+		wanted = fixedNumber(samplers);
 		int batch = 0;
 		while (!allDone()) {
 			batch = nextBatch(batch);
@@ -216,8 +218,8 @@ final class SimulationLoop
 		return last == 0 ? FIRST_BATCH : Math.min(2 * last, largestBatch());
 	}
 
-	/** The number of paths that the method fixes beforehand; 0 if it does not. */
-	private int fixedNumber()
+	/** The number of paths that PRISM's method fixes beforehand; 0 if it does not. */
+	static int fixedNumber(List<Sampler> samplers)
 	{
 		SimulationMethod method = samplers.get(0).getSimulationMethod();
 		boolean fixed = method instanceof APMCMethod || method instanceof CIwidth || method instanceof CIconfidence || method instanceof ACIwidth

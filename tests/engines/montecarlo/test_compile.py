@@ -166,7 +166,7 @@ def test_the_compilers_complaint_is_passed_on(empty_cache):
 def test_a_cache_that_cannot_be_written_is_named(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(native, "library_path", lambda _: tmp_path / "file" / "library.so")
-    with pytest.raises(UnsupportedError, match="XDG_CACHE_HOME"):
+    with pytest.raises(UnsupportedError, match="PRISM_GPU_CACHE"):
         native.build("int x;")
 
 
