@@ -10,7 +10,7 @@ from engines.errors import DeviceMemoryError
 ON_DEVICE = "Try -nogpu, which solves on the CPU, or -gpudevices all where there are several GPUs"
 ON_HOST = (
     "Free some memory, or raise the limit that this process has; with a GPU, -gpuformat hybrid "
-    "needs no matrix for until, reachability rewards and steady states of Markov chains"
+    "needs no matrix for until and reachability rewards of Markov chains"
 )
 
 
