@@ -138,10 +138,12 @@ class _Run:
     def to_the_end(self) -> ClusterReport:
         try:
             while not self._complete():
+                # Fetching a dead worker's answer takes long: who has died is known before anybody
+                # is said to hang.
                 self._look_for_workers()
+                self._cut_off_hanging()
                 self._give_out()
                 self._collect()
-                self._cut_off_hanging()
                 self._feed()
         finally:
             for work in self._work.values():
