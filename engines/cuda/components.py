@@ -10,7 +10,8 @@ import numpy as np
 
 from engines.backend import cupy
 from engines.cuda.modules import Launcher
-from engines.cuda.prepare import _scan, to_device
+from engines.cuda.prepare import _scan
+from engines.cuda.transfer import to_device, to_host
 from engines.formats.csr import IndexArray, MaskArray
 
 if TYPE_CHECKING:
@@ -39,7 +40,13 @@ SWEEPS_BY_NUMBER = 24
 """Sweeps that are granted to names in the order of the states' numbers. They need few of them or,
 as along a ring, may need as many as there are states; shuffled names do not."""
 
-MOST_SWEEPS = 512
+SWEEPS_OF_ALL = 32
+"""Sweeps that all states take part in before only those do that have something to pass on."""
+
+ALL_AGAIN = 4
+"""In one batch of so many all states take part once, for the names that other names tell of."""
+
+MOST_SWEEPS = 256
 """Sweeps that are granted to any propagation."""
 
 STATES_A_SWEEP = 1000
@@ -240,11 +247,17 @@ class ComponentSearch:
         size = cp.int32(self._num_states)
         self._launch("collect_open", self._num_states, open_, size, listed, listed_count)
         self._launch("cut_outer", left, *edges, open_, listed, cp.int32(left), cut)
+        behind = self._behind()
+        against = (None,) * 3
+        if behind is not None:
+            against = (behind.offsets, behind.ends, behind.state_of)
+        due = cp.empty((self._num_states + 7) // 8, dtype=cp.uint32)
         most, sweeps = MOST_SWEEPS + left // STATES_A_SWEEP, 0
         shuffled, by_number = 0, True
         while left:
             count, mixed = cp.int32(left), cp.int32(shuffled)
             self._launch("begin_names", left, listed, count, mixed, self._numbers)
+            due.data.memset_async(0, due.nbytes, stream=None)
             moving, begun = True, sweeps
             while moving:
                 if sweeps >= most:
@@ -256,9 +269,13 @@ class ComponentSearch:
                     self.steps.append(("sweeps by number, given up", sweeps, left))
                     self._launch("begin_names", left, listed, count, mixed, self._numbers)
                 changed.data.memset_async(0, changed.nbytes, stream=None)
-                arguments = (*edges, cut, listed, count, mixed, self._numbers, cp.int32(PASSES))
+                arguments = (*edges, cut, *against, listed, count, mixed)
+                of_all = behind is None or sweeps - begun < SWEEPS_OF_ALL
+                again = (sweeps - begun) // SWEEPS_A_LOOK % ALL_AGAIN == 0
                 for sweep in range(SWEEPS_A_LOOK):
-                    self._launch("raise_names", left, *arguments, cp.int32(sweep), changed)
+                    every = cp.int32(of_all or (again and sweep == 0))
+                    others = (every, cp.int32(PASSES), self._numbers, due, cp.int32(sweep), changed)
+                    self._launch("raise_names", left, *arguments, *others)
                 made = changed.get()
                 moving = bool(made[-1])
                 sweeps += SWEEPS_A_LOOK if moving else 1 + int(np.count_nonzero(made))
@@ -324,19 +341,28 @@ def numbered(leader: Any, num_states: int) -> tuple[IndexArray, int]:
     launch("flag_smallest", leader, states, smallest, flags)
     _scan(flags, launcher)
     launch("name_by_number", leader, states, smallest, flags)
-    labels: IndexArray = leader.get()
+    labels: IndexArray = to_host(leader)
     return labels, int(flags[-1:].get()[0])
 
 
-def numbered_here(leader: IndexArray) -> tuple[IndexArray, int]:
-    """Return the same as `numbered`, for leaders on the host that need not be states."""
-    labels = np.full(len(leader), -1, dtype=np.int32)
-    inside = leader >= 0
-    _, first, own = np.unique(leader[inside], return_index=True, return_inverse=True)
-    names = np.empty(len(first), dtype=np.int32)
-    names[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
-    labels[inside] = names[own]
-    return labels, len(first)
+def with_rest(leader: Any, labels: IndexArray) -> tuple[IndexArray, int]:
+    """Return the components numbered as by `numbered`, some of them found on the host.
+
+    Parameters
+    ----------
+    leader
+        Shape (states,), int32, on the current device: as `numbered` takes it.
+    labels
+        Shape (states,): the components of the states that the host found, −1 for the others.
+    """
+    members = np.flatnonzero(labels >= 0)
+    own = labels[members]
+    first = np.empty(int(own.max(initial=-1)) + 1, dtype=np.int32)
+    # Of several values for one place, NumPy keeps the last.
+    first[own[::-1]] = members[::-1]
+    joined = to_host(leader)
+    joined[members] = first[own]
+    return numbered(to_device(joined, np.int32), len(labels))
 
 
 def left_components(work: _Worklist, ahead: Edges, labels: IndexArray, count: int) -> MaskArray:

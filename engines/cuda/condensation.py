@@ -8,7 +8,8 @@ import numpy as np
 
 from engines.backend import cupy
 from engines.cuda.components import PATIENCE, STATES_A_ROUND
-from engines.cuda.prepare import _scan, to_device
+from engines.cuda.prepare import _scan
+from engines.cuda.transfer import to_device
 from engines.formats.csr import IndexArray
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from engines.cuda.formats.layout import Layout
 from engines.cuda.formats.patterns import FEW_PATTERNS, room_for_codes, row_dictionary
 from engines.cuda.formats.tables import Table
 from engines.cuda.modules import Launcher
-from engines.cuda.prepare import _scan, to_device
+from engines.cuda.prepare import _scan
+from engines.cuda.transfer import to_device
 from engines.errors import UnsupportedError
 from engines.formats.choice import PAIR_BYTES
 from engines.formats.csr import INT32_MAX

@@ -18,7 +18,8 @@ from engines.cuda.diagram_upload import (
 )
 from engines.cuda.formats.layout import BESIDE
 from engines.cuda.modules import Launcher
-from engines.cuda.prepare import _scan, to_device
+from engines.cuda.prepare import _scan
+from engines.cuda.transfer import to_device
 from engines.diagrams.hybrid import HybridMatrix
 from engines.errors import UnsupportedError
 from engines.formats.csr import FloatArray, IndexArray

@@ -10,7 +10,7 @@ import numpy as np
 from engines.backend import cupy
 from engines.cuda.formats.layout import nbytes
 from engines.cuda.modules import Launcher
-from engines.cuda.prepare import to_device
+from engines.cuda.transfer import to_device
 from engines.diagrams.hybrid import HybridMatrix
 from engines.errors import UnsupportedError
 from engines.formats.csr import INT32_MAX

@@ -24,6 +24,7 @@ from engines.cuda.diagram_upload import (
 from engines.cuda.formats.layout import nbytes
 from engines.cuda.modules import BLOCK_THREADS, Launcher, stream
 from engines.cuda.prepare import SCAN_BLOCK, _scan
+from engines.cuda.transfer import to_host
 from engines.diagrams.hybrid import HybridMatrix
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.csr import INT32_MAX, CsrMatrix, IndexArray
@@ -98,7 +99,10 @@ class DeviceMatrix:
     def to_host(self) -> CsrMatrix:
         """Return the matrix on the host, without groups."""
         return CsrMatrix(
-            *(self.row_offsets.get(), self.columns.get(), self.values.get()), self.num_columns
+            to_host(self.row_offsets),
+            to_host(self.columns),
+            to_host(self.values),
+            self.num_columns,
         )
 
 
@@ -306,8 +310,8 @@ def expand_in_pieces(
             launcher = launcher_of(hybrid)
             source = upload_hybrid(hybrid, launcher)
             index = count_rows(source, launcher)
-            offsets: IndexArray = index.row_offsets.get()
-            groups: IndexArray | None = None if index.groups is None else index.groups.get()
+            offsets: IndexArray = to_host(index.row_offsets)
+            groups: IndexArray | None = None if index.groups is None else to_host(index.groups)
             starts = offsets if groups is None else offsets[groups]
             piece = min(PIECE_BYTES, available - fixed) // ENTRY_BYTES
             piece = max(piece, int(np.diff(starts).max(initial=0)))
@@ -329,7 +333,7 @@ def expand_in_pieces(
         except cp.cuda.memory.OutOfMemoryError as error:
             cp.get_default_memory_pool().free_all_blocks()
             raise _too_large(device_number, hybrid, fixed, available_bytes(memory)) from error
-        choices = None if index.choices is None else index.choices.get()
+        choices = None if index.choices is None else to_host(index.choices)
     return HostMatrix(CsrMatrix(offsets, columns, values, hybrid.num_columns), groups, choices)
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from engines.backend import cupy
 from engines.cuda.modules import stream
-from engines.cuda.prepare import to_device
 from engines.cuda.rows import DeviceRows, Test
+from engines.cuda.transfer import to_device, to_host
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.choice import Format
 from engines.formats.csr import INT32_MAX, FloatArray
@@ -260,5 +260,5 @@ class CudaSweeper:
     def values(self) -> FloatArray:
         """Return the present iterate, shape (states,), on the host."""
         with self._cp.cuda.Device(self._device), self._stream:
-            values: FloatArray = self._vectors[self._current].get()
+            values: FloatArray = to_host(self._vectors[self._current])
         return values

@@ -9,8 +9,8 @@ import numpy as np
 
 from engines.backend import cupy
 from engines.cuda.modules import BLOCK_THREADS, Launcher, stream
-from engines.cuda.prepare import to_device
 from engines.cuda.rows import needs_wide_offsets
+from engines.cuda.transfer import to_device, to_host
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.csr import INT32_MAX, FloatArray
 from engines.linear.colours import ColouredSystem
@@ -229,7 +229,7 @@ class CudaColourSweeper:
     def values(self) -> FloatArray:
         """Return the present iterate, by the states' own numbers, shape (states,), on the host."""
         with self._cp.cuda.Device(self._device), self._stream:
-            values: FloatArray = self._vectors[self._current].get()
+            values: FloatArray = to_host(self._vectors[self._current])
         return self._coloured.in_model_order(values)
 
 

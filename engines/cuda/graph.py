@@ -17,13 +17,13 @@ from engines.cuda.components import (
     SearchSteps,
     left_components,
     numbered,
-    numbered_here,
+    with_rest,
 )
 from engines.cuda.condensation import order_by_level
 from engines.cuda.end_components import refine
 from engines.cuda.graph_edges import Edges, backwards, forwards
 from engines.cuda.modules import BLOCK_THREADS, Launcher, stream
-from engines.cuda.prepare import to_device
+from engines.cuda.transfer import to_device, to_host
 from engines.errors import UnsupportedError
 from engines.formats.csr import INT32_MAX, IndexArray, MaskArray
 from engines.model import ExplicitModel
@@ -182,7 +182,7 @@ class CudaGraph:
             return numbered(leader, size)
         left = _unpacked(open_.get(), size)
         self._leave_to_cpu(left, work)
-        return self._joined(leader.get(), self._cpu.strong_components(left)[0])
+        return with_rest(leader, self._cpu.strong_components(left)[0])
 
     def components_left(self, labels: IndexArray, count: int) -> MaskArray:
         """Return which components have an edge that leaves them, shape (count,)."""
@@ -236,8 +236,9 @@ class CudaGraph:
         labels, _, own = self._cpu.end_components(left, usable)
         # The choices of settled states stay as they are.
         usable &= own | ~self._model.rows_of(left)
-        leader = np.where(left, -1, found.leader.get())
-        return *self._joined(leader, labels), usable
+        leader = to_host(found.leader)
+        leader[left] = -1
+        return *with_rest(to_device(leader, np.int32), labels), usable
 
     def _count_bytes(
         self,
@@ -254,11 +255,6 @@ class CudaGraph:
 
     def _leave_to_cpu(self, left: MaskArray, work: _Worklist) -> None:
         self.note = f"{np.count_nonzero(left)} states left to the CPU after {work.rounds} rounds"
-
-    def _joined(self, leader: IndexArray, labels: IndexArray) -> tuple[IndexArray, int]:
-        """Number components that the device found together with those that the CPU found."""
-        others = labels.astype(np.int64) + self._model.num_states
-        return numbered_here(np.where(labels >= 0, others, leader))
 
     @cached_property
     def _cpu(self) -> CpuGraph:

@@ -9,7 +9,8 @@ import numpy as np
 
 from engines.backend import cupy
 from engines.cuda.modules import Launcher
-from engines.cuda.prepare import _scan, to_device
+from engines.cuda.prepare import _scan
+from engines.cuda.transfer import to_device
 from engines.formats.csr import IndexArray
 
 

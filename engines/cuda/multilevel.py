@@ -12,6 +12,7 @@ from engines.backend import cupy
 from engines.cpu.engine import CpuEngine
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import _scan, upload
+from engines.cuda.transfer import to_host
 from engines.errors import DeviceMemoryError
 from engines.formats.csr import FloatArray
 from engines.linear import multilevel as choices
@@ -196,7 +197,7 @@ class CudaLevels:
     def values(self) -> FloatArray:
         """Return the present iterate, shape (states,), on the host."""
         with self._cp.cuda.Device(self._device), self._stream:
-            values: FloatArray = self._iterates[self._current].get()
+            values: FloatArray = to_host(self._iterates[self._current])
         return values * self._scale
 
     def _chains(self) -> list[DeviceChain]:

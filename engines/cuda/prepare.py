@@ -10,6 +10,7 @@ import numpy as np
 from engines.backend import cupy
 from engines.cpu.prepare import scaled
 from engines.cuda.modules import Launcher
+from engines.cuda.transfer import to_device
 from engines.system import Direction, Scaling, SweepSystem
 
 SCAN_BLOCK = 1024
@@ -37,27 +38,6 @@ class DeviceSystem:
     direction: Direction | None
     omega: float
     divisors: Any | None = None
-
-
-def to_device(array: Any, dtype: Any) -> Any:
-    """Return a copy of a NumPy array on the current device.
-
-    Parameters
-    ----------
-    array
-        Of any type.
-    dtype
-        The type that the kernels read.
-
-    Notes
-    -----
-    CuPy's own conversion copies through fresh pinned memory, whose allocation takes longer than
-    the transfer.
-    """
-    array = np.ascontiguousarray(array, dtype=dtype)
-    copy = cupy().empty(array.shape, dtype=array.dtype)
-    copy.set(array)
-    return copy
 
 
 def narrowed(values: Any, nearest: bool, launcher: Launcher, factor: float = 1.0) -> Any:

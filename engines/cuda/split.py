@@ -16,8 +16,8 @@ import numpy as np
 from engines.backend import cupy
 from engines.cpu.prepare import scaled
 from engines.cuda.engine import HISTORY, CudaSweeper, two_vectors
-from engines.cuda.prepare import to_device
 from engines.cuda.rows import DeviceRows, Test
+from engines.cuda.transfer import to_device
 from engines.errors import DeviceMemoryError
 from engines.formats.blocks import row_blocks
 from engines.formats.choice import Format

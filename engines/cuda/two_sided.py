@@ -11,8 +11,9 @@ from engines.cuda.engine import HISTORY
 from engines.cuda.formats.lay_out import lay_out
 from engines.cuda.formats.layout import Geometry, Layout, geometry
 from engines.cuda.modules import Launcher, stream
-from engines.cuda.prepare import DeviceSystem, to_device, upload
+from engines.cuda.prepare import DeviceSystem, upload
 from engines.cuda.rows import bytes_moved, needs_wide_offsets, sharers
+from engines.cuda.transfer import to_device, to_host
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.choice import Format
 from engines.formats.csr import INT32_MAX, FloatArray
@@ -198,7 +199,7 @@ class CudaTwoSidedSweeper:
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         """Return the lower and the upper iterate."""
         with self._cp.cuda.Device(self._device), self._stream:
-            both: FloatArray = self._vectors[self._current].get()
+            both: FloatArray = to_host(self._vectors[self._current])
         return both[:, 0].copy(), both[:, 1].copy()
 
 

@@ -12,8 +12,9 @@ from engines.cuda.engine import STRETCH, device_bytes
 from engines.cuda.formats.lay_out import lay_out
 from engines.cuda.formats.layout import Geometry, Layout, geometry
 from engines.cuda.modules import Launcher, stream
-from engines.cuda.prepare import DeviceSystem, to_device, upload
+from engines.cuda.prepare import DeviceSystem, upload
 from engines.cuda.rows import bytes_moved, needs_wide_offsets, sharers
+from engines.cuda.transfer import to_device, to_host
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.choice import Format
 from engines.formats.csr import INT32_MAX, FloatArray
@@ -151,7 +152,7 @@ class _DeviceSum:
                 fixed = int(self._made.get()[1])
                 if progress is not None:
                     progress(done, problem.after(done) / whole, seconds)
-            total: FloatArray = self._total.get()
+            total: FloatArray = to_host(self._total)
             if fixed:
                 done = fixed
                 # Both vectors hold the iterate that no longer changes.

@@ -252,10 +252,34 @@ extern "C" __global__ void begin_names(
     names[list[i]] = {own, own};
 }
 
+// What a state has to do, four bits a state, eight states a word: to push `before` to its successors,
+// to tell its predecessors that its `after` has grown, to look at its successors' again.
+enum { PUSH = 1, TELL = 2, PULL = 4 };
+
+// Gives a state something to do, because a name was raised before.
+__device__ void mark(unsigned* due, int state, unsigned what)
+{
+    unsigned bits = what << state % 8 * 4;
+    __threadfence();
+    if ((*(volatile unsigned*)&due[state / 8] & bits) != bits) atomicOr(&due[state / 8], bits);
+}
+
+// Returns what a state has to do, and takes it off; names are to be read afterwards.
+__device__ unsigned take_due(unsigned* due, int state)
+{
+    unsigned* word = &due[state / 8];
+    int shift = state % 8 * 4;
+    if (!(*(volatile unsigned*)word >> shift & 15)) return 0;
+    unsigned what = atomicAnd(word, ~(15u << shift)) >> shift & 15;
+    __threadfence();
+    return what;
+}
+
 struct Raising {
     const int* columns;
     const unsigned* cut;
     Names* names;
+    unsigned* due;
     Names own;
     bool moved;
 
@@ -265,43 +289,79 @@ struct Raising {
         if (is_cut(cut, edge)) return;
         int next = columns[edge];
         Names there = names_of(names, next);
-        if (there.before < own.before) moved |= raise(&names[next].before, own.before);
+        if (there.before < own.before) raise_before(next, own.before);
         if (there.after > own.after) own.after = there.after;
     }
-    __device__ void end(int state) { moved |= raise(&names[state].after, own.after); }
+    __device__ void end(int state) { raise_after(state, own.after); }
+
+    __device__ void raise_before(int state, unsigned to)
+    {
+        if (!raise(&names[state].before, to)) return;
+        mark(due, state, PUSH);
+        moved = true;
+    }
+    __device__ void raise_after(int state, unsigned to)
+    {
+        if (!raise(&names[state].after, to)) return;
+        mark(due, state, TELL);
+        moved = true;
+    }
+};
+
+struct Telling {
+    const int *rows, *state_of;
+    unsigned* due;
+
+    __device__ void begin(int) {}
+    __device__ void visit(int, OFFSET edge)
+    {
+        int row = rows[edge];
+        mark(due, state_of ? state_of[row] : row, PULL);
+    }
+    __device__ void end(int) {}
 };
 
 // A sweep: names pass along edges, and along what names tell: if a reaches s, and s reaches b, then
 // whoever reaches a reaches s, and what b reaches is reached by s; b is reached by whoever reaches
 // s, and a reaches what s reaches. A warp repeats its part while that raises names. `changed` starts
-// as 0; once a sweep has changed nothing, later ones do nothing. One thread a listed state.
+// as 0; once a sweep has changed nothing, later ones do nothing. With `every`, all states take part;
+// else those that have something to do, for which the edges backwards are needed: `rows_behind` by
+// `offsets_behind`. Cut edges are among these, and only cost time. One thread a listed state.
 extern "C" __global__ void raise_names(
     const OFFSET* __restrict__ offsets, const int* __restrict__ groups,
     const int* __restrict__ columns, const unsigned* __restrict__ cut,
-    const int* __restrict__ list, int count, int mixed, Names* names, int passes, int sweep,
-    int* changed)
+    const OFFSET* __restrict__ offsets_behind, const int* __restrict__ rows_behind,
+    const int* __restrict__ state_of, const int* __restrict__ list, int count, int mixed, int every,
+    int passes, Names* names, unsigned* due, int sweep, int* changed)
 {
     if (sweep > 0 && changed[sweep - 1] == 0) return;
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     int state = i < count ? list[i] : -1;
     bool any = false;
     for (int pass = 0; pass < passes; pass++) {
-        Raising walk{columns, cut, names};
-        walk.moved = false;
+        unsigned what = 0;
+        if (state >= 0) what = every ? PUSH | PULL : take_due(due, state);
+        if (!__any_sync(ALL_LANES, what)) break;
+        Raising walk{columns, cut, names, due};
+        walk.moved = what & TELL;
         Names old = {0, 0};
-        if (state >= 0) old = names_of(names, state);
-        walk_edges(Edges{offsets, groups}, state, walk);
-        if (state >= 0) {
+        if (what) old = names_of(names, state);
+        walk_edges(Edges{offsets, groups}, what & (PUSH | PULL) ? state : -1, walk);
+        if (what) {
             Names own = names_of(names, state);
             int first = state_of_name(old.before, mixed), last = state_of_name(old.after, mixed);
             if (first != state) {
-                walk.moved |= raise(&names[state].before, names_of(names, first).before);
-                walk.moved |= raise(&names[first].after, own.after);
+                walk.raise_before(state, names_of(names, first).before);
+                walk.raise_after(first, own.after);
             }
             if (last != state) {
-                walk.moved |= raise(&names[state].after, names_of(names, last).after);
-                walk.moved |= raise(&names[last].before, own.before);
+                walk.raise_after(state, names_of(names, last).after);
+                walk.raise_before(last, own.before);
             }
+        }
+        if (__any_sync(ALL_LANES, what & TELL)) {
+            Telling telling{rows_behind, state_of, due};
+            walk_edges(Edges{offsets_behind, nullptr}, what & TELL ? state : -1, telling);
         }
         if (!__any_sync(ALL_LANES, walk.moved)) break;
         any = true;

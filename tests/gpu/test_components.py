@@ -29,11 +29,14 @@ def wide_offsets(request, monkeypatch):
         monkeypatch.setattr(cuda, "_wide", lambda _edges: True)
 
 
-@pytest.fixture(params=["searches", "names"])
+@pytest.fixture(params=["searches", "names", "moving names"])
 def way(request, monkeypatch):
-    """As it comes, and without searches."""
-    if request.param == "names":
+    """As it comes; without searches; without searches by the states alone that names move at."""
+    if request.param != "searches":
         monkeypatch.setattr(steps, "MOST_SEARCHES", 0)
+    if request.param == "moving names":
+        monkeypatch.setattr(steps, "SWEEPS_OF_ALL", 0)
+        monkeypatch.setattr(steps, "ALL_AGAIN", 1 << 30)
     return request.param
 
 

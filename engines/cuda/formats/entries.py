@@ -17,7 +17,7 @@ from engines.cuda.formats.tables import (
 )
 from engines.cuda.formats.values import CODE_TYPES
 from engines.cuda.modules import Launcher
-from engines.cuda.prepare import to_device
+from engines.cuda.transfer import to_device
 from engines.errors import UnsupportedError
 from engines.formats.choice import MOST_CODES, Format
 

@@ -11,7 +11,8 @@ from engines.backend import cupy
 from engines.cuda.formats.layout import Layout, Scan, Source, nbytes
 from engines.cuda.formats.tables import HASH_MASK, Numbered, Sample, gather_values, numbered
 from engines.cuda.modules import Launcher
-from engines.cuda.prepare import _scan, to_device
+from engines.cuda.prepare import _scan
+from engines.cuda.transfer import to_device
 from engines.errors import UnsupportedError
 from engines.formats.choice import Format
 from engines.formats.csr import INT32_MAX

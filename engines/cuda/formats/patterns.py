@@ -13,7 +13,8 @@ from engines.cuda.formats.layout import Layout, Source, nbytes
 from engines.cuda.formats.tables import Sample, Table
 from engines.cuda.formats.values import CODE_TYPES
 from engines.cuda.modules import Launcher
-from engines.cuda.prepare import _scan, to_device
+from engines.cuda.prepare import _scan
+from engines.cuda.transfer import to_device
 from engines.errors import UnsupportedError
 from engines.formats.choice import PAIR_BYTES, Format, code_bytes
 from engines.formats.csr import INT32_MAX

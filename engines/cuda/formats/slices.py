@@ -10,7 +10,8 @@ import numpy as np
 from engines.backend import cupy
 from engines.cuda.formats.layout import BESIDE, SLICE, Source, nbytes
 from engines.cuda.modules import BLOCK_THREADS, Launcher
-from engines.cuda.prepare import _scan, to_device
+from engines.cuda.prepare import _scan
+from engines.cuda.transfer import to_device
 from engines.errors import UnsupportedError
 from engines.formats.csr import INT32_MAX, IndexArray
 from engines.formats.interleaved import BINS, best_bound

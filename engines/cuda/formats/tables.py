@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from engines.backend import cupy
 from engines.cuda.formats.layout import SLICE, Source
 from engines.cuda.modules import Launcher
-from engines.cuda.prepare import to_device
+from engines.cuda.transfer import to_device
 from engines.errors import UnsupportedError
 from engines.formats.choice import MOST_CODES, code_bytes
 from engines.formats.csr import FloatArray
