@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
 
@@ -12,8 +14,14 @@ from engines.cpu import engine, graph_closures, graph_components, graph_labels, 
 from engines.cpu.graph_closures import Graph
 from engines.cpu.graph_components import Choices, Partition, Pending, Search
 from engines.cpu.graph_labels import Stacks
-from engines.formats.csr import CsrMatrix, IndexArray, MaskArray, index_dtype
+from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype
 from engines.model import ExplicitModel
+
+LOOKED_AT = 1 << 17
+"""Values that are looked at at once: their megabyte fits into a core's cache."""
+
+SHARED_OUT = 8
+"""From so many such parts on, as many threads look."""
 
 
 class CpuGraph:
@@ -262,11 +270,24 @@ class CpuGraph:
 
 def _edges(matrix: CsrMatrix) -> tuple[IndexArray, IndexArray]:
     """Return row offsets and columns without the entries of value 0."""
-    present = matrix.values != 0.0
-    if present.all():
+    if _none_is_zero(matrix.values):
         return matrix.row_offsets, matrix.columns
+    present = matrix.values != 0.0
     kept = np.concatenate(([0], np.cumsum(present)))[matrix.row_offsets]
     return kept.astype(matrix.row_offsets.dtype), matrix.columns[present]
+
+
+def _none_is_zero(values: FloatArray) -> bool:
+    """Return whether no value is 0, looked at in parts that fit into a core's cache."""
+
+    def look(first: int) -> bool:
+        return bool((values[first : first + LOOKED_AT] != 0.0).all())
+
+    firsts = range(0, len(values), LOOKED_AT)
+    if len(firsts) < SHARED_OUT:
+        return all(map(look, firsts))
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, SHARED_OUT)) as pool:
+        return all(pool.map(look, firsts))
 
 
 def _kernels() -> Any:
