@@ -162,7 +162,7 @@ class ComponentSearch:
             self.unbroken = before == size and left == 0
             if left == 0 or before - left < before // WORTHWHILE_SHARE:
                 break
-        return left == 0 or self._propagate(open_, leader, cut, left)
+        return left == 0 or self._propagate(open_, leader, cut, barred, by_regions, left)
 
     def _trim(self, open_: Any, leader: Any, cut: Any | None, barred: Any | None) -> int:
         """Name states that are components of their own; return how many others are left."""
@@ -233,8 +233,19 @@ class ComponentSearch:
         self.steps.append(("search", self._rounds, left))
         return left
 
-    def _propagate(self, open_: Any, leader: Any, cut: Any | None, left: int) -> bool:
-        """Name what is left by the largest names; return whether that was done, or given up."""
+    def _propagate(
+        self,
+        open_: Any,
+        leader: Any,
+        cut: Any | None,
+        barred: Any | None,
+        by_regions: bool,
+        left: int,
+    ) -> bool:
+        """Name what is left by the largest names; return whether that was done, or given up.
+
+        The leaders of states that stay open are overwritten.
+        """
         cp = self._cp
         edges = (*self._ahead.of_states, self._ahead.ends)
         if cut is None:
@@ -251,6 +262,8 @@ class ComponentSearch:
         against = (None,) * 3
         if behind is not None:
             against = (behind.offsets, behind.ends, behind.state_of)
+        if not by_regions:
+            self._launch("begin_region", left, listed, cp.int32(left), leader)
         due = cp.empty((self._num_states + 7) // 8, dtype=cp.uint32)
         most, sweeps = MOST_SWEEPS + left // STATES_A_SWEEP, 0
         shuffled, by_number = 0, True
@@ -269,7 +282,7 @@ class ComponentSearch:
                     self.steps.append(("sweeps by number, given up", sweeps, left))
                     self._launch("begin_names", left, listed, count, mixed, self._numbers)
                 changed.data.memset_async(0, changed.nbytes, stream=None)
-                arguments = (*edges, cut, *against, listed, count, mixed)
+                arguments = (*edges, cut, *against, barred, open_, leader, listed, count, mixed)
                 of_all = behind is None or sweeps - begun < SWEEPS_OF_ALL
                 again = (sweeps - begun) // SWEEPS_A_LOOK % ALL_AGAIN == 0
                 for sweep in range(SWEEPS_A_LOOK):

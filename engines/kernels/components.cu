@@ -227,6 +227,13 @@ extern "C" __global__ void cut_outer(
     walk_edges(Edges{offsets, groups}, i < count ? list[i] : -1, walk);
 }
 
+// Puts the listed states into one region. One thread a listed state.
+extern "C" __global__ void begin_region(const int* __restrict__ list, int count, int* leader)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) leader[list[i]] = 0;
+}
+
 // The largest names that a state is known to be reached by, and to reach. A name is a state's
 // number, shuffled or as it is.
 struct Names {
@@ -252,9 +259,9 @@ extern "C" __global__ void begin_names(
     names[list[i]] = {own, own};
 }
 
-// What a state has to do, four bits a state, eight states a word: to push `before` to its successors,
-// to tell its predecessors that its `after` has grown, to look at its successors' again.
-enum { PUSH = 1, TELL = 2, PULL = 4 };
+// What a state has to do, four bits a state, eight states a word: to push `before` to its successors
+// and `after` to its predecessors, because they have grown.
+enum { FORWARDS = 1, BACKWARDS = 2, BOTH_ENDS = 4 };
 
 // Gives a state something to do, because a name was raised before.
 __device__ void mark(unsigned* due, int state, unsigned what)
@@ -297,26 +304,33 @@ struct Raising {
     __device__ void raise_before(int state, unsigned to)
     {
         if (!raise(&names[state].before, to)) return;
-        mark(due, state, PUSH);
+        mark(due, state, FORWARDS);
         moved = true;
     }
     __device__ void raise_after(int state, unsigned to)
     {
         if (!raise(&names[state].after, to)) return;
-        mark(due, state, TELL);
+        mark(due, state, BACKWARDS);
         moved = true;
     }
 };
 
-struct Telling {
-    const int *rows, *state_of;
-    unsigned* due;
+// The edges that enter a state, without a set of those that were cut: `region` is the same at both
+// ends of all others.
+struct RaisingBehind {
+    const int *rows, *state_of, *region;
+    const unsigned *barred, *open;
+    Raising& raising;
+    unsigned own;
 
-    __device__ void begin(int) {}
-    __device__ void visit(int, OFFSET edge)
+    __device__ void begin(int state) { own = names_of(raising.names, state).after; }
+    __device__ void visit(int state, OFFSET edge)
     {
         int row = rows[edge];
-        mark(due, state_of ? state_of[row] : row, PULL);
+        if (barred && has(barred, row)) return;
+        int before = state_of ? state_of[row] : row;
+        if (!has(open, before) || region[before] != region[state]) return;
+        if (names_of(raising.names, before).after < own) raising.raise_after(before, own);
     }
     __device__ void end(int) {}
 };
@@ -324,15 +338,17 @@ struct Telling {
 // A sweep: names pass along edges, and along what names tell: if a reaches s, and s reaches b, then
 // whoever reaches a reaches s, and what b reaches is reached by s; b is reached by whoever reaches
 // s, and a reaches what s reaches. A warp repeats its part while that raises names. `changed` starts
-// as 0; once a sweep has changed nothing, later ones do nothing. With `every`, all states take part;
-// else those that have something to do, for which the edges backwards are needed: `rows_behind` by
-// `offsets_behind`. Cut edges are among these, and only cost time. One thread a listed state.
+// as 0; once a sweep has changed nothing, later ones do nothing. With `every`, all states take part,
+// and learn `after` from their successors; else those do whose names have grown, and these need the
+// edges backwards: `rows_behind` by `offsets_behind`. One thread a listed state.
 extern "C" __global__ void raise_names(
     const OFFSET* __restrict__ offsets, const int* __restrict__ groups,
     const int* __restrict__ columns, const unsigned* __restrict__ cut,
     const OFFSET* __restrict__ offsets_behind, const int* __restrict__ rows_behind,
-    const int* __restrict__ state_of, const int* __restrict__ list, int count, int mixed, int every,
-    int passes, Names* names, unsigned* due, int sweep, int* changed)
+    const int* __restrict__ state_of, const unsigned* __restrict__ barred,
+    const unsigned* __restrict__ open, const int* __restrict__ region,
+    const int* __restrict__ list, int count, int mixed, int every, int passes, Names* names,
+    unsigned* due, int sweep, int* changed)
 {
     if (sweep > 0 && changed[sweep - 1] == 0) return;
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -340,13 +356,13 @@ extern "C" __global__ void raise_names(
     bool any = false;
     for (int pass = 0; pass < passes; pass++) {
         unsigned what = 0;
-        if (state >= 0) what = every ? PUSH | PULL : take_due(due, state);
+        if (state >= 0) what = every ? BOTH_ENDS : take_due(due, state);
         if (!__any_sync(ALL_LANES, what)) break;
         Raising walk{columns, cut, names, due};
-        walk.moved = what & TELL;
+        walk.moved = false;
         Names old = {0, 0};
         if (what) old = names_of(names, state);
-        walk_edges(Edges{offsets, groups}, what & (PUSH | PULL) ? state : -1, walk);
+        walk_edges(Edges{offsets, groups}, what & (FORWARDS | BOTH_ENDS) ? state : -1, walk);
         if (what) {
             Names own = names_of(names, state);
             int first = state_of_name(old.before, mixed), last = state_of_name(old.after, mixed);
@@ -359,9 +375,10 @@ extern "C" __global__ void raise_names(
                 walk.raise_before(last, own.before);
             }
         }
-        if (__any_sync(ALL_LANES, what & TELL)) {
-            Telling telling{rows_behind, state_of, due};
-            walk_edges(Edges{offsets_behind, nullptr}, what & TELL ? state : -1, telling);
+        if (__any_sync(ALL_LANES, what & BACKWARDS)) {
+            RaisingBehind behind{rows_behind, state_of, region, barred, open, walk};
+            walk_edges(
+                Edges{offsets_behind, nullptr}, what & BACKWARDS ? state : -1, behind);
         }
         if (!__any_sync(ALL_LANES, walk.moved)) break;
         any = true;
@@ -387,7 +404,9 @@ struct Dividing {
 };
 
 // Ends a round. States with both names the same make up the component of the state so called; for
-// the others, edges between states with different names are cut. One thread a listed state.
+// the others, edges between states with different names are cut, and `leader` is the region, in which
+// all names are the same. That two regions may be called the same only costs time. One thread a
+// listed state.
 extern "C" __global__ void cut_different(
     const OFFSET* __restrict__ offsets, const int* __restrict__ groups,
     const int* __restrict__ columns, unsigned* cut, const int* __restrict__ list, int count,
@@ -404,6 +423,8 @@ extern "C" __global__ void cut_different(
     if (state >= 0 && named) {
         take(open, state);
         leader[state] = state_of_name(own.before, mixed);
+    } else if (state >= 0) {
+        leader[state] = shuffled(shuffled(leader[state] + own.before) + own.after);
     }
     append_state(named ? -1 : state, rest, rest_count);
 }
