@@ -30,6 +30,10 @@ def main(argv: list[str] | None = None) -> NoReturn:
     words = sys.argv[1:] if argv is None else argv
     if words and words[0] == "doctor":
         _doctor(words[1:])
+    if words and words[0] == "reproduce":
+        from bridge.reproduce.command import command
+
+        command.main(args=words[1:], prog_name="prism-gpu reproduce")
     if words and words[0] in ("export", "solve", "report"):
         from bridge.exchange.commands import main as exchange
 

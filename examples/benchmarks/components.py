@@ -39,10 +39,10 @@ from typing import Any
 import click
 import numpy as np
 from component_cases import GENERATED, MODELS, PrismModel, source_of
-from component_graphs import generate
 from component_peers import PEERS, digest, save, timed, warm_up
 from component_tables import tables
 
+from bridge.reproduce.graphs import generate
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.graph.operations import operations_of
 from engines.model import ExplicitModel

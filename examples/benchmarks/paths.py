@@ -24,26 +24,14 @@ from pathlib import Path
 
 import click
 
+from bridge.reproduce.tasks.paths import both_eat, philosophers
 from engines.environment import DeviceChoice
-from engines.montecarlo.expressions import Binary, BinaryOperator, Expression, Literal, Type
-from engines.montecarlo.expressions import Variable as VariableValue
 from engines.montecarlo.plan import SynchronisationStrategy
-from engines.montecarlo.program import (
-    Assignment,
-    Command,
-    ModelKind,
-    Module,
-    Program,
-    Update,
-    VariableDeclaration,
-)
-from engines.montecarlo.questions import Monitor
 from engines.montecarlo.reference import sample_path
 from engines.montecarlo.sampler import DEFAULT_PATH_LIMIT, Sampler
 from engines.montecarlo.tally import BooleanOutcomes
 
 COMPARED = 5
-THINKS, DRAWS, WAITS_LEFT, WAITS_RIGHT, HAS_LEFT, HAS_RIGHT, EATS = range(7)
 
 
 @dataclass(frozen=True)
@@ -59,60 +47,6 @@ class Row:
     sample_seconds: float
     steps_per_second: float
     estimate: float
-
-
-def philosophers(n: int) -> Program:
-    """Return the program of `n` philosophers."""
-    modules = []
-    for i in range(n):
-        own = VariableValue(i, Type.INT)
-        left, right = ((i + by) % n for by in (-1, 1))
-        left_is_free = _compare(left, BinaryOperator.LESS, HAS_RIGHT)
-        left_is_taken = _compare(left, BinaryOperator.GREATER_EQUAL, HAS_RIGHT)
-        right_is_free = _both(
-            _compare(right, BinaryOperator.NOT_EQUAL, HAS_LEFT),
-            _compare(right, BinaryOperator.NOT_EQUAL, EATS),
-        )
-        right_is_taken = Binary(
-            BinaryOperator.OR,
-            _compare(right, BinaryOperator.EQUAL, HAS_LEFT),
-            _compare(right, BinaryOperator.EQUAL, EATS),
-        )
-        moves: list[tuple[int, Expression | None, tuple[int, ...]]] = [
-            (THINKS, None, (DRAWS,)),
-            (DRAWS, None, (WAITS_LEFT, WAITS_RIGHT)),
-            (WAITS_LEFT, left_is_free, (HAS_LEFT,)),
-            (WAITS_RIGHT, right_is_free, (HAS_RIGHT,)),
-            (HAS_LEFT, right_is_free, (EATS,)),
-            (HAS_LEFT, right_is_taken, (DRAWS,)),
-            (HAS_RIGHT, left_is_free, (EATS,)),
-            (HAS_RIGHT, left_is_taken, (DRAWS,)),
-            (EATS, None, (THINKS,)),
-        ]
-        commands = []
-        for source, condition, targets in moves:
-            here: Expression = Binary(BinaryOperator.EQUAL, own, Literal(source))
-            weight = Literal(1.0 / len(targets))
-            updates = tuple(Update((Assignment(i, Literal(x)),), weight) for x in targets)
-            commands.append(Command(here if condition is None else _both(here, condition), updates))
-        modules.append(Module(f"Philosopher{i + 1}", tuple(commands)))
-    variables = tuple(VariableDeclaration(f"p{i + 1}", Type.INT, 0, 6, 0) for i in range(n))
-    return Program(ModelKind.DTMC, variables, tuple(modules))
-
-
-def _compare(philosopher: int, operator: BinaryOperator, state: int) -> Expression:
-    return Binary(operator, VariableValue(philosopher, Type.INT), Literal(state))
-
-
-def _both(first: Expression, second: Expression) -> Expression:
-    return Binary(BinaryOperator.AND, first, second)
-
-
-def both_eat(steps: int) -> Monitor:
-    """Return whether the first eats within so many steps, and then or later the second."""
-    atoms = tuple(_compare(i, BinaryOperator.EQUAL, EATS) for i in (0, 1))
-    transitions = ((0, 1, 0, 2), (1, 1, 2, 2), (2, 2, 2, 2))
-    return Monitor(atoms, transitions, (2, 2, 1), (False, False, True), 0, steps + 1)
 
 
 def measure(n: int, paths: int, steps: int, device: DeviceChoice, strategy: str, seed: int) -> Row:

@@ -25,18 +25,16 @@ import click
 import numpy as np
 from formats import cluster, herman, tandem
 
-from engines.backend import choose_engine, device_summary
+from bridge.reproduce.tasks.sweeps import sweep_times
+from engines.backend import device_summary
 from engines.environment import DeviceChoice, Method, Precision, SolverEnvironment
-from engines.errors import UnsupportedError
 from engines.formats.choice import Format
 from engines.result import SolveResult
 from engines.solve import solve_system
-from engines.system import HasSingle, Scaling, Sweeper, SweepSystem
+from engines.system import Scaling, SweepSystem
 
 RARE = 1e-30
 EXACT = 1e-12
-REPEATS = 7
-TIMED_SECONDS = 0.02
 LIMIT = 100_000
 DAMPED = 0.9
 METHODS = {"jor": Method.JOR, "jacobi": Method.JACOBI, "auto": Method.AUTO}
@@ -74,34 +72,6 @@ def environment(device: str, matrix_format: str, epsilon: float, **how) -> Solve
         max_iterations=LIMIT,
         **how,
     )
-
-
-def median_microseconds(sweeper: Sweeper) -> float:
-    """Return the time of a sweep, by the clock of what makes them."""
-    sweeper.run(64)
-    before = sweeper.seconds
-    sweeper.run(64)
-    each = max((sweeper.seconds - before) / 64, 1e-7)
-    count = int(min(max(64, TIMED_SECONDS / each), 4096)) // 64 * 64
-    taken = []
-    for _ in range(REPEATS):
-        before = sweeper.seconds
-        made = len(sweeper.run(count))
-        taken.append((sweeper.seconds - before) / made)
-    return sorted(taken)[REPEATS // 2] * 1e6
-
-
-def sweep_times(system: SweepSystem, settings: SolverEnvironment) -> tuple[dict[str, float], str]:
-    """Return microseconds a sweep in double and in single precision, and the format."""
-    engine, _ = choose_engine(settings, system)
-    double = engine.sweeper(system, -1.0, False)
-    assert isinstance(double, HasSingle)
-    try:
-        single = double.in_single(-1.0, system.scaling is Scaling.BALANCE)
-    except UnsupportedError:
-        return sweep_times(system, replace(settings, matrix_format=Format.CSR))
-    times = {"single": median_microseconds(single), "double": median_microseconds(double)}
-    return times, double.cost.format
 
 
 def normalised(system: SweepSystem, values: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ import pytest
 from click import ClickException
 from click.testing import CliRunner
 
+from bridge.reproduce import graphs
 from engines.cpu.graph import CpuGraph
 from engines.graph.components import sccs
 from engines.graph.mec import maximal_end_components
@@ -49,9 +50,9 @@ def test_every_family_of_the_paper_is_generated(cases):
 
 @pytest.mark.parametrize("scale", [0.0002, pytest.param(0.01, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_generated_graph_has_the_components_of_its_construction(load, cases, family, scale):
+def test_a_generated_graph_has_the_components_of_its_construction(cases, family, scale):
     graph = cases.GENERATED[family](scale)
-    model = load("component_graphs").generate(graph, threads=2)
+    model = graphs.generate(graph, threads=2)
     assert model.num_states == graph.states
     assert model.matrix.row_lengths().min() > 0
     model.matrix.check()
@@ -72,8 +73,7 @@ def test_at_full_size_a_graph_has_the_size_of_the_papers(cases, family):
     assert ((targets[present] >= 0) & (targets[present] < graph.states)).all()
 
 
-def test_blocks_make_the_same_graph_however_they_are_cut(load, cases, monkeypatch):
-    graphs = load("component_graphs")
+def test_blocks_make_the_same_graph_however_they_are_cut(cases, monkeypatch):
     whole = graphs.generate(cases.GENERATED["coin"](0.0005))
     monkeypatch.setattr(graphs, "BLOCK", 999)
     cut = graphs.generate(cases.GENERATED["coin"](0.0005), threads=3)
@@ -112,7 +112,7 @@ def test_peers_number_components_as_the_engines_do(load, tmp_path, capfd):
 @pytest.mark.parametrize("family", ["wlan", pytest.param("leader", marks=pytest.mark.slow)])
 def test_prism_finds_what_is_constructed(load, cases, tmp_path, prism_install, family):
     peers, graph = load("component_peers"), cases.GENERATED[family](0.0001)
-    peers.save(load("component_graphs").generate(graph), tmp_path)
+    peers.save(graphs.generate(graph), tmp_path)
     said = load("components").ask_peers(tmp_path, ("prism", "cpu"), 200)
     assert prism_install is not None
     prism, ours = ([json.loads(line) for line in said[peer]] for peer in ("prism", "cpu"))

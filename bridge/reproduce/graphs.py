@@ -18,9 +18,10 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from engines.formats.csr import CsrMatrix, index_dtype
 from engines.model import ExplicitModel, ModelKind
@@ -28,7 +29,8 @@ from engines.model import ExplicitModel, ModelKind
 BLOCK = 1 << 17
 """States whose edges are made at once."""
 
-Pieces = tuple[np.ndarray, np.ndarray, np.ndarray]
+Array = npt.NDArray[Any]
+Pieces = tuple[Array, Array, Array]
 """Targets, which of them are there, and which begin a choice, each of shape (states, slots)."""
 
 
@@ -50,7 +52,7 @@ class Family(Protocol):
         """Number of maximal end components."""
         ...
 
-    def edges(self, states: np.ndarray) -> Pieces:
+    def edges(self, states: Array) -> Pieces:
         """Return the edges of some states."""
         ...
 
@@ -63,7 +65,7 @@ def radices(states: int, processes: int, least: int = 5) -> tuple[int, ...]:
     return (base,) * (processes - more) + (base + 1,) * more
 
 
-def digits_of(states: np.ndarray, sizes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+def digits_of(states: Array, sizes: tuple[int, ...]) -> tuple[Array, Array]:
     """Return the digits of numbers, shape (states, digits), and what a step of each digit adds."""
     strides = np.array([math.prod(sizes[i + 1 :]) for i in range(len(sizes))], dtype=np.int32)
     return states[:, None] // strides % np.array(sizes, dtype=np.int32), strides
@@ -72,14 +74,14 @@ def digits_of(states: np.ndarray, sizes: tuple[int, ...]) -> tuple[np.ndarray, n
 class Slots:
     """Edges of a block of states while they are put together, some slots for each process."""
 
-    def __init__(self, states: np.ndarray, processes: int, slots: int) -> None:
+    def __init__(self, states: Array, processes: int, slots: int) -> None:
         self.states = states.astype(np.int32)
         shape = (len(states), processes, slots)
         self.targets = np.zeros(shape, dtype=np.int32)
         self.present = np.zeros(shape, dtype=np.bool_)
         self.begins = np.zeros(shape, dtype=np.bool_)
 
-    def add(self, slot: int, where: np.ndarray, step: np.ndarray, begins: bool) -> None:
+    def add(self, slot: int, where: Array, step: Array, begins: bool) -> None:
         """Let processes step: `step`, shape (states, processes), is what it adds to the number."""
         self.targets[:, :, slot] = self.states[:, None] + step
         self.present[:, :, slot] = where
@@ -127,7 +129,7 @@ class Rings:
 
     sccs = mecs = 1
 
-    def edges(self, states: np.ndarray) -> Pieces:
+    def edges(self, states: Array) -> Pieces:
         """Return the edges of some states."""
         slots = Slots(states, self.processes, 2)
         add_rings(slots, *digits_of(slots.states, self.rings), self.rings, self.special)
@@ -135,7 +137,7 @@ class Rings:
 
 
 def add_rings(
-    slots: Slots, digits: np.ndarray, strides: np.ndarray, rings: tuple[int, ...], special: float
+    slots: Slots, digits: Array, strides: Array, rings: tuple[int, ...], special: float
 ) -> None:
     """Add the steps of processes in rings."""
     lengths = np.array(rings, dtype=np.int32)
@@ -189,7 +191,7 @@ class RingsInSteps:
         """One a local state of the first process and field, but one in the last field."""
         return (self.sccs - 1) * self.rings[0] + 1
 
-    def edges(self, states: np.ndarray) -> Pieces:
+    def edges(self, states: Array) -> Pieces:
         """Return the edges of some states."""
         slots = Slots(states, self.processes, 4)
         digits, strides = digits_of(slots.states, (*self.fields, *self.rings))
@@ -238,9 +240,9 @@ class Chains:
     @property
     def mecs(self) -> int:
         """The states in which all processes have ended."""
-        return 2**self.processes
+        return int(2**self.processes)
 
-    def edges(self, states: np.ndarray) -> Pieces:
+    def edges(self, states: Array) -> Pieces:
         """Return the edges of some states."""
         slots = Slots(states, self.processes, 2)
         digits, strides = digits_of(slots.states, self.lengths)
@@ -297,14 +299,14 @@ class RingsThenChains:
     @property
     def sccs(self) -> int:
         """The ways in which processes may have stopped or not, and the states of the chains."""
-        return (1 + self.stops) ** self.processes + self.chains.states
+        return int((1 + self.stops) ** self.processes) + self.chains.states
 
     @property
     def mecs(self) -> int:
         """The states in which all processes have stopped or ended."""
-        return self.stops**self.processes + self.chains.mecs
+        return int(self.stops**self.processes) + self.chains.mecs
 
-    def edges(self, states: np.ndarray) -> Pieces:
+    def edges(self, states: Array) -> Pieces:
         """Return the edges of some states."""
         first_chain = math.prod(self.lengths)
         in_rings = states < first_chain
@@ -318,7 +320,7 @@ class RingsThenChains:
         targets, present, begins = (np.concatenate(pair) for pair in zip(*filled, strict=True))
         return targets, present, begins
 
-    def _ring_edges(self, states: np.ndarray) -> Pieces:
+    def _ring_edges(self, states: Array) -> Pieces:
         slots = Slots(states, self.processes, 3)
         digits, strides = digits_of(slots.states, self.lengths)
         length = np.array(self.lengths, dtype=np.int32) - self.stops
@@ -386,7 +388,7 @@ class Layers:
         """What has a loop at the end."""
         return 1 if self.sink else self.width
 
-    def edges(self, states: np.ndarray) -> Pieces:
+    def edges(self, states: Array) -> Pieces:
         """Return the edges of some states."""
         states = states.astype(np.int64)
         place, layer = states // self.depth, states % self.depth
@@ -418,7 +420,7 @@ class Layers:
         return targets.astype(np.int32), present, begins & present
 
 
-def _mixed(numbers: np.ndarray) -> np.ndarray:
+def _mixed(numbers: Array) -> Array:
     """Return numbers that look random: the finaliser of SplitMix64 (Steele, Lea, Flood 2014)."""
     mixed = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
@@ -439,7 +441,7 @@ def generate(family: Family, threads: int | None = None) -> ExplicitModel:
     """
     states = family.states
 
-    def block(first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def block(first: int) -> tuple[Array, Array, Array]:
         targets, present, begins = family.edges(
             np.arange(first, min(first + BLOCK, states), dtype=np.int32)
         )
@@ -458,7 +460,7 @@ def generate(family: Family, threads: int | None = None) -> ExplicitModel:
     return ExplicitModel(ModelKind.MDP, matrix, _offsets(groups))
 
 
-def _offsets(lengths: np.ndarray) -> np.ndarray:
+def _offsets(lengths: Array) -> Array:
     dtype = index_dtype(int(lengths.sum(dtype=np.int64)))
     offsets = np.zeros(len(lengths) + 1, dtype=dtype)
     np.cumsum(lengths, dtype=dtype, out=offsets[1:])

@@ -1,0 +1,205 @@
+"""Where and with what is measured: programs, versions, hardware."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import shutil
+import subprocess
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from bridge.install import JavaInstall, PrismInstall, find_java, find_prism
+from bridge.versions import NoPrismError, own_version
+from engines.diagrams.room import available_host_bytes
+from engines.errors import BridgeError
+
+PACKAGES = ("numpy", "scipy", "numba", "jpype1", "stormpy", "matplotlib")
+NO_PART_IN_RESULTS = ("matplotlib",)
+CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy")
+
+
+@dataclass(frozen=True)
+class Host:
+    """A machine and its programs.
+
+    Parameters
+    ----------
+    prism, java
+        PRISM and the Java that it runs on; None where the embedded front end takes their place.
+    device
+        "gpu" or "cpu": what our engines compute on.
+    device_name
+        The device, in words.
+    processor, cores
+        The CPU, and the cores that this process may use.
+    memory, available
+        Bytes of memory, and of it what this process may still take.
+    device_memory
+        Bytes of the GPU's memory; 0 without one.
+    versions
+        By program and package.
+    """
+
+    prism: PrismInstall | None
+    java: JavaInstall | None
+    device: str
+    device_name: str
+    processor: str
+    cores: int
+    memory: int
+    available: int
+    device_memory: int
+    versions: dict[str, str]
+
+    @property
+    def front_end(self) -> str:
+        """Who builds the models: "prism" or "storm"."""
+        return "storm" if self.prism is None else "prism"
+
+    @property
+    def examples(self) -> Path | None:
+        """PRISM's folder of examples, or None."""
+        if self.prism is None:
+            return None
+        roots = (self.prism.root, self.prism.root.parent)
+        found = (root / "prism-examples" for root in roots)
+        return next((folder for folder in found if folder.is_dir()), None)
+
+    @property
+    def room(self) -> int:
+        """Bytes that a model may take: on the device and on the host."""
+        return min(self.available, self.device_memory) if self.device_memory else self.available
+
+    def identity(self) -> dict[str, object]:
+        """Return what results depend on."""
+        return {
+            "front_end": self.front_end,
+            "device": self.device,
+            "device_name": self.device_name,
+            "processor": self.processor,
+            "cores": self.cores,
+            "versions": {
+                name: version
+                for name, version in self.versions.items()
+                if name not in NO_PART_IN_RESULTS
+            },
+        }
+
+    def described(self) -> dict[str, object]:
+        """Return all of it for the record."""
+        record = asdict(self)
+        for name in ("prism", "java"):
+            record.pop(name)
+        record["front_end"] = self.front_end
+        record["system"] = f"{platform.system()} {platform.release()}, {platform.machine()}"
+        return record
+
+
+def examine(device: str, front_end: str | None = None) -> Host:
+    """Look at the machine.
+
+    Parameters
+    ----------
+    device
+        "auto", "gpu" or "cpu".
+    front_end
+        "prism" or "storm", if named; else PRISM where there is one.
+
+    Raises
+    ------
+    BridgeError
+        Where the GPU or the front end that was named is missing, PRISM is there without a Java, or
+        nothing can build models.
+    """
+    prism = java = None
+    if front_end != "storm":
+        try:
+            prism = find_prism()
+        except NoPrismError as error:
+            _require_storm(front_end, error)
+        else:
+            # A PRISM that cannot run is an error: nothing else takes its place in silence.
+            java = find_java()
+    else:
+        _require_storm(None, None)
+    summary, refusal = (None, "") if device == "cpu" else _gpu()
+    if device == "gpu" and summary is None:
+        raise BridgeError(f"--device gpu: no GPU can be used: {refusal}")
+    processor, cores = _processor(), _cores()
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    name = f"{processor}, {cores} cores" if summary is None else summary[0]
+    return Host(
+        prism=prism,
+        java=java,
+        device="cpu" if summary is None else "gpu",
+        device_name=name,
+        processor=processor,
+        cores=cores,
+        memory=memory,
+        available=min(memory, available_host_bytes() or memory),
+        device_memory=0 if summary is None else summary[1],
+        versions=_versions(prism, java),
+    )
+
+
+def _require_storm(front_end: str | None, why: BridgeError | None) -> None:
+    from bridge.storm import unavailable
+
+    refusal = "--frontend prism was given" if front_end == "prism" else unavailable()
+    if refusal is not None:
+        raise BridgeError(f"{why}\nThe embedded front end: {refusal}" if why else refusal)
+
+
+def _gpu() -> tuple[tuple[str, int] | None, str]:
+    """Return name and bytes of the first GPU, or None and the reason."""
+    from engines.backend import early_refusal, gpu_refusal
+
+    refusal = early_refusal() or gpu_refusal()
+    if refusal is not None:
+        return None, refusal
+    from engines.backend import cupy
+
+    runtime = cupy().cuda.runtime
+    properties = runtime.getDeviceProperties(0)
+    return (properties["name"].decode(), int(properties["totalGlobalMem"])), ""
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _versions(prism: PrismInstall | None, java: JavaInstall | None) -> dict[str, str]:
+    found = {"prism-gpu": own_version(), "python": platform.python_version()}
+    if commit := _commit():
+        found["commit"] = commit
+    if prism is not None and java is not None:
+        found |= {"PRISM": prism.version, "Java": java.version}
+    for name in (*PACKAGES, *CUPY):
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _commit() -> str:
+    """Return the commit that the repository is at, or nothing outside of one."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists() or shutil.which("git") is None:
+        return ""
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip()

@@ -1,0 +1,135 @@
+"""Figure 1 of GPU-PRISM, 2011: time of whole runs and speed-up against the size of the model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bridge.reproduce.host import Host
+from bridge.reproduce.instances import jacobi
+from bridge.reproduce.jobs import Scale, Solve, Subject
+from bridge.reproduce.perform import Results
+from bridge.reproduce.plots import style
+from bridge.reproduce.published import gpu_prism_2011
+from bridge.reproduce.tables.solves import pair, run_seconds
+
+PUBLISHED = (
+    ("cpu_32", "2011: PRISM, Athlon 64", "--", "x", style.THEIRS),
+    ("gpu_32", "2011: GTX 280", "--", "+", style.THEIRS),
+    ("cpu_64", "2011: PRISM, Core i7 920", ":", "1", style.THEIRS_TOO),
+    ("gpu_64", "2011: GTX 285", ":", "2", style.THEIRS_TOO),
+)
+Points = list[tuple[int, float]]
+
+
+def of(subject: Subject) -> Any:
+    """Return what draws a subject.
+
+    Parameters
+    ----------
+    subject
+        Herman, cluster or tandem.
+    """
+
+    def draw(scale: Scale, host: Host, results: Results) -> style.Drawing | None:
+        return _draw(subject, jacobi.solves(subject, scale, host), host, results)
+
+    return draw
+
+
+def _draw(
+    subject: Subject, rows: list[Solve], host: Host, results: Results
+) -> style.Drawing | None:
+    ours: Points = []
+    prism: Points = []
+    solves: tuple[Points, Points] = ([], [])
+    ratios: tuple[Points, Points] = ([], [])
+    for row in rows:
+        mine, other, _ = pair(row, results)
+        whole, whole_prism = run_seconds(mine), run_seconds(other)
+        if whole:
+            ours.append((row.size, whole))
+        if whole_prism:
+            prism.append((row.size, whole_prism))
+        if mine and mine.get("solve_seconds"):
+            solves[0].append((row.size, mine["solve_seconds"]))
+        if other and other.get("solve_seconds"):
+            solves[1].append((row.size, other["solve_seconds"]))
+        if whole and whole_prism:
+            ratios[0].append((row.size, whole_prism / whole))
+        if mine and other and mine.get("solve_seconds") and other.get("solve_seconds"):
+            ratios[1].append((row.size, other["solve_seconds"] / mine["solve_seconds"]))
+    if not ours:
+        return None
+    sizes = [row.size for row in rows]
+    published = [
+        row for row in gpu_prism_2011().rows if row["family"] == subject and row["size"] in sizes
+    ]
+    figure, grid = style.subplots(1, 2, 10.5, 4.8)
+    times, speed = grid[0]
+    _curve(times, ours, "ours, whole run", style.OURS, "o")
+    _curve(times, solves[0], "ours, solve", style.OURS_TOO, "o", fill=False)
+    _curve(times, prism, "PRISM today, whole run", style.PRISM, "s")
+    _curve(times, solves[1], "PRISM today, solve", "#E69F00", "s", fill=False)
+    for name, label, line, marker, colour in PUBLISHED:
+        points = [(int(row["size"]), row[name]) for row in published if row[name]]
+        if points:
+            times.plot(*zip(*points, strict=True), line, color=colour, marker=marker, label=label)
+    _curve(speed, ratios[0], "ours over PRISM today, whole run", style.OURS, "o")
+    _curve(speed, ratios[1], "ours over PRISM today, solve", style.OURS_TOO, "o", fill=False)
+    for name, label, line, marker, colour in (
+        ("factor_32", "2011: GTX 280 over PRISM", "--", "x", style.THEIRS),
+        ("factor_64", "2011: GTX 285 over PRISM", ":", "1", style.THEIRS_TOO),
+    ):
+        points = [(int(row["size"]), row[name]) for row in published if row[name]]
+        if points:
+            speed.plot(*zip(*points, strict=True), line, color=colour, marker=marker, label=label)
+    symbol = rows[0].model.symbol
+    style.frame(times, f"{subject}: time", f"{symbol}, size of the model", "seconds")
+    style.frame(speed, f"{subject}: speed-up", f"{symbol}, size of the model", "times as fast")
+    for axes in (times, speed):
+        drawn = [float(y) for line in axes.get_lines() for y in line.get_ydata()]
+        style.logarithmic(axes.yaxis, drawn)
+        if max(sizes) > 8 * min(sizes):
+            axes.set_xscale("log", base=2)
+        style.plain_ticks(axes.xaxis, _thinned(sizes))
+    if not speed.get_lines():
+        speed.text(0.5, 0.5, "no run of PRISM ended", transform=speed.transAxes, ha="center")
+    else:
+        speed.axhline(1, color="black", lw=0.8)
+    style.legend_below(figure, grid[0])
+    return style.Drawing(
+        figure,
+        f"{subject}: time and speed-up against {symbol}, as in Figure 1 of 2011. Ours on "
+        f"{host.device_name}; PRISM today is its sparse engine on the same host; grey curves are "
+        "published ones, of whole runs. PRISM's points are its runs that ended within the "
+        "limit.",
+    )
+
+
+def _thinned(sizes: list[int]) -> list[int]:
+    """Return sizes that are far enough apart for their labels."""
+    kept: list[int] = []
+    span = max(sizes) - min(sizes) or 1
+    wide = max(sizes) > 8 * min(sizes)
+    for size in sizes:
+        near = kept and (size < 1.4 * kept[-1] if wide else size - kept[-1] < 0.06 * span)
+        if not near:
+            kept.append(size)
+    return kept
+
+
+def _curve(
+    axes: Any, points: Points, label: str, colour: str, marker: str, *, fill: bool = True
+) -> None:
+    if points:
+        face = colour if fill else "none"
+        line = "-" if fill else "--"
+        axes.plot(
+            *zip(*points, strict=True),
+            line,
+            color=colour,
+            marker=marker,
+            mfc=face,
+            ms=5,
+            label=label,
+        )

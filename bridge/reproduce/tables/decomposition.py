@@ -1,0 +1,116 @@
+"""Tables 1 and 2 of CAV 2014: strong components and maximal end components."""
+
+from __future__ import annotations
+
+from bridge.reproduce.host import Host
+from bridge.reproduce.instances import decomposition
+from bridge.reproduce.jobs import Job, Scale, Subject
+from bridge.reproduce.perform import Results
+from bridge.reproduce.published import components_2014, decomposition_2014
+from bridge.reproduce.tables.solves import REMARKS
+from bridge.reproduce.tables.table import Column, Table, number, ratio, seconds
+
+TITLES = {
+    "scc": "Strongly connected components (2014: Table 1)",
+    "mec": "Maximal end components (2014: Table 2)",
+}
+WORDS = {"scc": "SCCs", "mec": "MECs"}
+
+
+def tables(subjects: set[Subject], scale: Scale, host: Host, results: Results) -> list[Table]:
+    """Return a table a decomposition.
+
+    Parameters
+    ----------
+    subjects
+        What is wanted.
+    scale
+        How large.
+    host
+        The machine.
+    results
+        What was measured.
+    """
+    jobs = decomposition.jobs(subjects, scale, host)
+    return [
+        _table(str(subject), jobs, host, results)
+        for subject in decomposition.SUBJECTS
+        if subject in subjects
+    ]
+
+
+def title_of(job: Job) -> str:
+    """Return how the tables name a graph.
+
+    Parameters
+    ----------
+    job
+        Its job.
+    """
+    made = f"{job.parameters['family']}-like"
+    return str(job.parameters.get("title", made))
+
+
+def _table(what: str, jobs: list[Job], host: Host, results: Results) -> Table:
+    paper = decomposition_2014()
+    ours = [Column("ours: CPU s")]
+    if host.device == "gpu":
+        ours = [
+            Column("ours: GPU s"),
+            Column("ours: GPU with copy s"),
+            Column("ours: CPU s"),
+            Column("CPU : GPU"),
+        ]
+    return Table(
+        what,
+        what,
+        TITLES[what],
+        f"Ours on {host.device_name}. CPU: Tarjan's algorithm, and for end components what is "
+        f"built on it, on one core of {host.processor}. Graphs ending in -like are generated with "
+        "the structure and, at scale 1, the size of the published ones; their numbers of "
+        "components follow from the construction and are compared before a time is shown, as are "
+        "the components of GPU and CPU, state by state. Columns that begin with 2014 are the "
+        f"paper's: {paper.source}; on {paper.hardware}.",
+        [
+            *(Column("graph", text=True), Column("states"), Column("transitions")),
+            *(Column("successors a state"), Column(WORDS[what]), *ours),
+            *(Column("2014: model", theirs=True, text=True), Column("2014: states", theirs=True)),
+            *(Column("2014: CPU s", theirs=True), Column("2014: GPU s", theirs=True)),
+            *(Column("2014: CPU : GPU", theirs=True), REMARKS),
+        ],
+        [_row(what, job, host, results) for job in jobs],
+    )
+
+
+def _row(what: str, job: Job, host: Host, results: Results) -> list[str]:
+    paper = components_2014()[job.parameters["family"]]
+    record = results.partly(job)
+    gpu = host.device == "gpu"
+    cpu_theirs, gpu_theirs = (
+        (paper.tarjan, paper.gpu_scc) if what == "scc" else (paper.cpu_mec, paper.gpu_mec)
+    )
+    theirs = [
+        *(paper.model, number(paper.states), seconds(cpu_theirs), seconds(gpu_theirs)),
+        ratio(cpu_theirs, gpu_theirs),
+    ]
+    if record is None:
+        empty = [""] * (8 if gpu else 5)
+        return [title_of(job), *empty, *theirs, results.why(job)]
+    checked = record["checked"].get(what, [])
+    # One voice alone proves nothing: no time of it.
+    shown = record if len(checked) > 1 else {}
+    cpu = shown.get(f"cpu_{what}_seconds")
+    times = [seconds(cpu) or "–"]
+    if gpu:
+        device = shown.get(f"gpu_{what}_seconds")
+        first = shown.get(f"gpu_{what}_first_seconds")
+        times = [seconds(device), seconds(first), seconds(cpu) or "–", ratio(cpu, device)]
+    remark = f"compared: {', '.join(checked)}"
+    if record["status"] == "stopped":
+        remark += f"; the rest: {results.why(job)}"
+    count = record["counts"].get(what)
+    return [
+        *(title_of(job), number(record["states"]), number(record["transitions"])),
+        f"{record['transitions'] / record['states']:.2f}",
+        *(number(count), *times, *theirs, remark),
+    ]

@@ -1,0 +1,113 @@
+"""Tables 1 to 5 of GPU-PRISM, 2011, with ours and PRISM's of today beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bridge.reproduce.families import FAMILIES
+from bridge.reproduce.host import Host
+from bridge.reproduce.instances import jacobi
+from bridge.reproduce.jobs import Kind, Scale, Subject
+from bridge.reproduce.perform import Results
+from bridge.reproduce.published import gpu_prism_2011
+from bridge.reproduce.tables.solves import (
+    OURS_AND_PRISM,
+    PUBLISHED_ONLY,
+    REMARKS,
+    SIZES,
+    compared_cells,
+    pair,
+    short_reason,
+    size_cells,
+)
+from bridge.reproduce.tables.table import Cell, Column, Table, number, seconds
+
+TITLES = {
+    Subject.HERMAN: "Herman's ring: longest expected time of three tokens (2011: Tables 1, 2, 5)",
+    Subject.CLUSTER: "Workstation cluster: premium service in the long run (2011: Tables 1, 3, 5)",
+    Subject.TANDEM: "Tandem queue: customers in the long run (2011: Tables 1, 4, 5)",
+}
+THEIRS = (
+    ("2011: iterations", "iterations"),
+    ("2011: CPU s, 32 bit", "cpu_32"),
+    ("2011: GPU s, 32 bit", "gpu_32"),
+    ("2011: factor, 32 bit", "factor_32"),
+    ("2011: CPU s, 64 bit", "cpu_64"),
+    ("2011: GPU s, 64 bit", "gpu_64"),
+    ("2011: factor, 64 bit", "factor_64"),
+    ("2011: two GPUs s, 64 bit", "two_gpus_64"),
+    ("2011: segmented scan s", "scan_64"),
+    ("2011: GPU memory MB", "gpu_mb"),
+)
+
+
+def tables(subjects: set[Subject], scale: Scale, host: Host, results: Results) -> list[Table]:
+    """Return a table a subject.
+
+    Parameters
+    ----------
+    subjects
+        What is wanted.
+    scale
+        How large.
+    host
+        The machine.
+    results
+        What was measured.
+    """
+    return [
+        _table(subject, scale, host, results) for subject in jacobi.SUBJECTS if subject in subjects
+    ]
+
+
+def _table(subject: Subject, scale: Scale, host: Host, results: Results) -> Table:
+    paper = gpu_prism_2011()
+    theirs = [Column(title, theirs=True) for title, _ in THEIRS]
+    rows = []
+    for row in jacobi.solves(subject, scale, host):
+        ours, prism, remarks = pair(row, results)
+        published = _published(paper.row(family=row.family, size=row.size) or {})
+        why = short_reason(results.why(row.job(Kind.PEER)))
+        cells = [*size_cells(row, ours), *compared_cells(row, ours, prism, why), *published]
+        rows.append([*cells, "; ".join(remarks)])
+    measured = {row.size for row in jacobi.solves(subject, scale, host)}
+    rows += [
+        _published_only(subject, dict(row))
+        for row in paper.rows
+        if row["family"] == subject and row["size"] not in measured
+    ]
+    return Table(
+        str(subject),
+        str(subject),
+        TITLES[subject],
+        f"Jacobi to a relative change of 1e-6, property {_property(subject)}. Ours on "
+        f"{host.device_name}; PRISM of today is its sparse engine, on one core of "
+        f"{host.processor}. Solve: from the matrix to the solution, set-up included; whole run: "
+        "building and checking, without the start of the program. Columns that begin with 2011 "
+        f"are the paper's, whose seconds are of whole runs: {paper.source}; on {paper.hardware}. "
+        "Rows that are published only are measured with --scale paper.",
+        [*SIZES, *OURS_AND_PRISM, *theirs, REMARKS],
+        rows,
+    )
+
+
+def _published(row: Mapping[str, Any]) -> list[Cell]:
+    """Return the cells of `THEIRS`."""
+    times = ("CPU s", "GPU s", "GPUs s", "scan s")
+    return [
+        seconds(row.get(name)) if any(word in title for word in times) else number(row.get(name))
+        for title, name in THEIRS
+    ]
+
+
+def _published_only(subject: Subject, row: Mapping[str, Any]) -> list[Cell]:
+    """Return a row of the paper's that is not measured at this scale."""
+    label = FAMILIES[str(subject)].label(row["size"])
+    head = [label, number(row["states"]), *[""] * (1 + len(OURS_AND_PRISM))]
+    return [*head, *_published(row), PUBLISHED_ONLY]
+
+
+def _property(subject: Subject) -> str:
+    family = str(subject)
+    return FAMILIES[family].properties[jacobi.PROPERTIES[family]]

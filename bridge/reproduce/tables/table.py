@@ -1,0 +1,185 @@
+"""A table, and how its cells are written."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+Cell = str
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column's head.
+
+    Parameters
+    ----------
+    title
+        What is in it, with its unit.
+    theirs
+        Whether a publication's figures are in it, not ours.
+    text
+        Whether words are in it, not numbers.
+    """
+
+    title: str
+    theirs: bool = False
+    text: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the report.
+
+    Parameters
+    ----------
+    name
+        A short name, for files.
+    subject
+        What it belongs to.
+    title
+        Its title.
+    caption
+        What is measured, and where the published figures are from.
+    columns
+        Heads.
+    rows
+        Cells, as they are shown; empty where there is nothing to be said.
+    """
+
+    name: str
+    subject: str
+    title: str
+    caption: str
+    columns: Sequence[Column]
+    rows: list[list[Cell]] = field(default_factory=list)
+
+    def compact(self) -> Table:
+        """Return the table without the columns that have no cell."""
+        kept = [i for i in range(len(self.columns)) if any(row[i] for row in self.rows)]
+        rows = [[row[i] for i in kept] for row in self.rows]
+        return replace(self, columns=[self.columns[i] for i in kept], rows=rows)
+
+    def as_csv(self) -> str:
+        """Return the table as comma-separated values, its heads first."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow([column.title for column in self.columns])
+        writer.writerows([cell.replace(",", "") for cell in row] for row in self.rows)
+        return text.getvalue()
+
+    def as_text(self, width: int) -> str:
+        """Return the table for a terminal: a line a row where it is wide enough, else two or more.
+
+        Parameters
+        ----------
+        width
+            Columns of the terminal.
+        """
+        heads = [column.title for column in self.columns]
+        sizes = [
+            max(len(row[i]) for row in [_longest(heads), *self.rows]) for i in range(len(heads))
+        ]
+        lines = [self.title, ""]
+        parts = _parts(sizes, width)
+        for part in parts:
+            for head in _wrapped([heads[i] for i in part], [sizes[i] for i in part]):
+                lines.append(_line(head, [sizes[i] for i in part]))
+            lines.append("  ".join("-" * sizes[i] for i in part))
+            for row in self.rows:
+                lines.append(_line([row[i] for i in part], [sizes[i] for i in part]))
+            lines.append("")
+        return "\n".join(line.rstrip() for line in lines)
+
+
+def _longest(heads: list[str]) -> list[str]:
+    """Return the longest word of each head: the heads are broken between words."""
+    return [max(head.split(), key=len) for head in heads]
+
+
+def _parts(sizes: list[int], width: int) -> list[list[int]]:
+    """Return which columns stand side by side; the first one leads each part."""
+    parts, used = [[0]], sizes[0]
+    for i in range(1, len(sizes)):
+        if used + 2 + sizes[i] > width and len(parts[-1]) > 1:
+            parts.append([0])
+            used = sizes[0]
+        parts[-1].append(i)
+        used += 2 + sizes[i]
+    return parts
+
+
+def _wrapped(heads: list[str], sizes: list[int]) -> list[list[str]]:
+    import textwrap
+
+    columns = [textwrap.wrap(head, size) for head, size in zip(heads, sizes, strict=True)]
+    height = max(len(column) for column in columns)
+    filled = [[""] * (height - len(column)) + column for column in columns]
+    return [list(line) for line in zip(*filled, strict=True)]
+
+
+def _line(cells: list[str], sizes: list[int]) -> str:
+    first, *rest = zip(cells, sizes, strict=True)
+    aligned = [first[0].ljust(first[1]), *(cell.rjust(size) for cell, size in rest)]
+    return "  ".join(aligned)
+
+
+def number(value: float | None, digits: int = 3) -> Cell:
+    """Return a number to some digits, large ones whole and in groups; empty for None.
+
+    Parameters
+    ----------
+    value
+        The number.
+    digits
+        Significant digits of small ones.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, int) or abs(value) >= 10 ** (digits - 1):
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}"
+
+
+def seconds(value: float | None) -> Cell:
+    """Return seconds to three digits, down to a millisecond; empty for None.
+
+    Parameters
+    ----------
+    value
+        Seconds.
+    """
+    if value is None:
+        return ""
+    if value >= 100:
+        return f"{value:,.0f}"
+    if value >= 10:
+        return f"{value:.1f}"
+    return f"{value:.2f}" if value >= 1 else f"{value:.3f}"
+
+
+def ratio(slow: float | None, fast: float | None) -> Cell:
+    """Return how many times as long the first took; empty where one is not known.
+
+    Parameters
+    ----------
+    slow, fast
+        Seconds.
+    """
+    if not slow or not fast:
+        return ""
+    value = slow / fast
+    return f"{value:,.0f} ×" if value >= 9.5 else f"{value:.2g} ×"
+
+
+def relative(value: float) -> Cell:
+    """Return a relative error.
+
+    Parameters
+    ----------
+    value
+        The error.
+    """
+    return "0" if value == 0 else f"{value:.0e}"

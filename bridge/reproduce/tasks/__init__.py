@@ -1,0 +1,1 @@
+"""What the worker measures: a module a kind of job, each with a function `measure`."""

@@ -1,0 +1,152 @@
+"""Strong components and maximal end components of a graph: the GPU beside the CPU."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bridge.reproduce.graph_families import GENERATED, MODELS, source_of
+from bridge.reproduce.graphs import generate
+from bridge.reproduce.worker import Partial, Record
+from engines.environment import DeviceChoice, SolverEnvironment
+from engines.graph.operations import GraphOperations, operations_of
+from engines.model import ExplicitModel
+
+REPEATS = 3
+QUICK_SECONDS = 2.0
+WARM_SCALE = 0.0005
+
+
+def measure(parameters: Mapping[str, Any], partial: Partial) -> Record:
+    """Return counts and seconds, after the comparisons.
+
+    Counts are compared with those that follow from a graph's construction, and the components of
+    the GPU state by state with those of the CPU: Tarjan's algorithm, on one core.
+
+    Parameters
+    ----------
+    parameters
+        "family"; "scale" of a generated graph, or "model", the number of one of PRISM's in "set",
+        and "examples", its folder; "device".
+    partial
+        Takes what is known as soon as a decomposition is.
+    """
+    on_gpu = parameters["device"] == "gpu"
+    _warm_up(on_gpu)
+    started = time.perf_counter()
+    expected: dict[str, int] = {}
+    if "scale" in parameters:
+        graph = GENERATED[parameters["family"]](float(parameters["scale"]))
+        expected = {"scc": graph.sccs, "mec": graph.mecs}
+        model = generate(graph)
+    else:
+        model = _prism_model(parameters)
+    record: Record = {
+        "states": model.num_states,
+        "choices": model.matrix.num_rows,
+        "transitions": model.matrix.num_entries,
+        "making_seconds": time.perf_counter() - started,
+        "counts": {},
+        "checked": {what: ["construction"] for what in expected},
+    }
+    digests: dict[str, str] = {}
+
+    def take(who: str, what: str, seconds: float, found: tuple[npt.NDArray[Any], int]) -> None:
+        labels, count = found
+        record[f"{who}_{what}_seconds"] = seconds
+        known = record["counts"].setdefault(what, expected.get(what, count))
+        same = digests.setdefault(what, _digest(labels)) == _digest(labels)
+        if count != known or not same:
+            rest = f"; {known:,} were expected" if count != known else ", others than before"
+            wrong = f"{who}: {count:,} {what.upper()}s{rest}"
+            record["status"], record["wrong"] = "wrong", wrong
+        record["checked"].setdefault(what, []).append(who)
+        partial(record)
+
+    if on_gpu:
+        _ask(model, "gpu", take, record)
+    _ask(model, "cpu", take, record)
+    return record
+
+
+def _ask(
+    model: ExplicitModel,
+    who: str,
+    take: Callable[[str, str, float, tuple[npt.NDArray[Any], int]], None],
+    record: Record,
+) -> None:
+    """Decompose a graph on one device, first with the copy to it, then where it lies there."""
+    states = np.ones(model.num_states, dtype=np.bool_)
+    rows = np.ones(model.matrix.num_rows, dtype=np.bool_)
+    questions: dict[str, Callable[[GraphOperations], tuple[npt.NDArray[Any], int]]] = {
+        "scc": lambda graph: graph.strong_components(states),
+        "mec": lambda graph: graph.end_components(states, rows)[:2],
+    }
+    settings = SolverEnvironment(device=DeviceChoice(who))
+    for what, ask in questions.items():
+        gc.collect()
+        if who == "gpu":
+            _free_device()
+        # Of the same arrays, but no graph has been prepared of it.
+        unseen = replace(model, matrix=replace(model.matrix))
+        begun = time.perf_counter()
+        graph = operations_of(unseen, settings)
+        if who == "cpu":
+            begun = time.perf_counter()
+        found = ask(graph)
+        first = time.perf_counter() - begun
+        record[f"{who}_{what}_first_seconds"] = first
+        # What takes long on the CPU is asked once; there is no copy that a second time would save.
+        again = [first] if who == "cpu" else []
+        while len(again) < REPEATS and (who == "gpu" or first < QUICK_SECONDS):
+            begun = time.perf_counter()
+            ask(graph)
+            again.append(time.perf_counter() - begun)
+        take(who, what, statistics.median(again), found)
+
+
+def _free_device() -> None:
+    """Give back what earlier graphs held, and let the next one stay between its questions."""
+    from engines.backend import cupy
+    from engines.cuda import graph as on_device
+
+    # By default a large graph is not kept, and "again" would hold another copy of it.
+    on_device.KEPT_SHARE = 1
+    cupy().get_default_memory_pool().free_all_blocks()
+
+
+def _digest(labels: npt.NDArray[Any]) -> str:
+    """Return a digest of labels, which both engines number by smallest states."""
+    data = np.ascontiguousarray(labels, dtype="<i4")
+    return hashlib.blake2b(data.data, digest_size=16).hexdigest()
+
+
+def _prism_model(parameters: Mapping[str, Any]) -> ExplicitModel:
+    import bridge
+
+    model = MODELS[parameters["set"]][int(parameters["model"])]
+    with tempfile.TemporaryDirectory(prefix="prism-gpu-") as folder:
+        file = source_of(model, Path(parameters["examples"]) / "mdps", Path(folder))
+        with bridge.open(file, model.constants, device="cpu", symbolic=True) as session:
+            return session.model
+
+
+@cache
+def _warm_up(on_gpu: bool) -> None:
+    """Load and compile what the decompositions want: no part of any time."""
+    for name in ("leader", "phil", "wlan", "test-and-set"):
+        model = generate(GENERATED[name](WARM_SCALE))
+        _ask(model, "cpu", lambda *_: None, {})
+        if on_gpu:
+            _ask(model, "gpu", lambda *_: None, {})

@@ -1,0 +1,195 @@
+"""Jobs are done once, within their limits, and an interruption loses nothing."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+
+from bridge.reproduce.execute import Failed, Stopped, printed
+from bridge.reproduce.jobs import Job, Kind, Solve, Subject
+from bridge.reproduce.perform import Limits, Performer
+from bridge.reproduce.store import Store
+from tests.bridge.reproduce.made_up import host
+
+
+class Programs:
+    """Answers as a test wants it, and what was asked."""
+
+    def __init__(self, **how):
+        self.how = how
+        self.asked, self.deadlines = [], []
+
+    def ours(self, job, limit, deadline):
+        self.deadlines.append(deadline)
+        self.asked.append((job.name, limit))
+        answer = self.how.get(f"size{job.size}", {"status": "done"})
+        if isinstance(answer, BaseException):
+            raise answer
+        return dict(answer)
+
+    peer = ours
+
+
+def jobs(*sizes):
+    rows = [Solve(Subject.TANDEM, "tandem", size, "customers", (), ()) for size in sizes]
+    return [row.job(Kind.OURS) for row in rows]
+
+
+def perform(folder, wanted, programs, limits=None):
+    store = Store(folder, {})
+    performer = Performer(host(), store, programs, None, limits or Limits(60))
+    return performer.all(wanted, lambda _: None)
+
+
+def test_what_is_stored_is_not_done_again(tmp_path):
+    wanted = jobs(3, 7)
+    first = Programs()
+    perform(tmp_path, wanted, first)
+    second = Programs()
+    results = perform(tmp_path, [*wanted, *jobs(15)], second)
+    assert [name for name, _ in first.asked] == [job.name for job in wanted]
+    assert [name for name, _ in second.asked] == [jobs(15)[0].name]
+    assert all(results.of(job) for job in [*wanted, *jobs(15)])
+
+
+def test_an_interruption_keeps_what_was_done(tmp_path):
+    wanted = jobs(3, 7, 15)
+    results = perform(tmp_path, wanted, Programs(size7=KeyboardInterrupt()))
+    assert results.interrupted
+    assert results.of(wanted[0]) is not None
+    assert [results.why(job) for job in wanted[1:]] == ["interrupted before"] * 2
+    again = Programs()
+    assert not perform(tmp_path, wanted, again).interrupted
+    assert [name for name, _ in again.asked] == [job.name for job in wanted[1:]]
+
+
+def test_larger_ones_than_one_that_was_stopped_are_not_begun(tmp_path):
+    wanted = jobs(3, 7, 15)
+    programs = Programs(size7=Stopped())
+    results = perform(tmp_path, wanted, programs)
+    assert results.why(wanted[1]) == "> 60 s, stopped"
+    assert results.why(wanted[2]) == "> 60 s, as size 7 was"
+    # So it is when the stopped one is known from an earlier run.
+    assert perform(tmp_path, wanted, programs).why(wanted[2]) == "> 60 s, as size 7 was"
+    assert len(programs.asked) == 2
+
+
+def test_a_stopped_one_is_tried_again_with_a_higher_limit_only(tmp_path):
+    wanted = jobs(3)
+    perform(tmp_path, wanted, Programs(size3=Stopped()))
+    same, higher = Programs(), Programs()
+    perform(tmp_path, wanted, same, Limits(60))
+    assert same.asked == []
+    results = perform(tmp_path, wanted, higher, Limits(90))
+    assert results.of(wanted[0]) is not None
+
+
+def test_a_failed_one_is_shown_and_tried_again(tmp_path):
+    wanted = jobs(3)
+    results = perform(tmp_path, wanted, Programs(size3=Failed("out of memory")))
+    assert results.why(wanted[0]) == "failed: out of memory"
+    assert perform(tmp_path, wanted, Programs()).of(wanted[0]) is not None
+
+
+def test_a_wrong_one_is_not_shown_and_counts(tmp_path):
+    wanted = jobs(3)
+    results = perform(tmp_path, wanted, Programs(size3={"status": "wrong", "wrong": "7 states"}))
+    assert results.of(wanted[0]) is None
+    assert results.why(wanted[0]) == "WRONG: 7 states"
+    assert results.wrong == [wanted[0].name]
+
+
+def test_the_budget_shortens_a_run_and_what_it_cuts_off_is_not_kept(tmp_path):
+    class Slow(Programs):
+        def ours(self, job, limit, deadline):
+            super().ours(job, limit, deadline)
+            time.sleep(max(deadline - time.monotonic(), 0))
+            raise Stopped
+
+    wanted, programs = jobs(3, 7), Slow()
+    results = perform(tmp_path, wanted, programs, Limits(60, time.monotonic() + 2.5))
+    assert len(programs.asked) == 1
+    assert all("budget ended" in results.why(job) for job in wanted)
+    assert results.seconds < 5
+    assert perform(tmp_path, wanted, Programs()).of(wanted[0]) is not None
+
+
+def test_what_the_machine_cannot_hold_is_not_begun(tmp_path):
+    (large,) = jobs(40_000)
+    programs = Programs()
+    assert "needs about" in perform(tmp_path, [large], programs).why(large)
+    assert programs.asked == []
+
+
+def test_prism_is_not_missed_where_there_is_none(tmp_path):
+    job = Solve(Subject.TANDEM, "tandem", 3, "customers", (), ()).job(Kind.PEER)
+    assert perform(tmp_path, [job], Programs()).why(job) == "no PRISM"
+
+
+@pytest.mark.parametrize("kind", [Kind.COLOURS, Kind.COMPONENTS])
+def test_tasks_may_take_several_runs(tmp_path, kind):
+    class Worker:
+        def do(self, kind, parameters, limit):
+            del parameters
+            asked.append((kind, limit))
+            return {"status": "done"}
+
+    asked = []
+    job = Job(Subject.SCC, "some graph", kind, {})
+    performer = Performer(host(), Store(tmp_path, {}), Programs(), Worker(), Limits(10))
+    performer.all([job], lambda _: None)
+    assert asked == [(kind, 40)]
+
+
+def peers(family, *sizes):
+    rows = [Solve(Subject.TANDEM, family, size, "customers", (), ()) for size in sizes]
+    return [row.job(Kind.PEER) for row in rows]
+
+
+def side_by_side(folder, wanted, programs):
+    machine = replace(host(), prism=object())
+    limits = Limits(60, peers_at_a_time=2)
+    performer = Performer(machine, Store(folder, {}), programs, None, limits)
+    return performer.all(wanted, lambda _: None)
+
+
+def test_series_go_side_by_side_and_the_members_of_one_in_turn(tmp_path):
+    class Slow(Programs):
+        def peer(self, job, limit, deadline):
+            del limit, deadline
+            spans[job.name] = [time.monotonic()]
+            time.sleep(0.3)
+            spans[job.name].append(time.monotonic())
+            if job.size == 7:
+                raise Stopped
+            return {"status": "done"}
+
+    spans = {}
+    tandem, cluster = peers("tandem", 3, 7, 15), peers("cluster", 3, 5)
+    results = side_by_side(tmp_path, [*tandem, *cluster], Slow())
+    first, second = spans[tandem[0].name], spans[tandem[1].name]
+    assert first[1] <= second[0]
+    assert spans[cluster[0].name][0] < first[1]
+    assert results.why(tandem[2]) == "> 60 s, as size 7 was"
+    assert [results.of(job)["runs_at_a_time"] for job in cluster] == [2, 2]
+
+
+def test_an_interruption_ends_all_that_run_side_by_side(tmp_path):
+    class Runs(Programs):
+        def peer(self, job, limit, deadline):
+            del deadline
+            if job.size == 4:
+                time.sleep(0.5)
+                raise KeyboardInterrupt
+            code = "import time; time.sleep(60)"
+            return {"status": "done", "text": printed([sys.executable, "-c", code], limit, {})}
+
+    wanted = [*peers("cluster", 4), *peers("tandem", 3, 7)]
+    begun = time.monotonic()
+    results = side_by_side(tmp_path, wanted, Runs())
+    assert time.monotonic() - begun < 20
+    assert results.interrupted
+    assert [results.why(job) for job in wanted] == ["interrupted before"] * 3

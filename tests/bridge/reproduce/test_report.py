@@ -1,0 +1,199 @@
+"""Tables, pictures and the report: what is shown, what is not, and that it stands alone."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from html.parser import HTMLParser
+
+import pytest
+
+from bridge.reproduce import plots, report
+from bridge.reproduce.instances import decomposition, jacobi
+from bridge.reproduce.jobs import Kind, Scale, Subject
+from bridge.reproduce.tables import all_tables
+from tests.bridge.reproduce.made_up import all_done, record_of
+
+EVERYTHING = tuple(Subject)
+
+
+def column(table, title):
+    """Return the cells of a column; one that has none is left out of a table."""
+    heads = [head.title for head in table.columns]
+    return [row[heads.index(title)] if title in heads else "" for row in table.rows]
+
+
+def tables_of(machine, results, scale=Scale.SMALL):
+    return {table.name: table for table in all_tables(EVERYTHING, scale, machine, results)}
+
+
+@pytest.mark.parametrize("scale", list(Scale))
+@pytest.mark.parametrize("device", ["gpu", "cpu"])
+def test_every_row_has_a_cell_a_column(scale, device):
+    tables = tables_of(*all_done(scale, device), scale)
+    assert set(tables) == {*EVERYTHING, "colours"}
+    for table in tables.values():
+        assert table.rows
+        assert {len(row) for row in table.rows} == {len(table.columns)}
+        found = list(csv.reader(io.StringIO(table.as_csv())))
+        assert found[0] == [head.title for head in table.columns]
+        assert len(found) == len(table.rows) + 1
+
+
+def test_columns_without_a_cell_are_left_out():
+    machine, results = all_done()
+    for name in list(results.records):
+        if "PRISM" in name:
+            del results.records[name]
+    table = tables_of(machine, results)["tandem"]
+    heads = [head.title for head in table.columns]
+    assert "speed-up, solve" not in heads
+    assert "ours: solve s" in heads
+    assert "2011: GPU s, 32 bit" in heads
+
+
+def test_published_figures_stand_beside_ours():
+    table = tables_of(*all_done(Scale.PAPER), Scale.PAPER)["tandem"]
+    row = column(table, "instance").index("tandem c=2047")
+    assert column(table, "2011: CPU s, 32 bit")[row] == "9,672"
+    assert column(table, "2011: iterations")[row] == "24,141"
+    assert column(table, "speed-up, solve")[row] == "20 ×"
+
+
+def test_at_the_scale_of_the_papers_no_published_row_of_ours_is_missing():
+    tables = tables_of(*all_done(Scale.PAPER), Scale.PAPER)
+    for name in ("herman", "cluster", "tandem", "gauss-seidel"):
+        remarks = column(tables[name], "remarks")
+        assert "published only" not in remarks
+
+
+def spoilt(kind, **changes):
+    machine, results = all_done()
+    row = jacobi.solves(Subject.TANDEM, Scale.SMALL, machine)[0]
+    results.records[row.job(kind).name] |= changes
+    return tables_of(machine, results)["tandem"]
+
+
+def test_no_time_is_shown_of_a_wrong_answer():
+    table = spoilt(Kind.OURS, status="wrong", wrong="the value is 3")
+    assert column(table, "ours: solve s")[0] == ""
+    assert column(table, "ours: whole run s")[0] == ""
+    assert column(table, "speed-up, solve")[0] == ""
+    assert "WRONG: the value is 3" in column(table, "remarks")[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"value": 2.6}, "PRISM says 2.6"),
+        ({"states": 5}, "PRISM builds 5 states"),
+        ({"sweeps": 102}, "PRISM makes 102 sweeps"),
+    ],
+)
+def test_no_time_is_shown_where_the_programs_differ(changes, said):
+    table = spoilt(Kind.PEER, **changes)
+    assert column(table, "ours: solve s")[0] == ""
+    assert column(table, "PRISM today: solve s")[0] in ("", "–")
+    assert f"DIFFERENT: {said}" in column(table, "remarks")[0]
+
+
+def test_a_run_of_prism_that_was_stopped_says_so_in_its_cells():
+    table = spoilt(Kind.PEER, status="stopped", limit=120.0)
+    assert column(table, "PRISM today: solve s")[0] == "> 120 s"
+    assert column(table, "ours: solve s")[0] != ""
+    assert column(table, "speed-up, solve")[0] == ""
+
+
+def test_no_time_is_shown_of_a_decomposition_that_nobody_confirmed():
+    machine, results = all_done()
+    job = decomposition.jobs({Subject.SCC}, Scale.SMALL, machine)[0]
+    record = record_of(job) | {"checked": {"scc": ["gpu"], "mec": ["gpu", "cpu"]}}
+    results.records[job.name] = record
+    tables = tables_of(machine, results)
+    assert column(tables["scc"], "ours: GPU s")[0] == ""
+    assert column(tables["mec"], "ours: GPU s")[0] != ""
+
+
+@pytest.mark.parametrize("width", [60, 100, 300])
+def test_a_terminal_is_not_overrun(width):
+    for table in tables_of(*all_done()).values():
+        lines = table.as_text(width).splitlines()[2:]
+        words = max(len(row[-1]) for row in table.rows)
+        first = max(len(row[0]) for row in table.rows)
+        assert max(len(line) for line in lines) <= max(width, first + 2 + words)
+        assert sum(line.startswith("--") for line in lines) >= (2 if width == 60 else 1)
+
+
+class Seen(HTMLParser):
+    """What a page holds, and whether its tags are closed."""
+
+    VOID = ("meta", "img", "link", "br")
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.sources, self.others, self.text = [], [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        if tag == "img":
+            assert attributes["alt"]
+            self.sources.append(attributes["src"])
+        if "href" in attributes:
+            self.others.append(attributes["href"])
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_the_report_needs_nothing_but_itself(tmp_path):
+    pytest.importorskip("matplotlib")
+    machine, results = all_done()
+    tables = list(tables_of(machine, results).values())
+    pictures = plots.draw_all(EVERYTHING, Scale.SMALL, machine, results, tmp_path / "plots")
+    assert {picture.name for picture in pictures} == {figure.name for figure in plots.FIGURES}
+    for picture in pictures:
+        assert picture.file.read_bytes().startswith(b"\x89PNG")
+    file = tmp_path / "report.html"
+    report.write_html({"date": "<today>"}, tables, pictures, ["a & b"], file)
+    seen = Seen()
+    seen.feed(file.read_text(encoding="utf-8"))
+    assert seen.open == []
+    assert len(seen.sources) == len(pictures)
+    assert all(source.startswith("data:image/png;base64,") for source in seen.sources)
+    assert all(link.startswith("#") for link in seen.others)
+    assert "<today>" in seen.text
+    assert "url(" not in file.read_text(encoding="utf-8")
+
+
+def test_without_matplotlib_the_report_says_how_to_get_pictures(tmp_path):
+    tables = list(tables_of(*all_done()).values())
+    report.write_html({}, tables, None, [], tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "prism-gpu[plots]" in text
+    assert "<img" not in text
+
+
+def test_nothing_is_drawn_of_nothing(tmp_path):
+    pytest.importorskip("matplotlib")
+    machine, results = all_done()
+    results.records.clear()
+    assert plots.draw_all(EVERYTHING, Scale.SMALL, machine, results, tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_json_holds_provenance_tables_and_results(tmp_path):
+    machine, results = all_done()
+    tables = list(tables_of(machine, results).values())
+    file = tmp_path / "report.json"
+    report.write_json(machine.described(), tables, results.records, file)
+    found = json.loads(file.read_text(encoding="utf-8"))
+    assert found["provenance"]["versions"] == {"prism-gpu": "1"}
+    assert len(found["results"]) == len(results.records)
+    herman = next(table for table in found["tables"] if table["name"] == "herman")
+    assert "2011: GPU s, 32 bit" in herman["published_columns"]

@@ -1,0 +1,101 @@
+"""Results outlive interruptions, and only whole ones of the same machine and versions count."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from bridge.reproduce.jobs import Job, Kind, Subject
+from bridge.reproduce.store import Store, locked
+from engines.errors import BridgeError
+
+IDENTITY = {
+    "processor": "some",
+    "cores": 2,
+    "device_name": "one",
+    "versions": {"prism-gpu": "1", "PRISM": "4.10"},
+}
+JOB = Job(Subject.TANDEM, "tandem 3, ours", Kind.OURS, {"size": 3})
+PEER = Job(Subject.TANDEM, "tandem 3, PRISM", Kind.PEER, {"size": 3})
+
+
+def changed(**what):
+    return {**IDENTITY, **what}
+
+
+def test_what_was_put_is_there_for_the_next_run(tmp_path):
+    Store(tmp_path, IDENTITY).put(JOB, {"status": "done", "value": 0.1})
+    found = Store(tmp_path, IDENTITY).get(JOB)
+    assert (found["status"], found["value"]) == ("done", 0.1)
+    assert Store(tmp_path, IDENTITY).get(PEER) is None
+
+
+@pytest.mark.parametrize(
+    "identity",
+    [changed(device_name="two"), changed(versions={"prism-gpu": "2", "PRISM": "4.10"})],
+)
+def test_another_device_or_version_measures_ours_again_but_not_prism(tmp_path, identity):
+    store = Store(tmp_path, IDENTITY)
+    for job in (JOB, PEER):
+        store.put(job, {"status": "done"})
+    other = Store(tmp_path, identity)
+    assert other.get(JOB) is None
+    assert other.get(PEER)["status"] == "done"
+    assert Store(tmp_path, changed(versions={"PRISM": "4.11"})).get(PEER) is None
+
+
+@pytest.mark.parametrize("length", [0, 1, 20, -3])
+def test_a_truncated_file_is_no_result_and_no_crash(tmp_path, length):
+    store = Store(tmp_path, IDENTITY)
+    store.put(JOB, {"status": "done"})
+    (file,) = (tmp_path / "rows").iterdir()
+    whole = file.read_bytes()
+    file.write_bytes(whole[:length])
+    assert store.get(JOB) is None
+    assert store.damaged == [file]
+    store.put(JOB, {"status": "done"})
+    assert file.read_bytes() == whole
+
+
+def test_other_content_is_no_result(tmp_path):
+    store = Store(tmp_path, IDENTITY)
+    store.put(JOB, {"status": "done"})
+    (file,) = (tmp_path / "rows").iterdir()
+    for text in ("[]", "{}", '{"status": "done", "name": "another"}'):
+        file.write_text(text)
+        assert store.get(JOB) is None
+
+
+def test_what_is_forgotten_is_measured_again(tmp_path):
+    store = Store(tmp_path, IDENTITY)
+    store.put(JOB, {"status": "done"})
+    store.forget(JOB)
+    assert store.get(JOB) is None
+    store.forget(JOB)
+
+
+def test_a_second_run_in_the_same_folder_is_refused(tmp_path):
+    folder = tmp_path / "made" / "here"
+    with locked(folder):
+        with pytest.raises(BridgeError, match=rf"process {os.getpid()}.*--into"), locked(folder):
+            pass
+        code = (
+            "import sys; from pathlib import Path; from bridge.reproduce.store import locked\n"
+            "with locked(Path(sys.argv[1])): pass"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=False
+        )
+        assert done.returncode != 0
+        assert "another prism-gpu reproduce" in done.stderr
+    with locked(folder):
+        pass
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BridgeError, match="file cannot be written to"), locked(tmp_path / "file"):
+        pass
