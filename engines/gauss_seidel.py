@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from engines.linear.colours import (
     CPU_SPEED,
     GPU_SPEED,
     ColouredSystem,
-    Colouring,
     Order,
     arrange,
     choose_colours,
@@ -62,6 +62,72 @@ def relaxation(method: Method, omega: float) -> float:
     return omega if method in (Method.JOR, Method.SOR, Method.BACKWARDS_SOR) else 1.0
 
 
+class Colours(Protocol):
+    """Which states a sweep computes together."""
+
+    @property
+    def order(self) -> Order:
+        """The order of states that the colours approximate."""
+
+    @property
+    def description(self) -> str:
+        """What the log says of the colours."""
+
+
+class Arranged(Protocol):
+    """A system arranged in colours."""
+
+    @property
+    def colouring(self) -> Colours:
+        """The colours."""
+
+    @property
+    def omega(self) -> float:
+        """Relaxation of the sweeps."""
+
+    def restarted(self, values: FloatArray, omega: float) -> Self:
+        """Return the same sweeps from another iterate, of shape (states,)."""
+
+
+A = TypeVar("A", bound=Arranged)
+
+
+class ColourEngine(Protocol[A]):
+    """A place where sweeps in colours are made."""
+
+    @property
+    def order(self) -> Order:
+        """The order of Gauss-Seidel to begin with."""
+
+    def coloured(self, system: SweepSystem, order: Order) -> A:
+        """Return a system without scaling, arranged in colours of an order."""
+
+    def prepared(self, coloured: A, stop_below: float, absolute: bool) -> Sweeper:
+        """Return plain sweeps of what has been arranged."""
+
+    def opposite_is_fresher(self, system: SweepSystem, order: Order) -> bool:
+        """Return whether more entries see fresh values if states are swept in opposite order."""
+
+
+def check_omega(omega: float) -> None:
+    """Raise unless sweeps in colours may converge.
+
+    Parameters
+    ----------
+    omega
+        Relaxation.
+
+    Raises
+    ------
+    UnsupportedError
+        For an ω with which they cannot.
+    """
+    if not 0.0 < omega < 2.0:
+        raise UnsupportedError(
+            f"sweeps in colours converge only for an omega between 0 and 2, not {omega}"
+        )
+
+
 class GaussSeidelEngine:
     """Sweeps in colours, where another engine would make Jacobi's.
 
@@ -106,7 +172,9 @@ class GaussSeidelEngine:
         """Return the same sweeps on another engine, the CPU's where a GPU's memory is too small."""
         return GaussSeidelEngine(engine, self.order, self.slice_size, self.colours)
 
-    def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> WatchedSweeper:
+    def sweeper(
+        self, system: SweepSystem, stop_below: float, absolute: bool
+    ) -> WatchedSweeper[ColouredSystem]:
         """Prepare a solve; see `engines.system.Engine.sweeper`.
 
         Raises
@@ -116,10 +184,7 @@ class GaussSeidelEngine:
         UnsupportedError
             For an ω with which the sweeps cannot converge.
         """
-        if not 0.0 < system.omega < 2.0:
-            raise UnsupportedError(
-                f"sweeps in colours converge only for an omega between 0 and 2, not {system.omega}"
-            )
+        check_omega(system.omega)
         singular = system.scaling is Scaling.BALANCE
         return WatchedSweeper(self, scaled(system), stop_below, absolute, singular)
 
@@ -140,8 +205,16 @@ class GaussSeidelEngine:
         device_number: int = getattr(self.engine, "device_number", 0)
         return cuda_colour_sweeper(coloured, stop_below, absolute, device_number)
 
+    def opposite_is_fresher(self, system: SweepSystem, order: Order) -> bool:
+        """Return whether more entries see fresh values if states are swept in opposite order."""
+        row = system.matrix.row_of_entry()
+        state = row if system.states is None else system.states[row]
+        columns = system.matrix.columns
+        before, after = np.count_nonzero(columns < state), np.count_nonzero(columns > state)
+        return bool(after > before if order is Order.FORWARDS else before > after)
 
-class WatchedSweeper:
+
+class WatchedSweeper(Generic[A]):
     """A `Sweeper` that notices when sweeps swing or grow, and goes on with others that do not.
 
     Gauss-Seidel for π Q = 0 may swing for ever, by a period of the order's own, and over-relaxed
@@ -164,7 +237,7 @@ class WatchedSweeper:
 
     def __init__(
         self,
-        engine: GaussSeidelEngine,
+        engine: ColourEngine[A],
         system: SweepSystem,
         stop_below: float,
         absolute: bool,
@@ -191,14 +264,14 @@ class WatchedSweeper:
         self._remarks = [self._coloured.colouring.description]
 
     @property
-    def colouring(self) -> Colouring:
+    def colouring(self) -> Colours:
         """The present colours."""
         return self._coloured.colouring
 
     @property
     def omega(self) -> float:
         """The present relaxation."""
-        return self._coloured.system.omega
+        return self._coloured.omega
 
     @property
     def note(self) -> str:
@@ -260,7 +333,9 @@ class WatchedSweeper:
             if self.omega > 1.0:
                 # Iterates of both signs are worse than the start.
                 self._relax("swing", self._system.start)
-            elif not self._turned and self._opposite_is_fresher():
+            elif not self._turned and self._engine.opposite_is_fresher(
+                self._system, self.colouring.order
+            ):
                 self._turn(points[-1])
             else:
                 self._relax("swing", points[-1])
@@ -293,22 +368,13 @@ class WatchedSweeper:
         self._take(self._engine.coloured(replace(self._system, start=values), order))
         self._remarks.append(self.colouring.description)
 
-    def _opposite_is_fresher(self) -> bool:
-        """Return whether more entries see fresh values if states are swept in opposite order."""
-        row = self._system.matrix.row_of_entry()
-        state = row if self._system.states is None else self._system.states[row]
-        columns = self._system.matrix.columns
-        before, after = np.count_nonzero(columns < state), np.count_nonzero(columns > state)
-        forwards = self.colouring.order is Order.FORWARDS
-        return bool(after > before) if forwards else bool(before > after)
-
     def _relax(self, why: str, values: FloatArray) -> None:
         self._watched = False
         omega = RELAXED_OMEGA if self._singular else 1.0
         self._remarks.append(f"these sweeps {why}: after {self._made} on with omega {omega}")
         self._take(self._coloured.restarted(np.asarray(values, np.float64), omega))
 
-    def _take(self, coloured: ColouredSystem) -> None:
+    def _take(self, coloured: A) -> None:
         self._seconds_before += self._sweeper.seconds
         self._coloured = coloured
         # What the sweeps before hold on a device is free before others are prepared.

@@ -29,19 +29,8 @@ def step_rewards(model: ExplicitModel, rewards: RewardStructure) -> FloatArray:
         For rewards that are negative or not finite, naming the state, and for rewards that do not
         fit the model.
     """
-    of_states = np.asarray(rewards.state_rewards, dtype=np.float64)
-    name = f'rewards "{rewards.name}"' if rewards.name else "rewards"
-    if of_states.shape != (model.num_states,):
-        raise InvalidModelError(
-            f"{name}: {of_states.shape} state rewards for {model.num_states} states"
-        )
-    wrong = ~(np.isfinite(of_states) & (of_states >= 0.0))
-    if wrong.any():
-        state = int(np.argmax(wrong))
-        raise InvalidModelError(
-            f"{name}: state {state} has reward {of_states[state]}; rewards must be finite and "
-            "not negative"
-        )
+    of_states = checked_state_rewards(rewards.name, rewards.state_rewards, model.num_states)
+    name = _called(rewards.name)
     if model.kind is not ModelKind.MDP:
         if rewards.choice_rewards is not None:
             raise InvalidModelError(
@@ -64,3 +53,39 @@ def step_rewards(model: ExplicitModel, rewards: RewardStructure) -> FloatArray:
             "rewards must be finite and not negative"
         )
     return earned + of_choices
+
+
+def checked_state_rewards(name: str, state_rewards: FloatArray, num_states: int) -> FloatArray:
+    """Return state rewards, of shape (states,), that are finite and not negative.
+
+    Parameters
+    ----------
+    name
+        Of the rewards; empty for none.
+    state_rewards
+        The rewards.
+    num_states
+        Number of states.
+
+    Raises
+    ------
+    InvalidModelError
+        For any others, naming the first such state.
+    """
+    of_states: FloatArray = np.asarray(state_rewards, dtype=np.float64)
+    if of_states.shape != (num_states,):
+        raise InvalidModelError(
+            f"{_called(name)}: {of_states.shape} state rewards for {num_states} states"
+        )
+    wrong = ~(np.isfinite(of_states) & (of_states >= 0.0))
+    if wrong.any():
+        state = int(np.argmax(wrong))
+        raise InvalidModelError(
+            f"{_called(name)}: state {state} has reward {of_states[state]}; rewards must be finite "
+            "and not negative"
+        )
+    return of_states
+
+
+def _called(name: str) -> str:
+    return f'rewards "{name}"' if name else "rewards"

@@ -182,7 +182,9 @@ class EngineBackend:
         model = self._symbolic_model(problem)
         environment = self._environment_of(problem, task_of(problem, model.kind))
         held = False in self._models.get(int(problem.modelId), {})
-        reason = why_without_matrix(problem, model, environment, held=held)
+        reason = why_without_matrix(
+            problem, model, environment, held=held, say=lambda text: self._say(problem, text)
+        )
         if reason is None:
             # An MDP's rewards are those of its expanded choices.
             self._model(problem, False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -19,17 +20,20 @@ from engines.diagrams.expand import (
     expand_surveyed_choices,
     expand_vector,
 )
+from engines.diagrams.long_run import LongRun
 from engines.diagrams.room import fits_expanded
 from engines.diagrams.survey import Survey, survey
-from engines.environment import DeviceChoice, SolverEnvironment
+from engines.diagrams.walks import Walked, surveyed_or_walked
+from engines.environment import SolverEnvironment
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.choice import Format
 from engines.formats.csr import FloatArray, MaskArray
 from engines.iterate import Progress
 from engines.model import ExplicitModel, ModelKind
 from engines.result import SolveResult
+from engines.step_rewards import checked_state_rewards
 from engines.system import Direction
-from prism_hooks.questions import Question, given
+from prism_hooks.questions import Question, given, initial_distribution
 
 DEVICE_ENTRIES = 2_000_000
 """From so many entries on, a GPU expands a matrix and copies it back sooner than a CPU would."""
@@ -66,16 +70,22 @@ class SymbolicModel:
         """Why no GPU has made the matrix, although it was to; else empty."""
         source.forget()
 
+    @cached_property
+    def long_run(self) -> LongRun:
+        """The long run of a chain, without a matrix."""
+        return LongRun(self.transitions, self.numbering)
+
     @property
     def num_states(self) -> int:
         """Number of states."""
         return self.numbering.num_states
 
     @cached_property
-    def surveyed(self) -> Survey:
+    def surveyed(self) -> Survey | Walked:
         """What is known of the matrix before it is made."""
-        roots = None if self._roots is None else self._roots[0]
-        return survey(self.transitions, self.numbering, roots)
+        if self._roots is None:
+            return surveyed_or_walked(self.transitions, self.numbering)
+        return survey(self.transitions, self.numbering, self._roots[0])
 
     def expanded(
         self, device_number: int | None = None, device_memory: int | None = None
@@ -96,21 +106,27 @@ class SymbolicModel:
         UnsupportedError
             For more states than a matrix here can have.
         """
-        if device_number is not None and self.surveyed.num_entries >= DEVICE_ENTRIES:
+        surveyed = self.surveyed
+        if isinstance(surveyed, Walked):
+            # What hardly shares anything is no smaller in blocks: no GPU could make it faster.
+            return ExplicitModel(self.kind, expand_surveyed(surveyed))
+        if device_number is not None and surveyed.num_entries >= DEVICE_ENTRIES:
             try:
-                return self._expanded_on_device(device_number, device_memory)
+                return self._expanded_on_device(surveyed, device_number, device_memory)
             except DeviceMemoryError as error:
                 self.refusal = str(error)
         if self._roots is None:
-            return ExplicitModel(self.kind, expand_surveyed(self.surveyed))
-        choices = expand_surveyed_choices(self.surveyed, *self._roots)
+            return ExplicitModel(self.kind, expand_surveyed(surveyed))
+        choices = expand_surveyed_choices(surveyed, *self._roots)
         self._choices = choices
         return ExplicitModel(self.kind, choices.matrix, choices.row_group_offsets)
 
-    def _expanded_on_device(self, device_number: int, memory: int | None) -> ExplicitModel:
+    def _expanded_on_device(
+        self, surveyed: Survey, device_number: int, memory: int | None
+    ) -> ExplicitModel:
         from engines.cuda.diagrams import expand_in_pieces
 
-        host = expand_in_pieces(build(self.surveyed), device_number, memory)
+        host = expand_in_pieces(build(surveyed), device_number, memory)
         if self._roots is not None:
             assert host.row_group_offsets is not None, "a matrix without choices"
             numbers = np.asarray(host.choice_numbers, dtype=np.int32)
@@ -211,8 +227,19 @@ def read_question(problem: Any, model: SymbolicModel) -> Question:
     )
 
 
+STEADY_STATE = "steady state"
+LONG_RUN = ("long-run average", "long-run distribution")
+WITHOUT_MATRIX = ("reachability", STEADY_STATE, *LONG_RUN)
+"""The tasks of Markov chains that need no matrix."""
+
+
 def why_without_matrix(
-    problem: Any, model: SymbolicModel, environment: SolverEnvironment, *, held: bool
+    problem: Any,
+    model: SymbolicModel,
+    environment: SolverEnvironment,
+    *,
+    held: bool,
+    say: Callable[[str], None],
 ) -> str | None:
     """Return why a problem is to be solved on the diagram alone, or None if it is not.
 
@@ -226,6 +253,8 @@ def why_without_matrix(
         What the user asked for.
     held
         Whether the matrix has been made: it needs no more room then.
+    say
+        Takes a line for the log, where the format was named and the long run needs a matrix.
     """
     room = None if held else fits_expanded(model.surveyed)
     if room is not None and not room.fits:
@@ -233,15 +262,19 @@ def why_without_matrix(
             f"the matrix takes {room.needed / 1e9:.1f} GB of memory, and "
             f"{(room.available or 0) / 1e9:.1f} GB are free"
         )
-    named = (
-        environment.matrix_format is Format.HYBRID and environment.device is not DeviceChoice.CPU
-    )
-    return "-gpuformat hybrid" if named and _has_answer(problem) else None
+    if environment.matrix_format is not Format.HYBRID or not _has_answer(problem):
+        return None
+    if str(problem.task) in LONG_RUN:
+        refusal = model.long_run.refusal(environment)
+        if refusal:
+            say(f"-gpuformat hybrid: the long run is computed with a matrix: {refusal}")
+            return None
+    return "-gpuformat hybrid"
 
 
 def _has_answer(problem: Any) -> bool:
     simple = problem.direction is None and problem.intervals is None
-    return simple and str(problem.task) in ("reachability", "steady state")
+    return simple and str(problem.task) in WITHOUT_MATRIX
 
 
 def solve_without_matrix(
@@ -271,21 +304,36 @@ def solve_without_matrix(
     UnsupportedError
         For what only a matrix can answer.
     """
+    try:
+        return _solved(problem, model, environment, progress)
+    except UnsupportedError as error:
+        why = f": {error}" if str(error) else ""
+        raise UnsupportedError(f"without a matrix: {reason}{why}") from error
+
+
+def _solved(
+    problem: Any, model: SymbolicModel, environment: SolverEnvironment, progress: Progress
+) -> SolveResult:
     from engines.diagrams.solve import (
         solve_reachability_without_matrix,
         solve_steady_state_without_matrix,
     )
 
-    refusal = UnsupportedError(f"without a matrix: {reason}")
     if not _has_answer(problem):
-        raise refusal
+        raise UnsupportedError
     asked = read_question(problem, model)
-    if str(problem.task) == "steady state":
+    if str(problem.task) == STEADY_STATE:
         if not asked.states.all():
-            raise refusal
+            raise UnsupportedError("the steady state is that of some of the states")
         return solve_steady_state_without_matrix(
             model.transitions, model.numbering, environment, progress=progress
         )
+    if str(problem.task) in LONG_RUN:
+        if str(problem.task) == "long-run distribution":
+            initial = initial_distribution(asked)
+            return model.long_run.distribution(initial, environment, progress)
+        earned = checked_state_rewards("", given(asked.rewards, "rewards"), model.num_states)
+        return model.long_run.average(earned, environment, progress)
     transitions = diagram(problem.parts.own()) if problem.embedded else model.transitions
     return solve_reachability_without_matrix(
         transitions,

@@ -21,101 +21,10 @@ from engines.cuda.modules import Launcher
 from engines.cuda.prepare import _scan
 from engines.cuda.transfer import to_device
 from engines.diagrams.hybrid import HybridMatrix
+from engines.diagrams.system import DiagramSystem
 from engines.errors import UnsupportedError
-from engines.formats.csr import FloatArray, IndexArray
-from engines.system import Direction, Scaling
-
-
-@dataclass(frozen=True)
-class DiagramSystem:
-    """A system of equations, as `engines.system.SweepSystem`, whose matrix is a diagram's.
-
-    Parameters
-    ----------
-    matrix
-        The rows of all states. Under `Scaling.BALANCE` the transpose of `rates`: its row j has the
-        rates into state j.
-    start
-        Shape (states,), float64: the first iterate, on the host, or on the device, where the solve
-        writes over it.
-    offset
-        The vector b, shape (rows,), or None for zero.
-    states
-        The states that are computed, ascending; None for all. Row i is that of the i-th of them; in
-        an MDP, their choices are the rows, in order.
-    scaling, omega
-        As in `SweepSystem`.
-    rates
-        Under `Scaling.BALANCE`: the rates out of each state.
-    direction
-        MDPs: minimise or maximise over the choices.
-    """
-
-    matrix: HybridMatrix
-    start: Any
-    offset: FloatArray | None = None
-    states: IndexArray | None = None
-    scaling: Scaling = Scaling.NONE
-    omega: float = 1.0
-    rates: HybridMatrix | None = None
-    direction: Direction | None = None
-
-    @property
-    def num_states(self) -> int:
-        """Number of states, the length of the iterate."""
-        return self.matrix.num_states
-
-    @property
-    def num_updates(self) -> int:
-        """Number of states that a sweep computes."""
-        return self.num_states if self.states is None else len(self.states)
-
-    @property
-    def has_choices(self) -> bool:
-        """Whether several rows may compute one state."""
-        return self.matrix.job_choices is not None
-
-    def check(self) -> None:
-        """Raise unless the parts belong together.
-
-        Raises
-        ------
-        UnsupportedError
-            When the GPU engine cannot sweep such a system without its matrix, and why.
-        ValueError
-            When a part is missing or has the wrong length.
-        """
-        size = self.matrix.num_states
-        if self.matrix.num_columns != size or len(self.start) != size:
-            raise ValueError(
-                f"{size} states, {self.matrix.num_columns} columns and an iterate of length "
-                f"{len(self.start)} do not belong together"
-            )
-        if self.has_choices and self.scaling is not Scaling.NONE:
-            raise UnsupportedError("rows of choices are not divided")
-        if self.has_choices != (self.direction is not None):
-            raise ValueError("a direction belongs to a matrix with choices")
-        if self.scaling is Scaling.BALANCE:
-            if self.rates is None or self.rates.num_states != size:
-                raise ValueError("rates into states need the rates out of the same states")
-            if self.states is not None or self.offset is not None:
-                raise UnsupportedError("balance equations are those of all states")
-        if most_rows(self.matrix) > MOST_STATES:
-            raise UnsupportedError("the GPU engine numbers rows without a matrix in 32 bits")
-
-    def bytes_on_device(self) -> int:
-        """Return about the most bytes that its rows take on the device, vectors included.
-
-        Codes are counted with two bytes a row; the right-hand side of an MDP with the most rows
-        that there may be.
-        """
-        rows = most_rows(self.matrix) if self.has_choices else self.num_updates
-        parts = (self.matrix, *(() if self.rates is None else (self.rates,)))
-        each = 2 + (8 if self.offset is not None else 0)
-        each += 8 if self.scaling is not Scaling.NONE else 0
-        each += 16 if self.has_choices else 0
-        each += 0 if self.states is None else 4
-        return sum(hybrid_bytes(part) for part in parts) + each * rows + 16 * self.num_states
+from engines.formats.csr import IndexArray
+from engines.system import Scaling
 
 
 @dataclass(frozen=True)
@@ -160,6 +69,46 @@ class DiagramRows:
         )
 
 
+def check_system(system: DiagramSystem) -> None:
+    """Raise unless the GPU engine can sweep a system.
+
+    Parameters
+    ----------
+    system
+        The system.
+
+    Raises
+    ------
+    UnsupportedError
+        As in `DiagramSystem.check`, and for more rows than 32 bits number.
+    ValueError
+        As in `DiagramSystem.check`.
+    """
+    system.check()
+    if most_rows(system.matrix) > MOST_STATES:
+        raise UnsupportedError("the GPU engine numbers rows without a matrix in 32 bits")
+
+
+def system_bytes(system: DiagramSystem) -> int:
+    """Return about the most bytes that a system takes on the device, vectors included.
+
+    Codes are counted with two bytes a row; the right-hand side of an MDP with the most rows that
+    there may be.
+
+    Parameters
+    ----------
+    system
+        The system.
+    """
+    rows = most_rows(system.matrix) if system.has_choices else system.num_updates
+    parts = (system.matrix, *(() if system.rates is None else (system.rates,)))
+    each = 2 + (8 if system.offset is not None else 0)
+    each += 8 if system.scaling is not Scaling.NONE else 0
+    each += 16 if system.has_choices else 0
+    each += 0 if system.states is None else 4
+    return sum(hybrid_bytes(part) for part in parts) + each * rows + 16 * system.num_states
+
+
 def upload_rows(system: DiagramSystem, launcher: Launcher) -> DiagramRows:
     """Copy a system to the current device and find its divisors there.
 
@@ -173,12 +122,12 @@ def upload_rows(system: DiagramSystem, launcher: Launcher) -> DiagramRows:
     Raises
     ------
     UnsupportedError
-        As in `DiagramSystem.check` and `engines.cuda.diagram_upload.check_sizes`.
+        As in `check_system` and `engines.cuda.diagram_upload.check_sizes`.
     """
-    system.check()
+    check_system(system)
     divisors = None
     if system.scaling is Scaling.BALANCE and system.rates is not None:
-        divisors = _exit_rates(system.rates, launcher)
+        divisors = exit_rates_on_device(system.rates, launcher)
     hybrid = upload_hybrid(system.matrix, launcher)
     states = None if system.states is None else to_device(system.states, np.int32)
     offset = None if system.offset is None else to_device(system.offset, np.float64)
@@ -193,8 +142,16 @@ def upload_rows(system: DiagramSystem, launcher: Launcher) -> DiagramRows:
     return DiagramRows(hybrid, divisors, offset, states, None, states, None, rows, without)
 
 
-def _exit_rates(rates: HybridMatrix, launcher: Launcher) -> Any:
-    """Return each state's exit rate without self-loops, on the device."""
+def exit_rates_on_device(rates: HybridMatrix, launcher: Launcher) -> Any:
+    """Return each state's exit rate without self-loops, 1 for none, on the device.
+
+    Parameters
+    ----------
+    rates
+        The rates out of each state.
+    launcher
+        Launches kernels for row offsets of 32 bits.
+    """
     cp, size = cupy(), rates.num_states
     hybrid = upload_hybrid(rates, launcher)
     exits = cp.empty(size)

@@ -8,7 +8,7 @@ import numpy as np
 
 from engines.backend import cupy
 from engines.cuda import diagram_patterns
-from engines.cuda.diagram_rows import DiagramRows, DiagramSystem, upload_rows
+from engines.cuda.diagram_rows import DiagramRows, system_bytes, upload_rows
 from engines.cuda.diagrams import available_bytes
 from engines.cuda.engine import HISTORY, CudaSweeper, two_vectors
 from engines.cuda.formats import hybrid
@@ -16,6 +16,7 @@ from engines.cuda.formats.layout import Layout, geometry, nbytes
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import DeviceSystem
 from engines.cuda.rows import DeviceRows
+from engines.diagrams.system import DiagramSystem
 from engines.errors import DeviceMemoryError
 from engines.formats.choice import Format
 from engines.formats.csr import CsrMatrix
@@ -98,7 +99,7 @@ def diagram_sweeper(
     """
     cp = cupy()
     with cp.cuda.Device(device_number):
-        need, available = system.bytes_on_device() + 16 * HISTORY, available_bytes(memory)
+        need, available = system_bytes(system) + 16 * HISTORY, available_bytes(memory)
         if need > available:
             raise _too_large(device_number, system, need, available)
         try:

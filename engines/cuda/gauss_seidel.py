@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -90,35 +90,43 @@ def device_bytes(coloured: ColouredSystem) -> int:
     return system.bytes_per_sweep + coloured.fresh_ends.nbytes + 16 * (system.num_states + HISTORY)
 
 
-class CudaColourSweeper:
-    """A solve on the device: two vectors, swapped after each sweep; a `Sweeper`."""
+class ColourSweeper(ABC):
+    """A solve on the device in colours: two vectors, swapped after each sweep; a `Sweeper`.
+
+    Parameters
+    ----------
+    start
+        The first iterate, shape (states,).
+    colours
+        Number of colours.
+    omega
+        Relaxation.
+    stop_below, absolute
+        As in `engines.system.Engine.sweeper`.
+    device_number
+        Which of the devices.
+    """
+
+    cost: SweepCost
 
     def __init__(
-        self, coloured: ColouredSystem, stop_below: float, absolute: bool, device_number: int
+        self,
+        start: FloatArray,
+        colours: int,
+        omega: float,
+        stop_below: float,
+        absolute: bool,
+        device_number: int,
     ) -> None:
         cp = self._cp = cupy()
-        system = coloured.system
-        self._coloured = coloured
         self._device = device_number
+        self._colours, self._omega = colours, omega
         self._stop_below, self._absolute = stop_below, absolute
-        self._bounds = [int(bound) for bound in coloured.bounds]
-        self._stretch_sweeps = stretch_of(len(self._bounds) - 1)
+        self._stretch_sweeps = stretch_of(colours)
         self._stream = stream(device_number)
-        with self._stream:
-            wide = needs_wide_offsets(system)
-            self._launcher = Launcher("long long" if wide else "int")
-            offset_type = self._launcher.offset_dtype
-            matrix = system.matrix
-            self._offsets = to_device(matrix.row_offsets, offset_type)
-            self._fresh_ends = to_device(coloured.fresh_ends, offset_type)
-            self._columns = to_device(matrix.columns, np.int32)
-            self._values = to_device(matrix.values, np.float64)
-            self._offset, self._groups = None, None
-            if system.offset is not None:
-                self._offset = to_device(system.offset, np.float64)
-            if system.group_offsets is not None:
-                self._groups = to_device(system.group_offsets, offset_type)
-            self._vectors = [to_device(system.start, np.float64) for _ in range(2)]
+        with cp.cuda.Device(device_number), self._stream:
+            self._launcher = self._prepare()
+            self._vectors = [to_device(start, np.float64) for _ in range(2)]
             # Slot 0 holds the change before a stretch of sweeps; before the first, infinity.
             slots = np.zeros(self._stretch_sweeps + 1)
             slots[0] = np.inf
@@ -130,14 +138,19 @@ class CudaColourSweeper:
         self._current = 0
         self._last_change = np.inf
         self._graphs: list[Any] = [None, None]
-        self._kernel = kernel_of(system)
-        self.cost = SweepCost(
-            f"GPU {device_number}",
-            self._kernel.removeprefix("sweep_"),
-            "csr by colours",
-            system.bytes_per_sweep,
-        )
         self._stream.synchronize()
+
+    @abstractmethod
+    def _prepare(self) -> Launcher:
+        """Copy the system to the device; return what launches its kernels."""
+
+    @abstractmethod
+    def _sweep_colour(self, source: int, colour: int, slots: Any) -> None:
+        """Queue a colour of a sweep from one of the two vectors to the other."""
+
+    @abstractmethod
+    def _sweep_at_once(self, source: int, slots: Any) -> None:
+        """Queue a sweep in which nothing is fresh, without relaxation or test, changes absolute."""
 
     def run(self, sweeps: int) -> FloatArray:
         """Make up to `sweeps` sweeps; see `engines.system.Sweeper.run`."""
@@ -175,16 +188,83 @@ class CudaColourSweeper:
         for t in range(1, sweeps + 1):
             source = (self._current + t - 1) % 2
             slots = (self._slots[t - 1 : t], self._slots[t : t + 1])
-            for first, last in pairwise(self._bounds):
-                self._sweep_range(
-                    *(source, first, last, self._fresh_ends, slots),
-                    *(self._coloured.system.omega, self._stop_below, self._absolute),
-                )
+            for colour in range(self._colours):
+                self._sweep_colour(source, colour, slots)
         history = (self._slots, self._history, self._length, self._cp.int32(sweeps))
         threads = LONGEST_STRETCH + 1
         self._launcher.launch(
             "end_stretch_of_colours", threads, *history, module="gauss_seidel", block=threads
         )
+
+    def residual(self) -> float:
+        """Return the largest absolute value of b + A x − x."""
+        cp = self._cp
+        with cp.cuda.Device(self._device), self._stream:
+            slots = cp.zeros(2)
+            self._sweep_at_once(self._current, (slots[:1], slots[1:]))
+            return float(slots.get()[1])
+
+    def values(self) -> FloatArray:
+        """Return the present iterate, by the states' own numbers, shape (states,), on the host."""
+        with self._cp.cuda.Device(self._device), self._stream:
+            values: FloatArray = to_host(self._vectors[self._current])
+        return values
+
+
+class CudaColourSweeper(ColourSweeper):
+    """Sweeps of a system whose states have been renumbered by colours.
+
+    Parameters
+    ----------
+    coloured
+        What to solve.
+    stop_below, absolute, device_number
+        As in `ColourSweeper`.
+    """
+
+    def __init__(
+        self, coloured: ColouredSystem, stop_below: float, absolute: bool, device_number: int
+    ) -> None:
+        system = coloured.system
+        self._coloured = coloured
+        self._bounds = [int(bound) for bound in coloured.bounds]
+        self._kernel = kernel_of(system)
+        how = (system.omega, stop_below, absolute, device_number)
+        super().__init__(system.start, len(self._bounds) - 1, *how)
+        self.cost = SweepCost(
+            f"GPU {device_number}",
+            self._kernel.removeprefix("sweep_"),
+            "csr by colours",
+            system.bytes_per_sweep,
+        )
+
+    def _prepare(self) -> Launcher:
+        system = self._coloured.system
+        matrix = system.matrix
+        launcher = Launcher("long long" if needs_wide_offsets(system) else "int")
+        offset_type = launcher.offset_dtype
+        self._offsets = to_device(matrix.row_offsets, offset_type)
+        self._fresh_ends = to_device(self._coloured.fresh_ends, offset_type)
+        self._columns = to_device(matrix.columns, np.int32)
+        self._values = to_device(matrix.values, np.float64)
+        self._offset, self._groups = None, None
+        if system.offset is not None:
+            self._offset = to_device(system.offset, np.float64)
+        if system.group_offsets is not None:
+            self._groups = to_device(system.group_offsets, offset_type)
+        return launcher
+
+    def _sweep_colour(self, source: int, colour: int, slots: Any) -> None:
+        first, last = self._bounds[colour : colour + 2]
+        self._sweep_range(
+            *(source, first, last, self._fresh_ends, slots),
+            *(self._omega, self._stop_below, self._absolute),
+        )
+
+    def _sweep_at_once(self, source: int, slots: Any) -> None:
+        # One colour, in which nothing is fresh: rows end what is fresh where they begin.
+        whole = (source, 0, self._bounds[-1], self._offsets, slots)
+        self._sweep_range(*whole, 1.0, -1.0, True)
 
     def _sweep_range(
         self,
@@ -214,23 +294,9 @@ class CudaColourSweeper:
             module="gauss_seidel",
         )
 
-    def residual(self) -> float:
-        """Return the largest absolute value of b + A x − x."""
-        cp = self._cp
-        with cp.cuda.Device(self._device), self._stream:
-            slots = cp.zeros(2)
-            # One colour, in which nothing is fresh: rows end what is fresh where they begin.
-            self._sweep_range(
-                *(self._current, 0, self._bounds[-1], self._offsets),
-                *((slots[:1], slots[1:]), 1.0, -1.0, True),
-            )
-            return float(slots.get()[1])
-
     def values(self) -> FloatArray:
         """Return the present iterate, by the states' own numbers, shape (states,), on the host."""
-        with self._cp.cuda.Device(self._device), self._stream:
-            values: FloatArray = to_host(self._vectors[self._current])
-        return self._coloured.in_model_order(values)
+        return self._coloured.in_model_order(super().values())
 
 
 def stretch_of(colours: int) -> int:

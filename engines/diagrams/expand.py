@@ -14,6 +14,7 @@ from engines.diagrams.diagram import Diagram, StateNumbering
 from engines.diagrams.hybrid import HybridMatrix
 from engines.diagrams.points import kernels_ready, read_points
 from engines.diagrams.survey import Survey, survey, survey_vector
+from engines.diagrams.walks import Walked, surveyed_or_walked
 from engines.errors import UnsupportedError
 from engines.formats.csr import (
     INT32_MAX,
@@ -86,22 +87,29 @@ def expand_matrix(
     ValueError
         `rows` is no range of consecutive rows.
     """
+    if rows is None:
+        return expand_surveyed(surveyed_or_walked(diagram, numbering))
     return expand_surveyed(survey(diagram, numbering), rows)
 
 
-def expand_surveyed(surveyed: Survey, rows: range | None = None) -> CsrMatrix:
+def expand_surveyed(surveyed: Survey | Walked, rows: range | None = None) -> CsrMatrix:
     """Return the matrix of a survey without choices, as `expand_matrix` does.
 
     Parameters
     ----------
     surveyed
-        The survey, of which `expanded_bytes` tells what this will take.
+        The survey, of which `expanded_bytes` tells what this will take, or what stands for it where
+        little is shared.
     rows
         Consecutive rows to return alone; None for all.
     """
+    _check_columns(surveyed)
+    if isinstance(surveyed, Walked):
+        if rows is not None:
+            raise ValueError("of a matrix that shares little, all rows are expanded")
+        return surveyed.expanded()
     if surveyed.with_choices:
         raise ValueError("a matrix with choices is expanded by expand_choices")
-    _check_columns(surveyed)
     states = surveyed.numbering.num_states
     if rows is not None and (rows.step != 1 or not 0 <= rows.start <= rows.stop <= states):
         raise ValueError(f"{rows} is no range of rows 0 to {states}")
@@ -120,7 +128,7 @@ def expand_surveyed(surveyed: Survey, rows: range | None = None) -> CsrMatrix:
     )
 
 
-def expanded_bytes(surveyed: Survey) -> int:
+def expanded_bytes(surveyed: Survey | Walked) -> int:
     """Return the most bytes that the expansion of a large matrix takes at once, result included.
 
     Parameters
@@ -128,6 +136,8 @@ def expanded_bytes(surveyed: Survey) -> int:
     surveyed
         The survey. With choices, the number of rows is only bounded by that of the entries.
     """
+    if isinstance(surveyed, Walked):
+        return surveyed.expanded_bytes
     states, entries = surveyed.numbering.num_states, surveyed.num_entries
     level = surveyed.best_level()
     result = 12 * entries + np.dtype(index_dtype(entries)).itemsize * (states + 1)
@@ -332,8 +342,8 @@ def _small_choices(hybrid: HybridMatrix) -> tuple[CsrMatrix, IndexArray, NDArray
     return matrix, groups, choices[starts]
 
 
-def _check_columns(surveyed: Survey) -> None:
-    columns = surveyed.column_numbering.num_states
+def _check_columns(surveyed: Survey | Walked) -> None:
+    columns = surveyed.numbering.num_states
     if columns > INT32_MAX:
         raise UnsupportedError(
             f"a matrix of {columns} states is too large for columns of 32 bits; the most are "

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from engines.diagrams.expand import expanded_bytes
 from engines.diagrams.survey import Survey
+from engines.diagrams.walks import Walked
 
 SHARE_OF_HOST = 0.8
 """How much of the host's free memory an expansion may take: vectors come on top."""
@@ -40,7 +41,7 @@ class Room:
         return self.available is None or self.needed <= SHARE_OF_HOST * self.available
 
 
-def fits_expanded(matrix: Survey | int, host_available: int | None = None) -> Room:
+def fits_expanded(matrix: Survey | Walked | int, host_available: int | None = None) -> Room:
     """Return whether expanding a matrix is wise, with the numbers that say so.
 
     Parameters
@@ -50,7 +51,7 @@ def fits_expanded(matrix: Survey | int, host_available: int | None = None) -> Ro
     host_available
         Bytes of the host's memory that are free; None for `available_host_bytes`.
     """
-    needed = expanded_bytes(matrix) if isinstance(matrix, Survey) else int(matrix)
+    needed = int(matrix) if isinstance(matrix, int) else expanded_bytes(matrix)
     return Room(needed, available_host_bytes() if host_available is None else host_available)
 
 

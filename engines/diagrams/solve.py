@@ -1,25 +1,28 @@
-"""Solves of models whose matrix is never expanded: a GPU sweeps what their diagrams stand for."""
+"""Solves of models whose matrix is never expanded: what their diagrams stand for is swept."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from engines.backend import cupy, gpu_refusal
+from engines.backend import driver_present, gpu_refusal
 from engines.diagrams.build import build
+from engines.diagrams.coloured import ColouredDiagramEngine, DiagramEngine
 from engines.diagrams.diagram import Diagram, StateNumbering
 from engines.diagrams.hybrid import HybridMatrix
+from engines.diagrams.on_device import DeviceDiagramEngine
+from engines.diagrams.on_host import HostDiagramEngine
 from engines.diagrams.room import available_host_bytes
 from engines.diagrams.survey import survey
+from engines.diagrams.system import DiagramSystem
 from engines.environment import Convention, DeviceChoice, Method, Precision, SolverEnvironment
-from engines.errors import DeviceMemoryError, UnsupportedError
-from engines.formats.choice import PAIR_BYTES, Format
+from engines.errors import UnsupportedError
+from engines.formats.choice import Format
 from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype
-from engines.gauss_seidel import relaxation
+from engines.gauss_seidel import METHODS as COLOURED
+from engines.gauss_seidel import WatchedSweeper, relaxation, sweeps_in_colours
 from engines.iterate import Progress, iterate, stop_threshold
 from engines.linear.confirmation import AutomaticSweeps, never
 from engines.linear.doubling import Doubling, rises_from_zero
@@ -28,26 +31,18 @@ from engines.solve import judged, unsafe_remark
 from engines.steady_state import AUTOMATIC_OMEGA
 from engines.system import Scaling, SweepSystem, rows_of_states
 
-if TYPE_CHECKING:
-    from engines.cuda.diagram_rows import DiagramSystem
-    from engines.cuda.diagram_sweeps import DiagramSweeper
-    from engines.cuda.rows import DeviceRows
-
 FORMATS = (Format.AUTO, Format.PATTERNS, Format.HYBRID)
 """What rows can be laid out in without their matrix; of our choice patterns, if they are few."""
 
-REACHABILITY_METHODS = (Method.POWER, Method.JACOBI, Method.JOR)
-STEADY_STATE_METHODS = (Method.JACOBI, Method.JOR)
+REACHABILITY_METHODS = (Method.POWER, Method.JACOBI, Method.JOR, *COLOURED)
+STEADY_STATE_METHODS = (Method.JACOBI, Method.JOR, *COLOURED)
 """The methods whose iteration matrix is that of the model, scaled by rows."""
 
-TABLE_BYTES = 96
-"""Bytes of device memory that finding a pattern takes at most: four slots, each with a hash, a row
-and a code, and its place."""
+MOST_STATES = 2**32 - 2
+"""The most states that 32 bits number, one number standing for none; a GPU takes half as many."""
 
 JOB_BUILDING_BYTES = 8
 """Bytes a job that building the representation takes beside it."""
-
-Made = TypeVar("Made")
 
 
 def solve_reachability_without_matrix(
@@ -60,7 +55,7 @@ def solve_reachability_without_matrix(
     rewards: FloatArray | None = None,
     progress: Progress | None = None,
 ) -> SolveResult:
-    """Compute until probabilities or expected reachability rewards of a Markov chain on a GPU.
+    """Compute until probabilities or expected reachability rewards of a Markov chain.
 
     As `engines.reachability.solve_reachability`, but the matrix is never expanded: memory is needed
     for vectors, and for what the diagram shares.
@@ -94,7 +89,8 @@ def solve_reachability_without_matrix(
     MemoryError
         When the host cannot hold what the diagram shares.
     UnsupportedError
-        For a method or a format that needs the matrix, and where no GPU can be used.
+        For a method or a format that needs the matrix, and where a GPU was asked for and none can
+        be used.
     """
     if not np.any(unknown):
         raise ValueError("no state is unknown: nothing to solve")
@@ -103,8 +99,6 @@ def solve_reachability_without_matrix(
         if vector is not None and len(vector) != size:
             raise ValueError(f"{name} has {len(vector)} values for {size} states")
     _require_possible(environment, size, REACHABILITY_METHODS)
-    from engines.cuda.diagram_rows import DiagramSystem
-
     began = time.perf_counter()
     states = rows_of_states(unknown)
     offset = None if rewards is None else (rewards if states is None else rewards[states])
@@ -155,28 +149,82 @@ def solve_steady_state_without_matrix(
     DeviceMemoryError, MemoryError, UnsupportedError
         As in `solve_reachability_without_matrix`; the power method needs the matrix as well.
     """
-    method = environment.method
     size = numbering.num_states
-    if environment.convention is Convention.EXPLICIT and not environment.automatic:
-        raise UnsupportedError(
-            f"{method} by the convention of PRISM's explicit engine is its power method, which is "
-            "built from an expanded matrix"
-        )
-    _require_possible(environment, size, STEADY_STATE_METHODS)
+    require_steady_state(environment, size)
     if size == 1:
-        return SolveResult.exact(np.ones(1), method)
-    from engines.cuda.diagram_rows import DiagramSystem
+        return SolveResult.exact(np.ones(1), environment.method)
+    rates, into = balance_matrices(diagram, numbering)
+    return steady_state_of_matrices(rates, into, None, environment, progress=progress)
 
+
+def balance_matrices(
+    diagram: Diagram, numbering: StateNumbering
+) -> tuple[HybridMatrix, HybridMatrix]:
+    """Return the rates out of each state, and those into each, in the hybrid representation.
+
+    Parameters
+    ----------
+    diagram
+        The rates of a CTMC, or the transition probabilities of a DTMC.
+    numbering
+        The states.
+
+    Raises
+    ------
+    MemoryError
+        When the host cannot hold what the diagram shares.
+    """
+    return _hybrid(diagram, numbering), _hybrid(diagram, numbering.transposed())
+
+
+def steady_state_of_matrices(
+    rates: HybridMatrix,
+    into: HybridMatrix,
+    members: MaskArray | None,
+    environment: SolverEnvironment,
+    *,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute the steady-state probabilities of a recurrent class.
+
+    Parameters
+    ----------
+    rates, into
+        As `balance_matrices` returns them.
+    members
+        The states of the class, shape (states,); None for all. No path leads out of it.
+    environment, progress
+        As in `solve_steady_state_without_matrix`.
+
+    Returns
+    -------
+    The result; its values, of shape (states,), sum to 1 over the class and are 0 elsewhere.
+
+    Raises
+    ------
+    DeviceMemoryError, MemoryError, UnsupportedError
+        As in `solve_steady_state_without_matrix`.
+
+    Notes
+    -----
+    States outside the class are swept as all others: what flows into them comes from outside the
+    class too, so that they stay at the 0 that they start from.
+    """
+    require_steady_state(environment, rates.num_states)
     began = time.perf_counter()
+    size, method = rates.num_states, environment.method
     if method is Method.AUTO:
         method = Method.JOR
         environment = replace(environment, omega=AUTOMATIC_OMEGA)
+    start = np.full(size, 1.0 / size)
+    if members is not None:
+        start = np.where(members, 1.0 / np.count_nonzero(members), 0.0)
     system = DiagramSystem(
-        _hybrid(diagram, numbering.transposed()),
-        np.full(size, 1.0 / size),
+        into,
+        start,
         scaling=Scaling.BALANCE,
         omega=relaxation(method, environment.omega),
-        rates=_hybrid(diagram, numbering),
+        rates=rates,
     )
     result = _solve(system, environment, method, began, progress)
     total = float(result.values.sum())
@@ -187,12 +235,33 @@ def solve_steady_state_without_matrix(
     return result.with_values(result.values / total)
 
 
+def require_steady_state(environment: SolverEnvironment, size: int) -> None:
+    """Raise unless a steady state can be computed as asked without a matrix.
+
+    Parameters
+    ----------
+    environment
+        Method, format, device.
+    size
+        Number of states.
+
+    Raises
+    ------
+    UnsupportedError
+        With the reason.
+    """
+    if environment.convention is Convention.EXPLICIT and not environment.automatic:
+        raise UnsupportedError(
+            f"{environment.method} by the convention of PRISM's explicit engine is its power "
+            "method, which is built from an expanded matrix"
+        )
+    _require_possible(environment, size, STEADY_STATE_METHODS)
+
+
 def _require_possible(
     environment: SolverEnvironment, size: int, methods: tuple[Method, ...]
 ) -> None:
-    """Raise with the reason if what was asked for cannot be done without a matrix, or a GPU."""
-    from engines.cuda.diagram_upload import MOST_STATES
-
+    """Raise with the reason if what was asked for cannot be done without a matrix."""
     method, matrix_format = environment.method, environment.matrix_format
     if not (environment.automatic or method in methods):
         raise UnsupportedError(
@@ -200,7 +269,7 @@ def _require_possible(
             f"{' or '.join(methods)}"
         )
     if size > MOST_STATES:
-        raise UnsupportedError(f"{size} states: the GPU engine numbers them in 32 bits")
+        raise UnsupportedError(f"{size} states: without a matrix they are numbered in 32 bits")
     if environment.topological:
         raise UnsupportedError(
             "one strongly connected component after the other needs an expanded matrix"
@@ -210,11 +279,22 @@ def _require_possible(
             f"the format {matrix_format} needs an expanded matrix; without one, rows are laid out "
             f"as {Format.PATTERNS} or {Format.HYBRID}"
         )
-    refusal: str | None = "the CPU was asked for"
-    if environment.device is not DeviceChoice.CPU:
+    if environment.device is DeviceChoice.GPU:
         refusal = gpu_refusal(environment.device_number)
-    if refusal is not None:
-        raise UnsupportedError(f"a solve without a matrix needs a GPU: {refusal}")
+        if refusal is not None:
+            raise UnsupportedError(f"no GPU can be used: {refusal}")
+
+
+def _engine(system: DiagramSystem, environment: SolverEnvironment) -> tuple[DiagramEngine, str]:
+    """Return where a system is swept, and a remark for the log."""
+    refusal = None
+    if environment.device is DeviceChoice.CPU:
+        return HostDiagramEngine(system, environment), ""
+    if environment.device is DeviceChoice.GPU or driver_present():
+        refusal = gpu_refusal(environment.device_number)
+        if refusal is None:
+            return DeviceDiagramEngine(system, environment), ""
+    return HostDiagramEngine(system, environment), f"GPU not used: {refusal}" if refusal else ""
 
 
 def _hybrid(diagram: Diagram, numbering: StateNumbering) -> HybridMatrix:
@@ -244,9 +324,11 @@ def _solve(
         "rows without a matrix are not swept in single precision"
     )
     environment = replace(environment, precision=Precision.DOUBLE)
-    engine = DiagramEngine(system, environment)
+    engine, note = _engine(system, environment)
     outline = _outline(system, engine, environment.automatic)
-    sweeper = engine.sweeper(outline, stop_threshold(environment), environment.absolute)
+    of_colours = sweeps_in_colours(environment.method)
+    who = ColouredDiagramEngine(engine, system, environment) if of_colours else engine
+    sweeper = who.sweeper(outline, stop_threshold(environment), environment.absolute)
     setup = time.perf_counter() - began
     if environment.automatic:
         doubling = Doubling(environment.absolute) if rises_from_zero(outline) else None
@@ -254,7 +336,7 @@ def _solve(
         outcome = sweeps.run(never)
     else:
         outcome = iterate(sweeper, environment, progress=progress)
-    remarks = [sweeper.cost.remark, in_double, engine.refusal]
+    remarks = [note, sweeper.cost.remark, in_double, engine.refusal]
     result = SolveResult(
         values=sweeper.values(),
         status=outcome.status,
@@ -268,6 +350,8 @@ def _solve(
         sweeping_seconds=sweeper.seconds,
         cost=sweeper.cost,
     )
+    if isinstance(sweeper, WatchedSweeper):
+        remarks.append(sweeper.note)
     if not environment.automatic:
         remarks.append(unsafe_remark(result, environment))
     return judged(replace(result, note="; ".join(filter(None, remarks))))
@@ -291,146 +375,3 @@ def _outline(system: DiagramSystem, engine: DiagramEngine, automatic: bool) -> S
     return SweepSystem(
         matrix, system.start, system.offset, system.states, system.scaling, system.omega
     )
-
-
-class DiagramEngine:
-    """Sweeps one diagram's rows on a GPU, from any start; see `engines.system.Engine`.
-
-    Parameters
-    ----------
-    system
-        What is solved. Its rows are found once, for all sweepers.
-    environment
-        Format, device, memory.
-
-    Raises
-    ------
-    DeviceMemoryError
-        When the device cannot hold vectors and rows; nothing is left allocated.
-    UnsupportedError
-        When the rows cannot be swept in the format that was asked for, and why.
-    """
-
-    name = "GPU"
-
-    def __init__(self, system: DiagramSystem, environment: SolverEnvironment) -> None:
-        self._system = system
-        self._device = environment.device_number
-        self._memory = environment.device_memory
-        # What is wrong with the system is said before its bytes are counted.
-        system.check()
-        vectors, need = self._vector_bytes(), self._need()
-        self._require("vectors and rows", need, self._memory)
-        self._rows = self._on_device(lambda: self._laid_out(environment))
-        self._taken = need - vectors
-        self.refusal = ""
-        """Why sweeps from another start, by which a result is confirmed, were not possible."""
-
-    def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> DiagramSweeper:
-        """Prepare a solve from another start.
-
-        Parameters
-        ----------
-        system
-            Its start is taken; everything else is that of the engine's own system.
-        stop_below, absolute
-            As in `engines.system.Engine.sweeper`.
-
-        Raises
-        ------
-        DeviceMemoryError
-            When the device cannot hold more vectors.
-        """
-        from engines.cuda.diagram_sweeps import DiagramSweeper
-
-        vectors = self._vector_bytes()
-        left = None if self._memory is None else self._memory - self._taken
-        of_start = replace(self._system, start=system.start)
-        where = (stop_below, absolute, self._device)
-        try:
-            self._require("vectors", vectors, left)
-            sweeper = self._on_device(lambda: DiagramSweeper(self._rows, of_start, *where))
-        except DeviceMemoryError as error:
-            self.refusal = f"the error is estimated from the last sweeps alone: {error}"
-            raise
-        self._taken += vectors
-        return sweeper
-
-    def exit_rates(self) -> FloatArray:
-        """Return the rates out of each state, self-loops left out, shape (states,)."""
-        from engines.cuda.diagram_rows import _exit_rates
-        from engines.cuda.modules import Launcher, stream
-
-        rates = self._system.rates
-        assert rates is not None, "only balance equations have exit rates"
-
-        def found() -> FloatArray:
-            with stream(self._device):
-                exits: FloatArray = _exit_rates(rates, Launcher("int")).get()
-            return exits
-
-        return self._on_device(found)
-
-    def _laid_out(self, environment: SolverEnvironment) -> DeviceRows:
-        from engines.cuda.diagram_sweeps import laid_out
-        from engines.cuda.formats.patterns import FEW_PATTERNS
-        from engines.cuda.modules import stream
-
-        remarks = []
-        if environment.num_devices != 1:
-            remarks.append(f"without a matrix, GPU {self._device} sweeps alone")
-        rows, wanted = None, environment.matrix_format
-        with stream(self._device):
-            if wanted is Format.AUTO:
-                try:
-                    rows = laid_out(self._system, Format.PATTERNS, FEW_PATTERNS)
-                except UnsupportedError as error:
-                    remarks.append(f"not swept as {Format.PATTERNS}: {error}")
-                    wanted = Format.HYBRID
-            if rows is None:
-                most = max(FEW_PATTERNS, self._most_patterns())
-                rows = laid_out(self._system, wanted, most)
-        return replace(rows, remark="; ".join(remarks))
-
-    def _most_patterns(self) -> int:
-        """Return how many patterns the device has room for."""
-        from engines.cuda.diagrams import available_bytes
-
-        matrix = self._system.matrix
-        row_bytes = PAIR_BYTES * (matrix.num_entries // self._system.num_states + 1)
-        # Many patterns have codes of four bytes, of which two are counted.
-        taken = self._need() + 2 * self._system.num_updates
-        return max(available_bytes(self._memory) - taken, 0) // (TABLE_BYTES + row_bytes)
-
-    def _vector_bytes(self) -> int:
-        from engines.cuda.engine import HISTORY
-
-        return 16 * self._system.num_states + 16 * HISTORY
-
-    def _need(self) -> int:
-        """Return the bytes of rows and vectors."""
-        from engines.cuda.engine import HISTORY
-
-        return self._system.bytes_on_device() + 16 * HISTORY
-
-    def _require(self, what: str, need: int, memory: int | None) -> None:
-        from engines.cuda.diagrams import available_bytes
-
-        with cupy().cuda.Device(self._device):
-            available = max(available_bytes(memory), 0)
-        if need > available:
-            raise DeviceMemoryError(
-                f"GPU {self._device}: {what} of {self._system.num_states} states take about {need} "
-                f"bytes without the matrix, and {available} bytes are free"
-            )
-
-    def _on_device(self, make: Callable[[], Made]) -> Made:
-        cp = cupy()
-        with cp.cuda.Device(self._device):
-            try:
-                return make()
-            except cp.cuda.memory.OutOfMemoryError as error:
-                cp.get_default_memory_pool().free_all_blocks()
-                raise DeviceMemoryError(
-                    f"GPU {self._device} ran out of memory without the matrix: {error}"
-                ) from error

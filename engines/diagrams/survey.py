@@ -6,7 +6,7 @@ lead to it and the number of entries below it: bytes and entries of every level 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -40,6 +40,8 @@ BLOCK_BYTES = 8
 
 ROWS_PER_JOB = (32, 8, 1)
 """Rows that a job should have on average: tried one after another."""
+
+Look = Callable[[int], None]
 
 EXTRA_BYTES = 4
 """How many times the fewest bytes a level may take for the sake of its rows a job."""
@@ -181,7 +183,11 @@ class Survey:
 
 
 def survey(
-    diagram: Diagram, numbering: StateNumbering, roots: Sequence[int] | IndexArray | None = None
+    diagram: Diagram,
+    numbering: StateNumbering,
+    roots: Sequence[int] | IndexArray | None = None,
+    *,
+    look: Look | None = None,
 ) -> Survey:
     """Survey a matrix.
 
@@ -193,6 +199,9 @@ def survey(
         The states.
     roots
         Nodes of the diagram that an MDP's choices begin with; None for the diagram's own root.
+    look
+        Called after each level with the number of distinct triples so far; what it raises ends the
+        survey.
 
     Raises
     ------
@@ -201,7 +210,7 @@ def survey(
     UnsupportedError
         The variables of one state variable do not stand next to each other in the diagram.
     """
-    return _survey(diagram, numbering, numbering, roots)
+    return _survey(diagram, numbering, numbering, roots, look)
 
 
 def survey_vector(diagram: Diagram, numbering: StateNumbering) -> Survey:
@@ -237,6 +246,7 @@ def _survey(
     numbering: StateNumbering,
     column_numbering: StateNumbering,
     roots: Sequence[int] | IndexArray | None,
+    look: Look | None = None,
 ) -> Survey:
     check_order(numbering)
     check_counts(numbering)
@@ -248,10 +258,14 @@ def _survey(
     triples, first = distinct(begins, rooted, columns)
     layers = [triples]
     links: list[NDArray[np.int32]] = []
+    triples_so_far = len(triples[0])
     for level in range(numbering.num_levels):
         below, children = descend(diagram, numbering, column_numbering, level, layers[-1])
         layers.append(below)
         links.append(children)
+        triples_so_far += len(below[0])
+        if look is not None:
+            look(triples_so_far)
     check_variables(diagram, layers[-1][0], TERMINAL)
     kept, first = with_entries(layers, links, first)
     strips = count_strips(numbering)

@@ -11,9 +11,15 @@ USUAL = ("sweep", "prepare", "uniformise", "two_sided", "graph")
 GRAPH = ("components", "condensation", "mec")
 """Modules that decompose graphs."""
 
-MODULES = (*USUAL, *GRAPH, "gauss_seidel", "multilevel", "several")
+IN_COLOURS = ("gauss_seidel", "diagram_colours")
+"""Modules of sweeps in colours, whose text comes after the header of their slots."""
+
+MODULES = (*USUAL, *GRAPH, *IN_COLOURS, "multilevel", "several")
 FORMATTED = ("sweep", "uniformise", "two_sided")
 """Modules written over a matrix format, whose headers come before their text."""
+
+OVER = {"diagram_colours": "hybrid"}
+"""Modules written over one matrix format alone."""
 
 BY_WORKLIST = ("graph", *GRAPH)
 """Modules whose text comes after the header of worklists."""
@@ -65,8 +71,10 @@ def source(module: str, matrix_format: str = "csr") -> str:
         One of `HEADERS`; it matters to the modules of `FORMATTED`.
     """
     names = [f"{module}.cu"]
-    if module in FORMATTED:
-        headers = (*HEADERS[matrix_format], "products")
+    if module in IN_COLOURS:
+        names = ["colours.cuh", *names]
+    if module in FORMATTED or module in OVER:
+        headers = (*HEADERS[OVER.get(module, matrix_format)], "products")
         names = [*(f"formats/{header}.cuh" for header in headers), *names]
     elif module in BY_WORKLIST:
         names = ["worklist.cuh", *names]

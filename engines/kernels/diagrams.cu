@@ -335,3 +335,37 @@ extern "C" __global__ void encode_unexpanded_rows(
     if (!same || at != end) atomicAdd(num_different, 1);
     put_code(encoded, width, row, code);
 }
+
+// A walk through the graph, breadth first. `marks` are where the present round's states begin and end
+// in the queue, and how many states are in it.
+extern "C" __global__ void begin_walk(int state, unsigned* reached, int* queue, int* marks)
+{
+    reached[state / 32] |= 1u << state % 32;
+    queue[0] = state;
+    marks[0] = 0;
+    marks[1] = marks[2] = 1;
+}
+
+// Puts into the queue what the states of a round lead to and no state before them has. Any number of
+// threads shares them.
+extern "C" __global__ void walk_on(JOBS_PARAMETERS, unsigned* reached, int* queue, int* marks)
+{
+    Jobs all = {JOBS};
+    int end = marks[1];
+    for (int at = marks[0] + (int)(blockIdx.x * blockDim.x + threadIdx.x); at < end;
+         at += (int)(gridDim.x * blockDim.x))
+        for_entries(all, span_of(all, queue[at]), [&](int column, double) {
+            unsigned bit = 1u << column % 32;
+            unsigned* word = reached + column / 32;
+            // Reading first spares nearly every atomic operation.
+            if (*(volatile unsigned*)word & bit || atomicOr(word, bit) & bit) return;
+            queue[atomicAdd(marks + 2, 1)] = column;
+        });
+}
+
+// What was put into the queue is the next round.
+extern "C" __global__ void end_round(int* marks)
+{
+    marks[0] = marks[1];
+    marks[1] = marks[2];
+}

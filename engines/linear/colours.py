@@ -89,12 +89,7 @@ class Colouring:
     @property
     def description(self) -> str:
         """What the log says of the colours."""
-        plural = "" if self.slice_size == 1 else "s"
-        return (
-            f"{self.order} in {self.count} colour{'' if self.count == 1 else 's'}, slices of "
-            f"{self.slice_size} state{plural}, {100.0 * self.fresh:.0f} % of entries see fresh "
-            "values"
-        )
+        return describe_colours(self.order, self.count, self.slice_size, self.fresh)
 
 
 @dataclass(frozen=True)
@@ -122,6 +117,11 @@ class ColouredSystem:
     order: IndexArray
     colouring: Colouring
 
+    @property
+    def omega(self) -> float:
+        """Relaxation of the sweeps."""
+        return self.system.omega
+
     def in_model_order(self, values: FloatArray) -> FloatArray:
         """Return values of the renumbered states, shape (states,), by the states' own numbers."""
         back = np.empty_like(values)
@@ -132,6 +132,20 @@ class ColouredSystem:
         """Return the same sweeps from another iterate, given by the states' own numbers."""
         system = replace(self.system, start=values[self.order], omega=omega)
         return replace(self, system=system)
+
+
+def describe_colours(order: Order, count: int, slice_size: int, fresh: float) -> str:
+    """Return what the log says of colours.
+
+    Parameters
+    ----------
+    order, count, slice_size, fresh
+        As in `Colouring`.
+    """
+    return (
+        f"{order} in {count} colour{'' if count == 1 else 's'}, slices of {slice_size} "
+        f"state{'' if slice_size == 1 else 's'}, {100.0 * fresh:.0f} % of entries see fresh values"
+    )
 
 
 def choose_colours(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.cuda.diagram_rows import DiagramSystem
 from engines.cuda.diagram_sweeps import diagram_sweeper
 from engines.cuda.diagrams import expand_in_pieces, expand_on_device
 from engines.cuda.engine import CudaSweeper
@@ -13,6 +12,7 @@ from engines.diagrams.build import build, hybrid_matrix
 from engines.diagrams.choices import choice_roots
 from engines.diagrams.expand import expand_choices, expand_matrix
 from engines.diagrams.survey import survey
+from engines.diagrams.system import DiagramSystem
 from engines.formats.choice import Format
 from engines.system import Scaling, SweepSystem
 from tests.engines.diagrams.queue_diagrams import QueueDiagrams

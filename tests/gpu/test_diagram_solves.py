@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.cuda.diagram_rows import DiagramSystem
+from engines.cuda.diagram_rows import system_bytes
 from engines.cuda.engine import HISTORY
 from engines.diagrams import solve
 from engines.diagrams.build import hybrid_matrix
@@ -17,6 +17,7 @@ from engines.diagrams.solve import (
     solve_reachability_without_matrix,
     solve_steady_state_without_matrix,
 )
+from engines.diagrams.system import DiagramSystem
 from engines.environment import DeviceChoice, Method, Precision, SolverEnvironment
 from engines.errors import ConvergenceError, DeviceMemoryError, UnsupportedError
 from engines.formats.choice import Format
@@ -27,7 +28,7 @@ from engines.steady_state import solve_steady_state
 from engines.system import Scaling
 from tests.engines import models
 from tests.engines.diagrams.queue_diagrams import QueueDiagrams
-from tests.engines.diagrams.random_diagrams import diagram_of, numbering_of
+from tests.engines.diagrams.random_diagrams import as_diagram
 
 GPU = SolverEnvironment(device=DeviceChoice.GPU, matrix_format=Format.CSR)
 PATTERNS = replace(GPU, matrix_format=Format.PATTERNS)
@@ -50,19 +51,6 @@ def expect_the_same(found, expected, matrix_format):
     assert found.error_estimate == pytest.approx(expected.error_estimate, rel=1e-3, abs=1e-14)
     scale = np.abs(expected.values[np.isfinite(expected.values)]).max(initial=1.0)
     assert found.residual == pytest.approx(expected.residual, rel=1e-3, abs=1e-14 * scale)
-
-
-def as_diagram(matrix):
-    """A small square matrix as a diagram, its states numbered in binary."""
-    size = matrix.num_rows
-    levels = max((size - 1).bit_length(), 1)
-    dense = np.zeros((2**levels, 2**levels))
-    dense[matrix.row_of_entry(), matrix.columns] = matrix.values
-    pairs = [axis for level in range(levels) for axis in (level, levels + level)]
-    values = dense.reshape((2,) * (2 * levels)).transpose(pairs)
-    variables = list(range(2 * levels))
-    states = (np.arange(2**levels) < size).reshape((2,) * levels)
-    return diagram_of(values, variables), numbering_of(states, variables[::2], variables[1::2])
 
 
 @functools.cache
@@ -243,7 +231,7 @@ def test_memory_is_asked_for_before_it_is_taken(matrix_format):
     into = hybrid_matrix(diagram, numbering.transposed())
     start = np.ones(model.num_states)
     system = DiagramSystem(into, start, scaling=Scaling.BALANCE, rates=rates)
-    need = system.bytes_on_device() + 16 * HISTORY
+    need = system_bytes(system) + 16 * HISTORY
     enough = replace(GPU, matrix_format=matrix_format, device_memory=need)
     result = solve_steady_state_without_matrix(diagram, numbering, enough)
     # Another start, which shows whether the sweeps have mixed, has no room.
@@ -270,7 +258,7 @@ def test_the_formats_of_other_matrices_and_other_devices_are_refused():
     diagram, numbering, _ = queues(2, 6)
     with pytest.raises(UnsupportedError, match="the format csr needs an expanded matrix"):
         solve_steady_state_without_matrix(diagram, numbering, GPU)
-    with pytest.raises(UnsupportedError, match="needs a GPU: there is no device 99"):
+    with pytest.raises(UnsupportedError, match="no GPU can be used: there is no device 99"):
         solve_steady_state_without_matrix(diagram, numbering, replace(PATTERNS, device_number=99))
 
 

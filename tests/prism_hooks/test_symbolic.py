@@ -9,7 +9,7 @@ import pytest
 
 from engines.diagrams.diagram import TERMINAL, Diagram, StateNumbering
 from engines.diagrams.room import Room
-from engines.environment import DeviceChoice
+from engines.environment import DeviceChoice, Method
 from engines.errors import DeviceMemoryError
 from engines.formats.choice import Format
 from prism_hooks import symbolic
@@ -132,7 +132,7 @@ def test_what_does_not_fit_and_has_no_other_way_is_left_to_prism(monkeypatch):
     monkeypatch.setattr(symbolic, "fits_expanded", lambda _: Room(9_000_000_000, 4_000_000_000))
     source = java_source("DTMC", of_matrices(CHAIN))
     part = parts(np.zeros(3), stateRewards=of_states([1, 2, 3]))
-    asked = solved(problem("long-run average", source, part))
+    asked = solved(problem("cumulative reward", source, part, upper=2.0))
     assert "without a matrix: the matrix takes 9.0 GB of memory" in asked.refusal
     assert "4.0 GB are free" in asked.refusal
     assert asked.said == []
@@ -154,23 +154,84 @@ def test_a_matrix_that_has_been_made_needs_no_more_room(monkeypatch):
     assert found[0] == found[1]
 
 
-def test_hybrid_is_a_format_of_chains_on_a_gpu():
-    model = symbolic.SymbolicModel(java_source("DTMC", of_matrices(CHAIN)))
-    backend = EngineBackend(HookOptions(matrix_format=Format.HYBRID))
-    part = parts(np.zeros(3))
+def why(task, *, direction=None, said=None, matrix=CHAIN, **options):
+    """Return why a problem of three states is solved without its matrix."""
+    source = java_source("DTMC", of_matrices(matrix))
+    model = symbolic.SymbolicModel(source)
+    backend = EngineBackend(HookOptions(matrix_format=Format.HYBRID, **options))
+    asked = problem(task, source, parts(np.zeros(3)), direction=direction)
+    return symbolic.why_without_matrix(
+        *(asked, model, backend.environment(asked)), held=False, say=(said or []).append
+    )
+
+
+def test_hybrid_is_a_format_of_chains():
     for task, direction, wanted in (
         ("reachability", None, "-gpuformat hybrid"),
         ("steady state", None, "-gpuformat hybrid"),
+        ("long-run average", None, "-gpuformat hybrid"),
+        ("long-run distribution", None, "-gpuformat hybrid"),
         ("reachability", "max", None),
         ("cumulative reward", None, None),
     ):
-        asked = problem(task, java_source("DTMC", of_matrices(CHAIN)), part, direction=direction)
-        environment = backend.environment(asked)
-        assert symbolic.why_without_matrix(asked, model, environment, held=False) == wanted
+        for device in (DeviceChoice.AUTO, DeviceChoice.CPU):
+            assert why(task, direction=direction, device=device) == wanted
+
+
+TWO_ENDS = np.array([[0.0, 0.5, 0.5], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+
+
+def test_a_long_run_that_needs_a_matrix_has_one_and_says_why():
+    said = [""]
+    assert why("long-run average", matrix=TWO_ENDS, said=said) is None
+    assert "the long run is computed with a matrix: state 1 does not reach state 2" in said[1]
+    assert why("long-run average", method=Method.POWER, said=said) is None
+    assert "with a matrix: Power method needs an expanded matrix" in said[2]
+
+
+RING = np.array([[0.0, 1.0, 0.0], [0.25, 0.25, 0.5], [1.0, 0.0, 0.0]])
+SHARES = np.array([3.0, 4.0, 2.0]) / 9.0
+
+
+@pytest.mark.parametrize("room", [Room(1, 100), Room(9_000_000_000, 4_000_000_000)])
+@pytest.mark.parametrize("matrix_format", [Format.AUTO, Format.HYBRID])
+def test_the_long_run_is_solved_without_a_matrix(monkeypatch, room, matrix_format):
+    monkeypatch.setattr(symbolic, "fits_expanded", lambda _: room)
+    options = HookOptions(device=DeviceChoice.CPU, matrix_format=matrix_format)
+    source = java_source("DTMC", of_matrices(RING))
+    line = "prism-gpu: solved on PRISM's diagram, without a matrix: "
+    solution = np.zeros(3)
+    part = parts(solution, stateRewards=of_states([9, 0, 18]))
+    asked = solved(problem("long-run average", source, part), options)
+    assert solution == pytest.approx(3 * [7.0], rel=1e-9)
+    named = [text for text in asked.said if text.startswith(line)]
+    assert bool(named) == (not room.fits or matrix_format is Format.HYBRID)
+    start = np.array([0.25, 0.5, 0.25])
+    part = parts(solution, startAddress=start.ctypes.data)
+    solved(problem("long-run distribution", source, part), options)
+    assert solution == pytest.approx(SHARES, rel=1e-9)
+
+
+def test_a_long_run_without_room_and_with_two_ends_is_left_to_prism(monkeypatch):
+    monkeypatch.setattr(symbolic, "fits_expanded", lambda _: Room(9_000_000_000, 4_000_000_000))
+    source = java_source("DTMC", of_matrices(TWO_ENDS))
+    part = parts(np.zeros(3), stateRewards=of_states([1, 2, 3]))
+    asked = solved(problem("long-run average", source, part))
+    assert "without a matrix: the matrix takes 9.0 GB" in asked.refusal
+    assert "more than one bottom strongly connected component" in asked.refusal
+
+
+@pytest.mark.parametrize("reward", [-1.0, np.inf])
+def test_rewards_that_are_no_rewards_are_an_error_without_a_matrix_too(reward):
+    source = java_source("DTMC", of_matrices(RING))
+    part = parts(np.zeros(3), stateRewards=of_states([1.0, reward, 3.0]))
+    asked = problem("long-run average", source, part)
+    EngineBackend(HookOptions(device=DeviceChoice.CPU, matrix_format=Format.HYBRID)).solve(asked)
+    assert f"state 1 has reward {reward}" in asked.error
 
 
 def test_a_gpu_without_room_leaves_the_matrix_to_the_cpu_and_says_so(monkeypatch):
-    def full(_, device_number, memory):
+    def full(_model, _surveyed, device_number, memory):
         raise DeviceMemoryError(f"GPU {device_number}: 8 bytes wanted, {memory} allowed")
 
     monkeypatch.setattr(symbolic, "DEVICE_ENTRIES", 0)

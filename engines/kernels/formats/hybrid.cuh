@@ -56,9 +56,10 @@ __device__ double with_product(double sum, double value, double at);
 __device__ double2 with_product(double2 sum, double value, double2 at);
 
 // `sum` and the products of a row, added in the order of entries. They are taken by batches, from
-// as many runs as that takes, so that the reads of x are on their way at a time.
-template <class Stored, class Number>
-__device__ Number with_all_products(const Matrix& matrix, const Row& row, const Stored* x,
+// as many runs as that takes, so that the reads of x are on their way at a time; x gives a `Stored`
+// for a column.
+template <class Stored, class Vector, class Number>
+__device__ Number with_all_products(const Matrix& matrix, const Row& row, const Vector& x,
                                     Number sum)
 {
     const Span& span = row.span;
@@ -100,7 +101,7 @@ template <class Stored, class Number>
 __device__ Number with_products(const Matrix& matrix, const Row& row, OFFSET first, int step,
                                 const Stored* x, Number sum)
 {
-    if (step == 1 && first == 0) return with_all_products(matrix, row, x, sum);
+    if (step == 1 && first == 0) return with_all_products<Stored>(matrix, row, x, sum);
     OFFSET left = first, stays = row.length;
     for_entries(matrix.jobs, row.span, [&](int column, double value) {
         if (stays-- <= 0 || left-- > 0) return;

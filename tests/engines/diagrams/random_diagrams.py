@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.diagrams.diagram import NO_STATES, TERMINAL, ZERO, Diagram, StateNumbering
+from engines.formats.csr import CsrMatrix
 
 
 class DiagramBuilder:
@@ -86,6 +87,19 @@ def numbering_of(
         np.array(rows, dtype=np.int32),
         np.array(columns, dtype=np.int32),
     )
+
+
+def as_diagram(matrix: CsrMatrix) -> tuple[Diagram, StateNumbering]:
+    """Return a small square matrix as a diagram, its states numbered in binary."""
+    size = matrix.num_rows
+    levels = max((size - 1).bit_length(), 1)
+    dense = np.zeros((2**levels, 2**levels))
+    dense[matrix.row_of_entry(), matrix.columns] = matrix.values
+    pairs = [axis for level in range(levels) for axis in (level, levels + level)]
+    values = dense.reshape((2,) * (2 * levels)).transpose(pairs)
+    variables = list(range(2 * levels))
+    states = (np.arange(2**levels) < size).reshape((2,) * levels)
+    return diagram_of(values, variables), numbering_of(states, variables[::2], variables[1::2])
 
 
 @dataclass(frozen=True)

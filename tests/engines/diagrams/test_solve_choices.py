@@ -43,10 +43,9 @@ def steady_state(environment):
 
 
 both = pytest.mark.parametrize("question", [reachability, steady_state])
+OF_BOTH = (Method.AUTO, *solve.STEADY_STATE_METHODS)
 NO_CHOICE_OF_OURS = [
-    method
-    for method in Method
-    if method not in (Method.AUTO, Method.POWER, Method.JACOBI, Method.JOR)
+    method for method in Method if method not in (*OF_BOTH, *solve.REACHABILITY_METHODS)
 ]
 
 
@@ -60,7 +59,7 @@ def test_methods_that_need_the_matrix_are_refused(question, method):
 
 @pytest.mark.usefixtures("some_gpu")
 def test_the_power_method_is_for_reachability_alone():
-    with pytest.raises(UnsupportedError, match=r"Power method needs .* solved by Jacobi or JOR"):
+    with pytest.raises(UnsupportedError, match=r"Power method needs .* solved by Jacobi or JOR or"):
         steady_state(replace(AUTO, method=Method.POWER))
     with pytest.raises(UnsupportedError, match="explicit engine is its power method"):
         steady_state(replace(AUTO, method=Method.JACOBI, convention=Convention.EXPLICIT))
@@ -78,13 +77,22 @@ def test_formats_and_orders_that_need_the_matrix_are_refused(question):
 
 
 @both
-def test_without_a_gpu_the_reason_is_given(question, monkeypatch):
-    with pytest.raises(UnsupportedError, match="needs a GPU: the CPU was asked for"):
-        question(replace(AUTO, device=DeviceChoice.CPU))
+def test_a_gpu_that_was_asked_for_and_cannot_be_used_is_an_error(question, monkeypatch):
     monkeypatch.setattr(solve, "gpu_refusal", lambda number: f"no device {number} in this test")
-    for device in (DeviceChoice.AUTO, DeviceChoice.GPU):
-        with pytest.raises(UnsupportedError, match="needs a GPU: no device 3 in this test"):
-            question(replace(AUTO, device=device, device_number=3))
+    with pytest.raises(UnsupportedError, match="no GPU can be used: no device 3 in this test"):
+        question(replace(AUTO, device=DeviceChoice.GPU, device_number=3))
+
+
+@both
+def test_the_cpu_sweeps_where_there_is_no_gpu_and_says_so(question, monkeypatch):
+    monkeypatch.setattr(solve, "gpu_refusal", lambda number: f"no device {number} in this test")
+    for driver, remark in ((True, "GPU not used: no device 0 in this test"), (False, "")):
+        monkeypatch.setattr(solve, "driver_present", lambda driver=driver: driver)
+        result = question(AUTO)
+        assert (result.cost.engine, result.cost.format) == ("CPU", "hybrid")
+        assert result.note == remark
+    with pytest.raises(UnsupportedError, match="patterns are found by a GPU"):
+        question(replace(AUTO, device=DeviceChoice.CPU, matrix_format=Format.PATTERNS))
 
 
 @both

@@ -1,0 +1,87 @@
+"""Systems of equations over a diagram's matrix, which is never expanded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from engines.diagrams.hybrid import HybridMatrix
+from engines.errors import UnsupportedError
+from engines.formats.csr import FloatArray, IndexArray
+from engines.system import Direction, Scaling
+
+
+@dataclass(frozen=True)
+class DiagramSystem:
+    """A system of equations, as `engines.system.SweepSystem`, whose matrix is a diagram's.
+
+    Parameters
+    ----------
+    matrix
+        The rows of all states. Under `Scaling.BALANCE` the transpose of `rates`: its row j has the
+        rates into state j.
+    start
+        Shape (states,), float64: the first iterate, on the host, or on the device, where the solve
+        writes over it.
+    offset
+        The vector b, shape (rows,), or None for zero.
+    states
+        The states that are computed, ascending; None for all. Row i is that of the i-th of them; in
+        an MDP, their choices are the rows, in order.
+    scaling, omega
+        As in `SweepSystem`.
+    rates
+        Under `Scaling.BALANCE`: the rates out of each state.
+    direction
+        MDPs: minimise or maximise over the choices.
+    """
+
+    matrix: HybridMatrix
+    start: Any
+    offset: FloatArray | None = None
+    states: IndexArray | None = None
+    scaling: Scaling = Scaling.NONE
+    omega: float = 1.0
+    rates: HybridMatrix | None = None
+    direction: Direction | None = None
+
+    @property
+    def num_states(self) -> int:
+        """Number of states, the length of the iterate."""
+        return self.matrix.num_states
+
+    @property
+    def num_updates(self) -> int:
+        """Number of states that a sweep computes."""
+        return self.num_states if self.states is None else len(self.states)
+
+    @property
+    def has_choices(self) -> bool:
+        """Whether several rows may compute one state."""
+        return self.matrix.job_choices is not None
+
+    def check(self) -> None:
+        """Raise unless the parts belong together.
+
+        Raises
+        ------
+        UnsupportedError
+            When the GPU engine cannot sweep such a system without its matrix, and why.
+        ValueError
+            When a part is missing or has the wrong length.
+        """
+        size = self.matrix.num_states
+        if self.matrix.num_columns != size or len(self.start) != size:
+            raise ValueError(
+                f"{size} states, {self.matrix.num_columns} columns and an iterate of length "
+                f"{len(self.start)} do not belong together"
+            )
+        if self.has_choices and self.scaling is not Scaling.NONE:
+            raise UnsupportedError("rows of choices are not divided")
+        if self.has_choices != (self.direction is not None):
+            raise ValueError("a direction belongs to a matrix with choices")
+        if self.scaling is Scaling.BALANCE:
+            if self.rates is None or self.rates.num_states != size:
+                raise ValueError("rates into states need the rates out of the same states")
+            if self.states is not None or self.offset is not None:
+                raise UnsupportedError("balance equations are those of all states")
