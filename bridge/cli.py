@@ -38,6 +38,10 @@ def main(argv: list[str] | None = None) -> NoReturn:
         from bridge.exchange.commands import main as exchange
 
         exchange(words[0], words[1:])
+    if words and words[0] == "regress":
+        from bridge.regress.command import main as regress
+
+        regress(words[1:])
     from bridge.arguments import UsageError, parse
     from bridge.front_end import embedded_reason
     from engines.errors import BridgeError, UnsupportedError

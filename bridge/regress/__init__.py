@@ -1,0 +1,1 @@
+"""`prism-gpu regress`: our engines against PRISM's, in every state."""
