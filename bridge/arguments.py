@@ -66,7 +66,7 @@ WITH_VALUE = {
 }
 WITH_TWO_VALUES = {"simpath", "exportrewards"}
 SEEDS = 1 << 63
-OWN_SIMULATION_METHODS = ("clopper-pearson", "adaptive")
+OWN_SIMULATION_METHODS = ("clopper-pearson", "adaptive", "growing")
 SIMULATION_SWITCHES = {"simwidth", "simconf", "simsamples", "simmaxrwd"}
 FRONT_ENDS = ("prism", "storm")
 
@@ -89,7 +89,8 @@ ENGINES (prism-gpu):
 -gpuprecision <name> ................... Sweep in double, single or mixed precision, where bounds
                                          are not asked for [default: double]
 -gpuinfo ............................... Print a line on each solve: engine, kernel, speed
--simmethod <name> ..................... Also clopper-pearson or adaptive, which are sound
+-simmethod <name> ..................... Also clopper-pearson or adaptive, which are sound, and
+                                         growing, which shows lower bounds by path prefixes
 -gpusimseed <n> ........................ With -sim: sample the paths of this seed [default: new]
 -gpusimsource <file> ................... With -sim: write what the model is compiled to
 -simcluster <address> .................. With -sim: sample on the workers of a dask scheduler, or,

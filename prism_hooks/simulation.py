@@ -23,9 +23,11 @@ from engines.errors import InvalidModelError, UnsupportedError
 from engines.montecarlo.cluster_client import OpenCluster
 from engines.montecarlo.cluster_options import ClusterError
 from engines.montecarlo.cluster_paths import PathsSpec
+from engines.montecarlo.cuda import device_numbers
 from engines.montecarlo.failure import Failure, FailureKind, PathFailure
-from engines.montecarlo.methods import SeveralMethods, UndecidedPathError
+from engines.montecarlo.methods import MethodError, SeveralMethods, UndecidedPathError
 from engines.montecarlo.program import Program
+from engines.montecarlo.questions import Question
 from engines.montecarlo.results import PathArrays
 from engines.montecarlo.sampler import Sampler
 from engines.montecarlo.tally import UNDECIDED
@@ -34,6 +36,8 @@ from prism_hooks.options import HookOptions
 from prism_hooks.program import read_program, read_questions
 from prism_hooks.simulation_cluster import ClusterSampling, open_cluster
 from prism_hooks.simulation_device import DeviceSampler, device_for
+from prism_hooks.simulation_growing import NAME as GROWING
+from prism_hooks.simulation_growing import GrowingLengths, OpenSampler, read_prefix_questions
 from prism_hooks.simulation_methods import judge, methods_of, switches_of
 from prism_hooks.simulation_progress import (
     SamplingProgress,
@@ -58,6 +62,7 @@ class _Prepared:
     sampler: DeviceSampler
     progress: SamplingProgress
     cluster: ClusterSampling | None
+    growing: GrowingLengths | None
 
     @property
     def sample(self) -> Sample:
@@ -114,6 +119,12 @@ class Simulation:
             sampling.error = f"prism-gpu failed unexpectedly; please report this:\n{trace}"
 
     def _sample(self, sampling: Any) -> None:
+        try:
+            self._devices()
+        except UnsupportedError as error:
+            # Fewer GPUs than were named; neither the CPU nor PRISM takes their place in silence.
+            sampling.error = str(error)
+            return
         number = int(sampling.id)
         if self._current is None or self._current.number != number:
             self._current = self._prepared(number, sampling)
@@ -127,8 +138,11 @@ class Simulation:
         sampling.remark = current.remark
 
     def _judge(self, current: _Prepared, sampling: Any) -> None:
-        methods = self._methods(sampling)
         try:
+            if current.growing is not None:
+                current.growing.judge(sampling, current.progress)
+                return
+            methods = self._methods(sampling)
             if current.cluster is None:
                 judge(methods, current.sampler, current.progress, sampling)
             else:
@@ -140,24 +154,36 @@ class Simulation:
 
     def _prepared(self, number: int, sampling: Any) -> _Prepared:
         program = read_program(str(sampling.program))
-        questions = read_questions(str(sampling.questions), program)
         seed, path_limit = self._seed(sampling), int(sampling.pathLimit)
         num_paths = int(sampling.numWanted)
-        if sampling.methods is not None:
-            methods = self._methods(sampling)
-            num_paths = 0 if methods.needs_order else methods.paths_wanted_next(2**62)
-
-        def make(device: DeviceChoice) -> Sampler:
-            fixed = not sampling.endsInDeadlocks
-            return Sampler(program, questions, seed, device, path_limit, deadlocks_fixed=fixed)
-
         options = self.options
-        sampler = DeviceSampler(make, options.device, options.device_number, num_paths)
+        fixed = not sampling.endsInDeadlocks
+
+        def open_sampler(questions: tuple[Question, ...]) -> DeviceSampler:
+            def make(device: DeviceChoice) -> Sampler:
+                return Sampler(
+                    *(program, questions, seed, device, path_limit),
+                    deadlocks_fixed=fixed,
+                    devices=self._devices(),
+                )
+
+            return DeviceSampler(make, options.device, options.device_number, num_paths)
+
+        growing = None
+        if options.simulation_method == GROWING:
+            growing = self._growing(program, lambda asked: open_sampler((asked,)), sampling)
+            questions: tuple[Question, ...] = growing.first_questions
+        else:
+            questions = read_questions(str(sampling.questions), program)
+            if sampling.methods is not None:
+                methods = self._methods(sampling)
+                num_paths = 0 if methods.needs_order else methods.paths_wanted_next(2**62)
+        sampler = open_sampler(questions)
         # Compiling takes a while, and what comes next calls Java.
         GATE.stop_if_ending(SOLVE)
         self._show_source(sampler)
         progress = sampling_progress()
-        cluster, place = None, "on the GPU" if sampler.on_gpu else "on the CPU"
+        cluster, place = None, sampler.place
         if options.simulation_cluster:
             workers = self._workers()
             spec = PathsSpec(
@@ -167,14 +193,39 @@ class Simulation:
                 device_for(options.device, num_paths),
                 options.device_number,
                 path_limit,
-                deadlocks_fixed=not sampling.endsInDeadlocks,
+                deadlocks_fixed=fixed,
                 threads=workers.threads,
             )
             cluster = ClusterSampling(workers, spec, sampler, progress)
             place = f"by the workers of {options.simulation_cluster}"
             GATE.stop_if_ending(SOLVE)
         sampling.say(f"prism-gpu: paths of seed {seed}, sampled {place}")
-        return _Prepared(number, program, sampler, progress, cluster)
+        return _Prepared(number, program, sampler, progress, cluster, growing)
+
+    def _growing(
+        self, program: Program, open_sampler: OpenSampler, sampling: Any
+    ) -> GrowingLengths:
+        if self.options.simulation_cluster:
+            raise UnsupportedError("growing path lengths are sampled by this process alone")
+        growing = GrowingLengths(
+            read_prefix_questions(str(sampling.questions), program),
+            open_sampler,
+            switches_of(dict(self.options.simulation)),
+            int(sampling.pathLimit),
+        )
+        try:
+            growing.introduce(sampling)
+        except MethodError as error:
+            raise InvalidModelError(str(error)) from error
+        return growing
+
+    def _devices(self) -> tuple[int, ...]:
+        """Return the GPUs that share the paths; none where one does, or there is none."""
+        options = self.options
+        alone = options.num_devices == 1 or options.device is DeviceChoice.CPU
+        if alone or gpu_refusal(options.device_number) is not None:
+            return ()
+        return device_numbers(options.device_number, options.num_devices)
 
     def _workers(self) -> OpenCluster:
         """Return the cluster, which stays open until the process ends."""
@@ -223,17 +274,41 @@ def sample_batch(program: Program, sampler: DeviceSampler, sample: Sample, sampl
     first, wanted = int(sampling.firstPath), int(sampling.numPaths)
     arrays = sample(first, wanted)
     sampling.failure = sampling.failedIn = None
-    bad = np.flatnonzero(undecided(arrays) | (arrays.lengths < 0))
-    good = int(bad[0]) if len(bad) else wanted
+    good = num_good(arrays)
     if good < wanted:
         fail_at(program, sampler, arrays, good, sampling)
     sampling.numGood = good
+    counted = bool(sampling.counted)
     for k, values in enumerate(answers(sampler.compiled, arrays)):
         if values.dtype == np.float64:
             sampling.setValues(k, values)
+        elif counted:
+            sampling.setCount(k, int(np.count_nonzero(values[:good])))
         else:
             sampling.setTruths(k, values.view(np.int8))
-    sampling.lengths = arrays.lengths
+    lengths = arrays.lengths
+    if not counted:
+        sampling.lengths = lengths
+    elif good:
+        lengths = lengths[:good]
+        sampling.setLengths(int(lengths.sum()), int(lengths.min()), int(lengths.max()))
+
+
+def num_good(arrays: PathArrays) -> int:
+    """Return how many paths there are before the first that failed or has an answer missing.
+
+    Parameters
+    ----------
+    arrays
+        Answers of consecutive paths.
+    """
+    if (
+        arrays.lengths.min(initial=0) >= 0
+        and arrays.booleans.max(initial=0) != UNDECIDED
+        and bool(np.isfinite(arrays.rewards).all())
+    ):
+        return arrays.num_paths
+    return int(np.flatnonzero(undecided(arrays) | (arrays.lengths < 0))[0])
 
 
 def undecided(arrays: PathArrays) -> NDArray[np.bool_]:

@@ -96,11 +96,17 @@ class DeviceSampler:
         return self._sampler.on_gpu
 
     @property
+    def place(self) -> str:
+        """Where paths are sampled, in words."""
+        number = self._sampler.num_devices
+        return ("on the CPU", "on the GPU")[number] if number < 2 else f"on {number} GPUs"
+
+    @property
     def remark(self) -> str:
         """Where paths were sampled, if it changed on the way; else empty."""
         if self._moved_at is None:
             return ""
-        return f"paths from number {self._moved_at} on were sampled on the GPU"
+        return f"paths from number {self._moved_at} on were sampled {self.place}"
 
     def open_for(self, first_path: int, num_paths: int) -> None:
         """Move to a GPU if these paths make it worthwhile; to be done before the process may end.

@@ -27,6 +27,9 @@ _WORDS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "simconf": ("confidence", float),
     "simsamples": ("samples", int),
     "simmaxrwd": ("max_reward", float),
+    "simapprox": ("approximation", float),
+    "simmanual": ("manual", bool),
+    "simvar": ("least_paths", int),
 }
 
 

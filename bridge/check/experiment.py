@@ -14,6 +14,7 @@ from bridge.language.constants import (
 )
 from bridge.language.dependencies import names_in
 from bridge.language.properties_file import ConstantDeclaration, PropertiesFile, Property
+from bridge.language.text import value_text
 
 Constants = Mapping[str, Value]
 
@@ -45,6 +46,19 @@ class Experiment:
             for item in self.open_constants
             if len(ranges[item.name].values(item.name, item.type)) > 1
         )
+
+    @property
+    def text(self) -> str:
+        """The values of all constants as PRISM names them, such as ``k=1:2:9``."""
+        ranges = parse_const_switch(self.switch)
+        texts = []
+        for item in self.open_constants:
+            values = ranges[item.name].values(item.name, item.type)
+            shown = [value_text(value) for value in values]
+            if len(values) > 1:
+                shown = [shown[0], value_text(values[1] - values[0]), shown[-1]]
+            texts.append(f"{item.name}={':'.join(shown)}")
+        return ",".join(texts)
 
     def assignments(self) -> Iterator[Constants]:
         """Return the choices of values, the last constant varying fastest."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,6 +33,9 @@ from engines.model import ModelKind
 from engines.result import SolveResult
 from prism_hooks.options import HookOptions
 from prism_hooks.report import iterations_line, solve_line
+
+if TYPE_CHECKING:
+    from bridge.check.simulate import SimulationResult, Simulator
 
 RULE = "-" * 69
 FAULTS = (InvalidModelError, UnsupportedError, ConvergenceError, BridgeError, MemoryError, OSError)
@@ -64,13 +68,15 @@ def run(words: tuple[str, ...], hooks: HookOptions, command: list[str], why: str
         raise UsageError('No model was given; type "prism-gpu -help" for what can be')
     if len(options.files) > 2:
         raise UsageError(f'Too many files: "{options.files[2]}" is neither model nor properties')
-    _Run(options, command, why).all()
+    _Run(options, hooks, command, why).all()
     return 0
 
 
 class _Run:
-    def __init__(self, options: CheckOptions, command: list[str], why: str) -> None:
-        self._options = options
+    def __init__(
+        self, options: CheckOptions, hooks: HookOptions, command: list[str], why: str
+    ) -> None:
+        self._options, self._hooks = options, hooks
         self._header(command, why)
         self._source: ModelSource = model_source(
             Path(options.files[0]), kind=options.kind, fix_deadlocks=options.fix_deadlocks
@@ -82,6 +88,7 @@ class _Run:
         self._said: set[str] = set()
         self._model: CheckableModel | None = None
         self._model_constants: Constants = {}
+        self._simulator: Simulator | None = None
 
     def _log(self, text: str) -> None:
         print(text, flush=True)
@@ -97,14 +104,17 @@ class _Run:
             ResultsTable(item.text, (*models.ranging, *experiment.ranging))
             for item, experiment in zip(self._chosen, experiments, strict=True)
         ]
+        if options.simulate:
+            self._simulator = self._opened_simulator()
         for given in models.assignments():
             self._model, self._model_constants = None, given
             if not self._before_properties():
                 for table in tables:
                     table.rows.append((given, "Error"))
                 continue
+            work = self._simulate_all if options.simulate else self._check_all
             for item, experiment, table in zip(self._chosen, experiments, tables, strict=True):
-                self._check_all(item, experiment, table)
+                work(item, experiment, table)
         if options.results_file is not None:
             export_results(tables, options.results_file, options.results_format, self._log)
 
@@ -169,6 +179,52 @@ class _Run:
                 table.rows.append((everything, f"Error: {fault_text(error)}"))
             else:
                 table.rows.append((everything, result))
+
+    def _simulate_all(self, item: Property, experiment: Experiment, table: ResultsTable) -> None:
+        assignments = list(experiment.assignments())
+        self._log(f"\n{RULE}\n\nSimulating: {item.text}")
+        self._constants_line("Model", self._model_constants)
+        if len(assignments) > 1:
+            self._log(f"Property constants: {experiment.text}")
+        else:
+            self._constants_line("Property", assignments[0])
+        try:
+            simulator = self._simulator = self._simulator or self._opened_simulator()
+            constants = simulator.constants(self._model_constants)
+            values = [{**constants, **experiment.values(constants, x)} for x in assignments]
+            results = simulator.simulate(item, constants, values)
+        except FAULTS as error:
+            self._log(error_line(error))
+            text = f"Error: {fault_text(error)}"
+            table.rows += [({**self._model_constants, **given}, text) for given in assignments]
+            return
+        self._log_results(assignments, results)
+        for given, result in zip(assignments, results, strict=True):
+            table.rows.append(({**self._model_constants, **given}, result.value))
+
+    def _log_results(self, assignments: list[Constants], results: list[SimulationResult]) -> None:
+        if len(results) == 1:
+            (result,) = results
+            self._log(f"\nResult: {result.text}" if result.text else f"\n{result.value}.")
+            return
+        self._log("\nResults:")
+        for given, result in zip(assignments, results, strict=True):
+            named = ",".join(f"{name}={short_text(value)}" for name, value in given.items())
+            self._log(f"{named} : {result.text or result.value}")
+
+    def _opened_simulator(self) -> Simulator:
+        from bridge.check.simulate import Simulator
+
+        options = self._options
+        return Simulator(
+            self._source.text(),
+            options.files[0],
+            self._properties,
+            options.simulation,
+            self._hooks,
+            fix_deadlocks=options.fix_deadlocks,
+            log=self._log,
+        )
 
     def _check(self, item: Property, experiment: Experiment, given: Constants) -> Value | Range:
         model = self._built()

@@ -14,7 +14,7 @@ from bridge.language.ast import Value
 from bridge.language.model_outline import ModelOutline, outline
 from bridge.language.properties_file import ConstantDeclaration
 from bridge.model import CheckableModel
-from engines.errors import BridgeError
+from engines.errors import BridgeError, UnsupportedError
 from engines.model import ModelKind
 
 Log = Callable[[str], None]
@@ -36,6 +36,9 @@ class ModelSource(Protocol):
 
     def build(self, constants: Mapping[str, Value], log: Log) -> CheckableModel:
         """Build the model for some values of its open constants."""
+
+    def text(self) -> str:
+        """Return the model in PRISM's language; raises where it is not."""
 
 
 def model_source(path: Path, *, kind: ModelKind | None, fix_deadlocks: bool) -> ModelSource:
@@ -99,6 +102,12 @@ class FileSource:
         del constants, log
         return self._model
 
+    def text(self) -> str:
+        """Refuse: there are no commands to sample paths of."""
+        raise UnsupportedError(
+            "-sim samples paths of a model in PRISM's language, and not of explicit files"
+        )
+
 
 @dataclass(frozen=True)
 class StormSource:
@@ -110,7 +119,7 @@ class StormSource:
 
     @cached_property
     def _outline(self) -> ModelOutline:
-        return outline(self.path.read_text(encoding="utf-8", errors="replace"), str(self.path))
+        return outline(self.text(), str(self.path))
 
     @property
     def constants(self) -> tuple[ConstantDeclaration, ...]:
@@ -131,6 +140,10 @@ class StormSource:
         from bridge.storm import build_model
 
         return build_model(self.path, constants, fix_deadlocks=self.fix_deadlocks, log=log)
+
+    def text(self) -> str:
+        """Return the file's text."""
+        return self.path.read_text(encoding="utf-8", errors="replace")
 
 
 def _describe(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from bridge.arguments import UsageError
+from bridge.check.simulation_options import SimulationOptions
 from engines.environment import BoundMethod, IntervalOptions, Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.model import ModelKind
@@ -29,7 +30,7 @@ METHODS = {
 }
 # Switches that change how PRISM works, and not what it computes.
 WITHOUT_EFFECT = {
-    *("nopre", "noprob0", "noprob1", "noprerel", "nofair", "noprobchecks", "nossdetect"),
+    *("nopre", "noprob0", "noprob1", "noprerel", "nofair", "nossdetect"),
     *("nocompact", "extraddinfo", "extrareachinfo", "ddsanity", "valiter", "zerorewardcheck"),
 }
 WITHOUT_EFFECT_WITH_VALUE = {
@@ -47,9 +48,8 @@ PRISM_ONLY = {
     *("exportiterations", "pmaxquotient", "linprog", "lp", "multimaxpoints", "paretoepsilon"),
     *("exportpareto", "param", "paramprecision", "paramsplit", "parambisim", "paramfunction"),
     *("paramelimorder", "paramrandompoints", "paramsubsumeregions", "paramdagmaxerror"),
-    *("fauepsilon", "faudelta", "fauarraythreshold", "fauintervals", "fauinitival", "sim"),
-    *("simmethod", "simsamples", "simconf", "simwidth", "simapprox", "simmanual", "simvar"),
-    *("simmaxrwd", "simpathlen", "importstates", "importlabels", "importstaterewards"),
+    *("fauepsilon", "faudelta", "fauarraythreshold", "fauintervals", "fauinitival"),
+    *("importstates", "importlabels", "importstaterewards"),
     *("importtransrewards", "importinitdist", "exportrewards", "exportstaterewards"),
     *("exporttransrewards", "dddebug", "ddtrace", "ddtraceall", "ddtracefollowcopies"),
     *("dddebugwarnfatal", "dddebugwarnoff", "keywords", "timeout", "mainlog"),
@@ -88,6 +88,8 @@ class CheckOptions:
         Whether -ii asks for bounds instead of estimates.
     show_solves
         Whether a line a solve is printed.
+    simulate, simulation
+        Whether -sim asks for sampled paths, and how they are sampled.
     remarks
         Lines for the log: what runs otherwise than named.
     """
@@ -111,6 +113,8 @@ class CheckOptions:
     build: bool = True
     two_sided: bool = False
     show_solves: bool = False
+    simulate: bool = False
+    simulation: SimulationOptions = field(default_factory=SimulationOptions)
     remarks: tuple[str, ...] = ()
 
 
@@ -262,8 +266,35 @@ class _Reader:
             **dict.fromkeys(("verbose", "v"), lambda _: self._set(verbose=True)),
             "nobuild": lambda _: self._set(build=False),
             "noexportheaders": lambda _: None,
+            "sim": lambda _: self._set(simulate=True),
+            "simmethod": lambda name: self._note_word(name, self._value(name)),
+            "simmanual": lambda name: self._note_word(name, name),
+            "simsamples": lambda name: self._note_word(name, self._whole(name)),
+            "simvar": lambda name: self._note_word(name, self._whole(name)),
+            "simconf": lambda name: self._note_positive(name, 1.0),
+            **dict.fromkeys(("simwidth", "simapprox", "simmaxrwd"), self._note_positive),
+            "simpathlen": lambda name: self._simulate_with(path_limit=int(self._whole(name))),
+            "noprobchecks": lambda _: self._simulate_with(checked=False),
             "dir": self._directory,
         }
+
+    def _simulate_with(self, **changes: object) -> None:
+        self._set(simulation=replace(self._options.simulation, **changes))  # type: ignore[arg-type]
+
+    def _note_word(self, name: str, word: str) -> None:
+        self._simulate_with(words=(*self._options.simulation.words, (name, word)))
+
+    def _note_positive(self, name: str, high: float = float("inf")) -> None:
+        text = str(self._number(name, 0.0, high))
+        if float(text) == 0.0:
+            raise UsageError(f"Invalid value for -{name} switch")
+        self._note_word(name, text)
+
+    def _whole(self, name: str) -> str:
+        text = self._value(name)
+        if not text.isdecimal() or int(text) == 0:
+            raise UsageError(f"Invalid value for -{name} switch")
+        return text
 
     def _set(self, **changes: object) -> None:
         self._options = replace(self._options, **changes)  # type: ignore[arg-type]

@@ -182,6 +182,19 @@ def iff(left: Formula, right: Formula) -> Formula:
     return disjunction(conjunction(left, right), conjunction(negation(left), negation(right)))
 
 
+def is_positive(formula: Formula) -> bool:
+    """Tell whether each word that satisfies a formula does so whatever follows, for ever as well.
+
+    So it is, by induction, if the formula promises nothing that only its end fulfils: there is no
+    negation but of atoms, no G and no R. The probability of its finite prefixes is then a lower
+    bound of that of infinite paths; the paper calls such formulas essentially positive. A formula
+    such as F !X true is satisfied by every finite word and by no infinite one.
+    """
+    if formula.operator in (Operator.WEAK_NEXT, Operator.RELEASE):
+        return False
+    return all(map(is_positive, formula.operands))
+
+
 def next_(formula: Formula) -> Formula:
     """Return X `formula`: there is a next letter, and it holds from there."""
     return _FALSE if formula is _FALSE else _make(Operator.NEXT, (formula,))

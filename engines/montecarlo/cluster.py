@@ -25,16 +25,14 @@ are from J. Dean, S. Ghemawat, "MapReduce: simplified data processing on large c
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import math
 import pickle
-import queue
 import statistics
 import time
 from collections.abc import Callable
-from typing import Any
 
+from engines.montecarlo.cluster_answers import Answers, Arrival
 from engines.montecarlo.cluster_client import OpenCluster
 from engines.montecarlo.cluster_options import ClusterError, ClusterOptions, ClusterReport
 from engines.montecarlo.cluster_work import (
@@ -48,10 +46,9 @@ from engines.montecarlo.cluster_work import (
 from engines.montecarlo.tally import InconsistentBatchError, PathBatch, Tally
 
 POLL_S = 0.1
+"""How long to wait for answers at most, and how often to look who is there."""
 LEAST_DEADLINE_S = 20.0
 LEAST_PATIENCE_S = 1.0
-FETCH_S = 10.0
-"""How long an answer that is ready may take to come."""
 SLOW = 4.0
 """How many times the median time of a batch makes a worker slow."""
 AHEAD = 2
@@ -102,22 +99,22 @@ def run_on_cluster(
     """
     options = options or ClusterOptions()
     if isinstance(address, OpenCluster):
-        return _Run(address.client, sampler, methods, options, progress, first_path).to_the_end()
+        return _Run(address, sampler, methods, options, progress, first_path).to_the_end()
     with OpenCluster(address) as cluster:
-        return _Run(cluster.client, sampler, methods, options, progress, first_path).to_the_end()
+        return _Run(cluster, sampler, methods, options, progress, first_path).to_the_end()
 
 
 class _Run:
     def __init__(
         self,
-        client: Any,
+        cluster: OpenCluster,
         sampler: SamplerSpec,
         methods: PathTaker,
         options: ClusterOptions,
         progress: ClusterProgress | None,
         first_path: int,
     ) -> None:
-        self._client = client
+        self._cluster, self._client = cluster, cluster.client
         self._make_sampler = sampler
         self._pickled = pickle.dumps(sampler)
         self._own: PathSampler | None = None
@@ -126,7 +123,9 @@ class _Run:
         self._progress = progress
         self._tally = Tally()
         self._work: dict[int, Work] = {}
-        self._arrived: queue.SimpleQueue[tuple[int, Attempt]] = queue.SimpleQueue()
+        # Those of them that are not done, or that somebody is at: in a long run few.
+        self._open: dict[int, Work] = {}
+        self._answers = Answers(cluster.client)
         self._workers: set[str] = set()
         self._seen: set[str] = set()
         self._answered: set[str] = set()
@@ -134,18 +133,22 @@ class _Run:
         self._report = ClusterReport()
         self._first_path = self._fed = self._planned = first_path
         self._last_worker_s = time.monotonic()
+        self._looked_s = -math.inf
 
     def to_the_end(self) -> ClusterReport:
         try:
             while not self._complete():
-                # Fetching a dead worker's answer takes long: who has died is known before anybody
-                # is said to hang.
-                self._look_for_workers()
-                self._cut_off_hanging()
+                if time.monotonic() - self._looked_s > POLL_S:
+                    # Who has died is known before anybody is said to hang.
+                    self._look_for_workers()
+                    self._cut_off_hanging()
+                    self._looked_s = time.monotonic()
                 self._give_out()
                 self._collect()
                 self._feed()
+                self._close_what_is_done()
         finally:
+            self._answers.close()
             for work in self._work.values():
                 for attempt in work.attempts:
                     attempt.future.cancel()
@@ -158,14 +161,20 @@ class _Run:
     def _complete(self) -> bool:
         """Whether the methods are finished and what they were fed is confirmed as wanted."""
         return self._methods.finished and all(
-            work.done for work in self._work.values() if self._needed(work)
+            work.done for work in self._open.values() if self._needed(work)
         )
+
+    def _close_what_is_done(self) -> None:
+        for work in list(self._open.values()):
+            if work.done and not work.attempts:
+                del self._open[work.first_path]
 
     # Workers
 
     def _look_for_workers(self) -> None:
         now = time.monotonic()
         alive = set(self._client.nthreads())
+        self._cluster.replace_lost(len(alive))
         for worker in (self._workers - alive) - set(self._report.cut_off):
             self._report.lost += 1
             self._take_back(worker)
@@ -186,7 +195,7 @@ class _Run:
 
     def _take_back(self, worker: str) -> None:
         """Forget what a worker was to do; others will."""
-        for work in self._work.values():
+        for work in self._open.values():
             kept = [attempt for attempt in work.attempts if attempt.worker != worker]
             for attempt in work.attempts:
                 if attempt.worker == worker:
@@ -208,6 +217,7 @@ class _Run:
             if answer is None or len(work.answers) > 1 or work.settled:
                 continue
             del work.answers[worker]
+            self._open[work.first_path] = work
             self._tally.withdraw(work.first_path)
             self._report.repeated += 1
             withdrawn = True
@@ -229,7 +239,7 @@ class _Run:
 
     def _cut_off_hanging(self) -> None:
         now = time.monotonic()
-        attempts = [attempt for work in self._work.values() for attempt in work.attempts]
+        attempts = [attempt for work in self._open.values() for attempt in work.attempts]
         for attempt in attempts:
             deadline = self._deadline_s(attempt.worker)
             if now - attempt.since > deadline:
@@ -240,7 +250,7 @@ class _Run:
 
     def _load(self) -> dict[str, int]:
         load = dict.fromkeys(self._usable(), 0)
-        for work in self._work.values():
+        for work in self._open.values():
             for attempt in work.attempts:
                 if attempt.worker in load:
                     load[attempt.worker] += 1
@@ -259,7 +269,7 @@ class _Run:
 
     def _next_for(self, worker: str, load: dict[str, int]) -> str | None:
         """Give the most urgent batch to a worker that may have it; None if there is none."""
-        for work in sorted(self._work.values(), key=lambda work: work.first_path):
+        for work in sorted(self._open.values(), key=lambda work: work.first_path):
             if not work.missing or (self._methods.finished and not self._needed(work)):
                 continue
             others = [x for x in load if load[x] < AHEAD and work.may_go_to(x)]
@@ -289,7 +299,7 @@ class _Run:
         first = worker not in self._seen
         work = Work(self._planned, paths, 2 if first or self._is_drawn(number) else 1)
         self._planned += paths
-        self._work[work.first_path] = work
+        self._work[work.first_path] = self._open[work.first_path] = work
         return self._submit(work, worker)
 
     def _is_drawn(self, number: int) -> bool:
@@ -310,15 +320,14 @@ class _Run:
         attempt = Attempt(worker, future, time.monotonic())
         self._seen.add(worker)
         work.attempts.append(attempt)
-        first_path = work.first_path
-        future.add_done_callback(lambda _: self._arrived.put((first_path, attempt)))
+        self._answers.expect(work, attempt)
         return worker
 
     def _duplicate(self, load: dict[str, int]) -> str | None:
         """Give a batch whose worker is slow, and which is waited for, to one more worker."""
         now = time.monotonic()
         patience = SLOW * statistics.median(self._durations[-99:]) if self._durations else math.inf
-        for work in self._work.values():
+        for work in self._open.values():
             waited_for = self._needed(work) or work.first_path == self._fed
             if work.done or not waited_for or len(work.attempts) != 1:
                 continue
@@ -334,31 +343,21 @@ class _Run:
 
     def _collect(self) -> None:
         """Take the answers that have arrived, waiting a little for the first."""
-        timeout: float | None = POLL_S
-        with contextlib.suppress(queue.Empty):
-            while True:
-                first_path, attempt = (
-                    self._arrived.get(timeout=timeout) if timeout else self._arrived.get_nowait()
-                )
-                timeout = None
-                self._take(self._work[first_path], attempt)
+        for arrival in self._answers.arrivals(POLL_S):
+            self._take(arrival)
 
-    def _take(self, work: Work, attempt: Attempt) -> None:
+    def _take(self, arrival: Arrival) -> None:
+        work, attempt = arrival.work, arrival.attempt
         if attempt not in work.attempts:
             return
         work.attempts.remove(attempt)
-        future, worker = attempt.future, attempt.worker
-        try:
-            answer = future.result(timeout=FETCH_S)
-        except Exception as error:
-            # The worker died with its answer, or dask gave the task up; the batch is open again.
-            if type(error).__module__.startswith(("distributed", "asyncio", "concurrent")) or (
-                isinstance(error, TimeoutError | OSError) and future.status != "error"
-            ):
-                self._report.repeated += 1
-                return
+        worker, answer = attempt.worker, arrival.value
+        if arrival.lost:
+            self._report.repeated += 1
+            return
+        if arrival.error is not None:
             self._time(attempt)
-            self._judge_error(work, worker, error)
+            self._judge_error(work, worker, arrival.error)
             return
         self._time(attempt)
         problem = self._problem_of(work, answer)
@@ -372,7 +371,7 @@ class _Run:
         self._report.sampled += 1
         self._answered.add(attempt.worker)
         self._durations.append(now - attempt.since)
-        for work in self._work.values():
+        for work in self._open.values():
             for other in work.attempts:
                 if other.worker == attempt.worker:
                     other.since = now

@@ -6,12 +6,15 @@ import contextlib
 import importlib
 import os
 import signal
+import time
 from typing import Any
 
 from engines.errors import UnsupportedError
 
 LOCAL = "local:"
 CONNECT_S = 10
+REPLACE_S = 1.0
+"""How often to see whether processes of this machine must be replaced."""
 
 
 class OpenCluster:
@@ -31,6 +34,7 @@ class OpenCluster:
 
     def __init__(self, address: str) -> None:
         self.address = address
+        self._replaced_s = time.monotonic()
         self._closing = contextlib.ExitStack()
         with contextlib.ExitStack() as opening:
             self.client = _open(address, opening)
@@ -46,6 +50,23 @@ class OpenCluster:
         """How many threads a worker should sample with; None for one a core of its machine."""
         number = local_workers(self.address)
         return None if number is None else max(1, _cores() // number)
+
+    def replace_lost(self, num_workers: int) -> None:
+        """Start processes of this machine anew that have died for good; others are left alone.
+
+        dask starts one again that dies, unless it dies while it starts.
+
+        Parameters
+        ----------
+        num_workers
+            How many there are.
+        """
+        wanted = local_workers(self.address)
+        now = time.monotonic()
+        if wanted is None or num_workers >= wanted or now - self._replaced_s < REPLACE_S:
+            return
+        self._replaced_s = now
+        self.client.cluster.scale(wanted)
 
     def close(self) -> None:
         """Part from the cluster; processes of this machine end."""

@@ -1,8 +1,8 @@
 """The growing-k procedure: a bound on an unbounded monotone formula from paths of growing length.
 
-For a monotone formula φ, the probability P_k that the first k states of a path satisfy it grows
-with k and never exceeds P(φ). So P_k ≥ b for one k shows P(φ) ≥ b. The procedure estimates P_k for
-k, 2k, 4k, … and stops at the first length whose lower confidence bound reaches b.
+For a monotone and positive formula φ, the probability P_k that the first k states of a path satisfy
+it grows with k and never exceeds P(φ). So P_k ≥ b for one k shows P(φ) ≥ b. The procedure estimates
+P_k for k, 2k, 4k, … and stops at the first length whose lower confidence bound reaches b.
 
 The paper compares the estimate itself, less ε, with b at every length, each time with the whole δ.
 Here round j = 1, 2, … has the share δ / (j (j + 1)), which add up to δ: so the positive answer is
@@ -100,7 +100,7 @@ def check_growing_lengths(
     Parameters
     ----------
     monitor
-        The formula's monitor.
+        The monitor of a formula that is positive: `bounded_ltl.is_positive`.
     threshold
         The probability b, above 0 and at most 1.
     sample

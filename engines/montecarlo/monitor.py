@@ -81,7 +81,8 @@ class Monitor:
 
         This is the definition of the paper itself, decided on the automaton: accepting states that
         a letter leads to have accepting successors only. Then the probability of the paths of k
-        states that satisfy the formula grows with k, to that of the formula on infinite paths.
+        states that satisfy the formula grows with k; if the formula is positive as well
+        (`bounded_ltl.is_positive`), to at most that of the formula on infinite paths.
         """
         read = np.zeros(self.accepting.shape, np.bool_)
         read[self.transitions] = True

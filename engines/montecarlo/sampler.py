@@ -48,6 +48,8 @@ class Sampler:
         `-nofixdl`; else it is an error.
     threads
         Threads of the CPU; None for one a core.
+    devices
+        Numbers of the GPUs that share the paths; by default CuPy's current device alone.
 
     Raises
     ------
@@ -68,6 +70,7 @@ class Sampler:
         strategy: SynchronisationStrategy = SynchronisationStrategy.AUTO,
         deadlocks_fixed: bool = True,
         threads: int | None = None,
+        devices: Sequence[int] = (),
     ) -> None:
         if not 0 <= seed < 2**64:
             raise ValueError(f"the seed {seed} is not a number of 64 bits")
@@ -75,12 +78,12 @@ class Sampler:
             raise ValueError(f"the path limit {path_limit} is negative")
         self._arguments = (
             *(program, tuple(questions), seed, device),
-            *(path_limit, strategy, deadlocks_fixed, threads),
+            *(path_limit, strategy, deadlocks_fixed, threads, tuple(devices)),
         )
         self._compiled = compile_program(program, questions, strategy, deadlocks_fixed)
         self._seed, self._path_limit = seed, path_limit
         self._deadlocks_fixed = deadlocks_fixed
-        self._paths = _open(self._compiled, device, threads)
+        self._paths = _open(self._compiled, device, threads, devices)
 
     def __reduce__(self) -> tuple[type[Sampler], tuple[object, ...]]:
         # a sampler that is sent to another process is compiled anew there
@@ -95,6 +98,11 @@ class Sampler:
     def on_gpu(self) -> bool:
         """Whether paths are sampled by a GPU."""
         return isinstance(self._paths, CudaPaths)
+
+    @property
+    def num_devices(self) -> int:
+        """How many GPUs share the paths; 0 on the CPU."""
+        return self._paths.num_devices if isinstance(self._paths, CudaPaths) else 0
 
     def run(
         self, first_path: int, num_paths: int, progress: Callable[[int], None] | None = None
@@ -154,11 +162,13 @@ class Sampler:
         )
 
 
-def _open(compiled: Compiled, device: DeviceChoice, threads: int | None) -> NativePaths | CudaPaths:
+def _open(
+    compiled: Compiled, device: DeviceChoice, threads: int | None, devices: Sequence[int]
+) -> NativePaths | CudaPaths:
     if device is DeviceChoice.CPU:
         return NativePaths(compiled.text, threads)
     try:
-        return CudaPaths(compiled.text)
+        return CudaPaths(compiled.text, devices)
     except UnsupportedError:
         if device is DeviceChoice.GPU:
             raise

@@ -75,8 +75,9 @@ def intervals(output: str) -> list[tuple[float, float]]:
         (DICE, (), DICE_TEXTS, ("-simmethod", "aci", "-simsamples", "200")),
         (DICE, (), DICE_TEXTS, ("-simmethod", "apmc", "-simapprox", "0.1", "-simconf", "0.1")),
         (CLUSTER, ("-const", "N=4"), CLUSTER_TEXTS, ("-simsamples", "100", "-simwidth", "0.2")),
+        (DICE, (), DICE_TEXTS, ("-simsamples", "1234")),
     ],
-    ids=["ci", "aci", "apmc", "ctmc"],
+    ids=["ci", "aci", "apmc", "ctmc", "whole batches"],
 )
 def test_a_simulation_is_reported_line_by_line_as_prism_reports_it(
     prism_gpu, prism, prism_examples, model, constants, texts, switches
@@ -165,6 +166,22 @@ def test_sequential_tests_and_intervals_stop_at_the_path_where_prism_would(
     # Student's quantile, which is the normal one but for its fourth digit.
     assert width == 0.01
     assert count == pytest.approx(1.96**2 * value * (1 - value) / width**2, rel=2e-3)
+
+
+@pytest.mark.parametrize("text", ["P=? [ F<=3 s=7 ]", "R=? [ F s=7 ]"])
+def test_whole_batches_give_the_digits_of_single_paths(prism_gpu, prism_examples, text):
+    # A method that is to find the number of paths judges one by one; the other is shown batches.
+    words = (prism_examples / DICE, "-pf", text, "-sim", "-simmethod", "ci", "-simconf", "0.05")
+    single = prism_gpu(*words, "-simwidth", "0.02", *SEED).output
+    (count,) = re.findall(r"complete: (\d+) iter", single)
+    assert int(count) > 1000
+    whole = prism_gpu(*words, "-simsamples", count, *SEED).output
+    ((value, width),) = intervals(single)
+    ((same, narrower),) = intervals(whole)
+    assert same == value
+    assert 0.999 * width < narrower <= width
+    lengths = [re.findall(r"^Path length statistics: .*", x, re.MULTILINE) for x in (single, whole)]
+    assert lengths[0] == lengths[1] != []
 
 
 @pytest.mark.parametrize(

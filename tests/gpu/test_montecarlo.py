@@ -7,7 +7,7 @@ import pytest
 
 from engines.environment import DeviceChoice
 from engines.errors import UnsupportedError
-from engines.montecarlo import layout
+from engines.montecarlo import cuda, layout
 from engines.montecarlo.expressions import TRUE
 from engines.montecarlo.failure import FailureKind, PathFailure
 from engines.montecarlo.native import compiler
@@ -114,3 +114,16 @@ def test_errors_are_explained():
     plan = Sampler(program, questions, 1, DeviceChoice.GPU).compiled.plan
     for path in range(failure.path):
         assert sample_path(plan, questions, 1, path, DEFAULT_PATH_LIMIT).answers == [0.0]
+
+
+@pytest.mark.parametrize("devices", [(0, 0), (0, 0, 0)])
+def test_one_gpu_may_stand_for_several(monkeypatch, devices):
+    monkeypatch.setattr(cuda, "_SHARE", 1000)
+    _, program, questions = CASES[0]
+    alone = Sampler(program, questions, 9, DeviceChoice.GPU).sample(7, 10_001)
+    shared = Sampler(program, questions, 9, DeviceChoice.GPU, devices=devices)
+    assert shared.num_devices == len(devices)
+    found = shared.sample(7, 10_001)
+    assert np.array_equal(found.lengths, alone.lengths)
+    assert np.array_equal(found.booleans, alone.booleans)
+    assert np.array_equal(found.rewards.view(np.int64), alone.rewards.view(np.int64))

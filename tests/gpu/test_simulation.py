@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.environment import DeviceChoice
+from engines.environment import ALL_DEVICES, DeviceChoice
 from prism_hooks.options import HookOptions
+from prism_hooks.simulation import Simulation
 from tests.prism_hooks.test_simulation import INSIDE, STEPS, UNTIL_TOP, Sampling, program, sampled
 
 GPU, CPU = (
@@ -30,5 +31,25 @@ def test_outcomes_lengths_and_failures_are_the_cpu_s(path_limit):
         assert on_gpu.failedIn == on_cpu.failedIn
         good = slice(on_gpu.numGood)
         assert np.array_equal(on_gpu.lengths[good], on_cpu.lengths[good])
+        counts = sampled(Sampling(text, asked, pathLimit=path_limit, counted=True), 20_000, GPU)
+        assert counts.answers[1] == on_cpu.answers[1][good].sum()
         for mine, other in zip(on_gpu.answers.values(), on_cpu.answers.values(), strict=True):
             assert np.array_equal(mine[good], other[good])
+
+
+def test_all_gpus_together_are_the_cpu_too():
+    shared = HookOptions(device=DeviceChoice.GPU, simulation_seed=3, num_devices=ALL_DEVICES)
+    asked = [STEPS, UNTIL_TOP]
+    on_gpus, on_cpu = (
+        sampled(Sampling(program(INSIDE), asked), 5_000, options) for options in (shared, CPU)
+    )
+    assert "GPU" in on_gpus.said[0]
+    for mine, other in zip(on_gpus.answers.values(), on_cpu.answers.values(), strict=True):
+        assert np.array_equal(mine, other)
+
+
+def test_more_gpus_than_there_are_is_an_error():
+    backend = Simulation(HookOptions(device=DeviceChoice.GPU, num_devices=99))
+    sampling = Sampling(program(INSIDE), [STEPS])
+    backend.sample(sampling)
+    assert "not 99" in sampling.error

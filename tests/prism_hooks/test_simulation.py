@@ -73,7 +73,7 @@ class Sampling(SimpleNamespace):
             "pathLimit": 10_000, "endsInDeadlocks": False, "seed": None, "methods": None,
             "firstPath": 0, "numPaths": 0, "numGood": 0, "lengths": None, "failure": None,
             "failedIn": None, "refusal": None, "error": None, "said": [], "answers": {},
-            "numWanted": 0, "remark": "",
+            "numWanted": 0, "remark": "", "counted": False,
         }  # fmt: skip
         super().__init__(**fields | more)
 
@@ -86,6 +86,9 @@ class Sampling(SimpleNamespace):
     def setTruths(self, question: int, truths: np.ndarray) -> None:  # noqa: N802
         assert truths.dtype == np.int8
         self.answers[question] = truths
+
+    def setCount(self, question: int, count: int) -> None:  # noqa: N802
+        self.answers[question] = count
 
     def setValues(self, question: int, values: np.ndarray) -> None:  # noqa: N802
         assert values.dtype == np.float64
@@ -122,6 +125,22 @@ def test_a_batch_hands_over_what_each_path_answered():
     assert truths.mean() == pytest.approx(0.5, abs=5 * 0.5 / 4000**0.5)
     assert steps.mean() == pytest.approx(16, abs=5 * (160 / 4000) ** 0.5)
     assert np.array_equal(steps, found.lengths)
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_counts_are_those_of_single_answers_up_to_the_first_that_failed(failing):
+    # Beyond the path limit there is no answer; the walk takes 16 steps on average.
+    limit = 60 if failing else 10_000
+    asked = (program(INSIDE), [STEPS, UNTIL_TOP])
+    single = sampled(Sampling(*asked, pathLimit=limit), 3000)
+    counted = sampled(Sampling(*asked, pathLimit=limit, counted=True), 3000)
+    good = counted.numGood
+    assert (good, counted.failure) == (single.numGood, single.failure)
+    assert (0 < good < 3000) == failing
+    assert np.array_equal(counted.answers[0], single.answers[0], equal_nan=True)
+    assert counted.answers[1] == single.answers[1][:good].sum()
+    lengths = single.lengths[:good]
+    assert counted.lengths == (lengths.sum(), lengths.min(), lengths.max())
 
 
 def test_a_path_is_the_same_in_any_batch():

@@ -20,6 +20,7 @@ class Fake:
 
     def __init__(self, device, gpu_there):
         self.on_gpu = device is GPU or (device is AUTO and gpu_there)
+        self.num_devices = int(self.on_gpu)
         self.compiled = None
 
     def sample(self, first_path, num_paths, _progress=None):

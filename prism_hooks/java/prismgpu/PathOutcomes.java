@@ -10,11 +10,14 @@ import simulator.sampler.Sampler;
 import simulator.sampler.SamplerBoolean;
 import simulator.sampler.SamplerDouble;
 
-/** PRISM's statistics over paths that have been sampled elsewhere: one outcome a path, in order. */
+/** PRISM's statistics over paths that have been sampled elsewhere, in order. */
 interface PathOutcomes
 {
 	/** Adds the outcome of a path to the statistics. */
 	void add(Object outcomes, int path);
+
+	/** Adds the outcomes of so many paths, the first ones; what comes of it is what it is one by one. */
+	void addAll(Object outcomes, int paths);
 
 	/** A new one for a property, which the method judges from now on. */
 	static Sampler of(Expression property, SimulationMethod method)
@@ -34,6 +37,15 @@ interface PathOutcomes
 			updateStats();
 		}
 
+		/** @param outcomes How many are true, a Long */
+		@Override
+		public void addAll(Object outcomes, int paths)
+		{
+			int given = ((Long) outcomes).intValue();
+			numSamples += paths;
+			numTrue += negated ? paths - given : given;
+		}
+
 		@Override
 		public boolean update(Path path, ModelGenerator modelGen) throws PrismException
 		{
@@ -49,6 +61,16 @@ interface PathOutcomes
 		{
 			value = ((double[]) outcomes)[path];
 			updateStats();
+		}
+
+		@Override
+		public void addAll(Object outcomes, int paths)
+		{
+			double[] values = (double[]) outcomes;
+			for (int i = 0; i < paths; i++) {
+				value = values[i];
+				updateStats();
+			}
 		}
 
 		@Override

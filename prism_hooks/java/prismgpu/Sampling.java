@@ -32,13 +32,15 @@ public final class Sampling
 	/** Number of the first path, from 0 on, and how many there are; none to see whether it can be done. */
 	public long firstPath;
 	public int numPaths;
+	/** Whether it does to know how many paths gave true, and the sum and the extremes of the lengths. */
+	public boolean counted;
 
 	// The answer; with methods of the engines, of all the paths that they take.
-	/** For each question what the paths gave, in order: a byte[] with 1 for true, or a double[]. */
+	/** For each question what the paths gave, in order: a byte[] with 1 for true, or its Long count; or a double[]. */
 	final Object[] outcomes;
 	/** The paths before the first that failed; all of them if none did. */
 	public int numGood;
-	/** The paths' lengths in steps; or, with methods of the engines, their sum and the extremes. */
+	/** The paths' lengths in steps; or, where they are counted or engines judge, their sum and the extremes. */
 	public long[] lengths;
 	long totalLength;
 	long minLength;
@@ -79,6 +81,12 @@ public final class Sampling
 	public void setTruths(int question, byte[] truths)
 	{
 		outcomes[question] = truths;
+	}
+
+	/** Fills in how many of the good paths gave true to a Boolean question. */
+	public void setCount(int question, long count)
+	{
+		outcomes[question] = count;
 	}
 
 	/** Fills in the outcomes of a question for a reward. */

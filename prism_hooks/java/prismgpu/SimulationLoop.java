@@ -17,13 +17,15 @@ import simulator.method.SimulationMethod;
 import simulator.sampler.Sampler;
 
 /**
- * Has paths sampled by the engines, a batch at a time, and shows them to PRISM's methods in order, one
- * path after the other: the outcome is that of a loop over single paths, whatever the batches are.
+ * Has paths sampled by the engines, a batch at a time, and shows them to PRISM's methods in order: the
+ * outcome is that of a loop over single paths, whatever the batches are.
  */
 final class SimulationLoop
 {
 	private static final int FIRST_BATCH = 1 << 10;
 	private static final int LARGEST_BATCH = 1 << 20;
+	/** From so many paths on, a method that fixes their number is shown whole batches: it prints each tenth. */
+	private static final int LEAST_TOGETHER = 1000;
 	private static final String UNDECIDED =
 			"One or more of the properties being sampled could not be checked on a sample. Consider increasing the maximum path length";
 
@@ -104,11 +106,15 @@ final class SimulationLoop
 	private void judgeByPrism() throws PrismException
 	{
 		wanted = fixedNumber(samplers);
+		sampling.counted = wanted >= LEAST_TOGETHER;
 		int batch = 0;
 		while (!allDone()) {
 			batch = nextBatch(batch);
 			sample(paths, batch);
-			judge();
+			if (sampling.counted)
+				judgeTogether();
+			else
+				judge();
 		}
 	}
 
@@ -159,6 +165,29 @@ final class SimulationLoop
 			if (!done)
 				showProgress();
 		}
+		if (!done && sampling.failure != null)
+			throw failure();
+	}
+
+	/** Shows the whole batch to methods that ask for nothing before the last path. */
+	private void judgeTogether() throws PrismException
+	{
+		int number = sampling.numGood;
+		if (number > 0) {
+			for (int k = 0; k < samplers.size(); k++)
+				((PathOutcomes) samplers.get(k)).addAll(sampling.outcomes[k], number);
+			totalLength += sampling.totalLength;
+			minLength = Math.min(minLength, sampling.minLength);
+			maxLength = Math.max(maxLength, sampling.maxLength);
+			paths += number;
+		}
+		boolean done = allDone();
+		int reached = done ? 90 : (int) (10L * paths / wanted) * 10;
+		while (percent < reached) {
+			percent += 10;
+			log.print(" " + percent + "%");
+		}
+		log.flush();
 		if (!done && sampling.failure != null)
 			throw failure();
 	}

@@ -131,7 +131,7 @@ def test_distributions_are_computed(folder, tmp_path):
         (["missing.umb", "-pctl", "P=? [ F d=1 ]"], 'File "missing.umb" not found'),
         (["dice.umb", "-nonsense"], "Unknown switch -nonsense"),
         (["dice.umb", "-ii:nonsense", "-pctl", "P=? [ F d=1 ]"], 'Unknown option "nonsense"'),
-        (["dice.umb", "-sim", "-pctl", "P=? [ F d=1 ]"], "-sim needs PRISM"),
+        (["dice.umb", "-sim", "-pctl", "P=? [ F d=1 ]"], "not of explicit files"),
         (["dice.umb", "-pctl", "P=? [ F d= ]"], "Syntax error"),
         (["dice.umb", "-pctl", "P=? [ F d=k ]"], "k"),
         (["dice.umb", "-epsilon", "x"], "Invalid value for -epsilon"),

@@ -1,7 +1,7 @@
 """Monitors against the semantics of finite words, on every formula of a size and every word.
 
-A language is the set of words with at most `LENGTH` letters that satisfy a formula, as one truth
-value a word. The oracle computes it from the languages of the operands, without formulas.
+The oracle, `languages`, computes the words of a formula from those of its operands. All formulas of
+depth 3 take longer than a test may: `all_formulas` checks them.
 """
 
 from __future__ import annotations
@@ -18,98 +18,22 @@ from hypothesis import strategies as st
 from engines.errors import UnsupportedError
 from engines.montecarlo import bounded_ltl as ltl
 from engines.montecarlo.monitor import ACCEPTED, OPEN, REJECTED, monitor_of
-
-LENGTH = 6
-ATOMS = ("p", "q")
-WORDS = [w for n in range(1, LENGTH + 1) for w in itertools.product(range(4), repeat=n)]
-PLACE = {word: place for place, word in enumerate(WORDS)}
-TAIL = np.array([PLACE.get(word[1:], -1) for word in WORDS])
-"""The word without its first letter; -1 for words of one letter."""
-ROUNDS = np.split(np.arange(len(WORDS)), np.cumsum([4**n for n in range(1, LENGTH)]))
-EVERYTHING = np.ones(len(WORDS), np.bool_)
-
-
-def language_of_next(a):
-    return (TAIL >= 0) & a[TAIL]
-
-
-def language_of_until(a, b, window=(0, None)):
-    """By the recursion over suffixes, which needs no search for a position."""
-    first, last = window
-    if first:
-        later = language_of_until(a, b, (first - 1, None if last is None else last - 1))
-        return a & language_of_next(later)
-    if last is not None:
-        reached = b
-        for _ in range(last):
-            reached = b | (a & language_of_next(reached))
-        return reached
-    reached = b.copy()
-    for places in ROUNDS[1:]:
-        reached[places] = b[places] | (a[places] & reached[TAIL[places]])
-    return reached
-
-
-def dual_of_until(a, b, window=(0, None)):
-    return ~language_of_until(~a, ~b, window)
-
-
-def language_of_weak(a, b, window=(0, None)):
-    return ~language_of_until(a & ~b, ~a & ~b, window)
-
-
-UNARY = {
-    "!": (ltl.negation, lambda a: ~a),
-    "X": (ltl.next_, language_of_next),
-    "F": (ltl.eventually, lambda a: language_of_until(EVERYTHING, a)),
-    "G": (ltl.always, lambda a: dual_of_until(~EVERYTHING, a)),
-}
-BINARY = {
-    "&": (ltl.conjunction, np.logical_and),
-    "|": (ltl.disjunction, np.logical_or),
-    "=>": (ltl.implies, lambda a, b: ~a | b),
-    "<=>": (ltl.iff, np.equal),
-    "U": (ltl.until, language_of_until),
-    "R": (ltl.release, dual_of_until),
-    "W": (ltl.weak_until, language_of_weak),
-}
-LEAVES = [
-    (ltl.atom("p"), np.array([bool(word[0] & 1) for word in WORDS])),
-    (ltl.atom("q"), np.array([bool(word[0] & 2) for word in WORDS])),
-    (ltl.true(), EVERYTHING),
-    (ltl.false(), ~EVERYTHING),
-]
-
-
-def one_more_operator(operands):
-    """Every formula of one operator over the operands, with its language."""
-    for make, language in UNARY.values():
-        for formula, words in operands:
-            yield make(formula), language(words)
-    for make, language in BINARY.values():
-        for (left, words), (right, others) in itertools.product(operands, repeat=2):
-            yield make(left, right), language(words, others)
-
-
-def one_per_language(formulas):
-    """The first formula of each language."""
-    kept = {}
-    for formula, words in formulas:
-        kept.setdefault(words.tobytes(), (formula, words))
-    return list(kept.values())
-
-
-def accepted(transitions, accepting):
-    """The language of an automaton, a step for all words of one length at a time."""
-    states, found = np.zeros(1, np.int64), []
-    for _ in range(LENGTH):
-        states = transitions[states].reshape(-1)
-        found.append(accepting[states])
-    return np.concatenate(found)
-
-
-def language_of(monitor):
-    return accepted(monitor.transitions, monitor.accepting)
+from tests.engines.montecarlo import all_formulas
+from tests.engines.montecarlo.languages import (
+    ATOMS,
+    BINARY,
+    EVERYTHING,
+    LEAVES,
+    PLACE,
+    UNARY,
+    WORDS,
+    dual_of_until,
+    language_of,
+    language_of_until,
+    language_of_weak,
+    one_more_operator,
+    one_per_language,
+)
 
 
 def test_there_are_as_many_words_and_languages_as_counted():
@@ -330,3 +254,17 @@ def test_what_is_too_large_is_refused_with_the_limit():
         ltl.until(atoms[0], atoms[1], (3, 2))
     with pytest.raises(ValueError, match="not among"):
         monitor_of(atoms[0], ("p",))
+
+
+def test_the_parts_of_all_formulas_are_checked_and_faults_in_them_found(monkeypatch):
+    # 7 operators over 882 languages, 3 of them commutative; the rest is counted above.
+    names = all_formulas.chunks()
+    assert len(names) == len(set(names)) == 1 + 4 + 7 * 882
+    assert len(all_formulas.part_of(names, "2/5")) == -(-(len(names) - 1) // 5)
+    monkeypatch.setattr(all_formulas, "operands", lambda: all_formulas.up_to_depth_2()[:60:3])
+    for symbol, count in (("W", 20), ("&", 17)):
+        record = all_formulas.check(f"{symbol} 3")
+        assert (record["formulas"], record["wrong"]) == (count, [])
+    make, _ = BINARY["W"]
+    monkeypatch.setitem(all_formulas.BINARY, "W", (make, BINARY["U"][1]))
+    assert all_formulas.check("W 3")["wrong"]

@@ -366,7 +366,7 @@ def test_probabilities_need_not_sum_to_one_when_they_are_not_checked():
 
 
 def test_without_a_gpu_the_gpu_is_refused_and_auto_takes_the_cpu(monkeypatch):
-    def refuse(_):
+    def refuse(*_):
         raise UnsupportedError("no device")
 
     monkeypatch.setattr(sampler, "CudaPaths", refuse)

@@ -1,0 +1,235 @@
+"""`-simmethod growing`: path prefixes of growing length show a lower bound of a probability.
+
+The paths of each length are asked by a program of their own, since the length is compiled in. The
+longest has as many steps as PRISM's path limit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from engines.errors import UnsupportedError
+from engines.montecarlo import bounded_ltl as ltl
+from engines.montecarlo.expressions import Expression
+from engines.montecarlo.methods import MethodError, NumberText
+from engines.montecarlo.methods_choice import (
+    DEFAULT_CONFIDENCE,
+    DEFAULT_SAMPLES,
+    SamplingSwitches,
+)
+from engines.montecarlo.methods_growing import GrowingResult, check_growing_lengths
+from engines.montecarlo.monitor import Monitor as Automaton
+from engines.montecarlo.monitor import monitor_of
+from engines.montecarlo.program import Program
+from engines.montecarlo.questions import Monitor
+from engines.montecarlo.tally import BooleanOutcomes, PathBatch, merged_lengths
+from prism_hooks.program import property_reader, read_formula
+from prism_hooks.simulation_device import DeviceSampler
+from prism_hooks.simulation_progress import SamplingProgress, unguarded
+
+NAME = "growing"
+FULL_NAME = "Growing Path Lengths"
+FIRST_LENGTH = 16
+"""States of the shortest prefixes."""
+
+OpenSampler = Callable[[Monitor], DeviceSampler]
+"""From what is asked of each path to what samples paths."""
+
+
+@dataclass(frozen=True)
+class PrefixQuestion:
+    """Whether so many states of a path satisfy a formula, for any number of them.
+
+    Parameters
+    ----------
+    automaton
+        Reads the states.
+    atoms
+        What its atoms stand for.
+    """
+
+    automaton: Automaton
+    atoms: tuple[Expression, ...]
+
+    def of_length(self, length: int) -> Monitor:
+        """Return the question about the first `length` states."""
+        automaton = self.automaton
+        return Monitor.of_arrays(
+            *(self.atoms, automaton.transitions, automaton.verdicts, automaton.accepting, length)
+        )
+
+
+def read_prefix_questions(text: str, program: Program) -> tuple[PrefixQuestion, ...]:
+    """Return what a list of `prismgpu.QuestionText` asks of path prefixes.
+
+    Parameters
+    ----------
+    text
+        The list.
+    program
+        The model.
+
+    Raises
+    ------
+    UnsupportedError
+        If a question is no formula that a longer path can only come to satisfy.
+    """
+    reader = property_reader(program)
+    questions = []
+    for found in json.loads(text):
+        match found["kind"]:
+            case "ltl":
+                formula = read_formula(found["formula"])
+                atoms = tuple(reader.read(atom) for atom in found["atoms"])
+            case "until" if not found["bounded"]:
+                formula = ltl.until(ltl.atom("a0"), ltl.atom("a1"))
+                atoms = (reader.read(found["left"]), reader.read(found["right"]))
+                if found["negated"]:
+                    formula = ltl.negation(formula)
+            case _:
+                raise UnsupportedError(
+                    "growing path lengths are for formulas without bounds, as P>=0.9 [ F x=1 ]; "
+                    "take clopper-pearson or adaptive"
+                )
+        if not ltl.is_positive(formula):
+            raise UnsupportedError(
+                "a longer path may violate the formula, so that its probability on path prefixes "
+                "is no lower bound: growing path lengths are for F, U, X, & and | of each other, "
+                "without G, W, R and negations"
+            )
+        automaton = monitor_of(formula, [f"a{i}" for i in range(len(atoms))])
+        questions.append(PrefixQuestion(automaton, atoms))
+    return tuple(questions)
+
+
+class GrowingLengths:
+    """Judges the questions of one simulation.
+
+    Parameters
+    ----------
+    questions
+        One a method of the `prismgpu.Sampling`.
+    open_sampler
+        Compiles a question.
+    switches
+        Gives δ and the number of paths of each length.
+    path_limit
+        Steps of the longest prefixes.
+    """
+
+    def __init__(
+        self,
+        questions: tuple[PrefixQuestion, ...],
+        open_sampler: OpenSampler,
+        switches: SamplingSwitches,
+        path_limit: int,
+    ) -> None:
+        self._questions, self._open_sampler = questions, open_sampler
+        self._switches = switches
+        given = switches.confidence, switches.samples
+        self._confidence = DEFAULT_CONFIDENCE if given[0] is None else given[0]
+        self._num_paths = DEFAULT_SAMPLES if given[1] is None else given[1]
+        self._longest = path_limit + 1
+        self._batches: list[PathBatch] = []
+
+    def introduce(self, sampling: Any) -> None:
+        """Tell a `prismgpu.Sampling` the method's name and parameters.
+
+        Raises
+        ------
+        MethodError
+            If a property does not ask for a lower bound.
+        """
+        text: NumberText = sampling.text
+        for asked in sampling.methods:
+            if not (asked.bounded and asked.atLeast and asked.bound > 0):
+                raise MethodError(
+                    "growing path lengths show lower bounds above 0, as in P>=0.9 [ F x=1 ], and "
+                    "nothing else"
+                )
+        for switch, value in (
+            ("simwidth", self._switches.width),
+            ("simmaxrwd", self._switches.max_reward),
+        ):
+            if value is not None:
+                sampling.warn(
+                    f"Option -{switch} is not used for the {NAME.upper()} method and is being "
+                    "ignored"
+                )
+        for asked in sampling.methods:
+            asked.name, asked.fullName = NAME, FULL_NAME
+            asked.parameters = (
+                f"confidence={text(self._confidence)}, number of samples={self._num_paths} for "
+                f"each length, lengths={self.first_length}..{self._longest} states"
+            )
+
+    @property
+    def first_questions(self) -> tuple[Monitor, ...]:
+        """What the shortest prefixes are asked: to see whether it can be compiled."""
+        return tuple(question.of_length(self.first_length) for question in self._questions)
+
+    @property
+    def first_length(self) -> int:
+        """States of the shortest prefixes."""
+        return min(FIRST_LENGTH, self._longest)
+
+    def judge(self, sampling: Any, progress: SamplingProgress) -> None:
+        """Sample until each bound is shown or the longest prefixes did not show it.
+
+        Parameters
+        ----------
+        sampling
+            The `prismgpu.Sampling`; its methods are filled in.
+        progress
+            The display.
+
+        Raises
+        ------
+        PathFailure
+            If a path met an error.
+        """
+        sampling.failure = sampling.failedIn = None
+        sampling.numGood = 0
+        self._batches.clear()
+        for asked, question in zip(sampling.methods, self._questions, strict=True):
+            self._hand_over(self._checked(asked, question, sampling, progress), asked)
+        lengths = merged_lengths(self._batches)
+        sampling.setLengths(lengths.total, lengths.shortest, lengths.longest)
+
+    def _checked(
+        self, asked: Any, question: PrefixQuestion, sampling: Any, progress: SamplingProgress
+    ) -> GrowingResult:
+        opened: dict[int, DeviceSampler] = {}
+
+        def sample(length: int, first_path: int, num_paths: int) -> BooleanOutcomes:
+            if length not in opened:
+                opened.clear()
+                opened[length] = self._open_sampler(question.of_length(length))
+            sampler = opened[length]
+            with progress.batch(first_path), unguarded(sampler, first_path, num_paths):
+                batch = sampler.run(first_path, num_paths, progress)
+            self._batches.append(replace(batch, outcomes=()))
+            sampling.numGood += batch.num_paths
+            (outcomes,) = batch.outcomes
+            assert isinstance(outcomes, BooleanOutcomes)
+            return outcomes
+
+        return check_growing_lengths(
+            *(question.automaton, float(asked.bound), sample),
+            confidence=self._confidence,
+            num_paths=self._num_paths,
+            first_length=self.first_length,
+            longest=self._longest,
+        )
+
+    def _hand_over(self, result: GrowingResult, asked: Any) -> None:
+        asked.estimate, asked.halfWidth = result.rounds[-1].estimate, 0.0
+        asked.confidence = self._confidence
+        asked.decision = 1 if result.shown else -1
+        asked.explanation = asked.remark = (
+            f"{result.explanation}; it is at least {result.lower:.6g}, except with probability "
+            f"{self._confidence:g}"
+        )
