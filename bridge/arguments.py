@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from itertools import chain, islice
 
 from bridge.jvm import JvmOptions, default_options, memory_bytes
@@ -89,6 +91,10 @@ ENGINES (prism-gpu):
 -gpuprecision <name> ................... Sweep in double, single or mixed precision, where bounds
                                          are not asked for [default: double]
 -gpuinfo ............................... Print a line on each solve: engine, kernel, speed
+-gpuplot <file> ........................ Draw the residuals of the sweeps, and the results of
+                                         experiments, into a .png, .svg or .pdf
+-gpuprogress <on|off> .................. Show the progress of long solves, on a terminal
+                                         [default: on]
 -simmethod <name> ..................... Also clopper-pearson or adaptive, which are sound, and
                                          growing, which shows lower bounds by path prefixes
 -gpusimseed <n> ........................ With -sim: sample the paths of this seed [default: new]
@@ -124,6 +130,8 @@ class Arguments:
         "prism" or "storm", if named.
     files
         The words that are no switch and no switch's value: the model, the properties.
+    plot
+        The file that a plot of the run goes to, if one is wanted.
     engines
         Whether our engines take part.
     gui, help
@@ -136,6 +144,7 @@ class Arguments:
     prism_dir: str | None = None
     front_end: str | None = None
     files: tuple[str, ...] = ()
+    plot: str | None = None
     engines: bool = True
     gui: bool = False
     help: bool = False
@@ -180,8 +189,14 @@ class _Parser:
                 raise UsageError("-simcluster is not PRISM's, and -gpuengine is off")
             if self._hooks.left_to_prism != SIMULATION:
                 raise UsageError("-simcluster says who samples paths: it needs -sim")
-        jvm = replace(self._jvm, headless=False) if self._rest.gui else self._jvm
-        return replace(self._rest, prism=tuple(self._prism), hooks=self._hooks, jvm=jvm)
+        if self._rest.plot is not None and self._rest.gui:
+            raise UsageError("-gpuplot draws what a command line ran; -gui has plots of its own")
+        if self._rest.plot is not None and not self._rest.engines:
+            raise UsageError("-gpuplot draws what our engines do, and -gpuengine is off")
+        jvm, hooks = self._jvm, self._hooks
+        if self._rest.gui:
+            jvm, hooks = replace(jvm, headless=False), replace(hooks, show_progress=False)
+        return replace(self._rest, prism=tuple(self._prism), hooks=hooks, jvm=jvm)
 
     def run(self) -> None:
         for word in self._words:
@@ -206,10 +221,11 @@ class _Parser:
         elif switch == "gpumaxmem":
             self._hooks = replace(self._hooks, device_memory=self._size(switch))
         elif switch == "gpuengine":
-            value = self._value(switch)
-            if value not in ("on", "off"):
-                raise UsageError(f'Invalid value "{value}" for -gpuengine switch: on or off')
-            self._rest = replace(self._rest, engines=value == "on")
+            self._rest = replace(self._rest, engines=self._on(switch))
+        elif switch == "gpuplot":
+            self._rest = replace(self._rest, plot=self._value(switch))
+        elif switch == "gpuprogress":
+            self._hooks = replace(self._hooks, show_progress=self._on(switch))
         elif switch == "gpumethod":
             self._hooks = replace(self._hooks, method=linear_method(self._value(switch)))
         elif switch == "gpuslice":
@@ -239,6 +255,10 @@ class _Parser:
             self._rest = replace(self._rest, prism_dir=self._value(switch))
         elif switch.startswith("prism-dir="):
             self._rest = replace(self._rest, prism_dir=switch.partition("=")[2])
+        elif switch.startswith("gpu"):
+            near = get_close_matches(f"-{switch}", re.findall(r"^-gpu\w+", HELP, re.MULTILINE), 1)
+            hint = f"did you mean {near[0]}?" if near else 'type "prism-gpu -help" for full list'
+            raise UsageError(f"Unknown switch -{switch} ({hint})")
         else:
             return False
         return True
@@ -318,6 +338,12 @@ class _Parser:
         if value is None:
             raise UsageError(f"No value specified for -{switch} switch")
         return value
+
+    def _on(self, switch: str) -> bool:
+        value = self._value(switch)
+        if value not in ("on", "off"):
+            raise UsageError(f'Invalid value "{value}" for -{switch} switch: on or off')
+        return value == "on"
 
     def _positive(self, switch: str) -> int:
         return _from_one_on(self._value(switch), switch, "a number from 1 on")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 if TYPE_CHECKING:
     from bridge.arguments import Arguments
     from engines.environment import DeviceChoice
+    from prism_hooks.record import RunRecord
 
 PRISM_MAIN = "prism.PrismCL"
 GUI_MAIN = "userinterface.GUIPrism"
@@ -48,15 +49,26 @@ def main(argv: list[str] | None = None) -> NoReturn:
 
     try:
         arguments = parse(words, os.environ)
+        record = None
+        if arguments.plot is not None:
+            from bridge.plot import plot_record
+
+            record = plot_record(arguments)
         reason = embedded_reason(arguments)
         if reason is None:
-            _run(arguments)
-        _run_embedded(arguments, words, reason)
+            _run(arguments, record)
+        _run_embedded(arguments, words, reason, record)
     except (UsageError, BridgeError, UnsupportedError) as error:
         _fail(error)
+    except KeyboardInterrupt:
+        # Once there is a JVM, the interrupt is its to handle.
+        print("\nprism-gpu: interrupted", file=sys.stderr)
+        sys.exit(130)
 
 
-def _run_embedded(arguments: Arguments, words: list[str], reason: str) -> NoReturn:
+def _run_embedded(
+    arguments: Arguments, words: list[str], reason: str, record: RunRecord | None
+) -> NoReturn:
     """Check without PRISM; see `bridge.check.run`."""
     from bridge.arguments import HELP
     from bridge.refusals import require_gpu
@@ -72,7 +84,7 @@ def _run_embedded(arguments: Arguments, words: list[str], reason: str) -> NoRetu
     from bridge.check.run import run
 
     try:
-        code = run(arguments.prism, hooks, words, reason)
+        code = run(arguments.prism, hooks, words, reason, record)
     except (InvalidModelError, OSError) as error:
         _fail(error)
     except KeyboardInterrupt:
@@ -105,7 +117,7 @@ def _fail(error: Exception) -> NoReturn:
     sys.exit(1)
 
 
-def _run(arguments: Arguments) -> NoReturn:
+def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     from bridge import jvm
     from bridge.arguments import HELP
     from bridge.refusals import require_gpu
@@ -119,7 +131,11 @@ def _run(arguments: Arguments) -> NoReturn:
     jvm.start(runtime, arguments.jvm)
     words = arguments.prism
     if arguments.engines:
-        jvm.install_engines(hooks)
+        jvm.install_engines(hooks, record)
+        if record is not None:
+            from prism_hooks.exit_gate import GATE
+
+            GATE.close_at_end(record.finish)
         if arguments.help:
             jvm.java_class("prismgpu.Launcher").printAtExit(HELP)
         _warm_up(hooks.device, hooks.device_number)

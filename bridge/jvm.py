@@ -14,6 +14,7 @@ from bridge.versions import supported_release
 from engines.errors import BridgeError
 from prism_hooks.build import hook_classes
 from prism_hooks.options import HookOptions
+from prism_hooks.record import RunRecord
 
 DEFAULT_STACK = "4m"
 LEAST_HEAP = 16 << 20
@@ -196,13 +197,15 @@ def start(runtime: Runtime, options: JvmOptions) -> None:
         ) from error
 
 
-def install_engines(options: HookOptions) -> None:
+def install_engines(options: HookOptions, record: RunRecord | None = None) -> None:
     """Give PRISM, in the running JVM, our engines.
 
     Parameters
     ----------
     options
         What the command line says about the engines.
+    record
+        Keeps what a plot of the run needs; None where none is wanted.
     """
     import jpype
 
@@ -210,7 +213,7 @@ def install_engines(options: HookOptions) -> None:
     from prism_hooks.exit_gate import GATE
 
     GATE.install()
-    jpype.JClass("prismgpu.Hooks").backend = java_backend(options)
+    jpype.JClass("prismgpu.Hooks").backend = java_backend(options, record)
 
 
 def java_class(name: str) -> Any:

@@ -27,7 +27,9 @@ def error_line(error: BaseException) -> str:
     error
         The exception.
     """
-    return f"\nError: {fault_text(error).rstrip('.')}."
+    text = fault_text(error).rstrip(".")
+    # Below the last line of several may be what points at a place in them.
+    return f"\nError: {text}" if "\n" in text else f"\nError: {text}."
 
 
 def require_gpu(device_number: int, *, opened: bool = True) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from bridge import jvm
 from bridge.built import Built, BuiltAsDiagrams, BuiltExplicitly, prism_call
@@ -116,7 +117,8 @@ def open_model(
     InvalidModelError
         With PRISM's own message, when the model has a fault or a constant has no value.
     BridgeError
-        When PRISM or Java is missing or unusable.
+        When PRISM or Java is missing or unusable, or for a second model that is built as a
+        decision diagram while the first is open.
     """
     path = Path(model)
     if not path.is_file():
@@ -162,10 +164,19 @@ class Session:
         Whether PRISM builds the model as a decision diagram.
     """
 
+    _with_diagrams: ClassVar[weakref.ref[Session] | None] = None
+    """The open session whose model is a decision diagram: all of them share PRISM's one library."""
+
     def __init__(
         self, path: Path, constants: dict[str, Constant], *, log: bool, symbolic: bool = False
     ) -> None:
-        self.path = path
+        self.path: Path = path
+        other = None if Session._with_diagrams is None else Session._with_diagrams()
+        if symbolic and other is not None:
+            raise BridgeError(
+                f"PRISM holds one model as a decision diagram at a time, and {other.path} is open: "
+                "close that session first, or open one of them with symbolic=False"
+            )
         self.constants = constants
         file = jvm.java_class("java.io.File")(str(path))
         if log:
@@ -185,6 +196,7 @@ class Session:
         prism_call(prism.buildModel)
         self._built: Built
         if symbolic:
+            Session._with_diagrams = weakref.ref(self)
             self._built = BuiltAsDiagrams(jvm.java_class("prismgpu.BuiltDiagrams")(prism))
         else:
             self._built = BuiltExplicitly(jvm.java_class("prismgpu.BuiltModel")(prism))
@@ -202,6 +214,8 @@ class Session:
 
     def close(self) -> None:
         """Let PRISM forget the model."""
+        if Session._with_diagrams is not None and Session._with_diagrams() is self:
+            Session._with_diagrams = None
         if self._prism is not None:
             self._prism.closeDown(False)
             self._prism = None

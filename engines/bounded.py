@@ -16,8 +16,9 @@ from engines.cpu.prepare import transposed
 from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype
-from engines.iterate import BATCH_SECONDS, FIRST_BATCH, LONGEST_BATCH, Progress
+from engines.iterate import BATCH_SECONDS, FIRST_BATCH, LONGEST_BATCH
 from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.progress import Measure, Progress, SweepReport
 from engines.reachability import choices_of
 from engines.result import SolveResult, Status
 from engines.solve import sweeper_or_cpu
@@ -341,7 +342,10 @@ def _sweep(
         change = float(changes[-1])
         now = time.perf_counter()
         if progress is not None:
-            progress(done, change, now - started)
+            left = steps - done
+            progress(
+                SweepReport(done, changes, now - started, Measure.STEP, True, sweeps_to_go=left)
+            )
         if now - batch_started < BATCH_SECONDS:
             batch = min(2 * batch, LONGEST_BATCH)
     values = sweeper.values()

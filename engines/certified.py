@@ -17,6 +17,7 @@ from engines.strategy import row_values
 from engines.system import Direction, SweepSystem
 from engines.two_sided import ROUNDING_SLACK, TwoSidedSystem, rounding_of_rows
 
+FINISHED_BY = "bounds around a direct solution"
 ATTEMPTS = 4
 MARGIN = 4.0
 """The error allowed to each row, in units of what rounding and the residual show."""
@@ -87,7 +88,7 @@ def certify(
     if not narrow_enough:
         note += f"; they are {width:.1e} apart, more than epsilon {environment.epsilon:.1e}"
     status = Status.CONVERGED if narrow_enough else Status.CHANGE_ONLY
-    return Narrowing(lower, upper, status, slow.iterations, note)
+    return Narrowing(lower, upper, status, slow.iterations, note, finished_by=FINISHED_BY)
 
 
 def may_certify(plain: SweepSystem) -> bool:

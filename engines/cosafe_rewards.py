@@ -19,9 +19,9 @@ from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import FloatArray, MaskArray
 from engines.intervals import reachability_reward_bounds
-from engines.iterate import Progress
 from engines.ltl import first_states, letters_of, with_probabilities_above_zero
 from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.progress import Progress
 from engines.reachability_rewards import reachability_rewards
 from engines.result import SolveResult
 from engines.step_rewards import step_rewards

@@ -14,13 +14,13 @@ from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray
 from engines.graph.components import Components, bsccs
 from engines.graph.operations import operations_of
-from engines.iterate import Progress
 from engines.linear import direct
 from engines.long_run import INITIAL_TOLERANCE
 from engines.long_run_bounds import bounded_result
 from engines.model import ExplicitModel, ModelKind
 from engines.narrow import Batches, measured_width
 from engines.optimistic import narrow_by_guesses
+from engines.progress import Progress
 from engines.result import SolveResult
 from engines.system import SweepSystem, rows_of_states
 from engines.two_sided import ROUNDING_SLACK, UNIT_ROUNDOFF, TwoSidedSystem, two_sided_sweeper
@@ -267,6 +267,7 @@ def _solution(
             note="; ".join(remark for remark in (note, outcome.note) if remark),
             two_sided=True,
             bounds=(outcome.lower, outcome.upper),
+            finished_by=outcome.finished_by,
         )
     )
     return _Between(outcome.lower, outcome.upper)

@@ -15,10 +15,10 @@ from engines.graph.mec import EndComponents, maximal_end_components
 from engines.graph.operations import operations_of
 from engines.graph.prob01 import prob0, prob1
 from engines.graph.quotient import collapse
-from engines.iterate import Progress
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 from engines.narrow import Batches, Narrowing, measured_width, narrow
 from engines.optimistic import narrow_by_guesses
+from engines.progress import Progress
 from engines.reachability_rewards import (
     may_enter,
     without_choices,
@@ -332,6 +332,7 @@ def _solve(
         note="; ".join(remark for remark in (note, outcome.note) if remark),
         two_sided=True,
         bounds=(lower, upper),
+        finished_by=outcome.finished_by,
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from engines.environment import SolverEnvironment
 from engines.formats.csr import FloatArray
 from engines.linear.doubling import ROUNDING_A_SWEEP, Doubling
+from engines.progress import Progress, SweepReport
 from engines.result import Status
 from engines.system import Sweeper
 
@@ -30,9 +31,6 @@ ROUNDING_RISE = 1e-9
 """Iterates that have risen by less than this are at the limit but for rounding."""
 ROUNDING = 1e-13
 """Relative changes below this are mostly rounding and say nothing about contraction."""
-
-Progress = Callable[[int, float, float], None]
-"""Called after a batch with the sweeps made, the last change and the seconds so far."""
 
 GiveUp = Callable[[int, float], bool]
 """Asked after a batch, with the sweeps made and the sweeps expected: is another method better?"""
@@ -115,6 +113,14 @@ class Contraction:
             return float("inf")
         return float(np.log(epsilon / error) / np.log(self.rate)) if self.rate > 0.0 else 1.0
 
+    def sweeps_to_change(self, epsilon: float, change: float) -> float:
+        """Return how many more sweeps will bring the change of one down to `epsilon`."""
+        if change <= epsilon:
+            return 0.0
+        if not (epsilon > 0.0 and 0.0 < self.rate < 1.0 and np.isfinite(change)):
+            return float("inf")
+        return float(np.log(epsilon / change) / np.log(self.rate))
+
 
 def iterate(
     sweeper: Sweeper,
@@ -157,9 +163,15 @@ def iterate(
         iterations += len(changes)
         change = float(changes[-1])
         now = time.perf_counter()
-        if progress is not None:
-            progress(iterations, change, now - started)
         judge.look(iterations, changes)
+        if progress is not None:
+            left = judge.sweeps_to_go()
+            absolute = environment.absolute
+            progress(
+                SweepReport(
+                    iterations, changes, now - started, absolute=absolute, sweeps_to_go=left
+                )
+            )
         if judge.met:
             return Iteration(Status.CONVERGED, iterations, change, judge.error)
         if environment.automatic:
@@ -188,7 +200,7 @@ class _Judge:
         self._sweeper = sweeper
         self._doubling = doubling
         self._contraction = Contraction()
-        self._worst = float("inf")
+        self._worst = self._change = float("inf")
         self._met_before = self._looks_done = False
         self.met = False
         self.only_rounding = False
@@ -199,8 +211,9 @@ class _Judge:
         epsilon = self._environment.epsilon
         self._contraction.observe(changes)
         if not self._environment.automatic:
-            self.met = bool(changes[-1] < epsilon)
-            self.error = self._contraction.error(float(changes[-1]))
+            self._change = float(changes[-1])
+            self.met = self._change < epsilon
+            self.error = self._contraction.error(self._change)
             return
         before, self._worst = self._worst, float(np.max(changes[len(changes) // 2 :]))
         # Small changes that still get smaller are more than rounding.
@@ -235,6 +248,8 @@ class _Judge:
     def sweeps_to_go(self) -> float:
         """Return how many more sweeps the iterate needs, as far as can be told."""
         epsilon = self._environment.epsilon
+        if not self._environment.automatic:
+            return self._contraction.sweeps_to_change(epsilon, self._change)
         if self._doubling is not None and self._looks_done:
             return self._doubling.sweeps_to(epsilon)
         if self._worst < epsilon and self.error < epsilon:

@@ -13,9 +13,9 @@ from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype
 from engines.graph.components import Components, bsccs
 from engines.graph.prob01 import prob1
-from engines.iterate import Progress
 from engines.linear.elimination import small_steady_states
 from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.progress import Progress
 from engines.reachability import solve_reachability
 from engines.result import SolveResult
 from engines.steady_state import solve_steady_state

@@ -13,9 +13,9 @@ from engines.formats.csr import FloatArray, MaskArray, row_sums
 from engines.graph.components import bsccs
 from engines.graph.prob01 import prob1
 from engines.intervals import reachability_reward_bounds
-from engines.iterate import Progress
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 from engines.narrow import measured_width
+from engines.progress import Progress
 from engines.result import SolveResult, Status
 from engines.step_rewards import step_rewards
 from engines.two_sided import ROUNDING_SLACK, UNIT_ROUNDOFF

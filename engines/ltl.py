@@ -40,9 +40,9 @@ from engines.graph.components import bsccs
 from engines.graph.mec import maximal_end_components
 from engines.graph.prob01 import prob1
 from engines.intervals import until_bounds
-from engines.iterate import Progress
 from engines.long_run_bounds import bounded_result
 from engines.model import ExplicitModel, ModelKind
+from engines.progress import Progress
 from engines.result import SolveResult
 from engines.system import Direction
 from engines.until import until_probabilities

@@ -15,7 +15,8 @@ from engines.backend import choose_engine
 from engines.cpu.engine import CpuEngine
 from engines.environment import Method, SolverEnvironment
 from engines.formats.csr import FloatArray, IndexArray, MaskArray
-from engines.iterate import Iteration, Progress, iterate, stop_threshold
+from engines.iterate import Iteration, iterate, stop_threshold
+from engines.progress import Progress, SweepReport
 from engines.result import SolveResult, Status
 from engines.solve import sweeper_or_cpu
 from engines.strategy import (
@@ -127,6 +128,7 @@ class _PolicySweeps:
         self._system = system
         self._environment = environment
         self._progress = progress
+        self._started = time.perf_counter()
         self._engine, self.note = choose_engine(environment, system)
         self.iterations = 0
         self.setup_seconds = 0.0
@@ -156,9 +158,9 @@ class _PolicySweeps:
         self.sweeping_seconds += self.sweeper.seconds
         return np.array(self.sweeper.values())
 
-    def _report(self, iterations: int, change: float, seconds: float) -> None:
+    def _report(self, part: SweepReport) -> None:
         if self._progress is not None:
-            self._progress(self.iterations + iterations, change, seconds)
+            self._progress(part.within(self.iterations, time.perf_counter() - self._started))
 
     def _prepared(self, chain: SweepSystem) -> Sweeper:
         threshold, absolute = stop_threshold(self._environment), self._environment.absolute

@@ -10,7 +10,8 @@ import numpy as np
 from engines.environment import SolverEnvironment
 from engines.errors import ConvergenceError
 from engines.formats.csr import FloatArray
-from engines.iterate import BATCH_SECONDS, BATCH_SHARE, FIRST_BATCH, LONGEST_BATCH, Progress
+from engines.iterate import BATCH_SECONDS, BATCH_SHARE, FIRST_BATCH, LONGEST_BATCH
+from engines.progress import Measure, Progress, SweepReport
 from engines.result import Status
 from engines.solve import SLOW_AFTER
 from engines.two_sided import SweepRecord, TwoSidedSweeper
@@ -35,6 +36,8 @@ class Narrowing:
         A remark for the log, or empty.
     given_up
         Whether bounds around a direct solution should be tried.
+    finished_by
+        The direct method that took over from slow sweeps; empty for none.
     """
 
     lower: FloatArray
@@ -43,6 +46,7 @@ class Narrowing:
     iterations: int
     note: str = ""
     given_up: bool = False
+    finished_by: str = ""
 
 
 @dataclass
@@ -92,7 +96,16 @@ class Batches:
                 )
         now = time.perf_counter()
         if self.progress is not None:
-            self.progress(self.iterations, float(record.widths[-1]), now - self._started)
+            self.progress(
+                SweepReport(
+                    self.iterations,
+                    record.widths,
+                    now - self._started,
+                    Measure.WIDTH,
+                    self.environment.absolute,
+                    sweeps_to_width(record.widths, self.environment.epsilon),
+                )
+            )
         if now - began < BATCH_SECONDS:
             longer = max(self._length, self.iterations // BATCH_SHARE)
             self._length = min(longer, LONGEST_BATCH)
@@ -167,11 +180,25 @@ def too_slow(widths: FloatArray, iterations: int, epsilon: float) -> bool:
     """
     if iterations < SLOW_AFTER:
         return False
+    return sweeps_to_width(widths, epsilon) > SLOW_AFTER
+
+
+def sweeps_to_width(widths: FloatArray, epsilon: float) -> float:
+    """Return how many more sweeps will bring the width down to epsilon; infinite if none seem to.
+
+    Parameters
+    ----------
+    widths
+        The widths of the last batch of sweeps.
+    epsilon
+        The width wanted.
+    """
     first, last = float(widths[0]), float(widths[-1])
+    if last == 0.0:
+        return 0.0
     if not np.isfinite(first) or last >= first or epsilon <= 0.0:
-        return True
-    left = np.log(epsilon / last) / np.log(last / first) * (len(widths) - 1)
-    return bool(left > SLOW_AFTER)
+        return float("inf")
+    return float(np.log(epsilon / last) / np.log(last / first) * (len(widths) - 1))
 
 
 def measured_width(lower: FloatArray, upper: FloatArray, absolute: bool) -> float:

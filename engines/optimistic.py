@@ -6,8 +6,9 @@ import numpy as np
 
 from engines.environment import SolverEnvironment
 from engines.formats.csr import FloatArray
-from engines.iterate import FIRST_BATCH, Progress
+from engines.iterate import FIRST_BATCH
 from engines.narrow import Batches, Narrowing, narrow
+from engines.progress import Progress
 from engines.result import Status
 from engines.solve import SLOW_AFTER
 from engines.two_sided import TwoSidedSweeper

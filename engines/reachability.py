@@ -12,11 +12,11 @@ from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype
 from engines.gauss_seidel import relaxation, sweeps_in_colours
 from engines.graph.operations import operations_of
-from engines.iterate import Progress
 from engines.linear import direct
 from engines.model import ExplicitModel, ModelKind
 from engines.modified_policy_iteration import policy_iteration
 from engines.policy_iteration import DirectPolicyIteration, ImproperPolicyError
+from engines.progress import Progress
 from engines.result import SolveResult
 from engines.solve import solve_system
 from engines.strategy import ANY_CHOICE, optimal_rows

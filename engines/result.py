@@ -94,6 +94,8 @@ class SolveResult:
     rounding
         The part of `error_estimate` that bounds what roundings in single precision have made of the
         values; 0 in double precision, which leaves its own out.
+    finished_by
+        The direct method that took over from sweeps that contract too slowly; empty for none.
     """
 
     values: FloatArray
@@ -113,6 +115,7 @@ class SolveResult:
     strategy: IndexArray | None = None
     remedy: str = "a smaller -epsilon may help"
     rounding: float = 0.0
+    finished_by: str = ""
 
     @classmethod
     def exact(cls, values: FloatArray, method: str, note: str = "") -> SolveResult:
@@ -179,6 +182,9 @@ class SolveResult:
             two_sided=all(part.two_sided for part in parts),
             remedy=max(parts, key=lambda part: part.status.severity).remedy,
             rounding=max(part.rounding for part in parts),
+            finished_by=" and ".join(
+                dict.fromkeys(part.finished_by for part in parts if part.finished_by)
+            ),
         )
 
     @property

@@ -29,10 +29,10 @@ from engines.iterate import (
     Contraction,
     GiveUp,
     Iteration,
-    Progress,
     iterate,
 )
 from engines.linear.doubling import Doubling, rises_from_zero
+from engines.progress import Progress, SweepReport
 from engines.result import SolveResult, Status
 from engines.system import HasSingle, Scaling, SingleSweeper, Sweeper, SweepSystem
 
@@ -404,7 +404,15 @@ def _sweep(
         iterations, change = iterations + len(changes), float(changes[-1])
         now = time.perf_counter()
         if progress is not None:
-            progress(iterations, change, now - started)
+            left = contraction.sweeps_to_change(_threshold(environment), change)
+            if environment.automatic:
+                left = contraction.sweeps_to(epsilon, change)
+            absolute = environment.absolute
+            progress(
+                SweepReport(
+                    iterations, changes, now - started, absolute=absolute, sweeps_to_go=left
+                )
+            )
         scale = 1.0
         if environment.absolute:
             scale = max(largest_value(single.values(), True), float(np.finfo(np.float64).tiny))

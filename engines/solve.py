@@ -14,10 +14,11 @@ from engines.environment import Method, Precision, SolverEnvironment
 from engines.errors import DeviceMemoryError
 from engines.formats.csr import FloatArray
 from engines.gauss_seidel import GaussSeidelEngine, WatchedSweeper, sweeps_in_colours
-from engines.iterate import Iteration, Progress, iterate, stop_threshold
+from engines.iterate import Iteration, iterate, stop_threshold
 from engines.linear.confirmation import AutomaticSweeps, never
 from engines.linear.doubling import Doubling, LateDoubling, rises_from_zero
 from engines.linear.multilevel import LevelEngine, solve_by_levels
+from engines.progress import Progress
 from engines.result import SolveResult, Status, SweepCost
 from engines.single import NO_HELP, sweep_first_in_single
 from engines.system import Engine, Sweeper, SweepSystem
@@ -260,6 +261,7 @@ def _solved_directly(
         error_estimate=error_estimate,
         cost=_direct_cost(direct_name, result.cost),
         rounding=0.0,
+        finished_by=direct_name,
         note=f"{result.method} contracts too slowly here ({outcome.iterations} sweeps, expected "
         f"error still {outcome.error_estimate:.1e}): solved by {direct_name}",
     )

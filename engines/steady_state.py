@@ -11,7 +11,6 @@ from engines.environment import Convention, Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype
 from engines.gauss_seidel import relaxation
-from engines.iterate import Progress
 from engines.linear import direct
 from engines.linear.elimination import (
     LARGEST_DENSE_CLASS,
@@ -19,6 +18,7 @@ from engines.linear.elimination import (
     eliminated_class,
 )
 from engines.model import ExplicitModel, ModelKind
+from engines.progress import Progress
 from engines.result import SolveResult, Status
 from engines.solve import SMALL_SYSTEM, solve_system
 from engines.system import Scaling, SweepSystem

@@ -18,8 +18,8 @@ from engines import uniformisation
 from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import FloatArray, MaskArray
-from engines.iterate import Progress
 from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.progress import Progress
 from engines.result import SolveResult
 from engines.step_rewards import step_rewards
 

@@ -17,8 +17,8 @@ from engines.cpu.topological import Components, Walk, components_of
 from engines.cpu.topological_kernels import Rule
 from engines.environment import DeviceChoice, Precision, SolverEnvironment
 from engines.formats.csr import FloatArray, IndexArray
-from engines.iterate import Progress
 from engines.linear.confirmation import MOST_PROVEN_ERROR
+from engines.progress import Progress, SweepReport
 from engines.result import SolveResult, Status, SweepCost
 from engines.solve import DIRECT_ERROR, solve_system
 from engines.system import Direction, Scaling, SweepSystem
@@ -317,7 +317,9 @@ class _TopologicalSolve:
             reason = walk.step(rule)
             self.sweeping_seconds += time.perf_counter() - began
             if progress is not None:
-                progress(self.iterations, self.change, time.perf_counter() - started)
+                changes, absolute = np.array([self.change]), environment.absolute
+                seconds = time.perf_counter() - started
+                progress(SweepReport(self.iterations, changes, seconds, absolute=absolute))
             if reason == topological_kernels.DONE:
                 return Status.CONVERGED
             if reason == topological_kernels.LIMIT:
@@ -336,9 +338,9 @@ class _TopologicalSolve:
         part, states = self._components.extract(self._system, own, self.values)
         before = self.iterations
 
-        def report(iterations: int, change: float, _: float) -> None:
+        def report(part: SweepReport) -> None:
             if progress is not None:
-                progress(before + iterations, change, time.perf_counter() - started)
+                progress(part.within(before, time.perf_counter() - started))
 
         result = solve_system(
             part,

@@ -15,9 +15,9 @@ from engines.cpu.topological_kernels import COMPONENT, ITERATIONS, MET, SWEEPS, 
 from engines.environment import Precision, SolverEnvironment
 from engines.errors import ConvergenceError
 from engines.formats.csr import FloatArray, IndexArray, MaskArray
-from engines.iterate import Progress
 from engines.linear import direct
 from engines.narrow import NOT_MONOTONIC, Batches, Narrowing, measured_width, narrow
+from engines.progress import Measure, Progress, SweepReport
 from engines.result import Status, SweepCost
 from engines.solve import SLOW_AFTER
 from engines.system import Direction, SweepSystem
@@ -235,8 +235,9 @@ class _Solve:
             reason = walk.step(rule)
             self.sweeping_seconds += time.perf_counter() - began
             if progress is not None:
-                width = float(self._record[topological_interval_kernels.WIDTH])
-                progress(self.iterations, width, time.perf_counter() - started)
+                widths = self._record[[topological_interval_kernels.WIDTH]]
+                seconds, absolute = time.perf_counter() - started, environment.absolute
+                progress(SweepReport(self.iterations, widths, seconds, Measure.WIDTH, absolute))
             self._require_order(reason)
             if reason == topological_kernels.DONE:
                 return Status.CONVERGED
@@ -309,9 +310,9 @@ class _Solve:
         upper[inside] += RAISED_BY * self._environment.epsilon
         before = self.iterations
 
-        def report(iterations: int, width: float, _: float) -> None:
+        def report(part: SweepReport) -> None:
             if progress is not None:
-                progress(before + iterations, width, time.perf_counter() - started)
+                progress(part.within(before, time.perf_counter() - started))
 
         two_sided = replace(self._two_sided, system=part, upper=upper)
         sweeper, note = two_sided_sweeper(two_sided, environment, environment.epsilon)

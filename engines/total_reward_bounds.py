@@ -11,8 +11,8 @@ from engines.formats.csr import FloatArray, MaskArray
 from engines.graph.components import bsccs
 from engines.graph.mec import maximal_end_components
 from engines.intervals import collapsed, reachability_reward_bounds
-from engines.iterate import Progress
 from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.progress import Progress
 from engines.result import SolveResult
 from engines.step_rewards import step_rewards
 from engines.system import Direction

@@ -11,8 +11,8 @@ from engines.formats.csr import FloatArray, MaskArray
 from engines.graph.components import bsccs
 from engines.graph.mec import maximal_end_components
 from engines.graph.prob01 import prob0
-from engines.iterate import Progress
 from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.progress import Progress
 from engines.reachability_rewards import (
     reachability_rewards,
     solve_rewards,

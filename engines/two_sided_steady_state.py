@@ -11,8 +11,8 @@ from engines.environment import SolverEnvironment
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, index_dtype, row_sums
 from engines.graph.components import Components
 from engines.intervals import reachability_reward_bounds
-from engines.iterate import Progress
 from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.progress import Progress
 from engines.result import SolveResult
 from engines.two_sided import ROUNDING_SLACK, SMALLEST, UNIT_ROUNDOFF
 

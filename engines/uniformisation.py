@@ -21,8 +21,8 @@ from engines.cpu.prepare import transposed
 from engines.environment import SolverEnvironment
 from engines.errors import DeviceMemoryError
 from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype
-from engines.iterate import Progress
 from engines.poisson import PoissonWeights, poisson_weights
+from engines.progress import Measure, Progress, SweepReport
 from engines.result import SolveResult, Status, SweepCost
 from engines.system import SweepSystem, rows_of_states
 from engines.uniformisation_error import sum_error
@@ -93,6 +93,25 @@ class PowerSum:
         gap = max(0, self.left - term - 1)
         inside = self.weights[max(0, term + 1 - self.left) :]
         return gap * self.before + float(np.sum(inside))
+
+    def report(self, told: int, done: int, seconds: float) -> SweepReport:
+        """Return how far the sum is: the share still to come after each of the last sweeps.
+
+        Parameters
+        ----------
+        told
+            Sweeps made when the last report was made.
+        done
+            Sweeps made; more than that.
+        seconds
+            Since the first sweep began.
+        """
+        last = self.after(done)
+        coefficients = self.coefficients(told + 2, done + 1)
+        to_come = last + np.append(np.cumsum(coefficients[::-1])[::-1], 0.0)
+        left = to_come / self.after(-1)
+        to_go = float(self.last - done)
+        return SweepReport(done, left, seconds, Measure.REMAINDER, sweeps_to_go=to_go)
 
 
 @dataclass(frozen=True)

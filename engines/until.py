@@ -11,8 +11,8 @@ from engines.formats.csr import FloatArray, MaskArray
 from engines.graph.mec import maximal_end_components
 from engines.graph.prob01 import prob0, prob1
 from engines.graph.quotient import collapse
-from engines.iterate import Progress
 from engines.model import ExplicitModel, ModelKind
+from engines.progress import Progress
 from engines.reachability import solve_reachability
 from engines.result import SolveResult
 from engines.strategy import expanded_strategy, until_strategy

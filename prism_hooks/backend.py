@@ -14,6 +14,7 @@ from engines.backend import gpu_refusal
 from engines.environment import DeviceChoice, IntervalOptions, Method, SolverEnvironment
 from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
 from engines.model import ExplicitModel, ModelKind
+from engines.progress import Progress
 from engines.result import SolveResult, Status
 from prism_hooks.claims import claim_of
 from prism_hooks.exit_gate import GATE, SOLVE
@@ -29,8 +30,10 @@ from prism_hooks.graph import (
 from prism_hooks.memory import is_full_cudd, is_full_heap, shortage
 from prism_hooks.options import SIMULATION, HookOptions
 from prism_hooks.questions import Question, Task, task_of
+from prism_hooks.record import RunRecord
 from prism_hooks.report import Ending, iterations_line, progress_lines, solve_line
 from prism_hooks.sets import SETS, choices_of_rows, found_set, words_of
+from prism_hooks.sweep_bar import sweep_bar
 from prism_hooks.symbolic import (
     SymbolicModel,
     hand_over,
@@ -76,6 +79,7 @@ DEFAULT_METHODS = ("Jacobi", "Value iteration")
 METHODS_OF_JAVA = (
     *("solve", "sample", "simulationMethod"),
     *("mayChooseEngine", "smallestGraph", "showsSolves", "leftToPrism"),
+    *("begin", "ended", "closing"),
 )
 
 
@@ -86,10 +90,14 @@ class EngineBackend:
     ----------
     options
         What the command line says about the engines.
+    record
+        Keeps what a plot of the run needs; None where none is wanted.
     """
 
-    def __init__(self, options: HookOptions) -> None:
+    def __init__(self, options: HookOptions, record: RunRecord | None = None) -> None:
         self.options = options
+        self._record = record
+        self._bar = sweep_bar(wanted=options.show_progress, on_screen=_tell_java)
         self._models: OrderedDict[int, dict[bool, ExplicitModel]] = OrderedDict()
         self._graphs: OrderedDict[int, ExplicitModel] = OrderedDict()
         self._symbolic: OrderedDict[int, SymbolicModel] = OrderedDict()
@@ -128,6 +136,23 @@ class EngineBackend:
         """Return whether the user asked for a line on each solve."""
         return self.options.show_solves
 
+    def begin(self, question: Any, constants: Any) -> None:
+        """Note a property that PRISM begins, and the constants, such as ``N=3,T=0.5``."""
+        if self._record is not None:
+            pairs = (part.partition("=") for part in str(constants).split(",") if part)
+            self._record.begin(str(question), [(name, value) for name, _, value in pairs])
+
+    def ended(self, value: Any) -> None:
+        """Note the result of the property that was begun last."""
+        if self._record is not None:
+            self._record.ended(value)
+
+    def closing(self) -> None:
+        """Note that PRISM closes down: nothing more will be solved."""
+        if self._record is not None:
+            with GATE.busy(SOLVE):
+                self._record.finish()
+
     def solve(self, problem: Any) -> None:
         """Solve a `prismgpu.Problem` and fill in its answer, its refusal or its error."""
         collecting = gc.isenabled()
@@ -158,6 +183,8 @@ class EngineBackend:
             trace = "".join(traceback.format_exception(error))
             problem.error = f"prism-gpu failed unexpectedly; please report this:\n{trace}"
         finally:
+            if self._bar is not None:
+                self._bar.close()
             if collecting:
                 gc.enable()
 
@@ -191,7 +218,7 @@ class EngineBackend:
             result = self._answer(problem, model.kind, read_question(problem, model))
         else:
             ending = task_of(problem, model.kind).ending[model.kind]
-            progress = progress_lines(problem, ending)
+            progress = self._progress(problem, ending)
             result = solve_without_matrix(problem, model, reason, environment, progress)
             self._say(problem, f"solved on PRISM's diagram, without a matrix: {reason}")
             self._finish(problem, result, environment, ending)
@@ -208,9 +235,12 @@ class EngineBackend:
                 answer, embeds = ANSWERS[str(problem.task)], False
         model = self._model(problem, bool(problem.embedded) and embeds)
         environment = self._environment_of(problem, task)
-        result = answer(model, asked, environment, progress_lines(problem, ending))
+        result = answer(model, asked, environment, self._progress(problem, ending))
         self._finish(problem, result, environment, ending)
         return result
+
+    def _progress(self, problem: Any, ending: Ending) -> Progress:
+        return progress_lines(problem, ending, self._bar, self._record)
 
     def _environment_of(self, problem: Any, task: Task) -> SolverEnvironment:
         if task.method_counts:
@@ -221,6 +251,10 @@ class EngineBackend:
         self, problem: Any, result: SolveResult, environment: SolverEnvironment, ending: Ending
     ) -> None:
         """Report a solve and what is known of its error."""
+        if self._bar is not None:
+            self._bar.close()
+        if self._record is not None:
+            self._record.solved(result, environment)
         self._report(problem, result, ending)
         if problem.errorOnNonConvergence or result.status is Status.DIVERGED:
             result.raise_unless_converged()
@@ -402,16 +436,25 @@ class EngineBackend:
             )
 
 
-def java_backend(options: HookOptions) -> Any:
+def _tell_java(shown: bool) -> None:
+    """Tell Java whether a line of progress is shown, which it wipes off at an interrupt."""
+    import jpype
+
+    jpype.JClass("prismgpu.Hooks").progressShown = shown
+
+
+def java_backend(options: HookOptions, record: RunRecord | None = None) -> Any:
     """Return an `EngineBackend` as an object that Java can call; the JVM must be running.
 
     Parameters
     ----------
     options
         What the command line says about the engines.
+    record
+        Keeps what a plot of the run needs; None where none is wanted.
     """
     import jpype
 
     implement = jpype.JImplements("prismgpu.Backend")
     methods = {name: jpype.JOverride(getattr(EngineBackend, name)) for name in METHODS_OF_JAVA}
-    return implement(type("JavaEngineBackend", (EngineBackend,), methods))(options)
+    return implement(type("JavaEngineBackend", (EngineBackend,), methods))(options, record)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 WARM_UP, SOLVE, ENDING, CLOSING = range(4)
 """Bytes of the memory that Java shares: who is busy, whether the end has begun, and whether
@@ -24,6 +24,7 @@ class ExitGate:
 
     def __init__(self) -> None:
         self._flags = bytearray(4)
+        self._closers: list[Callable[[], None]] = []
 
     def install(self) -> None:
         """Make the running JVM wait at the gate when it ends."""
@@ -67,24 +68,31 @@ class ExitGate:
             self.stop_if_ending(who)
 
     def close_at_end(self, close: Callable[[], None]) -> None:
-        """Have something closed once the end has begun, which waits for that; once a process.
+        """Have something closed once the end has begun, which waits for that.
 
         Parameters
         ----------
         close
-            Closes it, in a thread of its own; calls neither Java nor CUDA.
+            Closes it, in a thread of its own, after what was named before; calls neither Java nor
+            CUDA.
         """
+        self._closers.append(close)
+        if len(self._closers) > 1:
+            return
         self._flags[CLOSING] = 1
 
         def wait() -> None:
             while not self._flags[ENDING]:
                 time.sleep(LOOK_S)
-            try:
-                close()
-            finally:
-                self._flags[CLOSING] = 0
+            with ExitStack() as first_to_last:
+                first_to_last.callback(self._closed)
+                for each in reversed(self._closers):
+                    first_to_last.callback(each)
 
         threading.Thread(target=wait, name="close-at-end", daemon=True).start()
+
+    def _closed(self) -> None:
+        self._flags[CLOSING] = 0
 
     def stop_if_ending(self, who: int) -> None:
         """Stop the calling thread for good once the end has begun.

@@ -59,6 +59,8 @@ class HookOptions:
         File that gets the source text of the programs that sample paths; None for none.
     simulation_cluster
         The cluster that samples: a scheduler's address, or ``local:N``; empty for this process.
+    show_progress
+        Whether long solves show their progress on a terminal.
     """
 
     device: DeviceChoice = DeviceChoice.AUTO
@@ -84,3 +86,4 @@ class HookOptions:
     simulation_seed: int | None = None
     simulation_source: str | None = None
     simulation_cluster: str = ""
+    show_progress: bool = True

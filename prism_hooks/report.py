@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from enum import Enum, auto
 from typing import Any
 
-from engines.iterate import Progress
+from engines.progress import Progress, SweepReport
 from engines.result import SolveResult
 from prism_hooks.exit_gate import GATE, SOLVE
+from prism_hooks.record import RunRecord
+from prism_hooks.sweep_bar import SweepBar
 
 UPDATE_SECONDS = 5.0
 """PRISM's own pace of progress lines."""
@@ -25,7 +28,12 @@ class Ending(Enum):
     """A time: truncation and rounding, together an absolute error."""
 
 
-def progress_lines(problem: Any, ending: Ending) -> Progress:
+def progress_lines(
+    problem: Any,
+    ending: Ending,
+    bar: SweepBar | None = None,
+    record: RunRecord | None = None,
+) -> Progress:
     """Return a callback that prints PRISM's progress line every five seconds.
 
     Parameters
@@ -35,13 +43,22 @@ def progress_lines(problem: Any, ending: Ending) -> Progress:
     ending
         What ends the sweeps, which says what their second number is: the last change, or for a
         time the share of the sum that is still to come.
+    bar
+        Shows the same on a terminal.
+    record
+        Keeps the numbers of all sweeps.
     """
     due = UPDATE_SECONDS
     kind = "" if problem.absolute else "relative "
 
-    def report(iterations: int, number: float, seconds: float) -> None:
+    def report(sweeps: SweepReport) -> None:
         nonlocal due
         GATE.stop_if_ending(SOLVE)
+        if record is not None:
+            record.sweeps(sweeps)
+        if bar is not None:
+            bar(sweeps)
+        number, seconds = sweeps.number, sweeps.seconds
         if seconds < due:
             return
         due = seconds + UPDATE_SECONDS
@@ -50,7 +67,8 @@ def progress_lines(problem: Any, ending: Ending) -> Progress:
             Ending.STEPS: f" (of at most {int(problem.upper)})",
             Ending.TIME: f": {100.0 * (1.0 - number):.1f} % of the sum",
         }[ending]
-        problem.progress(f"Iteration {iterations}{so_far}, {seconds:.2f} sec so far")
+        with nullcontext() if bar is None else bar.aside():
+            problem.progress(f"Iteration {sweeps.iterations}{so_far}, {seconds:.2f} sec so far")
 
     return report
 

@@ -183,6 +183,7 @@ class Simulation:
         GATE.stop_if_ending(SOLVE)
         self._show_source(sampler)
         progress = sampling_progress()
+        progress.visible &= options.show_progress
         cluster, place = None, sampler.place
         if options.simulation_cluster:
             workers = self._workers()

@@ -28,8 +28,8 @@ from engines.environment import SolverEnvironment
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.choice import Format
 from engines.formats.csr import FloatArray, MaskArray
-from engines.iterate import Progress
 from engines.model import ExplicitModel, ModelKind
+from engines.progress import Progress
 from engines.result import SolveResult
 from engines.step_rewards import checked_state_rewards
 from engines.system import Direction

@@ -13,9 +13,9 @@ from engines.environment import BoundMethod, IntervalOptions, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import FloatArray, MaskArray
 from engines.intervals import reachability_reward_bounds, until_bounds
-from engines.iterate import Progress
 from engines.long_run_bounds import long_run_reward_bounds
 from engines.model import ExplicitModel, ModelKind
+from engines.progress import Progress
 from engines.result import SolveResult
 from engines.total_reward_bounds import total_reward_bounds
 from prism_hooks.questions import Question, given, initial_distribution

@@ -34,8 +34,8 @@ from bridge.model import CheckableModel, StateVector
 from engines.environment import Method, SolverEnvironment
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.formats.csr import MaskArray
-from engines.iterate import Progress
 from engines.model import ExplicitModel, ModelKind
+from engines.progress import Progress
 from engines.result import SolveResult, Status
 from engines.system import Direction
 
@@ -316,7 +316,8 @@ class Checker:
             return self.engine_model.labels[name]
         expression = own if own is not None else self.model.labels.get(name)
         if expression is None:
-            raise InvalidModelError(f'Undeclared label "{name}"')
+            known = sorted({*self.properties.labels, *self.engine_model.labels, *self.model.labels})
+            raise InvalidModelError(f'Undeclared label "{name}"; declared: {", ".join(known)}')
         return self.mask(expression)
 
     def _operator(self, node: Expression) -> Outcome:

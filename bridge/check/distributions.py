@@ -15,12 +15,13 @@ from bridge.model import CheckableModel
 from engines.environment import SolverEnvironment
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.formats.csr import FloatArray
-from engines.iterate import Progress
 from engines.model import ModelKind
+from engines.progress import Progress
 from engines.result import SolveResult
 
 Log = Callable[[str], None]
 Compute = Callable[[FloatArray], SolveResult]
+OnSolve = Callable[[SolveResult], None] | None
 
 
 def report_steady_state(
@@ -29,6 +30,7 @@ def report_steady_state(
     target: str | None,
     log: Log,
     progress: Progress | None = None,
+    on_solve: OnSolve = None,
     *,
     two_sided: bool = False,
 ) -> None:
@@ -46,6 +48,8 @@ def report_steady_state(
         Where the report goes.
     progress
         Called after each batch of sweeps.
+    on_solve
+        Called with the result of the solve.
     two_sided
         Whether each probability is to be bounded from both sides.
 
@@ -74,6 +78,7 @@ def report_steady_state(
         "steady-state",
         target,
         log,
+        on_solve,
     )
 
 
@@ -84,6 +89,7 @@ def report_transient(
     target: str | None,
     log: Log,
     progress: Progress | None = None,
+    on_solve: OnSolve = None,
 ) -> None:
     """Compute and show the distribution at one time or several.
 
@@ -93,7 +99,7 @@ def report_transient(
         A DTMC or CTMC.
     times
         What -tr gave: a time, or a range such as 0:0.5:2.
-    environment, target, log, progress
+    environment, target, log, progress, on_solve
         As in `report_steady_state`.
 
     Raises
@@ -116,9 +122,11 @@ def report_transient(
                 return distribution_at(
                     model.model, initial, float(moment), environment, progress=progress
                 )
-            return distribution_after(model.model, initial, int(moment), environment)
+            return distribution_after(
+                model.model, initial, int(moment), environment, progress=progress
+            )
 
-        _report(model, compute, "transient", target, log)
+        _report(model, compute, "transient", target, log, on_solve)
 
 
 def transient_times(text: str, continuous: bool) -> list[int] | list[float]:
@@ -149,11 +157,19 @@ def _refuse_mdp(model: CheckableModel, what: str) -> None:
 
 
 def _report(
-    model: CheckableModel, compute: Compute, name: str, target: str | None, log: Log
+    model: CheckableModel,
+    compute: Compute,
+    name: str,
+    target: str | None,
+    log: Log,
+    on_solve: OnSolve,
 ) -> None:
     started = time.perf_counter()
     initial = model.initial_states / np.count_nonzero(model.initial_states)
-    result = compute(initial).raise_unless_converged()
+    result = compute(initial)
+    if on_solve is not None:
+        on_solve(result)
+    result.raise_unless_converged()
     taken = seconds_text(time.perf_counter() - started)
     log(f"\nTime for {name} probability computation: {taken} seconds.")
     if target is None or target == "stdout":

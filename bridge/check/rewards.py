@@ -100,7 +100,10 @@ def reward_structure(checker: Checker, named: str | Expression | None) -> NamedR
         for structure in structures:
             if structure.name == named:
                 return structure
-        raise InvalidModelError(f'Invalid reward structure index "{named}"')
+        known = ", ".join(structure.name for structure in structures if structure.name)
+        raise InvalidModelError(
+            f'Invalid reward structure index "{named}"; the model has {known or "none with a name"}'
+        )
     if not structures:
         raise InvalidModelError("The model has no reward structure")
     number = 1 if named is None else checker.integer(named)

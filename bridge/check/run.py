@@ -18,7 +18,6 @@ from bridge.check.checker import Checker
 from bridge.check.distributions import report_steady_state, report_transient
 from bridge.check.experiment import Experiment, model_experiment, property_experiment
 from bridge.check.exports import export_model, export_vector
-from bridge.check.progress import SweepProgress, sweep_progress
 from bridge.check.results import ResultsTable, export_results, short_text
 from bridge.check.sources import ModelSource, model_source
 from bridge.check.switches import CheckOptions, read_switches
@@ -30,9 +29,12 @@ from bridge.refusals import error_line, fault_text
 from bridge.versions import own_version
 from engines.errors import BridgeError, ConvergenceError, InvalidModelError, UnsupportedError
 from engines.model import ModelKind
+from engines.progress import SweepReport
 from engines.result import SolveResult
 from prism_hooks.options import HookOptions
+from prism_hooks.record import RunRecord
 from prism_hooks.report import iterations_line, solve_line
+from prism_hooks.sweep_bar import SweepBar, sweep_bar
 
 if TYPE_CHECKING:
     from bridge.check.simulate import SimulationResult, Simulator
@@ -44,7 +46,13 @@ FAULTS = (InvalidModelError, UnsupportedError, ConvergenceError, BridgeError, Me
 Constants = Mapping[str, Value]
 
 
-def run(words: tuple[str, ...], hooks: HookOptions, command: list[str], why: str) -> int:
+def run(
+    words: tuple[str, ...],
+    hooks: HookOptions,
+    command: list[str],
+    why: str,
+    record: RunRecord | None = None,
+) -> int:
     """Check properties as a command line asks, and return the exit code.
 
     Parameters
@@ -57,6 +65,8 @@ def run(words: tuple[str, ...], hooks: HookOptions, command: list[str], why: str
         The command line as it was, for the report.
     why
         Why the embedded front end runs.
+    record
+        Keeps what a plot of the run needs; None where none is wanted.
 
     Raises
     ------
@@ -68,15 +78,29 @@ def run(words: tuple[str, ...], hooks: HookOptions, command: list[str], why: str
         raise UsageError('No model was given; type "prism-gpu -help" for what can be')
     if len(options.files) > 2:
         raise UsageError(f'Too many files: "{options.files[2]}" is neither model nor properties')
-    _Run(options, hooks, command, why).all()
+    bar = sweep_bar(wanted=hooks.show_progress)
+    everything = _Run(options, hooks, command, why, bar, record)
+    try:
+        everything.all()
+    finally:
+        if record is not None:
+            record.finish()
     return 0
 
 
 class _Run:
     def __init__(
-        self, options: CheckOptions, hooks: HookOptions, command: list[str], why: str
+        self,
+        options: CheckOptions,
+        hooks: HookOptions,
+        command: list[str],
+        why: str,
+        bar: SweepBar | None,
+        record: RunRecord | None,
     ) -> None:
         self._options, self._hooks = options, hooks
+        self._bar, self._record = bar, record
+        self._progress = None if bar is None and record is None else self._follow
         self._header(command, why)
         self._source: ModelSource = model_source(
             Path(options.files[0]), kind=options.kind, fix_deadlocks=options.fix_deadlocks
@@ -84,13 +108,13 @@ class _Run:
         self._source.describe(self._log)
         self._properties = self._read_properties()
         self._chosen = self._select()
-        self._progress: SweepProgress | None = sweep_progress()
         self._said: set[str] = set()
         self._model: CheckableModel | None = None
         self._model_constants: Constants = {}
         self._simulator: Simulator | None = None
 
     def _log(self, text: str) -> None:
+        self._end_progress()
         print(text, flush=True)
 
     def all(self) -> None:
@@ -134,6 +158,7 @@ class _Run:
             self._attempt(partial(export_model, model, what, target, self._log))
         if options.steady_state:
             self._log(f"\n{RULE}")
+            self._begin("steady-state distribution", self._model_constants)
             self._attempt(
                 lambda: report_steady_state(
                     model,
@@ -141,11 +166,13 @@ class _Run:
                     options.steady_state_file,
                     self._log,
                     self._progress,
+                    self._keep_solve,
                     two_sided=options.two_sided,
                 )
             )
         if (times := options.transient) is not None:
             self._log(f"\n{RULE}")
+            self._begin("transient distribution", self._model_constants)
             self._attempt(
                 lambda: report_transient(
                     model,
@@ -154,6 +181,7 @@ class _Run:
                     options.transient_file,
                     self._log,
                     self._progress,
+                    self._keep_solve,
                 )
             )
         return True
@@ -172,6 +200,7 @@ class _Run:
             self._log(f"\n{RULE}\n\nModel checking: {item.text}")
             self._constants_line("Model", self._model_constants)
             self._constants_line("Property", given)
+            self._begin(item.text, everything)
             try:
                 result = self._check(item, experiment, given)
             except FAULTS as error:
@@ -179,6 +208,8 @@ class _Run:
                 table.rows.append((everything, f"Error: {fault_text(error)}"))
             else:
                 table.rows.append((everything, result))
+                if self._record is not None:
+                    self._record.ended(result)
 
     def _simulate_all(self, item: Property, experiment: Experiment, table: ResultsTable) -> None:
         assignments = list(experiment.assignments())
@@ -251,12 +282,27 @@ class _Run:
             export_vector(model, result.vector, self._options.vector_file, self._log)
         return result.value
 
+    def _begin(self, question: str, constants: Constants) -> None:
+        if self._record is not None:
+            pairs = ((name, short_text(value)) for name, value in constants.items())
+            self._record.begin(question, pairs)
+
+    def _follow(self, report: SweepReport) -> None:
+        if self._record is not None:
+            self._record.sweeps(report)
+        if self._bar is not None:
+            self._bar(report)
+
     def _end_progress(self) -> None:
-        if self._progress is not None:
-            self._progress.close()
+        if self._bar is not None:
+            self._bar.close()
+
+    def _keep_solve(self, result: SolveResult) -> None:
+        if self._record is not None:
+            self._record.solved(result, self._options.environment)
 
     def _report_solve(self, result: SolveResult) -> None:
-        self._end_progress()
+        self._keep_solve(result)
         if result.iterations:
             self._log(f"\n{iterations_line(result)}")
         if result.note and result.note not in self._said:

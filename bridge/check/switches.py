@@ -140,6 +140,11 @@ def read_switches(words: tuple[str, ...], hooks: HookOptions) -> CheckOptions:
     return reader.options()
 
 
+def known_switches() -> tuple[str, ...]:
+    """Return the names of the switches that do something without PRISM, besides the methods'."""
+    return (*_Reader((), HookOptions())._handlers(), "intervaliter", "ii")
+
+
 def interval_options(switch: str, text: str) -> IntervalOptions:
     """Return the sub-switches of interval iteration.
 

@@ -57,6 +57,7 @@ Solve what was exported to a folder; neither PRISM nor Java is needed.
 -gpuslice <n>, -gpucolours <n> ......... Gauss-Seidel: by slices, in so many colours
 -gpuprecision <name> ................... Sweep in double, single or mixed precision
 -gpuinfo ............................... Print a line on each solve
+-gpuprogress <on|off> .................. Show the progress of long solves, on a terminal
 -epsilon <x>, -maxiters <n> ............ Solve otherwise than the export says;
 -absolute, -relative, -omega <x> ....... so do these
 -power, -jacobi, -jor, -gs, -bgs, ...... and these
@@ -167,6 +168,8 @@ def _prism_arguments(words: tuple[str, ...]) -> Arguments:
     arguments = parse(list(words), os.environ)
     if not arguments.engines or arguments.front_end not in (None, "prism"):
         raise UsageError("PRISM with our engines inside exports and reports, and nothing else")
+    if arguments.plot is not None:
+        raise UsageError("-gpuplot draws the solves of a whole run, not those of an export")
     hooks = arguments.hooks
     symbolic = f"work of the {hooks.symbolic_engine} engine" if hooks.symbolic_engine else ""
     if hooks.left_to_prism or symbolic:
@@ -214,14 +217,22 @@ def _solve(words: list[str]) -> int:
     asked = changed(SolverEnvironment())
     if asked.device is DeviceChoice.GPU:
         require_gpu(asked.device_number)
-    return Solver(folder, changed, show_solves=any(part.name == "gpuinfo" for part in parts)).run()
+    showing = [part.value for part in parts if part.name == "gpuprogress"]
+    if not set(showing) <= {"on", "off"}:
+        raise UsageError(f'Invalid value "{showing[-1]}" for -gpuprogress switch: on or off')
+    return Solver(
+        folder,
+        changed,
+        show_solves=any(part.name == "gpuinfo" for part in parts),
+        show_progress=showing[-1:] != ["off"],
+    ).run()
 
 
 def _settings_changes(parts: list[Group]) -> Iterator[Change]:
     """Yield what each switch of `solve` changes in the settings."""
     for part in parts:
         name = part.name or ""
-        if name == "gpuinfo":
+        if name in ("gpuinfo", "gpuprogress"):
             continue
         if name not in _SWITCHES:
             raise UsageError(f"Unknown switch {part.words[0]} for solve; see -help")

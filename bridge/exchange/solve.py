@@ -31,6 +31,7 @@ from engines.environment import SolverEnvironment
 from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
 from engines.result import SolveResult
 from prism_hooks.report import iterations_line, solve_line
+from prism_hooks.sweep_bar import SweepBar, sweep_bar
 
 if TYPE_CHECKING:
     from bridge.check.accuracy import Accuracy
@@ -58,6 +59,8 @@ class Solver:
         Where the report goes.
     show_solves
         Whether a line a solve is printed.
+    show_progress
+        Whether long solves show their progress on a terminal.
     make_checker
         Makes what evaluates operators, from model, settings and a function to call a solve.
     """
@@ -66,7 +69,9 @@ class Solver:
     changed: Callable[[SolverEnvironment], SolverEnvironment] = lambda given: given
     log: Log = print
     show_solves: bool = False
+    show_progress: bool = True
     make_checker: Callable[..., Checker] | None = None
+    _bar: SweepBar | None = None
     _device_number: int = 0
     _unsaved: bool = False
     _saved_at: float = field(default_factory=time.monotonic)
@@ -90,6 +95,7 @@ class Solver:
             self.log(f"{line.capitalize()}: {manifest.provenance.get(line, '')}")
         self._verify(manifest)
         environment = self.changed(manifest.settings)
+        self._bar = sweep_bar(wanted=self.show_progress)
         self._device_number = environment.device_number
         model = read_checkable(self.folder)
         self._verify_model(manifest, model)
@@ -102,6 +108,8 @@ class Solver:
                 if self._unsaved and time.monotonic() - self._saved_at > SAVE_SECONDS:
                     self._save(results)
         finally:
+            if self._bar is not None:
+                self._bar.close()
             if self._unsaved:
                 self._save(results)
         failed = [q.key for q in manifest.questions if results.answers[q.text].error]
@@ -164,9 +172,11 @@ class Solver:
             from bridge.check.checker import Checker
 
             make = Checker
-        return make(model, environment, log=self.log, on_solve=self._solved)
+        return make(model, environment, log=self.log, on_solve=self._solved, progress=self._bar)
 
     def _solved(self, result: SolveResult) -> None:
+        if self._bar is not None:
+            self._bar.close()
         self._solves.append(result)
         if result.iterations:
             self.log(iterations_line(result))
@@ -196,6 +206,8 @@ class Solver:
             values = outcome.numbers
             record["accuracy"] = _plain_accuracy(outcome.accuracy)
         except FAULTS as error:
+            if self._bar is not None:
+                self._bar.close()
             record["error"] = fault_text(error)
             self.log(error_line(error))
         record["solves"] = [_plain_solve(solve) for solve in self._solves]

@@ -12,7 +12,7 @@ from engines.errors import UnsupportedError
 
 OURS_WITH_VALUE = {
     *("gpudevice", "gpudevices", "gpuengine", "gpuformat", "gpumaxmem", "gpumethod"),
-    *("gpuslice", "gpucolours", "gpuprecision"),
+    *("gpuslice", "gpucolours", "gpuprecision", "gpuplot", "gpuprogress"),
     *("frontend", "prism-dir", "javamaxmem", "javastack"),
 }
 # What PRISM does with results once they are there; the report does it, the export must not.

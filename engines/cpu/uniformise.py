@@ -10,7 +10,7 @@ import numpy as np
 from engines.cpu import engine as cpu
 from engines.cpu.engine import dense_array, sparse_array
 from engines.formats.csr import FloatArray, IndexArray
-from engines.iterate import Progress
+from engines.progress import Progress
 from engines.result import SweepCost
 from engines.uniformisation import PowerSum, Summed
 
@@ -43,7 +43,7 @@ def sum_powers(problem: PowerSum, progress: Progress | None) -> Summed:
     host: _Host = (_Numba if numba else _Arrays)(problem)
     cost = SweepCost("CPU", host.kernel, "csr", system.bytes_per_sweep + problem.stay.nbytes)
     started = reported = time.perf_counter()
-    whole, done = problem.after(-1), 0
+    done = told = 0
     while done < problem.last:
         end = min(done + host.batch, problem.last)
         fixed = host.advance(problem.coefficients(done + 1, end + 1))
@@ -54,9 +54,11 @@ def sum_powers(problem: PowerSum, progress: Progress | None) -> Summed:
         done = end
         now = time.perf_counter()
         if progress is not None and now - reported >= PROGRESS_SECONDS:
-            progress(done, problem.after(done) / whole, now - started)
-            reported = now
+            progress(problem.report(told, done, now - started))
+            told, reported = done, now
     sweeping = time.perf_counter() - started
+    if progress is not None and done > told:
+        progress(problem.report(told, done, sweeping))
     return Summed(host.total, done, started - began, sweeping, cost)
 
 

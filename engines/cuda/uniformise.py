@@ -18,7 +18,7 @@ from engines.cuda.transfer import to_device, to_host
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.choice import Format
 from engines.formats.csr import INT32_MAX, FloatArray
-from engines.iterate import Progress
+from engines.progress import Progress
 from engines.result import SweepCost
 from engines.uniformisation import PowerSum, Summed
 
@@ -144,14 +144,13 @@ class _DeviceSum:
         seconds, done, fixed = 0.0, 0, 0
         with self._stream:
             graph: Any = self._graph() if last >= STRETCH else None
-            whole = problem.after(-1)
             while done < last and not fixed:
                 count = min(LOOK_EVERY, last - done)
                 seconds += self._sweep(count, graph)
                 done += count
                 fixed = int(self._made.get()[1])
                 if progress is not None:
-                    progress(done, problem.after(done) / whole, seconds)
+                    progress(problem.report(done - count, done, seconds))
             total: FloatArray = to_host(self._total)
             if fixed:
                 done = fixed

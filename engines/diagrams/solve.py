@@ -23,9 +23,10 @@ from engines.formats.choice import Format
 from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype
 from engines.gauss_seidel import METHODS as COLOURED
 from engines.gauss_seidel import WatchedSweeper, relaxation, sweeps_in_colours
-from engines.iterate import Progress, iterate, stop_threshold
+from engines.iterate import iterate, stop_threshold
 from engines.linear.confirmation import AutomaticSweeps, never
 from engines.linear.doubling import Doubling, rises_from_zero
+from engines.progress import Progress
 from engines.result import SolveResult, Status
 from engines.solve import judged, unsafe_remark
 from engines.steady_state import AUTOMATIC_OMEGA

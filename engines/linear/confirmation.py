@@ -9,10 +9,11 @@ import numpy as np
 from engines.environment import SolverEnvironment
 from engines.errors import DeviceMemoryError
 from engines.formats.csr import FloatArray
-from engines.iterate import ROUNDING, GiveUp, Iteration, Progress, iterate
+from engines.iterate import ROUNDING, GiveUp, Iteration, iterate
 from engines.linear.doubling import Doubling
 from engines.linear.induction import proven_error
 from engines.linear.mixing import sweeps_of_memory
+from engines.progress import Progress
 from engines.result import Status
 from engines.system import Engine, Scaling, Sweeper, SweepSystem
 

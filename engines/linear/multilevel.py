@@ -8,8 +8,8 @@ from typing import Protocol
 from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import INT32_MAX, FloatArray
-from engines.iterate import Progress
 from engines.linear.confirmation import AutomaticSweeps, never
+from engines.progress import Progress
 from engines.result import Status
 from engines.system import Engine, Scaling, Sweeper, SweepSystem
 

@@ -121,6 +121,14 @@ def test_a_precision_reaches_the_engines_on_every_way(name):
     assert "-gpuprecision" in USAGE["solve"]
 
 
+def test_a_switch_of_ours_that_is_misspelt_is_compared_with_those_there_are():
+    with pytest.raises(UsageError, match=r"-gpuformt \(did you mean -gpuformat\?\)"):
+        parse(["m.sm", "-gpuformt", "csr"], {})
+    with pytest.raises(UsageError, match=r'-gpuxyzzy \(type "prism-gpu -help"'):
+        parse(["m.sm", "-gpuxyzzy"], {})
+    assert "-jacobbi" in parse(["m.sm", "-jacobbi"], {}).prism
+
+
 def test_a_wrong_precision_is_refused_for_a_solve_elsewhere_too():
     with pytest.raises(UsageError, match=r"-gpuprecision switch: one of double, single, mixed"):
         list(_settings_changes(list(groups(["-gpuprecision", "half"], {"gpuprecision"}))))

@@ -24,6 +24,10 @@ def test_an_error_says_what_and_where_and_ends_in_one_full_stop(error, text):
     assert error_line(error) == f"\nError: {text}."
 
 
+def test_what_points_at_a_place_in_the_last_of_several_lines_stays_the_last():
+    assert error_line(InvalidModelError("m.pm, here:\n\tfase\n\t^")).endswith("fase\n\t^")
+
+
 def test_a_gpu_that_was_asked_for_and_cannot_be_used_is_refused_with_the_reason(monkeypatch):
     monkeypatch.setattr(backend, "gpu_refusal", lambda number: f"there is no device {number}")
     with pytest.raises(UnsupportedError, match=r"-gpu was given, .* no device 7"):

@@ -10,6 +10,7 @@ import pytest
 
 import bridge
 from bridge.files.checkable import read_checkable
+from engines.errors import BridgeError
 from engines.model import ExplicitModel, ModelKind
 from tests.bridge.session_models import MDP_WITH_REWARDS, MODELS, QUICK
 
@@ -79,3 +80,15 @@ def test_rewards_of_choices_and_labels_of_an_mdp(prism_install, tmp_path):
         assert smallest.vector == pytest.approx([0.5, 1.0, 0.0, 1.0])
         holds = session.check("s=2 | P>=1 [ X s=3 ]")
         assert holds.vector.tolist() == [False, False, True, True]
+
+
+def test_a_second_diagram_is_refused_until_the_first_is_closed(prism_install):
+    file = Path(__file__).parents[2] / "examples" / "models" / "cluster.sm"
+    with opened(prism_install, file, "N=2") as session:
+        with pytest.raises(BridgeError, match=r"one model as a decision diagram .*cluster\.sm"):
+            opened(prism_install, file, "N=3")
+        with bridge.open(file, {"N": 3}, prism_dir=str(prism_install.root)) as other:
+            assert other.num_states == 512
+        assert session.check('P=? [ F<=1 "premium" ]').value == 1.0
+    with opened(prism_install, file, "N=3") as session:
+        assert session.num_states == 512

@@ -22,6 +22,7 @@ from engines.bounded import (
 from engines.environment import Method, SolverEnvironment
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.model import ModelKind, RewardStructure
+from engines.progress import Measure
 from engines.result import Status
 from engines.system import Direction
 from tests.engines import models
@@ -227,13 +228,17 @@ def test_progress_counts_the_sweeps(device):
         models.mask(21, [20]),
         300,
         on(device),
-        progress=lambda *numbers: seen.append(numbers),
+        progress=seen.append,
     )
-    sweeps, changes, seconds = zip(*seen, strict=True)
+    sweeps = [report.iterations for report in seen]
     assert sweeps[-1] == 300
-    assert list(sweeps) == sorted(set(sweeps))
-    assert min(changes) > 0.0
-    assert list(seconds) == sorted(seconds)
+    assert sweeps == sorted(set(sweeps))
+    assert sum(len(report.numbers) for report in seen) == 300
+    assert min(report.numbers.min() for report in seen) > 0.0
+    assert [report.sweeps_to_go for report in seen] == [300 - done for done in sweeps]
+    assert {report.measure for report in seen} == {Measure.STEP}
+    seconds = [report.seconds for report in seen]
+    assert seconds == sorted(seconds)
 
 
 def test_what_cannot_be_asked_is_refused(device):

@@ -12,6 +12,7 @@ from engines.cpu.engine import largest_change
 from engines.environment import AUTOMATIC_SWEEP_LIMIT, DeviceChoice, Method, SolverEnvironment
 from engines.errors import ConvergenceError
 from engines.iterate import Contraction, iterate
+from engines.progress import Measure
 from engines.reachability import solve_reachability
 from engines.result import SolveResult, Status, SweepCost
 from engines.steady_state import solve_steady_state
@@ -130,13 +131,31 @@ def test_progress_is_told_of_every_batch(device):
         RUIN.unknown,
         RUIN.start,
         SolverEnvironment(method=Method.JACOBI, epsilon=1e-12, device=device),
-        progress=lambda *what: seen.append(what),
+        progress=seen.append,
     )
-    sweeps = [iterations for iterations, _, _ in seen]
+    sweeps = [report.iterations for report in seen]
     assert sweeps == sorted(set(sweeps))
     assert len(sweeps) > 2
-    seconds = [elapsed for _, _, elapsed in seen]
+    assert sum(len(report.numbers) for report in seen) == sweeps[-1]
+    assert {report.measure for report in seen} == {Measure.CHANGE}
+    seconds = [report.seconds for report in seen]
     assert seconds == sorted(seconds)
+
+
+def test_the_end_is_foretold_from_the_contraction():
+    seen = []
+    result = solve_reachability(
+        RUIN.model,
+        RUIN.unknown,
+        RUIN.start,
+        SolverEnvironment(method=Method.JACOBI, epsilon=1e-12, device=DeviceChoice.CPU),
+        progress=seen.append,
+    )
+    later = [report for report in seen if report.iterations > result.iterations / 2]
+    foretold = [report.iterations + report.sweeps_to_go for report in later]
+    assert len(foretold) > 2
+    np.testing.assert_allclose(foretold, result.iterations, rtol=0.01)
+    assert seen[-1].sweeps_to_go == 0.0
 
 
 class MadeUpSweeper:

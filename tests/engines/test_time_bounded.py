@@ -19,6 +19,7 @@ from engines import uniformisation
 from engines.environment import SolverEnvironment
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.model import RewardStructure
+from engines.progress import Measure
 from engines.result import Status
 from engines.time_bounded import (
     cumulative_rewards_until,
@@ -253,10 +254,13 @@ def test_progress_counts_sweeps_and_what_is_left(device, monkeypatch):
         np.eye(10)[0],
         30.0,
         tight(device),
-        progress=lambda *numbers: seen.append(numbers),
+        progress=seen.append,
     )
-    sweeps, left, seconds = (np.array(column) for column in zip(*seen, strict=True))
-    assert sweeps[-1] == result.iterations
+    sweeps = [report.iterations for report in seen]
+    left = np.concatenate([report.numbers for report in seen])
+    seconds = [report.seconds for report in seen]
+    assert sweeps[-1] == len(left) == result.iterations
+    assert {report.measure for report in seen} == {Measure.REMAINDER}
     assert (np.diff(sweeps) > 0).all()
     assert (np.diff(seconds) >= 0).all()
     assert (np.diff(left) <= 0).all()

@@ -80,3 +80,24 @@ def test_what_is_to_be_closed_holds_the_end_up_until_it_is():
             break
         threading.Event().wait(0.02)
     assert gate._flags[CLOSING] == 0
+
+
+def test_all_is_closed_in_order_even_if_some_of_it_fails(monkeypatch):
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    gate, order, done = ExitGate(), [], threading.Event()
+
+    def fail():
+        order.append("first")
+        raise RuntimeError("on purpose")
+
+    gate.close_at_end(fail)
+    gate.close_at_end(lambda: order.append("second"))
+    gate.close_at_end(done.set)
+    gate._flags[ENDING] = 1
+    assert done.wait(5)
+    assert order == ["first", "second"]
+    for _ in range(100):
+        if not gate._flags[CLOSING]:
+            break
+        threading.Event().wait(0.02)
+    assert gate._flags[CLOSING] == 0

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from engines.iterate import Progress
+from engines.progress import Progress, SweepReport
 from prism_hooks.backend import EngineBackend
 from prism_hooks.options import HookOptions
 from prism_hooks.report import Ending, progress_lines
@@ -300,9 +300,8 @@ def test_progress_says_what_its_number_means(ending, number, expected):
     lines: list[str] = []
     asked = SimpleNamespace(absolute=False, upper=40.0, progress=lines.append)
     report: Progress = progress_lines(asked, ending)
-    report(4, 0.5, 1.0)
-    report(8, number, 6.0)
-    report(9, number, 7.0)
+    for sweeps, change, seconds in ((4, 0.5, 1.0), (8, number, 6.0), (9, number, 7.0)):
+        report(SweepReport(sweeps, np.array([change]), seconds))
     assert lines == [expected]
 
 

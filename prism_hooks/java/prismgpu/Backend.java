@@ -23,4 +23,13 @@ public interface Backend
 
 	/** What the user named that PRISM's own code does as a whole, such as "simulation"; empty for nothing. */
 	String leftToPrism();
+
+	/** Notes a property that is begun. @param constants Such as N=3,T=0.5 */
+	void begin(String property, String constants);
+
+	/** Notes the result of the property that was begun last. */
+	void ended(String value);
+
+	/** Notes that PRISM closes down. */
+	void closing();
 }

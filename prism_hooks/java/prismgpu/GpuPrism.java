@@ -1,8 +1,11 @@
 package prismgpu;
 
 import java.io.File;
+import java.util.StringJoiner;
 
 import io.ModelExportOptions;
+import parser.State;
+import parser.Values;
 import parser.ast.Expression;
 import parser.ast.PropertiesFile;
 import parser.ast.Property;
@@ -12,7 +15,9 @@ import prism.PrismException;
 import prism.PrismLog;
 import prism.PrismSettings;
 import prism.Result;
+import prism.ResultsCollection;
 import prism.UndefinedConstants;
+import simulator.method.SimulationMethod;
 
 /** PRISM with the engines inside. */
 public class GpuPrism extends Prism
@@ -45,6 +50,7 @@ public class GpuPrism extends Prism
 	public void closeDown(boolean check)
 	{
 		SymbolicModel.releaseAll();
+		Hooks.closing();
 		super.closeDown(check);
 	}
 
@@ -71,13 +77,49 @@ public class GpuPrism extends Prism
 		nameOtherModels();
 		if (Hooks.backend != null && Expression.containsMultiObjective(prop.getExpression()))
 			Hooks.handBack(getMainLog(), MULTI_OBJECTIVE);
-		return super.modelCheck(propertiesFile, prop);
+		begin(prop.getExpression().toString(), propertiesFile == null ? null : propertiesFile.getConstantValues());
+		Result result = super.modelCheck(propertiesFile, prop);
+		Hooks.ended(result.getResult());
+		return result;
+	}
+
+	@Override
+	public Result modelCheckSimulator(PropertiesFile propertiesFile, Expression expr, Values definedPFConstants, State initialState, long maxPathLength,
+			SimulationMethod simMethod) throws PrismException
+	{
+		begin(expr.toString(), definedPFConstants);
+		Result result = super.modelCheckSimulator(propertiesFile, expr, definedPFConstants, initialState, maxPathLength, simMethod);
+		Hooks.ended(result.getResult());
+		return result;
+	}
+
+	@Override
+	public void modelCheckSimulatorExperiment(PropertiesFile propertiesFile, UndefinedConstants undefinedConstants, ResultsCollection results, Expression expr,
+			State initialState, long maxPathLength, SimulationMethod simMethod) throws PrismException, InterruptedException
+	{
+		super.modelCheckSimulatorExperiment(propertiesFile, undefinedConstants, results, expr, initialState, maxPathLength, simMethod);
+		int n = results.getNumRangingConstants();
+		for (String[] row : results.toArrayList()) {
+			StringJoiner constants = new StringJoiner(",");
+			for (int i = 0; i < n; i++)
+				constants.add(results.getRangingConstants().get(i).getName() + "=" + row[i]);
+			Hooks.begin(expr.toString(), constants.toString());
+			Hooks.ended(row[n]);
+		}
+	}
+
+	/** Tells the engines of a question before its solves come to them. @param more Values of constants besides the model's; null for none */
+	private void begin(String question, Values more)
+	{
+		Values constants = getModelInfo() == null ? null : getModelInfo().getConstantValues();
+		Hooks.begin(question, Values.toStringConcatenated(constants, more));
 	}
 
 	@Override
 	public prism.StateVector computeSteadyStateProbabilities(File initDistFile) throws PrismException
 	{
 		Hooks.startProperty();
+		begin("steady-state distribution", null);
 		return super.computeSteadyStateProbabilities(initDistFile);
 	}
 
@@ -86,6 +128,7 @@ public class GpuPrism extends Prism
 	{
 		Hooks.startProperty();
 		nameAdaptiveUniformisation();
+		begin("transient distribution", null);
 		return super.computeTransientProbabilities(time, initDistFile);
 	}
 
@@ -94,6 +137,7 @@ public class GpuPrism extends Prism
 	{
 		Hooks.startProperty();
 		nameAdaptiveUniformisation();
+		begin("transient distribution", null);
 		super.exportTransientProbabilities(times, file, exportOptions, initDistFile);
 	}
 

@@ -36,6 +36,9 @@ public final class Hooks
 	/** What is being solved, for the message of an interrupted run; null between solves. */
 	private static volatile String solving;
 
+	/** Whether a line of progress is on the terminal; set from Python. */
+	public static volatile boolean progressShown;
+
 	/** Whether the JVM is being taken down: Python must not be called any more. */
 	private static volatile boolean ending;
 
@@ -60,7 +63,9 @@ public final class Hooks
 			String what = solving;
 			if (what != null) {
 				System.out.flush();
-				System.err.println("\nprism-gpu: interrupted during " + what);
+				// Of a line of progress nothing is left; the rest of another line stays.
+				String before = progressShown ? "\r\033[K" : "\n";
+				System.err.println(before + "prism-gpu: interrupted during " + what);
 				System.err.flush();
 			}
 		}));
@@ -184,7 +189,7 @@ public final class Hooks
 	private static void answer(Problem problem)
 	{
 		String before = HeapLimit.begin(HeapLimit.SOLVING);
-		backend.solve(problem);
+		call(() -> backend.solve(problem));
 		if (problem.heapIsFull)
 			throw new OutOfMemoryError("Java heap space");
 		HeapLimit.begin(before);
@@ -203,13 +208,45 @@ public final class Hooks
 			LockSupport.park();
 	}
 
+	/** Calls Python. A call that the end of the JVM cuts off fails; its thread then waits for that end. */
+	private static void call(Runnable work)
+	{
+		parkIfEnding();
+		try {
+			work.run();
+		} catch (RuntimeException e) {
+			parkIfEnding();
+			throw e;
+		}
+	}
+
+	/** Tells the engines of a question before its solves come to them. */
+	static void begin(String question, String constants)
+	{
+		if (backend != null)
+			call(() -> backend.begin(question, constants));
+	}
+
+	/** Tells the engines of the result of the question that was begun last. */
+	static void ended(Object result)
+	{
+		if (backend != null)
+			call(() -> backend.ended(String.valueOf(result)));
+	}
+
+	/** Tells the engines that PRISM closes down. */
+	static void closing()
+	{
+		if (backend != null)
+			call(backend::closing);
+	}
+
 	/** Has paths sampled by the engines. */
 	static void sample(Sampling sampling)
 	{
-		parkIfEnding();
 		solving = "simulation";
 		try {
-			backend.sample(sampling);
+			call(() -> backend.sample(sampling));
 		} finally {
 			solving = null;
 		}
