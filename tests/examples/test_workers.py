@@ -63,7 +63,7 @@ def test_the_paper_s_curve_goes_through_the_times_that_it_states(load):
 
 
 def test_pairs_are_chosen_by_what_can_be_asked_and_smallest_first(load, tmp_path):
-    coverage = load("coverage")
+    coverage = load("interval_coverage")
 
     def entry(model, states, text, kind="bounded until", value=0.5, model_type="DTMC"):
         return {

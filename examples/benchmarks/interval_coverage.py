@@ -1,6 +1,6 @@
 """How often the stated interval holds the exact value: pairs of a model and a property, 200 seeds.
 
-    PRISM_DIR=… python examples/benchmarks/coverage.py VALUES ROOT... --json FILE
+    PRISM_DIR=… python examples/benchmarks/interval_coverage.py VALUES ROOT... --json FILE
         [--pairs 60] [--seeds 200] [--paths 1000] [--device cpu|gpu] [--same-as FILE]
 
 VALUES is a JSON list of exact values: entries with "model", "constants", "property", "kind",
