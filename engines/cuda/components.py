@@ -43,10 +43,13 @@ as along a ring, may need as many as there are states; shuffled names do not."""
 SWEEPS_OF_ALL = 32
 """Sweeps that all states take part in before only those do that have something to pass on."""
 
+MOVING_FROM = 1 << 20
+"""Of fewer states all take part in every sweep: it costs little, and they learn more in it."""
+
 ALL_AGAIN = 4
 """In one batch of so many all states take part once, for the names that other names tell of."""
 
-MOST_SWEEPS = 256
+MOST_SWEEPS = 512
 """Sweeps that are granted to any propagation."""
 
 STATES_A_SWEEP = 1000
@@ -283,7 +286,8 @@ class ComponentSearch:
                     self._launch("begin_names", left, listed, count, mixed, self._numbers)
                 changed.data.memset_async(0, changed.nbytes, stream=None)
                 arguments = (*edges, cut, *against, barred, open_, leader, listed, count, mixed)
-                of_all = behind is None or sweeps - begun < SWEEPS_OF_ALL
+                few = left < MOVING_FROM or sweeps - begun < SWEEPS_OF_ALL
+                of_all = few or behind is None
                 again = (sweeps - begun) // SWEEPS_A_LOOK % ALL_AGAIN == 0
                 for sweep in range(SWEEPS_A_LOOK):
                     every = cp.int32(of_all or (again and sweep == 0))

@@ -35,6 +35,7 @@ def way(request, monkeypatch):
     if request.param != "searches":
         monkeypatch.setattr(steps, "MOST_SEARCHES", 0)
     if request.param == "moving names":
+        monkeypatch.setattr(steps, "MOVING_FROM", 0)
         monkeypatch.setattr(steps, "SWEEPS_OF_ALL", 0)
         monkeypatch.setattr(steps, "ALL_AGAIN", 1 << 30)
     return request.param
