@@ -171,10 +171,16 @@ class Performer:
                 self._one(job, results, tell)
                 bar.update()
 
-            try:
+            def in_turn() -> None:
                 for job in first:
                     one(job)
-                if rest:
+
+            try:
+                # PRISM has a core a run; what is ours and on the GPU does not need those.
+                if rest and self._host.device == "gpu":
+                    self._side_by_side(rest, one, in_turn)
+                else:
+                    in_turn()
                     self._side_by_side(rest, one)
             except KeyboardInterrupt:
                 results.interrupted = True
@@ -184,7 +190,12 @@ class Performer:
         results.seconds = time.monotonic() - self._begun
         return results
 
-    def _side_by_side(self, jobs: Sequence[Job], one: Callable[[Job], None]) -> None:
+    def _side_by_side(
+        self,
+        jobs: Sequence[Job],
+        one: Callable[[Job], None],
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> None:
         """Do jobs of several series at a time, and those of a series one after the other."""
         chains: dict[tuple[str, ...], list[Job]] = {}
         for job in jobs:
@@ -198,6 +209,7 @@ class Performer:
         with ThreadPoolExecutor(self._limits.peers_at_a_time) as pool:
             waiting = [pool.submit(chain, members) for members in chains.values()]
             try:
+                meanwhile()
                 for future in waiting:
                     future.result()
             except BaseException:

@@ -18,7 +18,7 @@ EVERY_GRAPH = """
 from dataclasses import replace
 from bridge import cli, jvm
 install = jvm.install_engines
-jvm.install_engines = lambda options: install(replace(options, smallest_graph=0))
+jvm.install_engines = lambda options, *more: install(replace(options, smallest_graph=0), *more)
 cli.main()
 """
 """Our command, with graphs of any size for the engines."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from dataclasses import replace
 
@@ -175,6 +176,30 @@ def test_series_go_side_by_side_and_the_members_of_one_in_turn(tmp_path):
     assert spans[cluster[0].name][0] < first[1]
     assert results.why(tandem[2]) == "> 60 s, as size 7 was"
     assert [results.of(job)["runs_at_a_time"] for job in cluster] == [2, 2]
+
+
+def test_prism_runs_while_the_gpu_does(tmp_path):
+    """Each of the two waits for the other to have begun."""
+
+    class Together(Programs):
+        def ours(self, job, limit, deadline):
+            begun["ours"].set()
+            assert begun["peer"].wait(10)
+            return {"status": "done"}
+
+        def peer(self, job, limit, deadline):
+            begun["peer"].set()
+            assert begun["ours"].wait(10)
+            return {"status": "done"}
+
+    begun = {"ours": threading.Event(), "peer": threading.Event()}
+    machine = replace(host(), prism=object(), device="gpu")
+    wanted = [*jobs(3), *peers("tandem", 3)]
+    performer = Performer(
+        machine, Store(tmp_path, {}), Together(), None, Limits(60, peers_at_a_time=2)
+    )
+    results = performer.all(wanted, lambda _: None)
+    assert all(results.of(job) for job in wanted)
 
 
 def test_an_interruption_ends_all_that_run_side_by_side(tmp_path):
