@@ -182,12 +182,12 @@ def test_prism_runs_while_the_gpu_does(tmp_path):
     """Each of the two waits for the other to have begun."""
 
     class Together(Programs):
-        def ours(self, job, limit, deadline):
+        def ours(self, *_):
             begun["ours"].set()
             assert begun["peer"].wait(10)
             return {"status": "done"}
 
-        def peer(self, job, limit, deadline):
+        def peer(self, *_):
             begun["peer"].set()
             assert begun["ours"].wait(10)
             return {"status": "done"}
