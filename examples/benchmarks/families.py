@@ -28,7 +28,8 @@ AGREEMENT = 1e-3
 SOLVE = re.compile(
     r"prism-gpu: (?P<engine>.+?), kernel (?P<kernel>.+?), format .*?"
     r"solved in (?P<seconds>[\d.]+) s,"
-    r" (?P<sweeps>\d+) sweeps(?:, (?P<speed>[\d.]+) us a sweep)?(?P<rest>.*)"
+    r" (?P<sweeps>\d+) sweeps(?:, at most [\d.]+ MB of device memory)?"
+    r"(?:, (?P<speed>[\d.]+) us a sweep)?(?P<rest>.*)"
 )
 SHARE = re.compile(r"(\d+) % of copy bandwidth")
 COUNT = re.compile(r"(?:: |took |took iters )(\d+) (?:iterations|iters)\b")
