@@ -149,6 +149,8 @@ def test_ctrl_c_leaves_the_reports_of_what_was_done(prism_install, model):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        # A shell has what it runs in the background ignore the signal, and all that comes of it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     with process:
         assert process.stdout is not None
