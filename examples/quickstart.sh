@@ -2,6 +2,7 @@
 # Sets prism-gpu up, if need be, and checks one property each of three published models: a token
 # ring (herman), a workstation cluster and a tandem queue. Arguments are passed on to prism-gpu.
 SETUP_FROM=$0
+SETUP_EXTRA=plots
 . "$(dirname -- "$0")/../setup.sh"
 
 models="$root/examples/models"
