@@ -274,11 +274,20 @@ def _draw_sweeps(axes: Any, kind: Measure, solves: list[SolveRecord]) -> None:
     axes.set_title(f"{NUMBERS[kind].capitalize()}, against sweeps", fontsize="medium")
     axes.set_xlabel("sweeps made")
     axes.set_ylabel(f"{NUMBERS[kind]}{scale}")
-    axes.set_yscale("log")
+    _set_log(axes.yaxis)
     if max(made) > UNLIKE * min(made):
-        axes.set_xscale("log")
+        _set_log(axes.xaxis)
     axes.grid(alpha=0.3)
     _legend(axes)
+
+
+def _set_log(axis: Any) -> None:
+    """Make an axis logarithmic; its ticks are plain numbers, since no text is a formula here."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    (axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale)("log")
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _scale_text(absolute: set[bool]) -> str:

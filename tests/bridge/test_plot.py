@@ -96,6 +96,9 @@ def test_a_picture_says_what_it_shows(tmp_path, monkeypatch):
         "largest change of a sweep (relative)", 'R=? [ F "done" ]', ">result<",
     ):  # fmt: skip
         assert expected in text, expected
+    # Ticks are numbers, not the source of formulas.
+    assert "mathdefault" not in text
+    assert ">1e-06<" in text or ">1e-05<" in text
 
 
 @needs_matplotlib
