@@ -7,14 +7,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bridge.install import JavaInstall, PrismInstall, find_java, find_prism, require_compiler
 from bridge.versions import supported_release
 from engines.errors import BridgeError
 from prism_hooks.build import hook_classes
 from prism_hooks.options import HookOptions
-from prism_hooks.record import RunRecord
+
+if TYPE_CHECKING:
+    from prism_hooks.record import RunRecord
 
 DEFAULT_STACK = "4m"
 LEAST_HEAP = 16 << 20
