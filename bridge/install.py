@@ -91,6 +91,18 @@ class PrismInstall:
     library_path: Path
     found_by: str
 
+    def beside(self, name: str) -> Path | None:
+        """Return a folder that comes with PRISM, such as its examples; None where it is not there.
+
+        Parameters
+        ----------
+        name
+            Its name: "prism-examples" lies beside PRISM's own folder in a source repository, and
+            inside of it in a packaged PRISM.
+        """
+        found = (root / name for root in (self.root.parent, self.root))
+        return next((folder for folder in found if folder.is_dir()), None)
+
 
 @dataclass(frozen=True)
 class JavaInstall:

@@ -28,13 +28,10 @@ def prism_install() -> PrismInstall:
 @pytest.fixture(scope="session")
 def prism_examples(prism_install: PrismInstall) -> Path:
     """Return PRISM's own folder of examples, beside or inside its installation."""
-    for folder in (
-        prism_install.root / "prism-examples",
-        prism_install.root.parent / "prism-examples",
-    ):
-        if folder.is_dir():
-            return folder
-    pytest.skip(f"needs PRISM's examples: there is no prism-examples by {prism_install.root}")
+    folder = prism_install.beside("prism-examples")
+    if folder is None:
+        pytest.skip(f"needs PRISM's examples: there is no prism-examples by {prism_install.root}")
+    return folder
 
 
 @dataclass(frozen=True)

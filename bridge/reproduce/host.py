@@ -61,11 +61,7 @@ class Host:
     @property
     def examples(self) -> Path | None:
         """PRISM's folder of examples, or None."""
-        if self.prism is None:
-            return None
-        roots = (self.prism.root, self.prism.root.parent)
-        found = (root / "prism-examples" for root in roots)
-        return next((folder for folder in found if folder.is_dir()), None)
+        return None if self.prism is None else self.prism.beside("prism-examples")
 
     @property
     def room(self) -> int:

@@ -42,8 +42,10 @@ from component_cases import GENERATED, MODELS, PrismModel, source_of
 from component_peers import PEERS, digest, save, timed, warm_up
 from component_tables import tables
 
+from bridge.install import find_prism
 from bridge.reproduce.graphs import generate
 from engines.environment import DeviceChoice, SolverEnvironment
+from engines.errors import BridgeError
 from engines.graph.operations import operations_of
 from engines.model import ExplicitModel
 
@@ -105,14 +107,14 @@ class Row:
 
 def models_of(size: str, folder: Path) -> Iterator[Case]:
     """Yield the cases of PRISM's models of a size."""
-    prism_dir = os.environ.get("PRISM_DIR")
-    if not prism_dir:
-        raise click.UsageError("set PRISM_DIR: the models are those of PRISM's examples")
-    roots = (Path(prism_dir).parent, Path(prism_dir))
-    found = [root / "prism-examples" / "mdps" for root in roots]
-    mdps = next((path for path in found if path.is_dir()), None)
-    if mdps is None:
-        raise click.UsageError(f"there is no prism-examples/mdps by {prism_dir}")
+    try:
+        install = find_prism()
+    except BridgeError as error:
+        raise click.UsageError(f"the models are those of PRISM's examples: {error}") from error
+    examples = install.beside("prism-examples")
+    if examples is None:
+        raise click.UsageError(f"there is no prism-examples by {install.root}")
+    mdps = examples / "mdps"
 
     def build(model: PrismModel) -> ExplicitModel:
         import bridge

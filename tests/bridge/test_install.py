@@ -134,6 +134,15 @@ def test_source_build_has_the_classpath_of_prisms_own_script(tmp_path):
     )
 
 
+def test_what_comes_with_prism_lies_beside_it_or_inside(tmp_path):
+    found = find_prism(str(make_prism(tmp_path / "p", "4.10.2", "dev")), {})
+    assert found.beside("prism-examples") is None
+    (found.root / "prism-examples").mkdir()
+    assert found.beside("prism-examples") == found.root / "prism-examples"
+    (tmp_path / "prism-tests").mkdir()
+    assert found.beside("prism-tests") == tmp_path / "prism-tests"
+
+
 def test_binary_distribution_puts_its_jar_first_and_once(tmp_path):
     root = make_prism(tmp_path / "p", jar=True)
     found = find_prism(str(root), {})

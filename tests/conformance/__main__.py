@@ -144,7 +144,7 @@ def main(
     """
     try:
         install = find_prism(prism_dir)
-        folders = {suite: suite_folder(install.root, suite) for suite in suites}
+        folders = {suite: suite_folder(install, suite) for suite in suites}
     except (BridgeError, FileNotFoundError) as error:
         raise click.ClickException(str(error)) from error
     runner = Runner(install, work or cache_folder() / "conformance", timeout, extra)

@@ -8,6 +8,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from bridge.install import PrismInstall
 from tests.conformance.auto_lists import command_lines
 
 _MODEL = re.compile(r".+\.(?:prism|nm|pm|sm)$")
@@ -40,7 +41,7 @@ class Unit:
     line: str = ""
 
 
-def suite_folder(prism_root: Path, suite: str) -> Path:
+def suite_folder(install: PrismInstall, suite: str) -> Path:
     """Return where a suite lies: beside PRISM's folder, or in it.
 
     Raises
@@ -49,12 +50,13 @@ def suite_folder(prism_root: Path, suite: str) -> Path:
         When it is in neither place.
     """
     name = _FOLDERS[suite]
-    for folder in (prism_root.parent / name, prism_root / name):
-        if folder.is_dir():
-            return folder
-    raise FileNotFoundError(
-        f"there is no {name} in {prism_root} nor beside it; it comes with PRISM's source repository"
-    )
+    folder = install.beside(name)
+    if folder is None:
+        raise FileNotFoundError(
+            f"there is no {name} in {install.root} nor beside it; it comes with PRISM's source "
+            "repository"
+        )
+    return folder
 
 
 def units(folder: Path, suite: str, pattern: str = "") -> list[Unit]:

@@ -164,7 +164,7 @@ class Runner:
         unit = job.unit
         copy = self.work / f"copy{number}" / unit.suite
         copy.parent.mkdir(exist_ok=True)
-        copy_suite(suite_folder(self.install.root, unit.suite), copy)
+        copy_suite(suite_folder(self.install, unit.suite), copy)
         folder = copy / unit.folder
         if unit.line:
             (folder / unit.target).write_text(unit.line + "\n", encoding="utf-8")

@@ -20,7 +20,7 @@ SLICE = (
 @pytest.fixture(scope="module")
 def folder(prism_install):
     try:
-        return suite_folder(prism_install.root, "tests")
+        return suite_folder(prism_install, "tests")
     except FileNotFoundError as error:
         pytest.skip(str(error))
 
