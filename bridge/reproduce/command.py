@@ -12,7 +12,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import click
@@ -116,7 +115,7 @@ def _measured(host: Host, jobs: list[Job], store: Store, limits: Limits) -> Resu
     with tempfile.TemporaryDirectory(prefix="prism-gpu-") as folder:
         programs = Programs(host, Path(folder))
         performer = Performer(host, store, programs, worker, limits)
-        before = signal.signal(signal.SIGTERM, _interrupt)
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             return performer.all(jobs, _tell)
         finally:
@@ -141,12 +140,6 @@ def _reported(request: Request, host: Host, results: Results) -> tuple[Subject, 
         if job.name in results.records
     }
     return tuple(subject for subject in Subject if subject in there | set(request.subjects))
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Take a request to end as Ctrl-C: what was done is reported."""
-    del number, frame
-    raise KeyboardInterrupt
 
 
 def _tell(line: str) -> None:

@@ -14,10 +14,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, TextIO
 
 from bridge.reproduce.execute import Failed, Stopped, end_group
-from bridge.reproduce.jobs import Kind
+from bridge.reproduce.jobs import RUNS, Kind
 
 Record = dict[str, Any]
 Partial = Callable[[Record], None]
@@ -34,28 +35,11 @@ def task_of(kind: Kind) -> Task:
     kind
         No run of a program.
     """
+    if kind in RUNS:
+        raise ValueError(f"{kind} is no task")
     # Each loads much that the others do without.
-    if kind is Kind.COLOURS:
-        from bridge.reproduce.tasks.colours import measure as colours
-
-        return colours
-    if kind is Kind.SWEEPS:
-        from bridge.reproduce.tasks.sweeps import measure as sweeps
-
-        return sweeps
-    if kind is Kind.PATTERNS:
-        from bridge.reproduce.tasks.patterns import measure as patterns
-
-        return patterns
-    if kind is Kind.COMPONENTS:
-        from bridge.reproduce.tasks.components import measure as components
-
-        return components
-    if kind is Kind.PATHS:
-        from bridge.reproduce.tasks.paths import measure as paths
-
-        return paths
-    raise ValueError(f"{kind} is no task")
+    task: Task = import_module(f"bridge.reproduce.tasks.{kind}").measure
+    return task
 
 
 class Worker:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,16 +17,6 @@ from engines.model import ModelKind
 from tests.engines.component_checks import end_components, strong_components
 from tests.engines.graph_models import everywhere
 from tests.engines.graph_shapes import drawn
-
-BENCHMARKS = Path(__file__).parents[2] / "examples" / "benchmarks"
-
-
-@pytest.fixture(scope="module")
-def load():
-    # The benchmarks import each other from the folder that they lie in.
-    sys.path.insert(0, str(BENCHMARKS))
-    yield importlib.import_module
-    sys.path.remove(str(BENCHMARKS))
 
 
 @pytest.fixture(scope="module")

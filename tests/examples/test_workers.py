@@ -2,23 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import sys
-from pathlib import Path
 
 import pytest
-
-BENCHMARKS = Path(__file__).parents[2] / "examples" / "benchmarks"
-
-
-@pytest.fixture(scope="module")
-def load():
-    # The benchmarks import each other from the folder that they lie in.
-    sys.path.insert(0, str(BENCHMARKS))
-    yield importlib.import_module
-    sys.path.remove(str(BENCHMARKS))
-
 
 RECORD = {
     "alone_seconds": 5.0,
