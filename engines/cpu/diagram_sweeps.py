@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.cpu import diagram_sweep_kernels as kernels
+from engines.cpu.alternate import AlternatingSweeper
 from engines.cpu.kernels import CHUNKS_PER_THREAD, unsigned, use_threads
 from engines.diagrams.hybrid import HybridMatrix
 from engines.diagrams.slices import SliceColours
@@ -191,7 +191,7 @@ class HostRows:
         return self.hybrid.nbytes + sum(array.nbytes for array in beside) + vectors
 
 
-class CpuDiagramSweeper:
+class CpuDiagramSweeper(AlternatingSweeper[np.float64]):
     """A solve on the host, in colours or in none; a `Sweeper`.
 
     Parameters
@@ -217,11 +217,8 @@ class CpuDiagramSweeper:
         absolute: bool,
         colours: SliceColours | None = None,
     ) -> None:
-        self.seconds = 0.0
-        self._rows, self._omega = rows, omega
-        self._stop_below, self._absolute = stop_below, absolute
-        self._x = np.array(start, dtype=np.float64)
-        self._x_new = self._x.copy()
+        super().__init__(np.array(start, dtype=np.float64), stop_below)
+        self._rows, self._omega, self._absolute = rows, omega, absolute
         self._threads = use_threads(rows.hybrid.num_entries // (colours.count if colours else 1))
         self._at_once = self._whole()
         self._colours = self._at_once if colours is None else colours
@@ -267,19 +264,8 @@ class CpuDiagramSweeper:
             pieces.append(pieces[-1] + len(bounds) - 1)
         return np.array(pieces, dtype=np.uint64), np.concatenate(begins), np.concatenate(ends)
 
-    def run(self, sweeps: int) -> FloatArray:
-        """Make up to `sweeps` sweeps; see `engines.system.Sweeper.run`."""
-        started = time.perf_counter()
-        changes = np.empty(sweeps)
-        done = 0
-        while done < sweeps:
-            changes[done] = self._sweep(self._colours, self._pieces, self._omega, self._absolute)
-            self._x, self._x_new = self._x_new, self._x
-            done += 1
-            if changes[done - 1] < self._stop_below:
-                break
-        self.seconds += time.perf_counter() - started
-        return changes[:done]
+    def _step(self) -> float:
+        return self._sweep(self._colours, self._pieces, self._omega, self._absolute)
 
     def _sweep(
         self,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from engines.cpu import gauss_seidel_kernels as kernels
+from engines.cpu.alternate import AlternatingSweeper
 from engines.cpu.kernels import unsigned
 from engines.formats.csr import FloatArray, IndexArray
 from engines.linear.colours import ColouredSystem
@@ -14,7 +13,7 @@ from engines.result import SweepCost
 from engines.system import Direction
 
 
-class CpuColourSweeper:
+class CpuColourSweeper(AlternatingSweeper[np.float64]):
     """A solve on the host, colour after colour; a `Sweeper` of renumbered states.
 
     Parameters
@@ -26,12 +25,9 @@ class CpuColourSweeper:
     """
 
     def __init__(self, coloured: ColouredSystem, stop_below: float, absolute: bool) -> None:
-        self.seconds = 0.0
+        super().__init__(np.array(coloured.system.start, dtype=np.float64), stop_below)
         self._coloured = coloured
-        self._stop_below = stop_below
         self._absolute = absolute
-        self._x = np.array(coloured.system.start, dtype=np.float64)
-        self._x_new = self._x.copy()
         system = coloured.system
         offsets = system.matrix.row_offsets
         if system.group_offsets is not None:
@@ -48,22 +44,9 @@ class CpuColourSweeper:
         nothing = np.zeros(1, dtype=np.int64)
         self._sweep(nothing, nothing, self._fresh_ends, 1.0, True)
 
-    def run(self, sweeps: int) -> FloatArray:
-        """Make up to `sweeps` sweeps; see `engines.system.Sweeper.run`."""
-        started = time.perf_counter()
-        changes = np.empty(sweeps)
+    def _step(self) -> float:
         omega = self._coloured.system.omega
-        done = 0
-        while done < sweeps:
-            changes[done] = self._sweep(
-                self._pieces, self._starts, self._fresh_ends, omega, self._absolute
-            )
-            self._x, self._x_new = self._x_new, self._x
-            done += 1
-            if changes[done - 1] < self._stop_below:
-                break
-        self.seconds += time.perf_counter() - started
-        return changes[:done]
+        return self._sweep(self._pieces, self._starts, self._fresh_ends, omega, self._absolute)
 
     def _sweep(
         self,

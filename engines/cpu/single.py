@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from engines.cpu.alternate import AlternatingSweeper
 from engines.formats.csr import FloatArray, SingleArray
 from engines.result import SweepCost
 from engines.single import DOWN, TO_NEAREST
@@ -38,7 +38,7 @@ def narrowed(values: FloatArray, nearest: bool) -> SingleArray:
     return kept
 
 
-class CpuSingleSweeper:
+class CpuSingleSweeper(AlternatingSweeper[np.float32]):
     """A solve on the host with two vectors in single precision.
 
     Parameters
@@ -67,12 +67,8 @@ class CpuSingleSweeper:
         factor: float,
         compiled: bool,
     ) -> None:
-        self._stop_below, self._absolute = stop_below, absolute
-        self._factor = factor
-        self._x = narrowed(factor * start, nearest)
-        self._x_new = self._x.copy()
-        self._system = system
-        self.seconds = 0.0
+        super().__init__(narrowed(factor * start, nearest), stop_below)
+        self._factor, self._system = factor, system
         # Matrix values and stored values are rounded, each once a sweep.
         self.rounding = 2 * (TO_NEAREST if nearest else DOWN)
         matrix, given = system.matrix, system.offset
@@ -81,23 +77,12 @@ class CpuSingleSweeper:
             np.empty(0, np.float32) if given is None else narrowed(given, nearest),
         )
         make = _numba_step if compiled else _array_step
-        self._step, kernel = make(system, *arrays, absolute, nearest)
+        self._one_sweep, kernel = make(system, *arrays, absolute, nearest)
         saved = sum(array.nbytes for array in arrays) + 4 * (system.num_states + system.num_updates)
         self.cost = SweepCost("CPU", kernel, "csr", system.bytes_per_sweep - saved)
 
-    def run(self, sweeps: int) -> FloatArray:
-        """Make up to `sweeps` sweeps; see `engines.system.Sweeper.run`."""
-        started = time.perf_counter()
-        changes = np.empty(sweeps)
-        done = 0
-        while done < sweeps:
-            changes[done] = self._step(self._x, self._x_new)
-            self._x, self._x_new = self._x_new, self._x
-            done += 1
-            if changes[done - 1] < self._stop_below:
-                break
-        self.seconds += time.perf_counter() - started
-        return changes[:done]
+    def _step(self) -> float:
+        return self._one_sweep(self._x, self._x_new)
 
     def residual(self) -> float:
         """Return the largest absolute value of b + A x − x, but for the rounding of A and b."""
