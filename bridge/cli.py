@@ -177,19 +177,21 @@ def _warm_up(device: DeviceChoice, device_number: int) -> None:
     from engines import backend
     from engines.cpu import warm_up
     from engines.environment import DeviceChoice
-    from prism_hooks.exit_gate import GATE, WARM_UP
+    from prism_hooks.exit_gate import GATE, WARM_UP, leave_jvm
 
     on_gpu = device is not DeviceChoice.CPU and backend.driver_present()
 
     def load() -> None:
         if device is not DeviceChoice.GPU:
             threading.Event().wait(GPU_DELAY if on_gpu else CPU_DELAY)
-        with GATE.busy(WARM_UP):
+        with GATE.busy(WARM_UP), GATE.imports_unwound():
             if on_gpu:
                 backend.preload(device_number)
+                leave_jvm()
                 if device is DeviceChoice.GPU:
                     return  # What the CPU would want only takes the interpreter from others.
             for _ in warm_up.steps():
+                leave_jvm()
                 GATE.stop_if_ending(WARM_UP)
 
     threading.Thread(target=load, name="warm-up", daemon=True).start()

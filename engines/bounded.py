@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from engines.backend import choose_engine
-from engines.cpu.prepare import transposed
+from engines.cpu.sparse_tools import transposed
 from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype

@@ -82,7 +82,7 @@ def certify(
     width = measured_width(lower[states], upper[states], environment.absolute)
     narrow_enough = width < environment.epsilon
     note = (
-        f"sweeps are too slow here ({slow.iterations} made): bounds around a sparse LU solution, "
+        f"sweeps are too slow here ({slow.iterations} made): bounds around an LU solution, "
         "verified by a sweep"
     )
     if not narrow_enough:

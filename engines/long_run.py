@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines.cpu.prepare import transposed
+from engines.cpu.sparse_tools import transposed
 from engines.environment import Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype

@@ -36,7 +36,7 @@ class ImproperPolicyError(RuntimeError):
 
 
 class DirectPolicyIteration:
-    """Policy iteration whose chains are solved by sparse LU.
+    """Policy iteration whose chains are solved by LU.
 
     It starts from the strategy that values so far suggest, among whose choices some lead to the
     known states (`engines.strategy.optimal_rows`). A choice is changed only where another is

@@ -114,7 +114,7 @@ def solve_reachability(
 
 def _by_lu(chain: SweepSystem, _: FloatArray) -> tuple[FloatArray, float]:
     if not direct.fits(chain.matrix):
-        raise RuntimeError(f"{chain.matrix.num_rows} states are too many for sparse LU")
+        raise RuntimeError(f"{chain.matrix.num_rows} states are too many for LU")
     return direct.solve_reachability_system(chain)
 
 
@@ -186,7 +186,7 @@ def _value_iteration(
         environment,
         "Iterative method",
         direct=solve_directly if environment.automatic and solver.fits else None,
-        direct_name="policy iteration with sparse LU",
+        direct_name="policy iteration with LU",
         progress=progress,
     )
     return result, solver.rows
@@ -202,7 +202,7 @@ def _topological_iteration(
     def by_policies(part: SweepSystem, x: FloatArray) -> tuple[FloatArray, float]:
         solver = DirectPolicyIteration(part)
         if not solver.fits:
-            raise RuntimeError(f"{part.num_updates} states are too many for sparse LU")
+            raise RuntimeError(f"{part.num_updates} states are too many for LU")
         _require_proper(model, unknown, system)
         return solver.solve(x)
 
@@ -211,7 +211,7 @@ def _topological_iteration(
         environment,
         "Iterative method",
         direct=by_policies,
-        direct_name="policy iteration with sparse LU",
+        direct_name="policy iteration with LU",
         progress=progress,
     )
 

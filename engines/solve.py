@@ -62,7 +62,7 @@ def solve_system(
     method: str,
     *,
     direct: Direct | None = None,
-    direct_name: str = "sparse LU",
+    direct_name: str = "LU",
     by_levels: bool = False,
     progress: Progress | None = None,
 ) -> SolveResult:

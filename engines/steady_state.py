@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from engines.cpu.prepare import off_diagonal_row_sums, transposed
+from engines.cpu.prepare import off_diagonal_row_sums
+from engines.cpu.sparse_tools import transposed
 from engines.environment import Convention, Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype
@@ -105,7 +106,7 @@ def solve_steady_state(
         environment,
         method,
         direct=solve_directly if dense or direct.fits(rates) else None,
-        direct_name="elimination without subtraction" if dense else "sparse LU",
+        direct_name="elimination without subtraction" if dense else "LU",
         by_levels=rates.num_rows > SMALL_SYSTEM,
         progress=progress,
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engines.cpu.engine import sparse_array
+from engines.cpu.sparse_tools import CsrProduct, transposed
 from engines.environment import SolverEnvironment
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, index_dtype, row_sums
 from engines.graph.components import Components
@@ -165,7 +165,7 @@ def most_visited(chain: ExplicitModel, labels: IndexArray) -> IndexArray:
     steps = CsrMatrix(matrix.row_offsets, matrix.columns, moving, matrix.num_columns).divide_rows(
         np.where(exits > 0.0, exits, 1.0)
     )
-    backwards = sparse_array(steps).T.tocsr()
+    backwards = CsrProduct(transposed(steps, steps.values))
     visits = np.ones(chain.num_states)
     for _ in range(SURVEY_SWEEPS):
         # Staying as often as not, a periodic chain comes to rest too.

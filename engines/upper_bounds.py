@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engines.cpu import engine, reward_bounds
-from engines.cpu.prepare import transposed
+from engines.cpu.sparse_tools import transposed
 from engines.environment import BoundMethod
 from engines.errors import ConvergenceError, UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, row_sums

@@ -7,6 +7,7 @@ some seconds, until such a thread has left; the threads stop by themselves once 
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -67,6 +68,18 @@ class ExitGate:
             self._flags[who] = 1
             self.stop_if_ending(who)
 
+    @contextmanager
+    def imports_unwound(self) -> Iterator[None]:
+        """Leave the body with the next module that this thread imports once the end has begun."""
+        watcher = _Imports(self, threading.get_ident())
+        sys.meta_path.insert(0, watcher)
+        try:
+            yield
+        except _Ending:
+            leave_jvm()
+        finally:
+            sys.meta_path.remove(watcher)
+
     def close_at_end(self, close: Callable[[], None]) -> None:
         """Have something closed once the end has begun, which waits for that.
 
@@ -82,7 +95,7 @@ class ExitGate:
         self._flags[CLOSING] = 1
 
         def wait() -> None:
-            while not self._flags[ENDING]:
+            while not self.ending:
                 time.sleep(LOOK_S)
             with ExitStack() as first_to_last:
                 first_to_last.callback(self._closed)
@@ -94,6 +107,11 @@ class ExitGate:
     def _closed(self) -> None:
         self._flags[CLOSING] = 0
 
+    @property
+    def ending(self) -> bool:
+        """Whether the end has begun."""
+        return bool(self._flags[ENDING])
+
     def stop_if_ending(self, who: int) -> None:
         """Stop the calling thread for good once the end has begun.
 
@@ -102,9 +120,41 @@ class ExitGate:
         who
             `WARM_UP` or `SOLVE`.
         """
-        if self._flags[ENDING]:
+        if self.ending:
             self._flags[who] = 0
             threading.Event().wait()
+
+
+class _Ending(BaseException):
+    """Unwinds a thread, past all that handles errors of imports."""
+
+
+class _Imports:
+    """Finds no module, but looks at each whether the end has begun.
+
+    Packages like numba take a third of a second, and a thread that stopped for good within one
+    would hold what others wait for.
+    """
+
+    def __init__(self, gate: ExitGate, thread: int) -> None:
+        self._gate, self._thread = gate, thread
+
+    def find_spec(self, name: str, path: object, target: object = None) -> None:
+        """Find nothing; see `importlib.abc.MetaPathFinder.find_spec`."""
+        del name, path, target
+        if self._gate.ending and threading.get_ident() == self._thread:
+            raise _Ending
+
+
+def leave_jvm() -> None:
+    """Let the JVM forget the calling thread.
+
+    A thread in which Python gave up a Java object is known to the JVM, which waits 0.3 s for it
+    when it ends, even where the thread itself has ended.
+    """
+    import jpype
+
+    jpype.detachThreadFromJVM()
 
 
 GATE = ExitGate()

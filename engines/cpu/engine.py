@@ -12,6 +12,7 @@ import numpy as np
 
 from engines.cpu import warm_up
 from engines.cpu.prepare import scaled
+from engines.cpu.sparse_tools import CsrProduct
 from engines.formats.choice import Format
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray
 from engines.result import SweepCost
@@ -316,31 +317,26 @@ def dense_array(matrix: CsrMatrix) -> Any:
     return dense
 
 
-def sparse_array(matrix: CsrMatrix) -> Any:
-    """Return a matrix as SciPy's array of compressed rows, without a copy."""
-    from scipy.sparse import csr_array
-
-    shape = (matrix.num_rows, matrix.num_columns)
-    return csr_array((matrix.values, matrix.columns, matrix.row_offsets), shape=shape)
-
-
 def _array_steps(system: SweepSystem) -> tuple[Step, Step]:
-    array = dense_array(system.matrix) if _is_dense(system) else sparse_array(system.matrix)
-    offset = 0.0 if system.offset is None else system.offset
+    matrix = system.matrix
+    product = dense_array(matrix).dot if _is_dense(system) else CsrProduct(matrix).into
+    in_rows = np.empty(matrix.num_rows)
     groups = None if system.group_offsets is None else system.group_offsets[:-1]
     reduce = np.minimum if system.direction is Direction.MINIMISE else np.maximum
     where = slice(None) if system.states is None else system.states
 
     def step_with(omega: float) -> Step:
         def step(x: FloatArray, x_new: FloatArray, absolute: bool) -> float:
-            with np.errstate(over="ignore", invalid="ignore"):
-                after = array @ x + offset
-            if groups is not None:
-                after = reduce.reduceat(after, groups)
             before = x[where]
-            if omega != 1.0:
-                with np.errstate(over="ignore", invalid="ignore"):
-                    after = (1.0 - omega) * before + omega * after
+            with np.errstate(over="ignore", invalid="ignore"):
+                after = product(x, in_rows)
+                if system.offset is not None:
+                    after += system.offset
+                if groups is not None:
+                    after = reduce.reduceat(after, groups)
+                if omega != 1.0:
+                    after *= omega
+                    after += (1.0 - omega) * before
             x_new[where] = after
             return largest_change(before, after, absolute)
 
@@ -361,7 +357,8 @@ def largest_change(before: FloatArray, after: FloatArray, absolute: bool) -> flo
         no change and a rise from 0 as an infinite one.
     """
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        change = np.abs(after - before)
+        change = np.subtract(after, before)
+        np.abs(change, out=change)
         if not absolute:
             change /= np.abs(before)
     # fmax ignores NaN, which stands for 0/0 and for ∞ − ∞.

@@ -11,7 +11,8 @@ import numpy as np
 from engines.cpu import multilevel_kernels as kernels
 from engines.cpu.engine import CpuEngine
 from engines.cpu.kernels import chunk_bounds, unsigned, use_threads
-from engines.cpu.prepare import off_diagonal_row_sums, transposed
+from engines.cpu.prepare import off_diagonal_row_sums
+from engines.cpu.sparse_tools import transposed
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, index_dtype
 from engines.linear import multilevel as choices
 from engines.result import SweepCost

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from engines.cpu.sparse_tools import transposed
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype, row_sums
 from engines.system import Scaling, SweepSystem
 
@@ -52,24 +53,6 @@ def off_diagonal_row_sums(rates: CsrMatrix) -> FloatArray:
     row = rates.row_of_entry()
     off = rates.columns != row
     return row_sums(row[off], rates.values[off], rates.num_rows)
-
-
-SCIPY_ENTRIES = 100_000
-"""Below this, sorting is over before SciPy is imported."""
-
-
-def transposed(matrix: CsrMatrix, values: FloatArray) -> CsrMatrix:
-    """Return the transpose of `matrix` with other values, columns ascending in each row."""
-    if matrix.num_entries < SCIPY_ENTRIES:
-        order = np.argsort(matrix.columns, kind="stable")
-        offsets = np.zeros(matrix.num_columns + 1, dtype=matrix.row_offsets.dtype)
-        np.cumsum(np.bincount(matrix.columns, minlength=matrix.num_columns), out=offsets[1:])
-        return CsrMatrix(offsets, matrix.row_of_entry()[order], values[order], matrix.num_rows)
-    from scipy.sparse import csr_array
-
-    shape = (matrix.num_rows, matrix.num_columns)
-    turned = csr_array((values, matrix.columns, matrix.row_offsets), shape=shape).tocsc()
-    return CsrMatrix(turned.indptr, turned.indices, turned.data, matrix.num_rows)
 
 
 def balance_matrix(rates: CsrMatrix) -> CsrMatrix:

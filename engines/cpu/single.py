@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from engines.cpu.alternate import AlternatingSweeper
+from engines.cpu.sparse_tools import CsrProduct
 from engines.formats.csr import FloatArray, SingleArray
 from engines.result import SweepCost
 from engines.single import DOWN, TO_NEAREST
@@ -135,11 +136,8 @@ def _numba_step(
 def _array_step(
     system: SweepSystem, values: SingleArray, given: SingleArray, absolute: bool, nearest: bool
 ) -> tuple[Step, str]:
-    from engines.cpu.engine import sparse_array
-
     # Sums are taken in double precision.
-    array = sparse_array(system.matrix)
-    array.data = values.astype(np.float64)
+    array = CsrProduct(replace(system.matrix, values=values.astype(np.float64)))
     offset: Any = given.astype(np.float64) if len(given) else 0.0
     groups = None if system.group_offsets is None else system.group_offsets[:-1]
     reduce = np.minimum if system.direction is Direction.MINIMISE else np.maximum

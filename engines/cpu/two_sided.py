@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from engines.cpu import engine
-from engines.cpu.engine import dense_array, sparse_array
+from engines.cpu.engine import dense_array
+from engines.cpu.sparse_tools import CsrProduct
 from engines.formats.csr import FloatArray
 from engines.result import SweepCost
 from engines.system import Direction
@@ -68,7 +69,7 @@ def _array_step(two_sided: TwoSidedSystem, absolute: bool) -> Step:
     system = two_sided.system
     matrix = system.matrix
     small = matrix.num_rows * system.num_states <= engine.DENSE_CELLS
-    array = dense_array(matrix) if small else sparse_array(matrix)
+    array = dense_array(matrix) if small else CsrProduct(matrix)
     offset = None if system.offset is None else system.offset[:, None]
     groups = None if system.group_offsets is None else system.group_offsets[:-1]
     reduce = np.minimum if system.direction is Direction.MINIMISE else np.maximum

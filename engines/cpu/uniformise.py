@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from engines.cpu import engine as cpu
-from engines.cpu.engine import dense_array, sparse_array
+from engines.cpu.engine import dense_array
+from engines.cpu.sparse_tools import CsrProduct
 from engines.formats.csr import FloatArray, IndexArray
 from engines.progress import Progress
 from engines.result import SweepCost
@@ -95,7 +96,7 @@ class _Arrays(_Host):
         matrix = problem.system.matrix
         dense = matrix.num_rows * matrix.num_columns <= cpu.DENSE_CELLS
         self.kernel = "NumPy" if dense else "SciPy"
-        self._rates: Any = dense_array(matrix) if dense else sparse_array(matrix)
+        self._rates: Any = dense_array(matrix) if dense else CsrProduct(matrix)
 
     def advance(self, coefficients: FloatArray) -> int | None:
         where = self.where

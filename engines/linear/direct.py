@@ -1,6 +1,10 @@
-"""Sparse LU: the way out when sweeps contract too slowly and the system is small enough."""
+"""LU: the way out when sweeps contract too slowly and the system is small enough."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +25,9 @@ LARGEST_DENSE_ENTRIES = 20_000
 
 ACCURATE = 1e-10
 """Where LU leaves a larger error, a small chain is eliminated without subtraction instead."""
+
+LARGEST_DENSE_SYSTEM = 512
+"""Up to so many unknowns NumPy has solved three dense systems before SciPy is imported."""
 
 MASS_ROUNDING = 1e-14
 """By how much the probabilities of a row may miss 1."""
@@ -148,6 +155,13 @@ def solve_balance_system(rates: CsrMatrix, start: FloatArray) -> tuple[FloatArra
     return values / values.sum(), error
 
 
+def _solve_dense(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    try:
+        return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
+    except np.linalg.LinAlgError as error:
+        raise RuntimeError(f"LU: {error}") from None
+
+
 def _solve(
     rows: np.ndarray, columns: np.ndarray, entries: FloatArray, right: FloatArray
 ) -> tuple[FloatArray, float]:
@@ -156,16 +170,23 @@ def _solve(
     What a refinement step still changes is what rounding, times the condition of the system, has
     left: an estimate of the error where a residual alone says little.
     """
-    from scipy.sparse import csc_array
-    from scipy.sparse.linalg import splu
-
     size = len(right)
-    require_little_fill(rows, columns, size)
-    matrix = csc_array((entries, (rows, columns)), shape=(size, size))
-    factors = splu(matrix)
-    solution: FloatArray = factors.solve(right)
+    matrix: Any
+    solve: Callable[[FloatArray], FloatArray]
+    if size <= LARGEST_DENSE_SYSTEM:
+        matrix = np.zeros((size, size))
+        np.add.at(matrix, (rows, columns), entries)
+        solve = partial(_solve_dense, matrix)
+    else:
+        from scipy.sparse import csc_array
+        from scipy.sparse.linalg import splu
+
+        require_little_fill(rows, columns, size)
+        matrix = csc_array((entries, (rows, columns)), shape=(size, size))
+        solve = splu(matrix).solve
+    solution = solve(right)
     for _ in range(2):
-        correction = factors.solve(right - matrix @ solution)
+        correction = solve(right - matrix @ solution)
         solution = solution + correction
     positive = np.abs(solution) > 0.0
     error = np.max(np.abs(correction[positive] / solution[positive]), initial=0.0)

@@ -83,7 +83,7 @@ def test_a_picture_says_what_it_shows(tmp_path, monkeypatch):
 
     monkeypatch.setitem(matplotlib.rcParams, "svg.fonttype", "none")
     path = tmp_path / "run.svg"
-    record = run_of(Measure.CHANGE, status=Status.CONVERGED, by="sparse LU")
+    record = run_of(Measure.CHANGE, status=Status.CONVERGED, by="LU")
     for n in (1, 2, 3):
         record.begin('R=? [ F "done" ]', [("N", str(n))])
         record.ended(0.5 * n)
@@ -92,7 +92,7 @@ def test_a_picture_says_what_it_shows(tmp_path, monkeypatch):
     )
     text = path.read_text(encoding="utf-8")
     for expected in (
-        "model.sm", "N=3:", "Jacobi, 40", "sparse LU", "epsilon 1e-06", "sweeps made", ">N<",
+        "model.sm", "N=3:", "Jacobi, 40", "LU", "epsilon 1e-06", "sweeps made", ">N<",
         "largest change of a sweep (relative)", 'R=? [ F "done" ]', ">result<",
     ):  # fmt: skip
         assert expected in text, expected

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from engines.cpu.prepare import balance_matrix, off_diagonal_row_sums, scaled, transposed
+from engines.cpu.prepare import balance_matrix, off_diagonal_row_sums, scaled
+from engines.cpu.sparse_tools import transposed
 from engines.errors import InvalidModelError
 from engines.formats import csr
 from engines.formats.csr import CsrMatrix, index_dtype

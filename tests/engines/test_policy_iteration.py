@@ -1,4 +1,4 @@
-"""Policy iteration: by sweeps, as PRISM counts; and with sparse LU, where sweeps are too slow."""
+"""Policy iteration: by sweeps, as PRISM counts; and with LU, where sweeps are too slow."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_chains_have_no_policies(method):
 def test_slow_sweeps_turn_to_policies(device, direction):
     problem = ruin_problem(200, direction)
     result = solve(problem, SolverEnvironment(epsilon=1e-12, device=device))
-    assert "policy iteration with sparse LU" in result.note
+    assert "policy iteration with LU" in result.note
     assert result.iterations < 2 * solve_module.SLOW_AFTER_WITH_CHOICES
     assert result.status is Status.CONVERGED
     assert result.residual < 1e-12
@@ -188,7 +188,7 @@ def test_slow_rewards_turn_to_policies(device, direction):
         direction=direction,
         want_strategy=True,
     )
-    assert "policy iteration with sparse LU" in result.note
+    assert "policy iteration with LU" in result.note
     chain = oracles.dense(model)[np.where(result.strategy < 0, 0, result.strategy)]
     chain[target] = np.eye(121)[target]
     found = oracles.reachability_reward(chain, np.ones(121), target)
@@ -280,7 +280,7 @@ def test_when_policies_fail_the_sweeps_go_on(device, monkeypatch):
     problem = ruin_problem(60, models.MAX)
     result = solve(problem, SolverEnvironment(epsilon=1e-10, device=device), want_strategy=True)
     assert result.status is Status.CONVERGED
-    assert "policy iteration with sparse LU failed: Factor is exactly singular" in result.note
+    assert "policy iteration with LU failed: Factor is exactly singular" in result.note
     np.testing.assert_allclose(result.values, ruin_answer(problem.model, models.MAX), rtol=1e-8)
     assert result.strategy is not None
 

@@ -1,0 +1,81 @@
+"""SciPy's loops without SciPy: the same sums and transposes, to the last bit."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array, random_array
+
+from engines.cpu.sparse_tools import CsrProduct, transposed
+from engines.formats.csr import CsrMatrix
+
+ALONE = """
+import sys
+import numpy as np
+from engines.cpu.sparse_tools import CsrProduct
+from engines.formats.csr import CsrMatrix
+
+matrix = CsrMatrix(np.array([0, 2, 3]), np.array([0, 1, 1]), np.array([0.5, 2.0, 3.0]), 2)
+assert (CsrProduct(matrix) @ np.array([4.0, 1.0])).tolist() == [4.0, 3.0]
+assert "scipy.sparse" not in sys.modules
+import scipy.sparse
+assert scipy.sparse._sparsetools.csr_matvec
+assert (scipy.sparse.eye_array(2).tocsr() @ np.ones(2)).tolist() == [1.0, 1.0]
+"""
+
+
+@pytest.fixture(params=[(1, 1, 1.0), (40, 30, 0.2), (7, 90, 0.0), (3000, 2000, 0.002)])
+def array(request):
+    rows, columns, density = request.param
+    return csr_array(random_array((rows, columns), density=density, rng=7, format="csr"))
+
+
+def _matrix(array, kind=np.int32):
+    return CsrMatrix(
+        array.indptr.astype(kind), array.indices.astype(kind), array.data, array.shape[1]
+    )
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@pytest.mark.parametrize("together", [(), (2,), (3,)])
+def test_products_are_scipys(array, kind, together):
+    vectors = np.random.default_rng(1).random((array.shape[1], *together))
+    product = CsrProduct(_matrix(array, kind)) @ vectors
+    np.testing.assert_array_equal(product, array @ vectors)
+
+
+def test_a_product_is_written_over_what_was_there(array):
+    vector, product = np.ones(array.shape[1]), np.full(array.shape[0], np.nan)
+    assert CsrProduct(_matrix(array)).into(vector, product) is product
+    np.testing.assert_array_equal(product, array @ vector)
+
+
+def test_offsets_wider_than_columns_are_no_obstacle(array):
+    matrix = _matrix(array)
+    mixed = CsrMatrix(
+        matrix.row_offsets.astype(np.int64), matrix.columns, matrix.values, matrix.num_columns
+    )
+    vector = np.ones(array.shape[1])
+    np.testing.assert_array_equal(CsrProduct(mixed) @ vector, array @ vector)
+
+
+def test_a_vector_of_every_second_number_is_read_as_such(array):
+    vectors = np.random.default_rng(2).random((array.shape[1], 2))
+    np.testing.assert_array_equal(CsrProduct(_matrix(array)) @ vectors[:, 1], array @ vectors[:, 1])
+
+
+def test_transposes_are_scipys(array):
+    values = np.arange(array.nnz, dtype=np.float64)
+    turned = transposed(_matrix(array), values)
+    expected = csr_array((values, array.indices, array.indptr), shape=array.shape).tocsc()
+    assert turned.num_columns == array.shape[0]
+    np.testing.assert_array_equal(turned.row_offsets, expected.indptr)
+    np.testing.assert_array_equal(turned.columns, expected.indices)
+    np.testing.assert_array_equal(turned.values, expected.data)
+
+
+def test_scipy_is_not_imported_and_still_can_be():
+    subprocess.run([sys.executable, "-c", ALONE], check=True, timeout=60)
