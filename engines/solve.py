@@ -15,6 +15,7 @@ from engines.errors import DeviceMemoryError
 from engines.formats.csr import FloatArray
 from engines.gauss_seidel import GaussSeidelEngine, WatchedSweeper, sweeps_in_colours
 from engines.iterate import Iteration, iterate, stop_threshold
+from engines.linear import direct as lu
 from engines.linear.confirmation import AutomaticSweeps, never
 from engines.linear.doubling import Doubling, LateDoubling, rises_from_zero
 from engines.linear.multilevel import LevelEngine, solve_by_levels
@@ -259,7 +260,7 @@ def _solved_directly(
         residual=check.residual(),
         change=error_estimate,
         error_estimate=error_estimate,
-        cost=_direct_cost(direct_name, result.cost),
+        cost=_direct_cost(direct_name, system.num_updates, result.cost),
         rounding=0.0,
         finished_by=direct_name,
         note=f"{result.method} contracts too slowly here ({outcome.iterations} sweeps, expected "
@@ -267,10 +268,12 @@ def _solved_directly(
     )
 
 
-def _direct_cost(direct_name: str, of_sweeps: SweepCost) -> SweepCost:
+def _direct_cost(direct_name: str, unknowns: int, of_sweeps: SweepCost) -> SweepCost:
     if direct_name == LEVELS:
         return SweepCost(of_sweeps.engine, LEVELS, "csr", 0)
-    return SweepCost("CPU", *(("SuperLU", "csc") if "LU" in direct_name else ("NumPy", "dense")), 0)
+    if "LU" in direct_name and unknowns > lu.LARGEST_DENSE_SYSTEM:
+        return SweepCost("CPU", "SuperLU", "csc", 0)
+    return SweepCost("CPU", "NumPy", "dense", 0)
 
 
 def judged(result: SolveResult) -> SolveResult:

@@ -16,6 +16,9 @@ from engines.system import Direction, SweepSystem
 
 ANY_CHOICE = -1
 
+FEW_EDGES = 10_000
+"""Among so many edges distances are found before SciPy is imported."""
+
 SLACKS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, np.inf)
 """By how much, relative to the best choice, one may fall short and still count as optimal."""
 
@@ -172,6 +175,8 @@ def distances(sources: IndexArray, successors: IndexArray, goal: MaskArray) -> F
     goal
         Shape (states,).
     """
+    if len(sources) <= FEW_EDGES:
+        return _distances_by_layers(sources, successors, goal)
     if not goal.any():
         return np.full(len(goal), np.inf)
     from scipy.sparse import csr_array
@@ -182,6 +187,20 @@ def distances(sources: IndexArray, successors: IndexArray, goal: MaskArray) -> F
     steps: FloatArray = dijkstra(
         backwards, indices=np.flatnonzero(goal), unweighted=True, min_only=True
     )
+    return steps
+
+
+def _distances_by_layers(
+    sources: IndexArray, successors: IndexArray, goal: MaskArray
+) -> FloatArray:
+    """Look at every edge for every distance."""
+    steps = np.where(goal, 0.0, np.inf)
+    for distance in range(1, len(goal) + 1):
+        before = steps[sources] > distance
+        found = sources[before & (steps[successors] < distance)]
+        if not len(found):
+            break
+        steps[found] = distance
     return steps
 
 

@@ -103,12 +103,14 @@ def test_birth_and_death_has_its_closed_form(device, ratio):
     np.testing.assert_allclose(result.values, models.birth_death_answer(40, ratio, 1.0), rtol=1e-7)
 
 
-def test_what_contracts_slowly_is_solved_directly(device, monkeypatch):
+@pytest.mark.parametrize(("dense", "kernel"), [(512, "NumPy"), (0, "SuperLU")])
+def test_what_contracts_slowly_is_solved_directly(device, monkeypatch, dense, kernel):
+    monkeypatch.setattr(direct, "LARGEST_DENSE_SYSTEM", dense)
     monkeypatch.setattr(solve_module, "SLOW_AFTER", 100)
     problem = models.until(models.gamblers_ruin(300), models.mask(301, [300]))
     result = reachability(problem, SolverEnvironment(epsilon=1e-12, device=device))
     assert "solved by LU" in result.note
-    assert result.cost.kernel == "SuperLU"
+    assert result.cost.kernel == kernel
     assert result.status is Status.CONVERGED
     assert result.residual < 1e-12
     np.testing.assert_allclose(result.values, models.gamblers_ruin_answer(300), rtol=1e-10)
@@ -122,17 +124,21 @@ def test_what_contracts_slowly_is_solved_directly(device, monkeypatch):
         np.testing.assert_allclose(result.values, dense_steady_state(model), rtol=1e-8)
 
 
+@pytest.mark.parametrize(("dense", "kernel"), [(512, "NumPy"), (0, "SuperLU")])
 @pytest.mark.parametrize("name", [*models.chain_problems(), *models.reward_problems()])
-def test_sparse_lu_agrees_with_dense_algebra(name, monkeypatch):
+def test_lu_agrees_with_dense_algebra(name, monkeypatch, dense, kernel):
+    monkeypatch.setattr(direct, "LARGEST_DENSE_SYSTEM", dense)
     problem = {**models.chain_problems(), **models.reward_problems()}[name]
     monkeypatch.setattr(solve_module, "SLOW_AFTER", -1)
     result = reachability(problem, SolverEnvironment(epsilon=1e-300))
-    assert result.cost.kernel == "SuperLU" or result.change == 0.0
+    assert result.cost.kernel == kernel or result.change == 0.0
     np.testing.assert_allclose(result.values, dense_solution(problem), rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", models.steady_state_problems())
-def test_sparse_lu_of_a_class_balances_it_whichever_state_is_pinned(name):
+@pytest.mark.parametrize("dense", [512, 0])
+def test_lu_of_a_class_balances_it_whichever_state_is_pinned(name, monkeypatch, dense):
+    monkeypatch.setattr(direct, "LARGEST_DENSE_SYSTEM", dense)
     model, bscc = models.steady_state_problems()[name]
     if not bscc.all():
         pytest.skip("the direct solver takes a whole chain")
@@ -142,6 +148,15 @@ def test_sparse_lu_of_a_class_balances_it_whichever_state_is_pinned(name):
         values, error = direct.solve_balance_system(model.matrix, start)
         assert error < 1e-10
         np.testing.assert_allclose(values, dense_steady_state(model), rtol=1e-9)
+
+
+@pytest.mark.parametrize("dense", [512, 0])
+def test_a_singular_system_is_refused_by_both_factorisations(monkeypatch, dense):
+    monkeypatch.setattr(direct, "LARGEST_DENSE_SYSTEM", dense)
+    # Both states move to each other for good: I − A has no inverse.
+    swap = models.csr([{1: 1.0}, {0: 1.0}])
+    with pytest.raises(RuntimeError, match=r"[Ss]ingular"):
+        direct.solve_reachability_system(SweepSystem(swap, np.zeros(2)), as_given=True)
 
 
 def test_a_failed_factorisation_is_a_note_not_a_crash(device, monkeypatch):
