@@ -85,30 +85,77 @@ def reachability_rewards(
     else:
         sure = prob1(model, everywhere, target, Direction.MAXIMISE, environment=environment)
 
-    unknown, free, solved = sure & ~target, None, model
-    keep = np.ones(len(earned), dtype=np.bool_)
+    unknown = sure & ~target
     if direction is Direction.MINIMISE and unknown.any():
-        keep = ~may_enter(model, ~sure) | ~model.rows_of(unknown)
-        solved, earned = without_choices(model, keep), earned[keep]
-        free = maximal_end_components(solved, unknown, earned == 0.0, environment)
+        return least_rewards(
+            model, earned, unknown, ~sure, environment, progress, want_strategy=want_strategy
+        )
     result = solve_rewards(
-        solved,
+        model,
         earned,
         unknown,
         ~sure,
         environment,
         direction,
         progress,
+        want_strategy=want_strategy,
+    )
+    if direction is Direction.MAXIMISE and result.strategy is not None:
+        never = prob0(model, everywhere, target, Direction.MINIMISE, environment=environment)
+        avoiding = avoiding_strategy(model, never, ~sure)
+        result = replace(result, strategy=np.where(sure, result.strategy, avoiding))
+    return result
+
+
+def least_rewards(
+    model: ExplicitModel,
+    earned: FloatArray,
+    unknown: MaskArray,
+    infinite: MaskArray,
+    environment: SolverEnvironment,
+    progress: Progress | None,
+    *,
+    want_strategy: bool = False,
+) -> SolveResult:
+    """Solve for the least expected rewards of an MDP whose states have been sorted already.
+
+    Parameters
+    ----------
+    model
+        An MDP.
+    earned
+        The reward of each row, as `step_rewards` returns it.
+    unknown, infinite
+        States to solve for, from which some strategy reaches the target with probability 1, and
+        states from which none does, each of shape (states,); the others are the target.
+    environment, progress, want_strategy
+        As in `reachability_rewards`.
+
+    Returns
+    -------
+    The result; its note tells of end components without reward.
+    """
+    keep = ~may_enter(model, infinite) | ~model.rows_of(unknown)
+    solved, kept = without_choices(model, keep), earned[keep]
+    free = maximal_end_components(solved, unknown, kept == 0.0, environment)
+    result = solve_rewards(
+        solved,
+        kept,
+        unknown,
+        infinite,
+        environment,
+        Direction.MINIMISE,
+        progress,
         collapsing=free,
         want_strategy=want_strategy,
     )
-    if not want_strategy or direction is None or result.strategy is None:
-        return result
-    strategy = np.where(result.strategy >= 0, np.flatnonzero(keep)[result.strategy], ANY_CHOICE)
-    if direction is Direction.MAXIMISE:
-        never = prob0(model, everywhere, target, Direction.MINIMISE, environment=environment)
-        strategy = np.where(sure, strategy, avoiding_strategy(model, never, ~sure))
-    return replace(result, strategy=strategy)
+    if free.count:
+        loops = f"zero-reward loops are left at no cost ({free.count} found)"
+        result = replace(result, note="; ".join(filter(None, (loops, result.note))))
+    if result.strategy is not None:
+        rows = np.flatnonzero(keep)[result.strategy]
+        result = replace(result, strategy=np.where(result.strategy >= 0, rows, ANY_CHOICE))
+    return result
 
 
 def solve_rewards(

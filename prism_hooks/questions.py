@@ -16,6 +16,7 @@ from engines.long_run import INITIAL_TOLERANCE, long_run_rewards, steady_state_d
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 from engines.progress import Progress
 from engines.reachability import solve_reachability
+from engines.reachability_rewards import least_rewards
 from engines.result import SolveResult
 from engines.steady_state import solve_steady_state
 from engines.system import Direction
@@ -179,6 +180,23 @@ def _reachability(
     )
 
 
+def _least_reward(
+    model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
+) -> SolveResult:
+    start = given(asked.start, "known values")
+    if not asked.states.any():
+        return SolveResult.exact(start, environment.method)
+    return least_rewards(
+        model,
+        given(asked.rewards, "rewards"),
+        asked.states,
+        np.isinf(start),
+        environment,
+        progress,
+        want_strategy=asked.wants_strategy,
+    )
+
+
 def _steady_state(
     model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
 ) -> SolveResult:
@@ -309,6 +327,7 @@ _SWEPT = dict.fromkeys(ModelKind, Ending.CONVERGENCE)
 
 TASKS = {
     "reachability": Task(_reachability, _SWEPT, embeds=True, method_counts=True),
+    "least reward": Task(_least_reward, {ModelKind.MDP: Ending.CONVERGENCE}, method_counts=True),
     "steady state": Task(
         _steady_state,
         dict.fromkeys(CHAINS, Ending.CONVERGENCE),

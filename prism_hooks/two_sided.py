@@ -162,6 +162,7 @@ def total_bounds(
 
 ANSWERS = {
     "reachability": reachability_bounds,
+    "least reward": reachability_bounds,
     "long-run average": average_bounds,
     "long-run distribution": distribution_bounds,
     "total reward": total_bounds,

@@ -15,6 +15,7 @@ import explicit.PredecessorRelation;
 import explicit.StateValues;
 import explicit.Utils;
 import explicit.rewards.MCRewards;
+import explicit.rewards.Rewards;
 import parser.ast.Expression;
 import parser.ast.ExpressionQuant;
 import parser.ast.ExpressionTemporal;
@@ -63,6 +64,22 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 		} finally {
 			operator = outer;
 		}
+	}
+
+	// PRISM builds the products with automata here, those of CTMCs too.
+
+	@Override
+	protected StateValues checkProbPathFormulaLTL(Model<?> model, Expression expr, boolean qual, MinMax minMax, BitSet statesOfInterest) throws PrismException
+	{
+		return super.checkProbPathFormulaLTL(ParallelTransitions.addedUp(model, mainLog), expr, qual, minMax, statesOfInterest);
+	}
+
+	@Override
+	protected StateValues checkRewardCoSafeLTL(Model<?> model, Rewards<?> modelRewards, Expression expr, MinMax minMax, BitSet statesOfInterest)
+			throws PrismException
+	{
+		// Its rewards are those of states: what transitions earn is in there as expected values.
+		return super.checkRewardCoSafeLTL(ParallelTransitions.addedUp(model, mainLog), modelRewards, expr, minMax, statesOfInterest);
 	}
 
 	@Override

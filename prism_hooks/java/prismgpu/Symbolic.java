@@ -320,7 +320,9 @@ final class Symbolic
 			JDDNode inf, JDDNode maybe, boolean min) throws PrismException
 	{
 		boolean total = goal.equals(JDD.ZERO);
-		Problem problem = problem(total ? "total reward" : "reachability", "MDP", trans, odd, rows, cols, nondet).choosing(min);
+		// Unlike its explicit engine, PRISM's symbolic ones do not look for zero-reward loops; they warn of them.
+		String task = total ? "total reward" : min ? "least reward" : "reachability";
+		Problem problem = problem(task, "MDP", trans, odd, rows, cols, nondet).choosing(min);
 		earn(problem, trans, sr, trr, cols);
 		if (!total) {
 			problem.parts.states = new Diagram(maybe);
