@@ -330,6 +330,42 @@ def test_bounds_of_an_until_say_how_far_the_value_may_be(kind, seed):
     assert (away <= asked.errorBound * asked.solution + 1e-14).all()
 
 
+@seeded
+def test_the_least_reward_is_not_that_of_a_loop_without_reward(seed):
+    model = Model("MDP", seed)
+    goal = model.target
+    # Waiting in the first state is free; the last one never gets anywhere.
+    model.matrix[0], model.rewards[0] = np.eye(STATES)[0], 0.0
+    stuck = np.arange(STATES) == STATES - 2
+    model.matrix[2 * (STATES - 2) :][:2] = np.eye(STATES)[STATES - 2]
+    into = model.matrix[:, stuck].any(axis=1)
+    infinite = stuck.copy()
+    while True:
+        # What can avoid an infinite state for ever, and reach the goal, is finite.
+        allowed = ~(model.matrix[:, infinite] > 0.0).any(axis=1)
+        reaching = goal.copy()
+        for _ in range(STATES):
+            onward = allowed & (model.matrix[:, reaching] > 0.0).any(axis=1)
+            reaching |= onward.reshape(STATES, 2).any(axis=1) & ~infinite
+        if (infinite == ~reaching).all():
+            break
+        infinite = ~reaching
+    assert into.any()
+    unknown = ~goal & ~infinite
+    asked = solved(
+        model, "least reward", "min", states=words(unknown),
+        start=np.where(infinite, np.inf, 0.0), rewards=model.rewards,
+    )  # fmt: skip
+    # From above, waiting is as dear as it was; that leads down to the value of not waiting.
+    x = np.where(goal, 0.0, np.where(infinite, np.inf, 1e3))
+    finite = np.where(infinite, 1e300, x)
+    for _ in range(20_000):
+        finite = np.where(unknown, model.step(finite, "min", model.rewards), finite)
+    np.testing.assert_allclose(asked.solution[unknown], finite[unknown], rtol=1e-8)
+    assert np.isinf(asked.solution[infinite]).all()
+    assert (asked.solution[goal] == 0.0).all()
+
+
 def test_bounds_from_given_values_are_handed_back():
     model = Model("DTMC", 1)
     start = np.where(model.target, 0.5, 0.0)

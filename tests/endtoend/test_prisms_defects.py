@@ -1,0 +1,70 @@
+"""Small models of our own of which an engine of PRISM's says a wrong number, and ours do not."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+pytestmark = pytest.mark.prism
+
+RESULT = re.compile(r"^Result: (\S+)", re.MULTILINE)
+
+# Two actions lead to the same state: P(s=1) is 3/8 in both.
+PARALLEL = """
+{kind}
+module m
+  s : [0..2] init 0;
+  [a] s=0 -> {to_one}:(s'=1) + {to_two}:(s'=2);
+  [b] s=0 -> {and_one}:(s'=1) + {and_two}:(s'=2);
+  [] s>0 -> 1:true;
+endmodule
+rewards [a] true : 3; [b] true : 5; endrewards
+"""
+RATES = {"to_one": 2, "to_two": 1, "and_one": 1, "and_two": 4}
+PROBABILITIES = {"to_one": "1/2", "to_two": "1/2", "and_one": "1/4", "and_two": "3/4"}
+CHAINS = {
+    "ctmc": PARALLEL.format(kind="ctmc", **RATES),
+    "dtmc": PARALLEL.format(kind="dtmc", **PROBABILITIES),
+}
+MEAN_REWARD = {"ctmc": (3 * 3 + 5 * 5) / 8, "dtmc": 4.0}
+
+# Waiting in state 0 is free, and no way to the end; the cheaper way there costs 3.
+FREE_LOOP = """
+mdp
+module m
+  s : [0..2] init 0;
+  [] s=0 -> true;
+  [go] s=0 -> 0.5:(s'=1) + 0.5:(s'=0);
+  [dear] s=0 -> (s'=1);
+  [pay] s=1 -> (s'=2);
+  [] s=2 -> true;
+endmodule
+rewards [pay] true : 3; [dear] true : 1; endrewards
+"""
+
+
+def results(run, folder, text, properties, *switches) -> list[float]:
+    """Return the numbers that a program finds."""
+    model = folder / "model.prism"
+    model.write_text(text)
+    outcome = run(model, "-pctl", properties, *switches)
+    assert outcome.code == 0, outcome.output
+    return [float(number) for number in RESULT.findall(outcome.output)]
+
+
+@pytest.mark.parametrize("engine", ["-explicit", "-hybrid"])
+@pytest.mark.parametrize("kind", CHAINS)
+def test_transitions_of_two_actions_to_one_state_both_count(prism_gpu, tmp_path, kind, engine):
+    asked = "P=? [ X (G s=1) ]; R=? [ F (s>0 & (X true)) ]"
+    found = results(prism_gpu, tmp_path, CHAINS[kind], asked, engine)
+    assert found == pytest.approx([0.375, MEAN_REWARD[kind]], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "switches", [(), ("-sparse",), ("-topological",), ("-ii",), ("-explicit",)]
+)
+def test_the_least_reward_is_not_that_of_waiting_for_good(prism_gpu, tmp_path, switches):
+    asked = "Rmin=? [ F s=2 ]; Rmin=? [ F (s=1 & (X s=2)) ]; Rmax=? [ F s=2 ]"
+    found = results(prism_gpu, tmp_path, FREE_LOOP, asked, *switches)
+    assert found == pytest.approx([3.0, 3.0, float("inf")], rel=1e-6)
