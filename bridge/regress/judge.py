@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -10,11 +11,17 @@ import numpy as np
 
 from bridge.regress.answers import Answer, Cell, Kind, ModelFacts, Record
 from bridge.regress.compare import Distance, Tolerance, Values, distance, numbers_in, slack_of
-from bridge.regress.solvers import Solver
+from bridge.regress.solvers import EXACT, Solver
 from bridge.regress.vectors import States, order_of, read_states
 from bridge.regress.verdicts import Finding, Standing, Verdict
 from engines.formats.csr import FloatArray
 
+_LACKS = re.compile(
+    r"\bnot (?:currently |yet )*(?:supported|handled|implemented)"
+    r"|does not (?:currently |yet )*(?:support|handle)"
+    r"|^PRISM failed: |^Overflow in Fox-Glynn"
+)
+"""Errors of PRISM's that tell of itself, its crashes among them, not of the question."""
 _OTHER_STATES = "its states are not those of the other engines"
 
 
@@ -110,8 +117,8 @@ class Judge:
         findings: dict[Solver, Finding] = {}
         if truth is not None:
             judge, against = truth.name, known[truth]
-        elif deciding and self._consistent(deciding):
-            judge, against = " and ".join(item.name for item in deciding), _best(deciding)
+        elif deciding and (agreed := self._agreed(deciding)):
+            judge, against = " and ".join(item.name for item in agreed), _best(agreed)
         for solver, answer in answers.items():
             findings[solver] = self._finding(solver, answer, values[solver], against, judge)
         if against is None:
@@ -173,6 +180,18 @@ class Judge:
             distance=found,
             message=self.describe(found, judge, answer),
         )
+
+    def _agreed(self, deciding: Mapping[Solver, Values]) -> dict[Solver, Values]:
+        """Return those that decide: none where our bounds differ, or nobody of PRISM's has them."""
+        if self._consistent(deciding):
+            return dict(deciding)
+        sound = {solver: item for solver, item in deciding.items() if solver.ours}
+        if not sound or not self._consistent(sound):
+            return {}
+        with_sound = (
+            {**sound, solver: item} for solver, item in deciding.items() if not solver.ours
+        )
+        return next(filter(self._consistent, with_sound), {})
 
     def _consistent(self, deciding: Mapping[Solver, Values]) -> bool:
         return all(
@@ -280,6 +299,12 @@ def needs_arbiter(verdict: Verdict) -> bool:
     )
 
 
+def needs_second_opinion(verdict: Verdict) -> bool:
+    """Return whether nothing has decided, or ours are wrong by what one engine of PRISM's built."""
+    blamed = any(item.ours and item.standing is Standing.WRONG for item in verdict.findings)
+    return needs_arbiter(verdict) or (blamed and EXACT not in verdict.judge)
+
+
 def _best(deciding: Mapping[Solver, Values]) -> Values:
     """Return the first of those that decide: the one that is sound comes first."""
     return next(iter(deciding.values()))
@@ -302,10 +327,12 @@ def _against_peer(
     peers = [(item, other) for item, other in prisms if item.name == solver.peer] or prisms
     if answer.kind is Kind.VALUES:
         refusals = [other.message for _, other in peers if other.kind is Kind.REFUSED]
-        if refusals and all(other.kind is Kind.REFUSED for _, other in peers):
+        if refusals and len(refusals) == len(peers) and found.standing is Standing.AGREES:
+            # What is wrong with a question must be said by all; what an engine lacks need not.
+            lacks = all(_LACKS.search(message) for message in refusals)
             return replace(
                 found,
-                standing=Standing.DIFFERS,
+                standing=Standing.BEYOND if lacks else Standing.DIFFERS,
                 message=f"it answers what {peers[0][0].name} refuses: {refusals[0]}",
             )
         shown = [item.name for item, other in peers if other.vector is not None]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from bridge.regress.answers import WHOLE, Answer, Cell, Kind, Record
 from bridge.regress.compare import Tolerance
-from bridge.regress.judge import Judge, builds_of, needs_arbiter
+from bridge.regress.judge import Judge, builds_of, needs_arbiter, needs_second_opinion
 from bridge.regress.models import model_verdict
 from bridge.regress.plan import Case
 from bridge.regress.runner import Interrupted, Runner
-from bridge.regress.solvers import BOUNDS, PRISM_ENGINES, Solver, tight
+from bridge.regress.solvers import BOUNDS, BOUNDS_OF_DIAGRAMS, PRISM_ENGINES, Solver, tight
 from bridge.regress.verdicts import Outcome, Verdict
 
 EXACT_STATES = 1000
@@ -105,16 +105,17 @@ class Regression:
         jobs
             How many at a time.
         done
-            Called with each result, in this thread.
+            Called with each result, in the cases' order, in this thread.
         """
         stopped = False
         with ThreadPoolExecutor(jobs) as pool:
             futures = [pool.submit(self._case, case, place) for place, case in enumerate(cases)]
-            waiting = set(futures)
+            waiting = list(futures)
             try:
-                for future in as_completed(futures):
-                    waiting.discard(future)
-                    done(future.result())
+                while waiting:
+                    result = waiting[0].result()
+                    del waiting[0]
+                    done(result)
             except KeyboardInterrupt:
                 stopped = True
                 for future in futures:
@@ -205,12 +206,20 @@ class Regression:
         verdicts: dict[int, Verdict],
         open_cells: set[int],
     ) -> None:
-        """Have differences decided: by exact fractions, else by bounds and a tight threshold."""
+        """Have differences decided: by exact fractions, else by bounds and a tight threshold.
+
+        Where these differ, or say that ours are wrong, the same are asked by PRISM's other engine.
+        """
         named = _named(records)
         told: dict[Solver, Record] = {}
         types = {facts.type for record in records.values() for facts in record.models.values()}
-        sound_or_tight = (BOUNDS, tight(continuous_time="CTMC" in types))
-        for group in ((PRISM_ENGINES["exact"],), sound_or_tight):
+        timed = "CTMC" in types
+        groups = (
+            (PRISM_ENGINES["exact"],),
+            (BOUNDS, tight(continuous_time=timed)),
+            (BOUNDS_OF_DIAGRAMS, tight("sparse", continuous_time=timed)),
+        )
+        for group in groups:
             for solver in group:
                 left_out = frozenset[int]()
                 if solver.exact:
@@ -234,7 +243,7 @@ class Regression:
                 arbiters = _answers(cell, told)
                 answers = _answers(cell, records)
                 verdicts[place] = judge.verdict(case.name, cell, answers, arbiters)
-                if not needs_arbiter(verdicts[place]):
+                if not needs_second_opinion(verdicts[place]):
                     open_cells = open_cells - {place}
 
 

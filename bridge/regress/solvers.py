@@ -63,27 +63,30 @@ DEFAULT_OURS_ON_GPU = ("gpu", "gpu:explicit")
 _TERMINATION = frozenset(
     {*("epsilon", "e", "maxiters", "absolute", "abs", "relative", "rel", "ii"), "topological"}
 )
-BOUNDS = Solver(
-    "bounds",
-    ("-nogpu", "-explicit", "-ii", "-epsilon", f"{BOUNDS_EPSILON:g}", "-maxiters", "10000000"),
-    True,
-    "explicit",
-    _TERMINATION,
-)
+_MANY_SWEEPS = ("-maxiters", "10000000")
+_BOUNDS = ("-ii", "-epsilon", f"{BOUNDS_EPSILON:g}", *_MANY_SWEEPS)
+BOUNDS = Solver("bounds", ("-nogpu", "-explicit", *_BOUNDS), True, "explicit", _TERMINATION)
 """Our bounds from both sides, which hold whatever the model."""
+BOUNDS_OF_DIAGRAMS = Solver(
+    "bounds:sparse", ("-nogpu", "-sparse", *_BOUNDS), True, "sparse", _TERMINATION
+)
+"""The same of what PRISM's symbolic engines build: models, products with automata, sets."""
 
 
-def tight(*, continuous_time: bool) -> Solver:
-    """Return PRISM's explicit engine with a threshold far below the usual: not sound, but not ours.
+def tight(engine: str = "explicit", *, continuous_time: bool) -> Solver:
+    """Return an engine of PRISM's with a threshold far below the usual: not sound, but not ours.
 
     Parameters
     ----------
+    engine
+        Its explicit or its sparse engine.
     continuous_time
         Whether the models are CTMCs.
     """
     epsilon = TIGHT_EPSILON_OF_CTMCS if continuous_time else TIGHT_EPSILON
-    words = ("-explicit", "-epsilon", f"{epsilon:g}", "-maxiters", "10000000")
-    return Solver("tight", words, replaced=_TERMINATION)
+    words = (f"-{engine}", "-epsilon", f"{epsilon:g}", *_MANY_SWEEPS)
+    name = "tight" if engine == "explicit" else f"tight:{engine}"
+    return Solver(name, words, replaced=_TERMINATION)
 
 
 def named(text: str, known: dict[str, Solver], option: str) -> tuple[Solver, ...]:

@@ -9,7 +9,7 @@ from bridge.regress.run import CaseResult
 from bridge.regress.verdicts import Outcome, Standing, Verdict
 
 _TOLD_WHOLLY = (Outcome.NOT_COMPARED, Outcome.REFUSED)
-_TOLD = (Standing.WRONG, Standing.DIFFERS, Standing.MISSING)
+_TOLD = (Standing.WRONG, Standing.DIFFERS, Standing.MISSING, Standing.BEYOND)
 
 
 def case_lines(result: CaseResult) -> Iterator[str]:

@@ -13,7 +13,7 @@ class Standing(StrEnum):
     """How an engine stands on one question.
 
     DIFFERS is a difference of which nobody knows who is wrong; MISSING is no answer of ours where
-    PRISM's engine has one.
+    PRISM's engine has one; BEYOND is an answer of ours to what PRISM's engine says it lacks.
     """
 
     AGREES = "agrees"
@@ -21,6 +21,7 @@ class Standing(StrEnum):
     DIFFERS = "undecided"
     REFUSED = "refused"
     MISSING = "missing"
+    BEYOND = "ours alone"
     NOTHING = "no answer"
     LEFT_OUT = "left out"
 
@@ -30,6 +31,7 @@ class Outcome(StrEnum):
 
     AGREES = "agree"
     REFUSED = "refused by all"
+    BEYOND = "ours alone"
     PRISM_WRONG = "PRISM wrong"
     OURS_WRONG = "ours wrong"
     UNDECIDED = "undecided"
@@ -105,11 +107,13 @@ class Verdict:
             return Outcome.OURS_WRONG
         if Standing.DIFFERS in ours or Standing.DIFFERS in prisms:
             return Outcome.UNDECIDED
-        good = {Standing.AGREES, Standing.REFUSED}
+        good = {Standing.AGREES, Standing.REFUSED, Standing.BEYOND}
         if not good & set(ours):
             return Outcome.NOT_COMPARED
         if Standing.WRONG in prisms:
             return Outcome.PRISM_WRONG
+        if Standing.BEYOND in ours and Standing.AGREES not in prisms:
+            return Outcome.BEYOND
         if Standing.AGREES not in {*ours, *prisms}:
             return Outcome.REFUSED
         return Outcome.AGREES if good & set(prisms) else Outcome.NOT_COMPARED

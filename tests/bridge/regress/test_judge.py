@@ -140,6 +140,8 @@ def nothing(text):
         (refused("no S"), refused("no S"), Outcome.REFUSED, Standing.REFUSED),
         (refused("no S"), refused("no s"), Outcome.OURS_WRONG, Standing.WRONG),
         (refused("no S"), None, Outcome.UNDECIDED, Standing.DIFFERS),
+        (refused("-ii is currently not supported"), None, Outcome.BEYOND, Standing.BEYOND),
+        (refused("PRISM failed: java.lang.X"), None, Outcome.BEYOND, Standing.BEYOND),
         (None, refused("no S"), Outcome.OURS_WRONG, Standing.WRONG),
         (None, nothing("time-out"), Outcome.OURS_WRONG, Standing.MISSING),
         (nothing("time-out"), nothing("time-out"), Outcome.NOT_COMPARED, Standing.NOTHING),

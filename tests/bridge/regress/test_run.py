@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from bridge.regress.answers import Claim, Record
 from bridge.regress.plan import Case
@@ -23,6 +24,7 @@ from tests.bridge.regress.records import (
 
 CASE = Case("case", Path(), ())
 WRONG = TRUTH * (1 + 1e-4)
+OTHER = TRUTH * (1 - 1e-4)
 
 
 class Engines:
@@ -93,12 +95,38 @@ def test_the_exact_engine_is_spared_large_models_until_there_is_something_to_dec
 def test_bounds_and_a_tight_threshold_decide_where_the_model_is_too_large_for_fractions(tmp_path):
     told = {"explicit": TRUTH, "cpu": WRONG, "bounds": TRUTH, "tight": TRUTH}
     engines = Engines(tmp_path, told, num_states=30_000)
+    told |= {"bounds:sparse": TRUTH, "tight:sparse": TRUTH}
     _, (result,) = run(engines)
-    assert names(engines) == ["explicit", "cpu", "bounds", "tight"]
+    # Ours are not called wrong by what one engine of PRISM's has built.
+    asked = ["explicit", "cpu", "bounds", "tight", "bounds:sparse", "tight:sparse"]
+    assert names(engines) == asked
     assert outcome(result) is Outcome.OURS_WRONG
-    told["tight"] = WRONG
+    told |= {"explicit": WRONG, "cpu": TRUTH}
+    engines = Engines(tmp_path, told, num_states=30_000)
+    _, (result,) = run(engines)
+    assert names(engines) == asked[:4]
+    assert outcome(result) is Outcome.PRISM_WRONG
+
+
+@pytest.mark.parametrize(
+    ("errs", "expected"),
+    [
+        (["tight"], Outcome.PRISM_WRONG),
+        (["tight:sparse"], Outcome.PRISM_WRONG),
+        (["tight", "tight:sparse"], Outcome.UNDECIDED),
+        (["bounds"], Outcome.UNDECIDED),
+        (["bounds", "tight"], Outcome.UNDECIDED),
+        (["bounds:sparse", "tight:sparse"], Outcome.PRISM_WRONG),
+    ],
+)
+def test_where_judges_differ_our_bounds_need_each_other_and_an_engine_of_prisms(
+    tmp_path, errs, expected
+):
+    judges = ("bounds", "tight", "bounds:sparse", "tight:sparse")
+    told = {"explicit": WRONG, "cpu": TRUTH}
+    told |= {name: OTHER if name in errs else TRUTH for name in judges}
     _, (result,) = run(Engines(tmp_path, told, num_states=30_000))
-    assert outcome(result) is Outcome.UNDECIDED
+    assert outcome(result) is expected
 
 
 def test_nobody_is_asked_to_decide_where_that_is_not_wanted(tmp_path):
