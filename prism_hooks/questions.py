@@ -21,6 +21,7 @@ from engines.result import SolveResult
 from engines.steady_state import solve_steady_state
 from engines.system import Direction
 from engines.total_rewards import total_rewards
+from engines.until import until_probabilities
 from prism_hooks.extract import mask, vector
 from prism_hooks.report import Ending
 
@@ -180,6 +181,24 @@ def _reachability(
     )
 
 
+def _until(
+    model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
+) -> SolveResult:
+    if not environment.automatic:
+        # Who names a method, and no search of the graph, is to see what that comes to.
+        return _reachability(model, asked, environment, progress)
+    target = ~asked.states & (given(asked.start, "known values") == 1.0)
+    return until_probabilities(
+        model,
+        asked.states,
+        target,
+        environment,
+        direction=asked.direction,
+        progress=progress,
+        want_strategy=asked.wants_strategy,
+    )
+
+
 def _least_reward(
     model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
 ) -> SolveResult:
@@ -327,6 +346,7 @@ _SWEPT = dict.fromkeys(ModelKind, Ending.CONVERGENCE)
 
 TASKS = {
     "reachability": Task(_reachability, _SWEPT, embeds=True, method_counts=True),
+    "until": Task(_until, _SWEPT, embeds=True, method_counts=True),
     "least reward": Task(_least_reward, {ModelKind.MDP: Ending.CONVERGENCE}, method_counts=True),
     "steady state": Task(
         _steady_state,

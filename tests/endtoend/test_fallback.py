@@ -62,12 +62,11 @@ CASES = {
         "-hybrid",
     ),
     "-exportadv": (COIN, HEADS, ("-exportadv", "adversary.txt"), "adversary", "-sparse"),
-    "-nopre": (DICE, "P=? [ F d=1 ]", ("-nopre",), "without precomputation", "-hybrid"),
     "-exact": (COIN, HEADS, ("-exact",), "exact", "-explicit"),
     "-mtbdd": (DICE, "P=? [ F d=1 ]", ("-mtbdd",), "mtbdd", "-mtbdd"),
 }
 # Near another case; these run with the slow tests.
-LONG = ("-mtbdd", "-nopre", "-exportstrat bounded")
+LONG = ("-mtbdd", "-exportstrat bounded")
 
 
 @pytest.mark.parametrize(

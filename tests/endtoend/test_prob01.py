@@ -86,3 +86,36 @@ def test_the_sets_of_real_models_have_the_sizes_that_prism_finds(
     ours = SETS.findall(prism_gpu(*words).output)
     assert ours == SETS.findall(prism(*words).output)
     assert ours
+
+
+@pytest.mark.parametrize("choices", [False, True], ids=["dtmc", "mdp"])
+def test_without_precomputation_the_values_are_the_same(prism_gpu, tmp_path, choices):
+    words = write_random(tmp_path, 3, choices=choices)
+    for operator in ("Pmin=?", "Pmax=?") if choices else ("P=?",):
+        found = []
+        for switches in ((), ("-nopre",)):
+            vector = tmp_path / "values.txt"
+            text = f'{operator} [ "stay" U "goal" ]'
+            run = prism_gpu(*words, "-pf", text, "-exportvector", vector, *switches)
+            assert run.code == 0, run.output + run.errors
+            assert "prism-gpu: " not in run.output
+            found.append(np.array(vector.read_text(encoding="utf-8").split(), dtype=float))
+        np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("choices", [False, True], ids=["dtmc", "mdp"])
+def test_a_named_method_without_precomputation_sweeps_as_prism_does(
+    prism_gpu, prism, tmp_path, choices
+):
+    words = write_random(tmp_path, 3, choices=choices)
+    method, operator = ("-valiter", "Pmax=?") if choices else ("-jacobi", "P=?")
+    counts = []
+    for program, line in (
+        (prism_gpu, r"^(?:Jacobi|Iterative method): (\d+) iterations"),
+        (prism, r"took (\d+) iterations, \d+ multiplications"),
+    ):
+        run = program(*words, "-pf", f'{operator} [ "stay" U "goal" ]', method, "-nopre")
+        assert run.code == 0, run.output + run.errors
+        counts.append(re.findall(line, run.output, re.MULTILINE))
+    assert counts[0] == counts[1]
+    assert len(counts[0]) == 1

@@ -138,7 +138,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 		int n = dtmc.getNumStates();
 		double initial = valIterDir == ValIterDir.BELOW ? 0.0 : 1.0;
 		double[] start = Hooks.startOfProbs(n, yes, no, init, known, initial);
-		return solveUnlessRefused(problem(dtmc, "reachability").about(Hooks.unknown(n, yes, no, known)).from(start));
+		return solveUnlessRefused(problem(dtmc, Hooks.untilTask(settings)).about(Hooks.unknown(n, yes, no, known)).from(start));
 	}
 
 	private ModelCheckerResult solveUnlessRefused(Problem problem) throws PrismException

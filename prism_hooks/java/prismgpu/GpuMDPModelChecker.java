@@ -101,7 +101,7 @@ public class GpuMDPModelChecker extends MDPModelChecker
 	{
 		int n = mdp.getNumStates();
 		double initial = valIterDir == ValIterDir.BELOW ? 0.0 : 1.0;
-		Problem problem = problem(mdp, "reachability", min).about(Hooks.unknown(n, yes, no, known));
+		Problem problem = problem(mdp, Hooks.untilTask(settings), min).about(Hooks.unknown(n, yes, no, known));
 		return solveUnlessRefused(problem.from(Hooks.startOfProbs(n, yes, no, init, known, initial)), strat);
 	}
 

@@ -80,11 +80,15 @@ public final class Hooks
 			return null;
 		if (settings.getBoolean(PrismSettings.PRISM_EXPORT_ITERATIONS))
 			return "export of iterations";
-		if (!settings.getBoolean(PrismSettings.PRISM_PRECOMPUTATION))
-			return "computation without precomputation";
-		if (!settings.getBoolean(PrismSettings.PRISM_PROB0) || !settings.getBoolean(PrismSettings.PRISM_PROB1))
-			return "computation without prob0 or prob1";
 		return null;
+	}
+
+	/** The task of probabilities to reach: whether PRISM has set those of 0 and 1 aside, or was told not to look for them. */
+	static String untilTask(PrismSettings settings)
+	{
+		boolean sorted = settings == null || settings.getBoolean(PrismSettings.PRISM_PRECOMPUTATION)
+				&& settings.getBoolean(PrismSettings.PRISM_PROB0) && settings.getBoolean(PrismSettings.PRISM_PROB1);
+		return sorted ? "reachability" : "until";
 	}
 
 	/** Work that is PRISM's own. */

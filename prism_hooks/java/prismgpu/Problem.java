@@ -10,6 +10,7 @@ import prism.PrismLog;
  * The task says which parts of the question count, and what they mean:
  * <pre>
  * reachability              unknown states; known values and first iterate; rewards or none
+ * until                     unknown states, those of 0 and 1 among them; known values and first iterate
  * least reward              unknown states; known values, 0 or infinite; rewards; zero-reward loops may be among them
  * prob0, prob1              target, remain
  * steady state              the component

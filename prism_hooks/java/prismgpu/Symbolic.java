@@ -171,7 +171,7 @@ final class Symbolic
 
 	static DoubleVector until(JDDNode trans, ODDNode odd, JDDVars rows, JDDVars cols, JDDNode yes, JDDNode maybe) throws PrismException
 	{
-		Problem problem = chain("reachability", trans, odd, rows, cols);
+		Problem problem = chain(Hooks.untilTask(prism.getSettings()), trans, odd, rows, cols);
 		problem.parts.states = new Diagram(maybe);
 		problem.parts.start = new Diagram(yes);
 		return solve(problem, refusal());
@@ -285,7 +285,7 @@ final class Symbolic
 	static DoubleVector untilOfChoices(JDDNode trans, ODDNode odd, JDDVars rows, JDDVars cols, JDDVars nondet, JDDNode yes, JDDNode maybe, boolean min,
 			IntegerVector strat) throws PrismException
 	{
-		Problem problem = problem("reachability", "MDP", trans, odd, rows, cols, nondet).choosing(min);
+		Problem problem = problem(Hooks.untilTask(prism.getSettings()), "MDP", trans, odd, rows, cols, nondet).choosing(min);
 		problem.parts.states = new Diagram(maybe);
 		problem.parts.start = new Diagram(yes);
 		return solve(problem, strat != null ? "generation of a strategy" : adversaryRefusal());
