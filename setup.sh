@@ -63,6 +63,9 @@ if [ ! -f "$stamp" ] || [ "$root/pyproject.toml" -nt "$stamp" ]; then
     fi
     touch "$stamp"
 fi
+# Paths are sampled by compiled C where there is no GPU; all else does without.
+command -v cc >/dev/null || command -v gcc >/dev/null || command -v clang >/dev/null ||
+    debian_package gcc || true
 # PRISM is Java, and prism-gpu compiles a few classes for it. Without PRISM neither is needed.
 if "$venv/bin/python" -c 'from bridge.install import find_prism; find_prism()' 2>/dev/null; then
     command -v java >/dev/null || [ -n "${JAVA_HOME:-}" ] || debian_package default-jdk-headless ||

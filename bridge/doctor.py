@@ -20,6 +20,7 @@ from engines.errors import BridgeError, UnsupportedError
 _PACKAGES = {"numpy": "numpy", "scipy": "scipy", "numba": "numba", "jpype": "jpype1"}
 # Where no PRISM was named or found, the embedded front end needs none of these.
 _FOR_PRISM_ONLY = ("PRISM", "Java", "jpype1", "cache folder")
+_NOT_OF_THE_GPU = (*_FOR_PRISM_ONLY, "Storm", "C compiler")
 _CUPY_DISTRIBUTIONS = ("cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "cupy")
 _CPU_INSTEAD = "runs use the CPU engine"
 # Good, missing, missing but not required, remedy.
@@ -75,7 +76,7 @@ def examine(prism_dir: str | None = None) -> list[Finding]:
         findings = [
             replace(found, required=found.name not in _FOR_PRISM_ONLY) for found in findings
         ]
-    findings.append(storm)
+    findings += [storm, _c_compiler()]
     driver = cuda_driver_version()
     findings += [_driver(driver), _cupy(driver), _nvrtc(driver), *_gpus(driver)]
     return findings
@@ -157,7 +158,7 @@ def _verdict(findings: list[Finding]) -> str:
     missing = [finding.name for finding in findings if finding.required and not finding.ok]
     if missing:
         return f"prism-gpu cannot run yet: see {', '.join(missing)}."
-    gpu = all(found.ok for found in findings if found.name not in (*_FOR_PRISM_ONLY, "Storm"))
+    gpu = all(found.ok for found in findings if found.name not in _NOT_OF_THE_GPU)
     where = "on the GPU" if gpu else "on the CPU only"
     if any(found.name == "PRISM" and not found.ok for found in findings):
         return f"prism-gpu can run, {where}; Storm takes PRISM's place."
@@ -168,6 +169,17 @@ def _failed(name: str, error: BridgeError) -> Finding:
     if isinstance(error, RequirementError):
         return Finding(name, False, True, error.problem, error.remedy)
     return Finding(name, False, True, str(error))
+
+
+def _c_compiler() -> Finding:
+    """Look for what the CPU's sampler is compiled by."""
+    from engines.montecarlo.native import compiler
+
+    try:
+        return Finding("C compiler", True, False, " ".join(compiler()))
+    except UnsupportedError:
+        detail = "none, so the CPU samples no paths (-sim)"
+        return Finding("C compiler", False, False, detail, "apt-get install gcc (Debian, Ubuntu)")
 
 
 def _prism(prism_dir: str | None) -> Finding:

@@ -315,3 +315,18 @@ def test_the_table_can_be_printed_where_the_marks_cannot(monkeypatch, encoding):
     assert lines[1].startswith("x Java")
     assert lines[3].endswith("-> get a JDK")
     assert lines[4] == "- CUDA driver  none in /b\\xfccher"
+
+
+def test_a_missing_c_compiler_is_told_and_keeps_nothing_from_running(monkeypatch, tmp_path):
+    from engines.montecarlo.native import compiler
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    compiler.cache_clear()
+    try:
+        (found,) = (item for item in examine() if item.name == "C compiler")
+    finally:
+        compiler.cache_clear()
+    assert (found.ok, found.required) == (False, False)
+    assert "-sim" in found.detail
+    assert "install gcc" in str(found.remedy)

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 Cell = str
+LONGEST_CELL = 60
+"""Characters of a cell on a terminal."""
 
 
 @dataclass(frozen=True)
@@ -79,19 +81,23 @@ class Table:
             Columns of the terminal.
         """
         heads = [column.title for column in self.columns]
-        sizes = [
-            max(len(row[i]) for row in [_longest(heads), *self.rows]) for i in range(len(heads))
-        ]
+        rows = [[_shortened(cell) for cell in row] for row in self.rows]
+        sizes = [max(len(row[i]) for row in [_longest(heads), *rows]) for i in range(len(heads))]
         lines = [self.title, ""]
         parts = _parts(sizes, width)
         for part in parts:
             for head in _wrapped([heads[i] for i in part], [sizes[i] for i in part]):
                 lines.append(_line(head, [sizes[i] for i in part]))
             lines.append("  ".join("-" * sizes[i] for i in part))
-            for row in self.rows:
+            for row in rows:
                 lines.append(_line([row[i] for i in part], [sizes[i] for i in part]))
             lines.append("")
         return "\n".join(line.rstrip() for line in lines)
+
+
+def _shortened(cell: Cell) -> Cell:
+    """Return what a terminal has room for; the other forms of the table have all of it."""
+    return cell if len(cell) <= LONGEST_CELL else cell[: LONGEST_CELL - 1].rstrip() + "…"
 
 
 def _longest(heads: list[str]) -> list[str]:

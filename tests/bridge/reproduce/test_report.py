@@ -13,6 +13,7 @@ from bridge.reproduce import plots, report
 from bridge.reproduce.instances import decomposition, jacobi
 from bridge.reproduce.jobs import Kind, Scale, Subject
 from bridge.reproduce.tables import all_tables
+from bridge.reproduce.tables.table import Column, Table
 from tests.bridge.reproduce.made_up import all_done, record_of
 
 EVERYTHING = tuple(Subject)
@@ -123,6 +124,16 @@ def test_a_terminal_is_not_overrun(width):
         first = max(len(row[0]) for row in table.rows)
         assert max(len(line) for line in lines) <= max(width, first + 2 + words)
         assert sum(line.startswith("--") for line in lines) >= (2 if width == 60 else 1)
+
+
+def test_a_long_reason_is_cut_on_a_terminal_and_nowhere_else():
+    reason = "failed: " + "very " * 40 + "long"
+    columns = [Column("model"), Column("remarks", text=True)]
+    table = Table("t", "s", "Title", "", columns, [["a", "short"], ["b", reason]])
+    lines = table.as_text(100).splitlines()
+    assert max(map(len, lines)) <= 70
+    assert lines[-2].endswith("very…")
+    assert reason in table.as_csv()
 
 
 class Seen(HTMLParser):
