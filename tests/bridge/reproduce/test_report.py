@@ -132,7 +132,7 @@ def test_a_long_reason_is_cut_on_a_terminal_and_nowhere_else():
     table = Table("t", "s", "Title", "", columns, [["a", "short"], ["b", reason]])
     lines = table.as_text(100).splitlines()
     assert max(map(len, lines)) <= 70
-    assert lines[-1].endswith("very…")
+    assert lines[-1].endswith(" very v…")
     assert reason in table.as_csv()
 
 
