@@ -18,6 +18,10 @@ PUBLISHED = (
     ("cpu_64", "2011: PRISM, Core i7 920", ":", "1", style.THEIRS_TOO),
     ("gpu_64", "2011: GTX 285", ":", "2", style.THEIRS_TOO),
 )
+FACTORS = (
+    ("factor_32", "2011: GTX 280 over PRISM", "--", "x", style.THEIRS),
+    ("factor_64", "2011: GTX 285 over PRISM", ":", "1", style.THEIRS_TOO),
+)
 Points = list[tuple[int, float]]
 
 
@@ -64,8 +68,10 @@ def _draw(
     published = [
         row for row in gpu_prism_2011().rows if row["family"] == subject and row["size"] in sizes
     ]
-    figure, grid = style.subplots(1, 2, 10.5, 4.8)
-    times, speed = grid[0]
+    # Without PRISM there may be nothing to be compared with.
+    compared = any(ratios) or any(row[name] for row in published for name, *_ in FACTORS)
+    figure, grid = style.subplots(1, 1 + compared, 10.5 if compared else 7.0, 4.8)
+    times = grid[0][0]
     _curve(times, ours, "ours, whole run", style.OURS, "o")
     _curve(times, solves[0], "ours, solve", style.OURS_TOO, "o", fill=False)
     _curve(times, prism, "PRISM today, whole run", style.PRISM, "s")
@@ -74,32 +80,31 @@ def _draw(
         points = [(int(row["size"]), row[name]) for row in published if row[name]]
         if points:
             times.plot(*zip(*points, strict=True), line, color=colour, marker=marker, label=label)
-    _curve(speed, ratios[0], "ours over PRISM today, whole run", style.OURS, "o")
-    _curve(speed, ratios[1], "ours over PRISM today, solve", style.OURS_TOO, "o", fill=False)
-    for name, label, line, marker, colour in (
-        ("factor_32", "2011: GTX 280 over PRISM", "--", "x", style.THEIRS),
-        ("factor_64", "2011: GTX 285 over PRISM", ":", "1", style.THEIRS_TOO),
-    ):
-        points = [(int(row["size"]), row[name]) for row in published if row[name]]
-        if points:
-            speed.plot(*zip(*points, strict=True), line, color=colour, marker=marker, label=label)
     symbol = rows[0].model.symbol
     style.frame(times, f"{subject}: time", f"{symbol}, size of the model", "seconds")
-    style.frame(speed, f"{subject}: speed-up", f"{symbol}, size of the model", "times as fast")
-    for axes in (times, speed):
+    if compared:
+        speed = grid[0][1]
+        _curve(speed, ratios[0], "ours over PRISM today, whole run", style.OURS, "o")
+        _curve(speed, ratios[1], "ours over PRISM today, solve", style.OURS_TOO, "o", fill=False)
+        for name, label, line, marker, colour in FACTORS:
+            points = [(int(row["size"]), row[name]) for row in published if row[name]]
+            if points:
+                style_of = {"color": colour, "marker": marker, "label": label}
+                speed.plot(*zip(*points, strict=True), line, **style_of)
+        style.frame(speed, f"{subject}: speed-up", f"{symbol}, size of the model", "times as fast")
+    for axes in grid[0]:
         drawn = [float(y) for line in axes.get_lines() for y in line.get_ydata()]
         style.logarithmic(axes.yaxis, drawn)
         if max(sizes) > 8 * min(sizes):
             axes.set_xscale("log", base=2)
         style.plain_ticks(axes.xaxis, _thinned(sizes))
-    if not speed.get_lines():
-        speed.text(0.5, 0.5, "no run of PRISM ended", transform=speed.transAxes, ha="center")
-    else:
-        speed.axhline(1, color="black", lw=0.8)
+    if compared:
+        grid[0][1].axhline(1, color="black", lw=0.8)
     style.legend_below(figure, grid[0])
     return style.Drawing(
         figure,
-        f"{subject}: time and speed-up against {symbol}, as in Figure 1 of 2011. Ours on "
+        f"{subject}: time{' and speed-up' * compared} against {symbol}, as in Figure 1 of 2011. "
+        "Ours on "
         f"{host.device_name}; PRISM today is its sparse engine on the same host; grey curves are "
         "published ones, of whole runs. PRISM's points are its runs that ended within the "
         "limit.",
