@@ -63,13 +63,30 @@ def next_probabilities(
         For an MDP without a direction.
     """
     start = target.astype(np.float64)
-    if model.kind is not ModelKind.CTMC:
-        return _sweep(_system(model, start, direction), 1, environment)
-    exits = model.exit_rates
-    states = rows_of_states(exits > 0.0)
-    rates = model.matrix if states is None else model.matrix.select_rows(states)
-    exits = exits if states is None else exits[states]
-    return _sweep(SweepSystem(rates.divide_rows(exits), start, states=states), 1, environment)
+    if model.kind is ModelKind.CTMC:
+        exits = model.exit_rates
+        states = rows_of_states(exits > 0.0)
+        rates = model.matrix if states is None else model.matrix.select_rows(states)
+        exits = exits if states is None else exits[states]
+        system = SweepSystem(rates.divide_rows(exits), start, states=states)
+    else:
+        system = _system(model, start, direction)
+    return _with_sure_states(_sweep(system, 1, environment), system)
+
+
+def _with_sure_states(result: SolveResult, system: SweepSystem) -> SolveResult:
+    """Put 1 where only targets may follow, and less elsewhere, whatever the sums are rounded to."""
+    matrix = system.matrix
+    away = (matrix.values > 0.0) & (system.start[matrix.columns] == 0.0)
+    sure = np.bincount(matrix.row_of_entry()[away], minlength=matrix.num_rows) == 0
+    sure &= matrix.row_lengths() > 0
+    if system.group_offsets is not None:
+        every = np.logical_and if system.direction is Direction.MINIMISE else np.logical_or
+        sure = every.reduceat(sure, system.group_offsets[:-1])
+    values = result.values.copy()
+    rows = slice(None) if system.states is None else system.states
+    values[rows] = np.where(sure, 1.0, np.minimum(values[rows], np.nextafter(1.0, 0.0)))
+    return replace(result, values=values)
 
 
 def bounded_until(
@@ -118,7 +135,7 @@ def bounded_until(
         raise ValueError(f"[{lower}, {steps}] is no interval of steps from 0 on")
     start = target.astype(np.float64)
     system = _system(model, start, direction, active=remain & ~target)
-    last = _sweep(system, steps - lower, environment, progress)
+    last = _sweep(system, steps - lower, environment, progress).at_most(1.0)
     if lower == 0:
         return last
     first = after(
@@ -168,7 +185,8 @@ def after(
     if not remain.all():
         model = replace(model, matrix=_emptied(model.matrix, ~model.rows_of(remain)))
     start = np.asarray(values, dtype=np.float64)
-    return _sweep(_system(model, start, direction), steps, environment, progress)
+    result = _sweep(_system(model, start, direction), steps, environment, progress)
+    return result.at_most(float(start.max()))
 
 
 def cumulative_rewards(

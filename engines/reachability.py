@@ -70,9 +70,24 @@ def solve_reachability(
     if not np.any(unknown):
         raise ValueError("no state is unknown: nothing to solve")
     if model.kind is ModelKind.MDP:
-        return _solve_mdp(
+        result = _solve_mdp(
             model, unknown, start, environment, rewards, direction, progress, want_strategy
         )
+    else:
+        result = _solve_chain(model, unknown, start, environment, rewards, progress)
+    if rewards is not None:
+        return result
+    return result.at_most(max(1.0, float(np.max(start))))
+
+
+def _solve_chain(
+    model: ExplicitModel,
+    unknown: MaskArray,
+    start: FloatArray,
+    environment: SolverEnvironment,
+    rewards: FloatArray | None,
+    progress: Progress | None,
+) -> SolveResult:
     if environment.method in MDP_METHODS:
         name = environment.method[0].lower() + environment.method[1:]
         raise UnsupportedError(f"{name} is for MDPs; the model is a {model.kind}")

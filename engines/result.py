@@ -210,6 +210,18 @@ class SolveResult:
             )
         return self
 
+    def at_most(self, ceiling: float) -> SolveResult:
+        """Return the same result without what rounding has put above the largest possible value.
+
+        Parameters
+        ----------
+        ceiling
+            No exact value is larger.
+        """
+        if (self.values <= ceiling).all():
+            return self
+        return replace(self, values=np.minimum(self.values, ceiling))
+
     def with_values(self, values: FloatArray) -> SolveResult:
         """Return the same result with other values, after a normalisation or an embedding.
 

@@ -348,3 +348,50 @@ def test_published_rewards():
     model, best = file.model, Direction.MAXIMISE
     result = cumulative_rewards(model, model.rewards[0], 20, SolverEnvironment(), direction=best)
     assert result.values[model.initial_states].item() == pytest.approx(expected, rel=1e-12)
+
+
+def stochastic_rows(seed: int, rows: int, width: int):
+    """Rows of probabilities that add up to 1 but for rounding."""
+    random = np.random.default_rng(seed)
+    weights = [random.random(width) for _ in range(rows)]
+    places = [random.choice(SIZE, width, replace=False) for _ in range(rows)]
+    return [
+        dict(zip(place.tolist(), (weight / weight.sum()).tolist(), strict=True))
+        for place, weight in zip(places, weights, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_next_state_is_sure_where_only_targets_may_follow_and_nowhere_else(device, seed):
+    chain = models.dtmc(stochastic_rows(seed, SIZE, 7))
+    everywhere = np.ones(SIZE, dtype=bool)
+    assert (next_probabilities(chain, everywhere, on(device)).values == 1.0).all()
+    # A successor that is as good as impossible is possible.
+    rows = stochastic_rows(seed, SIZE, 7)
+    rows[3] = {0: 1.0, 1: 1e-30}
+    most = ~models.mask(SIZE, [1])
+    values = next_probabilities(models.dtmc(rows), most, on(device)).values
+    sure = np.array([1 not in row for row in rows])
+    np.testing.assert_array_equal(values == 1.0, sure)
+    assert values.max() <= 1.0
+
+
+@pytest.mark.parametrize("direction", [Direction.MINIMISE, Direction.MAXIMISE])
+def test_of_choices_one_or_each_must_be_sure(device, direction):
+    thirds = dict.fromkeys(range(3), 1 / 3)
+    model = models.mdp([[thirds, {3: 1.0}], [thirds, thirds], [{3: 1.0}], [{3: 1.0}]])
+    values = next_probabilities(
+        model, models.mask(4, [0, 1, 2]), on(device), direction=direction
+    ).values
+    most = direction is Direction.MAXIMISE
+    assert values.tolist() == [1.0 if most else 0.0, 1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_probability_is_above_1(device, seed):
+    chain = models.dtmc(stochastic_rows(seed, SIZE, 7))
+    everywhere = np.ones(SIZE, dtype=bool)
+    most = ~models.mask(SIZE, [1])
+    for steps in (1, 2, 5):
+        assert bounded_until(chain, everywhere, most, steps, on(device)).values.max() <= 1.0
+        assert after(chain, everywhere, np.ones(SIZE), steps, on(device)).values.max() <= 1.0

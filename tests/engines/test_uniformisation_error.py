@@ -226,3 +226,16 @@ def test_without_digits_left_nothing_is_claimed():
     assert SumError(LARGEST_RELATIVE, 0.0).proven
     assert not SumError(2.0 * LARGEST_RELATIVE, 0.0).proven
     assert not SumError(0.0, np.inf).proven
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_value_is_above_the_largest_one_to_begin_with(device, seed):
+    random = np.random.default_rng(seed)
+    rows = [{(i + k) % 9: float(random.random()) for k in (1, 2, 4)} for i in range(9)]
+    rates, everywhere = models.csr(rows), np.ones(9, dtype=bool)
+    for time_bound in (0.01, 0.7, 3.0, 40.0):
+        environment = SolverEnvironment(device=device)
+        start = np.ones(9)
+        result = uniformisation.backward(rates, everywhere, start, time_bound, environment)
+        assert result.values.max() <= 1.0
+        assert result.values.min() > 1.0 - 1e-8
