@@ -175,9 +175,7 @@ def backward(
         matrix, exits = matrix.select_rows(states), exits[states]
     system = SweepSystem(matrix, np.asarray(start, dtype=np.float64), states=states)
     longest, greatest = _longest_row(matrix), float(system.start.max())
-    result = _solve(
-        system, exits, longest, greatest, time_bound, environment, cumulative, progress
-    )
+    result = _solve(system, exits, longest, greatest, time_bound, environment, cumulative, progress)
     return result if cumulative else result.at_most(greatest)
 
 
