@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from engines.cpu.prepare import off_diagonal_row_sums
 from engines.formats.csr import CsrMatrix, FloatArray, row_sums
+from engines.linear.dense import DenseFactors
 from engines.linear.elimination import (
     LARGEST_DENSE_CLASS,
     ROUNDING_OF_ELIMINATION,
@@ -27,7 +27,7 @@ ACCURATE = 1e-10
 """Where LU leaves a larger error, a small chain is eliminated without subtraction instead."""
 
 LARGEST_DENSE_SYSTEM = 512
-"""Up to so many unknowns NumPy has solved three dense systems before SciPy is imported."""
+"""Up to so many unknowns a dense system is solved before SciPy is imported."""
 
 MASS_ROUNDING = 1e-14
 """By how much the probabilities of a row may miss 1."""
@@ -155,13 +155,6 @@ def solve_balance_system(rates: CsrMatrix, start: FloatArray) -> tuple[FloatArra
     return values / values.sum(), error
 
 
-def _solve_dense(matrix: FloatArray, right: FloatArray) -> FloatArray:
-    try:
-        return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
-    except np.linalg.LinAlgError as error:
-        raise RuntimeError(f"LU: {error}") from None
-
-
 def _solve(
     rows: np.ndarray, columns: np.ndarray, entries: FloatArray, right: FloatArray
 ) -> tuple[FloatArray, float]:
@@ -176,7 +169,7 @@ def _solve(
     if size <= LARGEST_DENSE_SYSTEM:
         matrix = np.zeros((size, size))
         np.add.at(matrix, (rows, columns), entries)
-        solve = partial(_solve_dense, matrix)
+        solve = DenseFactors(matrix).solve
     else:
         from scipy.sparse import csc_array
         from scipy.sparse.linalg import splu
