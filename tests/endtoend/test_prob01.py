@@ -119,3 +119,22 @@ def test_a_named_method_without_precomputation_sweeps_as_prism_does(
         counts.append(re.findall(line, run.output, re.MULTILINE))
     assert counts[0] == counts[1]
     assert len(counts[0]) == 1
+
+
+@pytest.mark.parametrize("engine", ["-explicit", "-sparse", "-hybrid"])
+@pytest.mark.parametrize("choices", [False, True], ids=["dtmc", "mdp"])
+def test_bounds_without_precomputation_are_prisms_own_error(
+    prism_gpu, prism, prism_examples, engine, choices
+):
+    if choices:
+        words = (prism_examples / "mdps/consensus/coin2.nm", "-const", "K=2")
+        asked = 'Pmax=? [ F "finished" & !"agree" ]'
+    else:
+        words, asked = (prism_examples / "simple/dice/dice.pm",), "P=? [ F s=7 & d=1 ]"
+    found = []
+    for program in (prism_gpu, prism):
+        run = program(*words, "-pf", asked, engine, "-ii", "-nopre")
+        assert "Result" not in run.output
+        found.append((run.code, re.findall(r"^Error: .*", run.output, re.MULTILINE)))
+    assert found[0] == found[1]
+    assert "recomputation" in found[0][1][0]

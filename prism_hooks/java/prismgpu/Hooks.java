@@ -83,12 +83,17 @@ public final class Hooks
 		return null;
 	}
 
-	/** The task of probabilities to reach: whether PRISM has set those of 0 and 1 aside, or was told not to look for them. */
+	/** Whether PRISM looks for probabilities 0 and 1, and sets them aside. */
+	static boolean precomputes(PrismSettings settings)
+	{
+		return settings == null || settings.getBoolean(PrismSettings.PRISM_PRECOMPUTATION)
+				&& settings.getBoolean(PrismSettings.PRISM_PROB0) && settings.getBoolean(PrismSettings.PRISM_PROB1);
+	}
+
+	/** The task of probabilities to reach, those of 0 and 1 known or not. */
 	static String untilTask(PrismSettings settings)
 	{
-		boolean sorted = settings == null || settings.getBoolean(PrismSettings.PRISM_PRECOMPUTATION)
-				&& settings.getBoolean(PrismSettings.PRISM_PROB0) && settings.getBoolean(PrismSettings.PRISM_PROB1);
-		return sorted ? "reachability" : "until";
+		return precomputes(settings) ? "reachability" : "until";
 	}
 
 	/** Work that is PRISM's own. */

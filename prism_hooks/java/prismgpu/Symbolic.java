@@ -103,11 +103,12 @@ final class Symbolic
 
 	/**
 	 * Runs a checker's work, and states what our engines know of the error of the result. Where bounds
-	 * are wanted, PRISM is kept from the quotient and from the bounds of rewards that its own method needs.
+	 * are wanted, PRISM is kept from the quotient and from the bounds of rewards that its own method needs;
+	 * but not from saying that it needs precomputation.
 	 */
 	static StateValues stated(Knowledge knowledge, boolean intervals, Switch doIntervalIteration, Hooks.Work<StateValues> work) throws PrismException
 	{
-		knowledge.bounds = intervals && refusal() == null;
+		knowledge.bounds = intervals && refusal() == null && Hooks.precomputes(prism.getSettings());
 		if (knowledge.bounds) {
 			doIntervalIteration.set(false);
 			try {
