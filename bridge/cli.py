@@ -177,7 +177,7 @@ def _warm_up(device: DeviceChoice, device_number: int) -> None:
     from engines import backend
     from engines.cpu import warm_up
     from engines.environment import DeviceChoice
-    from prism_hooks.exit_gate import GATE, WARM_UP, leave_jvm
+    from prism_hooks.exit_gate import GATE, WARM_UP
 
     on_gpu = device is not DeviceChoice.CPU and backend.driver_present()
 
@@ -187,11 +187,10 @@ def _warm_up(device: DeviceChoice, device_number: int) -> None:
         with GATE.busy(WARM_UP), GATE.imports_unwound():
             if on_gpu:
                 backend.preload(device_number)
-                leave_jvm()
                 if device is DeviceChoice.GPU:
                     return  # What the CPU would want only takes the interpreter from others.
             for _ in warm_up.steps():
-                leave_jvm()
-                GATE.stop_if_ending(WARM_UP)
+                if GATE.ending:
+                    return
 
     threading.Thread(target=load, name="warm-up", daemon=True).start()

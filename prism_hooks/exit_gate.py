@@ -70,15 +70,23 @@ class ExitGate:
 
     @contextmanager
     def imports_unwound(self) -> Iterator[None]:
-        """Leave the body with the next module that this thread imports once the end has begun."""
+        """Leave the body with the next module that this thread imports once the end has begun.
+
+        However the body is left, the JVM forgets the thread. One in which Python gave up a Java
+        object is known to it, and it waits 0.3 s for such a thread when it ends, even where the
+        thread itself has ended.
+        """
+        import jpype
+
         watcher = _Imports(self, threading.get_ident())
         sys.meta_path.insert(0, watcher)
         try:
             yield
         except _Ending:
-            leave_jvm()
+            pass
         finally:
             sys.meta_path.remove(watcher)
+            jpype.detachThreadFromJVM()
 
     def close_at_end(self, close: Callable[[], None]) -> None:
         """Have something closed once the end has begun, which waits for that.
@@ -144,17 +152,6 @@ class _Imports:
         del name, path, target
         if self._gate.ending and threading.get_ident() == self._thread:
             raise _Ending
-
-
-def leave_jvm() -> None:
-    """Let the JVM forget the calling thread.
-
-    A thread in which Python gave up a Java object is known to the JVM, which waits 0.3 s for it
-    when it ends, even where the thread itself has ended.
-    """
-    import jpype
-
-    jpype.detachThreadFromJVM()
 
 
 GATE = ExitGate()

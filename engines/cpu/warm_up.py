@@ -17,7 +17,7 @@ SWEEPS = ("sweep_rows", "repeat_rows", "sweep_groups", "repeat_groups")
 
 
 def steps() -> Iterator[None]:
-    """Load SciPy, then numba and its compiled kernels, pausing after each piece.
+    """Load numba and its compiled kernels, then SciPy, pausing after each piece.
 
     Nothing is compiled: where numba has no kernels in its cache, they wait for the solve that
     wants them. On a host with one core nothing is loaded, since nothing would run beside it.
@@ -25,7 +25,7 @@ def steps() -> Iterator[None]:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     if cores == 1:
         return
-    for module in ("scipy.sparse", "numba", "engines.cpu.kernels", "engines.cpu.graph_kernels"):
+    for module in ("numba", "engines.cpu.kernels", "engines.cpu.graph_kernels"):
         importlib.import_module(module)
         yield
     from engines.cpu import graph_kernels, kernels
@@ -37,6 +37,9 @@ def steps() -> Iterator[None]:
         _load_sweeps()
         _loaded.append("sweeps")
         yield
+    # Only larger systems that are solved by LU want this.
+    importlib.import_module("scipy.sparse")
+    yield
 
 
 _loaded: list[str] = []
