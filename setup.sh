@@ -64,7 +64,7 @@ if [ ! -f "$stamp" ] || [ "$root/pyproject.toml" -nt "$stamp" ]; then
     touch "$stamp"
 fi
 # Paths are sampled by compiled C where there is no GPU; all else does without.
-command -v cc >/dev/null || command -v gcc >/dev/null || command -v clang >/dev/null ||
+"$venv/bin/python" -c 'from engines.montecarlo.native import compiler; compiler()' 2>/dev/null ||
     debian_package gcc || true
 # PRISM is Java, and prism-gpu compiles a few classes for it. Without PRISM neither is needed.
 if "$venv/bin/python" -c 'from bridge.install import find_prism; find_prism()' 2>/dev/null; then
