@@ -120,6 +120,27 @@ class SingleSweeper(Sweeper, Protocol):
 
 
 @runtime_checkable
+class HasTwin(Protocol):
+    """A sweeper whose matrix other sweeps can share."""
+
+    def twin(self, start: FloatArray, stop_below: float) -> Sweeper | None:
+        """Return sweeps of the same system from another start; None where they share nothing.
+
+        Parameters
+        ----------
+        start
+            Shape (states,).
+        stop_below
+            Stop after the first sweep whose change is below this; negative for never.
+
+        Raises
+        ------
+        DeviceMemoryError
+            Where their vectors do not fit beside those of this sweeper.
+        """
+
+
+@runtime_checkable
 class HasSingle(Protocol):
     """A sweeper that can make sweeps in single precision first."""
 

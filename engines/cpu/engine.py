@@ -223,6 +223,17 @@ class CpuSweeper:
             single.cost = replace(single.cost, remark=remark)
         return single
 
+    def twin(self, start: FloatArray, stop_below: float) -> CpuSweeper:
+        """Return sweeps of the same rows from another start; see `engines.system.HasTwin`."""
+        system = replace(self._system, start=start)
+        twin = CpuSweeper(system, stop_below, self._absolute, Format.CSR)
+        twin._named, twin._may_encode = self._named, self._may_encode
+        if self._compiled and not twin._compiled:
+            twin.use_numba()
+        if self._layout is not None:
+            twin._adopt(self._layout)
+        return twin
+
     def stop_at(self, stop_below: float) -> None:
         """Stop after the first later sweep whose change is below this; negative for never."""
         self._stop_below = stop_below

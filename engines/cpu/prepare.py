@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from engines.cpu.sparse_tools import transposed
+from engines.cpu import sparse_tools
+from engines.cpu.sparse_tools import diagonal, transposed
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype, row_sums
 from engines.system import Scaling, SweepSystem
 
@@ -50,9 +51,15 @@ def _from_entries(
 
 def off_diagonal_row_sums(rates: CsrMatrix) -> FloatArray:
     """Return Σ_{j≠i} r_ij for each row i, shape (rows,)."""
-    row = rates.row_of_entry()
-    off = rates.columns != row
-    return row_sums(row[off], rates.values[off], rates.num_rows)
+    loops = np.flatnonzero(diagonal(rates))
+    sums = sparse_tools.row_sums(rates)
+    if len(loops):
+        # What is left beside a large entry is added up, not subtracted.
+        rest = rates.select_rows(loops)
+        row = rest.row_of_entry()
+        off = rest.columns != loops[row]
+        sums[loops] = row_sums(row[off], rest.values[off], len(loops))
+    return sums
 
 
 def balance_matrix(rates: CsrMatrix) -> CsrMatrix:

@@ -77,6 +77,32 @@ def transposed(matrix: CsrMatrix, values: FloatArray) -> CsrMatrix:
     return CsrMatrix(turned, rows, moved, matrix.num_rows)
 
 
+def row_sums(matrix: CsrMatrix) -> FloatArray:
+    """Return the sum of each row, shape (rows,), its entries added one after the other.
+
+    Parameters
+    ----------
+    matrix
+        The matrix.
+    """
+    return CsrProduct(matrix) @ np.ones(matrix.num_columns)
+
+
+def diagonal(matrix: CsrMatrix) -> FloatArray:
+    """Return the sum of the entries of each row in its own column, shape (rows,).
+
+    Parameters
+    ----------
+    matrix
+        A square matrix.
+    """
+    found = np.zeros(matrix.num_rows)
+    values = np.ascontiguousarray(matrix.values, dtype=np.float64)
+    shape = (matrix.num_rows, matrix.num_columns)
+    _loops().csr_diagonal(0, *shape, *_indices(matrix), values, found)
+    return found
+
+
 def _indices(matrix: CsrMatrix) -> tuple[IndexArray, IndexArray]:
     """Return offsets and columns in one signed type, as the loops take them."""
     offsets, columns = matrix.row_offsets, matrix.columns

@@ -24,7 +24,7 @@ from engines.cuda.diagram_upload import (
 from engines.cuda.formats.layout import nbytes
 from engines.cuda.modules import BLOCK_THREADS, Launcher, stream
 from engines.cuda.prepare import SCAN_BLOCK, _scan
-from engines.cuda.transfer import to_host
+from engines.cuda.transfer import collect, to_host
 from engines.diagrams.hybrid import HybridMatrix
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.csr import INT32_MAX, CsrMatrix, IndexArray
@@ -327,8 +327,8 @@ def expand_in_pieces(
                 end = int(np.searchsorted(starts, first + piece, side="right")) - 1
                 last = int(starts[end])
                 fill_rows(source, index, launcher, range(begin, end), first, buffers)
-                buffers[0][: last - first].get(out=columns[first:last])
-                buffers[1][: last - first].get(out=values[first:last])
+                collect(buffers[0][: last - first], columns[first:last])
+                collect(buffers[1][: last - first], values[first:last])
                 begin = end
         except cp.cuda.memory.OutOfMemoryError as error:
             cp.get_default_memory_pool().free_all_blocks()

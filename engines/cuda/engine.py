@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -242,6 +243,22 @@ class CudaSweeper:
         except self._cp.cuda.memory.OutOfMemoryError as error:
             self._cp.get_default_memory_pool().free_all_blocks()
             raise DeviceMemoryError(f"GPU {self._device} ran out of memory: {error}") from error
+
+    def twin(self, start: FloatArray, stop_below: float) -> CudaSweeper | None:
+        """Return sweeps of the same rows from another start; see `engines.system.HasTwin`."""
+        if type(self) is not CudaSweeper:
+            # Parts of the matrix travel, or lie with others.
+            return None
+        twin = copy(self)
+        twin._stop_below = stop_below
+        try:
+            with self._cp.cuda.Device(self._device), self._stream:
+                twin._vectors = two_vectors(start)
+                twin._open()
+        except self._cp.cuda.memory.OutOfMemoryError as error:
+            self._cp.get_default_memory_pool().free_all_blocks()
+            raise DeviceMemoryError(f"GPU {self._device} ran out of memory: {error}") from error
+        return twin
 
     def stop_at(self, stop_below: float) -> None:
         """Stop after the first later sweep whose change is below this; negative for never."""

@@ -151,8 +151,23 @@ def to_device(array: Any, dtype: Any) -> Any:
 
 def to_host(array: Any) -> Any:
     """Return a copy of an array on the current device as a NumPy array."""
-    if array.nbytes < LEAST_BYTES or not array.flags.c_contiguous:
+    if not array.flags.c_contiguous:
         return array.get()
-    copy = np.empty(array.shape, dtype=array.dtype)
-    stage(array.device.id).down(array, copy)
-    return copy
+    return collect(array, np.empty(array.shape, dtype=array.dtype))
+
+
+def collect(array: Any, to: Any) -> Any:
+    """Copy an array on the current device over one on the host, and return that.
+
+    Parameters
+    ----------
+    array
+        On the device, C-contiguous.
+    to
+        On the host, C-contiguous, of the same type and shape.
+    """
+    if array.nbytes < LEAST_BYTES:
+        array.get(out=to)
+    else:
+        stage(array.device.id).down(array, to)
+    return to

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,15 @@ RUN_ENTRIES = 64
 """From so many entries a run of neighbouring rows on, slices are copied in less time than entries
 are gathered."""
 
+PART_ENTRIES = 1 << 20
+"""Entries that a thread copies at a time."""
+
+COPYING_THREADS = 8
+
+MANY_ENTRIES = 1 << 17
+"""From so many entries on, rows are added up by SciPy's loops, the same to the last bit: they are
+ten times as fast, and take some milliseconds to load."""
+
 
 def index_dtype(largest: int) -> type[np.signedinteger]:
     """Return the narrowest index type that holds `largest`: int32, or int64 beyond 2³¹ − 1.
@@ -36,6 +47,40 @@ def index_dtype(largest: int) -> type[np.signedinteger]:
 def row_sums(row: IndexArray, values: FloatArray, num_rows: int) -> FloatArray:
     """Return the sum of the values of each row, shape (num_rows,), for entries given apart."""
     return np.bincount(row, weights=values, minlength=num_rows).astype(np.float64, copy=False)
+
+
+def joined(array: NDArray[Any], runs: Sequence[slice]) -> NDArray[Any]:
+    """Return parts of an array one after the other, copied by several threads if they are long.
+
+    Parameters
+    ----------
+    array
+        One-dimensional.
+    runs
+        The parts, each with a start and a stop.
+    """
+    total = sum(run.stop - run.start for run in runs)
+    if total < 4 * PART_ENTRIES:
+        return np.concatenate([array[run] for run in runs])
+    from concurrent.futures import ThreadPoolExecutor
+
+    # What takes longest is that the system makes room for what is written first.
+    result = np.empty(total, dtype=array.dtype)
+    parts, at = [], 0
+    for run in runs:
+        for first in range(run.start, run.stop, PART_ENTRIES):
+            last = min(first + PART_ENTRIES, run.stop)
+            parts.append((at, first, last))
+            at += last - first
+
+    def copy(part: tuple[int, int, int]) -> None:
+        at, first, last = part
+        result[at : at + last - first] = array[first:last]
+
+    with ThreadPoolExecutor(max(1, min(COPYING_THREADS, os.cpu_count() or 1))) as pool:
+        for _ in pool.map(copy, parts):
+            pass
+    return result
 
 
 @dataclass(frozen=True)
@@ -80,7 +125,11 @@ class CsrMatrix:
         return np.repeat(rows, self.row_lengths())
 
     def row_sums(self) -> FloatArray:
-        """Return the sum of each row, shape (rows,)."""
+        """Return the sum of each row, shape (rows,), its entries added one after the other."""
+        if self.num_entries >= MANY_ENTRIES:
+            from engines.cpu import sparse_tools
+
+            return sparse_tools.row_sums(self)
         return row_sums(self.row_of_entry(), self.values, self.num_rows)
 
     def divide_rows(self, divisors: FloatArray) -> CsrMatrix:
@@ -110,8 +159,7 @@ class CsrMatrix:
             firsts, lasts = rows[np.append(0, breaks)], rows[np.append(breaks, len(rows)) - 1]
             begins, ends = self.row_offsets[firsts], self.row_offsets[lasts + 1]
             runs = [slice(*run) for run in zip(begins.tolist(), ends.tolist(), strict=True)]
-            columns = np.concatenate([self.columns[run] for run in runs])
-            values = np.concatenate([self.values[run] for run in runs])
+            columns, values = joined(self.columns, runs), joined(self.values, runs)
         else:
             # Entry k of the result lies `k - offsets[row]` behind the start of its source row.
             shift = self.row_offsets[rows].astype(np.int64) - offsets[:-1]

@@ -15,7 +15,7 @@ from engines.linear.induction import proven_error
 from engines.linear.mixing import sweeps_of_memory
 from engines.progress import Progress
 from engines.result import Status
-from engines.system import Engine, Scaling, Sweeper, SweepSystem
+from engines.system import Engine, HasTwin, Scaling, Sweeper, SweepSystem
 
 MOST_ATTEMPTS = 4
 FINER = 0.1
@@ -104,7 +104,11 @@ class AutomaticSweeps:
         return replace(self.environment, epsilon=self.environment.epsilon * factor)
 
     def _prepared(self, system: SweepSystem) -> Sweeper:
-        return self.engine.sweeper(system, -1.0, self.environment.absolute)
+        """Return sweeps of the system from another start, which do not stop by themselves."""
+        twin = None
+        if isinstance(self.sweeper, HasTwin):
+            twin = self.sweeper.twin(system.start, -1.0)
+        return twin or self.engine.sweeper(system, -1.0, self.environment.absolute)
 
     def judged(self, outcome: Iteration, tolerance: float) -> Iteration:
         """Return the outcome with an error that later sweeps confirm, or an infinite one.

@@ -61,14 +61,16 @@ def sweeps_of_memory(
     far = FAR * values
     far[common] += (1.0 - FAR) * flow / exits[common]
     sweeper = prepare(replace(system, start=far))
-    looked_at = np.flatnonzero(values > NEGLIGIBLE * values[common])
-    wanted = values[looked_at]
+    looked_at = values > NEGLIGIBLE * values[common]
+    wanted = values if looked_at.all() else values[looked_at]
     done, memory = 0, math.inf
     while done < sweeps and memory > enough:
         batch = min(max(FIRST_BATCH, done // 4), sweeps - done)
         sweeper.run(batch)
         done += batch
-        distance = float(np.max(np.abs(sweeper.values()[looked_at] / wanted - 1.0)))
+        found = sweeper.values()
+        found = (found if wanted is values else found[looked_at]) / wanted
+        distance = float(max(found.max() - 1.0, 1.0 - found.min()))
         if distance < FAR:
             memory = min(memory, done / math.log(FAR / max(distance, 1e-300)))
     return memory

@@ -141,11 +141,14 @@ def dense(matrix):
     return full
 
 
-@given(matrices(), st.sampled_from([1, csr.RUN_ENTRIES]), st.data())
-def test_selected_rows_are_those_rows_in_that_order(matrix, run_entries, data):
+@given(
+    matrices(), st.sampled_from([1, csr.RUN_ENTRIES]), st.sampled_from([1, 2, 1 << 20]), st.data()
+)
+def test_selected_rows_are_those_rows_in_that_order(matrix, run_entries, part_entries, data):
     count = matrix.num_rows
     rows = data.draw(st.lists(st.integers(0, count - 1), max_size=8) if count else st.just([]))
-    with patch.object(csr, "RUN_ENTRIES", run_entries):
+    parts = patch.object(csr, "PART_ENTRIES", part_entries)
+    with patch.object(csr, "RUN_ENTRIES", run_entries), parts:
         chosen = matrix.select_rows(np.array(rows, dtype=np.int32))
     chosen.check()
     np.testing.assert_array_equal(dense(chosen), dense(matrix)[rows])
@@ -161,6 +164,20 @@ def test_selected_rows_are_those_rows_in_that_order(matrix, run_entries, data):
 def test_row_sums_and_lengths(matrix):
     np.testing.assert_allclose(matrix.row_sums(), dense(matrix).sum(axis=1), rtol=1e-12)
     assert matrix.row_lengths().sum() == matrix.num_entries == len(matrix.row_of_entry())
+
+
+@given(matrices(square=True))
+def test_sums_of_rows_are_those_of_a_plain_loop_to_the_last_bit(matrix):
+    whole, outside = np.zeros(matrix.num_rows), np.zeros(matrix.num_rows)
+    for row, column, value in zip(
+        matrix.row_of_entry(), matrix.columns, matrix.values, strict=True
+    ):
+        whole[row] += value
+        outside[row] += value * (row != column)
+    for many in (0, matrix.num_entries + 1):
+        with patch.object(csr, "MANY_ENTRIES", many):
+            np.testing.assert_array_equal(matrix.row_sums(), whole)
+            np.testing.assert_array_equal(off_diagonal_row_sums(matrix), outside)
 
 
 @given(matrices())
