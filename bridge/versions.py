@@ -90,6 +90,7 @@ RELEASES: tuple[PrismRelease, ...] = (
             "edu/jas/kern/ComputerThreads": "prismgpu/AlgebraThreads",
             "sparse/PrismSparse": "prismgpu/GpuPrismSparse",
             "hybrid/PrismHybrid": "prismgpu/GpuPrismHybrid",
+            "mtbdd/PrismMTBDD": "prismgpu/GpuPrismMTBDD",
         },
     ),
 )

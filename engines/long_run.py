@@ -268,6 +268,10 @@ def _component_values(
 def _members(components: Components, wanted: MaskArray) -> Iterator[tuple[int, IndexArray]]:
     """Yield the number and the states, in order, of each wanted component."""
     recurrent = np.flatnonzero(components.labels >= 0)
+    if components.count == 1:
+        if wanted[0]:
+            yield 0, recurrent
+        return
     order = np.argsort(components.labels[recurrent], kind="stable")
     sizes = np.bincount(components.labels[recurrent], minlength=components.count)
     ends = np.cumsum(sizes)

@@ -25,6 +25,7 @@ from prism_hooks.graph import (
     decomposition_line,
     every_entry,
     graph_of,
+    search_seconds,
     smallest_graph,
 )
 from prism_hooks.memory import is_full_cudd, is_full_heap, shortage
@@ -78,7 +79,7 @@ MDP_METHODS = {
 DEFAULT_METHODS = ("Jacobi", "Value iteration")
 METHODS_OF_JAVA = (
     *("solve", "sample", "simulationMethod"),
-    *("mayChooseEngine", "smallestGraph", "showsSolves", "leftToPrism"),
+    *("mayChooseEngine", "smallestGraph", "searchSeconds", "showsSolves", "leftToPrism"),
     *("begin", "ended", "closing"),
 )
 
@@ -131,6 +132,10 @@ class EngineBackend:
     def smallestGraph(self, task: Any) -> int:  # noqa: N802 - the name is Java's
         """Return from how many states and transitions on our engines do a task on a graph."""
         return smallest_graph(str(task), self.options)
+
+    def searchSeconds(self) -> float:  # noqa: N802 - the name is Java's
+        """Return how long a search on a diagram may take before ours searches the graph."""
+        return search_seconds(self.options)
 
     def showsSolves(self) -> bool:  # noqa: N802 - the name is Java's
         """Return whether the user asked for a line on each solve."""
@@ -208,10 +213,7 @@ class EngineBackend:
     def _solve_symbolic(self, problem: Any) -> None:
         model = self._symbolic_model(problem)
         environment = self._environment_of(problem, task_of(problem, model.kind))
-        held = False in self._models.get(int(problem.modelId), {})
-        reason = why_without_matrix(
-            problem, model, environment, held=held, say=lambda text: self._say(problem, text)
-        )
+        reason = self._why_without_matrix(problem, model, environment)
         if reason is None:
             # An MDP's rewards are those of its expanded choices.
             self._model(problem, False)
@@ -223,6 +225,14 @@ class EngineBackend:
             self._say(problem, f"solved on PRISM's diagram, without a matrix: {reason}")
             self._finish(problem, result, environment, ending)
         hand_over(problem, result.values)
+
+    def _why_without_matrix(
+        self, problem: Any, model: SymbolicModel, environment: SolverEnvironment
+    ) -> str | None:
+        held = False in self._models.get(int(problem.modelId), {})
+        return why_without_matrix(
+            problem, model, environment, held=held, say=lambda text: self._say(problem, text)
+        )
 
     def _answer(self, problem: Any, kind: ModelKind, asked: Question) -> SolveResult:
         task = task_of(problem, kind)
@@ -264,8 +274,20 @@ class EngineBackend:
         )
 
     def _find(self, problem: Any) -> None:
+        environment = self._environment(problem, Method.AUTO)
+        if problem.parts is not None:
+            symbolic = self._symbolic_model(problem)
+            reason = self._why_without_matrix(problem, symbolic, environment)
+            if reason is not None:
+                raise UnsupportedError(f"without a matrix: {reason}")
+            model = self._model(problem, False)
+            asked = read_question(problem, symbolic)
+            states, _ = found_set(problem, asked, model, environment)
+            hand_over(problem, states.astype(np.float64))
+            return
         model = self._model(problem, False)
-        states, rows = found_set(problem, model, self._environment(problem, Method.AUTO))
+        asked = Question.read(problem, model.num_states)
+        states, rows = found_set(problem, asked, model, environment)
         if rows is not None:
             problem.strategy = choices_of_rows(model, rows)
         problem.found = words_of(states)

@@ -41,6 +41,9 @@ LOOPS_CHUNK = 1 << 20
 LINEAR_SORT = 1_000_000
 """From this many states on SciPy is loaded to sort them, which takes a third of a second."""
 
+SEARCH_SECONDS = 0.1
+"""Searches on diagrams are over sooner, as a rule; those that are not may take a minute."""
+
 
 @dataclass(frozen=True)
 class Decomposition:
@@ -74,6 +77,17 @@ def smallest_graph(task: str, options: HookOptions) -> int:
     on_gpu = options.device is not DeviceChoice.CPU and driver_present()
     started = on_gpu or "numba" in sys.modules
     return (SMALL_GRAPH if started else SMALL_GRAPH_AT_START)[task]
+
+
+def search_seconds(options: HookOptions) -> float:
+    """Return how many seconds PRISM's kind of search may take before its graph is searched.
+
+    Parameters
+    ----------
+    options
+        What the command line says about the engines.
+    """
+    return 0.0 if options.smallest_graph == 0 else SEARCH_SECONDS
 
 
 def graph_of(source: Any) -> ExplicitModel:

@@ -48,7 +48,7 @@ class HookOptions:
         Whether to print a line on each solve.
     smallest_graph
         From how many states and transitions on graphs are decomposed by the engines; None for what
-        was measured.
+        was measured. With 0 they also search the graphs of diagrams from the start.
     simulation_method
         A method of ours that judges simulated paths; empty for PRISM's.
     simulation

@@ -19,7 +19,7 @@ SETS = {"prob0": prob0, "prob1": prob1}
 
 
 def found_set(
-    problem: Any, model: ExplicitModel, environment: SolverEnvironment
+    problem: Any, asked: Question, model: ExplicitModel, environment: SolverEnvironment
 ) -> tuple[MaskArray, IndexArray | None]:
     """Return the states that a `prismgpu.Problem` asks for, and a strategy that makes them so.
 
@@ -27,6 +27,8 @@ def found_set(
     ----------
     problem
         The problem, with a task of `SETS`.
+    asked
+        What it asks.
     model
         Its model.
     environment
@@ -36,7 +38,6 @@ def found_set(
     -------
     A mask, shape (states,), and row numbers, shape (states,), or None where none were asked for.
     """
-    asked = Question.read(problem, model.num_states)
     find = SETS[str(problem.task)]
     direction = asked.direction
     found = find(model, asked.remain, asked.states, direction, environment=environment)

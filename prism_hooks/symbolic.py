@@ -34,6 +34,7 @@ from engines.result import SolveResult
 from engines.step_rewards import checked_state_rewards
 from engines.system import Direction
 from prism_hooks.questions import Question, given, initial_distribution
+from prism_hooks.sets import SETS
 
 DEVICE_ENTRIES = 2_000_000
 """From so many entries on, a GPU expands a matrix and copies it back sooner than a CPU would."""
@@ -262,7 +263,9 @@ def why_without_matrix(
             f"the matrix takes {room.needed / 1e9:.1f} GB of memory, and "
             f"{(room.available or 0) / 1e9:.1f} GB are free"
         )
-    if environment.matrix_format is not Format.HYBRID or not _has_answer(problem):
+    if environment.matrix_format is not Format.HYBRID:
+        return None
+    if not _has_answer(problem) and str(problem.task) not in SETS:
         return None
     if str(problem.task) in LONG_RUN:
         refusal = model.long_run.refusal(environment)

@@ -18,6 +18,9 @@ public interface Backend
 	/** From how many states and transitions on the engines do such a task on a graph. */
 	long smallestGraph(String task);
 
+	/** How many seconds a search on a diagram may take before the engines search the graph. */
+	double searchSeconds();
+
 	/** Whether the user asked for a line on each solve. */
 	boolean showsSolves();
 

@@ -20,7 +20,7 @@ public class GpuNondetModelChecker extends NondetModelChecker
 	@Override
 	public StateValues checkExpression(Expression expr, JDDNode statesOfInterest) throws PrismException
 	{
-		return Symbolic.kept(expr, super.checkExpression(expr, statesOfInterest), model);
+		return Symbolic.kept(expr, GraphSearch.in(model, () -> super.checkExpression(expr, statesOfInterest)), model);
 	}
 
 	@Override
@@ -34,7 +34,7 @@ public class GpuNondetModelChecker extends NondetModelChecker
 	@Override
 	protected StateValues checkProbUntil(JDDNode b1, JDDNode b2, boolean qual, boolean min) throws PrismException
 	{
-		StateValues probs = super.checkProbUntil(b1, b2, qual, min);
+		StateValues probs = GraphSearch.in(model, () -> super.checkProbUntil(b1, b2, qual, min));
 		return min && fairness ? Symbolic.negated(probs) : probs;
 	}
 
@@ -65,7 +65,9 @@ public class GpuNondetModelChecker extends NondetModelChecker
 
 	private StateValues stated(Hooks.Work<StateValues> work) throws PrismException
 	{
-		boolean symbolic = engine != Prism.MTBDD;
-		return !symbolic ? work.run() : Symbolic.stated(new Symbolic.Knowledge(), doIntervalIteration, on -> doIntervalIteration = on, work);
+		if (engine == Prism.MTBDD)
+			return work.run();
+		Symbolic.Knowledge knowledge = new Symbolic.Knowledge();
+		return Symbolic.stated(knowledge, doIntervalIteration, on -> doIntervalIteration = on, () -> GraphSearch.in(model, work));
 	}
 }

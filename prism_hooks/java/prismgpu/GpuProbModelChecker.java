@@ -23,7 +23,13 @@ public class GpuProbModelChecker extends ProbModelChecker
 	@Override
 	public StateValues checkExpression(Expression expr, JDDNode statesOfInterest) throws PrismException
 	{
-		return Symbolic.kept(expr, super.checkExpression(expr, statesOfInterest), model);
+		return Symbolic.kept(expr, GraphSearch.in(model, () -> super.checkExpression(expr, statesOfInterest)), model);
+	}
+
+	@Override
+	protected StateValues checkProbUntil(JDDNode b1, JDDNode b2, boolean qual) throws PrismException
+	{
+		return GraphSearch.in(model, () -> super.checkProbUntil(b1, b2, qual));
 	}
 
 	@Override
@@ -97,8 +103,10 @@ public class GpuProbModelChecker extends ProbModelChecker
 
 	private StateValues stated(Hooks.Work<StateValues> work) throws PrismException
 	{
-		boolean symbolic = engine != Prism.MTBDD;
-		return !symbolic ? work.run() : Symbolic.stated(new Symbolic.Knowledge(), doIntervalIteration, on -> doIntervalIteration = on, work);
+		if (engine == Prism.MTBDD)
+			return work.run();
+		Symbolic.Knowledge knowledge = new Symbolic.Knowledge();
+		return Symbolic.stated(knowledge, doIntervalIteration, on -> doIntervalIteration = on, () -> GraphSearch.in(model, work));
 	}
 
 	@Override

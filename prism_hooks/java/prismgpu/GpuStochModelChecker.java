@@ -26,7 +26,13 @@ public class GpuStochModelChecker extends StochModelChecker
 	@Override
 	public StateValues checkExpression(Expression expr, JDDNode statesOfInterest) throws PrismException
 	{
-		return Symbolic.kept(expr, super.checkExpression(expr, statesOfInterest), model);
+		return Symbolic.kept(expr, GraphSearch.in(model, () -> super.checkExpression(expr, statesOfInterest)), model);
+	}
+
+	@Override
+	protected StateValues checkProbUntil(JDDNode b1, JDDNode b2, boolean qual) throws PrismException
+	{
+		return GraphSearch.in(model, () -> super.checkProbUntil(b1, b2, qual));
 	}
 
 	@Override
@@ -142,7 +148,7 @@ public class GpuStochModelChecker extends StochModelChecker
 		Symbolic.Knowledge knowledge = new Symbolic.Knowledge();
 		// PRISM embeds the model's own rates, whatever it is given.
 		knowledge.rates = trans.equals(rates) ? rates : null;
-		return Symbolic.stated(knowledge, doIntervalIteration, on -> doIntervalIteration = on, work);
+		return Symbolic.stated(knowledge, doIntervalIteration, on -> doIntervalIteration = on, () -> GraphSearch.in(model, work));
 	}
 
 	@Override

@@ -279,15 +279,21 @@ public final class Hooks
 		long timer = System.currentTimeMillis();
 		if (name != null)
 			log.println("Starting " + name + "...");
-		answer(problem);
-		String refusal = problem.error == null ? problem.refusal : problem.task + " (" + problem.error + ")";
-		if (refusal != null) {
-			handBack(log, refusal);
+		if (!answered(problem, log))
 			return null;
-		}
 		if (name != null)
 			log.println(name + " took " + (System.currentTimeMillis() - timer) / 1000.0 + " seconds.");
 		return BitSet.valueOf(problem.found);
+	}
+
+	/** Sends a question about a graph to the engines; false means that PRISM's own code must answer it. */
+	static boolean answered(Problem problem, PrismLog log)
+	{
+		answer(problem);
+		String refusal = problem.error == null ? problem.refusal : problem.task + " (" + problem.error + ")";
+		if (refusal != null)
+			handBack(log, refusal);
+		return refusal == null;
 	}
 
 	/**

@@ -17,6 +17,8 @@ import prism.PrismException;
 import prism.PrismLog;
 import prism.PrismSettings;
 import symbolic.model.Model;
+import symbolic.model.ModelSymbolic;
+import symbolic.model.NondetModel;
 import symbolic.model.ProbModel;
 import symbolic.states.StateValues;
 import symbolic.states.StateValuesDV;
@@ -330,6 +332,19 @@ final class Symbolic
 			problem.parts.start = infinite(inf);
 		}
 		return solve(problem, adversaryRefusal());
+	}
+
+	/** Whether our engines answer at all, with PRISM's present settings. */
+	static boolean answers()
+	{
+		return Hooks.backend != null && Hooks.exchange == null && refusal() == null;
+	}
+
+	/** A question about the graph of a model. */
+	static Problem about(String task, ModelSymbolic model) throws PrismException
+	{
+		JDDVars nondet = model instanceof NondetModel ? ((NondetModel) model).getAllDDNondetVars() : null;
+		return problem(task, model.getModelType().toString(), model.getTrans(), model.getODD(), model.getAllDDRowVars(), model.getAllDDColVars(), nondet);
 	}
 
 	private static Problem chain(String task, JDDNode trans, ODDNode odd, JDDVars rows, JDDVars cols) throws PrismException

@@ -1,0 +1,159 @@
+package prismgpu;
+
+import jdd.JDD;
+import jdd.JDDNode;
+import jdd.JDDVars;
+
+/** A fixpoint over sets of states in diagrams, round by round; it can be left for a while, and gone on with. */
+abstract class DiagramSearch
+{
+	protected final JDDNode trans01;
+	protected final JDDNode reach;
+	protected final JDDVars rows;
+	protected final JDDVars cols;
+	/** Null for a Markov chain. */
+	protected final JDDVars nd;
+	protected final JDDNode b1;
+	protected final JDDNode b2;
+	/** Rounds that were made. */
+	int rounds;
+	private boolean complete;
+
+	private DiagramSearch(JDDNode trans01, JDDNode reach, JDDVars rows, JDDVars cols, JDDVars nd, JDDNode b1, JDDNode b2)
+	{
+		this.trans01 = trans01;
+		this.reach = reach;
+		this.rows = rows;
+		this.cols = cols;
+		this.nd = nd;
+		this.b1 = b1;
+		this.b2 = b2;
+	}
+
+	/** Makes rounds until the fixpoint or the time limit is reached; returns whether it is the fixpoint. */
+	final boolean run(long nanoseconds)
+	{
+		long begun = System.nanoTime();
+		while (!complete && System.nanoTime() - begun < nanoseconds) {
+			rounds++;
+			complete = round();
+		}
+		return complete;
+	}
+
+	/** Makes a round; returns whether it has changed nothing. */
+	protected abstract boolean round();
+
+	/** The states that were searched for, once the search is complete; to be given up by who asks. */
+	abstract JDDNode result();
+
+	/** Gives up what the search holds. */
+	abstract void clear();
+
+	protected final JDDNode ofColumns(JDDNode states)
+	{
+		return JDD.PermuteVariables(states.copy(), rows, cols);
+	}
+
+	/** Where some successor, by each choice, is in a set. */
+	protected final JDDNode before(JDDNode states)
+	{
+		return JDD.ThereExists(JDD.And(ofColumns(states), trans01.copy()), cols);
+	}
+
+	/** The states that are not bound to reach b2 through b1: all that some choice, or each, may lead there are left out. */
+	static final class Zero extends DiagramSearch
+	{
+		private final JDDNode mask;
+		private JDDNode reaching;
+
+		/** @param mask Where there are no choices, if each choice must lead there; null if one is enough */
+		Zero(JDDNode trans01, JDDNode reach, JDDNode mask, JDDVars rows, JDDVars cols, JDDVars nd, JDDNode b1, JDDNode b2)
+		{
+			super(trans01, reach, rows, cols, nd, b1, b2);
+			this.mask = mask;
+			reaching = b2.copy();
+		}
+
+		@Override
+		protected boolean round()
+		{
+			JDDNode next = before(reaching);
+			if (mask != null)
+				next = JDD.ForAll(JDD.Or(next, mask.copy()), nd);
+			else if (nd != null)
+				next = JDD.ThereExists(next, nd);
+			next = JDD.Or(b2.copy(), JDD.And(b1.copy(), next));
+			boolean same = next.equals(reaching);
+			JDD.Deref(reaching);
+			reaching = next;
+			return same;
+		}
+
+		@Override
+		JDDNode result()
+		{
+			return JDD.And(reach.copy(), JDD.Not(reaching.copy()));
+		}
+
+		@Override
+		void clear()
+		{
+			JDD.Deref(reaching);
+		}
+	}
+
+	/** The states from which some strategy reaches b2 through b1 with probability 1. */
+	static final class One extends DiagramSearch
+	{
+		private JDDNode staying;
+		/** Choices that stay there. */
+		private JDDNode safe;
+		private JDDNode reaching;
+
+		/** @param no Where the probability is 0 under each strategy */
+		One(JDDNode trans01, JDDNode reach, JDDVars rows, JDDVars cols, JDDVars nd, JDDNode b1, JDDNode b2, JDDNode no)
+		{
+			super(trans01, reach, rows, cols, nd, b1, b2);
+			staying = JDD.And(reach.copy(), JDD.Not(no.copy()));
+			begin();
+		}
+
+		private void begin()
+		{
+			safe = JDD.ForAll(JDD.Implies(trans01.copy(), ofColumns(staying)), cols);
+			reaching = JDD.Constant(0);
+		}
+
+		@Override
+		protected boolean round()
+		{
+			JDDNode next = JDD.ThereExists(JDD.And(safe.copy(), before(reaching)), nd);
+			next = JDD.Or(b2.copy(), JDD.And(b1.copy(), next));
+			boolean same = next.equals(reaching);
+			JDD.Deref(reaching);
+			reaching = next;
+			if (!same)
+				return false;
+			boolean settled = reaching.equals(staying);
+			if (!settled) {
+				JDD.Deref(staying, safe);
+				staying = reaching;
+				begin();
+			}
+			return settled;
+		}
+
+		@Override
+		JDDNode result()
+		{
+			return reaching.copy();
+		}
+
+		@Override
+		void clear()
+		{
+			JDD.Deref(staying, safe, reaching);
+		}
+	}
+}

@@ -1,0 +1,117 @@
+"""Searches for probabilities 0 and 1 in diagrams: PRISM's rounds, or edge by edge."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+
+from tests.conftest import run_command
+from tests.endtoend.references import answers, relative_error
+from tests.endtoend.test_components import EVERY_GRAPH
+
+pytestmark = pytest.mark.prism
+
+ROUNDS = re.compile(r"^(Prob[01][AE]?): (\d+) iterations in", re.M)
+EDGE_BY_EDGE = re.compile(
+    r"^prism-gpu: (Prob[01][AE]?), edge by edge, took [\d.]+ seconds, after 0 iterations", re.M
+)
+SETS = re.compile(r"^(?:yes|goal|inf|no) = .*", re.M)
+
+CASES = {
+    "dtmc": (
+        ("prism-examples/dtmcs/brp/brp.pm", "-const", "N=16,MAX=2"),
+        "P=? [ F s=5 ]; P=? [ s!=3 U s=4 ]; P>0 [ F s=5 & srep=2 ]; P>=1 [ F s=4 | s=5 ];"
+        " P=? [ F<=20 s=5 ]; P=? [ G F s=5 ]",
+    ),
+    "dtmc rewards": (
+        ("prism-examples/dtmcs/herman/herman7.pm",),
+        'filter(max, R=? [ F "stable" ], "init"); filter(min, R=? [ F "stable" ], num_tokens=5)',
+    ),
+    "ctmc": (
+        (
+            "prism-examples/ctmcs/cluster/cluster.sm",
+            "-const",
+            "N=2",
+            "-maxiters",
+            "1000000",
+            "-epsilon",
+            "1e-9",
+        ),
+        'P=? [ "minimum" U !"premium" ]; P=? [ F<=3 !"minimum" ]; P>0 [ F !"minimum" ];'
+        ' R{"num_repairs"}=? [ F !"premium" ]',
+    ),
+    "mdp": (
+        ("prism-examples/mdps/consensus/coin2.nm", "-const", "K=2"),
+        'Pmin=? [ F "finished" & "all_coins_equal_1" ]; Pmax=? [ F "finished" & !"agree" ];'
+        ' Pmin=? [ pc1!=2 U "finished" ]; Pmax=? [ pc1!=2 U "finished" ];'
+        ' P>=1 [ F "finished" ]; P<1 [ F "agree" & pc1=3 ]; P>0 [ F pc1=3 & pc2=2 ];'
+        ' Pmax=? [ F<=9 "finished" ]; Pmin=? [ G !"all_coins_equal_1" ]',
+    ),
+    "mdp rewards": (
+        ("prism-examples/mdps/csma/csma2_2.nm",),
+        'R{"time"}max=? [ F s1=4 & s2=4 ]; R{"time"}min=? [ F s1=4 | s2=4 ];'
+        ' R{"time"}max=? [ F s1=4 & cd1=9 ]; R{"time"}max=? [ C ]',
+    ),
+    "mdp LTL": (
+        ("prism-examples/mdps/consensus/coin2.nm", "-const", "K=2"),
+        'Pmax=? [ F G ("finished" & !"agree") ]; Pmin=? [ G F ("finished" & "agree") ];'
+        ' R{"steps"}max=? [ (F counter=left) & (F "finished") ]',
+    ),
+    "mdp fairness": (
+        ("prism-examples/mdps/consensus/coin2.nm", "-const", "K=2", "-fair"),
+        'Pmin=? [ F "finished" & "all_coins_equal_1" ]; P>=1 [ F "finished" ]',
+    ),
+}
+
+
+@pytest.fixture
+def every_graph(prism_install):
+    """Our command, which searches every graph from the start."""
+
+    def run(*words):
+        command = [sys.executable, "-c", EVERY_GRAPH, *map(str, words)]
+        return run_command(command, timeout=300, PRISM_DIR=str(prism_install.root))
+
+    return run
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_sets_and_rounds_are_prisms(name, prism_gpu, every_graph, prism, prism_install):
+    (model, *more), text = CASES[name]
+    words = (prism_install.root.parent / model, *more, "-pf", text, "-sparse")
+    theirs = prism(*words)
+    assert theirs.code == 0, theirs.output
+    by_rounds, by_edges = prism_gpu(*words), every_graph(*words)
+    expected = ROUNDS.findall(theirs.output)
+    assert expected
+    # How many rounds a search on the diagram makes is PRISM's too.
+    assert ROUNDS.findall(by_rounds.output) == expected
+    assert "edge by edge" not in by_rounds.output
+    assert EDGE_BY_EDGE.findall(by_edges.output) == [search for search, _ in expected]
+    assert not ROUNDS.findall(by_edges.output)
+    for ours in (by_rounds, by_edges):
+        assert ours.code == 0, ours.output + ours.errors
+        assert "PRISM's own code runs it" not in ours.output
+        assert SETS.findall(ours.output) == SETS.findall(theirs.output)
+        for one, other in zip(answers(ours.output), answers(theirs.output), strict=True):
+            value = other == "true" if other in ("true", "false") else float(other)
+            assert relative_error(one, value) < 1e-4
+    assert answers(by_edges.output) == answers(by_rounds.output)
+
+
+def test_the_mtbdd_engine_searches_as_ever(prism_gpu, prism, prism_install):
+    model = prism_install.root.parent / "prism-examples/mdps/consensus/coin2.nm"
+    words = (model, "-const", "K=2", "-pf", 'Pmin=? [ F "finished" ]', "-mtbdd")
+    assert ROUNDS.findall(prism_gpu(*words).output) == ROUNDS.findall(prism(*words).output)
+
+
+def test_no_matrix_is_made_for_a_search_where_none_is_wanted(every_graph, prism, prism_install):
+    model = prism_install.root.parent / "prism-examples/dtmcs/herman/herman7.pm"
+    words = (model, "-pf", 'R=? [ F "stable" ]', "-sparse")
+    ours = every_graph(*words, "-gpuformat", "hybrid")
+    refusal = "prob0 (without a matrix: -gpuformat hybrid) is not done by our engines"
+    assert ours.code == 0
+    assert refusal in ours.output
+    assert ROUNDS.findall(ours.output) == ROUNDS.findall(prism(*words).output)
