@@ -114,7 +114,9 @@ def solve_system(
 
     head, remark = sweep_first_in_single(sweeper, system, environment, progress, give_up)
     note = "; ".join(filter(None, (note, remark)))
-    doubling = _doubling(system, environment, 0 if head is None else head.iterations)
+    doubling = None
+    if environment.automatic or head is not None:
+        doubling = _doubling(system, environment, 0 if head is None else head.iterations)
     sweeps = AutomaticSweeps(sweeper, engine, system, environment, doubling, progress)
     before = None if head is None else head.so_far
     if head is not None and not head.goes_on(environment):
