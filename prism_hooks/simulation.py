@@ -75,7 +75,8 @@ class _Prepared:
         """What is to be told when all is over."""
         trouble = [] if self.cluster is None else self.cluster.trouble
         workers = f"of the workers, {'; '.join(trouble)}" if trouble else ""
-        return "; ".join(filter(None, (self.sampler.remark, workers)))
+        sampler = self.sampler if self.growing is None else self.growing
+        return "; ".join(filter(None, (sampler.remark, workers)))
 
 
 class Simulation:
@@ -167,7 +168,10 @@ class Simulation:
                     devices=self._devices(),
                 )
 
-            return DeviceSampler(make, options.device, options.device_number, num_paths)
+            return DeviceSampler(
+                *(make, options.device, options.device_number, num_paths),
+                on_cluster=bool(options.simulation_cluster),
+            )
 
         growing = None
         if options.simulation_method == GROWING:
@@ -191,7 +195,7 @@ class Simulation:
                 program,
                 tuple(questions),
                 seed,
-                device_for(options.device, num_paths),
+                device_for(options.device, num_paths, on_cluster=True),
                 options.device_number,
                 path_limit,
                 deadlocks_fixed=fixed,

@@ -18,7 +18,7 @@ from engines.montecarlo.results import PathArrays
 from engines.montecarlo.tally import PathBatch, PathLengths, merged_lengths
 from prism_hooks.simulation_device import DeviceSampler
 from prism_hooks.simulation_methods import hand_over
-from prism_hooks.simulation_progress import SamplingProgress, answers, unguarded
+from prism_hooks.simulation_progress import SamplingProgress, answers
 
 PILOT_PATHS = 64
 """Sampled here to see how long a path takes."""
@@ -154,16 +154,13 @@ class ClusterSampling:
             number = min(error.failure.path - first, MOST_PATHS)
             if number <= 0:
                 raise error
-            with unguarded(self._sampler, first, number):
-                batch = self._sampler.run(first, number)
-            methods.feed(batch)
+            methods.feed(self._sampler.run(first, number))
 
     def _options(self, num_paths: int | None) -> ClusterOptions:
         """Choose the size of batches; the result does not depend on it."""
         if not self._path_s:
             started = time.perf_counter()
-            with unguarded(self._sampler, 0, PILOT_PATHS):
-                self._sampler.sample(0, PILOT_PATHS)
+            self._sampler.sample(0, PILOT_PATHS)
             self._path_s = (time.perf_counter() - started) / PILOT_PATHS
         most = max(1, min(MOST_PATHS, int(BATCH_S / self._path_s)))
         if num_paths is None:

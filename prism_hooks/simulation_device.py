@@ -1,8 +1,10 @@
-"""Where paths are sampled: on the CPU, or on a GPU where there are enough of them."""
+"""Where paths are sampled: on the CPU, or on a GPU once that is seen to be sooner."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -10,17 +12,32 @@ from engines.backend import cupy, driver_present, gpu_refusal
 from engines.environment import DeviceChoice
 from engines.errors import UnsupportedError
 from engines.montecarlo.compile import Compiled
-from engines.montecarlo.results import PathArrays
+from engines.montecarlo.results import PathArrays, joined
 from engines.montecarlo.sampler import Sampler
 from engines.montecarlo.tally import PathBatch
+from prism_hooks.exit_gate import GATE, SOLVE
 
-GPU_PATHS = 1 << 17
-"""Where neither -gpu nor -nogpu is given, fewer paths are sampled on the CPU: those of some hundred
-steps are done there before a GPU has been opened and has compiled the model."""
+GPU_OPENS_S = 0.4
+"""Seconds that a GPU takes to open and to compile a model, beyond what the CPU takes: 0.2 to 0.4 in
+`examples/benchmarks/simulation_threshold.py`. What the CPU samples within that stays there."""
+MANY_PATHS = 1 << 23
+"""Where so many are known to be wanted, a GPU begins: of paths that take 32 cores 0.05 µs each, the
+least that was measured, so many take `GPU_OPENS_S`."""
+WORKER_PATHS = 1 << 17
+"""From so many on, workers of a cluster take a GPU where they have one: a cluster is for large
+numbers of paths, and each worker stays where it begins."""
+FIRST_PATHS = 64
+"""The first part, since a path may take a second."""
+LARGEST_STEP = 8
+"""Each other part is as large as all before it, or up to so many times as large where that will
+hardly be measurable."""
+MEASURABLE_S = 0.02
+"""A part that took less may have started threads for as long as it sampled: that takes some
+milliseconds, and more where others use the cores."""
 
 
-def device_for(device: DeviceChoice, num_paths: int) -> DeviceChoice:
-    """Return where to sample.
+def device_for(device: DeviceChoice, num_paths: int, *, on_cluster: bool = False) -> DeviceChoice:
+    """Return where to begin to sample.
 
     Parameters
     ----------
@@ -28,18 +45,82 @@ def device_for(device: DeviceChoice, num_paths: int) -> DeviceChoice:
         What the user asked for.
     num_paths
         How many paths there will be; 0 where nobody knows.
+    on_cluster
+        Whether the workers of a cluster sample them, which stay where they begin.
 
     Returns
     -------
     DeviceChoice
         `AUTO` for a GPU if there is one.
     """
-    small = device is DeviceChoice.AUTO and num_paths < GPU_PATHS
+    many = WORKER_PATHS if on_cluster else MANY_PATHS
+    small = device is DeviceChoice.AUTO and num_paths < many
     return DeviceChoice.CPU if small else device
+
+
+class CpuPace:
+    """How long the CPU takes, from the parts that it has sampled."""
+
+    def __init__(self) -> None:
+        self.num_paths = 0
+        self.seconds = 0.0
+        self._last = (0, 0.0)
+        self._open = (0, 0.0)
+        self._measured: deque[float] = deque(maxlen=2)
+
+    def note(self, num_paths: int, seconds: float) -> None:
+        """Take note of a part.
+
+        Parameters
+        ----------
+        num_paths, seconds
+            How many paths it had, at least one, and how long they took.
+        """
+        self.num_paths += num_paths
+        self.seconds += seconds
+        # A larger part says more than those before it; where batches are small, several count.
+        paths, before = (0, 0.0) if num_paths > self._last[0] else self._open
+        self._last = (num_paths, seconds)
+        self._open = (paths + num_paths, before + seconds)
+        if self._open[1] >= MEASURABLE_S:
+            self._measured.append(self._open[1] / self._open[0])
+            self._open = (0, 0.0)
+
+    def next_part(self) -> int:
+        """Return how many paths to sample before looking again."""
+        if self.num_paths == 0:
+            return FIRST_PATHS
+        paths, seconds = self._last
+        wanted, most = 2 * MEASURABLE_S, LARGEST_STEP * self.num_paths
+        if seconds * most > wanted * paths:
+            most = int(wanted * paths / seconds)
+        return max(self.num_paths, most)
+
+    def expected_s(self, num_paths: int) -> float:
+        """Return about how many seconds paths will take; 0 as long as nothing can be said.
+
+        That needs two measurements, of which the quicker counts: one alone may have waited for a
+        thread that was loading a library.
+
+        Parameters
+        ----------
+        num_paths
+            How many paths.
+        """
+        known = len(self._measured) == self._measured.maxlen
+        return num_paths * min(self._measured) if known else 0.0
 
 
 class DeviceSampler:
     """Samples paths, which are the same on either device; a `Sampler` that may move to a GPU.
+
+    Unless the user named a device, the CPU begins, in parts that are timed. Once the rest would
+    take it longer than `GPU_OPENS_S`, the rest is sampled on a GPU if there is one: the sampler
+    moves once. Where nobody knows how many paths there will be, the paths that were asked for count
+    as the rest, and the time spent so far as what may follow.
+
+    Where Java runs, to be used within `GATE.busy(SOLVE)`: a GPU is opened and used there, and while
+    the CPU samples the process may end.
 
     Parameters
     ----------
@@ -48,7 +129,11 @@ class DeviceSampler:
     device, device_number
         What the user asked for.
     num_paths
-        How many paths there will be; 0 where nobody knows. Then the CPU begins.
+        How many paths there will be; 0 where nobody knows.
+    on_cluster
+        Whether workers sample most of them; then this sampler stays where it begins, as they do.
+    clock
+        Returns seconds.
 
     Raises
     ------
@@ -62,16 +147,25 @@ class DeviceSampler:
         device: DeviceChoice,
         device_number: int,
         num_paths: int,
+        *,
+        on_cluster: bool = False,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self._make, self._number = make, device_number
-        begin = device_for(device, num_paths)
-        self._may_move = device is DeviceChoice.AUTO and begin is DeviceChoice.CPU
+        self._make, self._number, self._clock = make, device_number, clock
+        self._num_paths = num_paths
+        begin = device_for(device, num_paths, on_cluster=on_cluster)
+        replaceable = device is not begin and driver_present()
+        self._may_move = replaceable and not on_cluster
+        self._pace = CpuPace()
+        self._sampled = 0
+        """The number of the path after the last that was ever sampled."""
         self._moved_at: int | None = None
+        self._refusal = ""
         try:
             self._sampler = self._opened(begin)
         except UnsupportedError:
             # Without a C compiler a GPU does few paths too.
-            if not (self._may_move and driver_present()):
+            if not replaceable:
                 raise
             self._may_move = False
             self._sampler = self._opened(DeviceChoice.GPU)
@@ -97,47 +191,90 @@ class DeviceSampler:
 
     @property
     def place(self) -> str:
-        """Where paths are sampled, in words."""
+        """Where paths are sampled, and may be sampled later, in words."""
+        if self._may_move:
+            return "on the CPU; a GPU takes over if that is sooner"
         number = self._sampler.num_devices
         return ("on the CPU", "on the GPU")[number] if number < 2 else f"on {number} GPUs"
 
     @property
     def remark(self) -> str:
-        """Where paths were sampled, if it changed on the way; else empty."""
+        """Where paths were sampled, if it changed or should have; else empty."""
+        if self._refusal:
+            return f"GPU not used: {self._refusal}"
         if self._moved_at is None:
             return ""
         return f"paths from number {self._moved_at} on were sampled {self.place}"
 
-    def open_for(self, first_path: int, num_paths: int) -> None:
-        """Move to a GPU if these paths make it worthwhile; to be done before the process may end.
-
-        Parameters
-        ----------
-        first_path, num_paths
-            What is to be sampled next.
-        """
-        if not self._may_move or first_path + num_paths < GPU_PATHS:
-            return
-        self._may_move = False
-        if not driver_present() or gpu_refusal(self._number) is not None:
-            return
-        moved = self._opened(DeviceChoice.AUTO)
-        if moved.on_gpu:
-            self._sampler, self._moved_at = moved, first_path
-
     def run(
         self, first_path: int, num_paths: int, progress: Callable[[int], None] | None = None
     ) -> PathBatch:
-        """Sample consecutive paths as `Sampler.run` does."""
-        with self._here():
-            return self._sampler.run(first_path, num_paths, progress)
+        """Sample consecutive paths as `Sampler.run` does; the batch is that of one part."""
+        parts = []
+        for part in self._parts(first_path, num_paths, progress):
+            if part.first_failed is not None:
+                with self._here():
+                    self._sampler.run(part.first_failed, 1)
+                raise RuntimeError(f"path {part.first_failed} failed only once: report it")
+            parts.append(part)
+        return joined(parts).batch(self.compiled.questions)
 
     def sample(
         self, first_path: int, num_paths: int, progress: Callable[[int], None] | None = None
     ) -> PathArrays:
-        """Sample consecutive paths as `Sampler.sample` does."""
-        with self._here():
-            return self._sampler.sample(first_path, num_paths, progress)
+        """Sample consecutive paths as `Sampler.sample` does; the arrays are those of one part."""
+        return joined(list(self._parts(first_path, num_paths, progress)))
+
+    def _parts(
+        self, first_path: int, num_paths: int, progress: Callable[[int], None] | None
+    ) -> Iterator[PathArrays]:
+        end = first_path + num_paths
+        while True:
+            number = self._next_part(first_path, end - first_path)
+            with self._here():
+                started = self._clock()
+                part = self._sampler.sample(first_path, number, progress)
+                seconds = self._clock() - started
+            if not self.on_gpu:
+                self._pace.note(number, seconds)
+            first_path += number
+            self._sampled = max(self._sampled, first_path)
+            yield part
+            if first_path >= end:
+                return
+
+    def _next_part(self, first_path: int, num_paths: int) -> int:
+        """Return how many of the paths to sample next, after a move to a GPU if it is time."""
+        # Some paths are sampled once more, to explain one or for their lengths.
+        if not self._may_move or first_path + num_paths <= self._sampled:
+            return num_paths
+        if self._num_paths:
+            rest = max(num_paths, self._num_paths - first_path)
+            seconds = self._pace.expected_s(rest)
+        else:
+            seconds = self._pace.expected_s(num_paths)
+            if seconds:
+                # A run that has lasted so long is expected to last as long again.
+                seconds += self._pace.seconds
+        if seconds > GPU_OPENS_S:
+            self._move(first_path)
+            return num_paths
+        return min(num_paths, self._pace.next_part())
+
+    def _move(self, first_path: int) -> None:
+        """Open a GPU for the paths from this one on; what is in the way becomes the remark."""
+        self._may_move = False
+        self._refusal = gpu_refusal(self._number) or ""
+        if not self._refusal:
+            try:
+                self._sampler = self._opened(DeviceChoice.GPU)
+            except (UnsupportedError, MemoryError) as error:
+                self._refusal = str(error).partition("\n")[0]
+            else:
+                self._moved_at = first_path
+        # That took a while, and the process may be waiting to end.
+        GATE.stop_if_ending(SOLVE)
 
     def _here(self) -> AbstractContextManager[Any]:
-        return self._device(DeviceChoice.GPU) if self.on_gpu else nullcontext()
+        """Let the process end while the CPU samples, which takes long; not while a GPU does."""
+        return self._device(DeviceChoice.GPU) if self.on_gpu else GATE.away(SOLVE)

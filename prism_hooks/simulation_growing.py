@@ -28,7 +28,7 @@ from engines.montecarlo.questions import Monitor
 from engines.montecarlo.tally import BooleanOutcomes, PathBatch, merged_lengths
 from prism_hooks.program import property_reader, read_formula
 from prism_hooks.simulation_device import DeviceSampler
-from prism_hooks.simulation_progress import SamplingProgress, unguarded
+from prism_hooks.simulation_progress import SamplingProgress
 
 NAME = "growing"
 FULL_NAME = "Growing Path Lengths"
@@ -134,6 +134,7 @@ class GrowingLengths:
         self._num_paths = DEFAULT_SAMPLES if given[1] is None else given[1]
         self._longest = path_limit + 1
         self._batches: list[PathBatch] = []
+        self._remarks: dict[int, str] = {}
 
     def introduce(self, sampling: Any) -> None:
         """Tell a `prismgpu.Sampling` the method's name and parameters.
@@ -176,6 +177,11 @@ class GrowingLengths:
         """States of the shortest prefixes."""
         return min(FIRST_LENGTH, self._longest)
 
+    @property
+    def remark(self) -> str:
+        """Where paths were sampled, if it changed on the way; else empty."""
+        return "; ".join(self._remarks.values())
+
     def judge(self, sampling: Any, progress: SamplingProgress) -> None:
         """Sample until each bound is shown or the longest prefixes did not show it.
 
@@ -194,6 +200,7 @@ class GrowingLengths:
         sampling.failure = sampling.failedIn = None
         sampling.numGood = 0
         self._batches.clear()
+        self._remarks.clear()
         for asked, question in zip(sampling.methods, self._questions, strict=True):
             self._hand_over(self._checked(asked, question, sampling, progress), asked)
         lengths = merged_lengths(self._batches)
@@ -209,8 +216,10 @@ class GrowingLengths:
                 opened.clear()
                 opened[length] = self._open_sampler(question.of_length(length))
             sampler = opened[length]
-            with progress.batch(first_path), unguarded(sampler, first_path, num_paths):
+            with progress.batch(first_path):
                 batch = sampler.run(first_path, num_paths, progress)
+            if sampler.remark:
+                self._remarks[length] = f"of {length} states, {sampler.remark}"
             self._batches.append(replace(batch, outcomes=()))
             sampling.numGood += batch.num_paths
             (outcomes,) = batch.outcomes

@@ -18,7 +18,7 @@ from engines.montecarlo.methods import (
 from engines.montecarlo.methods_choice import SamplingSwitches, choose_method
 from engines.montecarlo.tally import PathBatch, PathLengths, merged_lengths
 from prism_hooks.simulation_device import DeviceSampler
-from prism_hooks.simulation_progress import SamplingProgress, unguarded
+from prism_hooks.simulation_progress import SamplingProgress
 
 LARGEST_BATCH = 1 << 20
 _WORDS: dict[str, tuple[str, Callable[[str], Any]]] = {
@@ -151,8 +151,7 @@ def _feed(methods: SeveralMethods, sampler: DeviceSampler, progress: SamplingPro
     first = methods.num_paths
     try:
         wanted = methods.paths_wanted_next(LARGEST_BATCH)
-        with unguarded(sampler, first, wanted):
-            batch = sampler.run(first, wanted, progress)
+        batch = sampler.run(first, wanted, progress)
         methods.feed(batch)
     except PathFailure as error:
         if error.failure.path == first:

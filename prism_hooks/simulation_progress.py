@@ -6,7 +6,7 @@ import math
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from engines.montecarlo.cluster_options import ClusterReport
 from engines.montecarlo.compile import Compiled
 from engines.montecarlo.questions import RewardQuestion
-from engines.montecarlo.results import PathArrays
+from engines.montecarlo.results import PathArrays, joined
 from prism_hooks.exit_gate import GATE, SOLVE
 from prism_hooks.simulation_device import DeviceSampler
 
@@ -152,46 +152,18 @@ def sample_in_view(
     """
     with progress.batch(first_path):
         if not progress.visible:
-            with unguarded(sampler, first_path, num_paths):
-                return sampler.sample(first_path, num_paths, progress)
+            return sampler.sample(first_path, num_paths, progress)
         parts, done, size = [], 0, FIRST_PART
         while done < num_paths:
             started = time.perf_counter()
             begin, number = first_path + done, min(size, num_paths - done)
-            with unguarded(sampler, begin, number):
-                part = sampler.sample(begin, number, progress)
+            part = sampler.sample(begin, number, progress)
             progress.estimate(next(answers(sampler.compiled, part)))
             parts.append(part)
             done += part.num_paths
             if time.perf_counter() - started < PART_SECONDS:
                 size *= 2
         return joined(parts)
-
-
-def unguarded(
-    sampler: DeviceSampler, first_path: int, num_paths: int
-) -> AbstractContextManager[None]:
-    """Let the process end while the CPU samples paths, which takes long; not while a GPU does.
-
-    Parameters
-    ----------
-    sampler
-        Samples them in the body; moves to a GPU before, if it has to.
-    first_path, num_paths
-        Which.
-    """
-    sampler.open_for(first_path, num_paths)
-    return nullcontext() if sampler.on_gpu else GATE.away(SOLVE)
-
-
-def joined(parts: list[PathArrays]) -> PathArrays:
-    """Return the answers of consecutive paths that were sampled in parts; at least one."""
-    return PathArrays(
-        parts[0].first_path,
-        np.concatenate([part.booleans for part in parts], axis=1),
-        np.concatenate([part.rewards for part in parts], axis=1),
-        np.concatenate([part.lengths for part in parts]),
-    )
 
 
 def answers(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,3 +75,30 @@ class PathArrays:
         lengths = self.lengths
         kept = PathLengths(int(lengths.sum()), int(lengths.min()), int(lengths.max()))
         return PathBatch(self.first_path, self.num_paths, tuple(outcomes), kept)
+
+
+def joined(parts: Sequence[PathArrays]) -> PathArrays:
+    """Return the answers of consecutive paths that were sampled in parts, digit for digit.
+
+    Parameters
+    ----------
+    parts
+        In path order, at least one; one alone is returned as it is.
+
+    Raises
+    ------
+    ValueError
+        If a part does not begin where the one before ends.
+    """
+    for part, after in pairwise(parts):
+        end = part.first_path + part.num_paths
+        if after.first_path != end:
+            raise ValueError(f"paths from {end} on are missing: {after.first_path} comes next")
+    if len(parts) == 1:
+        return parts[0]
+    return PathArrays(
+        parts[0].first_path,
+        np.concatenate([part.booleans for part in parts], axis=1),
+        np.concatenate([part.rewards for part in parts], axis=1),
+        np.concatenate([part.lengths for part in parts]),
+    )

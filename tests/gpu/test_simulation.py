@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from engines.environment import ALL_DEVICES, DeviceChoice
+from prism_hooks import simulation_device
 from prism_hooks.options import HookOptions
 from prism_hooks.simulation import Simulation
 from tests.prism_hooks.test_simulation import INSIDE, STEPS, UNTIL_TOP, Sampling, program, sampled
@@ -46,6 +47,25 @@ def test_all_gpus_together_are_the_cpu_too():
     assert "GPU" in on_gpus.said[0]
     for mine, other in zip(on_gpus.answers.values(), on_cpu.answers.values(), strict=True):
         assert np.array_equal(mine, other)
+
+
+@pytest.mark.parametrize("wanted", [0, 200_000])
+def test_a_run_that_moves_to_the_gpu_answers_as_the_cpu_alone(monkeypatch, wanted):
+    monkeypatch.setattr(simulation_device, "GPU_OPENS_S", 0.0)
+    monkeypatch.setattr(simulation_device, "MEASURABLE_S", 0.0)
+    asked, options = [STEPS, UNTIL_TOP, FORMULA], HookOptions(simulation_seed=3)
+    for text in (program(INSIDE), program([True])):
+        moved, on_cpu = (
+            sampled(Sampling(text, asked, numWanted=wanted), 200_000, device)
+            for device in (options, CPU)
+        )
+        assert moved.remark == "paths from number 128 on were sampled on the GPU"
+        assert (moved.numGood, moved.failure) == (on_cpu.numGood, on_cpu.failure)
+        assert moved.failedIn == on_cpu.failedIn
+        good = slice(moved.numGood)
+        assert np.array_equal(moved.lengths[good], on_cpu.lengths[good])
+        for mine, other in zip(moved.answers.values(), on_cpu.answers.values(), strict=True):
+            assert np.array_equal(mine[good], other[good])
 
 
 def test_more_gpus_than_there_are_is_an_error():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,12 +13,14 @@ from bridge.arguments import UsageError, parse
 from engines.environment import DeviceChoice
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.montecarlo import native
+from engines.montecarlo.sampler import Sampler
 from prism_hooks import simulation, simulation_device, simulation_progress
 from prism_hooks.options import SIMULATION, HookOptions
 from prism_hooks.simulation import UNDECIDED_PATH, Simulation
 from prism_hooks.simulation_methods import switches_of
 from prism_hooks.simulation_progress import SamplingProgress
 
+AUTO = DeviceChoice.AUTO
 SEEDED = HookOptions(device=DeviceChoice.CPU, simulation_seed=3)
 WALK = [[[0.5], [0, ["v0", 1, "+"]]], [[0.5], [0, ["v0", 1, "-"]]]]
 
@@ -213,6 +216,66 @@ def test_paths_sampled_in_parts_are_those_of_one_batch(monkeypatch):
     assert np.array_equal(parts.lengths, whole.lengths)
 
 
+class OnGpu(Sampler):
+    """The CPU's sampler, which answers to be a GPU's where one is asked for."""
+
+    def __init__(self, program, questions, seed, device, path_limit, **more):
+        del more["devices"]
+        super().__init__(program, questions, seed, DeviceChoice.CPU, path_limit, **more)
+        self._asked = device
+
+    @property
+    def on_gpu(self) -> bool:
+        return self._asked is DeviceChoice.GPU
+
+    @property
+    def num_devices(self) -> int:
+        return int(self.on_gpu)
+
+
+@pytest.fixture
+def sooner_gpu(monkeypatch):
+    """A machine with a GPU that is sooner after two parts."""
+    monkeypatch.setattr(simulation, "Sampler", OnGpu)
+    monkeypatch.setattr(simulation, "gpu_refusal", lambda _number: None)
+    monkeypatch.setattr(simulation_device, "driver_present", lambda: True)
+    monkeypatch.setattr(simulation_device, "gpu_refusal", lambda _number: None)
+    cuda = SimpleNamespace(Device=lambda _number: nullcontext())
+    monkeypatch.setattr(simulation_device, "cupy", lambda: SimpleNamespace(cuda=cuda))
+    monkeypatch.setattr(simulation_device, "GPU_OPENS_S", 0.0)
+    monkeypatch.setattr(simulation_device, "MEASURABLE_S", 0.0)
+
+
+@pytest.mark.usefixtures("sooner_gpu")
+@pytest.mark.parametrize("wanted", [0, 5000])
+def test_where_paths_are_sampled_is_told_truly_before_and_after(wanted):
+    asked = [STEPS, UNTIL_TOP]
+    options = HookOptions(device=AUTO, simulation_seed=3)
+    moved = sampled(Sampling(program(INSIDE), asked, numWanted=wanted), 5000, options)
+    (line,) = moved.said
+    assert line.endswith("sampled on the CPU; a GPU takes over if that is sooner")
+    assert moved.remark == "paths from number 128 on were sampled on the GPU"
+    alone = sampled(Sampling(program(INSIDE), asked, numWanted=wanted), 5000)
+    assert alone.said == ["prism-gpu: paths of seed 3, sampled on the CPU"]
+    assert alone.remark == ""
+    assert moved.lengths.tobytes() == alone.lengths.tobytes()
+    for mine, other in zip(moved.answers.values(), alone.answers.values(), strict=True):
+        assert mine.tobytes() == other.tobytes()
+
+
+@pytest.mark.usefixtures("sooner_gpu")
+def test_a_method_of_ours_judges_the_same_paths_wherever_they_were_sampled():
+    words = (("simmethod", "adaptive"), ("simwidth", "0.02"))
+    found = []
+    for device in (AUTO, DeviceChoice.CPU):
+        method = own_method()
+        sampling = judged(method, *words, device=device)
+        found.append((sampling.numGood, sampling.lengths, method.estimate, method.halfWidth))
+        assert ("were sampled on the GPU" in sampling.remark) == (device is AUTO)
+    assert found[0] == found[1]
+    assert found[0][0] > 1000
+
+
 def test_the_estimate_that_is_shown_is_that_of_all_paths_so_far():
     values = np.random.default_rng(5).normal(3.0, 2.0, 1000)
     progress = SamplingProgress(visible=True)
@@ -229,9 +292,14 @@ def own_method(**more: object) -> SimpleNamespace:
     return SimpleNamespace(**fields | more)
 
 
-def judged(method: SimpleNamespace, *words: tuple[str, str], **more: object) -> Sampling:
+def judged(
+    method: SimpleNamespace,
+    *words: tuple[str, str],
+    device: DeviceChoice = DeviceChoice.CPU,
+    **more: object,
+) -> Sampling:
     options = HookOptions(
-        device=DeviceChoice.CPU,
+        device=device,
         simulation_seed=3,
         simulation_method=dict(words)["simmethod"],
         simulation=words,

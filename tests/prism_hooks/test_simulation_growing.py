@@ -14,7 +14,7 @@ from engines.montecarlo import native
 from engines.montecarlo.monitor import monitor_of
 from prism_hooks.options import HookOptions
 from prism_hooks.simulation import Simulation
-from tests.prism_hooks.test_simulation import Sampling, program
+from tests.prism_hooks.test_simulation import Sampling, program, sooner_gpu  # noqa: F401
 
 FORWARDS = [[[0.05], [0, ["v0", 1, "+"]]], [[0.95]]]
 """From 4 on, a step up by chance, up to 8."""
@@ -42,10 +42,16 @@ def asked(bound: float, *, at_least: bool = True, bounded: bool = True) -> Simpl
     return SimpleNamespace(bounded=bounded, atLeast=at_least, bound=bound, ofRewards=False)
 
 
-def checked(question: dict, method: SimpleNamespace, limit: int = 999, **more: object) -> Sampling:
+def checked(
+    question: dict,
+    method: SimpleNamespace,
+    limit: int = 999,
+    device: DeviceChoice = DeviceChoice.CPU,
+    **more: object,
+) -> Sampling:
     """Have a question judged by a new backend, made ready first as Java does it."""
     options = HookOptions(
-        device=DeviceChoice.CPU, simulation_seed=3, simulation_method="growing",
+        device=device, simulation_seed=3, simulation_method="growing",
         simulation=(("simsamples", str(SAMPLES)), ("simconf", "1e-4")), **more,
     )  # fmt: skip
     text = program(["v0", 8, "<"], FORWARDS)
@@ -72,6 +78,20 @@ def test_the_first_length_that_shows_the_bound_ends_it(question, bound, length):
     assert f"paths of {length} states show" in method.remark
     assert found.numGood == SAMPLES * [16, 32, 64, 128, 256].index(length) + SAMPLES
     assert found.lengths[2] <= length - 1
+
+
+@pytest.mark.usefixtures("sooner_gpu")
+def test_of_each_length_is_told_where_a_gpu_took_over():
+    moved, alone = (
+        checked(REACHED, asked(0.2), device=device)
+        for device in (DeviceChoice.AUTO, DeviceChoice.CPU)
+    )
+    there = "paths from number 128 on were sampled on the GPU"
+    lengths = (16, 32, 64)
+    assert moved.remark == "; ".join(f"of {length} states, {there}" for length in lengths)
+    assert alone.remark == ""
+    assert (moved.numGood, moved.lengths) == (alone.numGood, alone.lengths)
+    assert moved.methods[0].estimate == alone.methods[0].estimate
 
 
 def test_what_the_longest_prefixes_do_not_show_stays_open():
