@@ -84,6 +84,8 @@ RELEASES: tuple[PrismRelease, ...] = (
             "symbolic/comp/ProbModelChecker": "prismgpu/GpuProbModelChecker",
             "symbolic/comp/StochModelChecker": "prismgpu/GpuStochModelChecker",
             "symbolic/comp/NondetModelChecker": "prismgpu/GpuNondetModelChecker",
+            "symbolic/comp/SCCComputerLockstep": "prismgpu/GpuLockstep",
+            "symbolic/comp/ECComputerDefault": "prismgpu/GpuDiagramECComputer",
             "simulator/SimulatorEngine": "prismgpu/GpuSimulatorEngine",
         },
         statics={

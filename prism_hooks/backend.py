@@ -17,6 +17,11 @@ from engines.model import ExplicitModel, ModelKind
 from engines.progress import Progress
 from engines.result import SolveResult, Status
 from prism_hooks.claims import claim_of
+from prism_hooks.diagram_graph import (
+    BOTTOM_COMPONENTS,
+    component_numbers,
+    decomposed_diagram,
+)
 from prism_hooks.exit_gate import GATE, SOLVE
 from prism_hooks.extract import embedded_chain, extracted_model, mask, vector
 from prism_hooks.graph import (
@@ -197,7 +202,7 @@ class EngineBackend:
         if str(problem.task) in SETS:
             self._find(problem)
             return
-        if str(problem.task) in DECOMPOSITIONS:
+        if str(problem.task) in (*DECOMPOSITIONS, BOTTOM_COMPONENTS):
             self._decompose(problem)
             return
         if problem.parts is not None:
@@ -273,13 +278,18 @@ class EngineBackend:
             result, absolute=environment.absolute, automatic=environment.automatic, ending=ending
         )
 
+    def _symbolic_to_expand(self, problem: Any, environment: SolverEnvironment) -> SymbolicModel:
+        """Return the model of a question that only a matrix answers."""
+        symbolic = self._symbolic_model(problem)
+        reason = self._why_without_matrix(problem, symbolic, environment)
+        if reason is not None:
+            raise UnsupportedError(f"without a matrix: {reason}")
+        return symbolic
+
     def _find(self, problem: Any) -> None:
         environment = self._environment(problem, Method.AUTO)
         if problem.parts is not None:
-            symbolic = self._symbolic_model(problem)
-            reason = self._why_without_matrix(problem, symbolic, environment)
-            if reason is not None:
-                raise UnsupportedError(f"without a matrix: {reason}")
+            symbolic = self._symbolic_to_expand(problem, environment)
             model = self._model(problem, False)
             asked = read_question(problem, symbolic)
             states, _ = found_set(problem, asked, model, environment)
@@ -293,11 +303,18 @@ class EngineBackend:
         problem.found = words_of(states)
 
     def _decompose(self, problem: Any) -> None:
-        graph = self._graph(problem)
         environment = self._environment(problem, Method.AUTO)
+        symbolic = None
+        if problem.parts is not None:
+            symbolic = self._symbolic_to_expand(problem, environment)
+        graph = self._graph(problem)
         started = time.perf_counter()
-        found = decomposed(problem, graph, environment)
-        problem.members, problem.ends = found.members, found.ends
+        if symbolic is None:
+            found = decomposed(problem, graph, environment)
+            problem.members, problem.ends = found.members, found.ends
+        else:
+            found = decomposed_diagram(problem, symbolic, graph, environment)
+            hand_over(problem, component_numbers(found, graph.num_states))
         if self.options.show_solves:
             problem.say(decomposition_line(problem, graph, environment, found, started))
 

@@ -200,6 +200,27 @@ def strong_components(
     return _listed(found.labels, order, found.count)
 
 
+def bottom_components(
+    model: ExplicitModel, environment: SolverEnvironment
+) -> tuple[Decomposition, int]:
+    """Return the bottom strongly connected components, and how many strong ones there are.
+
+    Single states without a loop are no components.
+
+    Parameters
+    ----------
+    model
+        A model of any kind.
+    environment
+        Which device to use.
+    """
+    found = sccs(model, None, environment)
+    strong = ~_trivial(model, found, absorbing_loops=False)
+    left = operations_of(model, environment).components_left(found.labels, found.count)
+    bottom = np.flatnonzero(strong & ~left)
+    return _listed(found.labels, bottom, found.count), int(np.count_nonzero(strong))
+
+
 def end_components(
     model: ExplicitModel,
     within: MaskArray | None,

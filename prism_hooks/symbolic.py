@@ -232,6 +232,8 @@ STEADY_STATE = "steady state"
 LONG_RUN = ("long-run average", "long-run distribution")
 WITHOUT_MATRIX = ("reachability", STEADY_STATE, *LONG_RUN)
 """The tasks of Markov chains that need no matrix."""
+GRAPH_TASKS = (*SETS, "bottom components", "end components")
+"""Tasks that need one, and that PRISM's own code does on the diagram."""
 
 
 def why_without_matrix(
@@ -265,7 +267,7 @@ def why_without_matrix(
         )
     if environment.matrix_format is not Format.HYBRID:
         return None
-    if not _has_answer(problem) and str(problem.task) not in SETS:
+    if not _has_answer(problem) and str(problem.task) not in GRAPH_TASKS:
         return None
     if str(problem.task) in LONG_RUN:
         refusal = model.long_run.refusal(environment)

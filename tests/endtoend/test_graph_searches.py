@@ -1,4 +1,4 @@
-"""Searches for probabilities 0 and 1 in diagrams: PRISM's rounds, or edge by edge."""
+"""Searches of graphs in diagrams: PRISM's rounds and components, or ours, edge by edge."""
 
 from __future__ import annotations
 
@@ -64,6 +64,84 @@ CASES = {
         'Pmin=? [ F "finished" & "all_coins_equal_1" ]; P>=1 [ F "finished" ]',
     ),
 }
+
+SCATTERED = """dtmc
+module m
+  s : [0..9];
+  [] s=0 -> 0.2:(s'=1) + 0.3:(s'=3) + 0.1:(s'=5) + 0.4:(s'=9);
+  [] s=1 -> 0.5:(s'=2) + 0.5:(s'=1);
+  [] s=2 -> (s'=1);
+  [] s=3 -> 0.5:(s'=4) + 0.5:(s'=0);
+  [] s=4 -> (s'=3);
+  [] s=5 -> 0.5:(s'=6) + 0.5:(s'=7);
+  [] s=6 -> (s'=5);
+  [] s=7 -> (s'=6);
+  [] s=9 -> (s'=8);
+  [] s=8 -> (s'=8);
+endmodule
+rewards "r"
+  s=0 : 1;
+  s=4 : 2;
+endrewards
+"""
+COMPONENTS = {
+    "dtmc": (SCATTERED, (), "P=? [ G F s=2 ]; P=? [ F G s<8 ]; P=? [ (G F s=6) & (F s=5) ]"),
+    "dtmc rewards": (SCATTERED, (), 'R{"r"}=? [ C ]; R{"r"}=? [ F s=8 | s=1 ]'),
+    "steady state": (SCATTERED, ("-power",), "filter(max, P=? [ G F s=7 ], true)"),
+    "ctmc": (
+        SCATTERED.replace("dtmc", "ctmc").replace("0.2:", "3:"),
+        (),
+        "P=? [ G F s=2 ]; P=? [ F G s=8 ]",
+    ),
+    "one component": (
+        "ctmcs/tandem/tandem.sm",
+        ("-const", "c=3"),
+        "P=? [ G F sc=c ]; P=? [ F G sm=c ]",
+    ),
+    "many components": ("dtmcs/brp/brp.pm", ("-const", "N=16,MAX=2"), "P=? [ F G s=5 ]"),
+    "mdp": (
+        "mdps/consensus/coin2.nm",
+        ("-const", "K=2"),
+        'Pmax=? [ F G ("finished" & !"agree") ]; Pmin=? [ G F ("finished" & "agree") ];'
+        " Pmax=? [ (G F pc1=3) & (F (counter=left & (X counter>left))) ];"
+        " Pmax=? [ (F G pc1=3) | (G F pc2=2) ]",
+    ),
+    "mdp rewards": (
+        "mdps/csma/csma2_2.nm",
+        (),
+        'R{"time"}max=? [ C ]; R{"time"}min=? [ F s1=4 | s2=4 ]',
+    ),
+}
+STRONG = re.compile(r"^SCCs: \d+, BSCCs: \d+, non-BSCC states: \d+", re.M)
+SIZES = re.compile(r"^BSCC sizes: ?(.*)", re.M)
+FOUND = re.compile(r"^prism-gpu: (bottom|end) components: \d+ in", re.M)
+
+
+def sizes(output):
+    """Return the sizes of the bottom components, each search's sorted: their order is its own."""
+    words = [line.split() for line in SIZES.findall(output) if ":" in line]
+    return [sorted(int(word.partition(":")[2]) for word in line) for line in words]
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_components_are_prisms(name, every_graph, prism_gpu, prism, prism_install, tmp_path):
+    text, more, questions = COMPONENTS[name]
+    model = prism_install.root.parent / "prism-examples" / text
+    if "\n" in text:
+        model = tmp_path / "model.prism"
+        model.write_text(text, encoding="utf-8")
+    words = (model, *more, "-pf", questions, "-sparse")
+    theirs, ours = prism(*words), every_graph(*words, "-gpuinfo")
+    small = prism_gpu(*words, "-gpuinfo")
+    assert theirs.code == ours.code == small.code == 0, ours.output + theirs.output
+    assert FOUND.search(ours.output)
+    assert not FOUND.search(small.output)
+    assert "PRISM's own code runs it" not in ours.output
+    for run in (ours, small):
+        assert STRONG.findall(run.output) == STRONG.findall(theirs.output)
+        assert sizes(run.output) == sizes(theirs.output)
+        for one, other in zip(answers(run.output), answers(theirs.output), strict=True):
+            assert relative_error(one, float(other)) < 1e-4
 
 
 @pytest.fixture

@@ -103,6 +103,41 @@ abstract class DiagramSearch
 		}
 	}
 
+	/** The states that no path leads to from a set. */
+	static final class Unreached extends DiagramSearch
+	{
+		private JDDNode reached;
+
+		Unreached(JDDNode trans01, JDDNode reach, JDDVars rows, JDDVars cols, JDDNode from)
+		{
+			super(trans01, reach, rows, cols, null, reach, from);
+			reached = from.copy();
+		}
+
+		@Override
+		protected boolean round()
+		{
+			JDDNode next = JDD.ThereExists(JDD.And(reached.copy(), trans01.copy()), rows);
+			next = JDD.Or(reached.copy(), JDD.PermuteVariables(next, cols, rows));
+			boolean same = next.equals(reached);
+			JDD.Deref(reached);
+			reached = next;
+			return same;
+		}
+
+		@Override
+		JDDNode result()
+		{
+			return JDD.And(reach.copy(), JDD.Not(reached.copy()));
+		}
+
+		@Override
+		void clear()
+		{
+			JDD.Deref(reached);
+		}
+	}
+
 	/** The states from which some strategy reaches b2 through b1 with probability 1. */
 	static final class One extends DiagramSearch
 	{

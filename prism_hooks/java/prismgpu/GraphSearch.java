@@ -7,7 +7,6 @@ import jdd.JDDNode;
 import odd.ODDNode;
 import parser.ast.RelOp;
 import prism.ModelType;
-import prism.Prism;
 import prism.PrismException;
 import prism.PrismLog;
 import symbolic.model.ModelSymbolic;
@@ -44,8 +43,7 @@ final class GraphSearch
 	/** Whether these are the transitions of the model at work, and our engines answer at all. */
 	static boolean concerns(JDDNode trans01)
 	{
-		boolean symbolic = model != null && Symbolic.prism.getEngine() != Prism.MTBDD;
-		return symbolic && Symbolic.answers() && trans01.equals(model.getTrans01());
+		return model != null && Symbolic.answersOnDiagrams() && trans01.equals(model.getTrans01());
 	}
 
 	/**

@@ -24,6 +24,7 @@ import prism.PrismLog;
  * transient distribution    initial distribution, upper bound
  * long-run distribution     initial distribution
  * strong components         remain; with trivial ones or without; in order or not
+ * bottom components         (of a diagram)
  * end components            remain; states of which each is to have one, or none
  * </pre>
  */
@@ -84,6 +85,9 @@ public final class Problem
 	/** The states of the components found, component by component, and behind the last state of each. */
 	public int[] members;
 	public int[] ends;
+	/** Of a diagram: how many components were found, each state's number from 1 on being its solution, and how many are strong. */
+	public int numComponents;
+	public int numStrong;
 	/** For each state the number of its choice, -1 for any; null where none was wanted. */
 	public int[] strategy;
 	public int iterations;

@@ -340,6 +340,12 @@ final class Symbolic
 		return Hooks.backend != null && Hooks.exchange == null && refusal() == null;
 	}
 
+	/** Whether they answer questions about graphs in diagrams, which -mtbdd wants to be left to PRISM. */
+	static boolean answersOnDiagrams()
+	{
+		return prism != null && prism.getEngine() != Prism.MTBDD && answers();
+	}
+
 	/** A question about the graph of a model. */
 	static Problem about(String task, ModelSymbolic model) throws PrismException
 	{

@@ -63,14 +63,21 @@ public final class SymbolicModel extends ModelSource
 		return model;
 	}
 
+	/** A graph alone, to be released by who asks for it. @param nondet Null where there are no choices */
+	static SymbolicModel ofGraph(String kind, JDDNode trans01, ODDNode odd, JDDVars rows, JDDVars cols, JDDVars nondet)
+	{
+		return new SymbolicModel(kind, trans01, odd, rows, cols, nondet);
+	}
+
 	/** Gives up all references; to be called before PRISM closes its diagrams' library or builds anew. */
 	static void releaseAll()
 	{
+		DiagramGraph.forget();
 		while (!kept.isEmpty())
 			kept.removeFirst().release();
 	}
 
-	private void release()
+	void release()
 	{
 		JDD.Deref(trans);
 	}

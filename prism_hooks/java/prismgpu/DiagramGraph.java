@@ -1,0 +1,154 @@
+package prismgpu;
+
+import java.util.ArrayList;
+import java.util.List;
+
+import dv.DoubleVector;
+import jdd.JDD;
+import jdd.JDDNode;
+import jdd.JDDVars;
+import odd.ODDNode;
+import odd.ODDUtils;
+import prism.PrismException;
+import prism.PrismLog;
+
+/** A graph in a diagram whose components the engines find, edge by edge. */
+final class DiagramGraph
+{
+	/** In smaller graphs PRISM's own searches do not take long. */
+	private static final long FEWEST_STATES = 50_000;
+	private static final long MOST_TRANSITIONS = 200_000_000;
+	/** Each component becomes a diagram of its own. */
+	private static final int MOST_COMPONENTS = 10_000;
+
+	/** The graph that was asked for last: of an LTL formula's product, one question after the other is asked. */
+	private static DiagramGraph last;
+
+	private final JDDNode trans01;
+	private final JDDNode reach;
+	private final JDDVars rows;
+	private final ODDNode odd;
+	private final SymbolicModel source;
+
+	private DiagramGraph(JDDNode trans01, JDDNode reach, JDDVars rows, JDDVars cols, JDDVars nd, ODDNode odd)
+	{
+		this.trans01 = trans01.copy();
+		this.reach = reach.copy();
+		this.rows = rows;
+		this.odd = odd;
+		source = SymbolicModel.ofGraph(nd == null ? "CTMC" : "MDP", trans01, odd, rows, cols, nd);
+	}
+
+	/**
+	 * The graph, or null where PRISM's own code is to look for its components.
+	 * @param nd Null where there are no choices
+	 */
+	static DiagramGraph of(JDDNode trans01, JDDNode reach, JDDVars rows, JDDVars cols, JDDVars nd) throws PrismException
+	{
+		if (!Symbolic.answersOnDiagrams())
+			return null;
+		boolean same = last != null && last.trans01.equals(trans01) && last.reach.equals(reach);
+		if (same)
+			return last;
+		int variables = rows.n() + cols.n() + (nd == null ? 0 : nd.n());
+		double states = JDD.GetNumMinterms(reach, rows.n());
+		boolean every = Hooks.backend.searchSeconds() == 0.0;
+		boolean small = states < FEWEST_STATES && !every;
+		if (small || states > Integer.MAX_VALUE || JDD.GetNumMinterms(trans01, variables) > MOST_TRANSITIONS)
+			return null;
+		// What is given without choices is a whole model; of a part of one, edges may be cut off.
+		if (nd != null && !isClosed(trans01, reach, rows, cols))
+			return null;
+		ODDNode odd = ODDUtils.BuildODD(reach, rows);
+		if (odd == null)
+			return null;
+		forget();
+		last = new DiagramGraph(trans01, reach, rows, cols, nd, odd);
+		return last;
+	}
+
+	/** Gives up what is kept; to be called before PRISM closes its diagrams' library or builds anew. */
+	static void forget()
+	{
+		if (last == null)
+			return;
+		JDD.Deref(last.trans01, last.reach);
+		last.source.release();
+		ODDUtils.ClearODD(last.odd);
+		last = null;
+	}
+
+	/** Whether no edge begins or ends outside of the states. */
+	private static boolean isClosed(JDDNode trans01, JDDNode reach, JDDVars rows, JDDVars cols)
+	{
+		JDDNode inside = JDD.And(reach.copy(), JDD.PermuteVariables(reach.copy(), rows, cols));
+		JDDNode outside = JDD.And(trans01.copy(), JDD.Not(inside));
+		boolean closed = outside.equals(JDD.ZERO);
+		JDD.Deref(outside);
+		return closed;
+	}
+
+	/** Bottom strongly connected components that are no single state without a loop. */
+	Found bottomComponents(PrismLog log) throws PrismException
+	{
+		Problem problem = problem("bottom components", log);
+		return found(problem, log);
+	}
+
+	/**
+	 * Maximal end components.
+	 * @param within The states that they lie in; null for all
+	 * @param accept States of which each is to have one; null for no matter
+	 */
+	Found endComponents(JDDNode within, JDDNode accept, PrismLog log) throws PrismException
+	{
+		Problem problem = problem("end components", log);
+		problem.parts.remain = within == null ? null : new Diagram(within);
+		problem.parts.states = accept == null ? null : new Diagram(accept);
+		return found(problem, log);
+	}
+
+	private Problem problem(String task, PrismLog log)
+	{
+		Problem problem = new Problem(task, log, source);
+		problem.parts = new SymbolicParts(trans01);
+		return problem;
+	}
+
+	private Found found(Problem problem, PrismLog log) throws PrismException
+	{
+		DoubleVector numbers = new DoubleVector(problem.numStates);
+		try {
+			problem.parts.solutionAddress = numbers.getPtr();
+			if (!Hooks.answered(problem, log))
+				return null;
+			if (problem.numComponents > MOST_COMPONENTS) {
+				Hooks.handBack(log, "a list of " + problem.numComponents + " components in diagrams");
+				return null;
+			}
+			return new Found(numbers.convertToMTBDD(rows, odd), problem);
+		} finally {
+			numbers.clear();
+		}
+	}
+
+	/** Components, each a diagram. */
+	final class Found
+	{
+		/** To be given up by who asks. */
+		final List<JDDNode> components = new ArrayList<>();
+		/** The states that are in none of them; to be given up. */
+		final JDDNode rest;
+		/** How many strongly connected components there are, bottom ones or not. */
+		final int numStrong;
+
+		/** @param numbers The number of each state's component from 1 on, or 0; given up */
+		private Found(JDDNode numbers, Problem problem)
+		{
+			for (int number = 1; number <= problem.numComponents; number++)
+				components.add(JDD.Interval(numbers.copy(), number - 0.5, number + 0.5));
+			rest = JDD.And(reach.copy(), JDD.Not(JDD.GreaterThan(numbers, 0.5)));
+			numStrong = problem.numStrong;
+		}
+	}
+}
