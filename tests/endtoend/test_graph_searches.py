@@ -193,3 +193,23 @@ def test_no_matrix_is_made_for_a_search_where_none_is_wanted(every_graph, prism,
     assert ours.code == 0
     assert refusal in ours.output
     assert ROUNDS.findall(ours.output) == ROUNDS.findall(prism(*words).output)
+
+
+@pytest.mark.parametrize(
+    ("switch", "model"),
+    [
+        ("-exportbsccs", "dtmcs/brp/brp.pm"),
+        ("-exportmecs", "mdps/consensus/coin2.nm"),
+    ],
+)
+def test_exports_of_components_are_in_prisms_order(
+    switch, model, every_graph, prism, prism_install, tmp_path
+):
+    constants = "N=16,MAX=2" if "brp" in model else "K=2"
+    path = prism_install.root.parent / "prism-examples" / model
+    ours, theirs = tmp_path / "ours.txt", tmp_path / "theirs.txt"
+    words = (path, "-const", constants, "-sparse", switch)
+    run = every_graph(*words, ours)
+    assert run.code == prism(*words, theirs).code == 0
+    assert "an export of components is not done by our engines" in run.output
+    assert ours.read_text(encoding="utf-8") == theirs.read_text(encoding="utf-8")

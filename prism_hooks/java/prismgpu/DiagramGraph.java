@@ -1,5 +1,6 @@
 package prismgpu;
 
+import java.io.FileNotFoundException;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -20,6 +21,9 @@ final class DiagramGraph
 	private static final long MOST_TRANSITIONS = 200_000_000;
 	/** Each component becomes a diagram of its own. */
 	private static final int MOST_COMPONENTS = 10_000;
+
+	/** Whether components go to a file, where their order is seen. */
+	private static boolean exporting;
 
 	/** The graph that was asked for last: of an LTL formula's product, one question after the other is asked. */
 	private static DiagramGraph last;
@@ -47,7 +51,7 @@ final class DiagramGraph
 	{
 		if (!Symbolic.answersOnDiagrams())
 			return null;
-		boolean same = last != null && last.trans01.equals(trans01) && last.reach.equals(reach);
+		boolean same = !exporting && last != null && last.trans01.equals(trans01) && last.reach.equals(reach);
 		if (same)
 			return last;
 		int variables = rows.n() + cols.n() + (nd == null ? 0 : nd.n());
@@ -59,12 +63,33 @@ final class DiagramGraph
 		// What is given without choices is a whole model; of a part of one, edges may be cut off.
 		if (nd != null && !isClosed(trans01, reach, rows, cols))
 			return null;
+		if (exporting) {
+			Hooks.handBack(Symbolic.prism.getMainLog(), "an export of components");
+			return null;
+		}
 		ODDNode odd = ODDUtils.BuildODD(reach, rows);
 		if (odd == null)
 			return null;
 		forget();
 		last = new DiagramGraph(trans01, reach, rows, cols, nd, odd);
 		return last;
+	}
+
+	/** Work that writes to a file. */
+	interface Export
+	{
+		void run() throws FileNotFoundException, PrismException;
+	}
+
+	/** Exports components in PRISM's own order. */
+	static void export(Export work) throws FileNotFoundException, PrismException
+	{
+		exporting = true;
+		try {
+			work.run();
+		} finally {
+			exporting = false;
+		}
 	}
 
 	/** Gives up what is kept; to be called before PRISM closes its diagrams' library or builds anew. */

@@ -1,6 +1,7 @@
 package prismgpu;
 
 import java.io.File;
+import java.io.FileNotFoundException;
 import java.util.StringJoiner;
 
 import io.ModelExportOptions;
@@ -139,6 +140,18 @@ public class GpuPrism extends Prism
 		nameAdaptiveUniformisation();
 		begin("transient distribution", null);
 		super.exportTransientProbabilities(times, file, exportOptions, initDistFile);
+	}
+
+	@Override
+	public void exportBSCCsToFile(int exportType, File file) throws FileNotFoundException, PrismException
+	{
+		DiagramGraph.export(() -> super.exportBSCCsToFile(exportType, file));
+	}
+
+	@Override
+	public void exportMECsToFile(int exportType, File file) throws FileNotFoundException, PrismException
+	{
+		DiagramGraph.export(() -> super.exportMECsToFile(exportType, file));
 	}
 
 	/** Says so where the explicit engine would have built the model in much less time, by its own pace. */
