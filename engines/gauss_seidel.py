@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from engines.cpu.prepare import scaled
 from engines.environment import Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import FloatArray
@@ -22,6 +21,10 @@ from engines.linear.colours import (
 )
 from engines.result import SweepCost
 from engines.system import Engine, Scaling, Sweeper, SweepSystem
+
+if TYPE_CHECKING:
+    from engines.cuda.arrange import DeviceColoured
+    from engines.cuda.colour_engine import CudaColourEngine
 
 METHODS = {
     Method.GAUSS_SEIDEL: Order.FORWARDS,
@@ -100,7 +103,7 @@ class ColourEngine(Protocol[A]):
         """The order of Gauss-Seidel to begin with."""
 
     def coloured(self, system: SweepSystem, order: Order) -> A:
-        """Return a system without scaling, arranged in colours of an order."""
+        """Return a system, as the engine takes it, arranged in colours of an order."""
 
     def prepared(self, coloured: A, stop_below: float, absolute: bool) -> Sweeper:
         """Return plain sweeps of what has been arranged."""
@@ -174,7 +177,7 @@ class GaussSeidelEngine:
 
     def sweeper(
         self, system: SweepSystem, stop_below: float, absolute: bool
-    ) -> WatchedSweeper[ColouredSystem]:
+    ) -> WatchedSweeper[ColouredSystem] | WatchedSweeper[DeviceColoured]:
         """Prepare a solve; see `engines.system.Engine.sweeper`.
 
         Raises
@@ -186,10 +189,25 @@ class GaussSeidelEngine:
         """
         check_omega(system.omega)
         singular = system.scaling is Scaling.BALANCE
-        return WatchedSweeper(self, scaled(system), stop_below, absolute, singular)
+        how = (stop_below, absolute, singular)
+        if self.engine.name == "CPU":
+            # numba is only imported where a model is swept in colours.
+            from engines.cpu.prepare_kernels import scaled_by_loops
+
+            return WatchedSweeper(self, scaled_by_loops(system), *how)
+        # The device scales, colours and arranges what it is given.
+        return WatchedSweeper(self._device_engine(), system, *how)
+
+    def _device_engine(self) -> CudaColourEngine:
+        from engines.cuda.colour_engine import CudaColourEngine
+
+        device_number: int = getattr(self.engine, "device_number", 0)
+        most_memory: int | None = getattr(self.engine, "most_memory", None)
+        wanted = (self.order, self.slice_size, self.colours)
+        return CudaColourEngine(device_number, *wanted, most_memory)
 
     def coloured(self, system: SweepSystem, order: Order) -> ColouredSystem:
-        """Return a system without scaling, arranged by colours."""
+        """Return a system without scaling, arranged by colours on the host."""
         speed = CPU_SPEED if self.engine.name == "CPU" else GPU_SPEED
         colouring = choose_colours(system, order, self.slice_size, self.colours, speed)
         return arrange(system, colouring)
@@ -200,18 +218,27 @@ class GaussSeidelEngine:
             from engines.cpu.gauss_seidel import CpuColourSweeper
 
             return CpuColourSweeper(coloured, stop_below, absolute)
-        from engines.cuda.gauss_seidel import cuda_colour_sweeper
-
-        device_number: int = getattr(self.engine, "device_number", 0)
-        return cuda_colour_sweeper(coloured, stop_below, absolute, device_number)
+        engine = self._device_engine()
+        return engine.prepared(engine.uploaded(coloured), stop_below, absolute)
 
     def opposite_is_fresher(self, system: SweepSystem, order: Order) -> bool:
         """Return whether more entries see fresh values if states are swept in opposite order."""
-        row = system.matrix.row_of_entry()
-        state = row if system.states is None else system.states[row]
-        columns = system.matrix.columns
-        before, after = np.count_nonzero(columns < state), np.count_nonzero(columns > state)
-        return bool(after > before if order is Order.FORWARDS else before > after)
+        before, after = entries_by_direction(system)
+        return after > before if order is Order.FORWARDS else before > after
+
+
+def entries_by_direction(system: SweepSystem) -> tuple[int, int]:
+    """Return how many entries read a state before the one that is computed, and one behind it.
+
+    Parameters
+    ----------
+    system
+        A system without choices and without scaling.
+    """
+    row = system.matrix.row_of_entry()
+    state = row if system.states is None else system.states[row]
+    columns = system.matrix.columns
+    return int(np.count_nonzero(columns < state)), int(np.count_nonzero(columns > state))
 
 
 class WatchedSweeper(Generic[A]):
@@ -228,7 +255,7 @@ class WatchedSweeper(Generic[A]):
     engine
         Prepares sweeps.
     system
-        What to solve, without scaling.
+        What to solve, as the engine takes it.
     stop_below, absolute
         As in `engines.system.Engine.sweeper`.
     singular
@@ -365,6 +392,9 @@ class WatchedSweeper(Generic[A]):
         self._turned = True
         order = self.colouring.order.opposite
         self._remarks.append(f"these sweeps swing: after {self._made} on {order}")
+        # What the sweeps before hold on a device is free before others are prepared.
+        self._leave()
+        del self._coloured
         self._take(self._engine.coloured(replace(self._system, start=values), order))
         self._remarks.append(self.colouring.description)
 
@@ -372,13 +402,15 @@ class WatchedSweeper(Generic[A]):
         self._watched = False
         omega = RELAXED_OMEGA if self._singular else 1.0
         self._remarks.append(f"these sweeps {why}: after {self._made} on with omega {omega}")
+        self._leave()
         self._take(self._coloured.restarted(np.asarray(values, np.float64), omega))
 
-    def _take(self, coloured: A) -> None:
+    def _leave(self) -> None:
         self._seconds_before += self._sweeper.seconds
-        self._coloured = coloured
-        # What the sweeps before hold on a device is free before others are prepared.
         del self._sweeper
+
+    def _take(self, coloured: A) -> None:
+        self._coloured = coloured
         self._sweeper = self._engine.prepared(coloured, self._stop_below, self._absolute)
         self.cost = self._sweeper.cost
 

@@ -1,229 +1,17 @@
-"""Gauss-Seidel in numba: who reads whom, better colours, sweeps; imported only when wanted."""
+"""Gauss-Seidel in numba: rows in another order, sweeps in colours; imported only when wanted."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from engines.cpu.kernels import chunk_bounds, use_threads
-from engines.formats.csr import FloatArray, IndexArray, index_dtype
-from engines.system import SweepSystem
+from engines.formats.csr import FloatArray, IndexArray
 
 # isort: split
 # `engines.cpu.kernels` sets what OpenMP reads when numba loads it.
 from numba import njit, prange
-
-NOT_COMPUTED = -1
-"""Marks entries for states that keep their values."""
-
-
-@dataclass(frozen=True)
-class Dependencies:
-    """Which of the states that a sweep computes read which others.
-
-    Parameters
-    ----------
-    offsets, reads
-        Compressed rows: entry by entry, the update whose value update u reads, or `NOT_COMPUTED`.
-    weights
-        The entries' values over the sum of all that u reads, shape (entries,).
-    """
-
-    offsets: IndexArray
-    reads: IndexArray
-    weights: FloatArray
-
-    @property
-    def updates(self) -> int:
-        """Number of states that a sweep computes."""
-        return len(self.offsets) - 1
-
-    def levels(self, backwards: bool) -> IndexArray:
-        """Return the step at which each state is computed by sequential Gauss-Seidel.
-
-        Parameters
-        ----------
-        backwards
-            Whether the last state comes first.
-        """
-        return _levels(self.offsets, self.reads, backwards)
-
-    def fresh_entries(self, colours: IndexArray) -> float:
-        """Return the share of entries between computed states that see fresh values."""
-        fresh, entries = _fresh_entries(self.offsets, self.reads, colours)
-        return fresh / max(entries, 1)
-
-    def fresh_weight(self, colours: IndexArray) -> float:
-        """Return the same share by weight, each row weighing the same."""
-        fresh, weight = _fresh_weight(self.offsets, self.reads, self.weights, colours)
-        return fresh / weight if weight > 0.0 else 0.0
-
-    def move_to_better_colours(self, colours: IndexArray, count: int, passes: int) -> None:
-        """Move states, in place, to the colour where the most weight of their entries is fresh.
-
-        Parameters
-        ----------
-        colours
-            Shape (updates,), int32.
-        count
-            Number of colours.
-        passes
-            The most times that all states are looked at.
-        """
-        turned = _turned(self.offsets, self.reads, self.weights)
-        _move(self.offsets, self.reads, self.weights, *turned, colours, count, passes)
-
-
-def dependencies(system: SweepSystem) -> Dependencies:
-    """Return which states read which others.
-
-    Parameters
-    ----------
-    system
-        A system without scaling.
-    """
-    offsets, reads = system.matrix.row_offsets, system.matrix.columns
-    if system.group_offsets is not None:
-        offsets = offsets[system.group_offsets]
-    if system.states is not None:
-        update = np.full(system.num_states, NOT_COMPUTED, dtype=index_dtype(system.num_states))
-        update[system.states] = np.arange(len(system.states), dtype=update.dtype)
-        reads = update[reads]
-    elif system.num_updates < system.num_states:
-        reads = np.where(reads < system.num_updates, reads, NOT_COMPUTED)
-    return Dependencies(offsets, reads, _weights(offsets, system.matrix.values))
-
-
-@njit(cache=True)
-def _weights(offsets: IndexArray, values: FloatArray) -> FloatArray:
-    weights = np.zeros(len(values))
-    for row in range(len(offsets) - 1):
-        total = 0.0
-        for entry in range(offsets[row], offsets[row + 1]):
-            total += values[entry]
-        if total > 0.0:
-            for entry in range(offsets[row], offsets[row + 1]):
-                weights[entry] = values[entry] / total
-    return weights
-
-
-@njit(cache=True)
-def _turned(
-    offsets: IndexArray, reads: IndexArray, weights: FloatArray
-) -> tuple[IndexArray, IndexArray, FloatArray]:
-    """Return who reads each update: offsets, readers and weights."""
-    updates = len(offsets) - 1
-    ends = np.zeros(updates + 1, dtype=np.int64)
-    for entry in range(len(reads)):
-        if reads[entry] >= 0:
-            ends[reads[entry] + 1] += 1
-    for update in range(updates):
-        ends[update + 1] += ends[update]
-    cursors = ends[:-1].copy()
-    readers = np.empty(ends[updates], dtype=reads.dtype)
-    turned = np.empty(ends[updates])
-    for row in range(updates):
-        for entry in range(offsets[row], offsets[row + 1]):
-            update = reads[entry]
-            if update >= 0:
-                readers[cursors[update]] = row
-                turned[cursors[update]] = weights[entry]
-                cursors[update] += 1
-    return ends, readers, turned
-
-
-@njit(cache=True)
-def _levels(offsets: IndexArray, reads: IndexArray, backwards: bool) -> IndexArray:
-    updates = len(offsets) - 1
-    levels = np.zeros(updates, dtype=np.int32)
-    for step in range(updates):
-        row = updates - 1 - step if backwards else step
-        level = levels[row]
-        for entry in range(offsets[row], offsets[row + 1]):
-            other = reads[entry]
-            earlier = other >= 0 and (other > row if backwards else other < row)
-            if earlier and levels[other] >= level:
-                level = levels[other] + 1
-        levels[row] = level
-        # Later states that this one reads must not be computed before it has read them.
-        for entry in range(offsets[row], offsets[row + 1]):
-            other = reads[entry]
-            later = other >= 0 and (other < row if backwards else other > row)
-            if later and levels[other] < level:
-                levels[other] = level
-    return levels
-
-
-@njit(cache=True)
-def _fresh_entries(offsets: IndexArray, reads: IndexArray, colours: IndexArray) -> tuple[int, int]:
-    fresh, entries = 0, 0
-    for row in range(len(offsets) - 1):
-        for entry in range(offsets[row], offsets[row + 1]):
-            other = reads[entry]
-            if other >= 0 and other != row:
-                entries += 1
-                if colours[other] < colours[row]:
-                    fresh += 1
-    return fresh, entries
-
-
-@njit(cache=True)
-def _fresh_weight(
-    offsets: IndexArray, reads: IndexArray, weights: FloatArray, colours: IndexArray
-) -> tuple[float, float]:
-    fresh, weight = 0.0, 0.0
-    for row in range(len(offsets) - 1):
-        for entry in range(offsets[row], offsets[row + 1]):
-            other = reads[entry]
-            if other >= 0 and other != row:
-                weight += weights[entry]
-                if colours[other] < colours[row]:
-                    fresh += weights[entry]
-    return fresh, weight
-
-
-@njit(cache=True)
-def _move(
-    offsets: IndexArray,
-    reads: IndexArray,
-    weights: FloatArray,
-    reader_offsets: IndexArray,
-    readers: IndexArray,
-    reader_weights: FloatArray,
-    colours: IndexArray,
-    count: int,
-    passes: int,
-) -> None:
-    # Sums of `steps` up to colour q are the weight that is fresh if the state has colour q.
-    steps = np.zeros(count)
-    for _ in range(passes):
-        moved = False
-        for row in range(len(offsets) - 1):
-            steps[:] = 0.0
-            for entry in range(offsets[row], offsets[row + 1]):
-                other = reads[entry]
-                if other >= 0 and other != row and colours[other] + 1 < count:
-                    steps[colours[other] + 1] += weights[entry]
-            for entry in range(reader_offsets[row], reader_offsets[row + 1]):
-                other = readers[entry]
-                if other != row:
-                    steps[0] += reader_weights[entry]
-                    steps[colours[other]] -= reader_weights[entry]
-            fresh, best, present, wanted = 0.0, -1.0, 0.0, 0
-            for colour in range(count):
-                fresh += steps[colour]
-                if colour == colours[row]:
-                    present = fresh
-                if fresh > best:
-                    best, wanted = fresh, colour
-            # Rounding alone moves nothing.
-            if best > present + 1e-12 * (1.0 + abs(present)):
-                colours[row] = wanted
-                moved = True
-        if not moved:
-            return
 
 
 def arranged_rows(
@@ -257,6 +45,7 @@ def arranged_rows(
     fresh_ends = np.empty(len(rows), dtype=offsets.dtype)
     columns = np.empty(len(old_columns), dtype=position.dtype)
     values = np.empty(len(old_values))
+    use_threads(len(old_columns))
     _arrange(
         *(rows, first_of_row, offsets, old_offsets, old_columns, old_values, position),
         *(fresh_ends, columns, values),
@@ -264,7 +53,7 @@ def arranged_rows(
     return fresh_ends, columns, values
 
 
-@njit(cache=True)
+@njit(parallel=True, cache=True)
 def _arrange(
     rows: IndexArray,
     first_of_row: IndexArray,
@@ -277,7 +66,7 @@ def _arrange(
     columns: IndexArray,
     values: FloatArray,
 ) -> None:
-    for row in range(len(rows)):
+    for row in prange(len(rows)):
         first, last = old_offsets[rows[row]], old_offsets[rows[row] + 1]
         place = offsets[row]
         for entry in range(first, last):

@@ -8,20 +8,12 @@ from typing import Any
 import numpy as np
 
 from engines.backend import cupy
+from engines.cuda.arrange import DeviceColoured
 from engines.cuda.modules import BLOCK_THREADS, Launcher, stream
-from engines.cuda.rows import needs_wide_offsets
 from engines.cuda.transfer import to_device, to_host
-from engines.errors import DeviceMemoryError, UnsupportedError
-from engines.formats.csr import INT32_MAX, FloatArray
-from engines.linear.colours import ColouredSystem
+from engines.formats.csr import FloatArray
 from engines.result import SweepCost
-from engines.system import Direction, SweepSystem
-
-WARP_ROW_ENTRIES = 24
-"""From this mean row length on, a warp takes a row."""
-
-BLOCK_ROW_ENTRIES = 2048
-"""From this longest row on, a block takes a row: a warp would still be at it when all is done."""
+from engines.system import Direction
 
 THREADS_A_ROW = {
     "sweep_rows_of_colour_by_thread": 1,
@@ -39,55 +31,6 @@ LAUNCHES_A_STRETCH = 512
 
 HISTORY = 4096
 """The most sweeps between two looks of the host."""
-
-
-def cuda_colour_sweeper(
-    coloured: ColouredSystem, stop_below: float, absolute: bool, device_number: int
-) -> CudaColourSweeper:
-    """Prepare a solve on a GPU.
-
-    Parameters
-    ----------
-    coloured
-        What to solve.
-    stop_below, absolute
-        As in `engines.system.Engine.sweeper`.
-    device_number
-        Which of the devices.
-
-    Raises
-    ------
-    DeviceMemoryError
-        When the device cannot hold the system; nothing is left allocated.
-    UnsupportedError
-        For more states than 32 bits can number.
-    """
-    cp = cupy()
-    system = coloured.system
-    if system.num_states > INT32_MAX:
-        raise UnsupportedError(
-            f"{system.num_states} states: the GPU engine numbers states in 32 bits"
-        )
-    with cp.cuda.Device(device_number):
-        need = device_bytes(coloured)
-        free, total = cp.cuda.runtime.memGetInfo()
-        free += cp.get_default_memory_pool().free_bytes()
-        if need > free:
-            raise DeviceMemoryError(
-                f"GPU {device_number} has {free / 2**30:.2f} of {total / 2**30:.2f} GiB free, but "
-                f"the solve needs {need / 2**30:.2f}"
-            )
-        try:
-            return CudaColourSweeper(coloured, stop_below, absolute, device_number)
-        except cp.cuda.memory.OutOfMemoryError as error:
-            cp.get_default_memory_pool().free_all_blocks()
-            raise DeviceMemoryError(f"GPU {device_number} ran out of memory: {error}") from error
-
-
-def device_bytes(coloured: ColouredSystem) -> int:
-    """Return the bytes that a solve takes on the device."""
-    system = coloured.system
-    return system.bytes_per_sweep + coloured.fresh_ends.nbytes + 16 * (system.num_states + HISTORY)
 
 
 class ColourSweeper(ABC):
@@ -126,7 +69,7 @@ class ColourSweeper(ABC):
         self._stream = stream(device_number)
         with cp.cuda.Device(device_number), self._stream:
             self._launcher = self._prepare()
-            self._vectors = [to_device(start, np.float64) for _ in range(2)]
+            self._vectors = self._first_vectors(start)
             # Slot 0 holds the change before a stretch of sweeps; before the first, infinity.
             slots = np.zeros(self._stretch_sweeps + 1)
             slots[0] = np.inf
@@ -143,6 +86,10 @@ class ColourSweeper(ABC):
     @abstractmethod
     def _prepare(self) -> Launcher:
         """Copy the system to the device; return what launches its kernels."""
+
+    def _first_vectors(self, start: FloatArray) -> list[Any]:
+        """Return both vectors, holding the first iterate."""
+        return [to_device(start, np.float64) for _ in range(2)]
 
     @abstractmethod
     def _sweep_colour(self, source: int, colour: int, slots: Any) -> None:
@@ -217,53 +164,43 @@ class CudaColourSweeper(ColourSweeper):
     Parameters
     ----------
     coloured
-        What to solve.
+        What to solve, on the device.
     stop_below, absolute, device_number
         As in `ColourSweeper`.
     """
 
     def __init__(
-        self, coloured: ColouredSystem, stop_below: float, absolute: bool, device_number: int
+        self, coloured: DeviceColoured, stop_below: float, absolute: bool, device_number: int
     ) -> None:
-        system = coloured.system
         self._coloured = coloured
-        self._bounds = [int(bound) for bound in coloured.bounds]
-        self._kernel = kernel_of(system)
-        how = (system.omega, stop_below, absolute, device_number)
-        super().__init__(system.start, len(self._bounds) - 1, *how)
+        self._kernel = coloured.kernel
+        how = (coloured.omega, stop_below, absolute, device_number)
+        super().__init__(coloured.start, len(coloured.ends) - 1, *how)
         self.cost = SweepCost(
             f"GPU {device_number}",
             self._kernel.removeprefix("sweep_"),
             "csr by colours",
-            system.bytes_per_sweep,
+            coloured.bytes_per_sweep,
+            coloured.remark,
         )
 
     def _prepare(self) -> Launcher:
-        system = self._coloured.system
-        matrix = system.matrix
-        launcher = Launcher("long long" if needs_wide_offsets(system) else "int")
-        offset_type = launcher.offset_dtype
-        self._offsets = to_device(matrix.row_offsets, offset_type)
-        self._fresh_ends = to_device(self._coloured.fresh_ends, offset_type)
-        self._columns = to_device(matrix.columns, np.int32)
-        self._values = to_device(matrix.values, np.float64)
-        self._offset, self._groups = None, None
-        if system.offset is not None:
-            self._offset = to_device(system.offset, np.float64)
-        if system.group_offsets is not None:
-            self._groups = to_device(system.group_offsets, offset_type)
-        return launcher
+        return self._coloured.launcher
+
+    def _first_vectors(self, start: FloatArray) -> list[Any]:
+        by_states = to_device(start, np.float64)
+        return [self._coloured.by_colours(by_states) for _ in range(2)]
 
     def _sweep_colour(self, source: int, colour: int, slots: Any) -> None:
-        first, last = self._bounds[colour : colour + 2]
+        first, last = self._coloured.ends[colour : colour + 2]
         self._sweep_range(
-            *(source, first, last, self._fresh_ends, slots),
+            *(source, first, last, self._coloured.fresh_ends, slots),
             *(self._omega, self._stop_below, self._absolute),
         )
 
     def _sweep_at_once(self, source: int, slots: Any) -> None:
         # One colour, in which nothing is fresh: rows end what is fresh where they begin.
-        whole = (source, 0, self._bounds[-1], self._offsets, slots)
+        whole = (source, 0, self._coloured.ends[-1], self._coloured.row_offsets, slots)
         self._sweep_range(*whole, 1.0, -1.0, True)
 
     def _sweep_range(
@@ -277,14 +214,17 @@ class CudaColourSweeper(ColourSweeper):
         stop_below: float,
         absolute: bool,
     ) -> None:
-        cp = self._cp
-        matrix = (self._offsets, fresh_ends, self._columns, self._values, self._offset)
+        cp, coloured = self._cp, self._coloured
+        matrix = (
+            *(coloured.row_offsets, fresh_ends, coloured.columns),
+            *(coloured.values, coloured.offset),
+        )
         part = (cp.int32(first), cp.int32(last))
-        if self._groups is None:
+        if coloured.group_offsets is None:
             arguments: tuple[Any, ...] = (*matrix, *part, cp.float64(omega))
         else:
-            minimise = cp.int32(self._coloured.system.direction is Direction.MINIMISE)
-            arguments = (self._groups, *matrix, *part, minimise)
+            minimise = cp.int32(coloured.direction is Direction.MINIMISE)
+            arguments = (coloured.group_offsets, *matrix, *part, minimise)
         self._launcher.launch(
             self._kernel,
             (last - first) * THREADS_A_ROW[self._kernel],
@@ -296,20 +236,12 @@ class CudaColourSweeper(ColourSweeper):
 
     def values(self) -> FloatArray:
         """Return the present iterate, by the states' own numbers, shape (states,), on the host."""
-        return self._coloured.in_model_order(super().values())
+        with self._cp.cuda.Device(self._device), self._stream:
+            current = self._vectors[self._current]
+            values: FloatArray = to_host(self._coloured.in_model_order(current))
+        return values
 
 
 def stretch_of(colours: int) -> int:
     """Return how many sweeps of so many colours are captured in a graph; always even."""
     return max(2, min(LONGEST_STRETCH, LAUNCHES_A_STRETCH // max(colours, 1)) // 2 * 2)
-
-
-def kernel_of(system: SweepSystem) -> str:
-    """Return the kernel that sweeps a system's colours."""
-    if system.group_offsets is not None:
-        return "sweep_groups_of_colour_by_thread"
-    if system.matrix.num_entries < WARP_ROW_ENTRIES * system.matrix.num_rows:
-        return "sweep_rows_of_colour_by_thread"
-    if system.matrix.row_lengths().max() < BLOCK_ROW_ENTRIES:
-        return "sweep_rows_of_colour_by_warp"
-    return "sweep_rows_of_colour_by_block"

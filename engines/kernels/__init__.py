@@ -14,7 +14,10 @@ GRAPH = ("components", "condensation", "mec")
 IN_COLOURS = ("gauss_seidel", "diagram_colours")
 """Modules of sweeps in colours, whose text comes after the header of their slots."""
 
-MODULES = (*USUAL, *GRAPH, *IN_COLOURS, "multilevel", "several")
+COLOURING = ("counting_sort", "colouring", "arranging")
+"""Modules that find the colours of a system, and arrange it by them."""
+
+MODULES = (*USUAL, *GRAPH, *IN_COLOURS, *COLOURING, "multilevel", "several")
 FORMATTED = ("sweep", "uniformise", "two_sided")
 """Modules written over a matrix format, whose headers come before their text."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -13,16 +13,13 @@ from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, index_dtype
 from engines.system import Scaling, SweepSystem
 
 if TYPE_CHECKING:
-    from engines.cpu.gauss_seidel_kernels import Dependencies
+    from engines.cpu.colouring_kernels import Dependencies
 
 COLOUR_COUNTS = (8, 16, 32, 64)
 """How many colours are tried; beyond, launches cost more than fresh values save."""
 
 CONGRUENT_COUNTS = range(2, 9)
 """How many colours Ingaramo (2013) tries."""
-
-PASSES = 3
-"""Rounds of moving states to better colours; later ones gain little."""
 
 
 @dataclass(frozen=True)
@@ -188,21 +185,76 @@ def choose_colours(
     those before it that read its old value (level scheduling: Anderson and Saad 1989). Colours are
     levels modulo their number. So nearly all that a sequential sweep sees fresh is seen fresh here,
     with few colours. States then move to the colour where most of their weight, as a reader and as
-    what is read, is fresh. If a share f of the flow is fresh, sweeps are about 1 / (1 − f)
-    times as few as Jacobi's (first order of the eigenvalue next to 1); the number of colours is
-    the one with the least product of 1 − f and a sweep's cost.
+    what is read, is fresh (`engines.linear.moves`). If a share f of the flow is fresh, sweeps are
+    about 1 / (1 − f) times as few as Jacobi's (first order of the eigenvalue next to 1); the number
+    of colours is the one with the least product of 1 − f and a sweep's cost.
+
+    Weights are whole numbers, so that `engines.cuda.colouring` finds the same colours.
     """
     for name, number in (("slice_size", slice_size), ("count", count)):
         if number is not None and number < 1:
             raise ValueError(f"{name} must be at least 1, not {number}")
     # numba is only imported where a model is swept in colours.
-    from engines.cpu.gauss_seidel_kernels import dependencies
+    from engines.cpu.colouring_kernels import dependencies
 
     reads = dependencies(system)
     if slice_size is not None:
         return _by_congruence(reads, order, slice_size, count)
-    read = system.bytes_per_sweep
+    read = bytes_of_sweep(system, system.matrix.num_entries)
     return _by_levels(reads, order, count, lambda number: speed.seconds(read, number))
+
+
+def bytes_of_sweep(system: SweepSystem, entries: int) -> int:
+    """Return about what a sweep moves, by which the number of colours is chosen.
+
+    Parameters
+    ----------
+    system
+        A system with any scaling.
+    entries
+        The entries that its scaling leaves.
+
+    Notes
+    -----
+    Indices are taken for 32 bits, whatever they are: it is the same on the CPU and on a GPU.
+    """
+    rows = system.matrix.num_rows
+    read = 12 * entries + 4 * rows + 8 * (system.num_states + system.num_updates)
+    read += 0 if system.offset is None else 8 * rows
+    return read + (0 if system.group_offsets is None else 4 * system.num_updates)
+
+
+def chosen_count(
+    depth: int,
+    updates: int,
+    count: int | None,
+    fresh_weights: Callable[[Sequence[int]], Sequence[float]],
+    seconds: Callable[[int], float],
+) -> int:
+    """Return how many colours levels are given.
+
+    Parameters
+    ----------
+    depth
+        Number of levels.
+    updates
+        Number of states that are computed.
+    count
+        As in `choose_colours`.
+    fresh_weights
+        For some numbers of colours, the shares of weight that are fresh if a state's colour is its
+        level modulo the number.
+    seconds
+        What a sweep of so many colours takes.
+    """
+    # Where levels are few there is room for better colours than theirs.
+    enough = max(depth, min(COLOUR_COUNTS[0], updates))
+    if count is None:
+        tried = sorted({min(depth, number) for number in COLOUR_COUNTS})
+        shares = fresh_weights(tried)
+        costs = [seconds(k) * (1.0 - share) for k, share in zip(tried, shares, strict=True)]
+        count = max(tried[int(np.argmin(costs))], min(COLOUR_COUNTS[0], enough))
+    return min(count, enough)
 
 
 def congruent_colours(updates: int, slice_size: int, count: int, order: Order) -> IndexArray:
@@ -246,16 +298,12 @@ def _by_levels(
 ) -> Colouring:
     levels = reads.levels(order is Order.BACKWARDS)
     depth = int(levels.max(initial=0)) + 1
-    # Where levels are few there is room for better colours than theirs.
-    enough = max(depth, min(COLOUR_COUNTS[0], reads.updates))
-    if count is None:
-        tried = sorted({min(depth, number) for number in COLOUR_COUNTS})
-        shares = [reads.fresh_weight(levels % number) for number in tried]
-        costs = [seconds(k) * (1.0 - share) for k, share in zip(tried, shares, strict=True)]
-        count = max(tried[int(np.argmin(costs))], min(COLOUR_COUNTS[0], enough))
-    count = min(count, enough)
+    count = chosen_count(
+        *(depth, reads.updates, count),
+        *(lambda tried: reads.fresh_weights(levels, tried), seconds),
+    )
     colours = (levels % count).astype(np.int32)
-    reads.move_to_better_colours(colours, count, PASSES)
+    reads.move_to_better_colours(colours, count, levels)
     used, compact = np.unique(colours, return_inverse=True)
     colours = compact.astype(np.int32)
     return Colouring(colours, len(used), 1, reads.fresh_entries(colours), order)

@@ -58,7 +58,7 @@ CHAINS = {
     "embedded": Case(
         "ctmcs/embedded/embedded.sm",
         "MAX_COUNT=2",
-        "P=? [ m=1 & count<3 U i=2 & s<2 ]; P=? [ F count=3 ]; S=? [ m=0 ]",
+        "P=? [ m=1 & count<3 U i=2 & s<2 ]; P=? [ F count=3 ]",
     ),
     "fms": Case("ctmcs/fms/fms.sm", "n=2", 'R{"productivity"}=? [ S ]; S=? [ P1=0 ]'),
 }
@@ -184,7 +184,9 @@ def test_gauss_seidel_and_sor_are_swept_in_colours(prism_gpu, prism_examples, me
     assert said
     assert all(line.startswith("prism-gpu: ") for line in said)
     assert re.search(r"^(Backwards )?(Gauss-Seidel|SOR): \d+ iterations", run.output, re.M)
-    assert " runs as " not in run.output
+    # PRISM's pseudo methods, by blocks of its hybrid engine, are ours without blocks.
+    pseudo = "p" in method[0]
+    assert ("runs as" in run.output) == pseudo
     # values.json, poll5.
     wanted = [0.1449270936758439, 0.535740585606554, 4.161773100794414]
     assert [float(answer) for answer in answers(run.output)] == pytest.approx(wanted, rel=1e-6)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engines.cpu.colouring_kernels import dependencies
 from engines.cpu.gauss_seidel import CpuColourSweeper
-from engines.cpu.gauss_seidel_kernels import dependencies
 from engines.linear.colours import (
     Colouring,
     Order,
@@ -19,6 +19,7 @@ from engines.linear.colours import (
     choose_colours,
     congruent_colours,
 )
+from engines.linear.moves import MOVES, step_keys
 from engines.system import Direction, SweepSystem
 from tests.engines import models
 
@@ -208,15 +209,91 @@ def plain_weight(system, colours):
 
 
 @settings(max_examples=40, deadline=None)
-@given(seed=st.integers(0, 10_000), count=st.integers(1, 9), passes=st.integers(1, 4))
-def test_moving_states_never_makes_less_weight_fresh(seed, count, passes):
+@given(seed=st.integers(0, 10_000), count=st.integers(1, 9), backwards=st.booleans())
+def test_moving_states_never_makes_less_weight_fresh(seed, count, backwards):
     system = chain_system(seed, 25) if seed % 2 else mdp_system(seed, 25)
     reads = dependencies(system)
     colours = np.random.default_rng(seed).integers(0, count, system.num_updates).astype(np.int32)
     before = plain_weight(system, colours)
-    reads.move_to_better_colours(colours, count, passes)
-    assert plain_weight(system, colours) >= before - 1e-9
+    reads.move_to_better_colours(colours, count, reads.levels(backwards))
+    # Weights are rounded to 2⁻³⁰.
+    assert plain_weight(system, colours) >= before - 1e-6
     assert ((colours >= 0) & (colours < count)).all()
+
+
+def plain_moves(reads, colours, count, levels):
+    """The same moves by plain loops over dictionaries of whole weights."""
+    weight = {}
+    for row in range(reads.updates):
+        for entry in range(reads.offsets[row], reads.offsets[row + 1]):
+            other = int(reads.reads[entry])
+            if other >= 0 and other != row:
+                weight[row, other] = weight.get((row, other), 0) + int(reads.weights[entry])
+    neighbours = [set() for _ in range(reads.updates)]
+    for row, other in weight:
+        neighbours[row].add(other)
+        neighbours[other].add(row)
+
+    def fresh(row, colour):
+        """The weight that is fresh around a state if it has a colour."""
+        seen = (weight.get((row, n), 0) for n in neighbours[row] if colours[n] < colour)
+        shown = (weight.get((n, row), 0) for n in neighbours[row] if colours[n] > colour)
+        return sum(seen) + sum(shown)
+
+    for move in MOVES:
+        keys, steps = step_keys(levels, move)
+        for step in range(steps):
+            wishes = {}
+            for row in np.flatnonzero(keys == step).tolist():
+                best = max(range(count), key=lambda colour, row=row: (fresh(row, colour), -colour))
+                wishes[row] = (fresh(row, best) - fresh(row, colours[row]), -row, best)
+            for row, (gain, place, best) in wishes.items():
+                others = (wishes[n] for n in neighbours[row] if n in wishes)
+                if gain > 0 and all((gain, place) > other[:2] for other in others):
+                    colours[row] = best
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), count=st.integers(1, 9), backwards=st.booleans())
+def test_moves_are_those_of_plain_loops(seed, count, backwards):
+    system = chain_system(seed, 25) if seed % 2 else mdp_system(seed, 25)
+    reads = dependencies(system)
+    levels = reads.levels(backwards)
+    colours = np.random.default_rng(seed).integers(0, count, system.num_updates).astype(np.int32)
+    wanted = colours.tolist()
+    plain_moves(reads, wanted, count, levels)
+    reads.move_to_better_colours(colours, count, levels)
+    assert colours.tolist() == wanted
+
+
+@pytest.mark.parametrize("threads", [2, 5])
+def test_colours_do_not_depend_on_the_number_of_threads(monkeypatch, threads):
+    systems = [chain_system(3, 400), mdp_system(4, 300)]
+    alone = [choose_colours(system, Order.FORWARDS) for system in systems]
+    monkeypatch.setattr("engines.cpu.colouring_kernels.use_threads", lambda _entries: threads)
+    for system, before in zip(systems, alone, strict=True):
+        found = choose_colours(system, Order.FORWARDS)
+        np.testing.assert_array_equal(found.of_update, before.of_update)
+        assert found.description == before.description
+
+
+def test_every_state_has_one_step_of_each_pass_and_bands_go_by_levels():
+    levels = np.random.default_rng(0).integers(0, 600, 5_000).astype(np.int32)
+    for move in MOVES:
+        keys, steps = step_keys(levels, move)
+        assert steps == move.bands * move.classes
+        assert set(keys % move.classes) == set(range(move.classes))
+        bands = keys // move.classes
+        assert (np.diff(bands[np.argsort(levels, kind="stable")]) >= 0).all()
+        assert bands.max() == move.bands - 1
+        # Classes are about equal.
+        sizes = np.bincount(keys % move.classes)
+        assert sizes.min() > 0.9 * sizes.max()
+
+
+def test_no_level_is_one_band():
+    keys, steps = step_keys(np.zeros(0, dtype=np.int32), MOVES[0])
+    assert (len(keys), steps) == (0, MOVES[0].classes)
 
 
 @settings(max_examples=30, deadline=None)

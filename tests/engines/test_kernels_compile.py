@@ -191,7 +191,7 @@ def test_the_engines_launch_only_kernels_that_exist():
     launched = re.compile(
         r'"((?:sweep_rows|sweep_groups|divide|measure|scatter|sort|scan|add|uniformise|end|'
         r"collect|close|bar|drop|count|name|gather|encode|find|copy|size|fill|split|flag|sum|"
-        r'clear|begin)_\w+)"'
+        r'clear|begin|raise|place|invert|settle|colour_by)_\w+)"'
     )
     folder = Path(kernels.__file__).parents[1] / "cuda"
     wanted = {

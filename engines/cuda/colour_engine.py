@@ -1,0 +1,178 @@
+"""Sweeps in colours on a GPU, where the colours are found and the system is arranged as well."""
+
+from __future__ import annotations
+
+from engines.backend import cupy
+from engines.cuda import rows
+from engines.cuda.arrange import DeviceColoured, arrange_on_device, arranged_bytes, uploaded
+from engines.cuda.colouring import (
+    MOST_COLOURS,
+    choose_colours_on_device,
+    colouring_bytes,
+    count_directions,
+    dependencies_on_device,
+    names_of_updates,
+)
+from engines.cuda.diagrams import available_bytes
+from engines.cuda.gauss_seidel import HISTORY, CudaColourSweeper
+from engines.cuda.modules import Launcher, stream
+from engines.cuda.prepare import upload
+from engines.errors import DeviceMemoryError, UnsupportedError
+from engines.formats.csr import INT32_MAX
+from engines.linear.colours import GPU_SPEED, ColouredSystem, Order, arrange, choose_colours
+from engines.system import Scaling, SweepSystem
+
+
+class CudaColourEngine:
+    """Arranges and sweeps systems on one GPU; an `engines.gauss_seidel.ColourEngine`.
+
+    Parameters
+    ----------
+    device_number
+        Which of the devices.
+    order
+        The order of Gauss-Seidel to begin with.
+    slice_size, colours
+        As in `engines.linear.colours.choose_colours`.
+    most_memory
+        Bytes of device memory that a solve may take; None for what is free.
+    """
+
+    def __init__(
+        self,
+        device_number: int,
+        order: Order,
+        slice_size: int | None = None,
+        colours: int | None = None,
+        most_memory: int | None = None,
+    ) -> None:
+        self.order = order
+        self._device = device_number
+        self._slice_size, self._colours = slice_size, colours
+        self._most_memory = most_memory
+        self._directions: tuple[int, int] | None = None
+
+    def coloured(self, system: SweepSystem, order: Order) -> DeviceColoured:
+        """Return a system with any scaling on the device, arranged in colours of an order.
+
+        Where the device has no room to find the colours, or there are too many, the host does it,
+        and finds the same.
+
+        Raises
+        ------
+        DeviceMemoryError
+            When the device cannot hold the arranged system; nothing is left allocated.
+        UnsupportedError
+            For more states than 32 bits can number.
+        """
+        if system.num_states > INT32_MAX:
+            raise UnsupportedError(
+                f"{system.num_states} states: the GPU engine numbers states in 32 bits"
+            )
+        coloured, why = None, f"there are more than {MOST_COLOURS}"
+        try:
+            coloured = self._on_device(system, order)
+        except DeviceMemoryError as error:
+            why = str(error)
+        if coloured is None:
+            # numba is only imported where the host is wanted.
+            from engines.cpu.prepare_kernels import scaled_by_loops
+
+            plain = scaled_by_loops(system)
+            found = choose_colours(plain, order, self._slice_size, self._colours, GPU_SPEED)
+            coloured = self.uploaded(arrange(plain, found), f"colours found on the CPU: {why}")
+        return coloured
+
+    def _on_device(self, system: SweepSystem, order: Order) -> DeviceColoured | None:
+        cp = cupy()
+        turned = 2 if system.scaling is Scaling.BALANCE else 1
+        beside = max(colouring_bytes(system), arranged_bytes(system))
+        held = system.bytes_per_sweep + 16 * (system.num_states + HISTORY)
+        with cp.cuda.Device(self._device), stream(self._device):
+            self._require(held + max(beside, (turned - 1) * system.bytes_per_sweep))
+            try:
+                return self._arranged(system, order)
+            except cp.cuda.memory.OutOfMemoryError as error:
+                cp.get_default_memory_pool().free_all_blocks()
+                raise self._out_of_memory(error) from error
+
+    def _arranged(self, system: SweepSystem, order: Order) -> DeviceColoured | None:
+        launcher = Launcher("long long" if rows.needs_wide_offsets(system) else "int")
+        device = upload(system, launcher)
+        if system.group_offsets is None:
+            self._directions = count_directions(device, launcher)
+        without_diagonal = system.scaling is Scaling.DIAGONAL
+        update_of = names_of_updates(device, system, launcher)
+        reads = dependencies_on_device(device, update_of, launcher)
+        wanted = (order, self._slice_size, self._colours)
+        colouring = choose_colours_on_device(reads, system, without_diagonal, *wanted)
+        del reads
+        if colouring is None:
+            return None
+        how = (update_of, without_diagonal, colouring, launcher)
+        return arrange_on_device(device, system, *how)
+
+    def uploaded(self, coloured: ColouredSystem, remark: str = "") -> DeviceColoured:
+        """Return a system that the host has arranged, on the device.
+
+        Parameters
+        ----------
+        coloured
+            The system.
+        remark
+            Why the host has arranged it.
+
+        Raises
+        ------
+        DeviceMemoryError
+            When the device cannot hold it; nothing is left allocated.
+        """
+        cp = cupy()
+        system = coloured.system
+        need = system.bytes_per_sweep + coloured.fresh_ends.nbytes
+        need += 28 * system.num_states + 16 * HISTORY
+        with cp.cuda.Device(self._device), stream(self._device):
+            self._require(need)
+            try:
+                return uploaded(coloured, remark)
+            except cp.cuda.memory.OutOfMemoryError as error:
+                cp.get_default_memory_pool().free_all_blocks()
+                raise self._out_of_memory(error) from error
+
+    def prepared(
+        self, coloured: DeviceColoured, stop_below: float, absolute: bool
+    ) -> CudaColourSweeper:
+        """Return plain sweeps of a system in colours.
+
+        Raises
+        ------
+        DeviceMemoryError
+            When the device cannot hold the vectors.
+        """
+        cp = cupy()
+        try:
+            return CudaColourSweeper(coloured, stop_below, absolute, self._device)
+        except cp.cuda.memory.OutOfMemoryError as error:
+            cp.get_default_memory_pool().free_all_blocks()
+            raise self._out_of_memory(error) from error
+
+    def opposite_is_fresher(self, system: SweepSystem, order: Order) -> bool:
+        """Return whether more entries see fresh values if states are swept in opposite order."""
+        if self._directions is None:
+            from engines.cpu.prepare_kernels import scaled_by_loops
+            from engines.gauss_seidel import entries_by_direction
+
+            self._directions = entries_by_direction(scaled_by_loops(system))
+        before, after = self._directions
+        return after > before if order is Order.FORWARDS else before > after
+
+    def _require(self, need: int) -> None:
+        available = available_bytes(self._most_memory)
+        if need > available:
+            raise DeviceMemoryError(
+                f"GPU {self._device} has {available / 2**30:.2f} GiB free, but the solve needs "
+                f"{need / 2**30:.2f}"
+            )
+
+    def _out_of_memory(self, error: Exception) -> DeviceMemoryError:
+        return DeviceMemoryError(f"GPU {self._device} ran out of memory: {error}")

@@ -1,0 +1,77 @@
+"""Scaling by numba's loops gives NumPy's arrays, bit for bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engines.cpu import prepare_kernels
+from engines.cpu.prepare import scaled
+from engines.cpu.prepare_kernels import scaled_by_loops
+from engines.system import Scaling, SweepSystem
+from tests.engines import models
+
+
+def random_matrix(seed, size, largest=1.0):
+    """Some entries a row in any order of columns, loops among them."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        {
+            int(j): float(rng.uniform(0.0, largest))
+            for j in rng.permutation(size)[: rng.integers(0, min(size, 5) + 1)]
+        }
+        for _ in range(size)
+    ]
+    return models.csr(rows)
+
+
+def expect_the_same(found, wanted):
+    assert found.scaling is wanted.scaling is Scaling.NONE
+    for name in ("row_offsets", "columns", "values"):
+        ours, theirs = getattr(found.matrix, name), getattr(wanted.matrix, name)
+        np.testing.assert_array_equal(ours, theirs)
+        assert ours.dtype == theirs.dtype
+    assert found.matrix.num_columns == wanted.matrix.num_columns
+    if wanted.offset is None:
+        assert found.offset is None
+    else:
+        np.testing.assert_array_equal(found.offset, wanted.offset)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000), size=st.integers(1, 40))
+def test_balance_is_numpy_s(seed, size):
+    system = SweepSystem(random_matrix(seed, size), np.ones(size), scaling=Scaling.BALANCE)
+    expect_the_same(scaled_by_loops(system), scaled(system))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    size=st.integers(1, 40),
+    subset=st.booleans(),
+    offset=st.booleans(),
+)
+def test_the_diagonal_goes_as_in_numpy(seed, size, subset, offset):
+    # Diagonals up to 1.5: some states only loop, or more than that.
+    matrix = random_matrix(seed, size, 1.5)
+    states = np.arange(0, size, 2, dtype=np.int32) if subset else None
+    matrix = matrix if states is None else matrix.select_rows(states)
+    right = np.linspace(0.5, 2.0, matrix.num_rows) if offset else None
+    system = SweepSystem(matrix, np.ones(size), right, states, Scaling.DIAGONAL)
+    expect_the_same(scaled_by_loops(system), scaled(system))
+
+
+@pytest.mark.parametrize("scaling", [Scaling.BALANCE, Scaling.DIAGONAL])
+def test_the_number_of_threads_does_not_matter(monkeypatch, scaling):
+    system = SweepSystem(random_matrix(1, 500), np.ones(500), np.ones(500), scaling=scaling)
+    alone = scaled_by_loops(system)
+    monkeypatch.setattr(prepare_kernels, "use_threads", lambda _entries: 2)
+    expect_the_same(scaled_by_loops(system), alone)
+
+
+def test_what_is_not_to_be_scaled_stays():
+    system = SweepSystem(random_matrix(2, 5), np.ones(5))
+    assert scaled_by_loops(system) is system
