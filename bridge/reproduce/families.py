@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,8 @@ class Family:
         What is asked, by a short name.
     counts
         States and transitions of a size, or None where they are not known.
+    fixed
+        The model's other constants.
     """
 
     name: str
@@ -43,10 +45,12 @@ class Family:
     writer: str
     properties: Mapping[str, str]
     counts: Callable[[int], tuple[int, int] | None]
+    fixed: Mapping[str, int] = field(default_factory=dict)
 
     def label(self, size: int) -> str:
         """Return how a table names the model of a size."""
-        return f"{self.name} {self.symbol}={size}"
+        constants = {**self.fixed, self.symbol: size}
+        return f"{self.name} {', '.join(f'{name}={value}' for name, value in constants.items())}"
 
     def model(self, size: int, folder: Path) -> tuple[Path, dict[str, int]]:
         """Return the file of the model of a size, and its constants.
@@ -60,7 +64,7 @@ class Family:
         """
         source = model_folder() / self.file
         if not self.writer:
-            return source, {self.symbol: size}
+            return source, {**self.fixed, self.symbol: size}
         path = folder / f"{self.name}{size}.prism"
         if not path.exists():
             path.write_text(_program(self.file, self.writer)(size), encoding="utf-8")
@@ -162,6 +166,13 @@ FAMILIES = {
                 "s1": "S=? [ waiting_1 & !(at=1 & serving) ]",
             },
             lambda n: (3 * n * 2 ** (n - 1), n * (3 * n + 5) * 2 ** (n - 2)),
+        ),
+        Family(
+            *("nand", "K", "nand.pm", ""),
+            {"reliable": 'P=? [ F "reliable" ]'},
+            # Of bundles of 40 wires; each restorative stage adds as many.
+            lambda k: (998_220 * k + 6_642, 1_569_040 * k + 12_382),
+            {"N": 40},
         ),
     )
 }

@@ -11,6 +11,7 @@ SIZES = {
     ("polling", "s1"): {Scale.SMALL: (12,), Scale.PAPER: (15, 16, 17, 18, 19, 20)},
     ("kanban", "throughput"): {Scale.SMALL: (3,), Scale.PAPER: (4, 5, 6, 7)},
     ("fms", "productivity"): {Scale.SMALL: (4,), Scale.PAPER: (5, 6, 7, 8, 9, 10)},
+    ("nand", "reliable"): {Scale.SMALL: (), Scale.PAPER: (2, 3, 4)},
 }
 """By family and property. The largest that are published lie near what one GPU holds."""
 
