@@ -129,7 +129,7 @@ def ask(reads, task, source, **more):
         "topological": False, "intervals": None, "error": None, "refusal": None, "members": None,
         "ends": None, "lines": [],
     }  # fmt: skip
-    problem = SimpleNamespace(task=task, modelId=1, model=read, **(fields | more))
+    problem = SimpleNamespace(task=task, modelId=1, model=read, parts=None, **(fields | more))
     problem.say = problem.lines.append
     return problem
 
