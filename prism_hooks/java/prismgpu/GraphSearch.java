@@ -21,6 +21,9 @@ final class GraphSearch
 	/** Larger graphs are not written out for a search. */
 	private static final long MOST_TRANSITIONS = 200_000_000;
 
+	/** About how many edges two cores write out and look at in a second. */
+	private static final double EDGES_A_SECOND = 5e7;
+
 	/** The model of the checker at work. */
 	private static ModelSymbolic model;
 
@@ -58,7 +61,7 @@ final class GraphSearch
 		PrismLog log = Symbolic.prism.getMainLog();
 		long begun = System.nanoTime();
 		try {
-			if (!search.run((long) (1e9 * Hooks.backend.searchSeconds()))) {
+			if (!search.run(patience())) {
 				JDDNode found = isSmall() ? writtenOut(name, search, task, min) : null;
 				if (found != null)
 					return found;
@@ -71,6 +74,13 @@ final class GraphSearch
 		} finally {
 			search.clear();
 		}
+	}
+
+	/** How many nanoseconds a search on the diagram is given: more where the graph is large, which takes longer to write out. */
+	private static long patience()
+	{
+		double seconds = Hooks.backend.searchSeconds();
+		return (long) (1e9 * (seconds == 0.0 ? 0.0 : seconds + model.getNumTransitionsLong() / EDGES_A_SECOND));
 	}
 
 	private static boolean isSmall()
