@@ -17,14 +17,11 @@ from engines.model import ExplicitModel, ModelKind
 from engines.progress import Progress
 from engines.result import SolveResult, Status
 from prism_hooks.claims import claim_of
-from prism_hooks.diagram_graph import (
-    BOTTOM_COMPONENTS,
-    component_numbers,
-    decomposed_diagram,
-)
+from prism_hooks.diagram_graph import component_numbers, decomposed_diagram
 from prism_hooks.exit_gate import GATE, SOLVE
 from prism_hooks.extract import embedded_chain, extracted_model, mask, vector
 from prism_hooks.graph import (
+    BOTTOM_COMPONENTS,
     DECOMPOSITIONS,
     decomposed,
     decomposition_line,
@@ -278,8 +275,12 @@ class EngineBackend:
             result, absolute=environment.absolute, automatic=environment.automatic, ending=ending
         )
 
-    def _symbolic_to_expand(self, problem: Any, environment: SolverEnvironment) -> SymbolicModel:
-        """Return the model of a question that only a matrix answers."""
+    def _symbolic_to_expand(
+        self, problem: Any, environment: SolverEnvironment
+    ) -> SymbolicModel | None:
+        """Return the diagram of a question that only a matrix answers; None where there is none."""
+        if problem.parts is None:
+            return None
         symbolic = self._symbolic_model(problem)
         reason = self._why_without_matrix(problem, symbolic, environment)
         if reason is not None:
@@ -288,25 +289,23 @@ class EngineBackend:
 
     def _find(self, problem: Any) -> None:
         environment = self._environment(problem, Method.AUTO)
-        if problem.parts is not None:
-            symbolic = self._symbolic_to_expand(problem, environment)
-            model = self._model(problem, False)
+        symbolic = self._symbolic_to_expand(problem, environment)
+        model = self._model(problem, False)
+        if symbolic is None:
+            asked = Question.read(problem, model.num_states)
+        else:
             asked = read_question(problem, symbolic)
-            states, _ = found_set(problem, asked, model, environment)
+        states, rows = found_set(problem, asked, model, environment)
+        if symbolic is not None:
             hand_over(problem, states.astype(np.float64))
             return
-        model = self._model(problem, False)
-        asked = Question.read(problem, model.num_states)
-        states, rows = found_set(problem, asked, model, environment)
         if rows is not None:
             problem.strategy = choices_of_rows(model, rows)
         problem.found = words_of(states)
 
     def _decompose(self, problem: Any) -> None:
         environment = self._environment(problem, Method.AUTO)
-        symbolic = None
-        if problem.parts is not None:
-            symbolic = self._symbolic_to_expand(problem, environment)
+        symbolic = self._symbolic_to_expand(problem, environment)
         graph = self._graph(problem)
         started = time.perf_counter()
         if symbolic is None:

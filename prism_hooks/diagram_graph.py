@@ -10,10 +10,14 @@ from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import FloatArray
 from engines.model import ExplicitModel
-from prism_hooks.graph import END_COMPONENTS, Decomposition, bottom_components, end_components
+from prism_hooks.graph import (
+    BOTTOM_COMPONENTS,
+    END_COMPONENTS,
+    Decomposition,
+    bottom_components,
+    end_components,
+)
 from prism_hooks.symbolic import SymbolicModel
-
-BOTTOM_COMPONENTS = "bottom components"
 
 
 def decomposed_diagram(

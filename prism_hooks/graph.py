@@ -25,6 +25,8 @@ from prism_hooks.options import HookOptions
 STRONG_COMPONENTS, END_COMPONENTS = "strong components", "end components"
 DECOMPOSITIONS = (STRONG_COMPONENTS, END_COMPONENTS)
 """The decompositions by the names that `prismgpu.Problem` gives the tasks."""
+BOTTOM_COMPONENTS = "bottom components"
+"""That of graphs in diagrams alone."""
 
 SMALL_GRAPH = {STRONG_COMPONENTS: 1_000_000, END_COMPONENTS: 150_000}
 """Below this many states and transitions PRISM's own code is as fast, or slower by less than it

@@ -33,6 +33,7 @@ from engines.progress import Progress
 from engines.result import SolveResult
 from engines.step_rewards import checked_state_rewards
 from engines.system import Direction
+from prism_hooks.graph import BOTTOM_COMPONENTS, END_COMPONENTS
 from prism_hooks.questions import Question, given, initial_distribution
 from prism_hooks.sets import SETS
 
@@ -232,7 +233,7 @@ STEADY_STATE = "steady state"
 LONG_RUN = ("long-run average", "long-run distribution")
 WITHOUT_MATRIX = ("reachability", STEADY_STATE, *LONG_RUN)
 """The tasks of Markov chains that need no matrix."""
-GRAPH_TASKS = (*SETS, "bottom components", "end components")
+GRAPH_TASKS = (*SETS, BOTTOM_COMPONENTS, END_COMPONENTS)
 """Tasks that need one, and that PRISM's own code does on the diagram."""
 
 

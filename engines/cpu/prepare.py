@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from engines.cpu import sparse_tools
-from engines.cpu.sparse_tools import diagonal, transposed
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype, row_sums
 from engines.system import Scaling, SweepSystem
 
@@ -51,7 +50,7 @@ def _from_entries(
 
 def off_diagonal_row_sums(rates: CsrMatrix) -> FloatArray:
     """Return Σ_{j≠i} r_ij for each row i, shape (rows,)."""
-    loops = np.flatnonzero(diagonal(rates))
+    loops = np.flatnonzero(sparse_tools.diagonal(rates))
     sums = sparse_tools.row_sums(rates)
     if len(loops):
         # What is left beside a large entry is added up, not subtracted.
@@ -75,4 +74,4 @@ def balance_matrix(rates: CsrMatrix) -> CsrMatrix:
     row = rates.row_of_entry()
     keep = rates.columns != row
     values = rates.values[keep] / exits[rates.columns[keep]]
-    return transposed(_from_entries(row[keep], rates, keep, values), values)
+    return sparse_tools.transposed(_from_entries(row[keep], rates, keep, values), values)

@@ -151,26 +151,26 @@ def test_components_are_prisms(name, every_graph, prism_gpu, prism, prism_instal
             assert relative_error(one, float(other)) < 1e-4
 
 
+def runner(program, install):
+    """Return a function that runs a program of ours with a command line's words."""
+
+    def run(*words):
+        command = [sys.executable, "-c", program, *map(str, words)]
+        return run_command(command, timeout=300, PRISM_DIR=str(install.root))
+
+    return run
+
+
 @pytest.fixture
 def every_graph(prism_install):
     """Our command, which searches every graph from the start."""
-
-    def run(*words):
-        command = [sys.executable, "-c", EVERY_GRAPH, *map(str, words)]
-        return run_command(command, timeout=300, PRISM_DIR=str(prism_install.root))
-
-    return run
+    return runner(EVERY_GRAPH, prism_install)
 
 
 @pytest.fixture
 def patient(prism_install):
     """Our command, whose searches on diagrams may take a minute: a busy machine makes them long."""
-
-    def run(*words):
-        command = [sys.executable, "-c", PATIENT, *map(str, words)]
-        return run_command(command, timeout=300, PRISM_DIR=str(prism_install.root))
-
-    return run
+    return runner(PATIENT, prism_install)
 
 
 @pytest.mark.parametrize("name", CASES)

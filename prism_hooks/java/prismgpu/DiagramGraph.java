@@ -18,7 +18,6 @@ final class DiagramGraph
 {
 	/** In smaller graphs PRISM's own searches do not take long. */
 	private static final long FEWEST_STATES = 50_000;
-	private static final long MOST_TRANSITIONS = 200_000_000;
 	/** Each component becomes a diagram of its own. */
 	private static final int MOST_COMPONENTS = 10_000;
 
@@ -58,7 +57,7 @@ final class DiagramGraph
 		double states = JDD.GetNumMinterms(reach, rows.n());
 		boolean every = Hooks.backend.searchSeconds() == 0.0;
 		boolean small = states < FEWEST_STATES && !every;
-		if (small || states > Integer.MAX_VALUE || JDD.GetNumMinterms(trans01, variables) > MOST_TRANSITIONS)
+		if (small || states > Integer.MAX_VALUE || JDD.GetNumMinterms(trans01, variables) > GraphSearch.MOST_TRANSITIONS)
 			return null;
 		// What is given without choices is a whole model; of a part of one, edges may be cut off.
 		if (nd != null && !isClosed(trans01, reach, rows, cols))

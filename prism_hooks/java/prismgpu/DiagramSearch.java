@@ -31,10 +31,10 @@ abstract class DiagramSearch
 	}
 
 	/** Makes rounds until the fixpoint or the time limit is reached; returns whether it is the fixpoint. */
-	final boolean run(long nanoseconds)
+	final boolean run(double seconds)
 	{
 		long begun = System.nanoTime();
-		while (!complete && System.nanoTime() - begun < nanoseconds) {
+		while (!complete && (System.nanoTime() - begun) / 1e9 < seconds) {
 			rounds++;
 			complete = round();
 		}

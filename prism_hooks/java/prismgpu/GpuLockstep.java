@@ -62,7 +62,7 @@ public class GpuLockstep extends SCCComputerLockstep
 	private static boolean isSoonEmpty(DiagramSearch search)
 	{
 		try {
-			if (!search.run((long) (1e9 * Hooks.backend.searchSeconds())))
+			if (!search.run(Hooks.backend.searchSeconds()))
 				return false;
 			JDDNode states = search.result();
 			boolean none = states.equals(JDD.ZERO);

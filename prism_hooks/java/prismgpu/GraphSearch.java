@@ -18,8 +18,8 @@ import symbolic.model.ModelSymbolic;
  */
 final class GraphSearch
 {
-	/** Larger graphs are not written out for a search. */
-	private static final long MOST_TRANSITIONS = 200_000_000;
+	/** Larger graphs are not written out for a search, nor for their components. */
+	static final long MOST_TRANSITIONS = 200_000_000;
 
 	/** About how many edges two cores write out and look at in a second. */
 	private static final double EDGES_A_SECOND = 5e7;
@@ -65,7 +65,7 @@ final class GraphSearch
 				JDDNode found = isSmall() ? writtenOut(name, search, task, min) : null;
 				if (found != null)
 					return found;
-				search.run(Long.MAX_VALUE);
+				search.run(Double.POSITIVE_INFINITY);
 			}
 			double seconds = (System.nanoTime() - begun) / 1e9;
 			String line = "\n%s: %d iterations in %.2f seconds (average %.6f, setup %.2f)";
@@ -76,11 +76,11 @@ final class GraphSearch
 		}
 	}
 
-	/** How many nanoseconds a search on the diagram is given: more where the graph is large, which takes longer to write out. */
-	private static long patience()
+	/** How many seconds a search on the diagram is given: more where the graph is large, which takes longer to write out. */
+	private static double patience()
 	{
 		double seconds = Hooks.backend.searchSeconds();
-		return (long) (1e9 * (seconds == 0.0 ? 0.0 : seconds + model.getNumTransitionsLong() / EDGES_A_SECOND));
+		return seconds == 0.0 ? 0.0 : seconds + model.getNumTransitionsLong() / EDGES_A_SECOND;
 	}
 
 	private static boolean isSmall()
