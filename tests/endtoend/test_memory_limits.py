@@ -85,6 +85,16 @@ def limited(self, *arguments):
 
 SymbolicModel.expanded = limited
 """
+TOLD_BY_COMPILED_CODE = """
+import jpype
+from prism_hooks.backend import EngineBackend
+
+def full(self):
+    text = "Java heap space: failed reallocation of scalar replaced objects"
+    raise jpype.JClass("java.lang.OutOfMemoryError")(text)
+
+EngineBackend.simulationMethod = full
+"""
 COMMAND = "import sys\nfrom bridge.cli import main\nmain(sys.argv[1:])\n"
 
 
@@ -127,6 +137,15 @@ def test_states_that_fill_java_s_heap_while_building(prism_gpu, prism_examples):
     text = "Java ran out of memory (Java heap space) while building the model; "
     assert error_line(run.output) == text + "its heap has at most 16 MB."
     assert "-javamaxmem" in run.output.partition("\nError: ")[2]
+    assert run.code == 1
+    assert_clean(run)
+
+
+def test_what_fills_java_s_heap_is_named_without_how_it_was_noticed(with_limits, prism_examples):
+    words = [prism_examples / HERMAN, "-pf", 'R=? [ F "stable" ]', "-sim"]
+    run = with_limits(TOLD_BY_COMPILED_CODE, *words)
+    text = "Java ran out of memory (Java heap space) while checking a property; "
+    assert error_line(run.output).startswith(text + "its heap has at most ")
     assert run.code == 1
     assert_clean(run)
 

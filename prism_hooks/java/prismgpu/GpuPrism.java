@@ -88,6 +88,7 @@ public class GpuPrism extends Prism
 	public Result modelCheckSimulator(PropertiesFile propertiesFile, Expression expr, Values definedPFConstants, State initialState, long maxPathLength,
 			SimulationMethod simMethod) throws PrismException
 	{
+		HeapLimit.begin(HeapLimit.CHECKING);
 		begin(expr.toString(), definedPFConstants);
 		Result result = super.modelCheckSimulator(propertiesFile, expr, definedPFConstants, initialState, maxPathLength, simMethod);
 		Hooks.ended(result.getResult());
@@ -98,6 +99,7 @@ public class GpuPrism extends Prism
 	public void modelCheckSimulatorExperiment(PropertiesFile propertiesFile, UndefinedConstants undefinedConstants, ResultsCollection results, Expression expr,
 			State initialState, long maxPathLength, SimulationMethod simMethod) throws PrismException, InterruptedException
 	{
+		HeapLimit.begin(HeapLimit.CHECKING);
 		super.modelCheckSimulatorExperiment(propertiesFile, undefinedConstants, results, expr, initialState, maxPathLength, simMethod);
 		int n = results.getNumRangingConstants();
 		for (String[] row : results.toArrayList()) {

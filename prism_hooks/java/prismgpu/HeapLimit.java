@@ -26,6 +26,14 @@ final class HeapLimit
 		return before;
 	}
 
+	/** What ran out, as users know it: after a colon, compiled code tells how it noticed. */
+	private static String cause(OutOfMemoryError error)
+	{
+		String message = error.getMessage();
+		int colon = message == null ? -1 : message.indexOf(": ");
+		return colon < 0 ? message : message.substring(0, colon);
+	}
+
 	/** Prints PRISM's form of an error and ends the process with PRISM's code for it. */
 	static void end(OutOfMemoryError error)
 	{
@@ -35,7 +43,7 @@ final class HeapLimit
 		Symbolic.prism = null;
 		prism = null;
 		try {
-			String text = "\nError: Java ran out of memory (" + error.getMessage() + ") " + stage + "; its heap has at most "
+			String text = "\nError: Java ran out of memory (" + cause(error) + ") " + stage + "; its heap has at most "
 					+ Runtime.getRuntime().maxMemory() / (1 << 20) + " MB.\nTip: Try using the -javamaxmem switch to increase the memory available to Java.";
 			if (log == null) {
 				System.out.println(text);
