@@ -25,18 +25,18 @@ class Family:
     name
         Its name, as the papers have it.
     symbol
-        What the papers call the size.
+        What the papers call the size; a constant of the model, unless its text is written for it.
     file
         The file of the model, or of the program that writes it.
     writer
-        For a program: the function that returns the model's text; else empty, and `symbol` is a
-        constant of the model.
+        For a program: the function that returns the model's text, given the numbers of `fixed` or,
+        where there are none, the size; else empty.
     properties
         What is asked, by a short name.
     counts
         States and transitions of a size, or None where they are not known.
     fixed
-        The model's other constants.
+        The other numbers that choose a model: its constants, or what its text is written for.
     """
 
     name: str
@@ -65,15 +65,20 @@ class Family:
         source = model_folder() / self.file
         if not self.writer:
             return source, {**self.fixed, self.symbol: size}
-        path = folder / f"{self.name}{size}.prism"
+        numbers, constants = [size], {}
+        if self.fixed:
+            numbers, constants = list(self.fixed.values()), {self.symbol: size}
+        path = folder / f"{self.name}{'_'.join(map(str, numbers))}.prism"
         if not path.exists():
-            path.write_text(_program(self.file, self.writer)(size), encoding="utf-8")
-        return path, {}
+            path.write_text(_program(self.file, self.writer)(*numbers), encoding="utf-8")
+        return path, constants
 
     def value(self, prop: str, size: int) -> tuple[float, str] | None:
         """Return the known value of a property and where it is from, or None."""
         if self.name == "herman" and prop == "three tokens":
             return herman_three_tokens(size), "closed form 4abc/N (McIver, Morgan 2005)"
+        if self.name == "egl" and prop == "messages":
+            return egl_messages(self.fixed["N"], size), "closed form, by who completes a pair when"
         return known_value(self.name, prop, size)
 
 
@@ -93,7 +98,7 @@ def model_folder() -> Path:
     raise BridgeError(f"no models: neither {package / 'models'} nor the repository's examples/")
 
 
-def _program(file: str, function: str) -> Callable[[int], str]:
+def _program(file: str, function: str) -> Callable[..., str]:
     # The programs are examples and no package: they are loaded by their path.
     path = model_folder() / file
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -101,7 +106,7 @@ def _program(file: str, function: str) -> Callable[[int], str]:
     assert spec.loader is not None
     module: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    found: Callable[[int], str] = getattr(module, function)
+    found: Callable[..., str] = getattr(module, function)
     return found
 
 
@@ -124,6 +129,27 @@ def herman_three_tokens(n: int) -> float:
     Processing Letters 94(2), 2005.
     """
     return 4 * ((n + 2) // 3) * ((n + 1) // 3) * (n // 3) / n
+
+
+def egl_messages(n: int, bits: int) -> float:
+    """Return the expected messages from B that A still gets or lacks while B alone knows a pair.
+
+    A party completes its pair i in the last round of first secrets if it is the first whose second
+    secret was transferred, with probability 2^-i, and with what remains, 2^-n, at the end of the
+    second secrets. B's first pair comes before all of A's, and its others after them.
+
+    Parameters
+    ----------
+    n
+        Pairs of secrets of each party.
+    bits
+        Bits of a secret.
+    """
+    never = 0.5**n
+    # B is done at the first message: A gets i messages until its pair i, or what is to come.
+    early = 0.5 * (2.0 - (n + 2) * never + never * (bits * n + 1))
+    late = (0.5 - never) * never * ((bits - 1) * n + 1)
+    return early + late + never * never
 
 
 def _table(family: str) -> Callable[[int], tuple[int, int] | None]:
@@ -173,6 +199,13 @@ FAMILIES = {
             # Of bundles of 40 wires; each restorative stage adds as many.
             lambda k: (998_220 * k + 6_642, 1_569_040 * k + 12_382),
             {"N": 40},
+        ),
+        Family(
+            *("egl", "L", "egl.py", "egl_model"),
+            {"messages": 'R{"messages_a_needs"}=? [ F "done" ]'},
+            # Of ten pairs of secrets; each bit of a secret is 40 messages.
+            lambda bits: (4**10 * (40 * bits - 17) - 2, 4**10 * (40 * bits - 16) - 3),
+            {"N": 10},
         ),
     )
 }

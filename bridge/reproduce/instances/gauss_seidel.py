@@ -12,6 +12,7 @@ SIZES = {
     ("kanban", "throughput"): {Scale.SMALL: (3,), Scale.PAPER: (4, 5, 6, 7)},
     ("fms", "productivity"): {Scale.SMALL: (4,), Scale.PAPER: (5, 6, 7, 8, 9, 10)},
     ("nand", "reliable"): {Scale.SMALL: (), Scale.PAPER: (2, 3, 4)},
+    ("egl", "messages"): {Scale.SMALL: (), Scale.PAPER: (2, 4)},
 }
 """By family and property. The largest that are published lie near what one GPU holds."""
 
