@@ -167,7 +167,9 @@ class Driver:
             return self._check_exactly(item, text)
         expression = item.getExpression()
         inner = self._without_filters(expression)
-        plain = inner is None and self._num_initial <= 1
+        # PRISM frees truth values in diagrams before it hands them over.
+        lost = self.is_boolean(cell) and str(prism.getCurrentEngine()) == "SYMBOLIC"
+        plain = inner is None and self._num_initial <= 1 and not lost
         result, vector = self._with_values(item) if plain else (None, None)
         if result is None:
             prism.setStoreVector(False)

@@ -5,12 +5,15 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 pytestmark = pytest.mark.prism
 
+NAND = Path(__file__).parents[2] / "examples" / "models" / "nand.pm"
+RELIABLE = '"reliable"'
 CHAIN = """dtmc
 const int N;
 const double p = 0.4;
@@ -202,6 +205,22 @@ def test_a_default_of_prism_that_is_wrong_is_no_failure_and_says_so(regress):
     assert standings(found) == {"explicit": "wrong", "cpu:explicit": "agrees"}
     assert "PRISM alone is wrong" in done.output
     assert xml.get("failures") == "0"
+
+
+def test_truth_values_in_diagrams_are_not_freed_twice(prism_gpu, tmp_path):
+    # PRISM frees those that it has stored. CUDD aborts when it next collects what is not in use.
+    asked = ["(X !%s) & (F %s)", "(X (X !%s)) & (F %s)"]
+    lines = [
+        line
+        for path in asked
+        for line in ('P>=0.5 [ F "reliable" ];', f"P=? [ {path.replace('%s', RELIABLE)} ];")
+    ]
+    (tmp_path / "twice.props").write_text("\n".join(lines))
+    words = ("-const", "N=8,K=2", "--engines", "sparse", "--ours", "cpu:hybrid")
+    done = prism_gpu("regress", NAND, tmp_path / "twice.props", *words)
+    assert done.code == 0, done.output + done.errors
+    assert "SIGABRT" not in done.output
+    assert "5 questions of 1 case: 5 agree" in done.output
 
 
 def test_what_prism_refuses_is_refused_alike(regress, model):
