@@ -30,7 +30,9 @@ from prism_hooks.graph import (
     search_seconds,
     smallest_graph,
 )
+from prism_hooks.kept_answers import KeptAnswers
 from prism_hooks.memory import is_full_cudd, is_full_heap, shortage
+from prism_hooks.methods import DEFAULT_METHODS, named_method
 from prism_hooks.options import SIMULATION, HookOptions
 from prism_hooks.questions import Question, Task, task_of
 from prism_hooks.record import RunRecord
@@ -57,28 +59,8 @@ both its rates and its embedded chain, which shares their structure."""
 GRAPHS_KEPT = 1
 """Models of which the graph alone was read, such as a product with a Büchi automaton."""
 
-LINEAR_METHODS = {
-    "Power method": Method.POWER,
-    "Jacobi": Method.JACOBI,
-    "JOR": Method.JOR,
-    "Gauss-Seidel": Method.GAUSS_SEIDEL,
-    "Backwards Gauss-Seidel": Method.BACKWARDS_GAUSS_SEIDEL,
-    "SOR": Method.SOR,
-    "Backwards SOR": Method.BACKWARDS_SOR,
-}
-BLOCKWISE_METHODS = {
-    "Pseudo-Gauss-Seidel": Method.GAUSS_SEIDEL,
-    "Backwards Pseudo-Gauss-Seidel": Method.BACKWARDS_GAUSS_SEIDEL,
-    "Pseudo-SOR": Method.SOR,
-    "Backwards Pseudo-SOR": Method.BACKWARDS_SOR,
-}
-"""The hybrid engine's methods that sweep its blocks one after the other."""
-MDP_METHODS = {
-    "Value iteration": Method.VALUE_ITERATION,
-    "Policy iteration": Method.POLICY_ITERATION,
-    "Modified policy iteration": Method.MODIFIED_POLICY_ITERATION,
-}
-DEFAULT_METHODS = ("Jacobi", "Value iteration")
+AGAIN = "prism-gpu: this was asked before in this run: the values of then are used again"
+
 METHODS_OF_JAVA = (
     *("solve", "sample", "simulationMethod"),
     *("mayChooseEngine", "smallestGraph", "searchSeconds", "showsSolves", "leftToPrism"),
@@ -104,6 +86,7 @@ class EngineBackend:
         self._models: OrderedDict[int, dict[bool, ExplicitModel]] = OrderedDict()
         self._graphs: OrderedDict[int, ExplicitModel] = OrderedDict()
         self._symbolic: OrderedDict[int, SymbolicModel] = OrderedDict()
+        self._kept = KeptAnswers()
         self._said: set[str] = set()
         self._simulation: Simulation | None = None
 
@@ -247,8 +230,16 @@ class EngineBackend:
                 answer, embeds = ANSWERS[str(problem.task)], False
         model = self._model(problem, bool(problem.embedded) and embeds)
         environment = self._environment_of(problem, task)
+        question = (model, answer, asked, environment)
+        # A plot shows the sweeps of each solve.
+        kept = None if self._record is not None else self._kept.find(*question)
+        if kept is not None:
+            problem.say(AGAIN)
+            self._finish(problem, kept, environment, ending)
+            return kept
         result = answer(model, asked, environment, self._progress(problem, ending))
         self._finish(problem, result, environment, ending)
+        self._kept.keep(*question, result)
         return result
 
     def _progress(self, problem: Any, ending: Ending) -> Progress:
@@ -395,7 +386,10 @@ class EngineBackend:
         if options.method is not None and not choices and problem.intervals is None:
             method = options.method
         elif named or name not in DEFAULT_METHODS:
-            method = self._named_method(problem, name, choices)
+            bounded = problem.intervals is not None
+            method, remark = named_method(name, choices=choices, bounded=bounded)
+            if remark:
+                self._say(problem, remark)
         return self._environment(problem, method)
 
     def _environment(self, problem: Any, method: Method) -> SolverEnvironment:
@@ -424,26 +418,6 @@ class EngineBackend:
             colours=options.colours,
             precision=options.precision,
         )
-
-    def _named_method(self, problem: Any, name: str, choices: bool) -> Method:
-        if choices:
-            if name in MDP_METHODS:
-                return MDP_METHODS[name]
-            self._say(problem, f"{name} runs as value iteration, which is what our engines have")
-            # Gauss-Seidel may converge where the sweeps of value iteration do not.
-            return Method.AUTO
-        if problem.intervals is not None and name != "Power method":
-            if name != "Jacobi":
-                self._say(problem, f"{name} runs as Jacobi, whose sweeps our bounds are made of")
-            return Method.JACOBI if name == "Jacobi" else Method.AUTO
-        if name in LINEAR_METHODS:
-            return LINEAR_METHODS[name]
-        if name in BLOCKWISE_METHODS:
-            plain = BLOCKWISE_METHODS[name]
-            self._say(problem, f"{name} runs as {plain}, which our engines sweep in colours")
-            return plain
-        self._say(problem, f"{name} is not among our methods; the method is ours to choose")
-        return Method.AUTO
 
     def _say(self, problem: Any, text: str) -> None:
         if text not in self._said:

@@ -1,0 +1,107 @@
+"""Answers kept for a question that is asked again, as by several filters over one operator."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from engines.environment import SolverEnvironment
+from engines.model import ExplicitModel
+from engines.result import SolveResult
+from prism_hooks.questions import Answer, Question
+
+ANSWERS_KEPT = 2
+"""Such as the probabilities and the expectation that a file of filters asks for in turn."""
+
+BYTES_KEPT = 1 << 28
+"""What one answer and its question may take: values of ten million states, say."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    model: weakref.ref[ExplicitModel]
+    answer: Answer
+    asked: Question
+    environment: SolverEnvironment
+    result: SolveResult
+
+
+class KeptAnswers:
+    """The answers of a run that were used last, each with all that it follows from."""
+
+    def __init__(self) -> None:
+        self._kept: deque[_Kept] = deque(maxlen=ANSWERS_KEPT)
+
+    def find(
+        self,
+        model: ExplicitModel,
+        answer: Answer,
+        asked: Question,
+        environment: SolverEnvironment,
+    ) -> SolveResult | None:
+        """Return the answer to the same question, or None if it is new or no longer kept.
+
+        It took no time, and is otherwise as it was.
+
+        Parameters
+        ----------
+        model
+            The model; the same object, not an equal one.
+        answer
+            What puts the question to the engines.
+        asked
+            The question; each value counts.
+        environment
+            What the user asked for.
+        """
+        for kept in tuple(self._kept):
+            if (
+                kept.model() is model
+                and kept.answer is answer
+                and kept.environment == environment
+                and _same(kept.asked, asked)
+            ):
+                self._kept.remove(kept)
+                self._kept.append(kept)
+                return replace(kept.result, seconds=0.0, setup_seconds=0.0, sweeping_seconds=0.0)
+        return None
+
+    def keep(
+        self,
+        model: ExplicitModel,
+        answer: Answer,
+        asked: Question,
+        environment: SolverEnvironment,
+        result: SolveResult,
+    ) -> None:
+        """Keep an answer, unless it is large, or no sweeps were made for it.
+
+        Parameters
+        ----------
+        model, answer, asked, environment
+            As for `find`.
+        result
+            The answer.
+        """
+        held = [*_arrays(asked), *_arrays(result), *(result.bounds or ())]
+        if result.iterations and sum(array.nbytes for array in held) <= BYTES_KEPT:
+            self._kept.append(_Kept(weakref.ref(model), answer, asked, environment, result))
+
+
+def _arrays(record: Any) -> list[np.ndarray[Any, Any]]:
+    values = (getattr(record, field.name) for field in fields(record))
+    return [value for value in values if isinstance(value, np.ndarray)]
+
+
+def _same(first: Question, second: Question) -> bool:
+    for field in fields(Question):
+        ours, theirs = getattr(first, field.name), getattr(second, field.name)
+        arrays = isinstance(ours, np.ndarray), isinstance(theirs, np.ndarray)
+        same = np.array_equal(ours, theirs) if all(arrays) else not any(arrays) and ours == theirs
+        if not same:
+            return False
+    return True
