@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,8 +18,10 @@ from engines.system import Sweeper
 FIRST_BATCH = 64
 LONGEST_BATCH = 1024
 BATCH_SECONDS = 0.25
+"""Sweeps that take longer are shown in pieces."""
 BATCH_SHARE = 8
-"""A batch is at most this part of the sweeps made: a device may run on to the end of a batch."""
+"""A batch is at most this part of the sweeps made: sweeps run on to the end of a batch. Sweeps are
+judged after each batch, and no clock decides its length: a run repeats to the last digit."""
 FIRST_BATCH_OF_DOUBLING = 16
 BATCH_SHARE_OF_DOUBLING = 4
 """An iterate is only proven after twice its sweeps and more, so the steps may be longer."""
@@ -154,24 +156,28 @@ def iterate(
     """
     started = time.perf_counter()
     judge = _Judge(environment, sweeper, doubling)
+    pieces = _Pieces(sweeper, stop_threshold(environment))
     iterations, batch = made, FIRST_BATCH if doubling is None else FIRST_BATCH_OF_DOUBLING
     change = float("inf")
     limit = environment.sweep_limit
-    while iterations < limit:
-        batch_started = time.perf_counter()
-        changes = sweeper.run(min(batch, limit - iterations))
-        iterations += len(changes)
-        change = float(changes[-1])
-        now = time.perf_counter()
-        judge.look(iterations, changes)
+
+    def show(sweeps: int, changes: FloatArray) -> None:
         if progress is not None:
-            left = judge.sweeps_to_go()
+            seconds, left = time.perf_counter() - started, judge.sweeps_to_go()
             absolute = environment.absolute
-            progress(
-                SweepReport(
-                    iterations, changes, now - started, absolute=absolute, sweeps_to_go=left
-                )
-            )
+            progress(SweepReport(sweeps, changes, seconds, absolute=absolute, sweeps_to_go=left))
+
+    while iterations < limit:
+        parts: list[FloatArray] = []
+        for part in pieces.batch(min(batch, limit - iterations)):
+            if parts:
+                show(iterations, parts[-1])
+            parts.append(part)
+            iterations += len(part)
+        changes = np.concatenate(parts) if len(parts) > 1 else parts[0]
+        change = float(changes[-1])
+        judge.look(iterations, changes)
+        show(iterations, parts[-1])
         if judge.met:
             return Iteration(Status.CONVERGED, iterations, change, judge.error)
         if environment.automatic:
@@ -183,11 +189,43 @@ def iterate(
                 return Iteration(status, iterations, change, judge.error, True)
             if judge.only_rounding:
                 break
-        if now - batch_started < BATCH_SECONDS:
-            share = BATCH_SHARE if doubling is None else BATCH_SHARE_OF_DOUBLING
-            batch = min(max(batch, iterations // share), LONGEST_BATCH)
+        share = BATCH_SHARE if doubling is None else BATCH_SHARE_OF_DOUBLING
+        batch = min(max(batch, iterations // share), LONGEST_BATCH)
     status = Status.CHANGE_ONLY if change < environment.epsilon else Status.NOT_CONVERGED
     return Iteration(status, iterations, change, judge.error)
+
+
+class _Pieces:
+    """Batches of sweeps, in pieces where they are slow, so that progress shows.
+
+    Where a piece ends makes no difference to the sweeps.
+
+    Parameters
+    ----------
+    sweeper
+        The prepared solve.
+    stop_below
+        The threshold that it was made with.
+    """
+
+    def __init__(self, sweeper: Sweeper, stop_below: float) -> None:
+        self._sweeper = sweeper
+        self._stop_below = stop_below
+        self._pace = 0.0
+
+    def batch(self, sweeps: int) -> Iterator[FloatArray]:
+        """Make so many sweeps, or stop at the threshold; yield the changes of each piece."""
+        made, met = 0, False
+        while made < sweeps and not met:
+            piece = sweeps - made
+            if self._pace * sweeps > BATCH_SECONDS:
+                piece = min(max(int(BATCH_SECONDS / self._pace), 1), piece)
+            started = time.perf_counter()
+            changes = self._sweeper.run(piece)
+            self._pace = (time.perf_counter() - started) / len(changes)
+            made += len(changes)
+            met = len(changes) < piece or changes[-1] < self._stop_below
+            yield changes
 
 
 class _Judge:

@@ -10,7 +10,7 @@ import numpy as np
 from engines.environment import SolverEnvironment
 from engines.errors import ConvergenceError
 from engines.formats.csr import FloatArray
-from engines.iterate import BATCH_SECONDS, BATCH_SHARE, FIRST_BATCH, LONGEST_BATCH
+from engines.iterate import BATCH_SHARE, FIRST_BATCH, LONGEST_BATCH
 from engines.progress import Measure, Progress, SweepReport
 from engines.result import Status
 from engines.solve import SLOW_AFTER
@@ -83,7 +83,6 @@ class Batches:
         ConvergenceError
             For sweeps that are not monotonic, where the environment wants that checked.
         """
-        began = time.perf_counter()
         left = self.environment.sweep_limit - self.iterations
         record = self.sweeper.run(min(self._length, left))
         self.iterations += len(record.widths)
@@ -106,9 +105,8 @@ class Batches:
                     sweeps_to_width(record.widths, self.environment.epsilon),
                 )
             )
-        if now - began < BATCH_SECONDS:
-            longer = max(self._length, self.iterations // BATCH_SHARE)
-            self._length = min(longer, LONGEST_BATCH)
+        longer = max(self._length, self.iterations // BATCH_SHARE)
+        self._length = min(longer, LONGEST_BATCH)
         return record
 
 

@@ -21,7 +21,6 @@ from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.csr import FloatArray
 from engines.gauss_seidel import sweeps_in_colours
 from engines.iterate import (
-    BATCH_SECONDS,
     BATCH_SHARE,
     FALLING,
     FIRST_BATCH,
@@ -399,7 +398,6 @@ def _sweep(
     iterations, batch, change, before, met_before = 0, FIRST_BATCH, float("inf"), np.inf, False
     best, best_at = np.inf, 0
     while iterations < limit:
-        batch_started = time.perf_counter()
         changes = single.run(min(batch, limit - iterations))
         iterations, change = iterations + len(changes), float(changes[-1])
         now = time.perf_counter()
@@ -441,6 +439,5 @@ def _sweep(
         expected = contraction.sweeps_to(epsilon, worst)
         if environment.automatic and give_up is not None and give_up(iterations, expected):
             return replace(ended, given_up=True)
-        if now - batch_started < BATCH_SECONDS:
-            batch = min(max(batch, iterations // BATCH_SHARE), LONGEST_BATCH)
+        batch = min(max(batch, iterations // BATCH_SHARE), LONGEST_BATCH)
     return SingleSweeps(single, iterations, change, contraction, normalised, factor)
