@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import get_num_threads
 
 from engines.cpu import coded_kernels, kernels, run_encoding, run_finding, run_kernels
+from engines.cpu.compiled import are_compiled
 from engines.cpu.run_encoding import Runs
 from engines.formats.choice import MOST_CODES, Format
 from engines.formats.csr import FloatArray, IndexArray
@@ -64,18 +64,12 @@ class Layout:
         return x if self.positions is None else x[self.positions]
 
 
-def are_compiled() -> bool:
-    """Return whether the kernels of runs are loaded, or lie in numba's cache."""
-    wanted = (
+def are_ready() -> bool:
+    """Return whether the kernels of runs need not be compiled first."""
+    return are_compiled(
         *(run_kernels.sweep_runs, run_finding.shapes, run_finding.classify),
         *(run_finding.sorted_in_tiles, run_finding.run_starts, run_finding.fill),
     )
-    return all(kernel.signatures or _is_cached(kernel) for kernel in wanted)
-
-
-def _is_cached(kernel: Any) -> bool:
-    name = kernel.py_func.__name__
-    return any(Path(kernel.stats.cache_path).glob(f"*{name}*.nbi"))
 
 
 def lay_out(system: SweepSystem, wanted: Format) -> tuple[Layout | None, str]:

@@ -149,7 +149,7 @@ class CpuSweeper:
             return False
         from engines.cpu import dictionaries
 
-        return self._paced_seconds >= COMPILE_SECONDS or dictionaries.are_compiled()
+        return self._paced_seconds >= COMPILE_SECONDS or dictionaries.are_ready()
 
     def _try_patterns(self, sweeps: int) -> FloatArray:
         """Sweep by patterns where there are any, and go back to CSR where that is no faster."""

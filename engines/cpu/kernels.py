@@ -20,6 +20,10 @@ ENTRIES_PER_THREAD = 50_000
 """Waking a thread takes about as long as sweeping this many entries."""
 
 
+ROW_COST = 2
+"""What a row costs besides its entries, in entries."""
+
+
 def use_threads(entries: int) -> int:
     """Let later sweeps use as many threads as this many entries repay; return how many.
 
@@ -47,11 +51,15 @@ def chunk_bounds(row_offsets: IndexArray) -> IndexArray:
     """
     pieces = get_num_threads() * CHUNKS_PER_THREAD
     rows = len(row_offsets) - 1
-    # A row costs its entries and about two entries' worth of its own.
-    work = row_offsets + 2 * np.arange(rows + 1, dtype=np.int64)
-    wanted = np.linspace(0, work[-1], pieces + 1)
-    bounds = np.searchsorted(work, wanted[:-1], side="left")
-    return np.append(bounds, rows).astype(np.int64)
+    total = int(row_offsets[-1]) + ROW_COST * rows
+    wanted = np.linspace(0, total, pieces + 1)[:-1]
+    # By halving: sums for all rows would be as large as the vectors of a solve.
+    first, last = np.zeros(pieces, dtype=np.int64), np.full(pieces, rows, dtype=np.int64)
+    while np.any(first < last):
+        middle = (first + last) // 2
+        before = row_offsets[middle] + ROW_COST * middle < wanted
+        first, last = np.where(before, middle + 1, first), np.where(before, last, middle)
+    return np.append(first, rows)
 
 
 def unsigned(array: IndexArray) -> IndexArray:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from engines.cpu.compiled import are_compiled
 from engines.cpu.kernels import use_threads
 from engines.formats.csr import INT32_MAX, CsrMatrix, FloatArray, IndexArray, index_dtype
 from engines.system import Scaling, SweepSystem
@@ -13,6 +14,11 @@ from engines.system import Scaling, SweepSystem
 # isort: split
 # `engines.cpu.kernels` sets what OpenMP reads when numba loads it.
 from numba import njit, prange
+
+
+def are_ready() -> bool:
+    """Return whether these loops need not be compiled first."""
+    return are_compiled(_measure, _turn, _count_diagonal, _measure_diagonal, _divide)
 
 
 def scaled_by_loops(system: SweepSystem) -> SweepSystem:
@@ -94,6 +100,9 @@ def _without_diagonal(system: SweepSystem) -> SweepSystem:
     matrix, states = system.matrix, system.states
     if states is None:
         states = np.arange(matrix.num_rows, dtype=index_dtype(matrix.num_rows))
+    narrow = matrix.row_offsets.dtype == index_dtype(matrix.num_entries)
+    if narrow and not _count_diagonal(matrix.row_offsets, matrix.columns, states):
+        return replace(system, scaling=Scaling.NONE)
     given = (matrix.row_offsets, matrix.columns, matrix.values, states)
     pivots, ends = np.ones(matrix.num_rows), np.zeros(matrix.num_rows + 1, dtype=np.int64)
     _measure_diagonal(*given, pivots, ends)
@@ -105,6 +114,16 @@ def _without_diagonal(system: SweepSystem) -> SweepSystem:
     offset = None if system.offset is None else system.offset / pivots
     reduced = CsrMatrix(offsets, columns, values, matrix.num_columns)
     return replace(system, matrix=reduced, offset=offset, scaling=Scaling.NONE)
+
+
+@njit(parallel=True, cache=True)
+def _count_diagonal(offsets: IndexArray, columns: IndexArray, states: IndexArray) -> int:
+    count = 0
+    for row in prange(len(offsets) - 1):
+        for entry in range(offsets[row], offsets[row + 1]):
+            if columns[entry] == states[row]:
+                count += 1
+    return count
 
 
 @njit(parallel=True, cache=True)

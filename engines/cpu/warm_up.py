@@ -5,11 +5,10 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from engines.cpu.compiled import are_compiled
 from engines.formats.csr import CsrMatrix
 from engines.model import ExplicitModel, ModelKind
 
@@ -30,10 +29,10 @@ def steps() -> Iterator[None]:
         yield
     from engines.cpu import graph_kernels, kernels
 
-    if _is_cached(graph_kernels.closures.close_some):
+    if are_compiled(graph_kernels.closures.close_some):
         _load_search()
         yield
-    if all(_is_cached(getattr(kernels, name)) for name in SWEEPS):
+    if are_compiled(*(getattr(kernels, name) for name in SWEEPS)):
         _load_sweeps()
         _loaded.append("sweeps")
         yield
@@ -48,10 +47,6 @@ _loaded: list[str] = []
 def kernels_ready() -> bool:
     """Return whether the kernels of sweeps on one thread are loaded: they cost nothing to use."""
     return bool(_loaded)
-
-
-def _is_cached(kernel: Any) -> bool:
-    return any(Path(kernel.stats.cache_path).glob(f"*{kernel.py_func.__name__}*.nbi"))
 
 
 def _load_search() -> None:

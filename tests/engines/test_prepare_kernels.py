@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engines.cpu import prepare_kernels
-from engines.cpu.prepare import scaled
+from engines.cpu import prepare, prepare_kernels
+from engines.cpu.prepare import scaled_by_arrays
 from engines.cpu.prepare_kernels import scaled_by_loops
 from engines.system import Scaling, SweepSystem
 from tests.engines import models
@@ -44,7 +44,7 @@ def expect_the_same(found, wanted):
 @given(seed=st.integers(0, 10_000), size=st.integers(1, 40))
 def test_balance_is_numpy_s(seed, size):
     system = SweepSystem(random_matrix(seed, size), np.ones(size), scaling=Scaling.BALANCE)
-    expect_the_same(scaled_by_loops(system), scaled(system))
+    expect_the_same(scaled_by_loops(system), scaled_by_arrays(system))
 
 
 @settings(max_examples=40, deadline=None)
@@ -61,7 +61,7 @@ def test_the_diagonal_goes_as_in_numpy(seed, size, subset, offset):
     matrix = matrix if states is None else matrix.select_rows(states)
     right = np.linspace(0.5, 2.0, matrix.num_rows) if offset else None
     system = SweepSystem(matrix, np.ones(size), right, states, Scaling.DIAGONAL)
-    expect_the_same(scaled_by_loops(system), scaled(system))
+    expect_the_same(scaled_by_loops(system), scaled_by_arrays(system))
 
 
 @pytest.mark.parametrize("scaling", [Scaling.BALANCE, Scaling.DIAGONAL])
@@ -75,3 +75,37 @@ def test_the_number_of_threads_does_not_matter(monkeypatch, scaling):
 def test_what_is_not_to_be_scaled_stays():
     system = SweepSystem(random_matrix(2, 5), np.ones(5))
     assert scaled_by_loops(system) is system
+    assert prepare.scaled(system) is system
+
+
+def test_loops_scale_large_systems(monkeypatch):
+    system = SweepSystem(random_matrix(3, 50), np.ones(50), scaling=Scaling.BALANCE)
+    entries = system.matrix.num_entries
+    found, ready = [], [False]
+    monkeypatch.setattr(
+        prepare_kernels, "scaled_by_loops", lambda given: found.append(given) or given
+    )
+    monkeypatch.setattr(prepare_kernels, "are_ready", lambda: ready[0])
+    for limit, compiling, is_ready, by_loops in [
+        (entries + 1, entries, True, False),
+        (entries, entries + 1, False, False),
+        (entries, entries + 1, True, True),
+        (entries, entries, False, True),
+    ]:
+        monkeypatch.setattr(prepare, "LOOPS_ENTRIES", limit)
+        monkeypatch.setattr(prepare, "COMPILE_ENTRIES", compiling)
+        ready[0] = is_ready
+        prepare.scaled(system)
+        assert bool(found) is by_loops
+        found.clear()
+
+
+@pytest.mark.parametrize("subset", [False, True])
+def test_without_a_diagonal_nothing_is_copied(subset):
+    rows = [{(i + 1) % 6: 0.25, (i + 2) % 6: 0.5} for i in range(6)]
+    states = np.array([0, 2, 5], dtype=np.int32) if subset else None
+    matrix = models.csr(rows) if states is None else models.csr(rows).select_rows(states)
+    system = SweepSystem(matrix, np.ones(6), np.ones(matrix.num_rows), states, Scaling.DIAGONAL)
+    found = scaled_by_loops(system)
+    assert found.matrix is matrix
+    expect_the_same(found, scaled_by_arrays(system))
