@@ -102,7 +102,7 @@ class Dependencies:
         """
         keys, _ = step_keys(levels, MOVES[0])
         # Renumbered by the steps of the first pass, what a step looks at lies together.
-        order = np.argsort(keys, kind="stable").astype(np.int32)
+        order = _by_step(keys)
         graph = _neighbours(self.offsets, self.reads, self.weights, order)
         there = colours[order]
         wanted = np.zeros(self.updates, dtype=np.int32)
@@ -113,7 +113,7 @@ class Dependencies:
             keys = keys[order]
             bounds = np.zeros(steps + 1, dtype=np.int64)
             np.cumsum(np.bincount(keys, minlength=steps), out=bounds[1:])
-            members = np.argsort(keys, kind="stable").astype(np.int32)
+            members = _by_step(keys)
             threads = use_threads(2 * len(self.reads) // steps)
             pieces = 1 if threads == 1 else threads * PIECES_PER_THREAD
             of_pass = (order, members, bounds, keys)
@@ -125,6 +125,11 @@ class Dependencies:
         threads = use_threads(len(self.reads))
         pieces = 1 if threads == 1 else get_num_threads() * PIECES_PER_THREAD
         return np.linspace(0, self.updates, pieces + 1).astype(np.int64)
+
+
+def _by_step(keys: IndexArray) -> IndexArray:
+    # Of numbers of 16 bits, NumPy's stable order is a radix sort.
+    return np.argsort(keys.astype(np.uint16), kind="stable").astype(np.int32)
 
 
 def dependencies(system: SweepSystem) -> Dependencies:
