@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import resource
 import shlex
 import shutil
@@ -55,6 +56,8 @@ class Request:
         How many runs of PRISM share the machine.
     fresh
         Whether results that are there are measured again.
+    only
+        A regular expression that is found in the names of the jobs to do; empty for all.
     command
         The command line, for the record.
     """
@@ -69,6 +72,7 @@ class Request:
     peers_at_a_time: int
     fresh: bool
     command: str
+    only: str = ""
 
 
 def reproduce(request: Request) -> int:
@@ -95,7 +99,7 @@ def reproduce(request: Request) -> int:
     limits = Limits(request.limit, deadline, request.peers_at_a_time)
     with locked(request.into):
         host = examine(request.device, request.front_end)
-        jobs = plan(request.subjects, request.scale, host)
+        jobs = _jobs(request, host)
         store = Store(request.into, host.identity())
         if request.fresh:
             for job in jobs:
@@ -107,6 +111,15 @@ def reproduce(request: Request) -> int:
     if results.interrupted:
         return INTERRUPTED
     return 1 if results.wrong else 0
+
+
+def _jobs(request: Request, host: Host) -> list[Job]:
+    jobs = plan(request.subjects, request.scale, host)
+    named = [job for job in jobs if re.search(request.only, job.name)]
+    if jobs and not named:
+        names = "; ".join(job.name for job in jobs[:: max(len(jobs) // 3, 1)])
+        raise BridgeError(f'no job has a name with "{request.only}" in it; some are: {names}')
+    return named
 
 
 def _measured(host: Host, jobs: list[Job], store: Store, limits: Limits) -> Results:
@@ -225,6 +238,14 @@ def _notes(jobs: list[Job], store: Store, results: Results) -> list[str]:
     return notes
 
 
+def _expression(_context: click.Context, _option: click.Parameter, text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise click.BadParameter(f"no regular expression: {error}") from error
+    return text
+
+
 @click.command(name="prism-gpu reproduce")
 @click.argument(
     "subjects",
@@ -273,6 +294,13 @@ def _notes(jobs: list[Job], store: Store, results: Results) -> list[str]:
     help="End after so long, with the report of what was done.",
 )
 @click.option(
+    "--only",
+    metavar="REGEX",
+    default="",
+    callback=_expression,
+    help="Of these, jobs so named, as progress and log call them.",
+)
+@click.option(
     "--jobs",
     type=click.IntRange(min=1),
     default=1,
@@ -288,6 +316,7 @@ def command(
     resume: bool,
     limit: float | None,
     budget: float | None,
+    only: str,
     jobs: int,
 ) -> None:
     """Measure the tables and figures of four papers again, beside what they print.
@@ -309,6 +338,7 @@ def command(
         peers_at_a_time=jobs,
         fresh=not resume,
         command=shlex.join(["prism-gpu", "reproduce", *sys.argv[2:]]),
+        only=only,
     )
     try:
         code = reproduce(request)

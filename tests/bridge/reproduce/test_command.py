@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from bridge.reproduce import command
 from bridge.reproduce.instances import plan
 from bridge.reproduce.jobs import Kind, Scale, Subject
+from bridge.reproduce.perform import Results
 from bridge.reproduce.store import Store
 from engines.errors import BridgeError
 from tests.bridge.reproduce.made_up import host, record_of
@@ -55,6 +56,37 @@ def test_an_unknown_subject_is_a_mistake():
     done = CliRunner().invoke(command.command, ["nand"])
     assert done.exit_code == 2
     assert "gauss-seidel" in done.output
+
+
+def test_only_the_jobs_so_named_are_done(monkeypatch, tmp_path):
+    machine = host()
+    monkeypatch.setattr(command, "examine", lambda *_: machine)
+    done_jobs = []
+
+    def measured(_host, jobs, store, _limits):
+        done_jobs.extend(jobs)
+        return Results({job.name: store.get(job) for job in jobs})
+
+    monkeypatch.setattr(command, "_measured", measured)
+    store = Store(tmp_path, machine.identity())
+    for job in plan((Subject.SCC, Subject.APMC), Scale.SMALL, machine):
+        store.put(job, record_of(job))
+    words = ["scc", "apmc", "--into", str(tmp_path), "--only"]
+    done = CliRunner().invoke(command.command, [*words, "leader|phil"])
+    assert done.exit_code == 0, done.output
+    every = plan((Subject.SCC, Subject.APMC), Scale.SMALL, machine)
+    wanted = [job.name for job in every if "leader" in job.name or "phil" in job.name]
+    assert [job.name for job in done_jobs] == wanted
+    assert 0 < len(wanted) < len(every)
+    # The report is of what was there before as well.
+    found = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert {table["name"] for table in found["tables"]} == {"scc", "mec", "apmc"}
+    none = CliRunner().invoke(command.command, [*words, "nobody"])
+    assert none.exit_code == 1
+    assert 'no job has a name with "nobody" in it; some are: ' in none.output
+    wrong = CliRunner().invoke(command.command, [*words, "("])
+    assert wrong.exit_code == 2
+    assert "no regular expression" in wrong.output
 
 
 def test_ours_come_before_prism_and_nothing_twice():
