@@ -15,6 +15,7 @@ from engines.errors import DeviceMemoryError
 from engines.formats.csr import FloatArray
 from engines.gauss_seidel import GaussSeidelEngine, WatchedSweeper, sweeps_in_colours
 from engines.iterate import Iteration, iterate, stop_threshold
+from engines.linear import coloured_rest
 from engines.linear import direct as lu
 from engines.linear.confirmation import AutomaticSweeps, never
 from engines.linear.doubling import Doubling, LateDoubling, rises_from_zero
@@ -105,10 +106,13 @@ def solve_system(
 
     # On a CPU a cycle costs far more sweeps' time than its work.
     levels = by_levels and environment.automatic and not on_cpu
+    in_colours, before_colours = False, 0.0
 
     def give_up(iterations: int, expected: float) -> bool:
         if levels:
             return iterations >= LEVELS_AFTER and expected > LEVELS_REPAY
+        if in_colours and coloured_rest.repays(system, iterations, expected):
+            return True
         stuck = expected == float("inf") or expected > slow_after
         return direct is not None and iterations >= slow_after and stuck
 
@@ -117,6 +121,8 @@ def solve_system(
     doubling = None
     if environment.automatic or head is not None:
         doubling = _doubling(system, environment, 0 if head is None else head.iterations)
+    rises = environment.automatic and doubling is not None
+    in_colours = rises and on_cpu and head is None and coloured_rest.may_serve(system)
     sweeps = AutomaticSweeps(sweeper, engine, system, environment, doubling, progress)
     before = None if head is None else head.so_far
     if head is not None and not head.goes_on(environment):
@@ -145,6 +151,15 @@ def solve_system(
         except (MemoryError, RuntimeError) as error:
             note = "; ".join(filter(None, (note, f"{LEVELS} failed: {error}")))
             outcome = sweeps.run(give_up, outcome)
+    if outcome.given_up and in_colours and coloured_rest.repays(system, outcome.iterations, np.inf):
+        in_colours, made = False, outcome.iterations
+        values, absolute, before_colours = sweeper.values(), environment.absolute, sweeper.seconds
+        sweeper, described = coloured_rest.coloured_sweeps(engine, system, values, absolute)
+        late = LateDoubling(absolute, made)
+        sweeps = AutomaticSweeps(sweeper, engine, system, environment, late, progress)
+        outcome = sweeps.run(give_up, outcome)
+        so_far = f"{method} contracts slowly here: after {made} sweeps on by Gauss-Seidel"
+        note = "; ".join(filter(None, (note, f"{so_far}, {described}")))
     if solved is None and outcome.given_up and direct is not None:
         try:
             solved = direct(sweeper.values())
@@ -162,7 +177,7 @@ def solve_system(
         error_estimate=outcome.error_estimate,
         seconds=swept,
         setup_seconds=setup,
-        sweeping_seconds=sweeper.seconds,
+        sweeping_seconds=before_colours + sweeper.seconds,
         cost=sweeper.cost,
         note=note,
     )
