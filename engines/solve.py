@@ -152,14 +152,18 @@ def solve_system(
             note = "; ".join(filter(None, (note, f"{LEVELS} failed: {error}")))
             outcome = sweeps.run(give_up, outcome)
     if outcome.given_up and in_colours and coloured_rest.repays(system, outcome.iterations, np.inf):
-        in_colours, made = False, outcome.iterations
-        values, absolute, before_colours = sweeper.values(), environment.absolute, sweeper.seconds
-        sweeper, described = coloured_rest.coloured_sweeps(engine, system, values, absolute)
-        late = LateDoubling(absolute, made)
-        sweeps = AutomaticSweeps(sweeper, engine, system, environment, late, progress)
+        in_colours, made, absolute = False, outcome.iterations, environment.absolute
+        try:
+            coloured, colours = coloured_rest.coloured_sweeps(system, sweeper.values(), absolute)
+        except MemoryError as error:
+            note = "; ".join(filter(None, (note, f"no room for sweeps in colours: {error}")))
+        else:
+            so_far = f"{method} contracts slowly here: after {made} sweeps on by Gauss-Seidel"
+            note = "; ".join(filter(None, (note, f"{so_far}, {colours}")))
+            before_colours, sweeper = sweeper.seconds, coloured
+            late = LateDoubling(absolute, made)
+            sweeps = AutomaticSweeps(sweeper, engine, system, environment, late, progress)
         outcome = sweeps.run(give_up, outcome)
-        so_far = f"{method} contracts slowly here: after {made} sweeps on by Gauss-Seidel"
-        note = "; ".join(filter(None, (note, f"{so_far}, {described}")))
     if solved is None and outcome.given_up and direct is not None:
         try:
             solved = direct(sweeper.values())
@@ -184,8 +188,8 @@ def solve_system(
     if head is not None:
         result = head.completed(result, environment)
     if not environment.automatic:
-        colours = sweeper.note if isinstance(sweeper, WatchedSweeper) else ""
-        remarks = (result.note, colours, unsafe_remark(result, environment))
+        described = sweeper.note if isinstance(sweeper, WatchedSweeper) else ""
+        remarks = (result.note, described, unsafe_remark(result, environment))
         result = replace(result, note="; ".join(filter(None, remarks)))
     if solved is not None:
         result = _solved_directly(result, outcome, system, solved, direct_name, environment.epsilon)

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engines.cpu.engine import CpuEngine
 from engines.formats.csr import FloatArray
 from engines.gauss_seidel import GaussSeidelEngine, entries_by_direction
 from engines.linear.colours import Order
-from engines.system import Engine, Sweeper, SweepSystem
+from engines.system import Sweeper, SweepSystem
 
 COLOURS_AFTER = 1_024
 """Sweeps of Jacobi's before."""
@@ -53,15 +54,11 @@ def repays(system: SweepSystem, iterations: int, expected: float) -> bool:
     return iterations >= COLOURS_AFTER and expected * system.matrix.num_entries > COLOURS_REPAY
 
 
-def coloured_sweeps(
-    engine: Engine, system: SweepSystem, values: FloatArray, absolute: bool
-) -> tuple[Sweeper, str]:
-    """Prepare sweeps in colours, in the order in which more entries see fresh values.
+def coloured_sweeps(system: SweepSystem, values: FloatArray, absolute: bool) -> tuple[Sweeper, str]:
+    """Prepare sweeps in colours on the host, in the order in which more entries see fresh values.
 
     Parameters
     ----------
-    engine
-        Where to sweep.
     system
         What is solved, before any scaling.
     values
@@ -72,10 +69,14 @@ def coloured_sweeps(
     Returns
     -------
     The sweeps, which do not stop by themselves, and what the log says of their colours.
+
+    Raises
+    ------
+    MemoryError
+        If the host has no room for them.
     """
     before, behind = entries_by_direction(system)
     order = Order.FORWARDS if before >= behind else Order.BACKWARDS
-    sweeper = GaussSeidelEngine(engine, order).sweeper(
-        replace(system, start=values.copy()), -1.0, absolute
-    )
+    given = replace(system, start=values.copy())
+    sweeper = GaussSeidelEngine(CpuEngine(), order).sweeper(given, -1.0, absolute)
     return sweeper, sweeper.note

@@ -7,7 +7,10 @@ import pytest
 from scipy.sparse import csr_array, eye_array
 from scipy.sparse.linalg import spsolve
 
+from engines import solve
+from engines.cpu.engine import CpuEngine
 from engines.environment import DeviceChoice, Method, SolverEnvironment
+from engines.errors import DeviceMemoryError
 from engines.formats.csr import CsrMatrix
 from engines.linear import coloured_rest
 from engines.model import ExplicitModel, ModelKind
@@ -96,6 +99,32 @@ def test_named_methods_and_small_or_quick_systems_stay_with_their_sweeps():
     ]:
         result = solve_reachability(*ring(size, leave), environment)
         assert WENT_ON not in result.note, (size, leave)
+
+
+def test_without_room_for_colours_the_sweeps_go_on(monkeypatch):
+    def full(*_):
+        raise MemoryError("Unable to allocate 3 GiB")
+
+    monkeypatch.setattr(coloured_rest, "coloured_sweeps", full)
+    model, computed, start = ring(60_000, 1e-3)
+    result = solve_reachability(model, computed, start, ENVIRONMENT)
+    assert result.status is Status.CONVERGED
+    assert result.values[:-2] == pytest.approx(np.full(60_000, 0.5), rel=2e-6)
+    assert WENT_ON not in result.note
+
+
+def test_what_a_full_gpu_leaves_to_the_cpu_is_coloured_there(monkeypatch):
+    class FullEngine(CpuEngine):
+        name = "GPU"
+
+        def sweeper(self, *_):
+            raise DeviceMemoryError("GPU 0 ran out of memory")
+
+    monkeypatch.setattr(solve, "choose_engine", lambda *_: (FullEngine(), ""))
+    result = solve_reachability(*ring(60_000, 1e-3), ENVIRONMENT)
+    assert result.status is Status.CONVERGED
+    assert "solving on the CPU" in result.note
+    assert WENT_ON in result.note
 
 
 @pytest.mark.usefixtures("from_the_first")
