@@ -99,10 +99,10 @@ class CudaColourEngine:
     def _arranged(self, system: SweepSystem, order: Order) -> DeviceColoured | None:
         launcher = Launcher("long long" if rows.needs_wide_offsets(system) else "int")
         device = upload(system, launcher)
-        if system.group_offsets is None:
-            self._directions = count_directions(device, launcher)
         without_diagonal = system.scaling is Scaling.DIAGONAL
         update_of = names_of_updates(device, system, launcher)
+        if system.group_offsets is None:
+            self._directions = count_directions(device, update_of, launcher)
         reads = dependencies_on_device(device, update_of, launcher)
         wanted = (order, self._slice_size, self._colours)
         colouring = choose_colours_on_device(reads, system, without_diagonal, *wanted)

@@ -404,13 +404,19 @@ def _threads_of_sums(launcher: Launcher) -> int:
     return launcher.processors * BLOCKS_PER_PROCESSOR * BLOCK_THREADS
 
 
-def count_directions(device: DeviceSystem, launcher: Launcher) -> tuple[int, int]:
+def count_directions(
+    device: DeviceSystem, update_of: Any | None, launcher: Launcher
+) -> tuple[int, int]:
     """Return how many entries read a state before the one that is computed, and one behind it.
+
+    States that keep their values are neither.
 
     Parameters
     ----------
     device
         A system without choices on the current device.
+    update_of
+        The update that computes each state, as `names_of_updates` returns it.
     launcher
         Launches kernels for the type of its offsets.
     """
@@ -418,7 +424,7 @@ def count_directions(device: DeviceSystem, launcher: Launcher) -> tuple[int, int
     rows = len(device.row_offsets) - 1
     sums = cp.zeros(2, dtype=cp.int64)
     threads = min(rows * WARP, _threads_of_sums(launcher))
-    given = (device.row_offsets, device.columns, device.states, cp.int32(rows), sums)
+    given = (device.row_offsets, device.columns, device.states, update_of, cp.int32(rows), sums)
     launcher.launch("count_directions", threads, *given, module="colouring")
     before, after = (int(found) for found in sums.get())
     return before, after

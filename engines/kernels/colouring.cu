@@ -195,10 +195,11 @@ extern "C" __global__ void count_fresh_entries(
     add_up(counted, 2, sums);
 }
 
-// How many entries read a state with a lower number than the one that is computed, and a higher.
+// How many entries read a state with a lower number than the one that is computed, and a higher,
+// of those states that are computed at all.
 extern "C" __global__ void count_directions(
     const OFFSET* __restrict__ offsets, const int* __restrict__ columns,
-    const int* __restrict__ states, int rows, Weight* sums)
+    const int* __restrict__ states, const int* __restrict__ update_of, int rows, Weight* sums)
 {
     long long warps = (long long)gridDim.x * blockDim.x / 32;
     int lane = threadIdx.x % 32;
@@ -207,8 +208,10 @@ extern "C" __global__ void count_directions(
         int state = states ? states[row] : (int)row;
         OFFSET end = offsets[row + 1];
         for (OFFSET entry = offsets[row] + lane; entry < end; entry += 32) {
-            counted[0] += columns[entry] < state;
-            counted[1] += columns[entry] > state;
+            int column = columns[entry];
+            if (update_of && update_of[column] < 0) continue;
+            counted[0] += column < state;
+            counted[1] += column > state;
         }
     }
     add_up(counted, 2, sums);
