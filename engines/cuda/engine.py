@@ -163,7 +163,7 @@ class CudaSweeper:
         (rows,) = self._rows
         return SweepCost(
             f"GPU {self._device}",
-            rows.kernel.removeprefix("sweep_"),
+            rows.kernel_name,
             str(rows.layout.matrix_format),
             rows.bytes_moved,
             remark=rows.remark,

@@ -131,6 +131,11 @@ class Launcher:
         return _limits(self._device)[0]
 
     @property
+    def capability(self) -> int:
+        """Ten times the device's compute capability, such as 90."""
+        return int(cupy().cuda.Device(self._device).compute_capability)
+
+    @property
     def shared_bytes(self) -> int:
         """The most shared memory of a block that asks for it."""
         return _most_shared_bytes(self._device)

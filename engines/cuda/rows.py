@@ -11,6 +11,7 @@ from engines.cuda.formats.lay_out import lay_out, may_leave_csr
 from engines.cuda.formats.layout import Geometry, Layout, geometry, nbytes
 from engines.cuda.modules import Launcher
 from engines.cuda.prepare import DeviceSystem, narrowed, upload
+from engines.cuda.windows import WindowShape, reach_of, sweep_by_window, window_of, windows_serve
 from engines.errors import UnsupportedError
 from engines.formats.choice import Format
 from engines.formats.csr import INT32_MAX
@@ -22,6 +23,9 @@ WARP_ROW_ENTRIES = 24
 BLOCK_ROW_ENTRIES = 2048
 """From this longest row on, a block takes such rows: a warp would still be at it when all is
 done."""
+
+LEAST_BANDED_ROWS = 1 << 20
+"""From so many rows on, a matrix is looked at for a band along its diagonal."""
 
 OWN_VALUES = (Format.CSR, Format.INTERLEAVED)
 """Formats in which each entry has a value of its own, the last of their arrays."""
@@ -80,6 +84,7 @@ class DeviceRows:
     bytes_moved: int
     remark: str
     estimates: str
+    window: WindowShape | None = None
 
     @classmethod
     def of(
@@ -100,6 +105,9 @@ class DeviceRows:
         divided = not may_leave_csr(system, matrix_format)
         device = upload(system, launcher, divided=divided)
         by_blocks = system.group_offsets is None and sharers(system, Format.CSR) == "block"
+        reach = None
+        if segments_serve and windows_serve(launcher) and may_be_banded(system):
+            reach = reach_of(device, system.matrix.num_rows, launcher)
         laid_out = lay_out(
             *(device, system, matrix_format, launcher),
             segments_serve=segments_serve,
@@ -115,10 +123,17 @@ class DeviceRows:
         threads_each = 1 if who.endswith("thread") else 32
         shape = geometry(layout, kernel, "sweep", count, threads_each, launcher)
         moved = bytes_moved(system, laid_out.device, layout)
+        window = None if reach is None else window_of(layout, reach, count, launcher)
         return cls(
             *(laid_out.device, layout, launcher, kernel, shape, count, moved),
-            *(laid_out.remark, laid_out.estimates),
+            *(laid_out.remark, laid_out.estimates, window),
         )
+
+    @property
+    def kernel_name(self) -> str:
+        """The kernel that sweeps these rows, for the log."""
+        kernel = self.kernel if self.window is None else self.window.kernel
+        return kernel.removeprefix("sweep_")
 
     def in_single(self, nearest: bool, states: int) -> DeviceRows:
         """Return the same rows for vectors in single precision; dictionaries are shared.
@@ -156,6 +171,7 @@ class DeviceRows:
             launcher=launcher,
             geometry=geometry(layout, self.kernel, "sweep", self.count, threads_each, launcher),
             bytes_moved=self.bytes_moved - saved,
+            window=self.window and self.window.in_single(layout, self.count, launcher),
         )
 
     def sweep(self, x: Any, x_new: Any, omega: float, test: Test) -> None:
@@ -171,6 +187,12 @@ class DeviceRows:
             What to do about convergence.
         """
         cp, system, layout = cupy(), self.device, self.layout
+        tested = (test.before_slot, test.slot)
+        how = (cp.float64(test.stop_below), cp.int32(test.absolute), cp.int32(test.early))
+        if self.window is not None:
+            matrix = (*layout.arguments, system.offset)
+            rest = (cp.float64(omega), x, x_new, *tested, *how)
+            return sweep_by_window(self.window, self.launcher, self.count, matrix, *rest)
         if layout.scan is not None:
             layout.scan.launch(self.launcher, x, test.before_slot, test.stop_below)
         arguments: tuple[Any, ...] = (
@@ -185,11 +207,27 @@ class DeviceRows:
         self.launcher.launch(
             self.kernel,
             self.geometry.threads,
-            *(*arguments, x, x_new, test.before_slot, test.slot),
-            *(cp.float64(test.stop_below), cp.int32(test.absolute), cp.int32(test.early)),
+            *(*arguments, x, x_new, *tested, *how),
             block=self.geometry.block,
             shared_bytes=layout.shared_bytes,
         )
+
+
+def may_be_banded(system: SweepSystem) -> bool:
+    """Return whether a system may be swept by windows, for all that its shape tells.
+
+    Parameters
+    ----------
+    system
+        What is to be solved.
+    """
+    return (
+        system.group_offsets is None
+        and system.states is None
+        and system.num_updates == system.num_states
+        and system.matrix.num_rows >= LEAST_BANDED_ROWS
+        and sharers(system, Format.CSR) == "thread"
+    )
 
 
 def sharers(system: SweepSystem, matrix_format: Format) -> str:

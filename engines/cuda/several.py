@@ -207,7 +207,7 @@ class SeveralSweeper(CudaSweeper):
         devices = "+".join(str(part.device) for part in self._parts)
         return SweepCost(
             f"GPU {devices}",
-            first.kernel.removeprefix("sweep_"),
+            first.kernel_name,
             str(first.layout.matrix_format),
             sum(rows.bytes_moved for rows in self._rows)
             - 8 * (len(self._rows) - 1) * len(self._parts[0].vectors[0]),

@@ -174,7 +174,7 @@ class SplitSweeper(CudaSweeper):
         first = every[0]
         return SweepCost(
             f"GPU {self._device}",
-            first.kernel.removeprefix("sweep_"),
+            first.kernel_name,
             str(first.layout.matrix_format),
             self._moved,
             remark="; ".join(filter(None, (split, first.remark))),

@@ -17,9 +17,12 @@ IN_COLOURS = ("gauss_seidel", "diagram_colours")
 COLOURING = ("counting_sort", "colouring", "arranging")
 """Modules that find the colours of a system, and arrange it by them."""
 
-MODULES = (*USUAL, *GRAPH, *IN_COLOURS, *COLOURING, "multilevel", "several")
-FORMATTED = ("sweep", "uniformise", "two_sided")
+MODULES = (*USUAL, *GRAPH, *IN_COLOURS, *COLOURING, "multilevel", "several", "windows")
+FORMATTED = ("sweep", "uniformise", "two_sided", "windows")
 """Modules written over a matrix format, whose headers come before their text."""
+
+TESTED = ("sweep", "windows")
+"""Such modules whose text comes after the header of changes and their test."""
 
 OVER = {"diagram_colours": "hybrid"}
 """Modules written over one matrix format alone."""
@@ -78,7 +81,8 @@ def source(module: str, matrix_format: str = "csr") -> str:
         names = ["colours.cuh", *names]
     if module in FORMATTED or module in OVER:
         headers = (*HEADERS[OVER.get(module, matrix_format)], "products")
-        names = [*(f"formats/{header}.cuh" for header in headers), *names]
+        tested = ("changes.cuh",) if module in TESTED else ()
+        names = [*(f"formats/{header}.cuh" for header in headers), *tested, *names]
     elif module in BY_WORKLIST:
         names = ["worklist.cuh", *names]
     elif module in BUILDING:

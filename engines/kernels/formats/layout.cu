@@ -162,3 +162,26 @@ extern "C" __global__ void divide_rows(
     OFFSET end = offsets[row + 1];
     for (OFFSET entry = offsets[row]; entry < end; entry++) values[entry] /= divisors[row];
 }
+
+// How far before its row's number a column is at most, and how far behind it.
+extern "C" __global__ void measure_reach(
+    const OFFSET* __restrict__ offsets, const int* __restrict__ columns, OFFSET rows, int* reach)
+{
+    OFFSET row = thread_number();
+    int below = 0, above = 0;
+    if (row < rows) {
+        OFFSET end = offsets[row + 1];
+        for (OFFSET entry = offsets[row]; entry < end; entry++) {
+            int distance = columns[entry] - (int)row;
+            below = max(below, -distance);
+            above = max(above, distance);
+        }
+    }
+    for (int other = 16; other > 0; other /= 2) {
+        below = max(below, __shfl_down_sync(0xffffffff, below, other));
+        above = max(above, __shfl_down_sync(0xffffffff, above, other));
+    }
+    if (threadIdx.x % 32 != 0) return;
+    if (below > *(volatile int*)reach) atomicMax(reach, below);
+    if (above > *(volatile int*)(reach + 1)) atomicMax(reach + 1, above);
+}

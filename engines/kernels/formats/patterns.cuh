@@ -3,6 +3,7 @@
 // The patterns lie in shared memory if STAGED.
 
 #define CHUNKED
+#define ALIKE
 #define OWN_GIVENS
 #define MATRIX_PARAMETERS \
     const CODE* __restrict__ codes, const OFFSET* __restrict__ starts, \
@@ -47,6 +48,8 @@ __device__ Head head_of(const Matrix& matrix, OFFSET number)
 {
     return __ldcs(matrix.codes + number);
 }
+
+__device__ bool are_alike(Head code, Head other) { return code == other; }
 
 __device__ Row row_of(const Matrix& matrix, Head code, OFFSET, int state)
 {

@@ -5,7 +5,8 @@
 //   row_of     the row, with its `length`; if DIVIDED, with the `scale` of its sum;
 //   word_at    loads what is stored of the row's k-th entry;
 //   column_of, value_of     what the word stands for;
-//   given      the right-hand side, if OWN_GIVENS.
+//   given      the right-hand side, if OWN_GIVENS;
+//   are_alike  whether rows of two heads have the same distances and values, if ALIKE.
 // A load takes hundreds of cycles and a row has a handful of entries, so that what counts is how
 // many loads are on their way at a time: all words of a batch go before all reads of x, these
 // before all sums, and the next row's head before the present row's words.
@@ -76,10 +77,10 @@ __device__ double2 zero_unless(bool there, double2 at)
 #ifndef OWN_SUMS
 // `sum` and every `step`-th product of a row from entry `first` on, added in the order of entries.
 // Where a batch reaches beyond the row's end, the last entry is loaded again, so that nothing
-// branches, and adds nothing: its value, which is finite, times zero.
-template <class Stored, class Number>
-__device__ Number with_products(const Matrix& matrix, const Row& row, OFFSET first, int step,
-                                const Stored* x, Number sum)
+// branches, and adds nothing: its value, which is finite, times zero. x gives a `Stored` for a column.
+template <class Stored, class Vector, class Number>
+__device__ Number with_products_of(const Matrix& matrix, const Row& row, OFFSET first, int step,
+                                   const Vector& x, Number sum)
 {
 #pragma unroll 1
     for (OFFSET k = first; k < row.length; k += BATCH * step) {
@@ -98,6 +99,13 @@ __device__ Number with_products(const Matrix& matrix, const Row& row, OFFSET fir
         }
     }
     return sum;
+}
+
+template <class Stored, class Number>
+__device__ Number with_products(const Matrix& matrix, const Row& row, OFFSET first, int step,
+                                const Stored* x, Number sum)
+{
+    return with_products_of<Stored>(matrix, row, first, step, x, sum);
 }
 #endif
 

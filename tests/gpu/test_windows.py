@@ -1,0 +1,136 @@
+"""Sweeps by windows do as sweeps row by row, digit for digit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engines.cuda import rows, windows
+from engines.cuda.engine import CudaEngine
+from engines.cuda.windows import Reach, reach_of
+from engines.formats.choice import Format
+from engines.formats.csr import CsrMatrix
+from engines.system import Scaling, SweepSystem
+
+pytestmark = pytest.mark.gpu
+
+BLOCK = 64
+FORMATS = [Format.CSR, Format.PATTERNS]
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Let small systems be swept by windows."""
+    monkeypatch.setattr(rows, "LEAST_BANDED_ROWS", 1)
+    monkeypatch.setattr(windows, "BLOCK", BLOCK)
+    monkeypatch.setattr(windows, "LEAST_CHUNK", dict.fromkeys(FORMATS, 1))
+    monkeypatch.setattr(windows, "WIDTHS_A_CHUNK", 0)
+
+
+def banded(distances, size, kinds=3, run=700, seed=4):
+    """Rows in runs of few kinds, each with entries at some of the distances."""
+    rng = np.random.default_rng(seed)
+    kind = (np.arange(size) // run) % kinds
+    # Here and there a row is of another kind than its neighbours.
+    odd = rng.choice(size, size // 500, replace=False)
+    kind[odd] = kinds
+    state = np.arange(size)
+    triples = []
+    for place, distance in enumerate(distances):
+        column = state + distance
+        there = (column >= 0) & (column < size) & ((kind + place) % (kinds + 1) != 0)
+        value = (1.0 + kind[there] + place) / 16.0 / len(distances)
+        triples.append((state[there], column[there], value))
+    row, column, value = (np.concatenate(part) for part in zip(*triples, strict=True))
+    order = np.lexsort((column, row))
+    offsets = np.zeros(size + 1, dtype=np.int32)
+    np.cumsum(np.bincount(row, minlength=size), out=offsets[1:])
+    return CsrMatrix(offsets, column[order].astype(np.int32), value[order], size)
+
+
+def swept(system, matrix_format, *, stop=-1.0, absolute=True, sweeps=150):
+    sweeper = CudaEngine(0, matrix_format).sweeper(system, stop, absolute)
+    changes = sweeper.run(sweeps)
+    return sweeper, np.asarray(changes), sweeper.values(), sweeper.residual()
+
+
+def expect_the_same(monkeypatch, system, matrix_format, kernel="rows_by_window", **how):
+    by_window, changes, values, residual = swept(system, matrix_format, **how)
+    assert by_window.cost.kernel == kernel
+    assert by_window.cost.format == matrix_format
+    with monkeypatch.context() as patch:
+        patch.setattr(rows, "LEAST_BANDED_ROWS", 1 << 40)
+        plain, wanted_changes, wanted, wanted_residual = swept(system, matrix_format, **how)
+    assert plain.cost.kernel == "rows_by_thread"
+    np.testing.assert_array_equal(values, wanted)
+    np.testing.assert_array_equal(changes, wanted_changes)
+    assert residual == wanted_residual
+
+
+def systems(size, distances):
+    rng = np.random.default_rng(size)
+    matrix, start = banded(distances, size), rng.uniform(0.1, 1.0, size)
+    offset = rng.integers(0, 3, size) / 4.0
+    yield SweepSystem(matrix, start)
+    yield SweepSystem(matrix, start, offset)
+    yield SweepSystem(matrix, start, offset, scaling=Scaling.DIAGONAL, omega=0.9)
+    yield SweepSystem(matrix, start, scaling=Scaling.BALANCE, omega=0.95)
+
+
+@pytest.mark.parametrize("matrix_format", FORMATS)
+@pytest.mark.parametrize("size", [40_000, 65_537, 100_001])
+@pytest.mark.parametrize(
+    "distances",
+    [(-1, 0, 1), (-700, -1, 0, 3, 1500), (0,), (5, 96), (-333,), (-1, 1, 2, 3, 4, 5, 6, 7, 2000)],
+    ids=str,
+)
+def test_windows_sweep_as_rows_do(monkeypatch, size, distances, matrix_format):
+    for system in systems(size, distances):
+        expect_the_same(monkeypatch, system, matrix_format)
+
+
+@pytest.mark.parametrize("matrix_format", FORMATS)
+def test_wide_windows_have_smaller_stages(monkeypatch, matrix_format):
+    monkeypatch.setattr(windows, "RESERVED_BYTES", 232_448 - 8 * 64 * 4 * 12)
+    for system in systems(150_001, (-900, -1, 0, 1, 1300)):
+        kernel = "rows_by_wide_window"
+        expect_the_same(monkeypatch, system, matrix_format, kernel)
+
+
+@pytest.mark.parametrize("matrix_format", FORMATS)
+@pytest.mark.parametrize("absolute", [True, False])
+def test_windows_stop_where_rows_do(monkeypatch, matrix_format, absolute):
+    for system in systems(70_000, (-300, -1, 0, 200)):
+        for stop in (1e-3, 1e-7):
+            expect_the_same(monkeypatch, system, matrix_format, stop=stop, absolute=absolute)
+
+
+@pytest.mark.parametrize("matrix_format", FORMATS)
+def test_windows_in_single_precision(monkeypatch, matrix_format):
+    system = next(systems(70_001, (-300, -1, 0, 201)))
+    found = []
+    for least in (1, 1 << 40):
+        monkeypatch.setattr(rows, "LEAST_BANDED_ROWS", least)
+        sweeper = CudaEngine(0, matrix_format).sweeper(system, -1.0, True)
+        single = sweeper.in_single(-1.0, True)
+        single.run(70)
+        found.append((single.values(), single.residual()))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    assert found[0][1] == found[1][1]
+
+
+def test_a_band_that_does_not_fit_is_swept_by_rows():
+    system = next(systems(90_000, (-40_000, 0, 1)))
+    sweeper, *_ = swept(system, Format.CSR, sweeps=3)
+    assert sweeper.cost.kernel == "rows_by_thread"
+
+
+def test_the_reach_is_that_of_the_entries():
+    from engines.cuda.modules import Launcher
+    from engines.cuda.prepare import upload
+
+    launcher = Launcher("int")
+    for distances in [(-700, 0, 3), (5,), (-2,), (0,)]:
+        system = SweepSystem(banded(distances, 5000), np.ones(5000))
+        found = reach_of(upload(system, launcher), 5000, launcher)
+        assert found == Reach(max(0, -min(distances)), max(0, *distances))
