@@ -1,14 +1,14 @@
 """Several GPUs of one host: each sweeps a block of rows, and sends what the others read of it.
 
 Every device holds the whole iterate, of which it computes its block's states. After a sweep it
-copies to each other device the range of its states that the rows there read, from memory to memory.
-Each notes its largest change in memory of its own; before the next sweep each takes the largest of
-all, so that all come to the same decision. A stretch of sweeps is one CUDA graph over all devices.
+sends each other device the range of its states that the rows there read, and all take the largest
+change of any, so that all come to the same decision; see `engines.cuda.meeting`. A stretch of
+sweeps is one CUDA graph over all devices.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,11 @@ import numpy as np
 from engines.backend import cupy
 from engines.cpu.prepare import scaled
 from engines.cuda.engine import HISTORY, STRETCH, CudaEngine, CudaSweeper, two_vectors
+from engines.cuda.meeting import ByEvents, ByFlags, Meeting, Part, copy_between, flags_serve
 from engines.cuda.rows import DeviceRows, Test
 from engines.cuda.transfer import to_device
 from engines.errors import DeviceMemoryError, UnsupportedError
-from engines.formats.blocks import row_blocks
+from engines.formats.blocks import counted_from_first, ranges_read, row_blocks
 from engines.formats.choice import Format
 from engines.formats.csr import FloatArray
 from engines.result import SweepCost
@@ -88,42 +89,6 @@ class SeveralEngine:
                 )
 
 
-@dataclass(frozen=True)
-class Part:
-    """A device's share of a solve.
-
-    Parameters
-    ----------
-    device
-        Its number.
-    stream
-        Where it works.
-    rows
-        Its block.
-    vectors
-        The iterate, twice, each of shape (states,).
-    states
-        The first of the states that the block computes, and the one behind the last.
-    done
-        Events: its sweep is over and sent, for even and odd sweeps.
-    changes, merged
-        The largest change of each sweep of a stretch, shape (`STRETCH` + 1,): of this block, and of
-        all; the first is that of the sweep before the stretch.
-    sends
-        By the place of each other part, the range of states that is sent to it.
-    """
-
-    device: int
-    stream: Any
-    rows: DeviceRows
-    vectors: tuple[Any, Any]
-    states: tuple[int, int]
-    done: tuple[Any, Any]
-    changes: Any
-    merged: Any
-    sends: dict[int, tuple[int, int]] = field(default_factory=dict)
-
-
 class SeveralSweeper(CudaSweeper):
     """A solve on several devices.
 
@@ -157,9 +122,10 @@ class SeveralSweeper(CudaSweeper):
     ) -> None:
         if system.states is not None and (np.diff(system.states) <= 0).any():
             raise UnsupportedError("the rows are not in the order of their states")
+        if system.num_updates == 0:
+            raise UnsupportedError("there are no rows")
         _open_paths(devices)
         self._devices = devices
-        self._turn = 0
         super().__init__(scaled(system), stop_below, absolute, devices[0], matrix_format)
 
     def _prepare(self, system: SweepSystem, matrix_format: Format) -> tuple[DeviceRows, ...]:
@@ -168,34 +134,16 @@ class SeveralSweeper(CudaSweeper):
         self._parts: list[Part] = []
         for place, (device, block) in enumerate(zip(self._devices, blocks, strict=False)):
             with cp.cuda.Device(device):
-                states = block.states
-                assert states is not None
                 stream = self._stream if place == 0 else cp.cuda.Stream(non_blocking=True)
                 with stream:
-                    part = Part(
-                        device,
-                        stream,
-                        DeviceRows.of(block, matrix_format, segments_serve=False),
-                        two_vectors(system.start),
-                        (int(states[0]), int(states[-1]) + 1),
-                        (_event(), _event()),
-                        cp.zeros(STRETCH + 1),
-                        to_device(np.append(np.inf, np.zeros(STRETCH)), np.float64),
-                    )
+                    part = _part(device, stream, block, matrix_format)
                 stream.synchronize()
             self._parts.append(part)
-        for reader, block in enumerate(blocks):
-            columns = block.matrix.columns
-            for place, part in enumerate(self._parts):
-                first, end = part.states
-                read = columns[(columns >= first) & (columns < end)]
-                if place != reader and len(read):
-                    part.sends[reader] = (int(read.min()), int(read.max()) + 1)
-        addresses = [part.changes.data.ptr for part in self._parts]
-        self._addresses = []
-        for part in self._parts:
-            with cp.cuda.Device(part.device), part.stream:
-                self._addresses.append(to_device(np.array(addresses), np.int64))
+        for (place, reader), sent in ranges_read(blocks).items():
+            self._parts[place].sends[reader] = sent
+        self._by_events = ByEvents(self._parts)
+        self._by_flags = ByFlags(self._parts) if flags_serve(self._parts) else None
+        self._meeting: Meeting = self._by_events
         self._vectors = self._parts[0].vectors
         self._fork = _event()
         self._launcher = self._parts[0].rows.launcher
@@ -205,6 +153,7 @@ class SeveralSweeper(CudaSweeper):
         first = self._rows[0]
         sent = sum(8 * (end - begin) for part in self._parts for begin, end in part.sends.values())
         devices = "+".join(str(part.device) for part in self._parts)
+        how = "events" if self._by_flags is None else "flags"
         return SweepCost(
             f"GPU {devices}",
             first.kernel_name,
@@ -212,9 +161,33 @@ class SeveralSweeper(CudaSweeper):
             sum(rows.bytes_moved for rows in self._rows)
             - 8 * (len(self._rows) - 1) * len(self._parts[0].vectors[0]),
             remark=f"shared out among {len(self._parts)} GPUs, which send each other "
-            f"{sent / 2**20:.2f} MiB a sweep",
+            f"{sent / 2**20:.2f} MiB a sweep and meet by {how}",
             estimates=first.estimates,
         )
+
+    def run(self, sweeps: int) -> FloatArray:
+        """Make up to `sweeps` sweeps; see `engines.system.Sweeper.run`.
+
+        Raises
+        ------
+        UnsupportedError
+            When a device has waited for another in vain.
+        """
+        changes = super().run(sweeps)
+        self._require_all()
+        return changes
+
+    def _require_all(self) -> None:
+        if self._by_flags is not None:
+            self._by_flags.require_all()
+
+    def _graph(self) -> Any:
+        # Only what is queued as a whole may wait for flags: the host may be stopped in between.
+        self._meeting = self._by_flags or self._by_events
+        try:
+            return super()._graph()
+        finally:
+            self._meeting = self._by_events
 
     def _stretch(self, sweeps: int) -> None:
         self._fork.record(self._stream)
@@ -228,8 +201,7 @@ class SeveralSweeper(CudaSweeper):
                 slots = (part.merged[t - 1 : t], part.changes[t : t + 1])
                 test = Test(*slots, self._stop_below, self._absolute, self._early)
                 self._sweep_part(part, source, self._omega, test)
-            self._meet()
-            self._merge(t)
+            self._meeting.queue(t, 1 - source)
         self._end_stretch(sweeps)
 
     def _end_stretch(self, sweeps: int) -> None:
@@ -241,70 +213,54 @@ class SeveralSweeper(CudaSweeper):
         for part in self._parts[1:]:
             with self._cp.cuda.Device(part.device), part.stream:
                 start = part.merged.data.ptr
-                self._copy(start, start + 8 * sweeps, 8, part.stream)
+                copy_between(start, start + 8 * sweeps, 8, part.stream)
                 part.done[0].record(part.stream)
             first.stream.wait_event(part.done[0])
 
     def _sweep_part(self, part: Part, source: int, omega: float, test: Test) -> None:
         with self._cp.cuda.Device(part.device), part.stream:
-            part.rows.sweep(part.vectors[source], part.vectors[1 - source], omega, test)
-            for reader, (begin, end) in part.sends.items():
-                self._send(part, self._parts[reader], 1 - source, begin, end)
-
-    def _meet(self) -> None:
-        """Let no device go on before all have come here."""
-        self._turn = 1 - self._turn
-        for part in self._parts:
-            part.done[self._turn].record(part.stream)
-        for part in self._parts:
-            for other in self._parts:
-                if other is not part:
-                    part.stream.wait_event(other.done[self._turn])
-
-    def _merge(self, sweep: int) -> None:
-        """Let each device take the largest change of all."""
-        cp = self._cp
-        for part, addresses in zip(self._parts, self._addresses, strict=True):
-            with cp.cuda.Device(part.device), part.stream:
-                part.rows.launcher.launch(
-                    "merge_slots",
-                    1,
-                    *(addresses, cp.int32(len(self._parts)), cp.int32(sweep), part.merged),
-                    module="several",
-                    block=1,
-                )
+            part.rows.sweep(part.windows[source], part.windows[1 - source], omega, test)
 
     def residual(self) -> float:
         """Return the largest absolute value of b + A x − x."""
         cp, worst = self._cp, 0.0
+        self._require_all()
         for part in self._parts:
             with cp.cuda.Device(part.device), part.stream:
                 slots = cp.zeros(2)
                 test = Test(slots[:1], slots[1:], -1.0, True, self._early)
-                x, x_new = part.vectors[self._current], part.vectors[1 - self._current]
-                part.rows.sweep(x, x_new, 1.0, test)
+                self._sweep_part(part, self._current, 1.0, test)
                 worst = max(worst, float(slots.get()[1]))
         return worst
 
-    def _send(self, part: Part, reader: Part, vector: int, begin: int, end: int) -> None:
-        place = 8 * begin
-        source = part.vectors[vector].data.ptr + place
-        target = reader.vectors[vector].data.ptr + place
-        self._copy(target, source, 8 * (end - begin), part.stream)
-
-    def _copy(self, target: int, source: int, size: int, stream: Any) -> None:
-        # Copies that name both devices cannot be captured in a graph; these can.
-        runtime = self._cp.cuda.runtime
-        runtime.memcpyAsync(target, source, size, runtime.memcpyDefault, stream.ptr)
-
     def values(self) -> FloatArray:
         """Return the present iterate, shape (states,), on the host."""
+        self._require_all()
         values = super().values()
         for part in self._parts[1:]:
             first, end = part.states
             with self._cp.cuda.Device(part.device), part.stream:
                 values[first:end] = part.vectors[self._current][first:end].get()
         return values
+
+
+def _part(device: int, stream: Any, block: SweepSystem, matrix_format: Format) -> Part:
+    """Return a block's share of a solve, on the current device and stream."""
+    cp, states = cupy(), block.states
+    assert states is not None
+    counted, first = counted_from_first(block)
+    vectors = two_vectors(block.start)
+    return Part(
+        device,
+        stream,
+        DeviceRows.of(counted, matrix_format, segments_serve=False),
+        vectors,
+        (vectors[0][first:], vectors[1][first:]),
+        (int(states[0]), int(states[-1]) + 1),
+        (_event(), _event()),
+        cp.zeros(STRETCH + 1),
+        to_device(np.append(np.inf, np.zeros(STRETCH)), np.float64),
+    )
 
 
 def _event() -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -72,3 +73,52 @@ def _block(system: SweepSystem, states: IndexArray, first: int, last: int) -> Sw
         states=states[first:last],
         group_offsets=None if groups is None else groups[first : last + 1] - groups[first],
     )
+
+
+def counted_from_first(block: SweepSystem) -> tuple[SweepSystem, int]:
+    """Number states from a block's first one on, which spares the names of states that form a run.
+
+    Parameters
+    ----------
+    block
+        A block whose rows name their states, in ascending order.
+
+    Returns
+    -------
+    The block without names, its columns counted from its first state, those before it negative, and
+    that state; the block as it is, and 0, where its states do not form a run.
+    """
+    states = block.states
+    if states is None or not len(states) or states[-1] - states[0] != len(states) - 1:
+        return block, 0
+    first = int(states[0])
+    columns = block.matrix.columns
+    if first:
+        columns = np.subtract(columns, first, dtype=columns.dtype)
+    return replace(block, matrix=replace(block.matrix, columns=columns), states=None), first
+
+
+def ranges_read(blocks: Sequence[SweepSystem]) -> dict[tuple[int, int], tuple[int, int]]:
+    """Return what blocks read of each other's states.
+
+    Parameters
+    ----------
+    blocks
+        Blocks of one system, which name their states in ascending order.
+
+    Returns
+    -------
+    By the place of a block and that of another one that reads states of its, the first state that
+    is read and the one behind the last.
+    """
+    ranges: dict[tuple[int, int], tuple[int, int]] = {}
+    for reader, block in enumerate(blocks):
+        is_read = np.zeros(block.num_states, dtype=np.bool_)
+        is_read[block.matrix.columns] = True
+        for place, other in enumerate(blocks):
+            assert other.states is not None
+            first, end = int(other.states[0]), int(other.states[-1]) + 1
+            own = is_read[first:end]
+            if place != reader and own.any():
+                ranges[place, reader] = (first + int(own.argmax()), end - int(own[::-1].argmax()))
+    return ranges

@@ -54,6 +54,17 @@ MANY_WORDS_BYTES = {Format.ENTRIES: 15.0, Format.PATTERNS: 9.5}
 """The same where the dictionary has more words than a code of one byte tells apart: neighbouring
 rows then read it in different places."""
 
+GROUP_GATHER_BYTES = {
+    Format.CSR: 22.0,
+    Format.INTERLEAVED: 39.0,
+    Format.VALUES: 39.0,
+    Format.ENTRIES: 47.0,
+    Format.PATTERNS: 25.0,
+}
+"""The same where several rows compute one state, of which a thread takes one after the other, so
+that it waits for each: means of random MDPs of one, two, and two to four choices a state, 1.3 to 5
+million states, on an H200. Interleaved was not measured, and is taken to be as values."""
+
 PANEL_ENTRIES = 32
 """From this mean number of entries of a row in a panel on, panels are considered."""
 
@@ -204,6 +215,8 @@ def gather_bytes(matrix_format: Format, facts: Facts) -> float:
     facts
         What is known of the matrix.
     """
+    if facts.groups:
+        return GROUP_GATHER_BYTES[matrix_format]
     words = {Format.ENTRIES: facts.pairs, Format.PATTERNS: facts.patterns}.get(matrix_format)
     if words is not None and code_bytes(words) > 1:
         return MANY_WORDS_BYTES[matrix_format]

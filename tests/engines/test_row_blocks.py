@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engines.cpu.engine import CpuEngine
-from engines.formats.blocks import row_blocks
+from engines.formats.blocks import counted_from_first, ranges_read, row_blocks
 from engines.formats.csr import CsrMatrix
 from engines.system import Direction, Scaling, SweepSystem
 
@@ -49,6 +49,49 @@ def test_the_blocks_of_a_system_make_its_sweep(system, pieces):
         part.run(1)
         pieced[block.states] = part.values()[block.states]
     np.testing.assert_allclose(pieced, whole.values(), rtol=1e-15)
+
+
+@given(systems(), st.integers(1, 9))
+def test_columns_counted_from_a_block_s_first_state_are_those_of_its_window(system, pieces):
+    for block in row_blocks(system, pieces):
+        counted, first = counted_from_first(block)
+        is_run = len(block.states) == block.states[-1] - block.states[0] + 1
+        assert (counted.states is None) == is_run
+        assert first == (block.states[0] if is_run else 0)
+        matrix, there = block.matrix, counted.matrix
+        np.testing.assert_array_equal(there.columns + first, matrix.columns)
+        assert there.columns.dtype == matrix.columns.dtype
+        assert there.values is matrix.values
+        assert there.row_offsets is matrix.row_offsets
+        assert (counted.offset, counted.group_offsets) == (block.offset, block.group_offsets)
+
+
+@given(systems(), st.integers(1, 9))
+def test_what_blocks_read_of_each_other(system, pieces):
+    blocks = row_blocks(system, pieces)
+    expected = {}
+    for place, block in enumerate(blocks):
+        for reader, other in enumerate(blocks):
+            read = [
+                column
+                for column in other.matrix.columns.tolist()
+                if block.states[0] <= column <= block.states[-1]
+            ]
+            if reader != place and read:
+                expected[place, reader] = (min(read), max(read) + 1)
+    assert ranges_read(blocks) == expected
+
+
+def test_blocks_of_a_band_read_what_lies_at_their_bounds():
+    size = 12
+    columns = np.clip(np.arange(size)[:, None] + [-2, 1], 0, size - 1).ravel().astype(np.int32)
+    offsets = np.arange(0, 2 * size + 1, 2, dtype=np.int32)
+    matrix = CsrMatrix(offsets, columns, np.ones(2 * size), size)
+    blocks = row_blocks(SweepSystem(matrix, np.zeros(size)), 3)
+    assert ranges_read(blocks) == {(0, 1): (2, 4), (1, 0): (4, 5), (1, 2): (6, 8), (2, 1): (8, 9)}
+    counted, first = counted_from_first(blocks[1])
+    assert first == 4
+    assert counted.matrix.columns.tolist() == [-2, 1, -1, 2, 0, 3, 1, 4]
 
 
 def test_blocks_share_the_work_not_the_rows():

@@ -168,15 +168,17 @@ extern "C" __global__ void measure_reach(
     const OFFSET* __restrict__ offsets, const int* __restrict__ columns, OFFSET rows, int* reach)
 {
     OFFSET row = thread_number();
-    int below = 0, above = 0;
+    // Of columns, not of distances: NVRTC 13.2 gets the maximum of negated ones wrong.
+    int least = (int)row, greatest = (int)row;
     if (row < rows) {
         OFFSET end = offsets[row + 1];
         for (OFFSET entry = offsets[row]; entry < end; entry++) {
-            int distance = columns[entry] - (int)row;
-            below = max(below, -distance);
-            above = max(above, distance);
+            int column = columns[entry];
+            least = min(least, column);
+            greatest = max(greatest, column);
         }
     }
+    int below = (int)row - least, above = greatest - (int)row;
     for (int other = 16; other > 0; other /= 2) {
         below = max(below, __shfl_down_sync(0xffffffff, below, other));
         above = max(above, __shfl_down_sync(0xffffffff, above, other));

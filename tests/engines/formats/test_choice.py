@@ -268,6 +268,17 @@ def test_bytes_are_those_of_the_arrays():
     )
 
 
+def test_choices_of_states_are_swept_as_was_measured():
+    # wlan-like: microseconds in csr 177, values 205, entries 222, patterns 122.
+    states, rows, entries = 5_007_548, 10_014_279, 15_022_584
+    facts = Facts(rows, entries, beside=20 * states, slots=16_000_000, values=5, pairs=200)
+    facts = replace(facts, groups=True)
+    assert worthwhile(facts) == []
+    assert worthwhile(replace(facts, groups=False))[0] is Format.ENTRIES
+    patterned = replace(facts, patterns=200, pattern_pairs=300)
+    assert worthwhile(patterned) == [Format.PATTERNS]
+
+
 @pytest.mark.parametrize(("codes", "width"), [(1, 1), (256, 1), (257, 2), (65_536, 2), (65_537, 4)])
 def test_codes_take_as_many_bytes_as_they_need(codes, width):
     assert code_bytes(codes) == width

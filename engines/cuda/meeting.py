@@ -1,0 +1,249 @@
+"""How several GPUs meet after each sweep: what others read is sent, and the changes become one.
+
+By flags, a kernel of each device writes into the memory of the others, raises a number there and
+waits for theirs: between two sweeps nothing depends on the host or on another device's queue. Where
+that cannot be, copies go from memory to memory, and events hold back what comes after them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from engines.backend import cupy
+from engines.cuda.modules import BLOCK_THREADS
+from engines.cuda.rows import DeviceRows
+from engines.cuda.transfer import to_device
+from engines.errors import UnsupportedError
+
+MOST_STORED_BYTES = 4 << 20
+"""Up to so many bytes from one device to another a kernel's stores send them; what is longer takes
+longer than events, and is copied, which leaves the processors alone."""
+
+MOST_DEVICES = 32
+"""So many flags are watched, each by a thread of one warp."""
+
+STATES_A_THREAD = 4
+"""About so many states of those that are sent are a thread's."""
+
+PATIENCE = 20.0
+"""Seconds that a device waits for the others: some hundred times the longest sweep."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A device's share of a solve.
+
+    Parameters
+    ----------
+    device
+        Its number.
+    stream
+        Where it works.
+    rows
+        Its block.
+    vectors
+        The iterate, twice, each of shape (states,).
+    windows
+        The same from the state on that the block's columns count from.
+    states
+        The first of the states that the block computes, and the one behind the last.
+    done
+        Events: its sweep is over and sent, for even and odd sweeps.
+    changes, merged
+        The largest change of each sweep of a stretch, shape (longest stretch + 1,): of this block,
+        and of all; the first is that of the sweep before the stretch.
+    sends
+        By the place of each other part, the range of states that is sent to it.
+    """
+
+    device: int
+    stream: Any
+    rows: DeviceRows
+    vectors: tuple[Any, Any]
+    windows: tuple[Any, Any]
+    states: tuple[int, int]
+    done: tuple[Any, Any]
+    changes: Any
+    merged: Any
+    sends: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+
+class Meeting(Protocol):
+    """What comes between the sweeps of several devices."""
+
+    def queue(self, sweep: int, written: int) -> None:
+        """Queue what comes behind a sweep of all parts.
+
+        Others get what they read of each part, none goes on before all are here, and each finds
+        the largest change of all.
+
+        Parameters
+        ----------
+        sweep
+            Number of the sweep in its stretch, from 1 on.
+        written
+            Which of the two vectors the sweep has written.
+        """
+
+
+class ByEvents:
+    """Copies from memory to memory, and events between all streams.
+
+    Parameters
+    ----------
+    parts
+        All shares, in their order.
+    """
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        cp = cupy()
+        self._parts = parts
+        self._turn = 0
+        self._addresses = []
+        addresses = np.array([part.changes.data.ptr for part in parts])
+        for part in parts:
+            with cp.cuda.Device(part.device), part.stream:
+                self._addresses.append(to_device(addresses, np.int64))
+                part.stream.synchronize()
+
+    def queue(self, sweep: int, written: int) -> None:
+        """Queue what comes behind a sweep of all parts; see `Meeting.queue`."""
+        cp = cupy()
+        self._turn = 1 - self._turn
+        for part in self._parts:
+            with cp.cuda.Device(part.device), part.stream:
+                for reader, (begin, end) in part.sends.items():
+                    source = part.vectors[written].data.ptr + 8 * begin
+                    target = self._parts[reader].vectors[written].data.ptr + 8 * begin
+                    copy_between(target, source, 8 * (end - begin), part.stream)
+                part.done[self._turn].record(part.stream)
+        for part in self._parts:
+            for other in self._parts:
+                if other is not part:
+                    part.stream.wait_event(other.done[self._turn])
+        for part, addresses in zip(self._parts, self._addresses, strict=True):
+            with cp.cuda.Device(part.device), part.stream:
+                part.rows.launcher.launch(
+                    "merge_slots",
+                    1,
+                    *(addresses, cp.int32(len(self._parts)), cp.int32(sweep), part.merged),
+                    module="several",
+                    block=1,
+                )
+
+
+class ByFlags:
+    """One kernel a device and sweep, which sends, and waits for the others' flags.
+
+    All kernels of a meeting must be able to run at a time, and be queued together whatever happens
+    to the host: in one CUDA graph, each device once.
+
+    Parameters
+    ----------
+    parts
+        All shares, in their order.
+
+    Notes
+    -----
+    Numbers of meetings are kept on the devices and never fall, so that nothing has to be cleared
+    between two stretches.
+    """
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        from cupyx import zeros_pinned
+
+        cp = cupy()
+        self._parts = parts
+        count = len(parts)
+        # In the host's memory: where nobody is missing, nobody reads or writes it.
+        self._missing = zeros_pinned(count, dtype=np.int32)
+        self._inboxes, self._own, self._addresses, self._sends = [], [], [], []
+        for part in parts:
+            with cp.cuda.Device(part.device), part.stream:
+                self._inboxes.append(cp.zeros((3, count), dtype=cp.uint64))
+                self._own.append(cp.zeros(3, dtype=cp.uint64))
+        addresses = np.array([inbox.data.ptr for inbox in self._inboxes])
+        for part in parts:
+            with cp.cuda.Device(part.device), part.stream:
+                self._addresses.append(to_device(addresses, np.int64))
+                self._sends.append(tuple(self._sent(part, vector) for vector in (0, 1)))
+                # Others write to what has been cleared.
+                part.stream.synchronize()
+
+    def _sent(self, part: Part, vector: int) -> Any:
+        table = [
+            (begin, end, self._parts[reader].vectors[vector].data.ptr)
+            for reader, (begin, end) in part.sends.items()
+        ]
+        return to_device(np.array(table, dtype=np.int64).reshape(-1, 3), np.int64)
+
+    def queue(self, sweep: int, written: int) -> None:
+        """Queue what comes behind a sweep of all parts; see `Meeting.queue`."""
+        for place in range(len(self._parts)):
+            self._come(place, sweep, written)
+
+    def _come(self, place: int, sweep: int, written: int) -> None:
+        """Queue what one of the devices does."""
+        cp, part = cupy(), self._parts[place]
+        launcher, sends = part.rows.launcher, self._sends[place][written]
+        states = sum(end - begin for begin, end in part.sends.values())
+        blocks = -(-states // (STATES_A_THREAD * BLOCK_THREADS))
+        blocks = max(1, min(blocks, launcher.processors))
+        with cp.cuda.Device(part.device), part.stream:
+            launcher.launch(
+                "send_and_meet",
+                blocks * BLOCK_THREADS,
+                *(part.vectors[written], sends, cp.int32(len(sends))),
+                *(self._addresses[place], cp.int32(len(self._parts)), cp.int32(place)),
+                *(cp.int32(sweep), self._own[place], part.changes, part.merged),
+                *(cp.uint64(PATIENCE * 1e9), cp.uintp(self._missing[place:].ctypes.data)),
+                module="several",
+            )
+
+    def require_all(self) -> None:
+        """Raise `UnsupportedError` if a device has waited for another in vain.
+
+        What has been swept since then is of no use.
+        """
+        for part, missing in zip(self._parts, self._missing, strict=True):
+            if missing:
+                late = self._parts[missing - 1].device
+                raise UnsupportedError(
+                    f"GPU {part.device} has waited {PATIENCE:g} s for GPU {late} between two "
+                    "sweeps: another program may hold it up; -gpudevices 1 does with one GPU"
+                )
+
+
+def flags_serve(parts: Sequence[Part]) -> bool:
+    """Return whether devices may wait for each other by flags.
+
+    Parameters
+    ----------
+    parts
+        All shares. A device that stands for two might run the kernels of one behind those of the
+        other.
+    """
+    sent = [8 * (end - begin) for part in parts for begin, end in part.sends.values()]
+    once = len({part.device for part in parts}) == len(parts)
+    return once and len(parts) <= MOST_DEVICES and max(sent, default=0) <= MOST_STORED_BYTES
+
+
+def copy_between(target: int, source: int, size: int, stream: Any) -> None:
+    """Queue a copy from one device to another, by addresses, such as a CUDA graph can hold.
+
+    Parameters
+    ----------
+    target, source
+        Addresses of device memory.
+    size
+        Bytes.
+    stream
+        Where it is queued.
+    """
+    # Copies that name both devices cannot be captured in a graph; these can.
+    runtime = cupy().cuda.runtime
+    runtime.memcpyAsync(target, source, size, runtime.memcpyDefault, stream.ptr)
