@@ -28,9 +28,9 @@ BLOCK = 1024
 
 LEAST_CHUNK = {Format.CSR: 1 << 13, Format.PATTERNS: 1 << 15}
 """From so many rows a block on, a format is swept by windows. On an H200, microseconds over those
-without: CSR, tandem 1023, 2047 and 4095 35 over 40, 133 over 143 and 540 over 564; cluster 320 81
-over 94; patterns, tandem 2047 and 4095 51 over 61 and 220 over 270, but tandem 1023 16 over 13. Of
-values and of entries windows are no faster."""
+without: CSR, tandem 1023, 2047 and 4095 35 over 40, 133 over 143 and 546 over 564; patterns,
+tandem 2047 and 4095 52 over 61 and 215 over 270, but tandem 1023 16 over 13. Of values windows are
+slower, and entries had no matrix whose band fits."""
 
 WIDTHS_A_CHUNK = 1
 """A block has to have so many times the rows that its window is wide: it fills the window first."""

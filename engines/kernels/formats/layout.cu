@@ -168,7 +168,7 @@ extern "C" __global__ void measure_reach(
     const OFFSET* __restrict__ offsets, const int* __restrict__ columns, OFFSET rows, int* reach)
 {
     OFFSET row = thread_number();
-    // Of columns, not of distances: NVRTC 13.2 gets the maximum of negated ones wrong.
+    // Of columns: of negated distances the maximum came out too small by NVRTC 13.2.
     int least = (int)row, greatest = (int)row;
     if (row < rows) {
         OFFSET end = offsets[row + 1];
