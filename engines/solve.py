@@ -32,6 +32,11 @@ SMALL_SYSTEM = 10_000
 SLOW_AFTER_IF_SMALL = 1_000
 """The same for systems of so few rows, which LU solves in milliseconds."""
 
+TINY_SYSTEM = 512
+LOOKED_AT_IF_TINY = 128
+"""Of so few rows, which LU solves as fast as some sweeps are made, sweeps are asked this early
+whether they will be many."""
+
 SLOW_AFTER_WITH_CHOICES = 1_000
 """The same for MDPs: the last sweeps suggest a policy that is optimal or nearly so, and LU of its
 chain takes as long as some hundred sweeps."""
@@ -103,6 +108,8 @@ def solve_system(
     setup = time.perf_counter() - started
     on_cpu = isinstance(sweeper, CpuSweeper)
     slow_after = _slow_after(system, on_cpu, environment.sweep_limit)
+    tiny = system.num_updates <= TINY_SYSTEM
+    looked_at = min(slow_after, LOOKED_AT_IF_TINY) if tiny else slow_after
 
     # On a CPU a cycle costs far more sweeps' time than its work.
     levels = by_levels and environment.automatic and not on_cpu
@@ -114,7 +121,7 @@ def solve_system(
         if in_colours and coloured_rest.repays(system, iterations, expected):
             return True
         stuck = expected == float("inf") or expected > slow_after
-        return direct is not None and iterations >= slow_after and stuck
+        return direct is not None and iterations >= looked_at and stuck
 
     head, remark = sweep_first_in_single(sweeper, system, environment, progress, give_up)
     note = "; ".join(filter(None, (note, remark)))

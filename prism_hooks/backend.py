@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engines.backend import gpu_refusal
+from engines.cpu.warm_up import MET
 from engines.environment import DeviceChoice, IntervalOptions, Method, SolverEnvironment
 from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
 from engines.model import ExplicitModel, ModelKind
@@ -145,6 +146,7 @@ class EngineBackend:
 
     def solve(self, problem: Any) -> None:
         """Solve a `prismgpu.Problem` and fill in its answer, its refusal or its error."""
+        MET.meet(int(problem.numStates))
         collecting = gc.isenabled()
         # JPype lets Python's collections start Java's: a full one, with the whole model on Java's
         # heap, takes longer than many a solve.

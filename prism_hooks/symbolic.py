@@ -71,6 +71,7 @@ class SymbolicModel:
         self.refusal = ""
         """Why no GPU has made the matrix, although it was to; else empty."""
         source.forget()
+        self._source = source
 
     @cached_property
     def long_run(self) -> LongRun:
@@ -143,7 +144,8 @@ class SymbolicModel:
         source
             A `prismgpu.Diagram` over states.
         """
-        return expand_vector(diagram(source), self.numbering)
+        found = self._by_paths(source)
+        return expand_vector(diagram(source), self.numbering) if found is None else found
 
     def members(self, source: Any) -> MaskArray:
         """Return a set of states, shape (states,).
@@ -153,7 +155,13 @@ class SymbolicModel:
         source
             A `prismgpu.Diagram` over states.
         """
-        return expand_set(diagram(source), self.numbering)
+        found = self._by_paths(source)
+        return expand_set(diagram(source), self.numbering) if found is None else found != 0.0
+
+    def _by_paths(self, source: Any) -> FloatArray | None:
+        """Return what Java finds path by path, the sooner way for a small model; else None."""
+        found = source.ofStates(self._source)
+        return None if found is None else np.array(found, dtype=np.float64)
 
     def of_choices(self, source: Any) -> FloatArray:
         """Return a value for each row of an MDP that has been expanded, shape (rows,).

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import threading
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,7 +13,40 @@ from engines.cpu.compiled import are_compiled
 from engines.formats.csr import CsrMatrix
 from engines.model import ExplicitModel, ModelKind
 
+MOST_STATES_WITHOUT = 50_000
+"""Models of so few states are solved without numba in less time than it takes to load."""
+
 SWEEPS = ("sweep_rows", "repeat_rows", "sweep_groups", "repeat_groups")
+
+
+class ModelsMet:
+    """Which models have been asked about: small ones want nothing that takes time to load."""
+
+    def __init__(self) -> None:
+        self._any = False
+        self._large = threading.Event()
+
+    def meet(self, num_states: int) -> None:
+        """Note that a model is asked about.
+
+        Parameters
+        ----------
+        num_states
+            Its number of states.
+        """
+        self._any = True
+        if num_states > MOST_STATES_WITHOUT:
+            self._large.set()
+
+    def wait_while_small(self) -> None:
+        """Return at once if none has been asked about, which is being built then; else with the
+        first large one."""
+        if self._any:
+            self._large.wait()
+
+
+MET = ModelsMet()
+"""The models of this process."""
 
 
 def steps() -> Iterator[None]:

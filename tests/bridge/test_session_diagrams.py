@@ -10,8 +10,10 @@ import pytest
 
 import bridge
 from bridge.files.checkable import read_checkable
-from engines.errors import BridgeError
+from engines.diagrams.expand import expand_vector
+from engines.errors import BridgeError, InvalidModelError
 from engines.model import ExplicitModel, ModelKind
+from prism_hooks.symbolic import diagram
 from tests.bridge.session_models import MDP_WITH_REWARDS, MODELS, QUICK
 
 pytestmark = pytest.mark.prism
@@ -57,6 +59,34 @@ def opened(prism_install, file: Path, constants: str) -> bridge.Session:
     """Return a session on a model that PRISM has built as a diagram."""
     values = dict(item.split("=") for item in constants.split(",")) if constants else {}
     return bridge.open(file, values, prism_dir=str(prism_install.root), symbolic=True)
+
+
+@pytest.mark.parametrize(("name", "constants"), ALL)
+def test_values_are_the_same_path_by_path_and_by_blocks(prism_install, name, constants):
+    file = prism_install.root.parent / "prism-examples" / name
+    with opened(prism_install, file, constants) as session:
+        model, built = session._built._model, session._built._built
+        functions = [built.initialStates(), *map(built.label, built.labelNames())]
+        functions += [built.stateRewards(number) for number in range(len(built.rewardNames()))]
+        for function in functions:
+            by_paths = model._by_paths(function)
+            by_blocks = expand_vector(diagram(function), model.numbering)
+            if by_paths is None:
+                assert model.num_states > 100_000
+                continue
+            np.testing.assert_array_equal(by_paths, by_blocks)
+            np.testing.assert_array_equal(model.members(function), by_blocks != 0.0)
+
+
+def test_a_function_of_choices_is_none_of_states(prism_install, tmp_path):
+    file = tmp_path / "walk.nm"
+    file.write_text(MDP_WITH_REWARDS)
+    with opened(prism_install, file, "") as session:
+        model, built = session._built._model, session._built._built
+        earned = built.choiceRewards(0)
+        assert model._by_paths(earned) is None
+        with pytest.raises(InvalidModelError):
+            model.of_states(earned)
 
 
 @pytest.mark.parametrize(("name", "constants"), ALL)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -41,6 +42,23 @@ def test_a_single_core_is_left_alone(monkeypatch):
 
     monkeypatch.setattr(os, "sched_getaffinity", lambda _process: {0}, raising=False)
     assert list(warm_up.steps()) == []
+
+
+def test_small_models_are_waited_out():
+    from engines.cpu.warm_up import MOST_STATES_WITHOUT, ModelsMet
+
+    def waits(met):
+        done = threading.Event()
+        threading.Thread(target=lambda: (met.wait_while_small(), done.set()), daemon=True).start()
+        return done
+
+    assert waits(ModelsMet()).wait(5.0), "a model that is still being built may be large"
+    met = ModelsMet()
+    met.meet(MOST_STATES_WITHOUT)
+    begun = waits(met)
+    assert not begun.wait(0.1)
+    met.meet(MOST_STATES_WITHOUT + 1)
+    assert begun.wait(5.0)
 
 
 def test_small_systems_use_loaded_kernels(monkeypatch):

@@ -14,6 +14,7 @@ from engines.cpu.prepare import scaled
 from engines.cuda import colouring
 from engines.cuda.colour_engine import CudaColourEngine
 from engines.cuda.engine import CudaEngine
+from engines.cuda.modules import stream
 from engines.formats.csr import CsrMatrix
 from engines.gauss_seidel import GaussSeidelEngine, entries_by_direction
 from engines.linear.colours import GPU_SPEED, Order, arrange, choose_colours
@@ -110,8 +111,15 @@ def on_the_host(system, order, slice_size=None, count=None):
     )
 
 
+def arranged(engine, system):
+    """The system in colours, when all of it is there: readers here are on another stream."""
+    found = engine.coloured(system, engine.order)
+    stream(0).synchronize()
+    return found
+
+
 def on_the_device(system, order, slice_size=None, count=None):
-    found = CudaColourEngine(0, order, slice_size, count).coloured(system, order)
+    found = arranged(CudaColourEngine(0, order, slice_size, count), system)
     assert found.remark == ""
     return found
 
@@ -179,7 +187,7 @@ def test_more_colours_than_there_is_room_for_are_the_host_s(monkeypatch):
     monkeypatch.setattr(colouring, "MOST_COLOURS", 6)
     monkeypatch.setattr("engines.cuda.colour_engine.MOST_COLOURS", 6)
     system = steady(500)
-    found = CudaColourEngine(0, Order.FORWARDS).coloured(system, Order.FORWARDS)
+    found = arranged(CudaColourEngine(0, Order.FORWARDS), system)
     assert found.remark == "colours found on the CPU: there are more than 6"
     wanted = on_the_host(system, Order.FORWARDS)
     np.testing.assert_array_equal(found.order.get(), wanted.order)
@@ -189,7 +197,7 @@ def test_more_colours_than_there_is_room_for_are_the_host_s(monkeypatch):
 def test_without_room_for_the_colours_the_host_finds_them():
     system = steady(3000)
     engine = CudaColourEngine(0, Order.FORWARDS, most_memory=system.bytes_per_sweep + 400_000)
-    found = engine.coloured(system, Order.FORWARDS)
+    found = arranged(engine, system)
     assert "colours found on the CPU: GPU 0 has" in found.remark
     wanted = on_the_host(system, Order.FORWARDS)
     np.testing.assert_array_equal(found.values.get(), wanted.system.matrix.values)

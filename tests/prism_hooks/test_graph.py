@@ -124,9 +124,10 @@ def ask(reads, task, source, **more):
         return source
 
     fields = {
-        "graph": True, "embedded": False, "states": None, "remain": None, "withTrivial": True,
-        "inOrder": False, "epsilon": 0.0, "absolute": False, "maxIterations": 0, "omega": 0.0,
-        "topological": False, "intervals": None, "error": None, "refusal": None, "members": None,
+        "graph": True, "numStates": 2, "embedded": False, "states": None, "remain": None,
+        "withTrivial": True, "inOrder": False, "epsilon": 0.0, "absolute": False,
+        "maxIterations": 0, "omega": 0.0, "topological": False, "intervals": None, "error": None,
+        "refusal": None, "members": None,
         "ends": None, "lines": [],
     }  # fmt: skip
     problem = SimpleNamespace(task=task, modelId=1, model=read, parts=None, **(fields | more))

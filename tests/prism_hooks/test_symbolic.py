@@ -26,7 +26,8 @@ CHAIN = np.array([[0.0, 0.5, 0.5], [0.0, 1.0, 0.0], [0.25, 0.0, 0.75]])
 def java_diagram(diagram: Diagram) -> SimpleNamespace:
     arrays = {name: getattr(diagram, name).tolist() for name in ("variables", "low", "high")}
     values = diagram.values[diagram.variables == TERMINAL].tolist()
-    return SimpleNamespace(**arrays, values=values, root=diagram.root)
+    left_to_python = {"ofStates": lambda _model: None}
+    return SimpleNamespace(**arrays, **left_to_python, values=values, root=diagram.root)
 
 
 def of_states(values: list[float]) -> SimpleNamespace:
@@ -78,8 +79,9 @@ def parts(solution: np.ndarray, **given) -> SimpleNamespace:
 def problem(task: str, source: SimpleNamespace, part: SimpleNamespace, **more) -> SimpleNamespace:
     said: list[str] = []
     fields = {
-        "task": task, "modelId": 1, "embedded": False, "model": lambda: source, "parts": part,
-        "direction": None, "lower": 0.0, "upper": 0.0, "method": "Jacobi", "omega": 0.9,
+        "task": task, "modelId": 1, "numStates": 3, "embedded": False, "model": lambda: source,
+        "parts": part, "direction": None, "lower": 0.0, "upper": 0.0, "method": "Jacobi",
+        "omega": 0.9,
         "epsilon": 1e-12, "absolute": False, "maxIterations": 10_000, "intervals": None,
         "topological": False, "wantsStrategy": False, "errorOnNonConvergence": True,
         "say": said.append, "warn": said.append, "said": said, "error": None, "refusal": None,

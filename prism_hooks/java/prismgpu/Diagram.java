@@ -87,4 +87,56 @@ public final class Diagram
 		values = Arrays.copyOf(values, terminals);
 		HeapLimit.begin(before);
 	}
+
+	/**
+	 * The value of each state, found path by path: the sooner way for models that are not large. Null for
+	 * large models, and for a function that depends on other variables.
+	 */
+	public double[] ofStates(SymbolicModel model)
+	{
+		Numbering numbers = model.numbers();
+		if (numbers == null)
+			return null;
+		Paths paths = new Paths(model, numbers);
+		return paths.follow(root, numbers.root, 0, 0) ? paths.found : null;
+	}
+
+	/** The paths from the top to the states. */
+	private final class Paths
+	{
+		private final int[] rows;
+		private final Numbering numbers;
+		/** The value of each terminal, at its node. */
+		private final double[] ends = new double[variables.length];
+		final double[] found;
+
+		Paths(SymbolicModel model, Numbering numbers)
+		{
+			rows = model.rows;
+			this.numbers = numbers;
+			found = new double[model.numStates];
+			int terminals = 0;
+			for (int node = 0; node < ends.length; node++) {
+				if (variables[node] == TERMINAL)
+					ends[node] = values[terminals++];
+			}
+		}
+
+		/** Writes what lies below a node that is asked at `level` of the states below `place`; false where that fails. */
+		boolean follow(int node, int place, int level, int first)
+		{
+			if (node == 0 || place == Numbering.NO_STATES)
+				return true;
+			int variable = variables[node];
+			if (variable == TERMINAL) {
+				Arrays.fill(found, first, first + (int) numbers.counts[place], ends[node]);
+				return true;
+			}
+			if (level == rows.length || variable < rows[level])
+				return false;
+			boolean tested = variable == rows[level];
+			return follow(tested ? low[node] : node, numbers.low[place], level + 1, first)
+					&& follow(tested ? high[node] : node, numbers.high[place], level + 1, first + (int) numbers.lowCounts[place]);
+		}
+	}
 }

@@ -8,7 +8,7 @@ import odd.ODDUtils;
 /** The numbers that PRISM's sparse and hybrid engines give states, as primitive arrays. */
 public final class Numbering
 {
-	private static final int NO_STATES = -1;
+	static final int NO_STATES = -1;
 
 	/** The node below where a level's variable is 0, and where it is 1; -1 for none. */
 	public int[] low = new int[16];

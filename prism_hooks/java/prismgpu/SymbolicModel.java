@@ -16,6 +16,8 @@ public final class SymbolicModel extends ModelSource
 {
 	/** Models whose diagrams stay referenced, so that equal pointers mean equal models. */
 	private static final int KEPT = 2;
+	/** Values of more states, each times the variables, are found sooner by whole blocks. */
+	private static final long MOST_BY_PATHS = 1L << 24;
 	private static final Deque<SymbolicModel> kept = new ArrayDeque<>();
 
 	/** Variables of the state that a transition starts in, of the one it leads to, and of choices. */
@@ -26,6 +28,8 @@ public final class SymbolicModel extends ModelSource
 	/** Null until they are read, and once they are copied. */
 	public Diagram transitions;
 	public Numbering numbering;
+	/** The numbering of a small model, which stays. */
+	private Numbering small;
 
 	private final JDDNode trans;
 	private final ODDNode odd;
@@ -88,6 +92,7 @@ public final class SymbolicModel extends ModelSource
 		if (transitions != null)
 			return;
 		numbering = new Numbering(odd, rows.length);
+		small = (long) numStates * rows.length <= MOST_BY_PATHS ? numbering : null;
 		transitions = new Diagram(trans);
 	}
 
@@ -96,6 +101,12 @@ public final class SymbolicModel extends ModelSource
 	{
 		transitions = null;
 		numbering = null;
+	}
+
+	/** The numbers of the states, once they are read; null for a large model. */
+	Numbering numbers()
+	{
+		return small;
 	}
 
 	private static int[] indices(JDDVars vars)
