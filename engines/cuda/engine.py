@@ -20,6 +20,9 @@ from engines.system import SingleSweeper, SweepSystem
 STRETCH = 64
 """Sweeps captured in one CUDA graph; even, so that a replay ends in the vector it began with."""
 
+SHORT_STRETCH = 8
+"""The same of what is left of a batch: to queue a sweep by itself takes longer than a small one."""
+
 HISTORY = 4096
 """The most sweeps between two looks of the host."""
 
@@ -119,6 +122,9 @@ class CudaSweeper:
     only_in_double = ""
     """Why there are no sweeps in single precision; empty where there are."""
 
+    stretches: tuple[int, ...] = (STRETCH, SHORT_STRETCH)
+    """The numbers of sweeps that are queued as a whole, the largest first."""
+
     def __init__(
         self,
         system: SweepSystem,
@@ -147,7 +153,7 @@ class CudaSweeper:
         self.seconds = 0.0
         self._current = 0
         self._last_change = np.inf
-        self._graphs: list[Any] = [None, None]
+        self._graphs: dict[tuple[int, int], Any] = {}
         self.cost = self._cost()
         self._early = self.cost.bytes_per_sweep >= LONG_SWEEP_BYTES
         self._stream.synchronize()
@@ -178,10 +184,12 @@ class CudaSweeper:
         with self._cp.cuda.Device(self._device), self._stream:
             began, ended = self._events
             self._length.data.memset_async(0, self._length.nbytes, self._stream)
-            graph: Any = self._graph() if sweeps >= STRETCH else None
+            rest, graphs = sweeps, []
+            for stretch in self.stretches:
+                replays, rest = divmod(rest, stretch)
+                graphs += replays * [self._graph(stretch) if replays else None]
             began.record(self._stream)
-            replays, rest = divmod(sweeps, STRETCH)
-            for _ in range(replays):
+            for graph in graphs:
                 graph.launch(self._stream)
             if rest:
                 self._stretch(rest)
@@ -194,13 +202,14 @@ class CudaSweeper:
         self._last_change = float(changes[done - 1])
         return changes[:done]
 
-    def _graph(self) -> Any:
-        graph = self._graphs[self._current]
-        if graph is None:
+    def _graph(self, sweeps: int) -> Any:
+        """Return the graph of an even number of sweeps from the present vector."""
+        which = (sweeps, self._current)
+        if which not in self._graphs:
             self._stream.begin_capture()
-            self._stretch(STRETCH)
-            graph = self._graphs[self._current] = self._stream.end_capture()
-        return graph
+            self._stretch(sweeps)
+            self._graphs[which] = self._stream.end_capture()
+        return self._graphs[which]
 
     def _stretch(self, sweeps: int) -> None:
         for t in range(1, sweeps + 1):
@@ -264,7 +273,7 @@ class CudaSweeper:
         """Stop after the first later sweep whose change is below this; negative for never."""
         self._stop_below = stop_below
         # The threshold is part of what was captured.
-        self._graphs = [None, None]
+        self._graphs = {}
 
     def go_on_from(self, single: SingleSweeper) -> None:
         """Take over the mean of the last two iterates; see `engines.system.HasSingle`."""

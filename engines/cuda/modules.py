@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -77,7 +78,7 @@ def stream(device_number: int) -> Any:
 
 
 def preload(device_number: int) -> None:
-    """Open the device and load the kernels, so that the first solve finds both ready.
+    """Open the device, load the kernels and prepare transfers: the first solve finds them ready.
 
     Parameters
     ----------
@@ -87,6 +88,10 @@ def preload(device_number: int) -> None:
     with cupy().cuda.Device(device_number):
         for module in kernels.USUAL:
             _module(module, "int")
+    # What a solve imports, and the pinned memory of its transfers.
+    for name in ("engine", "diagrams"):
+        importlib.import_module(f"engines.cuda.{name}")
+    importlib.import_module("engines.cuda.transfer").stage(device_number)
 
 
 @functools.cache

@@ -111,6 +111,7 @@ class SeveralSweeper(CudaSweeper):
     """
 
     only_in_double = "several GPUs sweep in double precision"
+    stretches = (STRETCH,)
 
     def __init__(
         self,
@@ -181,11 +182,11 @@ class SeveralSweeper(CudaSweeper):
         if self._by_flags is not None:
             self._by_flags.require_all()
 
-    def _graph(self) -> Any:
+    def _graph(self, sweeps: int) -> Any:
         # Only what is queued as a whole may wait for flags: the host may be stopped in between.
         self._meeting = self._by_flags or self._by_events
         try:
-            return super()._graph()
+            return super()._graph(sweeps)
         finally:
             self._meeting = self._by_events
 

@@ -38,9 +38,13 @@ def rises_from_zero(system: SweepSystem) -> bool:
     return (
         0.0 < system.omega <= 1.0
         and below_first_iterate
-        and bool(np.all(system.matrix.values >= 0.0))
-        and bool(np.all(offset >= 0.0) and np.all(system.start >= 0.0))
+        and all(_is_nonnegative(values) for values in (system.matrix.values, offset, system.start))
     )
+
+
+def _is_nonnegative(values: FloatArray) -> bool:
+    # The least of numbers one of which is none is none; it takes no array of comparisons.
+    return bool(values.min(initial=0.0) >= 0.0)
 
 
 class Doubling:

@@ -1,12 +1,15 @@
 """Every matrix format on the GPU: bytes, microseconds and memory of a sweep, beside CSR and a copy.
 
     python examples/benchmarks/formats.py [--tandem 511] [--cluster 122] [--herman 15] [--json FILE]
+        [--model FILE[:CONSTANTS]]
 
-The matrices are made here, straight from the models' descriptions, so neither PRISM nor Storm is
-needed. Each format's iterate is compared with CSR's before its time is shown. A sweep is one of
-Jacobi's with its test of convergence: for the balance equations of tandem and cluster, and for the
-expected steps of herman's ring. Microseconds are medians by CUDA events, warm; the copy is that of
-the solution vector, the least that any sweep must move.
+The matrices of tandem, cluster and herman are made here, straight from the models' descriptions, so
+neither PRISM nor Storm is needed; any other model is built by PRISM. Each format's iterate is
+compared with CSR's before its time is shown. A sweep is one of Jacobi's with its test of
+convergence: for the balance equations of tandem, cluster and other CTMCs, and for the expected
+steps of herman's ring and of other DTMCs, MDPs the longest, to a state that is not left.
+Microseconds are medians by CUDA events, warm; the copy is that of the solution vector, the least
+that any sweep must move.
 """
 
 from __future__ import annotations
@@ -14,9 +17,10 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -24,9 +28,11 @@ import numpy as np
 from engines.backend import cupy, device_summary
 from engines.cuda.bandwidth import copy_bandwidth
 from engines.cuda.engine import CudaEngine
+from engines.errors import UnsupportedError
 from engines.formats.choice import Format
 from engines.formats.csr import CsrMatrix, index_dtype
-from engines.system import Scaling, SweepSystem
+from engines.model import ExplicitModel, ModelKind
+from engines.system import Direction, Scaling, SweepSystem
 
 CHECKED_SWEEPS = 200
 REPEATS = 7
@@ -152,6 +158,56 @@ def herman(processes: int) -> SweepSystem:
     )
 
 
+def of_model(word: str) -> SweepSystem:
+    """Return the system of a model that PRISM builds: of a CTMC that is one component, or of steps.
+
+    Parameters
+    ----------
+    word
+        The file, and behind a colon its constants.
+    """
+    import bridge
+
+    file, _, constants = word.partition(":")
+    values = dict(item.split("=") for item in constants.split(",")) if constants else {}
+    with bridge.open(file, values, device="cpu", symbolic=True) as session:
+        model = session.model
+    size, matrix = model.num_states, model.matrix
+    if model.kind is ModelKind.CTMC:
+        return SweepSystem(matrix, np.full(size, 1.0 / size), scaling=Scaling.BALANCE)
+    groups = model.row_group_offsets
+    # In each row an entry leads elsewhere, or the state can stay for good.
+    leaves = np.bincount(matrix.row_of_entry(), matrix.columns != _states(model), matrix.num_rows)
+    moves = leaves > 0 if groups is None else np.minimum.reduceat(leaves, groups[:-1]) > 0
+    states = np.flatnonzero(moves).astype(np.int32)
+    start = np.zeros(size)
+    if groups is None:
+        ones = np.ones(len(states))
+        rows = matrix.select_rows(states)
+        return SweepSystem(rows, start, ones, states, scaling=Scaling.DIAGONAL)
+    kept = np.flatnonzero(np.repeat(moves, np.diff(groups)))
+    ends = np.append(0, np.cumsum(np.diff(groups)[states])).astype(groups.dtype)
+    return SweepSystem(
+        *(matrix.select_rows(kept), start, np.ones(len(kept)), states),
+        group_offsets=ends,
+        direction=Direction.MAXIMISE,
+    )
+
+
+def name_of(word: str) -> str:
+    """Return what the table calls a model: its file's name and its constants."""
+    file, _, constants = word.partition(":")
+    return f"{Path(file).stem} {constants}".strip()
+
+
+def _states(model: ExplicitModel) -> np.ndarray:
+    """Return the state that each entry of a model's matrix leads from."""
+    rows = model.matrix.row_of_entry()
+    if model.row_group_offsets is None:
+        return rows
+    return np.repeat(np.arange(model.num_states), np.diff(model.row_group_offsets))[rows]
+
+
 def vector_copy_seconds(states: int) -> float:
     """Return the median time of copying a vector of so many doubles on the device."""
     cp = cupy()
@@ -212,8 +268,12 @@ def rows_of(case: str, system: SweepSystem, formats: list[Format]) -> Iterator[R
     row, expected = measured(case, system, Format.CSR, None, copy)
     yield row
     for wanted in formats:
-        if wanted is not Format.CSR:
+        if wanted is Format.CSR:
+            continue
+        try:
             yield measured(case, system, wanted, expected, copy)[0]
+        except UnsupportedError as error:
+            click.echo(f"{case}, {wanted}: {error}", err=True)
 
 
 def table(rows: list[Row]) -> str:
@@ -238,6 +298,7 @@ def table(rows: list[Row]) -> str:
 @click.option("--tandem", "tandems", type=int, multiple=True, help="Capacities [255 511 1023].")
 @click.option("--cluster", "clusters", type=int, multiple=True, help="Stations [122 230].")
 @click.option("--herman", "rings", type=int, multiple=True, help="Processes [13].")
+@click.option("--model", "models", multiple=True, help="Built by PRISM: FILE[:NAME=VALUE,...].")
 @click.option(
     "--format",
     "formats",
@@ -250,16 +311,18 @@ def main(
     tandems: tuple[int, ...],
     clusters: tuple[int, ...],
     rings: tuple[int, ...],
+    models: tuple[str, ...],
     formats: tuple[str, ...],
     json_file: str | None,
 ) -> None:
     """Print one table of formats and cases; sizes that are named replace all by default."""
-    if not (tandems or clusters or rings):
+    if not (tandems or clusters or rings or models):
         tandems, clusters, rings = (255, 511, 1023), (122, 230), (13,)
-    makers = [
+    makers: list[tuple[str, Callable[[Any], SweepSystem], Any]] = [
         *((f"tandem {size}", tandem, size) for size in tandems),
         *((f"cluster {size}", cluster, size) for size in clusters),
         *((f"herman {size}", herman, size) for size in rings),
+        *((name_of(word), of_model, word) for word in models),
     ]
     wanted = [Format(name) for name in formats] or list(Format)
     rows: list[Row] = []
