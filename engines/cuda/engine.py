@@ -187,7 +187,8 @@ class CudaSweeper:
             rest, graphs = sweeps, []
             for stretch in self.stretches:
                 replays, rest = divmod(rest, stretch)
-                graphs += replays * [self._graph(stretch) if replays else None]
+                if replays:
+                    graphs += replays * [self._graph(stretch)]
             began.record(self._stream)
             for graph in graphs:
                 graph.launch(self._stream)
