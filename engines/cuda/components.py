@@ -362,24 +362,24 @@ def numbered(leader: Any, num_states: int) -> tuple[IndexArray, int]:
     return labels, int(flags[-1:].get()[0])
 
 
-def with_rest(leader: Any, labels: IndexArray) -> tuple[IndexArray, int]:
+def with_rest(leader: Any, members: IndexArray, own: IndexArray) -> tuple[IndexArray, int]:
     """Return the components numbered as by `numbered`, some of them found on the host.
 
     Parameters
     ----------
     leader
         Shape (states,), int32, on the current device: as `numbered` takes it.
-    labels
-        Shape (states,): the components of the states that the host found, −1 for the others.
+    members
+        The states whose components the host found, ascending.
+    own
+        Their components, each with a number of its own, shape (members,).
     """
-    members = np.flatnonzero(labels >= 0)
-    own = labels[members]
     first = np.empty(int(own.max(initial=-1)) + 1, dtype=np.int32)
     # Of several values for one place, NumPy keeps the last.
     first[own[::-1]] = members[::-1]
     joined = to_host(leader)
     joined[members] = first[own]
-    return numbered(to_device(joined, np.int32), len(labels))
+    return numbered(to_device(joined, np.int32), len(joined))
 
 
 def left_components(work: _Worklist, ahead: Edges, labels: IndexArray, count: int) -> MaskArray:

@@ -26,6 +26,7 @@ from engines.cuda.modules import BLOCK_THREADS, Launcher, stream
 from engines.cuda.transfer import to_device, to_host
 from engines.errors import UnsupportedError
 from engines.formats.csr import INT32_MAX, IndexArray, MaskArray
+from engines.graph.induced import components_within
 from engines.model import ExplicitModel
 
 LONGEST_ITEM = 4096
@@ -182,7 +183,10 @@ class CudaGraph:
             return numbered(leader, size)
         left = _unpacked(open_.get(), size)
         self._leave_to_cpu(left, work)
-        return with_rest(leader, self._cpu.strong_components(left)[0])
+        members = np.flatnonzero(left)
+        groups = self._model.row_group_offsets
+        own = components_within(self._offsets, self._columns, groups, members)
+        return with_rest(leader, members, own)
 
     def components_left(self, labels: IndexArray, count: int) -> MaskArray:
         """Return which components have an edge that leaves them, shape (count,)."""
@@ -238,7 +242,8 @@ class CudaGraph:
         usable &= own | ~self._model.rows_of(left)
         leader = to_host(found.leader)
         leader[left] = -1
-        return *with_rest(to_device(leader, np.int32), labels), usable
+        members = np.flatnonzero(labels >= 0)
+        return *with_rest(to_device(leader, np.int32), members, labels[members]), usable
 
     def _count_bytes(
         self,

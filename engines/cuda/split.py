@@ -92,6 +92,7 @@ class SplitSweeper(CudaSweeper):
     """
 
     only_in_double = "a matrix in the host's memory is swept in double precision"
+    stretches = ()
 
     def __init__(
         self,

@@ -50,9 +50,16 @@ GATHER_BYTES = {
 streamed meanwhile: means of tandem 1023 and 2047 and of cluster 230 and 320 on an H200; of panels,
 herman 11, 13 and 15."""
 
-MANY_WORDS_BYTES = {Format.ENTRIES: 15.0, Format.PATTERNS: 9.5}
+MANY_WORDS_BYTES = {Format.ENTRIES: 8.0, Format.PATTERNS: 9.5}
 """The same where the dictionary has more words than a code of one byte tells apart: neighbouring
-rows then read it in different places."""
+rows then read it in different places. Entries: kanban 5 and 6, cluster 230 and 320."""
+
+STAGED_BYTES = 24_576
+"""Up to this size a dictionary is copied to each block's shared memory; a larger one is read
+through the cache, which keeps what is used of it."""
+
+FAR_WORDS_BYTES = 15.0
+"""What an entry costs whose pair is looked up in a larger dictionary than that."""
 
 GROUP_GATHER_BYTES = {
     Format.CSR: 22.0,
@@ -217,6 +224,8 @@ def gather_bytes(matrix_format: Format, facts: Facts) -> float:
     """
     if facts.groups:
         return GROUP_GATHER_BYTES[matrix_format]
+    if matrix_format is Format.ENTRIES and SPLIT_PAIR_BYTES * (facts.pairs or 0) > STAGED_BYTES:
+        return FAR_WORDS_BYTES
     words = {Format.ENTRIES: facts.pairs, Format.PATTERNS: facts.patterns}.get(matrix_format)
     if words is not None and code_bytes(words) > 1:
         return MANY_WORDS_BYTES[matrix_format]

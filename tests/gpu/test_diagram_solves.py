@@ -69,7 +69,9 @@ def chain(name):
 @FORMATS
 @pytest.mark.parametrize("absolute", [False, True])
 @pytest.mark.parametrize("name", [*models.chain_problems(), *models.reward_problems()])
-def test_reachability(name, absolute, matrix_format):
+def test_reachability(name, absolute, matrix_format, monkeypatch):
+    # LU, to which so small an oracle would turn early, is nothing to compare with.
+    monkeypatch.setattr("engines.solve.TINY_SYSTEM", 0)
     problem, parts, rewards = chain(name)
     for method in (Method.AUTO, Method.POWER, Method.JACOBI, Method.JOR):
         environment = replace(GPU, method=method, absolute=absolute, max_iterations=2000)
