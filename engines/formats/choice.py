@@ -58,9 +58,6 @@ STAGED_BYTES = 24_576
 """Up to this size a dictionary is copied to each block's shared memory; a larger one is read
 through the cache, which keeps what is used of it."""
 
-FAR_WORDS_BYTES = 15.0
-"""What an entry costs whose pair is looked up in a larger dictionary than that."""
-
 GROUP_GATHER_BYTES = {
     Format.CSR: 22.0,
     Format.INTERLEAVED: 39.0,
@@ -150,6 +147,11 @@ class Facts:
     by_blocks: bool = False
 
     @property
+    def rows_are_long(self) -> bool:
+        """Whether only formats whose rows are cut or shared are considered."""
+        return not self.groups and self.entries >= LONG_ROWS * self.rows
+
+    @property
     def rows_fill_panels(self) -> bool:
         """Whether rows have entries enough in each panel."""
         return (
@@ -224,8 +226,6 @@ def gather_bytes(matrix_format: Format, facts: Facts) -> float:
     """
     if facts.groups:
         return GROUP_GATHER_BYTES[matrix_format]
-    if matrix_format is Format.ENTRIES and SPLIT_PAIR_BYTES * (facts.pairs or 0) > STAGED_BYTES:
-        return FAR_WORDS_BYTES
     words = {Format.ENTRIES: facts.pairs, Format.PATTERNS: facts.patterns}.get(matrix_format)
     if words is not None and code_bytes(words) > 1:
         return MANY_WORDS_BYTES[matrix_format]
@@ -268,7 +268,7 @@ def worthwhile(facts: Facts) -> list[Format]:
     cost = {f: size + gather_bytes(f, facts) * facts.entries for f, size in found.items()}
     if Format.PANELS in cost:
         cost[Format.PANELS] += panel_wait_bytes(facts)
-    if not facts.groups and facts.entries >= LONG_ROWS * facts.rows:
+    if facts.rows_are_long:
         cost = {f: c for f, c in cost.items() if f in FOR_LONG_ROWS}
     ceiling = WORTH * cost[Format.CSR]
     return sorted((f for f in cost if cost[f] < ceiling), key=lambda f: cost[f])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,13 +10,16 @@ import numpy as np
 from engines.cuda.formats.layout import Source
 from engines.cuda.formats.patterns import gather_rows
 from engines.cuda.formats.slices import measured
-from engines.cuda.formats.tables import Sample, Table, gather_pairs, gather_values
+from engines.cuda.formats.tables import Sample, gather_pairs, gather_values
 from engines.cuda.formats.values import columns_are_near
 from engines.cuda.modules import Launcher
 from engines.formats.choice import MOST_CODES, Facts, code_bytes
 from engines.formats.interleaved import best_bound
 
 SAMPLED_ROWS = 1 << 16
+
+PART = 4
+"""One row in so many is looked at once more, for how the number of words grows."""
 
 OFTEN = 4
 """A dictionary of a sample has hope where each of its words is used so many times."""
@@ -34,6 +38,7 @@ def survey(source: Source, launcher: Launcher, facts: Facts) -> Facts:
         What is known of it.
     """
     sample = Sample.of(source.rows, SAMPLED_ROWS)
+    part = Sample.of(source.rows, SAMPLED_ROWS // PART)
     rows, slices = measured(source, launcher)
     bound, interleaved, _ = best_bound(rows, slices, source.entries, 2)
     behind = source.entries - int(np.minimum(np.arange(len(rows)), bound) @ rows)
@@ -41,21 +46,55 @@ def survey(source: Source, launcher: Launcher, facts: Facts) -> Facts:
     share = sample.rows / max(source.rows, sample.rows)
     for way in source.scales():
         values = gather_values(way, launcher, sample, MOST_CODES)
-        pairs = gather_pairs(way, launcher, sample, values, None, MOST_CODES)
         scale = 2 if way.scale_apart else 0
-        num_values, num_pairs = (_hopeful(table, share * way.entries) for table in (values, pairs))
+        found = values.found()
+        num_values = found if _has_hope(found, way, share) else None
         if _shorter(num_values, scale, facts.values, facts.value_scale_bytes, source):
             facts = replace(facts, values=num_values, value_scale_bytes=scale)
+        if facts.rows_are_long:
+            # Pairs and patterns are not for them.
+            continue
+        pairs, fewer = (
+            gather_pairs(way, launcher, rows_of, values, None, MOST_CODES).found()
+            for rows_of in (sample, part)
+        )
+        num_pairs = expected_words(pairs, fewer, share) if _has_hope(pairs, way, share) else None
         if _shorter(num_pairs, scale, facts.pairs, facts.pair_scale_bytes, source):
             facts = replace(facts, pairs=num_pairs, pair_scale_bytes=scale)
     if facts.values is not None:
         facts = replace(facts, near_columns=columns_are_near(source, launcher))
+    if facts.rows_are_long:
+        return facts
     return _with_patterns(source, launcher, sample, facts)
 
 
-def _hopeful(table: Table, sampled: float) -> int | None:
-    count = table.found()
-    return None if count is None or count * OFTEN > sampled else count
+def _has_hope(count: int | None, way: Source, share: float) -> bool:
+    return count is not None and count * OFTEN <= share * way.entries
+
+
+def expected_words(count: int | None, fewer: int | None, share: float) -> int | None:
+    """Return how many distinct words a matrix has, as far as its sample lets expect.
+
+    Their number is taken to go on growing as a power of the number of rows (H. S. Heaps, 1978).
+
+    Parameters
+    ----------
+    count
+        How many the sample has; None for too many.
+    fewer
+        How many a part of it has, of one row in `PART`; None for too many.
+    share
+        The part of the matrix that the sample is.
+
+    Returns
+    -------
+    None for more than a code of two bytes tells apart.
+    """
+    if not count or not fewer:
+        return count
+    growth = min(max(math.log(count / fewer) / math.log(PART), 0.0), 1.0)
+    expected = round(count * share**-growth)
+    return expected if expected <= MOST_CODES else None
 
 
 def _shorter(

@@ -13,12 +13,14 @@ from engines.cuda.formats.layout import SLICE, Source
 from engines.cuda.modules import Launcher
 from engines.cuda.transfer import to_device
 from engines.errors import UnsupportedError
-from engines.formats.choice import MOST_CODES, code_bytes
+from engines.formats.choice import LONG_ROWS, MOST_CODES, code_bytes
 from engines.formats.csr import FloatArray
 
 MODULE = "formats/distinct"
 HASH_MASK = 0xFFFFFFFF
 """Bits of a hash that are used; fewer make collisions."""
+
+WARP = 32
 
 _EMPTY = np.uint64(2**64 - 1)
 
@@ -106,6 +108,11 @@ def numbered(table: Table, what: str) -> Numbered:
     return Numbered(keys[order], table, to_device(codes, np.int32))
 
 
+def _threads_a_row(source: Source) -> int:
+    """Return how many threads look through a row: a thread alone would hold up all others."""
+    return WARP if source.entries >= LONG_ROWS * source.rows else 1
+
+
 def gather_values(source: Source, launcher: Launcher, sample: Sample, limit: int) -> Table:
     """Return the distinct values of a sample of rows.
 
@@ -120,12 +127,12 @@ def gather_values(source: Source, launcher: Launcher, sample: Sample, limit: int
     limit
         The most values that are wanted.
     """
-    table, wide = Table(limit), launcher.offset_dtype
+    table, wide, share = Table(limit), launcher.offset_dtype, _threads_a_row(source)
     launcher.launch(
         "gather_values",
-        sample.rows,
+        share * sample.rows,
         *(source.row_offsets, source.values, source.divisors_within, wide(source.rows)),
-        *(wide(sample.rows), wide(sample.stride), *table.searched),
+        *(wide(sample.rows), wide(sample.stride), cupy().int32(share), *table.searched),
         module=MODULE,
     )
     return table
@@ -150,12 +157,13 @@ def gather_pairs(
     value_codes
         The number of each of these by slot, or None to let the slots stand for them.
     """
-    table, wide = Table(limit), launcher.offset_dtype
+    table, wide, share = Table(limit), launcher.offset_dtype, _threads_a_row(source)
     launcher.launch(
         "gather_pairs",
-        sample.rows,
+        share * sample.rows,
         *(source.row_offsets, source.columns, source.values, source.divisors_within),
         *(source.row_states, wide(source.rows), wide(sample.rows), wide(sample.stride)),
+        cupy().int32(share),
         *(values.keys, value_codes, values.mask, values.count, cupy().int32(values.limit)),
         *table.searched,
         module=MODULE,

@@ -2,17 +2,30 @@
 //
 // The host sorts the keys that are found and numbers them, so that codes do not depend on races.
 
+// What a thread looks at where `share` of them take a row of a sample.
+struct RowShare {
+    OFFSET row, first;  // the row, and the first of its entries that is this thread's
+    bool there;
+};
+
+__device__ RowShare share_of_row(OFFSET rows, OFFSET sampled, OFFSET stride, int share)
+{
+    long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    OFFSET i = (OFFSET)(thread / share), row = sampled_row(i, stride);
+    return {row, (OFFSET)(thread % share), i < sampled && row < rows};
+}
+
 // The values of a sample of rows.
 extern "C" __global__ void gather_values(
     const OFFSET* __restrict__ offsets, const double* __restrict__ values,
-    const double* __restrict__ divisors, OFFSET rows, OFFSET sampled, OFFSET stride, Key* keys,
-    unsigned mask, unsigned hash_mask, int* count, int limit)
+    const double* __restrict__ divisors, OFFSET rows, OFFSET sampled, OFFSET stride, int share,
+    Key* keys, unsigned mask, unsigned hash_mask, int* count, int limit)
 {
-    OFFSET i = thread_number(), row = sampled_row(i, stride);
-    if (i >= sampled || row >= rows) return;
+    RowShare own = share_of_row(rows, sampled, stride, share);
+    if (!own.there) return;
     Table table = {keys, mask, hash_mask};
-    OFFSET end = offsets[row + 1];
-    for (OFFSET entry = offsets[row]; entry < end; entry++)
+    OFFSET row = own.row, end = offsets[row + 1];
+    for (OFFSET entry = offsets[row] + own.first; entry < end; entry += share)
         if (inserted(table, bits_of(value_at(values, divisors, row, entry)), count, limit) < 0)
             return;
 }
@@ -21,17 +34,17 @@ extern "C" __global__ void gather_values(
 extern "C" __global__ void gather_pairs(
     const OFFSET* __restrict__ offsets, const int* __restrict__ columns,
     const double* __restrict__ values, const double* __restrict__ divisors,
-    const int* __restrict__ row_states, OFFSET rows, OFFSET sampled, OFFSET stride,
+    const int* __restrict__ row_states, OFFSET rows, OFFSET sampled, OFFSET stride, int share,
     Key* value_keys, const int* __restrict__ value_codes, unsigned value_mask,
     const int* __restrict__ value_count, int value_limit, Key* keys, unsigned mask,
     unsigned hash_mask, int* count, int limit)
 {
-    OFFSET i = thread_number(), row = sampled_row(i, stride);
-    if (i >= sampled || row >= rows || *value_count > value_limit) return;
+    RowShare own = share_of_row(rows, sampled, stride, share);
+    if (!own.there || *value_count > value_limit) return;
     Table values_there = {value_keys, value_mask, hash_mask}, table = {keys, mask, hash_mask};
+    OFFSET row = own.row, end = offsets[row + 1];
     int state = state_of(row_states, row);
-    OFFSET end = offsets[row + 1];
-    for (OFFSET entry = offsets[row]; entry < end; entry++) {
+    for (OFFSET entry = offsets[row] + own.first; entry < end; entry += share) {
         int slot = slot_of(values_there, bits_of(value_at(values, divisors, row, entry)));
         int code = value_codes ? value_codes[slot] : slot;
         if (inserted(table, pair_key(columns[entry] - state, code), count, limit) < 0) return;

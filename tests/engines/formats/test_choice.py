@@ -70,7 +70,7 @@ LONG_ROWS_IN_PANELS = replace(
         (TANDEM, Format.PATTERNS),
         (CLUSTER, Format.ENTRIES),
         (KANBAN, Format.ENTRIES),
-        (replace(KANBAN, pairs=20_000), Format.VALUES),
+        (replace(KANBAN, pairs=20_000), Format.ENTRIES),
         (FMS, Format.VALUES),
         (HERMAN, Format.VALUES),
     ],
