@@ -165,6 +165,15 @@ def test_a_refusal_names_the_decomposition():
     assert problem.refusal == "end components (of a model with a choice that leads nowhere)"
 
 
+def test_searches_on_diagrams_are_given_more_time_before_numba_is_loaded(monkeypatch):
+    options = HookOptions(device=DeviceChoice.CPU)
+    monkeypatch.setitem(sys.modules, "numba", None)
+    assert graph.search_seconds(options) == graph.SEARCH_SECONDS
+    monkeypatch.delitem(sys.modules, "numba")
+    assert graph.search_seconds(options) == graph.SEARCH_SECONDS_AT_START > graph.SEARCH_SECONDS
+    assert graph.search_seconds(HookOptions(smallest_graph=0)) == 0.0
+
+
 def test_small_graphs_stay_with_prism_and_larger_ones_before_numba_is_loaded(monkeypatch):
     options = HookOptions(device=DeviceChoice.CPU)
     for task in graph.DECOMPOSITIONS:

@@ -25,7 +25,7 @@ extern "C" __global__ void gather_values(
     if (!own.there) return;
     Table table = {keys, mask, hash_mask};
     OFFSET row = own.row, end = offsets[row + 1];
-    for (OFFSET entry = offsets[row] + own.first; entry < end; entry += share)
+    for (long long entry = (long long)offsets[row] + own.first; entry < end; entry += share)
         if (inserted(table, bits_of(value_at(values, divisors, row, entry)), count, limit) < 0)
             return;
 }
@@ -44,7 +44,7 @@ extern "C" __global__ void gather_pairs(
     Table values_there = {value_keys, value_mask, hash_mask}, table = {keys, mask, hash_mask};
     OFFSET row = own.row, end = offsets[row + 1];
     int state = state_of(row_states, row);
-    for (OFFSET entry = offsets[row] + own.first; entry < end; entry += share) {
+    for (long long entry = (long long)offsets[row] + own.first; entry < end; entry += share) {
         int slot = slot_of(values_there, bits_of(value_at(values, divisors, row, entry)));
         int code = value_codes ? value_codes[slot] : slot;
         if (inserted(table, pair_key(columns[entry] - state, code), count, limit) < 0) return;

@@ -18,6 +18,8 @@ public final class SymbolicModel extends ModelSource
 	private static final int KEPT = 2;
 	/** Values of more states, each times the variables, are found sooner by whole blocks. */
 	private static final long MOST_BY_PATHS = 1L << 24;
+	/** A numbering of more nodes is not kept. */
+	private static final int MOST_NODES_KEPT = 1 << 20;
 	private static final Deque<SymbolicModel> kept = new ArrayDeque<>();
 
 	/** Variables of the state that a transition starts in, of the one it leads to, and of choices. */
@@ -92,7 +94,8 @@ public final class SymbolicModel extends ModelSource
 		if (transitions != null)
 			return;
 		numbering = new Numbering(odd, rows.length);
-		small = (long) numStates * rows.length <= MOST_BY_PATHS ? numbering : null;
+		boolean isSmall = (long) numStates * rows.length <= MOST_BY_PATHS && numbering.counts.length <= MOST_NODES_KEPT;
+		small = isSmall ? numbering : null;
 		transitions = new Diagram(trans);
 	}
 
