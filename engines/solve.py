@@ -34,8 +34,9 @@ SLOW_AFTER_IF_SMALL = 1_000
 
 TINY_SYSTEM = 512
 LOOKED_AT_IF_TINY = 128
-"""Of so few rows, which LU solves as fast as some sweeps are made, sweeps are asked this early
-whether they will be many."""
+"""Of MDPs of so few states, which LU solves as fast as some sweeps are made, sweeps are asked this
+early whether they will be many. Chains of that size are swept in no time, and what proves their
+error knows less of them so early."""
 
 SLOW_AFTER_WITH_CHOICES = 1_000
 """The same for MDPs: the last sweeps suggest a policy that is optimal or nearly so, and LU of its
@@ -108,7 +109,7 @@ def solve_system(
     setup = time.perf_counter() - started
     on_cpu = isinstance(sweeper, CpuSweeper)
     slow_after = _slow_after(system, on_cpu, environment.sweep_limit)
-    tiny = system.num_updates <= TINY_SYSTEM
+    tiny = system.group_offsets is not None and system.num_updates <= TINY_SYSTEM
     looked_at = min(slow_after, LOOKED_AT_IF_TINY) if tiny else slow_after
 
     # On a CPU a cycle costs far more sweeps' time than its work.

@@ -69,9 +69,7 @@ def chain(name):
 @FORMATS
 @pytest.mark.parametrize("absolute", [False, True])
 @pytest.mark.parametrize("name", [*models.chain_problems(), *models.reward_problems()])
-def test_reachability(name, absolute, matrix_format, monkeypatch):
-    # LU, to which so small an oracle would turn early, is nothing to compare with.
-    monkeypatch.setattr("engines.solve.TINY_SYSTEM", 0)
+def test_reachability(name, absolute, matrix_format):
     problem, parts, rewards = chain(name)
     for method in (Method.AUTO, Method.POWER, Method.JACOBI, Method.JOR):
         environment = replace(GPU, method=method, absolute=absolute, max_iterations=2000)
