@@ -31,7 +31,7 @@ from engines.cuda.engine import CudaEngine
 from engines.errors import UnsupportedError
 from engines.formats.choice import Format
 from engines.formats.csr import CsrMatrix, index_dtype
-from engines.model import ExplicitModel, ModelKind
+from engines.model import ModelKind
 from engines.system import Direction, Scaling, SweepSystem
 
 CHECKED_SWEEPS = 200
@@ -177,15 +177,17 @@ def of_model(word: str) -> SweepSystem:
         return SweepSystem(matrix, np.full(size, 1.0 / size), scaling=Scaling.BALANCE)
     groups = model.row_group_offsets
     # In each row an entry leads elsewhere, or the state can stay for good.
-    leaves = np.bincount(matrix.row_of_entry(), matrix.columns != _states(model), matrix.num_rows)
+    rows = matrix.row_of_entry()
+    elsewhere = matrix.columns != model.states_of_rows()[rows]
+    leaves = np.bincount(rows, elsewhere, matrix.num_rows)
     moves = leaves > 0 if groups is None else np.minimum.reduceat(leaves, groups[:-1]) > 0
     states = np.flatnonzero(moves).astype(np.int32)
     start = np.zeros(size)
     if groups is None:
         ones = np.ones(len(states))
-        rows = matrix.select_rows(states)
-        return SweepSystem(rows, start, ones, states, scaling=Scaling.DIAGONAL)
-    kept = np.flatnonzero(np.repeat(moves, np.diff(groups)))
+        chosen = matrix.select_rows(states)
+        return SweepSystem(chosen, start, ones, states, scaling=Scaling.DIAGONAL)
+    kept = np.flatnonzero(model.rows_of(moves))
     ends = np.append(0, np.cumsum(np.diff(groups)[states])).astype(groups.dtype)
     return SweepSystem(
         *(matrix.select_rows(kept), start, np.ones(len(kept)), states),
@@ -198,14 +200,6 @@ def name_of(word: str) -> str:
     """Return what the table calls a model: its file's name and its constants."""
     file, _, constants = word.partition(":")
     return f"{Path(file).stem} {constants}".strip()
-
-
-def _states(model: ExplicitModel) -> np.ndarray:
-    """Return the state that each entry of a model's matrix leads from."""
-    rows = model.matrix.row_of_entry()
-    if model.row_group_offsets is None:
-        return rows
-    return np.repeat(np.arange(model.num_states), np.diff(model.row_group_offsets))[rows]
 
 
 def vector_copy_seconds(states: int) -> float:
