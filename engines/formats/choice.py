@@ -54,10 +54,6 @@ MANY_WORDS_BYTES = {Format.ENTRIES: 8.0, Format.PATTERNS: 9.5}
 """The same where the dictionary has more words than a code of one byte tells apart: neighbouring
 rows then read it in different places. Entries: kanban 5 and 6, cluster 230 and 320."""
 
-STAGED_BYTES = 24_576
-"""Up to this size a dictionary is copied to each block's shared memory; a larger one is read
-through the cache, which keeps what is used of it."""
-
 GROUP_GATHER_BYTES = {
     Format.CSR: 22.0,
     Format.INTERLEAVED: 39.0,

@@ -19,7 +19,11 @@ from engines.cuda.formats.values import CODE_TYPES
 from engines.cuda.modules import Launcher
 from engines.cuda.transfer import to_device
 from engines.errors import UnsupportedError
-from engines.formats.choice import MOST_CODES, STAGED_BYTES, Format
+from engines.formats.choice import MOST_CODES, Format
+
+STAGED_BYTES = 24_576
+"""Up to this size a dictionary is copied to each block's shared memory; a larger one is read
+through the cache, which keeps what is used of it."""
 
 
 def build(source: Source, launcher: Launcher) -> Layout:

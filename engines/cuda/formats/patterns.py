@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from engines.backend import cupy
+from engines.cuda.formats.entries import STAGED_BYTES
 from engines.cuda.formats.layout import Layout, Source, nbytes
 from engines.cuda.formats.tables import Sample, Table
 from engines.cuda.formats.values import CODE_TYPES
@@ -15,7 +16,7 @@ from engines.cuda.modules import Launcher
 from engines.cuda.prepare import _scan
 from engines.cuda.transfer import to_device
 from engines.errors import UnsupportedError
-from engines.formats.choice import PAIR_BYTES, STAGED_BYTES, Format, code_bytes
+from engines.formats.choice import PAIR_BYTES, Format, code_bytes
 from engines.formats.csr import INT32_MAX
 
 MODULE = "formats/rows"
