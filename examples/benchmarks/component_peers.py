@@ -1,6 +1,6 @@
 """Components of one graph by one of the programs that ours is compared with, timed.
 
-    python examples/benchmarks/component_peers.py FOLDER cpu|scipy|prism|storm
+    python examples/benchmarks/component_peers.py FOLDER tarjan|cpu|scipy|prism|storm
 
 The folder holds a model's arrays, as `save` writes them. Each decomposition gives a line of JSON:
 what it was ("scc" or "mec"), its seconds, how many components there are, and a digest of which
@@ -112,6 +112,24 @@ def by_cpu(model: ExplicitModel) -> None:
     rows = np.ones(model.matrix.num_rows, dtype=np.bool_)
     (labels, count, _), seconds = timed(lambda: graph.end_components(states, rows))
     tell("mec", seconds, count, labels, prepare=prepared)
+
+
+def by_textbook(model: ExplicitModel) -> None:
+    """Tarjan's search as it was published, and the basic algorithm of end components over it."""
+    from component_textbook import Textbook
+
+    offsets = np.array([0, 1, 2, 4], dtype=np.int32)
+    small = CsrMatrix(offsets, np.array([1, 0, 0, 1], np.int32), np.ones(4), 2)
+    tiny = Textbook(ExplicitModel(ModelKind.MDP, small, np.array([0, 1, 3], np.int32)))
+    # Compiles, or loads, what is timed below.
+    tiny.strong_components()
+    tiny.end_components(*tiny.turned_round())
+    textbook = Textbook(model)
+    (labels, count), seconds = timed(textbook.strong_components)
+    tell("scc", seconds, count, numbered(labels, count))
+    turned, prepared = timed(textbook.turned_round)
+    (labels, count), seconds = timed(lambda: textbook.end_components(*turned))
+    tell("mec", seconds, count, numbered(labels, count), prepare=prepared)
 
 
 def by_scipy(model: ExplicitModel) -> None:
@@ -228,7 +246,13 @@ def by_storm(model: ExplicitModel) -> None:
     tell("mec", seconds, count, numbered(labels, count))
 
 
-PEERS = {"cpu": by_cpu, "scipy": by_scipy, "prism": by_prism, "storm": by_storm}
+PEERS = {
+    "tarjan": by_textbook,
+    "cpu": by_cpu,
+    "scipy": by_scipy,
+    "prism": by_prism,
+    "storm": by_storm,
+}
 
 
 def main() -> None:

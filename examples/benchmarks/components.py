@@ -1,7 +1,7 @@
 """Strong components and maximal end components: tables 1 and 2 of the 2014 paper again.
 
     python examples/benchmarks/components.py [--models small|large|paper] [--scale X]
-        [--only NAME ...] [--device gpu|cpu] [--peers cpu,scipy,prism,storm] [--jobs N]
+        [--only NAME ...] [--device gpu|cpu] [--peers tarjan,cpu,scipy,prism,storm] [--jobs N]
         [--json FILE] [--markdown FILE]
 
 Two groups of cases (`component_cases.py`): PRISM's models, built by PRISM as diagrams and expanded
@@ -13,8 +13,10 @@ that follow from their construction.
 "First" is a question about a graph that has not been seen: its copy to the device, the
 decomposition, the result's way back. "Again" is the median of three more, the graph on the device.
 The peers run in processes of their own, `--jobs` at a time and while the GPU goes on with the next
-cases: ours on one core (numba), SciPy, PRISM and Storm. Their times hold neither the loading nor
-what they prepare: that is in the JSON. A peer has `--timeout` seconds for a case.
+cases: Tarjan's search and the basic algorithm over it as the paper has them
+(`component_textbook.py`), our own engine on one core (numba), SciPy, PRISM and Storm. Their times
+hold neither the loading nor what they prepare: that is in the JSON. A peer has `--timeout` seconds
+for a case.
 """
 
 from __future__ import annotations
@@ -296,7 +298,9 @@ def warm(gpu: bool) -> None:
 @click.option("--scale", default=0.0, help="Size of the generated graphs, 1 for the paper's.")
 @click.option("--only", multiple=True, help="Only families whose names begin so.")
 @click.option("--device", type=click.Choice(["gpu", "cpu"]), default="gpu", show_default=True)
-@click.option("--peers", default="cpu,scipy", show_default=True, help="cpu,scipy,prism,storm")
+@click.option(
+    "--peers", default="cpu,scipy", show_default=True, help="tarjan,cpu,scipy,prism,storm"
+)
 @click.option("--jobs", default=1, show_default=True, help="Peers at a time.")
 @click.option("--timeout", default=300.0, show_default=True, help="Seconds for a peer and a case.")
 @click.option("--threads", type=int, help="Threads that generate a graph; all cores by default.")
