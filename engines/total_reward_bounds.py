@@ -9,7 +9,7 @@ import numpy as np
 from engines.environment import SolverEnvironment
 from engines.formats.csr import FloatArray, MaskArray
 from engines.graph.components import bsccs
-from engines.graph.mec import maximal_end_components
+from engines.graph.mec import end_component_states, maximal_end_components
 from engines.intervals import collapsed, reachability_reward_bounds
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 from engines.progress import Progress
@@ -61,7 +61,7 @@ def total_reward_bounds(
     if model.kind is not ModelKind.MDP:
         target = _without_rewards(bsccs(model, environment).labels, earned > 0.0)
     elif direction is Direction.MINIMISE:
-        target = maximal_end_components(model, None, earned == 0.0, environment).labels >= 0
+        target = end_component_states(model, None, earned == 0.0, environment).labels >= 0
     elif direction is None:
         raise ValueError("an MDP needs a direction: minimise or maximise")
     else:

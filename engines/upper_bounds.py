@@ -183,9 +183,9 @@ def _require_leaving(graph: _Graph) -> None:
     """Refuse a graph where a strategy may stay in the unknown states for ever."""
     if graph.system.group_offsets is None or graph.system.direction is Direction.MAXIMISE:
         return
-    from engines.graph.mec import maximal_end_components
+    from engines.graph.mec import end_component_states
 
-    if maximal_end_components(graph.model, graph.unknown).count:
+    if end_component_states(graph.model, graph.unknown).count:
         raise UnsupportedError(
             "some strategy never reaches the target, so visits have no bound; use boundmethod=dsmpi"
         )

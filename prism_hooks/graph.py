@@ -16,7 +16,7 @@ from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, IndexArray, MaskArray
 from engines.graph.components import Components, condensation_order, sccs
-from engines.graph.mec import maximal_end_components
+from engines.graph.mec import end_component_states
 from engines.graph.operations import operations_of
 from engines.model import ExplicitModel, ModelKind
 from prism_hooks.extract import mask
@@ -262,7 +262,7 @@ def end_components(
     if np.any(np.diff(model.matrix.row_offsets) == 0):
         # To PRISM it stays in any set, to our engines it is no choice.
         raise UnsupportedError("of a model with a choice that leads nowhere")
-    found = maximal_end_components(model, within, environment=environment)
+    found = end_component_states(model, within, environment=environment)
     chosen = np.ones(found.count, dtype=np.bool_)
     if accept is not None:
         inside = found.labels[accept & (found.labels >= 0)]

@@ -144,6 +144,14 @@ class CpuGraph:
                 kernels.end_components(*parts, self._search(), pending, top, count)
         return *self._numbered(partition, self._num_states + 1), _mask(left.usable)
 
+    def end_component_states(
+        self, restrict: MaskArray, choices: MaskArray | None = None
+    ) -> tuple[IndexArray, int]:
+        """Return the maximal end component of each state, and their number."""
+        if choices is None:
+            choices = np.ones(self._num_rows, dtype=np.bool_)
+        return self.end_components(restrict, choices)[:2]
+
     def _kept_edges(self, choices: Choices) -> tuple[Any, Any]:
         """Return the edges of usable choices: where each state's start, and where they lead."""
         if _mask(choices.usable).all():

@@ -217,24 +217,41 @@ class CudaGraph:
         found = None
         if self._model.row_group_offsets is not None:
             found = self._on_device(lambda work: self._end_components(work, restrict, choices))
-        return self._cpu.end_components(restrict, choices) if found is None else found
+        if found is None:
+            return self._cpu.end_components(restrict, choices)
+        labels, count, barred = found
+        return labels, count, _unpacked(~barred, self._model.matrix.num_rows)
+
+    def end_component_states(
+        self, restrict: MaskArray, choices: MaskArray | None = None
+    ) -> tuple[IndexArray, int]:
+        """Return the maximal end component of each state, and their number."""
+        found = None
+        if self._model.row_group_offsets is not None:
+            found = self._on_device(lambda work: self._end_components(work, restrict, choices))
+        return self._cpu.end_component_states(restrict, choices) if found is None else found[:2]
 
     def _end_components(
-        self, work: _Worklist, restrict: MaskArray, choices: MaskArray
-    ) -> tuple[IndexArray, int, MaskArray]:
+        self, work: _Worklist, restrict: MaskArray, choices: MaskArray | None
+    ) -> tuple[IndexArray, int, NDArray[np.uint32]]:
+        """Return the components, their number, and the bitmap of the choices that none uses."""
         size, num_rows = self._model.num_states, self._model.matrix.num_rows
         ahead = self._edges("forwards", work.launcher)
         behind = self._edges("backwards", work.launcher, ahead)
         search = ComponentSearch(work, ahead, lambda: behind, size)
         # Bits are turned round 32 at a time.
         kept = to_device(_packed(restrict), np.uint32)
-        barred = to_device(~_packed(choices), np.uint32)
+        if choices is None:
+            barred = cupy().zeros(_words(num_rows), dtype=np.uint32)
+        else:
+            barred = to_device(~_packed(choices), np.uint32)
         found = refine(work, ahead, behind, search, kept, barred)
         self.steps = search.steps
         self._count_bytes(ahead, behind, work, search, kept, found.barred, found.leader)
-        usable = _unpacked(~found.barred.get(), num_rows)
+        without = to_host(found.barred)
         if found.unsettled is None:
-            return *numbered(found.leader, size), usable
+            return *numbered(found.leader, size), without
+        usable = _unpacked(~without, num_rows)
         left = _unpacked(found.unsettled.get(), size)
         self._leave_to_cpu(left, work)
         labels, _, own = self._cpu.end_components(left, usable)
@@ -243,7 +260,8 @@ class CudaGraph:
         leader = to_host(found.leader)
         leader[left] = -1
         members = np.flatnonzero(labels >= 0)
-        return *with_rest(to_device(leader, np.int32), members, labels[members]), usable
+        leaders = to_device(leader, np.int32)
+        return *with_rest(leaders, members, labels[members]), ~_packed(usable)
 
     def _count_bytes(
         self,

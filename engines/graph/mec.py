@@ -9,6 +9,7 @@ import numpy as np
 from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import IndexArray, MaskArray
+from engines.graph.components import Components
 from engines.graph.operations import operations_of
 from engines.model import ExplicitModel, ModelKind
 
@@ -64,10 +65,36 @@ def maximal_end_components(
     components only; see `engines.cpu.graph_components.end_components` and
     `engines.cuda.end_components`.
     """
-    if model.kind is not ModelKind.MDP:
-        raise UnsupportedError(f"end components of a {model.kind}: use its bottom components")
+    _check_kind(model)
     if restrict is None:
         restrict = np.ones(model.num_states, dtype=np.bool_)
     if choices is None:
         choices = np.ones(model.matrix.num_rows, dtype=np.bool_)
     return EndComponents(*operations_of(model, environment).end_components(restrict, choices))
+
+
+def end_component_states(
+    model: ExplicitModel,
+    restrict: MaskArray | None = None,
+    choices: MaskArray | None = None,
+    environment: SolverEnvironment | None = None,
+) -> Components:
+    """Return the states of the maximal end components; see `maximal_end_components`.
+
+    On a GPU this is up to three times faster than to be told their choices too, of which there are
+    many more than states, and a mask takes a byte of each.
+
+    Raises
+    ------
+    UnsupportedError
+        As `maximal_end_components` does.
+    """
+    _check_kind(model)
+    if restrict is None:
+        restrict = np.ones(model.num_states, dtype=np.bool_)
+    return Components(*operations_of(model, environment).end_component_states(restrict, choices))
+
+
+def _check_kind(model: ExplicitModel) -> None:
+    if model.kind is not ModelKind.MDP:
+        raise UnsupportedError(f"end components of a {model.kind}: use its bottom components")

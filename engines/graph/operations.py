@@ -70,6 +70,15 @@ class GraphOperations(Protocol):
         """
         ...
 
+    def end_component_states(
+        self, restrict: MaskArray, choices: MaskArray | None = None
+    ) -> tuple[IndexArray, int]:
+        """Return what `end_components` does, without their choices: a mask the less to make.
+
+        All choices may be used where none are given.
+        """
+        ...
+
 
 _Key = tuple[int, int, int | None]
 

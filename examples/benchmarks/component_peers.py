@@ -109,8 +109,7 @@ def by_cpu(model: ExplicitModel) -> None:
     _, prepared = timed(lambda: graph.reached_from(~states))
     (labels, count), seconds = timed(lambda: graph.strong_components(states))
     tell("scc", seconds, count, labels, prepare=prepared)
-    rows = np.ones(model.matrix.num_rows, dtype=np.bool_)
-    (labels, count, _), seconds = timed(lambda: graph.end_components(states, rows))
+    (labels, count), seconds = timed(lambda: graph.end_component_states(states))
     tell("mec", seconds, count, labels, prepare=prepared)
 
 

@@ -153,11 +153,10 @@ def measure_gpu(model: ExplicitModel, row: Row) -> None:
     row.copy_bandwidth = copy_bandwidth()
     pool = cupy().get_default_memory_pool()
     states = np.ones(model.num_states, dtype=np.bool_)
-    rows = np.ones(model.matrix.num_rows, dtype=np.bool_)
     environment = SolverEnvironment(device=DeviceChoice.GPU)
     questions: dict[str, Callable[[Any], Any]] = {
         "scc": lambda graph: graph.strong_components(states),
-        "mec": lambda graph: graph.end_components(states, rows),
+        "mec": lambda graph: graph.end_component_states(states),
     }
     for what, ask in questions.items():
         # What is loaded once in a process is no part of any time.
@@ -183,7 +182,7 @@ def _asked(
     """Ask the GPU, compare its answer, and return the graph and the seconds."""
     started = time.perf_counter()
     graph = graph_of()
-    labels, count, *_ = ask(graph)
+    labels, count = ask(graph)
     seconds = time.perf_counter() - started
     row.take("GPU", what, count, digest(labels))
     return graph, seconds
@@ -196,8 +195,7 @@ def measure_cpu(model: ExplicitModel, row: Row) -> None:
     states = np.ones(model.num_states, dtype=np.bool_)
     (labels, count), row.times["own scc first"] = timed(lambda: graph.strong_components(states))
     row.take("CPU engine", "scc", count, digest(labels))
-    rows = np.ones(model.matrix.num_rows, dtype=np.bool_)
-    (labels, count, _), row.times["own mec"] = timed(lambda: graph.end_components(states, rows))
+    (labels, count), row.times["own mec"] = timed(lambda: graph.end_component_states(states))
     row.take("CPU engine", "mec", count, digest(labels))
 
 
@@ -290,7 +288,7 @@ def warm(gpu: bool) -> None:
             states = np.ones(model.num_states, dtype=np.bool_)
             graph = operations_of(model, SolverEnvironment(device=DeviceChoice.GPU))
             graph.strong_components(states)
-            graph.end_components(states, np.ones(model.matrix.num_rows, dtype=np.bool_))
+            graph.end_component_states(states)
 
 
 @click.command()

@@ -92,6 +92,9 @@ def expect_components(graph, drawn, *, plain=False):
     assert count == number, drawn.name
     np.testing.assert_array_equal(labels, expected, drawn.name)
     np.testing.assert_array_equal(kept, staying, drawn.name)
+    labels, count = graph.end_component_states(restrict, choices)
+    assert count == number, drawn.name
+    np.testing.assert_array_equal(labels, expected, drawn.name)
     if plain:
         sets = graph_oracles.sets_of(labels, count)
         assert sets == graph_oracles.refined_components(model, restrict, choices), drawn.name

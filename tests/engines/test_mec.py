@@ -11,7 +11,7 @@ from bridge.files.umb import read_umb
 from engines import reference
 from engines.cpu import graph_components
 from engines.errors import UnsupportedError
-from engines.graph.mec import maximal_end_components
+from engines.graph.mec import end_component_states, maximal_end_components
 from tests.engines import graph_models, graph_oracles, models
 from tests.engines.graph_models import either_way, go
 from tests.engines.published import FOLDER
@@ -100,6 +100,18 @@ def test_two_components_and_what_leaves_them():
     np.testing.assert_array_equal(found.labels, [0, 0, 1, 2, 3])
     assert found.count == 4
     np.testing.assert_array_equal(found.choices, [1, 0, 1, 0, 1, 0, 1, 1])
+
+
+def test_states_alone_are_those_of_the_components():
+    for number, model in enumerate(larger_models()):
+        some = np.arange(model.num_states) % 5 > 0
+        for restrict in (None, some):
+            found = maximal_end_components(model, restrict)
+            states = end_component_states(model, restrict)
+            assert states.count == found.count, number
+            np.testing.assert_array_equal(states.labels, found.labels, str(number))
+    with pytest.raises(UnsupportedError, match="DTMC"):
+        end_component_states(models.line(3))
 
 
 def test_a_stored_zero_leaves_nothing():

@@ -46,6 +46,13 @@ def expect_the_cpus(model, restrict=None, choices=None, graph=None):
     np.testing.assert_array_equal(labels, expected)
     np.testing.assert_array_equal(kept, expected_choices)
     assert count == expected_count
+    again, count = graph.end_component_states(restrict, choices)
+    np.testing.assert_array_equal(again, expected)
+    assert count == expected_count
+    if choices.all():
+        again, count = graph.end_component_states(restrict)
+        np.testing.assert_array_equal(again, expected)
+        assert count == expected_count
     return graph
 
 

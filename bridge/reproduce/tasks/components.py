@@ -88,10 +88,9 @@ def _ask(
 ) -> None:
     """Decompose a graph on one device, first with the copy to it, then where it lies there."""
     states = np.ones(model.num_states, dtype=np.bool_)
-    rows = np.ones(model.matrix.num_rows, dtype=np.bool_)
     questions: dict[str, Callable[[GraphOperations], tuple[npt.NDArray[Any], int]]] = {
         "scc": lambda graph: graph.strong_components(states),
-        "mec": lambda graph: graph.end_components(states, rows)[:2],
+        "mec": lambda graph: graph.end_component_states(states),
     }
     settings = SolverEnvironment(device=DeviceChoice(who))
     for what, ask in questions.items():
