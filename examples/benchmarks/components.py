@@ -2,7 +2,7 @@
 
     python examples/benchmarks/components.py [--models small|large|paper] [--scale X]
         [--only NAME ...] [--device gpu|cpu] [--peers tarjan,cpu,scipy,prism,storm] [--jobs N]
-        [--json FILE] [--markdown FILE]
+        [--peers-from FILE] [--json FILE] [--markdown FILE]
 
 Two groups of cases (`component_cases.py`): PRISM's models, built by PRISM as diagrams and expanded
 by us (`--models`; PRISM_DIR says where PRISM is), and generated graphs of the structure and, at
@@ -16,7 +16,7 @@ The peers run in processes of their own, `--jobs` at a time and while the GPU go
 cases: Tarjan's search and the basic algorithm over it as the paper has them
 (`component_textbook.py`), our own engine on one core (numba), SciPy, PRISM and Storm. Their times
 hold neither the loading nor what they prepare: that is in the JSON. A peer has `--timeout` seconds
-for a case.
+for a case. With `--peers-from` the GPU has the host to itself.
 """
 
 from __future__ import annotations
@@ -239,8 +239,29 @@ def take_answers(row: Row, answers: dict[str, list[str]]) -> None:
                 row.times[f"{peer} {what} prepare"] = answer["prepare"]
 
 
+def said_before(file: Path) -> dict[str, dict[str, list[str]]]:
+    """Return what peers said in an earlier run, by graph: as `ask_peers` returns it."""
+    said: dict[str, dict[str, list[str]]] = {}
+    for row in json.loads(file.read_text(encoding="utf-8"))["rows"]:
+        answers = said.setdefault(row["name"], {})
+        for peer in PEERS:
+            for what in ("scc", "mec"):
+                if peer not in row["checked"].get(what, []):
+                    continue
+                line = {
+                    "what": what,
+                    "seconds": row["times"][f"{peer} {what}"],
+                    "count": row["counts"][what],
+                    "digest": row["digests"][what],
+                }
+                prepare = row["times"].get(f"{peer} {what} prepare")
+                line |= {} if prepare is None else {"prepare": prepare}
+                answers.setdefault(peer, []).append(json.dumps(line))
+    return said
+
+
 def measure(
-    case: Case, gpu: bool, room: Path, ask: Callable[[Path], Future[Any]]
+    case: Case, gpu: bool, ask: Callable[[str, ExplicitModel], Future[Any]]
 ) -> tuple[Row, Future[Any]]:
     """Make a graph, give it to the peers, and measure it here."""
     model, seconds = timed(case.make)
@@ -258,8 +279,7 @@ def measure(
     for what, count in (("scc", case.sccs), ("mec", case.mecs)):
         if count is not None:
             row.take("construction", what, count, None)
-    save(model, room)
-    answers = ask(room)
+    answers = ask(case.name, model)
     (measure_gpu if gpu else measure_cpu)(model, row)
     return row, answers
 
@@ -299,6 +319,12 @@ def warm(gpu: bool) -> None:
 @click.option(
     "--peers", default="cpu,scipy", show_default=True, help="tarjan,cpu,scipy,prism,storm"
 )
+@click.option(
+    "--peers-from",
+    "peers_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Ask no peers: compare with those of an earlier run's --json.",
+)
 @click.option("--jobs", default=1, show_default=True, help="Peers at a time.")
 @click.option("--timeout", default=300.0, show_default=True, help="Seconds for a peer and a case.")
 @click.option("--threads", type=int, help="Threads that generate a graph; all cores by default.")
@@ -310,6 +336,7 @@ def main(
     only: tuple[str, ...],
     device: str,
     peers: str,
+    peers_file: Path | None,
     jobs: int,
     timeout: float,
     threads: int | None,
@@ -321,6 +348,7 @@ def main(
     if unknown := set(chosen_peers) - set(PEERS):
         raise click.UsageError(f"no such peer: {', '.join(sorted(unknown))}")
     gpu = device == "gpu"
+    earlier = None if peers_file is None else said_before(peers_file)
     rows: list[Row] = []
     record = {
         "command": " ".join(["python", *sys.argv]),
@@ -340,7 +368,12 @@ def main(
         waiting: list[tuple[Row, Future[Any]]] = []
         warm(gpu)
 
-        def ask(room: Path) -> Future[Any]:
+        def ask(name: str, model: ExplicitModel) -> Future[Any]:
+            if earlier is not None:
+                return pool.submit(lambda: earlier.get(name, {}))
+            room = Path(tempfile.mkdtemp(dir=folder))
+            save(model, room)
+
             def work() -> dict[str, list[str]]:
                 try:
                     return ask_peers(room, chosen_peers, timeout)
@@ -361,13 +394,11 @@ def main(
             if json_file:
                 write_record(json_file, record, [*rows, *(row for row, _ in waiting)])
 
-        for number, case in enumerate(cases):
+        for case in cases:
             # Graphs lie in the folder until their peers are done: not too many of them.
             while len(waiting) > jobs:
                 settle()
-            room = folder / str(number)
-            room.mkdir()
-            waiting.append(measure(case, gpu, room, ask))
+            waiting.append(measure(case, gpu, ask))
             keep()
         while waiting:
             settle()

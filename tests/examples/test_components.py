@@ -155,6 +155,14 @@ def test_a_run_on_the_cpu_writes_the_tables(load, tmp_path):
     rows = json.loads(file.read_text())["rows"]
     assert [row["name"] for row in rows] == ["leader-like"]
     assert rows[0]["checked"]["scc"] == ["construction", "CPU engine", "scipy"]
+    again, asked_before = tmp_path / "again.json", ["--peers-from", str(file)]
+    result = CliRunner().invoke(
+        load("components").main, [*words, *asked_before, "--json", str(again)]
+    )
+    assert result.exit_code == 0, result.output
+    repeated = json.loads(again.read_text())["rows"][0]
+    assert repeated["checked"]["scc"] == ["construction", "CPU engine", "scipy"]
+    assert repeated["times"]["scipy scc"] == rows[0]["times"]["scipy scc"]
     assert "| leader-like |" in page.read_text()
     page.write_text("Before\n<!-- tables -->\nold\n<!-- end of tables -->\nAfter\n")
     tables = load("component_tables")
