@@ -10,7 +10,7 @@ import numpy as np
 from engines.cuda.formats.layout import Source
 from engines.cuda.formats.patterns import gather_rows
 from engines.cuda.formats.slices import measured
-from engines.cuda.formats.tables import Sample, gather_pairs, gather_values
+from engines.cuda.formats.tables import Sample, Table, gather_pairs, gather_values
 from engines.cuda.formats.values import columns_are_near
 from engines.cuda.modules import Launcher
 from engines.formats.choice import MOST_CODES, Facts, code_bytes
@@ -38,7 +38,6 @@ def survey(source: Source, launcher: Launcher, facts: Facts) -> Facts:
         What is known of it.
     """
     sample = Sample.of(source.rows, SAMPLED_ROWS)
-    part = Sample.of(source.rows, SAMPLED_ROWS // PART)
     rows, slices = measured(source, launcher)
     bound, interleaved, _ = best_bound(rows, slices, source.entries, 2)
     behind = source.entries - int(np.minimum(np.arange(len(rows)), bound) @ rows)
@@ -54,11 +53,10 @@ def survey(source: Source, launcher: Launcher, facts: Facts) -> Facts:
         if facts.rows_are_long:
             # Pairs and patterns are not for them.
             continue
-        pairs, fewer = (
-            gather_pairs(way, launcher, rows_of, values, None, MOST_CODES).found()
-            for rows_of in (sample, part)
-        )
-        num_pairs = expected_words(pairs, fewer, share) if _has_hope(pairs, way, share) else None
+        # Pairs hold values: where these are too many, so are they.
+        num_pairs = None
+        if found is not None:
+            num_pairs = _expected_pairs(way, launcher, sample, values, share)
         if _shorter(num_pairs, scale, facts.pairs, facts.pair_scale_bytes, source):
             facts = replace(facts, pairs=num_pairs, pair_scale_bytes=scale)
     if facts.values is not None:
@@ -66,6 +64,19 @@ def survey(source: Source, launcher: Launcher, facts: Facts) -> Facts:
     if facts.rows_are_long:
         return facts
     return _with_patterns(source, launcher, sample, facts)
+
+
+def _expected_pairs(
+    way: Source, launcher: Launcher, sample: Sample, values: Table, share: float
+) -> int | None:
+    pairs = gather_pairs(way, launcher, sample, values, None, MOST_CODES).found()
+    if not _has_hope(pairs, way, share):
+        return None
+    if sample.stride == 1:
+        return pairs
+    part = sample.thinned(way.rows, PART)
+    fewer = gather_pairs(way, launcher, part, values, None, MOST_CODES).found()
+    return expected_words(pairs, fewer, share)
 
 
 def _has_hope(count: int | None, way: Source, share: float) -> bool:

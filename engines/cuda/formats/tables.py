@@ -191,6 +191,16 @@ class Sample:
         """Return a sample of about so many of the rows, all by default."""
         slices = -(-rows // SLICE)
         stride = 1 if most is None else max(1, slices * SLICE // most)
+        return cls._every(rows, stride)
+
+    def thinned(self, rows: int, by: int) -> Sample:
+        """Return one slice in `by` of this sample of so many rows: no others, so that what was
+        found in the sample is all that there is in these."""
+        return self._every(rows, by * self.stride)
+
+    @classmethod
+    def _every(cls, rows: int, stride: int) -> Sample:
+        slices = -(-rows // SLICE)
         return cls(rows if stride == 1 else -(-slices // stride) * SLICE, stride)
 
 

@@ -54,12 +54,15 @@ __device__ int inserted(const Table& table, Key key, int* count, int limit)
     }
 }
 
-// The slot of a key that is there.
+// The slot of a key that is there. One that is not would be a mistake of ours, whose end is an error:
+// there is always an empty slot to find.
 __device__ unsigned slot_of(const Table& table, Key key)
 {
-    unsigned slot = hashed(key, table.hash_mask) & table.mask;
-    while (table.keys[slot] != key) slot = (slot + 1) & table.mask;
-    return slot;
+    for (unsigned slot = hashed(key, table.hash_mask) & table.mask;; slot = (slot + 1) & table.mask) {
+        Key found = table.keys[slot];
+        if (found == key) return slot;
+        if (found == EMPTY) __trap();
+    }
 }
 
 // A pair of a distance and the code of a value, below 2^31: never EMPTY.

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.cuda.formats.survey import PART, expected_words
+from engines.cuda.formats.layout import SLICE
+from engines.cuda.formats.survey import PART, SAMPLED_ROWS, expected_words
+from engines.cuda.formats.tables import Sample
 from engines.formats.choice import MOST_CODES
 
 
@@ -33,3 +35,19 @@ def test_words_drawn_by_lot_are_not_taken_for_few():
     row_words = rng.integers(0, 1_000_000, 1 << 16)
     counts = [len(np.unique(part)) for part in (row_words, row_words[::PART])]
     assert expected_words(*counts, 1 / 100) is None
+
+
+@pytest.mark.parametrize(
+    "rows", [1, 31, 33, 65_535, 65_536, 65_569, 150_732, 2_546_432, 11_261_376]
+)
+def test_the_part_of_a_sample_has_no_rows_but_the_samples(rows):
+    def sampled(sample):
+        # As `sampled_row` in engines/kernels/formats/building.cuh.
+        number = np.arange(sample.rows, dtype=np.int64)
+        at = number // SLICE * sample.stride * SLICE + number % SLICE
+        return set(at[at < rows].tolist())
+
+    sample = Sample.of(rows, SAMPLED_ROWS)
+    part = sample.thinned(rows, PART)
+    assert sampled(part) <= sampled(sample)
+    assert len(sampled(part)) == pytest.approx(len(sampled(sample)) / PART, abs=PART * SLICE)
