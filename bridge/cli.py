@@ -14,11 +14,10 @@ if TYPE_CHECKING:
 
 PRISM_MAIN = "prism.PrismCL"
 GUI_MAIN = "userinterface.GUIPrism"
-GPU_DELAY = 1.5
-"""Seconds of PRISM's own work after which a solve worth a GPU is likely to come."""
-CPU_DELAY = 0.75
-"""The same for one worth numba. A run that is over by then, or whose model has proved to be small,
-is not held up by loading it: the interpreter serves one thread at a time."""
+LOADING_DELAY = 1.5
+"""Seconds of PRISM's own work after which a solve worth a GPU, or numba, is likely to come. A run
+that is over by then, or whose model has proved to be small, is not held up by loading it: the
+interpreter serves one thread at a time."""
 
 QUICK_SWITCHES = 5e-4
 """Seconds for which a thread that loads may keep the interpreter from one that solves."""
@@ -189,7 +188,7 @@ def _warm_up(device: DeviceChoice, device_number: int) -> None:
 
     def load() -> None:
         if device is not DeviceChoice.GPU:
-            threading.Event().wait(GPU_DELAY if on_gpu else CPU_DELAY)
+            threading.Event().wait(LOADING_DELAY)
             warm_up.MET.wait_while_small()
         with GATE.busy(WARM_UP), GATE.imports_unwound():
             if on_gpu:
