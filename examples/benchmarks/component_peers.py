@@ -83,17 +83,20 @@ def tell(what: str, seconds: float, count: int, labels: np.ndarray | None, **mor
     print(json.dumps(line), flush=True)
 
 
-def warm_up() -> None:
-    """Load numba's kernels, on a graph that needs each of them."""
-    from engines.cpu.graph import CpuGraph
-
+def tiny_model() -> ExplicitModel:
+    """Return a model whose components need each of a program's kernels: they are loaded with it."""
     offsets = np.array([0, 1, 2, 4], dtype=np.int32)
     columns = np.array([1, 0, 0, 1], dtype=np.int32)
     groups = np.array([0, 1, 3], dtype=np.int32)
-    model = ExplicitModel(
-        ModelKind.MDP, CsrMatrix(offsets, columns, np.broadcast_to(np.float64(1.0), 4), 2), groups
-    )
-    graph = CpuGraph(model, compiled=True)
+    ones = np.broadcast_to(np.float64(1.0), 4)
+    return ExplicitModel(ModelKind.MDP, CsrMatrix(offsets, columns, ones, 2), groups)
+
+
+def warm_up() -> None:
+    """Load the kernels of our engine."""
+    from engines.cpu.graph import CpuGraph
+
+    graph = CpuGraph(tiny_model(), compiled=True)
     graph.strong_components(np.ones(2, dtype=np.bool_))
     graph.end_components(np.ones(2, dtype=np.bool_), np.ones(3, dtype=np.bool_))
 
@@ -117,9 +120,7 @@ def by_textbook(model: ExplicitModel) -> None:
     """Tarjan's search as it was published, and the basic algorithm of end components over it."""
     from component_textbook import Textbook
 
-    offsets = np.array([0, 1, 2, 4], dtype=np.int32)
-    small = CsrMatrix(offsets, np.array([1, 0, 0, 1], np.int32), np.ones(4), 2)
-    tiny = Textbook(ExplicitModel(ModelKind.MDP, small, np.array([0, 1, 3], np.int32)))
+    tiny = Textbook(tiny_model())
     # Compiles, or loads, what is timed below.
     tiny.strong_components()
     tiny.end_components(*tiny.turned_round())

@@ -34,6 +34,11 @@ def seconds(value: float | None) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
+def fastest(*times: float | None) -> float | None:
+    """Return the least of the times that there are."""
+    return min((time for time in times if time is not None), default=None)
+
+
 def millions(value: float) -> str:
     """Return a number as the paper does: in millions, small ones as they are."""
     return f"{value / 1e6:.1f}M" if value >= 1e6 else f"{value:,.0f}"
@@ -60,19 +65,16 @@ def strong_components(rows: list[Record]) -> str:
     """Return table 1: strong components."""
     head = [
         *("graph", "states", "transitions", "out", "SCCs", "GPU s", "GPU + copy s"),
-        *(
-            *("Tarjan s", "ours, CPU s", "SciPy s", "PRISM s"),
-            *("Tarjan : GPU", "ours : GPU", "SciPy : GPU", "best CPU : GPU + copy"),
-        ),
+        *("Tarjan s", "ours, CPU s", "SciPy s", "PRISM s"),
+        *("Tarjan : GPU", "ours : GPU", "SciPy : GPU", "best CPU : GPU + copy"),
         *("paper's graph", "its Tarjan s", "its GPU s", "its ratio", "compared"),
     ]
     lines = []
     for row in compared(rows, "scc"):
         times, paper = row["times"], PAPER[row["family"]]
         gpu, first = times.get("gpu scc"), times.get("gpu scc first")
-        peers = [times.get(f"{peer} scc") for peer in ("tarjan", "cpu", "scipy")]
-        tarjan, core, scipy = peers
-        best = min((time for time in peers if time is not None), default=None)
+        tarjan, core, scipy = (times.get(f"{peer} scc") for peer in ("tarjan", "cpu", "scipy"))
+        best = fastest(tarjan, core, scipy)
         lines.append(
             [
                 *(row["name"], millions(row["states"]), millions(row["transitions"])),
@@ -101,7 +103,7 @@ def end_components(rows: list[Record]) -> str:
         times, paper = row["times"], PAPER[row["family"]]
         gpu, first = times.get("gpu mec"), times.get("gpu mec first")
         basic, core = times.get("tarjan mec"), times.get("cpu mec")
-        best = min((time for time in (basic, core) if time is not None), default=None)
+        best = fastest(basic, core)
         lines.append(
             [
                 *(row["name"], millions(row["states"]), millions(row["choices"])),

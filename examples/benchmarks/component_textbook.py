@@ -19,6 +19,9 @@ from engines.model import ExplicitModel
 OPEN = -1
 """The label of a state that is in no component yet."""
 
+SETTLED = -2
+"""The label of a state that the search is to leave out."""
+
 NO_STATE = -1
 """The column of an entry that is no edge any more."""
 
@@ -172,8 +175,7 @@ def end_components(
         new_label = np.full(count, -1, np.int32)
         for state in range(n):
             if result[state] >= 0 or remaining[state] == 0:
-                # Not open: the search leaves it out.
-                labels[state] = -2
+                labels[state] = SETTLED
             elif changed[labels[state]]:
                 labels[state] = OPEN
                 in_doubt += 1
@@ -183,7 +185,7 @@ def end_components(
                     new_label[own] = found
                     found += 1
                 result[state] = new_label[own]
-                labels[state] = -2
+                labels[state] = SETTLED
     return result, found
 
 

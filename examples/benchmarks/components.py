@@ -31,7 +31,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -52,6 +52,8 @@ from engines.graph.operations import operations_of
 from engines.model import ExplicitModel
 
 REPEATS = 3
+Complete = Callable[["Row"], None]
+"""Waits for the peers, and puts down what they said."""
 PEER_PROGRAM = Path(__file__).parent / "component_peers.py"
 
 
@@ -239,31 +241,25 @@ def take_answers(row: Row, answers: dict[str, list[str]]) -> None:
                 row.times[f"{peer} {what} prepare"] = answer["prepare"]
 
 
-def said_before(file: Path) -> dict[str, dict[str, list[str]]]:
-    """Return what peers said in an earlier run, by graph: as `ask_peers` returns it."""
-    said: dict[str, dict[str, list[str]]] = {}
-    for row in json.loads(file.read_text(encoding="utf-8"))["rows"]:
-        answers = said.setdefault(row["name"], {})
-        for peer in PEERS:
-            for what in ("scc", "mec"):
-                if peer not in row["checked"].get(what, []):
-                    continue
-                line = {
-                    "what": what,
-                    "seconds": row["times"][f"{peer} {what}"],
-                    "count": row["counts"][what],
-                    "digest": row["digests"][what],
-                }
-                prepare = row["times"].get(f"{peer} {what} prepare")
-                line |= {} if prepare is None else {"prepare": prepare}
-                answers.setdefault(peer, []).append(json.dumps(line))
-    return said
+def rows_by_name(file: Path) -> dict[str, dict[str, Any]]:
+    """Return the rows of an earlier run by the names of their graphs."""
+    return {row["name"]: row for row in json.loads(file.read_text(encoding="utf-8"))["rows"]}
+
+
+def take_earlier(row: Row, before: dict[str, Any]) -> None:
+    """Put down what the peers said of the same graph in an earlier run."""
+    for what, names in before["checked"].items():
+        for peer in filter(PEERS.__contains__, names):
+            row.take(peer, what, before["counts"][what], before["digests"][what])
+    peers = tuple(PEERS)
+    row.times |= {key: time for key, time in before["times"].items() if key.startswith(peers)}
+    row.notes += [note for note in before["notes"] if note.startswith(peers)]
 
 
 def measure(
-    case: Case, gpu: bool, ask: Callable[[str, ExplicitModel], Future[Any]]
-) -> tuple[Row, Future[Any]]:
-    """Make a graph, give it to the peers, and measure it here."""
+    case: Case, gpu: bool, ask: Callable[[str, ExplicitModel], Complete]
+) -> tuple[Row, Complete]:
+    """Make a graph, give it to the peers, and measure it here; their part is put down later."""
     model, seconds = timed(case.make)
     matrix = model.matrix
     row = Row(
@@ -279,9 +275,9 @@ def measure(
     for what, count in (("scc", case.sccs), ("mec", case.mecs)):
         if count is not None:
             row.take("construction", what, count, None)
-    answers = ask(case.name, model)
+    complete = ask(case.name, model)
     (measure_gpu if gpu else measure_cpu)(model, row)
-    return row, answers
+    return row, complete
 
 
 def device_name(gpu: bool) -> str:
@@ -348,7 +344,7 @@ def main(
     if unknown := set(chosen_peers) - set(PEERS):
         raise click.UsageError(f"no such peer: {', '.join(sorted(unknown))}")
     gpu = device == "gpu"
-    earlier = None if peers_file is None else said_before(peers_file)
+    earlier = None if peers_file is None else rows_by_name(peers_file)
     rows: list[Row] = []
     record = {
         "command": " ".join(["python", *sys.argv]),
@@ -362,15 +358,17 @@ def main(
         cases = list(models_of(models, folder)) if models != "none" else []
         cases += list(generated(scale, threads)) if scale else []
         cases = [case for case in cases if not only or case.family.startswith(only)]
+        if earlier is not None and (new := {case.name for case in cases} - set(earlier)):
+            raise click.UsageError(f"{peers_file} does not have {', '.join(sorted(new))}")
         if not cases:
             raise click.UsageError("no case is left: give --models or --scale, or another --only")
         pool = stack.enter_context(ThreadPoolExecutor(jobs))
-        waiting: list[tuple[Row, Future[Any]]] = []
+        waiting: list[tuple[Row, Complete]] = []
         warm(gpu)
 
-        def ask(name: str, model: ExplicitModel) -> Future[Any]:
+        def ask(name: str, model: ExplicitModel) -> Complete:
             if earlier is not None:
-                return pool.submit(lambda: earlier.get(name, {}))
+                return lambda row: take_earlier(row, earlier[name])
             room = Path(tempfile.mkdtemp(dir=folder))
             save(model, room)
 
@@ -381,11 +379,12 @@ def main(
                     for file in room.iterdir():
                         file.unlink()
 
-            return pool.submit(work)
+            answers = pool.submit(work)
+            return lambda row: take_answers(row, answers.result())
 
         def settle() -> None:
-            row, answers = waiting.pop(0)
-            take_answers(row, answers.result())
+            row, complete = waiting.pop(0)
+            complete(row)
             rows.append(row)
             click.echo(f"{row.name}: {row.times}; {'; '.join(row.notes)}", err=True)
 

@@ -132,6 +132,27 @@ def test_a_difference_is_an_error_that_says_who(load):
         row.take("storm", "scc", 3, None)
 
 
+def test_of_an_earlier_run_the_peers_alone_are_taken(load):
+    benchmark = load("components")
+    before = {
+        "checked": {"scc": ["construction", "GPU", "tarjan"], "mec": ["GPU"]},
+        "counts": {"scc": 2, "mec": 1},
+        "digests": {"scc": "a", "mec": "b"},
+        "times": {"gpu scc": 1.0, "tarjan scc": 2.0, "tarjan mec prepare": 3.0, "own mec": 4.0},
+        "notes": ["GPU, mec: 3 states left to the CPU", "prism: took more than 90 s"],
+    }
+    row = benchmark.Row("coin", "coin", "generated", 3, 3, 3, 0.0)
+    row.take("GPU", "scc", 2, "a")
+    benchmark.take_earlier(row, before)
+    assert row.checked == {"scc": ["GPU", "tarjan"]}
+    assert row.times == {"tarjan scc": 2.0, "tarjan mec prepare": 3.0}
+    assert row.notes == ["prism: took more than 90 s"]
+    row = benchmark.Row("coin", "coin", "generated", 3, 3, 3, 0.0)
+    row.take("GPU", "scc", 2, "other")
+    with pytest.raises(ClickException, match="tarjan finds other components"):
+        benchmark.take_earlier(row, before)
+
+
 def test_times_of_what_nobody_else_has_found_are_not_shown(load):
     tables = load("component_tables")
     row = {"name": "mine", "checked": {"scc": ["GPU", "GPU"]}, "notes": []}
@@ -160,6 +181,10 @@ def test_a_run_on_the_cpu_writes_the_tables(load, tmp_path):
         load("components").main, [*words, *asked_before, "--json", str(again)]
     )
     assert result.exit_code == 0, result.output
+    other = [word if word != "leader" else "coin" for word in words]
+    result = CliRunner().invoke(load("components").main, [*other, *asked_before])
+    assert result.exit_code == 2
+    assert "does not have coin-like" in result.output
     repeated = json.loads(again.read_text())["rows"][0]
     assert repeated["checked"]["scc"] == ["construction", "CPU engine", "scipy"]
     assert repeated["times"]["scipy scc"] == rows[0]["times"]["scipy scc"]
