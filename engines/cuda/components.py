@@ -15,8 +15,8 @@ from engines.cuda.transfer import to_device, to_host
 from engines.formats.csr import IndexArray, MaskArray
 
 if TYPE_CHECKING:
-    from engines.cuda.graph import _Worklist
     from engines.cuda.graph_edges import Edges
+    from engines.cuda.worklist import Worklist
 
 PATIENCE = 64
 """Rounds that are granted to any trimming or search."""
@@ -93,7 +93,7 @@ class ComponentSearch:
 
     def __init__(
         self,
-        work: _Worklist,
+        work: Worklist,
         ahead: Edges,
         behind: Callable[[], Edges | None],
         num_states: int,
@@ -382,7 +382,7 @@ def with_rest(leader: Any, members: IndexArray, own: IndexArray) -> tuple[IndexA
     return numbered(to_device(joined, np.int32), len(joined))
 
 
-def left_components(work: _Worklist, ahead: Edges, labels: IndexArray, count: int) -> MaskArray:
+def left_components(work: Worklist, ahead: Edges, labels: IndexArray, count: int) -> MaskArray:
     """Return which components have an edge that leaves them, shape (count,).
 
     Parameters

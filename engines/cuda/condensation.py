@@ -13,12 +13,12 @@ from engines.cuda.transfer import to_device
 from engines.formats.csr import IndexArray
 
 if TYPE_CHECKING:
-    from engines.cuda.graph import _Worklist
     from engines.cuda.graph_edges import Edges
+    from engines.cuda.worklist import Worklist
 
 
 def order_by_level(
-    work: _Worklist, ahead: Edges, labels: IndexArray, count: int
+    work: Worklist, ahead: Edges, labels: IndexArray, count: int
 ) -> IndexArray | None:
     """Return the components by level, those of one level by number, shape (count,).
 

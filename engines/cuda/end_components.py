@@ -11,8 +11,8 @@ from engines.cuda import components
 from engines.cuda.components import ComponentSearch
 
 if TYPE_CHECKING:
-    from engines.cuda.graph import _Worklist
     from engines.cuda.graph_edges import Edges
+    from engines.cuda.worklist import Worklist
 
 MOST_ROUNDS = 64
 """Rounds that are granted to any refinement."""
@@ -43,7 +43,7 @@ class Refinement:
 
 
 def refine(
-    work: _Worklist,
+    work: Worklist,
     ahead: Edges,
     behind: Edges,
     search: ComponentSearch,
@@ -81,7 +81,7 @@ class _Rounds:
 
     def __init__(
         self,
-        work: _Worklist,
+        work: Worklist,
         ahead: Edges,
         behind: Edges,
         search: ComponentSearch,

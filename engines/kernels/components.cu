@@ -76,23 +76,23 @@ __device__ int uncount(int state, int* counts, unsigned* open, int* leader)
 }
 
 // A round of trimming by what enters the states: the list holds edges of trimmed ones.
-extern "C" __global__ void trim_forwards(
+extern "C" __global__ void LISTED trim_forwards(
     const OFFSET* __restrict__ offsets, const int* __restrict__ groups,
     const int* __restrict__ columns, const unsigned* __restrict__ cut, int* entering,
-    unsigned* open, int* leader, Item* list, Counter* progress)
+    unsigned* open, int* leader, Item* list, Counter* progress, int most)
 {
-    expand(Edges{offsets, groups}, list, progress, [&](OFFSET edge) {
+    expand(Edges{offsets, groups}, list, progress, most, [&](OFFSET edge) {
         return is_cut(cut, edge) ? -1 : uncount(columns[edge], entering, open, leader);
     });
 }
 
 // A round of trimming by what leaves the states: the list holds edges that enter trimmed ones.
-extern "C" __global__ void trim_backwards(
+extern "C" __global__ void LISTED trim_backwards(
     const OFFSET* __restrict__ offsets, const int* __restrict__ rows,
     const int* __restrict__ state_of, const unsigned* __restrict__ barred, int* leaving,
-    unsigned* open, int* leader, Item* list, Counter* progress)
+    unsigned* open, int* leader, Item* list, Counter* progress, int most)
 {
-    expand(Edges{offsets, nullptr}, list, progress, [&](OFFSET edge) {
+    expand(Edges{offsets, nullptr}, list, progress, most, [&](OFFSET edge) {
         int row = rows[edge];
         if (barred && has(barred, row)) return -1;
         return uncount(state_of ? state_of[row] : row, leaving, open, leader);
@@ -161,12 +161,12 @@ extern "C" __global__ void collect_pivots(
 }
 
 // A round of a search along edges: those in `unmet` are met, and leave it.
-extern "C" __global__ void close_forwards(
+extern "C" __global__ void LISTED close_forwards(
     const OFFSET* __restrict__ offsets, const int* __restrict__ groups,
     const int* __restrict__ columns, const unsigned* __restrict__ cut, unsigned* unmet, Item* list,
-    Counter* progress)
+    Counter* progress, int most)
 {
-    expand(Edges{offsets, groups}, list, progress, [&](OFFSET edge) {
+    expand(Edges{offsets, groups}, list, progress, most, [&](OFFSET edge) {
         if (is_cut(cut, edge)) return -1;
         int state = columns[edge];
         return has(unmet, state) && take(unmet, state) ? state : -1;

@@ -80,12 +80,12 @@ extern "C" __global__ void collect_lowest(
 }
 
 // A round: components whose last edge is counted down have their level, and are expanded.
-extern "C" __global__ void close_levels(
+extern "C" __global__ void LISTED close_levels(
     const OFFSET* __restrict__ cursors, const int* __restrict__ sources,
     const int* __restrict__ targets, UNSIGNED_OFFSET* leaving, int* levels, Item* list,
-    Counter* progress)
+    Counter* progress, int most)
 {
-    expand(Edges{cursors, nullptr}, list, progress, [&](OFFSET edge) {
+    expand(Edges{cursors, nullptr}, list, progress, most, [&](OFFSET edge) {
         int above = sources[edge];
         int level = *(volatile int*)&levels[targets[edge]] + 1;
         if (*(volatile int*)&levels[above] < level) atomicMax(&levels[above], level);

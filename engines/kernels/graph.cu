@@ -3,6 +3,24 @@
 // Compiled with OFFSET the type of the row offsets, int or long long, and UNSIGNED_OFFSET its
 // unsigned twin.
 
+// A mask, or what it leaves out, as a set. One thread a member.
+extern "C" __global__ void pack_members(
+    const unsigned char* __restrict__ mask, int members, int complement, unsigned* set)
+{
+    int member = blockIdx.x * blockDim.x + threadIdx.x;
+    bool there = member < members && (mask[member] != 0) != complement;
+    unsigned word = __ballot_sync(ALL_LANES, there);
+    if (member < members && member % 32 == 0) set[member / 32] = word;
+}
+
+// A set, or what it leaves out, as a mask. One thread a member.
+extern "C" __global__ void unpack_members(
+    const unsigned* __restrict__ set, int members, int complement, unsigned char* mask)
+{
+    int member = blockIdx.x * blockDim.x + threadIdx.x;
+    if (member < members) mask[member] = has(set, member) != complement;
+}
+
 // The first round's list: the edges of each state of a set. One thread a state.
 extern "C" __global__ void collect_states(
     const unsigned* __restrict__ set, int states, const OFFSET* __restrict__ offsets,
@@ -16,12 +34,12 @@ extern "C" __global__ void collect_states(
 // A round of the closure of a set under its states' edges: `ends` holds states, or rows of which
 // `state_of` knows the states. Those in `open` may join, and leave `open`. Rows in `barred`, if
 // given, do not count.
-extern "C" __global__ void close_some(
+extern "C" __global__ void LISTED close_some(
     const OFFSET* __restrict__ offsets, const int* __restrict__ groups,
     const int* __restrict__ ends, const int* __restrict__ state_of,
-    const unsigned* __restrict__ barred, unsigned* open, Item* list, Counter* progress)
+    const unsigned* __restrict__ barred, unsigned* open, Item* list, Counter* progress, int most)
 {
-    expand(Edges{offsets, groups}, list, progress, [&](OFFSET edge) {
+    expand(Edges{offsets, groups}, list, progress, most, [&](OFFSET edge) {
         int row = ends[edge];
         if (barred && has(barred, row)) return -1;
         int state = state_of ? state_of[row] : row;
@@ -31,12 +49,12 @@ extern "C" __global__ void close_some(
 
 // A round of the closure of a set by the states whose rows all enter it. `entered` starts empty,
 // `missing` with the number of each state's rows.
-extern "C" __global__ void close_all(
+extern "C" __global__ void LISTED close_all(
     const OFFSET* __restrict__ offsets, const int* __restrict__ rows,
     const int* __restrict__ state_of, unsigned* entered, int* missing, unsigned* open, Item* list,
-    Counter* progress)
+    Counter* progress, int most)
 {
-    expand(Edges{offsets, nullptr}, list, progress, [&](OFFSET edge) {
+    expand(Edges{offsets, nullptr}, list, progress, most, [&](OFFSET edge) {
         int row = rows[edge];
         int state = state_of[row];
         if (!has(open, state) || !put(entered, row)) return -1;
@@ -47,11 +65,11 @@ extern "C" __global__ void close_all(
 }
 
 // Bars each row that enters one of the states whose incoming edges are listed.
-extern "C" __global__ void bar_rows(
+extern "C" __global__ void LISTED bar_rows(
     const OFFSET* __restrict__ offsets, const int* __restrict__ rows, unsigned* barred, Item* list,
-    Counter* progress)
+    Counter* progress, int most)
 {
-    expand(Edges{offsets, nullptr}, list, progress, [&](OFFSET edge) {
+    expand(Edges{offsets, nullptr}, list, progress, most, [&](OFFSET edge) {
         if (!has(barred, rows[edge])) put(barred, rows[edge]);
         return -1;
     });
@@ -63,6 +81,16 @@ extern "C" __global__ void drop_members(
 {
     int word = blockIdx.x * blockDim.x + threadIdx.x;
     if (word < words) set[word] &= ~members[word];
+}
+
+// Makes of what is left of an open set the whole closure: where it began, and what has joined it. One
+// thread a word.
+extern "C" __global__ void join_members(
+    const unsigned* __restrict__ start, const unsigned* __restrict__ open,
+    unsigned* __restrict__ left, int words)
+{
+    int word = blockIdx.x * blockDim.x + threadIdx.x;
+    if (word < words) left[word] = start[word] | open[word] & ~left[word];
 }
 
 // How many edges enter each state. One thread an edge.

@@ -77,12 +77,12 @@ extern "C" __global__ void collect_stuck(
 }
 
 // A round of the removals: rows that enter removed states are barred.
-extern "C" __global__ void close_stuck(
+extern "C" __global__ void LISTED close_stuck(
     const OFFSET* __restrict__ offsets, const int* __restrict__ rows,
     const int* __restrict__ state_of, const int* __restrict__ leader, unsigned* barred,
-    int* usable, unsigned* changed, unsigned* kept, Item* list, Counter* progress)
+    int* usable, unsigned* changed, unsigned* kept, Item* list, Counter* progress, int most)
 {
-    expand(Edges{offsets, nullptr}, list, progress, [&](OFFSET edge) {
+    expand(Edges{offsets, nullptr}, list, progress, most, [&](OFFSET edge) {
         int row = rows[edge];
         int state = state_of[row];
         if (!has(kept, state) || has(barred, row) || !put(barred, row)) return -1;

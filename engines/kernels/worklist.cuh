@@ -7,7 +7,12 @@
 // a state which a million others enter is work for many blocks. Sets only grow, or only shrink, and
 // a member changes sides by an atomic operation that one thread wins: the order does not matter,
 // and the result does not depend on it. So a block need not wait for the others: what it finds it
-// keeps, in shared memory, and goes on from there for up to LEVELS steps, as long as it is little.
+// keeps, in shared memory, and goes on from there for some levels, as long as it is little.
+//
+// Where a graph is deep and narrow, so that a list is short, round after round, blocks that do not
+// wait get ahead of each other: what one found is held up by what another is yet to find. There one
+// team of blocks works off level after level, and waits after each: of eight blocks where the
+// device knows teams (clusters of blocks, since compute capability 9.0), of one elsewhere: TEAM.
 
 typedef unsigned long long Counter;
 typedef unsigned long long Item;  // first edge · 2^13 + number of edges
@@ -15,13 +20,26 @@ typedef unsigned long long Item;  // first edge · 2^13 + number of edges
 #define LENGTH_BITS 13
 #define LONGEST 4096
 #define HELD 1024
-#define LEVELS 32
 #define LONG_FOR_A_THREAD 32
+#define MOST_LANES 8
 #define ALL_LANES 0xffffffffu
 
+// Blocks of so many threads work as a team, others for themselves.
+#define TEAM_THREADS 1024
+
+#ifndef TEAM
+#define TEAM (__CUDA_ARCH__ >= 900 ? 8 : 1)
+#endif
+
+#if TEAM > 1
+#define LISTED __launch_bounds__(TEAM_THREADS) __cluster_dims__(TEAM, 1, 1)
+#else
+#define LISTED __launch_bounds__(TEAM_THREADS)
+#endif
+
 // What is common to all rounds: the round's part of the list, the list's end, the blocks that have
-// finished the round, and the items expanded so far.
-enum { BEGIN, END, TAIL, FINISHED, EXPANDED };
+// finished the round, the items expanded, and the levels of all rounds so far.
+enum { BEGIN, END, TAIL, FINISHED, EXPANDED, LEVELS };
 
 // The edges of a state: those of its row, or of its group of rows.
 struct Edges {
@@ -72,7 +90,7 @@ __device__ void append(const Edges& edges, int state, Item* list, Counter place)
 
 // Ends a block's part of a round; the last block to do so makes what was appended the next round.
 // Every thread of the block takes part.
-__device__ void finish(Counter* progress, Counter expanded)
+__device__ void finish(Counter* progress, Counter expanded, Counter levels)
 {
     __syncthreads();
     if (threadIdx.x > 0) return;
@@ -82,34 +100,195 @@ __device__ void finish(Counter* progress, Counter expanded)
     progress[BEGIN] = progress[END];
     progress[END] = atomicAdd(&progress[TAIL], (Counter)0);
     progress[FINISHED] = 0;
+    progress[LEVELS] += levels;
 }
 
-// Calls `visit` for each edge of an item: a thread its own, a warp together the long ones. Every
-// thread of the warp takes part, an item of 0 is none.
+// How many lanes share each of so many items among so many threads: then nobody waits for a thread
+// that follows one edge after the other.
+__device__ int lanes_of(int items, int threads)
+{
+    int lanes = 1;
+    while (lanes < MOST_LANES && 2 * lanes * items <= threads) lanes *= 2;
+    return lanes;
+}
+
+// Calls `visit` for each edge of an item, which so many neighbouring lanes share, or a warp as a
+// whole where it is long. Every thread of the warp takes part, an item of 0 is none.
 template <class Visit>
-__device__ void walk(Item own, Visit visit)
+__device__ void walk(Item own, int lanes, Visit visit)
 {
     OFFSET edge = (OFFSET)(own >> LENGTH_BITS);
     OFFSET end = edge + (OFFSET)(own & ((1 << LENGTH_BITS) - 1));
-    unsigned left = __ballot_sync(ALL_LANES, end - edge >= LONG_FOR_A_THREAD);
+    int lane = threadIdx.x % 32, place = lane % lanes;
+    bool long_ = end - edge >= LONG_FOR_A_THREAD * lanes;
+    unsigned left = __ballot_sync(ALL_LANES, long_ && place == 0);
     for (; left; left &= left - 1) {
         int owner = __ffs(left) - 1;
         OFFSET from = __shfl_sync(ALL_LANES, edge, owner);
         OFFSET to = __shfl_sync(ALL_LANES, end, owner);
-        for (OFFSET shared = from + threadIdx.x % 32; shared < to; shared += 32) visit(shared);
-        if (threadIdx.x % 32 == owner) edge = end;
+        for (OFFSET shared = from + lane; shared < to; shared += 32) visit(shared);
     }
-    for (; edge < end; edge++) visit(edge);
+    if (long_) return;
+    for (edge += place; edge < end; edge += lanes) visit(edge);
 }
 
-// One round: expands the round's part of the list. `found` maps an edge to the state that joins
-// the set because of it, or -1.
+// Calls `place` with the item of the state that an edge led to, unless the state has no edges, and
+// appends it to the list if `place` had no room.
+template <class Place>
+__device__ void keep(
+    const Edges& edges, int state, Item* list, Counter* progress, Place place)
+{
+    OFFSET first = edges.begin(state), behind = edges.end(state);
+    if (first == behind) return;
+    if (behind - first <= LONGEST && place(item(first, behind - first))) return;
+    append(edges, state, list, atomicAdd(&progress[TAIL], (Counter)items_of(behind - first)));
+}
+
+// Appends items that a block holds to the list. Every thread of the block takes part.
+__device__ void flush(const Item* held, int count, Item* list, Counter* progress)
+{
+    __shared__ Counter first;
+    if (threadIdx.x == 0) first = atomicAdd(&progress[TAIL], (Counter)count);
+    __syncthreads();
+    for (int i = threadIdx.x; i < count; i += blockDim.x) list[first + i] = held[i];
+}
+
+// A block's number in its team.
+__device__ int rank_in_team()
+{
+#if TEAM > 1
+    int rank;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+#else
+    return 0;
+#endif
+}
+
+// Waits for the team; what any of its threads has written is seen by all. Every thread takes part.
+__device__ void meet()
+{
+#if TEAM > 1
+    __syncwarp();
+    asm volatile(
+        "barrier.cluster.arrive.release.aligned;\n"
+        "barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#else
+    __syncthreads();
+#endif
+}
+
+// Where another block of the team has the same shared variable.
+template <class Type>
+__device__ Type* of_member(Type* shared, int rank)
+{
+#if TEAM > 1
+    unsigned long long there;
+    asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"((unsigned long long)shared), "r"(rank));
+    return (Type*)there;
+#else
+    return shared;
+#endif
+}
+
+// What a block holds of a level, and of the next one. What a member finds it hands to all members in
+// turns, without asking: each has a part of every other's memory for itself.
+struct Holding {
+    Item (*held)[HELD];
+    int (*handed)[TEAM];  // how many items each member has handed out
+    int* found;           // how many this block has
+
+    __device__ const Item* part(int level, int from) const
+    {
+        return &held[level % 2][from * (HELD / TEAM)];
+    }
+
+    // Hands an item of a level to the member whose turn it is; returns whether there was room.
+    __device__ bool hand(int level, int rank, Item joined)
+    {
+        int place = atomicAdd(&found[level % 2], 1);
+        if (place >= HELD) return false;
+        Item* there = &held[level % 2][rank * (HELD / TEAM) + place / TEAM];
+        *of_member(there, (rank + place) % TEAM) = joined;
+        return true;
+    }
+
+    // Ends the finding of a level, by all members. Every thread takes part.
+    __device__ void announce(int level, int rank)
+    {
+        __syncthreads();
+        if (threadIdx.x < TEAM)
+            *of_member(&handed[level % 2][rank], threadIdx.x) = found[level % 2];
+        // Read when the last level was announced; nobody adds to it before the meeting.
+        if (threadIdx.x == 0) found[(level + 1) % 2] = 0;
+        meet();
+    }
+
+    // How many items of a level one member has handed to another.
+    __device__ int share(int level, int from, int to) const
+    {
+        int count = handed[level % 2][from], first = (unsigned)(to - from) % TEAM;
+        count = count < HELD ? count : HELD;
+        return count > first ? (count - first - 1) / TEAM + 1 : 0;
+    }
+};
+
+// Rounds of one team, up to so many levels, as long as a level has room in its members' memories. In
+// each member some warps work off what it was handed by one of them.
 template <class Found>
-__device__ void expand(const Edges& edges, Item* list, Counter* progress, Found found)
+__device__ void descend(
+    const Edges& edges, Item* list, Counter* progress, int most, Holding holding, Found found)
+{
+    Counter begin = progress[BEGIN], count = progress[END] - begin, expanded = 0;
+    int rank = rank_in_team(), level = 0;
+    if (count == 0 || count > TEAM * HELD) return;
+    if (threadIdx.x < 2) holding.found[threadIdx.x] = 0;
+    // Nobody is handed anything, or left, before all are there.
+    meet();
+    for (Counter i = rank + TEAM * threadIdx.x; i < count; i += TEAM * blockDim.x)
+        holding.hand(level, rank, list[begin + i]);
+    int threads = blockDim.x / TEAM, from = threadIdx.x / threads, thread = threadIdx.x % threads;
+    for (;; level++) {
+        holding.announce(level, rank);
+        int handed = threadIdx.x % 32 < TEAM ? holding.handed[level % 2][threadIdx.x % 32] : 0;
+        bool over = level == most || !__any_sync(ALL_LANES, handed > 0);
+        over |= __any_sync(ALL_LANES, handed > HELD);
+        int own = holding.share(level, from, rank);
+        const Item* items = holding.part(level, from);
+        if (over) {
+            for (int i = thread; i < own; i += threads)
+                list[atomicAdd(&progress[TAIL], (Counter)1)] = items[i];
+            break;
+        }
+        int lanes = lanes_of(own, threads);
+        for (int first = 0; first < own; first += threads / lanes) {
+            int i = first + thread / lanes;
+            walk(i < own ? items[i] : 0, lanes, [&](OFFSET edge) {
+                int state = found(edge);
+                if (state < 0) return;
+                keep(edges, state, list, progress, [&](Item joined) {
+                    return holding.hand(level + 1, rank, joined);
+                });
+            });
+        }
+        if (thread == 0) expanded += own;
+    }
+    if (thread == 0 && threadIdx.x > 0) atomicAdd(&progress[EXPANDED], expanded);
+    finish(progress, expanded, level);
+}
+
+// A round: expands the round's part of the list. `found` maps an edge to the state that joins the
+// set because of it, or -1. Blocks, or a team of them, go on with what they found for up to `most`
+// levels.
+template <class Found>
+__device__ void expand(const Edges& edges, Item* list, Counter* progress, int most, Found found)
 {
     __shared__ Item held[2][HELD];
-    __shared__ int counts[2];
-    __shared__ Counter flushed;
+    __shared__ int counts[2], handed[2][TEAM];
+    if (blockDim.x == TEAM_THREADS) {
+        descend(edges, list, progress, most, Holding{held, handed, counts}, found);
+        return;
+    }
     Counter begin = progress[BEGIN], end = progress[END];
     if (begin == end) return;
     // Few items are spread over all blocks, each of which takes its own the further.
@@ -118,42 +297,34 @@ __device__ void expand(const Edges& edges, Item* list, Counter* progress, Found 
     Counter expanded = 0;
     for (begin += blockIdx.x * share; begin < end; begin += gridDim.x * share) {
         int count = (int)(end - begin < share ? end - begin : share);
-        Item own = threadIdx.x < count ? list[begin + threadIdx.x] : 0;
+        const Item* items = &list[begin];
         for (int level = 0;; level++) {
             int next = level % 2;
             if (threadIdx.x == 0) counts[next] = 0;
             __syncthreads();
-            walk(own, [&](OFFSET edge) {
+            int lanes = lanes_of(count, blockDim.x), own = threadIdx.x / lanes;
+            walk(own < count ? items[own] : 0, lanes, [&](OFFSET edge) {
                 int state = found(edge);
                 if (state < 0) return;
-                OFFSET first = edges.begin(state), behind = edges.end(state);
-                if (first == behind) return;
-                if (behind - first <= LONGEST) {
+                keep(edges, state, list, progress, [&](Item joined) {
                     int place = atomicAdd(&counts[next], 1);
-                    if (place < HELD) {
-                        held[next][place] = item(first, behind - first);
-                        return;
-                    }
-                }
-                Counter items = items_of(behind - first);
-                append(edges, state, list, atomicAdd(&progress[TAIL], items));
+                    if (place < HELD) held[next][place] = joined;
+                    return place < HELD;
+                });
             });
             expanded += count;
             __syncthreads();
             count = counts[next] < HELD ? counts[next] : HELD;
             if (count == 0) break;
-            if (count > blockDim.x || level == LEVELS - 1) {
-                if (threadIdx.x == 0) flushed = atomicAdd(&progress[TAIL], (Counter)count);
-                __syncthreads();
-                for (int i = threadIdx.x; i < count; i += blockDim.x)
-                    list[flushed + i] = held[next][i];
+            if (count > blockDim.x || level == most - 1) {
+                flush(held[next], count, list, progress);
                 break;
             }
-            own = threadIdx.x < count ? held[next][threadIdx.x] : 0;
+            items = held[next];
         }
         __syncthreads();
     }
-    finish(progress, expanded);
+    finish(progress, expanded, most);
 }
 
 // Begins a list with the edges of a state, -1 for none. Every thread of the block takes part.
@@ -170,7 +341,7 @@ __device__ void begin_list(const Edges& edges, int state, Item* list, Counter* p
     if (threadIdx.x == 0 && total) first = atomicAdd(&progress[TAIL], (Counter)total);
     __syncthreads();
     if (items) append(edges, state, list, first + place);
-    finish(progress, 0);
+    finish(progress, 0, 0);
 }
 
 // Walks over the edges of a thread's state, -1 for none; over long ones a warp together, each of

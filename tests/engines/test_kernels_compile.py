@@ -12,7 +12,7 @@ import pytest
 from engines import kernels
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")
-GLOBAL = re.compile(r'extern "C" __global__ void (?:__launch_bounds__\([^)]*\) )?(\w+)\(')
+GLOBAL = re.compile(r'extern "C" __global__ void (?:__launch_bounds__\([^)]*\) |LISTED )?(\w+)\(')
 
 
 def find_nvrtc():

@@ -10,6 +10,7 @@ import pytest
 from engines.cpu.graph import CpuGraph
 from engines.cuda import components as steps
 from engines.cuda import graph as cuda
+from engines.cuda import worklist
 from engines.cuda.graph import CudaGraph
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.graph import operations
@@ -26,7 +27,7 @@ GPU = SolverEnvironment(device=DeviceChoice.GPU)
 def wide_offsets(request, monkeypatch):
     """`offsets` of the folder forces 64 bits in the sweeps; here in the graphs as well."""
     if "offsets" in request.fixturenames and request.getfixturevalue("offsets") == "wide":
-        monkeypatch.setattr(cuda, "_wide", lambda _edges: True)
+        monkeypatch.setattr(worklist, "_wide", lambda _edges: True)
 
 
 @pytest.fixture(params=["searches", "names", "moving names"])
@@ -252,7 +253,8 @@ def test_the_cpu_may_take_over_after_any_step(monkeypatch, searches):
     monkeypatch.setattr(steps, "MOST_SEARCHES", searches)
     monkeypatch.setattr(steps, "SWEEPS_A_LOOK", 1)
     monkeypatch.setattr(steps, "STATES_A_SWEEP", 10**12)
-    monkeypatch.setattr(cuda, "LOOK_EVERY", 1)
+    monkeypatch.setattr(worklist, "LOOK_EVERY", 1)
+    monkeypatch.setattr(worklist, "TEAM_LEVELS", 4)
     monkeypatch.setattr(steps, "PATIENCE", 0)
     monkeypatch.setattr(steps, "STATES_A_ROUND", 10**12)
     notes = set()
@@ -296,7 +298,7 @@ def test_the_graph_takes_what_it_says():
     graph = CudaGraph(model)
     graph.strong_components(everywhere(model))
     size, edges = model.num_states, model.matrix.num_entries
-    lists = 8 * (size + edges // cuda.LONGEST_ITEM)
+    lists = 8 * (size + edges // worklist.LONGEST_ITEM)
     # Both directions, the list, two numbers a state, the leaders, and the open states.
     expected = 2 * 4 * (size + 1 + edges) + lists + 8 * size + 4 * size + (size + 31) // 32 * 4
     assert graph.device_bytes == expected

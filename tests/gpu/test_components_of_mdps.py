@@ -8,7 +8,7 @@ import pytest
 from engines.cpu.graph import CpuGraph
 from engines.cuda import components as steps
 from engines.cuda import end_components as rounds
-from engines.cuda import graph as cuda
+from engines.cuda import worklist
 from engines.cuda.graph import CudaGraph
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.graph.mec import maximal_end_components
@@ -24,7 +24,7 @@ GPU = SolverEnvironment(device=DeviceChoice.GPU)
 def wide_offsets(request, monkeypatch):
     """`offsets` of the folder forces 64 bits in the sweeps; here in the graphs as well."""
     if "offsets" in request.fixturenames and request.getfixturevalue("offsets") == "wide":
-        monkeypatch.setattr(cuda, "_wide", lambda _edges: True)
+        monkeypatch.setattr(worklist, "_wide", lambda _edges: True)
 
 
 def all_choices(model):
@@ -166,7 +166,8 @@ def test_the_cpu_may_take_over_within_a_round(sweeps, monkeypatch):
 
 def test_the_cpu_may_take_over_the_removals(monkeypatch):
     """State i can only go to i + 1, and the last one has no choice within."""
-    monkeypatch.setattr(cuda, "LOOK_EVERY", 1)
+    monkeypatch.setattr(worklist, "LOOK_EVERY", 1)
+    monkeypatch.setattr(worklist, "TEAM_LEVELS", 4)
     monkeypatch.setattr(steps, "PATIENCE", 0)
     size = 5_000
     states = np.arange(size)

@@ -12,6 +12,7 @@ import pytest
 from engines import reference
 from engines.cpu.graph import CpuGraph
 from engines.cuda import graph as cuda
+from engines.cuda import worklist
 from engines.cuda.graph import CudaGraph
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import UnsupportedError
@@ -35,7 +36,7 @@ STRATEGIES = 100
 def wide_offsets(request, monkeypatch):
     """`offsets` of the folder forces 64 bits in the sweeps; here in the graphs as well."""
     if "offsets" in request.fixturenames and request.getfixturevalue("offsets") == "wide":
-        monkeypatch.setattr(cuda, "_wide", lambda _edges: True)
+        monkeypatch.setattr(worklist, "_wide", lambda _edges: True)
 
 
 def expect_the_cpus_sets(model, seed=1, graph=None):
@@ -172,7 +173,7 @@ def test_a_line_of_a_million_states_is_left_to_the_cpu_in_time(upwards):
     assert isinstance(graph, CudaGraph)
     assert graph.may_reach(far, everywhere(model)).all()
     assert graph.note == f"left to the CPU after {graph.rounds} rounds"
-    assert graph.rounds < 2 * cuda.PATIENCE
+    assert graph.rounds < 2 * worklist.PATIENCE
 
 
 def test_a_line_that_crumbles_state_by_state_is_left_to_the_cpu():
@@ -202,17 +203,18 @@ def test_removals_one_after_another(removals):
 
 @pytest.mark.parametrize("rounds", [1, 2, 3])
 def test_the_cpu_may_take_over_after_any_round(monkeypatch, rounds):
-    monkeypatch.setattr(cuda, "LOOK_EVERY", rounds)
-    monkeypatch.setattr(cuda, "PATIENCE", 0)
-    monkeypatch.setattr(cuda, "STATES_A_ROUND", 10**12)
+    monkeypatch.setattr(worklist, "TEAM_LEVELS", worklist.LEVELS)
+    monkeypatch.setattr(worklist, "LOOK_EVERY", rounds)
+    monkeypatch.setattr(worklist, "PATIENCE", 0)
+    monkeypatch.setattr(worklist, "STATES_A_ROUND", 10**12)
     ones = np.ones(1_000, dtype=int)
     line = graph_models.build(ModelKind.MDP, ones, np.maximum(np.arange(1_000) - 1, 0), ones)
     graph, end = CudaGraph(line), models.mask(1_000, [0])
     for closure in (graph.may_reach, graph.must_approach, graph.can_force):
         assert closure(end, everywhere(line)).all()
-        assert graph.note == f"left to the CPU after {rounds} rounds"
+        assert graph.note == f"left to the CPU after {2 * rounds} rounds"
     assert graph.reached_from(end[::-1]).all()
-    assert graph.note == f"left to the CPU after {rounds} rounds"
+    assert graph.note == f"left to the CPU after {2 * rounds} rounds"
     for seed, shape in enumerate((graph_models.power_law(5_000), big.random_mdp(1, 500))):
         expect_the_cpus_sets(shape, seed)
 
@@ -221,7 +223,7 @@ def test_the_cpu_may_take_over_after_any_removal(monkeypatch):
     model = graph_models.crumbling_line(20)
     target = models.mask(model.num_states, [0])
     for restarts in range(4):
-        monkeypatch.setattr(cuda, "RESTARTS", restarts)
+        monkeypatch.setattr(worklist, "RESTARTS", restarts)
         graph = CudaGraph(model)
         np.testing.assert_array_equal(graph.can_force(target, everywhere(model)), target)
         assert "left to the CPU" in graph.note
