@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from engines.backend import gpu_refusal
 from engines.diagrams.build import build
 from engines.diagrams.choices import choice_roots
 from engines.diagrams.diagram import TERMINAL, Diagram, StateNumbering
@@ -24,10 +25,10 @@ from engines.diagrams.long_run import LongRun
 from engines.diagrams.room import fits_expanded
 from engines.diagrams.survey import Survey, survey
 from engines.diagrams.walks import Walked, surveyed_or_walked
-from engines.environment import SolverEnvironment
+from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.choice import Format
-from engines.formats.csr import FloatArray, MaskArray
+from engines.formats.csr import INT32_MAX, FloatArray, MaskArray
 from engines.model import ExplicitModel, ModelKind
 from engines.progress import Progress
 from engines.result import SolveResult
@@ -241,6 +242,9 @@ STEADY_STATE = "steady state"
 LONG_RUN = ("long-run average", "long-run distribution")
 WITHOUT_MATRIX = ("reachability", STEADY_STATE, *LONG_RUN)
 """The tasks of Markov chains that need no matrix."""
+MOST_EXPANDED = INT32_MAX
+"""Entries of the largest matrix that is expanded where a GPU can do without: copying it to and fro
+would take far longer than finding the patterns of its rows."""
 GRAPH_TASKS = (*SETS, BOTTOM_COMPONENTS, END_COMPONENTS)
 """Tasks that need one, and that PRISM's own code does on the diagram."""
 
@@ -274,16 +278,28 @@ def why_without_matrix(
             f"the matrix takes {room.needed / 1e9:.1f} GB of memory, and "
             f"{(room.available or 0) / 1e9:.1f} GB are free"
         )
+    reason = "-gpuformat hybrid"
     if environment.matrix_format is not Format.HYBRID:
-        return None
+        entries = model.surveyed.num_entries
+        if held or entries <= MOST_EXPANDED or not _sweeps_on_gpu(problem, environment):
+            return None
+        reason = f"it would have {entries} entries"
     if not _has_answer(problem) and str(problem.task) not in GRAPH_TASKS:
         return None
     if str(problem.task) in LONG_RUN:
         refusal = model.long_run.refusal(environment)
         if refusal:
-            say(f"-gpuformat hybrid: the long run is computed with a matrix: {refusal}")
+            say(f"{reason}: the long run is computed with a matrix: {refusal}")
             return None
-    return "-gpuformat hybrid"
+    return reason
+
+
+def _sweeps_on_gpu(problem: Any, environment: SolverEnvironment) -> bool:
+    """Return whether a GPU sweeps what a diagram stands for, in a format that it finds itself."""
+    formats = (Format.AUTO, Format.PATTERNS)
+    if environment.matrix_format not in formats or not _has_answer(problem):
+        return False
+    return environment.device is not DeviceChoice.CPU and gpu_refusal() is None
 
 
 def _has_answer(problem: Any) -> bool:

@@ -15,7 +15,8 @@ from engines.cuda.formats import hybrid
 from engines.cuda.formats.layout import Layout, geometry, nbytes
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import DeviceSystem
-from engines.cuda.rows import DeviceRows
+from engines.cuda.rows import LEAST_BANDED_ROWS, DeviceRows
+from engines.cuda.windows import reach_of_patterns, window_of
 from engines.diagrams.system import DiagramSystem
 from engines.errors import DeviceMemoryError
 from engines.formats.choice import Format
@@ -152,7 +153,11 @@ def _rows_of(system: DiagramSystem, rows: DiagramRows, layout: Layout) -> Device
     beside = nbytes(offset, rows.states, rows.group_offsets)
     moved = layout.matrix_bytes + beside + 8 * (system.num_states + count)
     shape = geometry(layout, kernel, "sweep", count, 1, launcher)
-    return DeviceRows(device, layout, launcher, kernel, shape, count, moved, "", "")
+    window = None
+    of_all = rows.states is None and rows.group_offsets is None and count == system.num_states
+    if of_all and count >= LEAST_BANDED_ROWS and layout.matrix_format is Format.PATTERNS:
+        window = window_of(layout, reach_of_patterns(layout), count, launcher)
+    return DeviceRows(device, layout, launcher, kernel, shape, count, moved, "", "", window)
 
 
 def _too_large(

@@ -128,6 +128,20 @@ def reach_of(device: DeviceSystem, rows: int, launcher: Launcher) -> Reach:
     return Reach(below, above)
 
 
+def reach_of_patterns(layout: Layout) -> Reach:
+    """Return how far from the diagonal rows have entries.
+
+    Parameters
+    ----------
+    layout
+        Rows as patterns, whose columns are relative to the row.
+    """
+    pairs = layout.arguments[2].get()
+    # A pair is a value and a distance, as in `engines/kernels/formats/pairs.cuh`.
+    distances = pairs[:, 1].view(np.int64)
+    return Reach(*(int(side.max(initial=0)) for side in (-distances, distances)))
+
+
 def window_of(
     layout: Layout, reach: Reach, rows: int, launcher: Launcher, value_bytes: int = 8
 ) -> WindowShape | None:

@@ -216,3 +216,20 @@ def test_tandem_in_prism(prism, c, states, transitions, customers):
     report = prism(MODELS / "tandem.sm", MODELS / "tandem.csl", f"c={c}", "-bgs")
     assert report[:3] == (states, 1, transitions)
     assert report.result == pytest.approx(customers, rel=1e-6)
+
+
+@pytest.mark.prism
+@pytest.mark.parametrize(("base", "first"), [(2, 2), (4, 4), (3, 5), (5, 2)])
+def test_tandem_in_digits_is_the_same_chain(prism_install, tmp_path, base, first):
+    written = []
+    for model, constants in (
+        ("tandem.sm", f"c={base * first - 1}"),
+        ("tandem_digits.sm", f"b={base},h={first}"),
+    ):
+        file = tmp_path / model
+        command = [str(prism_install.root / "bin" / "prism"), str(MODELS / model)]
+        command += ["-const", constants, "-exporttrans", str(file)]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert run.returncode == 0, run.stdout + run.stderr
+        written.append(file.read_text(encoding="utf-8"))
+    assert written[0] == written[1]

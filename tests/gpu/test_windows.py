@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.cuda import rows, windows
+from engines.cuda import diagram_sweeps, rows, windows
 from engines.cuda.engine import CudaEngine
 from engines.cuda.windows import Reach, reach_of
+from engines.diagrams.system import DiagramSystem
 from engines.formats.choice import Format
 from engines.formats.csr import CsrMatrix
 from engines.system import Scaling, SweepSystem
+from tests.gpu.hybrids import of_csr
 
 pytestmark = pytest.mark.gpu
 
@@ -123,6 +125,24 @@ def test_a_band_that_does_not_fit_is_swept_by_rows():
     system = next(systems(90_000, (-40_000, 0, 1)))
     sweeper, *_ = swept(system, Format.CSR, sweeps=3)
     assert sweeper.cost.kernel == "rows_by_thread"
+
+
+@pytest.mark.parametrize("distances", [(-40, -1, 0, 3), (0, 1, 90), (-100, 100)])
+def test_patterns_of_a_diagram_are_swept_by_windows_too(monkeypatch, distances):
+    monkeypatch.setattr(diagram_sweeps, "LEAST_BANDED_ROWS", 1)
+    matrix = banded(distances, 50_000)
+    start = np.random.default_rng(7).uniform(0.5, 1.0, matrix.num_rows)
+    system = DiagramSystem(of_csr(matrix), start, scaling=Scaling.DIAGONAL)
+    for _ in range(2):
+        found = diagram_sweeps.diagram_sweeper(system, Format.PATTERNS, -1.0, True)
+        changes = found.run(40)
+        if found.cost.kernel == "rows_by_window":
+            first = (changes, found.values(), found.residual())
+        monkeypatch.setattr(diagram_sweeps, "window_of", lambda *_: None)
+    assert found.cost.kernel == "rows_by_thread"
+    np.testing.assert_array_equal(changes, first[0])
+    np.testing.assert_array_equal(found.values(), first[1])
+    assert found.residual() == first[2]
 
 
 def test_the_reach_is_that_of_the_entries():

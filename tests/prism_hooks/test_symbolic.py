@@ -156,11 +156,11 @@ def test_a_matrix_that_has_been_made_needs_no_more_room(monkeypatch):
     assert found[0] == found[1]
 
 
-def why(task, *, direction=None, said=None, matrix=CHAIN, **options):
+def why(task, *, direction=None, said=None, matrix=CHAIN, matrix_format=Format.HYBRID, **options):
     """Return why a problem of three states is solved without its matrix."""
     source = java_source("DTMC", of_matrices(matrix))
     model = symbolic.SymbolicModel(source)
-    backend = EngineBackend(HookOptions(matrix_format=Format.HYBRID, **options))
+    backend = EngineBackend(HookOptions(matrix_format=matrix_format, **options))
     asked = problem(task, source, parts(np.zeros(3)), direction=direction)
     return symbolic.why_without_matrix(
         *(asked, model, backend.environment(asked)), held=False, say=(said or []).append
@@ -178,6 +178,34 @@ def test_hybrid_is_a_format_of_chains():
     ):
         for device in (DeviceChoice.AUTO, DeviceChoice.CPU):
             assert why(task, direction=direction, device=device) == wanted
+
+
+@pytest.mark.parametrize("matrix_format", [Format.AUTO, Format.PATTERNS])
+def test_a_matrix_of_too_many_entries_is_left_out_where_a_gpu_can_do_without(
+    monkeypatch, matrix_format
+):
+    monkeypatch.setattr(symbolic, "gpu_refusal", lambda: None)
+    how = {"matrix_format": matrix_format, "device": DeviceChoice.AUTO}
+    entries = np.count_nonzero(CHAIN)
+    assert why("reachability", **how) is None
+    monkeypatch.setattr(symbolic, "MOST_EXPANDED", entries)
+    assert why("reachability", **how) is None
+    monkeypatch.setattr(symbolic, "MOST_EXPANDED", entries - 1)
+    said = [""]
+    for task in ("reachability", "steady state", "long-run average", "long-run distribution"):
+        assert why(task, said=said, **how) == f"it would have {entries} entries"
+    assert said == [""]
+    # What needs a matrix has one, whatever its size, and so has the CPU, which sweeps it faster.
+    assert why("reachability", direction="max", **how) is None
+    assert why("cumulative reward", **how) is None
+    assert why("lower prob1", **how) is None
+    monkeypatch.setattr(symbolic, "MOST_EXPANDED", 0)
+    assert why("long-run average", matrix=TWO_ENDS, said=said, **how) is None
+    assert "entries: the long run is computed with a matrix: state 1" in said[1]
+    assert why("reachability", matrix_format=matrix_format, device=DeviceChoice.CPU) is None
+    assert why("reachability", matrix_format=Format.CSR, device=DeviceChoice.AUTO) is None
+    monkeypatch.setattr(symbolic, "gpu_refusal", lambda: "no NVIDIA driver was found")
+    assert why("reachability", **how) is None
 
 
 TWO_ENDS = np.array([[0.0, 0.5, 0.5], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
