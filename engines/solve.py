@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -23,7 +24,7 @@ from engines.linear.multilevel import LevelEngine, solve_by_levels
 from engines.progress import Progress
 from engines.result import SolveResult, Status, SweepCost
 from engines.single import NO_HELP, sweep_first_in_single
-from engines.system import Engine, Sweeper, SweepSystem
+from engines.system import Engine, HasTwin, Sweeper, SweepSystem
 
 SLOW_AFTER = 5_000
 """Sweeps after which an automatic solve may turn to its direct method."""
@@ -200,7 +201,9 @@ def solve_system(
         remarks = (result.note, described, unsafe_remark(result, environment))
         result = replace(result, note="; ".join(filter(None, remarks)))
     if solved is not None:
-        result = _solved_directly(result, outcome, system, solved, direct_name, environment.epsilon)
+        residual = _residual_of(solved[0], system, sweeper)
+        how = (system.num_updates, solved, residual, direct_name, environment.epsilon)
+        result = _solved_directly(result, outcome, *how)
     return judged(result)
 
 
@@ -271,25 +274,35 @@ def sweeper_or_cpu(
         return cpu.sweeper(system, stop_below, absolute), f"{error}; solving on the CPU"
 
 
+def _residual_of(values: FloatArray, system: SweepSystem, sweeper: Sweeper) -> float:
+    """Return the residual of values, by whoever has the rows laid out, if there is room."""
+    check = None
+    if isinstance(sweeper, HasTwin):
+        with suppress(DeviceMemoryError):
+            check = sweeper.twin(values, -1.0)
+    check = check or CpuEngine().sweeper(replace(system, start=values), -1.0, True)
+    return check.residual()
+
+
 def _solved_directly(
     result: SolveResult,
     outcome: Iteration,
-    system: SweepSystem,
+    unknowns: int,
     solved: tuple[FloatArray, float],
+    residual: float,
     direct_name: str,
     epsilon: float,
 ) -> SolveResult:
     values, error_estimate = solved
-    check = CpuEngine().sweeper(replace(system, start=values), -1.0, True)
     accepted = max(epsilon, DIRECT_ERROR)
     return replace(
         result,
         values=values,
         status=Status.CONVERGED if error_estimate <= accepted else Status.CHANGE_ONLY,
-        residual=check.residual(),
+        residual=residual,
         change=error_estimate,
         error_estimate=error_estimate,
-        cost=_direct_cost(direct_name, system.num_updates, result.cost),
+        cost=_direct_cost(direct_name, unknowns, result.cost),
         rounding=0.0,
         finished_by=direct_name,
         note=f"{result.method} contracts too slowly here ({outcome.iterations} sweeps, expected "
