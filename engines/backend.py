@@ -166,9 +166,9 @@ def preload(device_number: int) -> None:
         Which of the devices.
     """
     if gpu_refusal(device_number) is None:
-        from engines.cuda import modules
+        from engines.cuda import warm_up
 
-        modules.preload(device_number)
+        warm_up.preload(device_number)
 
 
 def device_summary() -> list[str]:

@@ -9,9 +9,9 @@ import numpy as np
 
 from engines.backend import cupy
 from engines.cuda import rows as of_rows
-from engines.cuda.colouring import WARP, DeviceColouring
+from engines.cuda.colouring import DeviceColouring
 from engines.cuda.formats.layout import nbytes
-from engines.cuda.modules import Launcher
+from engines.cuda.modules import WARP, Launcher
 from engines.cuda.prepare import DeviceSystem, _scan
 from engines.cuda.transfer import to_device
 from engines.formats.csr import FloatArray

@@ -10,7 +10,7 @@ import numpy as np
 
 from engines.backend import cupy
 from engines.cuda.counting_sort import counters, sorted_by_key
-from engines.cuda.modules import BLOCK_THREADS, Launcher
+from engines.cuda.modules import BLOCK_THREADS, WARP, Launcher
 from engines.cuda.prepare import DeviceSystem, _scan
 from engines.cuda.transfer import to_device, to_host
 from engines.linear.colours import (
@@ -24,7 +24,6 @@ from engines.linear.colours import (
 from engines.linear.moves import HASH_SHIFT, MOVES, MULTIPLIER, UNIT, Move
 from engines.system import SweepSystem
 
-WARP = 32
 WARPS_A_BLOCK = BLOCK_THREADS // WARP
 
 MOST_COLOURS = 512

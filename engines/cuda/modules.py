@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,9 @@ from engines import kernels
 from engines.backend import cupy
 
 BLOCK_THREADS = 256
+
+WARP = 32
+"""Threads that run together."""
 
 USUAL_SHARED_BYTES = 48 << 10
 """Dynamic shared memory that a block has without asking."""
@@ -77,21 +79,10 @@ def stream(device_number: int) -> Any:
         return cupy().cuda.Stream(non_blocking=True)
 
 
-def preload(device_number: int) -> None:
-    """Open the device, load the kernels and prepare transfers: the first solve finds them ready.
-
-    Parameters
-    ----------
-    device_number
-        Which of the devices.
-    """
-    with cupy().cuda.Device(device_number):
-        for module in kernels.USUAL:
-            _module(module, "int")
-    # What a solve imports, and the pinned memory of its transfers.
-    for name in ("engine", "diagrams"):
-        importlib.import_module(f"engines.cuda.{name}")
-    importlib.import_module("engines.cuda.transfer").stage(device_number)
+def load_usual() -> None:
+    """Load the kernels that any solve may want on the current device."""
+    for module in kernels.USUAL:
+        _module(module, "int")
 
 
 @functools.cache

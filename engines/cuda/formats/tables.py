@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engines.backend import cupy
 from engines.cuda.formats.layout import SLICE, Source
-from engines.cuda.modules import Launcher
+from engines.cuda.modules import WARP, Launcher
 from engines.cuda.transfer import to_device
 from engines.errors import UnsupportedError
 from engines.formats.choice import LONG_ROWS, MOST_CODES, code_bytes
@@ -19,8 +19,6 @@ from engines.formats.csr import FloatArray
 MODULE = "formats/distinct"
 HASH_MASK = 0xFFFFFFFF
 """Bits of a hash that are used; fewer make collisions."""
-
-WARP = 32
 
 _EMPTY = np.uint64(2**64 - 1)
 
