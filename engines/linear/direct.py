@@ -26,7 +26,7 @@ LARGEST_DENSE_ENTRIES = 20_000
 ACCURATE = 1e-10
 """Where LU leaves a larger error, a small chain is eliminated without subtraction instead."""
 
-LARGEST_DENSE_SYSTEM = 512
+LARGEST_DENSE_SYSTEM = 800
 """Up to so many unknowns a dense system is solved before SciPy is imported."""
 
 MASS_ROUNDING = 1e-14
