@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from engines.cpu import diagram_sweep_kernels as kernels
 from engines.cpu.alternate import AlternatingSweeper
-from engines.cpu.kernels import CHUNKS_PER_THREAD, unsigned, use_threads
+from engines.cpu.chunks import CHUNKS_PER_THREAD
+from engines.cpu.kernels import unsigned, use_threads
 from engines.diagrams.hybrid import HybridMatrix
 from engines.diagrams.slices import SliceColours
 from engines.diagrams.system import DiagramSystem

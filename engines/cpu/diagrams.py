@@ -9,6 +9,7 @@ from numba import get_num_threads
 from numpy.typing import NDArray
 
 from engines.cpu import diagram_kernels, kernels
+from engines.cpu.chunks import CHUNKS_PER_THREAD
 from engines.diagrams.diagram import Diagram, StateNumbering
 from engines.diagrams.hybrid import HybridMatrix
 from engines.diagrams.layers import foreign_variable
@@ -122,7 +123,7 @@ def read_points(
         A function depends on a variable that is not a row's.
     """
     kernels.use_threads(len(states))
-    pieces = get_num_threads() * kernels.CHUNKS_PER_THREAD
+    pieces = get_num_threads() * CHUNKS_PER_THREAD
     bounds = np.linspace(0, len(states), pieces + 1).astype(np.int64)
     results = np.empty(len(states))
     wrong = np.zeros(pieces, dtype=np.uint32)
@@ -169,7 +170,7 @@ def _cut(
     hybrid: HybridMatrix, places: NDArray[np.int64], first: int, last: int
 ) -> NDArray[np.int64]:
     """Cut rows into pieces of about equal work, shape (pieces + 1,)."""
-    pieces = get_num_threads() * kernels.CHUNKS_PER_THREAD
+    pieces = get_num_threads() * CHUNKS_PER_THREAD
     # A row costs its entries and about two entries' worth of its own.
     work = places + 2 * hybrid.strip_states
     ends = np.interp((first, last), hybrid.strip_states, work)

@@ -12,16 +12,10 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 from numba import get_num_threads, njit, prange, set_num_threads
 
+from engines.cpu.chunks import CHUNKS_PER_THREAD, ENTRIES_PER_THREAD, cut_rows
 from engines.formats.csr import FloatArray, IndexArray
 
 ALL_THREADS = int(get_num_threads())
-CHUNKS_PER_THREAD = 8
-ENTRIES_PER_THREAD = 50_000
-"""Waking a thread takes about as long as sweeping this many entries."""
-
-
-ROW_COST = 2
-"""What a row costs besides its entries, in entries."""
 
 
 def use_threads(entries: int) -> int:
@@ -49,17 +43,7 @@ def chunk_bounds(row_offsets: IndexArray) -> IndexArray:
     -------
     Shape (pieces + 1,): piece k is rows ``bounds[k]`` to ``bounds[k + 1] - 1``.
     """
-    pieces = get_num_threads() * CHUNKS_PER_THREAD
-    rows = len(row_offsets) - 1
-    total = int(row_offsets[-1]) + ROW_COST * rows
-    wanted = np.linspace(0, total, pieces + 1)[:-1]
-    # By halving: sums for all rows would be as large as the vectors of a solve.
-    first, last = np.zeros(pieces, dtype=np.int64), np.full(pieces, rows, dtype=np.int64)
-    while np.any(first < last):
-        middle = (first + last) // 2
-        before = row_offsets[middle] + ROW_COST * middle < wanted
-        first, last = np.where(before, middle + 1, first), np.where(before, last, middle)
-    return np.append(first, rows)
+    return cut_rows(row_offsets, get_num_threads() * CHUNKS_PER_THREAD)
 
 
 def unsigned(array: IndexArray) -> IndexArray:
