@@ -17,7 +17,7 @@ GUI_MAIN = "userinterface.GUIPrism"
 LOADING_DELAY = 1.5
 """Seconds of PRISM's own work after which a solve worth a GPU, or numba, is likely to come. A run
 that is over by then, or whose model has proved to be small, is not held up by loading it: the
-interpreter serves one thread at a time."""
+interpreter serves one thread at a time. A long solve in Java's loops has it loaded at once."""
 
 QUICK_SWITCHES = 5e-4
 """Seconds for which a thread that loads may keep the interpreter from one that solves."""
@@ -188,7 +188,7 @@ def _warm_up(device: DeviceChoice, device_number: int) -> None:
 
     def load() -> None:
         if device is not DeviceChoice.GPU:
-            threading.Event().wait(LOADING_DELAY)
+            warm_up.MET.wait_for_long_solve(LOADING_DELAY)
             warm_up.MET.wait_while_small()
         with GATE.busy(WARM_UP), GATE.imports_unwound():
             if on_gpu:

@@ -17,6 +17,7 @@ from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
 from engines.model import ExplicitModel, ModelKind
 from engines.progress import Progress
 from engines.result import SolveResult, Status
+from prism_hooks import java_loops
 from prism_hooks.claims import claim_of
 from prism_hooks.diagram_graph import component_numbers, decomposed_diagram
 from prism_hooks.exit_gate import GATE, SOLVE
@@ -469,6 +470,7 @@ def java_backend(options: HookOptions, record: RunRecord | None = None) -> Any:
     """
     import jpype
 
+    java_loops.register()
     implement = jpype.JImplements("prismgpu.Backend")
     methods = {name: jpype.JOverride(getattr(EngineBackend, name)) for name in METHODS_OF_JAVA}
     return implement(type("JavaEngineBackend", (EngineBackend,), methods))(options, record)

@@ -1,1 +1,1 @@
-"""The CPU engine: SciPy for small models, numba on all cores for large ones."""
+"""The CPU engine: SciPy or the loops of its host for small models, numba for large ones."""

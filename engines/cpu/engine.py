@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engines.cpu import warm_up
+from engines.cpu import host_loops, warm_up
 from engines.cpu.prepare import scaled
 from engines.cpu.sparse_tools import CsrProduct
 from engines.formats.choice import Format
@@ -20,6 +20,7 @@ from engines.system import Direction, SingleSweeper, SweepSystem
 
 if TYPE_CHECKING:
     from engines.cpu.dictionaries import Layout
+    from engines.cpu.host_loops import HostSweeps
 
 NUMBA_ENTRIES = 100_000
 """From this many entries on, numba is faster; where it has to be started, that has to be repaid."""
@@ -106,21 +107,24 @@ class CpuSweeper:
         self._x = np.array(system.start, dtype=np.float64)
         self._x_new = self._x.copy()
         self._system = system
-        self._compiled = repays_numba(system.matrix.num_entries)
+        self._compiled = False
+        self._on_host: _HostSteps | None = None
         self._repeat: Repeat | None = None
         self.cost = SweepCost(
             "CPU", "NumPy" if _is_dense(system) else "SciPy", "csr", system.bytes_per_sweep
         )
-        if self._compiled:
-            self.use_numba()
-        else:
-            self._step, self._plain_step = _array_steps(system)
+        entries = system.matrix.num_entries
         if matrix_format not in (Format.AUTO, Format.CSR):
             self._use_format(matrix_format)
+        elif not self._use_host(entries):
+            if repays_numba(entries):
+                self.use_numba()
+            else:
+                self._step, self._plain_step = _array_steps(system)
 
     def run(self, sweeps: int) -> FloatArray:
         """Make up to `sweeps` sweeps; see `engines.system.Sweeper.run`."""
-        if not self._compiled and self.seconds > NUMBA_SECONDS:
+        if not self._compiled and self._wants_numba():
             self.use_numba()
         if self._may_encode and self._should_encode():
             return self._try_patterns(sweeps)
@@ -140,6 +144,14 @@ class CpuSweeper:
         self._paced_seconds += took
         self._paced_sweeps += done
         return changes[:done]
+
+    def _wants_numba(self) -> bool:
+        if self._on_host is None:
+            return self.seconds > NUMBA_SECONDS
+        if not host_loops.is_long(self._system.matrix.num_entries, self.seconds):
+            return False
+        self._on_host.leave_a_core()
+        return host_loops.may_leave(self.seconds)
 
     def _should_encode(self) -> bool:
         small = self._system.matrix.num_entries < NUMBA_ENTRIES
@@ -193,6 +205,21 @@ class CpuSweeper:
                 return done + 1
         return len(changes)
 
+    def _use_host(self, entries: int) -> bool:
+        """Sweep by the host's own loops where they are the sooner way; return whether they are."""
+        loops = host_loops.stand_in(entries) if entries >= host_loops.FEWEST_ENTRIES else None
+        if loops is None:
+            return False
+        threads = host_loops.threads_for(entries)
+        sweeps = loops.sweeps(self._system, host_loops.pieces_for(self._system, threads))
+        if sweeps is None:
+            return False
+        steps = _HostSteps(sweeps, self._system.omega, threads)
+        self._step, self._plain_step, self._repeat = steps.step, steps.plain_step, steps.repeat
+        self._on_host = steps
+        self.cost = replace(self.cost, kernel=f"{loops.name}, threads {threads}")
+        return True
+
     def use_numba(self) -> None:
         """Go on with compiled loops, which are loaded or compiled now."""
         if self._layout is not None:
@@ -201,8 +228,7 @@ class CpuSweeper:
 
         threads = kernels.use_threads(self._system.matrix.num_entries)
         self._step, self._plain_step = _numba_steps(self._system)
-        if threads == 1:
-            self._repeat = _numba_repeat(self._system)
+        self._repeat = _numba_repeat(self._system) if threads == 1 else None
         self._compiled = True
         self._paced_seconds, self._paced_sweeps = 0.0, 0
         self.cost = replace(self.cost, kernel=f"numba, threads {threads}")
@@ -216,7 +242,8 @@ class CpuSweeper:
         from engines.cpu.single import CpuSingleSweeper
 
         start = self.values()
-        how = (stop_below, self._absolute, nearest, factor, self._compiled)
+        compiled = self._compiled or repays_numba(self._system.matrix.num_entries)
+        how = (stop_below, self._absolute, nearest, factor, compiled)
         single = CpuSingleSweeper(self._system, start, *how)
         if self._named not in (Format.AUTO, Format.CSR):
             remark = f"-gpuformat {self._named}: the CPU sweeps in single precision as csr"
@@ -313,6 +340,41 @@ def _numba_repeat(system: SweepSystem) -> Repeat:
     nothing = np.empty(0)
     repeat(nothing, 0.0, nothing, nothing, True)
     return repeat
+
+
+class _HostSteps:
+    """Sweeps by the host's own loops, as the engine calls them."""
+
+    def __init__(self, sweeps: HostSweeps, omega: float, threads: int) -> None:
+        self._sweeps = sweeps
+        self._omega = omega
+        self._threads, self._all_threads = threads, threads
+
+    def leave_a_core(self) -> None:
+        """Leave a core to what loads beside the sweeps."""
+        self._threads = max(1, self._all_threads - 1)
+
+    def repeat(
+        self,
+        changes: FloatArray,
+        stop_below: float,
+        x: FloatArray,
+        x_new: FloatArray,
+        absolute: bool,
+    ) -> int:
+        how = (stop_below, self._omega)
+        return self._sweeps.repeat(changes, *how, x, x_new, absolute, self._threads)
+
+    def step(self, x: FloatArray, x_new: FloatArray, absolute: bool) -> float:
+        return self._one(self._omega, x, x_new, absolute)
+
+    def plain_step(self, x: FloatArray, x_new: FloatArray, absolute: bool) -> float:
+        return self._one(1.0, x, x_new, absolute)
+
+    def _one(self, omega: float, x: FloatArray, x_new: FloatArray, absolute: bool) -> float:
+        change = np.empty(1)
+        self._sweeps.repeat(change, -1.0, omega, x, x_new, absolute, self._threads)
+        return float(change[0])
 
 
 def _is_dense(system: SweepSystem) -> bool:

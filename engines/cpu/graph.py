@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.cpu import engine, graph_closures, graph_components, graph_labels, graph_order
+from engines.cpu import (
+    engine,
+    graph_closures,
+    graph_components,
+    graph_labels,
+    graph_order,
+    host_loops,
+)
 from engines.cpu.graph_closures import Graph
 from engines.cpu.graph_components import Choices, Partition, Pending, Search
 from engines.cpu.graph_labels import Stacks
@@ -43,6 +50,7 @@ class CpuGraph:
         self._offsets, self._columns = _edges(model.matrix)
         large = max(len(self._columns), self._num_states) >= engine.NUMBA_ENTRIES
         self._compiled = large if compiled is None else compiled
+        self._any_way = compiled is None
 
     def reached_from(self, sources: MaskArray) -> MaskArray:
         """Return the least set that holds `sources` and the successors of its states."""
@@ -91,14 +99,31 @@ class CpuGraph:
 
     def strong_components(self, restrict: MaskArray) -> tuple[IndexArray, int]:
         """Return the strongly connected component of each state, and their number."""
+        found = self._found_by_host(restrict)
+        if found is not None:
+            return found.astype(index_dtype(self._num_states)), int(found.max(initial=-1)) + 1
         labels = self._per_state()
         self._labels.unlabelled(self._copy(restrict), labels)
         count = self._label(self._starts, self._targets, labels)
         self._components.renumber(labels, self._unset(count))
         return np.asarray(labels, dtype=index_dtype(self._num_states)), count
 
+    def _found_by_host(self, restrict: MaskArray) -> NDArray[np.int32] | None:
+        """Return the strong components as the host's own loops find them, where they may."""
+        edges = len(self._columns)
+        host = host_loops.stand_in(edges) if self._any_way else None
+        if host is None or edges < host_loops.FEWEST_EDGES:
+            return None
+        return host.strong_components(self._edge_starts, self._columns, restrict)
+
     def components_left(self, labels: IndexArray, count: int) -> MaskArray:
         """Return which components have an edge that leaves them, shape (count,)."""
+        edges = len(self._columns)
+        if self._any_way and edges >= host_loops.FEWEST_EDGES and host_loops.stand_in(edges):
+            own = np.repeat(labels, np.diff(self._edge_starts))
+            left = np.zeros(count, dtype=np.bool_)
+            left[own[(own >= 0) & (labels[self._columns] != own)]] = True
+            return left
         leaving = self._copy(np.zeros(count, dtype=np.bool_))
         self._labels.mark_leaving(self._graph, self._copy(labels), leaving)
         return _mask(leaving)
@@ -197,12 +222,14 @@ class CpuGraph:
         return np.arange(self._num_states + 1, dtype=index_dtype(self._num_states))
 
     @cached_property
-    def _starts(self) -> Any:
+    def _edge_starts(self) -> IndexArray:
         """Where the edges of each state start, shape (states + 1,)."""
-        if self._given_groups is None:
-            return self._offsets if self._compiled else self._offsets.tolist()
-        starts = self._offsets[self._groups]
-        return starts if self._compiled else starts.tolist()
+        return self._offsets if self._given_groups is None else self._offsets[self._groups]
+
+    @cached_property
+    def _starts(self) -> Any:
+        """The same, as the loops take it."""
+        return self._edge_starts if self._compiled else self._edge_starts.tolist()
 
     @cached_property
     def _targets(self) -> Any:

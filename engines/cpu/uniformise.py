@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from engines.cpu import engine as cpu
+from engines.cpu import host_loops
 from engines.cpu.engine import dense_array
 from engines.cpu.sparse_tools import CsrProduct
 from engines.formats.csr import FloatArray, IndexArray
 from engines.progress import Progress
 from engines.result import SweepCost
 from engines.uniformisation import PowerSum, Summed
+
+if TYPE_CHECKING:
+    from engines.cpu.host_loops import HostPowers
 
 NUMBA_SWEEPS = 50_000
 """From this many sweeps on, numba's start-up is repaid however small the matrix is."""
@@ -22,7 +27,7 @@ ARRAY_BATCH = 64
 """Sweeps of NumPy or SciPy between two looks whether anything still changes."""
 
 NUMBA_BATCH_ENTRIES = 20_000_000
-"""Entries that numba sweeps between two looks at the clock."""
+"""Entries that compiled loops sweep between two looks at the clock."""
 
 PROGRESS_SECONDS = 0.25
 
@@ -40,8 +45,8 @@ def sum_powers(problem: PowerSum, progress: Progress | None) -> Summed:
     """
     began = time.perf_counter()
     system = problem.system
-    numba = system.matrix.num_entries >= cpu.NUMBA_ENTRIES or problem.last >= NUMBA_SWEEPS
-    host: _Host = (_Numba if numba else _Arrays)(problem)
+    entries = system.matrix.num_entries
+    host = _host_of(problem)
     cost = SweepCost("CPU", host.kernel, "csr", system.bytes_per_sweep + problem.stay.nbytes)
     started = reported = time.perf_counter()
     done = told = 0
@@ -54,6 +59,11 @@ def sum_powers(problem: PowerSum, progress: Progress | None) -> Summed:
             break
         done = end
         now = time.perf_counter()
+        if isinstance(host, _ByHost) and host_loops.is_long(entries, now - started):
+            host.leave_a_core()
+            if host_loops.may_leave(now - started):
+                host = _Numba(problem, host)
+                cost = replace(cost, kernel=host.kernel)
         if progress is not None and now - reported >= PROGRESS_SECONDS:
             progress(problem.report(told, done, now - started))
             told, reported = done, now
@@ -64,16 +74,29 @@ def sum_powers(problem: PowerSum, progress: Progress | None) -> Summed:
 
 
 class _Host:
-    """The sum so far, and the vector of the last sweep in `vectors[0]`."""
+    """The sum so far, and the vector of the last sweep in `vectors[0]`.
+
+    Parameters
+    ----------
+    problem
+        The sum.
+    before
+        Where another way has got to; None for the beginning.
+    """
 
     kernel: str
     batch: int
 
-    def __init__(self, problem: PowerSum) -> None:
+    def __init__(self, problem: PowerSum, before: _Host | None = None) -> None:
         system = problem.system
         self.where = slice(None) if system.states is None else system.states
-        self.vectors = [system.start.copy(), system.start.copy()]
-        self.total: FloatArray = problem.coefficients(0, 1)[0] * system.start[self.where]
+        self.vectors: list[FloatArray]
+        self.total: FloatArray
+        if before is not None:
+            self.vectors, self.total = before.vectors, before.total
+        else:
+            self.vectors = [system.start.copy(), system.start.copy()]
+            self.total = problem.coefficients(0, 1)[0] * system.start[self.where]
 
     def advance(self, coefficients: FloatArray) -> int | None:
         """Make a sweep for each coefficient and add it, shape (sweeps,).
@@ -83,6 +106,43 @@ class _Host:
         After how many sweeps none changes anything any more, or None.
         """
         raise NotImplementedError
+
+
+def _host_of(problem: PowerSum) -> _Host:
+    """Return the way that is the sooner one for a problem."""
+    entries = problem.system.matrix.num_entries
+    loops = host_loops.stand_in(entries) if entries >= host_loops.FEWEST_ENTRIES else None
+    if loops is not None:
+        threads = host_loops.threads_for(entries)
+        powers = loops.powers(problem, host_loops.pieces_for(problem.system, threads))
+        if powers is not None:
+            return _ByHost(problem, powers, f"{loops.name}, threads {threads}", threads)
+    if entries >= cpu.NUMBA_ENTRIES or problem.last >= NUMBA_SWEEPS:
+        return _Numba(problem)
+    return _Arrays(problem)
+
+
+class _ByHost(_Host):
+    """Loops that whoever hosts the engines has compiled already."""
+
+    def __init__(self, problem: PowerSum, powers: HostPowers, kernel: str, threads: int) -> None:
+        super().__init__(problem)
+        self.batch = max(
+            ARRAY_BATCH, NUMBA_BATCH_ENTRIES // (problem.system.matrix.num_entries + 1)
+        )
+        self.kernel = kernel
+        self._powers = powers
+        self._threads, self._all_threads = threads, threads
+
+    def leave_a_core(self) -> None:
+        """Leave a core to what loads beside the sweeps."""
+        self._threads = max(1, self._all_threads - 1)
+
+    def advance(self, coefficients: FloatArray) -> int | None:
+        x, x_new = self.vectors
+        made, same = self._powers.add(coefficients, x, x_new, self.total, self._threads)
+        self.vectors = self.vectors[:: -1 if made % 2 else 1]
+        return made if same else None
 
 
 class _Arrays(_Host):
@@ -116,8 +176,8 @@ class _Arrays(_Host):
 class _Numba(_Host):
     """One loop over all sweeps where one thread will do, else a parallel kernel a sweep."""
 
-    def __init__(self, problem: PowerSum) -> None:
-        super().__init__(problem)
+    def __init__(self, problem: PowerSum, before: _Host | None = None) -> None:
+        super().__init__(problem, before)
         from engines.cpu import kernels, uniformise_kernels
 
         system, matrix = problem.system, problem.system.matrix

@@ -25,6 +25,7 @@ class ModelsMet:
     def __init__(self) -> None:
         self._any = False
         self._large = threading.Event()
+        self._long_solve = threading.Event()
 
     def meet(self, num_states: int) -> None:
         """Note that a model is asked about.
@@ -38,9 +39,24 @@ class ModelsMet:
         if num_states > MOST_STATES_WITHOUT:
             self._large.set()
 
+    def meet_long_solve(self) -> None:
+        """Note that a solve has swept for so long that numba would repay its loading."""
+        self._long_solve.set()
+        self._large.set()
+
+    def wait_for_long_solve(self, seconds: float) -> None:
+        """Return once there is one, or after so many seconds.
+
+        Parameters
+        ----------
+        seconds
+            How long to wait at most.
+        """
+        self._long_solve.wait(seconds)
+
     def wait_while_small(self) -> None:
         """Return at once if none has been asked about, which is being built then; else with the
-        first large one."""
+        first large one, or the first long solve."""
         if self._any:
             self._large.wait()
 
@@ -72,15 +88,22 @@ def steps() -> Iterator[None]:
         yield
     # Only larger systems that are solved by LU want this.
     importlib.import_module("scipy.sparse")
+    _loaded_all.append("all")
     yield
 
 
 _loaded: list[str] = []
+_loaded_all: list[str] = []
 
 
 def kernels_ready() -> bool:
     """Return whether the kernels of sweeps on one thread are loaded: they cost nothing to use."""
     return bool(_loaded)
+
+
+def has_finished() -> bool:
+    """Return whether all is loaded that is to be loaded ahead: the rest waits for its solve."""
+    return bool(_loaded_all)
 
 
 def _load_search() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.cpu import host_loops
 from engines.diagrams.build import build
 from engines.diagrams.choices import choice_roots, roots_of
 from engines.diagrams.diagram import Diagram, StateNumbering
@@ -31,6 +32,11 @@ compiling them, which happens once, takes a second and a half."""
 
 NUMBA_ENTRIES_IF_READY = 20_000
 """The same where they are loaded."""
+
+HOST_STEPS = 100_000
+HOST_STEPS_AN_ENTRY = 20
+"""Where they are not, and the paths to all entries have so many steps, the host's own loops, which
+follow each path by itself, are faster than NumPy's passes, one a level."""
 
 SLICED_STATES = 128
 """From so many states a strip on, a vector is put together by slices, else by an index."""
@@ -117,6 +123,9 @@ def expand_surveyed(surveyed: Survey | Walked, rows: range | None = None) -> Csr
         from engines.cpu.diagrams import copy_rows
 
         return copy_rows(build(surveyed), rows)
+    found = _expanded_by_host(surveyed) if rows is None else None
+    if found is not None:
+        return found
     whole = _entry_by_entry(surveyed)
     first, last = (0, states) if rows is None else (rows.start, rows.stop)
     begin, end = int(whole.strip_jobs[first]), int(whole.strip_jobs[last])
@@ -311,6 +320,16 @@ def _place(
         steps = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
         places = steps + np.repeat(begins[first:last], size)
         result[places] = local[steps + np.repeat(sources[first:last], size)]
+
+
+def _expanded_by_host(surveyed: Survey) -> CsrMatrix | None:
+    host = host_loops.registered()
+    if host is None:
+        return None
+    steps, entries = int(surveyed.jobs().sum()), surveyed.num_entries
+    if steps < max(HOST_STEPS, HOST_STEPS_AN_ENTRY * entries):
+        return None
+    return host.expanded(surveyed.diagram, surveyed.numbering, entries)
 
 
 def _entry_by_entry(surveyed: Survey) -> HybridMatrix:

@@ -6,7 +6,17 @@ import pytest
 
 from engines.backend import gpu_refusal
 from engines.cpu import engine as cpu
+from engines.cpu import host_loops
 from engines.environment import DeviceChoice
+
+
+@pytest.fixture(autouse=True)
+def _no_host_loops():
+    """Take Java's loops away, which another test of this process may have brought."""
+    before = host_loops.registered()
+    host_loops.register(None)
+    yield
+    host_loops.register(before)
 
 
 @pytest.fixture(params=["cpu-scipy", "cpu-numba", pytest.param("gpu", marks=pytest.mark.gpu)])

@@ -1,0 +1,252 @@
+"""Loops that whoever hosts the engines has compiled already, for as long as numba's are not loaded.
+
+Loading numba takes half a second, longer than most solves. A virtual machine that runs in the
+process anyway can make their sweeps and follow their graphs meanwhile. What it can do is registered
+here; by default there is nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.cpu import warm_up
+from engines.cpu.chunks import CHUNKS_PER_THREAD, cut_rows
+from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray
+from engines.system import SweepSystem
+
+if TYPE_CHECKING:
+    from engines.diagrams.diagram import Diagram, StateNumbering
+    from engines.uniformisation import PowerSum
+
+FEWEST_ENTRIES = 500
+"""Systems of fewer entries are swept by NumPy as fast."""
+
+MOST_ENTRIES = 3_000_000
+"""Larger matrices are not copied: their sweeps repay loading numba."""
+
+FEWEST_EDGES = 2_000
+"""Smaller graphs are searched by plain loops as fast."""
+
+ENTRIES_PER_THREAD = 100_000
+"""With fewer, threads that another program keeps from a core cost more than they save."""
+
+MOST_THREADS = 4
+"""More threads are left to numba."""
+
+ENTRIES_TO_LEAVE = 200_000
+"""From so many entries on, a long solve goes on with numba, which may have more threads, and finds
+patterns in rows; in smaller systems its threads wait for each other for longer."""
+
+STAY_SECONDS = 0.5
+"""A solve that has swept for so long has many sweeps left, as a rule: numba is loaded beside it."""
+
+LEAVE_SECONDS = 2.0
+"""By then it is loaded, where it is loaded at all beside a solve."""
+
+
+class HostSweeps(Protocol):
+    """Sweeps of one system; the sums and their order are those of `engines.cpu.kernels`."""
+
+    def repeat(
+        self,
+        changes: FloatArray,
+        stop_below: float,
+        omega: float,
+        x: FloatArray,
+        x_new: FloatArray,
+        absolute: bool,
+        threads: int,
+    ) -> int:
+        """Make a sweep for each of `changes`, or until one changes less than `stop_below`.
+
+        The vectors change places after each sweep. Returns how many were made.
+
+        Parameters
+        ----------
+        changes
+            Takes the largest change of each sweep, shape (sweeps,).
+        stop_below
+            As for a sweeper.
+        omega
+            Relaxation ω; systems with choices have none.
+        x, x_new
+            Shape (states,): the iterate, and room for the next one. What no row computes is the
+            same in both.
+        absolute
+            Whether changes are absolute.
+        threads
+            How many threads share out the pieces.
+        """
+        ...
+
+
+class HostPowers(Protocol):
+    """The sum of powers of one matrix, with the arithmetic of `engines.cpu.uniformise_kernels`."""
+
+    def add(
+        self,
+        coefficients: FloatArray,
+        x: FloatArray,
+        x_new: FloatArray,
+        total: FloatArray,
+        threads: int,
+    ) -> tuple[int, bool]:
+        """Make a sweep for each coefficient, or until one changes nothing, and add it to the total.
+
+        The vectors change places after each sweep. Returns how many were made, and whether the last
+        of them changed nothing.
+        """
+        ...
+
+
+class HostLoops(Protocol):
+    """What the host can do in place of numba."""
+
+    name: str
+    """What the log calls it."""
+
+    def sweeps(self, system: SweepSystem, pieces: IndexArray) -> HostSweeps | None:
+        """Prepare sweeps, or return None where there is no room for a copy of the matrix.
+
+        Parameters
+        ----------
+        system
+            The system, without a scaling.
+        pieces
+            Where the pieces of its rows or groups start that threads share out, and the end.
+        """
+        ...
+
+    def powers(self, problem: PowerSum, pieces: IndexArray) -> HostPowers | None:
+        """Prepare a sum of powers, or return None where there is no room for a copy of the matrix.
+
+        Parameters
+        ----------
+        problem
+            The sum.
+        pieces
+            Where the pieces of its rows start that threads share out, and the end.
+        """
+        ...
+
+    def strong_components(
+        self, starts: IndexArray, targets: IndexArray, within: MaskArray
+    ) -> NDArray[np.int32] | None:
+        """Return the strong component of each state, or None where there is no room for the graph.
+
+        Parameters
+        ----------
+        starts, targets
+            Where the edges of each state start, shape (states + 1,), and where they lead.
+        within
+            The states to look at, shape (states,).
+
+        Returns
+        -------
+        Shape (states,): components are numbered by their smallest states; other states have −1.
+        """
+        ...
+
+    def expanded(
+        self, diagram: Diagram, numbering: StateNumbering, entries: int
+    ) -> CsrMatrix | None:
+        """Return the matrix of a diagram, or None where there is no room for it.
+
+        Parameters
+        ----------
+        diagram
+            A function of the row and column variables of `numbering`, interleaved, and no others.
+        numbering
+            The states.
+        entries
+            How many entries the matrix has.
+        """
+        ...
+
+
+_registered: list[HostLoops] = []
+
+
+def register(loops: HostLoops | None) -> None:
+    """Offer loops to the CPU engine from now on; None for none.
+
+    Parameters
+    ----------
+    loops
+        What the host can do.
+    """
+    _registered[:] = [] if loops is None else [loops]
+
+
+def stand_in(entries: int) -> HostLoops | None:
+    """Return the host's loops where they are the sooner way, else None.
+
+    Parameters
+    ----------
+    entries
+        Entries of the matrix.
+    """
+    return None if entries > MOST_ENTRIES or warm_up.kernels_ready() else registered()
+
+
+def registered() -> HostLoops | None:
+    """Return the host's loops, if there are any."""
+    return _registered[0] if _registered else None
+
+
+def threads_for(entries: int) -> int:
+    """Return how many threads so many entries repay.
+
+    Parameters
+    ----------
+    entries
+        Entries of the matrix.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, min(cores or 1, entries // ENTRIES_PER_THREAD, MOST_THREADS))
+
+
+def pieces_for(system: SweepSystem, threads: int) -> IndexArray:
+    """Cut the rows, or groups of rows, into what threads share out, as numba's threads do.
+
+    Parameters
+    ----------
+    system
+        The system.
+    threads
+        How many threads there are.
+    """
+    offsets, groups = system.matrix.row_offsets, system.group_offsets
+    cut = offsets if groups is None else offsets[groups]
+    return cut_rows(cut, 1 if threads == 1 else threads * CHUNKS_PER_THREAD)
+
+
+def is_long(entries: int, seconds: float) -> bool:
+    """Return whether a solve is to go on with numba, which from now on is loaded beside it.
+
+    Parameters
+    ----------
+    entries
+        Entries of the matrix.
+    seconds
+        How long it has swept.
+    """
+    long = entries >= ENTRIES_TO_LEAVE and seconds > STAY_SECONDS
+    if long:
+        warm_up.MET.meet_long_solve()
+    return long
+
+
+def may_leave(seconds: float) -> bool:
+    """Return whether numba is loaded by now, or never will be beside a solve.
+
+    Parameters
+    ----------
+    seconds
+        How long a long solve has swept.
+    """
+    return warm_up.kernels_ready() or warm_up.has_finished() or seconds > LEAVE_SECONDS

@@ -1,0 +1,198 @@
+"""Loops in Java for the CPU engine, while numba is not loaded: the JVM runs anyway."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.cpu import host_loops
+from engines.diagrams.diagram import Diagram, StateNumbering
+from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray
+from engines.system import Direction, SweepSystem
+from engines.uniformisation import PowerSum
+from prism_hooks.exit_gate import GATE, SOLVE
+
+SHARE_OF_FREE_HEAP = 4
+"""A copy may take one part in so many of what is free of Java's heap: PRISM goes on to need it."""
+
+
+class JavaLoops:
+    """See `engines.cpu.host_loops.HostLoops`; the JVM must be running, with our classes."""
+
+    name = "Java"
+
+    def sweeps(self, system: SweepSystem, pieces: IndexArray) -> JavaSweeps | None:
+        """Prepare sweeps; see `engines.cpu.host_loops.HostLoops`."""
+        matrix = system.matrix
+        rows = len(matrix.row_offsets) + 2 * system.num_updates
+        if not _has_room(12 * matrix.num_entries + 16 * (rows + system.num_states)):
+            return None
+        return JavaSweeps(system, pieces)
+
+    def powers(self, problem: PowerSum, pieces: IndexArray) -> JavaPowers | None:
+        """Prepare a sum of powers; see `engines.cpu.host_loops.HostLoops`."""
+        matrix = problem.system.matrix
+        if not _has_room(12 * matrix.num_entries + 40 * problem.system.num_states):
+            return None
+        return JavaPowers(problem, pieces)
+
+    def strong_components(
+        self, starts: IndexArray, targets: IndexArray, within: MaskArray
+    ) -> NDArray[np.int32] | None:
+        """Return strong components; see `engines.cpu.host_loops.HostLoops`."""
+        if not _has_room(4 * len(targets) + 32 * len(starts)):
+            return None
+        GATE.stop_if_ending(SOLVE)
+        labels = _integers(np.where(within, 0, -1))
+        _java_class("GraphLoops").label(_integers(starts), _integers(targets), labels)
+        return np.array(labels, dtype=np.int32)
+
+    def expanded(
+        self, diagram: Diagram, numbering: StateNumbering, entries: int
+    ) -> CsrMatrix | None:
+        """Return the matrix of a diagram; see `engines.cpu.host_loops.HostLoops`."""
+        nodes, states = diagram.num_nodes + len(numbering.low), numbering.num_states
+        if not _has_room(24 * entries + 20 * nodes + 8 * states):
+            return None
+        GATE.stop_if_ending(SOLVE)
+        loops = _java_class("DiagramLoops")(
+            *(_integers(part) for part in (diagram.variables, diagram.low, diagram.high)),
+            _doubles(diagram.values),
+            *(_integers(part) for part in (numbering.low, numbering.high, numbering.low_counts)),
+            *(_integers(part) for part in (numbering.rows, numbering.columns)),
+            *(states, entries),
+        )
+        if int(loops.expand(diagram.root, numbering.root)) >= 0:
+            return None
+        return CsrMatrix(
+            np.array(loops.offsets, dtype=np.int32),
+            np.array(loops.columns, dtype=np.int32),
+            np.array(loops.entries, dtype=np.float64),
+            states,
+        )
+
+
+class JavaSweeps:
+    """See `engines.cpu.host_loops.HostSweeps`.
+
+    Java's arrays hold a copy of everything: it sweeps them faster than memory of Python's.
+
+    Parameters
+    ----------
+    system, pieces
+        As in `engines.cpu.host_loops.HostLoops.sweeps`.
+    """
+
+    def __init__(self, system: SweepSystem, pieces: IndexArray) -> None:
+        GATE.stop_if_ending(SOLVE)
+        matrix = system.matrix
+        self._loops = _java_class("SweepLoops")(
+            None if system.group_offsets is None else _integers(system.group_offsets),
+            _integers(matrix.row_offsets),
+            _integers(matrix.columns),
+            _doubles(matrix.values),
+            None if system.offset is None else _doubles(system.offset),
+            None if system.states is None else _integers(system.states),
+            system.direction is Direction.MINIMISE,
+            _integers(pieces),
+        )
+        self._vectors = [_doubles(system.start) for _ in range(2)]
+
+    def repeat(
+        self,
+        changes: FloatArray,
+        stop_below: float,
+        omega: float,
+        x: FloatArray,
+        x_new: FloatArray,
+        absolute: bool,
+        threads: int,
+    ) -> int:
+        """Make sweeps; see `engines.cpu.host_loops.HostSweeps`."""
+        GATE.stop_if_ending(SOLVE)
+        inner, vectors = _doubles(changes), self._vectors
+        for vector, values in zip(vectors, (x, x_new), strict=True):
+            vector[:] = values
+        made = int(self._loops.repeat(inner, stop_below, omega, *vectors, absolute, threads))
+        for vector, values in zip((*vectors, inner), (x, x_new, changes), strict=True):
+            np.copyto(values, np.array(vector, dtype=np.float64))
+        return made
+
+
+class JavaPowers:
+    """See `engines.cpu.host_loops.HostPowers`.
+
+    Parameters
+    ----------
+    problem, pieces
+        As in `engines.cpu.host_loops.HostLoops.powers`.
+    """
+
+    def __init__(self, problem: PowerSum, pieces: IndexArray) -> None:
+        GATE.stop_if_ending(SOLVE)
+        system, matrix = problem.system, problem.system.matrix
+        self._loops = _java_class("PowerLoops")(
+            _integers(matrix.row_offsets),
+            _integers(matrix.columns),
+            _doubles(matrix.values),
+            None if system.states is None else _integers(system.states),
+            _doubles(problem.stay),
+            float(problem.rate),
+            _integers(pieces),
+        )
+
+    def add(
+        self,
+        coefficients: FloatArray,
+        x: FloatArray,
+        x_new: FloatArray,
+        total: FloatArray,
+        threads: int,
+    ) -> tuple[int, bool]:
+        """Make sweeps and add them; see `engines.cpu.host_loops.HostPowers`."""
+        GATE.stop_if_ending(SOLVE)
+        changed = _doubles(np.ones(len(coefficients)))
+        inner = [_doubles(values) for values in (x, x_new, total)]
+        made = int(self._loops.add(_doubles(coefficients), changed, *inner, threads))
+        for vector, values in zip(inner, (x, x_new, total), strict=True):
+            np.copyto(values, np.array(vector, dtype=np.float64))
+        return made, made > 0 and float(changed[made - 1]) == 0.0
+
+
+def register() -> None:
+    """Offer Java's loops to the CPU engine."""
+    host_loops.register(JavaLoops())
+
+
+def _has_room(size: int) -> bool:
+    import jpype
+
+    runtime = jpype.JClass("java.lang.Runtime").getRuntime()
+    taken = int(runtime.totalMemory()) - int(runtime.freeMemory())
+    return size <= (int(runtime.maxMemory()) - taken) // SHARE_OF_FREE_HEAP
+
+
+def _java_class(name: str) -> Any:
+    import jpype
+
+    return jpype.JClass(f"prismgpu.{name}")
+
+
+def _integers(array: IndexArray) -> Any:
+    """Return a Java int[] of an array whose numbers are no larger."""
+    import jpype
+
+    copy = jpype.JArray(jpype.JInt)(len(array))
+    copy[:] = np.ascontiguousarray(array, dtype=np.int32)
+    return copy
+
+
+def _doubles(array: FloatArray) -> Any:
+    """Return a Java double[] of an array."""
+    import jpype
+
+    copy = jpype.JArray(jpype.JDouble)(len(array))
+    copy[:] = np.ascontiguousarray(array, dtype=np.float64)
+    return copy

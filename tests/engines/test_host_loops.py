@@ -1,0 +1,257 @@
+"""Loops that stand in for numba: when they are used, that values stay, and when numba goes on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engines.cpu import engine, host_loops, kernels, uniformise_kernels, warm_up
+from engines.cpu.engine import CpuEngine
+from engines.cpu.graph import CpuGraph
+from engines.diagrams import expand
+from engines.environment import Method, SolverEnvironment
+from engines.formats.choice import Format
+from engines.formats.csr import CsrMatrix
+from engines.graph.components import bsccs, sccs
+from engines.long_run import long_run_rewards
+from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.system import Direction, Scaling, SweepSystem
+from engines.time_bounded import distribution_at
+from tests.engines import models
+from tests.engines.diagrams.random_diagrams import random_model
+
+
+class StandIn:
+    """Loops like a host's, made of numba's on one thread; they note what they are asked for."""
+
+    name = "Stand-in"
+
+    def __init__(self, room=True):
+        self.room = room
+        self.asked = []
+        self.threads = []
+
+    def sweeps(self, system, pieces):
+        self.asked.append("sweeps")
+        assert pieces[0] == 0
+        assert pieces[-1] == system.num_updates
+        return Sweeps(self, system) if self.room else None
+
+    def powers(self, problem, pieces):
+        self.asked.append("powers")
+        assert pieces[-1] == problem.system.num_updates
+        return Powers(self, problem) if self.room else None
+
+    def strong_components(self, starts, targets, within):
+        self.asked.append("components")
+        if not self.room:
+            return None
+        groups = np.arange(len(starts), dtype=np.int32)
+        ones = np.ones(len(targets))
+        edges = CsrMatrix(starts, targets, ones, len(within))
+        graph = CpuGraph(ExplicitModel(ModelKind.MDP, edges, groups), compiled=False)
+        return graph.strong_components(within)[0].astype(np.int32)
+
+    def expanded(self, diagram, numbering, entries):
+        self.asked.append("expanded")
+        if not self.room:
+            return None
+        from engines.diagrams.walks import walked_up_to
+
+        return walked_up_to(entries, diagram, numbering).expanded()
+
+
+class Sweeps:
+    def __init__(self, owner, system):
+        self._owner, self._system = owner, system
+
+    def repeat(self, changes, stop_below, omega, x, x_new, absolute, threads):
+        self._owner.threads.append(threads)
+        arrays = engine._numba_arrays(self._system)
+        if self._system.group_offsets is not None:
+            return kernels.repeat_groups(changes, stop_below, *arrays, x, x_new, absolute)
+        return kernels.repeat_rows(changes, stop_below, *arrays, omega, x, x_new, absolute)
+
+
+class Powers:
+    def __init__(self, owner, problem):
+        self._owner, self._problem = owner, problem
+
+    def add(self, coefficients, x, x_new, total, threads):
+        self._owner.threads.append(threads)
+        system, matrix = self._problem.system, self._problem.system.matrix
+        states = np.empty(0, dtype=np.int32) if system.states is None else system.states
+        rows, columns = kernels.unsigned(matrix.row_offsets), kernels.unsigned(matrix.columns)
+        parts = (rows, columns, matrix.values, states, self._problem.stay, self._problem.rate)
+        return uniformise_kernels.add_powers(*parts, coefficients, x, x_new, total)
+
+
+@pytest.fixture
+def stand_in(monkeypatch):
+    """Register a stand-in, for systems of any size, in a process that has not loaded numba."""
+    monkeypatch.setattr(warm_up, "_loaded", [])
+    monkeypatch.setattr(warm_up, "_loaded_all", [])
+    monkeypatch.setattr(warm_up, "MET", warm_up.ModelsMet())
+    monkeypatch.setattr(host_loops, "FEWEST_ENTRIES", 1)
+    monkeypatch.setattr(host_loops, "FEWEST_EDGES", 1)
+    monkeypatch.setattr(engine, "NUMBA_ENTRIES", 10**12)
+    found = StandIn()
+    host_loops.register(found)
+    return found
+
+
+def chain(size=60):
+    model = models.recurrent(5, size)
+    start = np.full(size, 1.0 / size)
+    return SweepSystem(model.matrix, start, scaling=Scaling.BALANCE, omega=0.9)
+
+
+def choices(size=60):
+    model = models.random_mdp(4, size)
+    groups, start = model.row_group_offsets, np.random.default_rng(6).random(size)
+    return SweepSystem(model.matrix, start, group_offsets=groups, direction=Direction.MAXIMISE)
+
+
+def swept(system, matrix_format=Format.AUTO):
+    sweeper = CpuEngine(matrix_format).sweeper(system, -1.0, True)
+    changes = np.concatenate([sweeper.run(20), sweeper.run(13)])
+    return sweeper, changes
+
+
+@pytest.mark.parametrize("system", [chain(), choices()], ids=["chain", "choices"])
+def test_a_stand_in_sweeps_what_numba_would(stand_in, system):
+    sweeper, changes = swept(system)
+    assert sweeper.cost.kernel == "Stand-in, threads 1"
+    host_loops.register(None)
+    plain, as_before = swept(system)
+    assert plain.cost.kernel == "NumPy"
+    np.testing.assert_allclose(changes, as_before, rtol=1e-9, atol=1e-14)
+    np.testing.assert_allclose(sweeper.values(), plain.values(), rtol=1e-12)
+    assert sweeper.residual() == pytest.approx(plain.residual(), abs=1e-14)
+    assert stand_in.asked == ["sweeps"]
+
+
+def test_nothing_stands_in_unless_it_is_the_sooner_way(stand_in, monkeypatch):
+    entries = chain().matrix.num_entries
+    assert host_loops.stand_in(host_loops.MOST_ENTRIES) is stand_in
+    assert host_loops.stand_in(host_loops.MOST_ENTRIES + 1) is None
+    monkeypatch.setattr(host_loops, "FEWEST_ENTRIES", entries + 1)
+    assert swept(chain())[0].cost.kernel == "NumPy"
+    monkeypatch.setattr(host_loops, "FEWEST_ENTRIES", 1)
+    for named in (Format.VALUES, Format.PATTERNS, Format.HYBRID):
+        assert "Stand-in" not in swept(chain(), named)[0].cost.kernel
+    monkeypatch.setattr(warm_up, "_loaded", ["sweeps"])
+    assert "Stand-in" not in swept(chain())[0].cost.kernel
+    assert stand_in.asked == []
+
+
+def test_without_room_for_a_copy_all_is_as_before(stand_in):
+    stand_in.room = False
+    assert swept(chain())[0].cost.kernel == "NumPy"
+    assert sccs(models.recurrent(5, 60)).count == 1
+    assert stand_in.asked == ["sweeps", "components"]
+
+
+@pytest.mark.parametrize("system", [chain(), choices()], ids=["chain", "choices"])
+def test_a_long_solve_goes_on_with_numba_once_it_is_loaded(stand_in, monkeypatch, system):
+    expected = swept(system)[0].values()
+    monkeypatch.setattr(host_loops, "STAY_SECONDS", -1.0)
+    monkeypatch.setattr(host_loops, "LEAVE_SECONDS", 1e9)
+    assert "Stand-in" in swept(system)[0].cost.kernel
+    assert not warm_up.MET._long_solve.is_set()
+    monkeypatch.setattr(host_loops, "ENTRIES_TO_LEAVE", 1)
+    monkeypatch.setattr(host_loops, "threads_for", lambda _entries: 3)
+    stand_in.threads.clear()
+    sweeper, _ = swept(system)
+    assert "Stand-in" in sweeper.cost.kernel
+    assert warm_up.MET._long_solve.is_set()
+    assert set(stand_in.threads) == {2}, "no core is left to what loads"
+    monkeypatch.setattr(warm_up, "_loaded_all", ["all"])
+    made = len(stand_in.threads)
+    sweeper.run(1)
+    assert sweeper.cost.kernel.startswith("numba")
+    assert len(stand_in.threads) == made
+    np.testing.assert_array_equal(swept(system)[0].values(), expected)
+
+
+def test_a_solve_that_nothing_is_loaded_beside_loads_numba_itself(stand_in, monkeypatch):
+    monkeypatch.setattr(host_loops, "STAY_SECONDS", -1.0)
+    monkeypatch.setattr(host_loops, "LEAVE_SECONDS", -1.0)
+    monkeypatch.setattr(host_loops, "ENTRIES_TO_LEAVE", 1)
+    assert swept(chain())[0].cost.kernel.startswith("numba")
+    assert stand_in.asked == ["sweeps"]
+
+
+def test_the_loader_waits_for_a_long_solve_or_its_time():
+    met = warm_up.ModelsMet()
+    met.meet(1)
+    met.wait_for_long_solve(0.01)
+    met.meet_long_solve()
+    met.wait_for_long_solve(1e6)
+    met.wait_while_small()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_components_are_those_of_plain_loops(stand_in, seed):
+    model = models.random_mdp(seed, 80) if seed % 2 else models.random_dtmc(seed, 80)
+    within = np.random.default_rng(seed).random(80) < 0.8
+    found, lower, bottom = sccs(model), sccs(model, within), bsccs(model)
+    assert stand_in.asked == ["components"] * 3
+    host_loops.register(None)
+    # The operations are kept with the matrix.
+    again = replace(model, matrix=replace(model.matrix))
+    expected = (sccs(again), sccs(again, within), bsccs(again))
+    for one, other in zip((found, lower, bottom), expected, strict=True):
+        assert one.count == other.count
+        np.testing.assert_array_equal(one.labels, other.labels)
+        assert one.labels.dtype == other.labels.dtype
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_matrix_of_long_paths_is_expanded_by_the_host(stand_in, monkeypatch, seed):
+    model = random_model(seed, 4)
+    expected = expand.expand_matrix(model.diagram, model.numbering)
+    assert stand_in.asked == []
+    monkeypatch.setattr(expand, "HOST_STEPS", 1)
+    monkeypatch.setattr(expand, "HOST_STEPS_AN_ENTRY", 0)
+    found = expand.expand_matrix(model.diagram, model.numbering)
+    assert stand_in.asked == (["expanded"] if expected.num_entries else [])
+    for name in ("row_offsets", "columns", "values"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+        assert getattr(found, name).dtype == getattr(expected, name).dtype
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_sums_of_powers_are_those_of_numba_and_go_on_there(monkeypatch):
+    model = models.recurrent(3, 300)
+    initial = np.full(300, 1 / 300)
+    monkeypatch.setattr("engines.cpu.uniformise.NUMBA_BATCH_ENTRIES", 1)
+
+    def distribution():
+        return distribution_at(model, initial, 20.0, SolverEnvironment())
+
+    by_host = distribution()
+    assert by_host.cost.kernel == "Stand-in, threads 1"
+    monkeypatch.setattr(host_loops, "STAY_SECONDS", -1.0)
+    monkeypatch.setattr(host_loops, "LEAVE_SECONDS", -1.0)
+    monkeypatch.setattr(host_loops, "ENTRIES_TO_LEAVE", 1)
+    going_on = distribution()
+    assert going_on.cost.kernel.startswith("numba")
+    host_loops.register(None)
+    monkeypatch.setattr(engine, "NUMBA_ENTRIES", 0)
+    by_numba = distribution()
+    assert by_numba.cost.kernel.startswith("numba")
+    for result in (by_host, going_on):
+        assert result.iterations == by_numba.iterations
+        np.testing.assert_array_equal(result.values, by_numba.values)
+
+
+def test_a_long_run_is_found_without_numba(stand_in):
+    model = models.recurrent(7, 200)
+    rewards = np.random.default_rng(1).random(200)
+    environment = SolverEnvironment(method=Method.JOR, omega=0.9, epsilon=1e-10)
+    result = long_run_rewards(model, RewardStructure("", rewards), environment)
+    assert set(stand_in.asked) == {"components", "sweeps"}
+    assert "Stand-in" in result.cost.kernel

@@ -1,0 +1,257 @@
+"""Java's loops, in this process: the same bits as numba's, and what the command says of them."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from engines.cpu import engine, host_loops, kernels, uniformise_kernels
+from engines.cpu.chunks import cut_rows
+from engines.cpu.graph import CpuGraph
+from engines.diagrams.survey import survey
+from engines.diagrams.walks import walked_up_to
+from engines.formats.csr import CsrMatrix
+from engines.model import ExplicitModel
+from engines.system import Direction, SweepSystem
+from engines.uniformisation import PowerSum
+from tests.engines import graph_shapes, models
+from tests.engines.diagrams.random_diagrams import random_model
+
+pytestmark = pytest.mark.prism
+
+SIZE = 120
+SWEEPS = 40
+
+
+@pytest.fixture(scope="module")
+def loops(prism_install):
+    """Return Java's loops in the JVM of this process."""
+    import bridge
+    from prism_hooks.java_loops import JavaLoops
+
+    model = prism_install.beside("prism-examples")
+    if model is None:
+        pytest.skip(f"needs PRISM's examples: there is no prism-examples by {prism_install.root}")
+    before = host_loops.registered()
+    path = model / "simple" / "dice" / "dice.pm"
+    with bridge.open(path, device="cpu", prism_dir=str(prism_install.root)):
+        found = host_loops.registered()
+        assert isinstance(found, JavaLoops)
+        yield found
+    host_loops.register(before)
+
+
+def random_system(seed):
+    """A chain or an MDP, with or without an offset, a subset of states, ω, infinities, and NaN."""
+    rng = np.random.default_rng(seed)
+    chain = seed % 2 == 0
+    model = models.random_dtmc(seed, SIZE) if chain else models.random_mdp(seed, SIZE)
+    matrix, groups, states = model.matrix, model.row_group_offsets, None
+    if seed % 4 >= 2:
+        states = np.flatnonzero(rng.random(SIZE) < 0.7).astype(np.int32)
+        if groups is None:
+            matrix = matrix.select_rows(states)
+        else:
+            lengths = np.diff(groups)[states]
+            rows = np.concatenate([np.arange(groups[i], groups[i + 1]) for i in states])
+            matrix = matrix.select_rows(rows)
+            groups = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
+    start = rng.random(SIZE) * 10.0 ** rng.integers(-12, 12, SIZE)
+    start[rng.random(SIZE) < 0.1] = 0.0
+    offset = rng.random(matrix.num_rows) if seed % 8 >= 4 else None
+    if seed % 3 == 0:
+        start[3], start[5] = np.inf, -0.0
+    if seed % 9 == 0:
+        start[7] = np.nan
+    if seed % 5 == 0:
+        offsets = matrix.row_offsets.astype(np.int64)
+        matrix = CsrMatrix(offsets, matrix.columns, matrix.values, matrix.num_columns)
+        start.setflags(write=False)
+        matrix.values.setflags(write=False)
+    return SweepSystem(
+        matrix,
+        start,
+        offset,
+        states,
+        omega=[1.0, 0.9][seed % 2] if chain else 1.0,
+        group_offsets=groups,
+        direction=None if chain else (Direction.MINIMISE, Direction.MAXIMISE)[seed // 4 % 2],
+    )
+
+
+def by_numba(system, stop_below, omega, absolute):
+    changes, x = np.full(SWEEPS, -1.0), system.start.copy()
+    x_new, arrays = x.copy(), engine._numba_arrays(system)
+    if system.group_offsets is not None:
+        made = kernels.repeat_groups(changes, stop_below, *arrays, x, x_new, absolute)
+    else:
+        made = kernels.repeat_rows(changes, stop_below, *arrays, omega, x, x_new, absolute)
+    return int(made), changes, x, x_new
+
+
+def by_java(loops, system, stop_below, omega, absolute, pieces=1, threads=1):
+    changes, x = np.full(SWEEPS, -1.0), system.start.copy()
+    x_new, groups = x.copy(), system.group_offsets
+    offsets = system.matrix.row_offsets
+    cut = cut_rows(offsets if groups is None else offsets[groups], pieces)
+    swept = loops.sweeps(system, cut)
+    made = swept.repeat(changes, stop_below, omega, x, x_new, absolute, threads)
+    return made, changes, x, x_new
+
+
+def bits(outcome):
+    """An outcome as integers: equal only where every bit is, zeros and infinities too."""
+    made, *arrays = outcome
+    return [made, *(np.where(np.isnan(a), np.nan, a).view(np.int64).tolist() for a in arrays)]
+
+
+@pytest.mark.parametrize("absolute", [True, False], ids=["absolute", "relative"])
+@pytest.mark.parametrize("seed", range(24))
+def test_sweeps_have_the_bits_of_numba_s(loops, seed, absolute):
+    system = random_system(seed)
+    for stop_below in (-1.0, 1e-2):
+        for omega in (system.omega, 1.0, 0.75):
+            how = (system, stop_below, omega, absolute)
+            assert bits(by_java(loops, *how)) == bits(by_numba(*how))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_threads_make_no_difference(loops, seed):
+    system = random_system(seed)
+    one = by_java(loops, system, 1e-2, system.omega, False, pieces=24)
+    for threads in (2, 3, 5):
+        more = by_java(loops, system, 1e-2, system.omega, False, pieces=24, threads=threads)
+        assert bits(more) == bits(one)
+
+
+def test_what_is_empty_is_swept(loops):
+    nothing = SweepSystem(
+        CsrMatrix(np.zeros(1, np.int32), np.zeros(0, np.int32), np.zeros(0), 0), np.zeros(0)
+    )
+    assert by_java(loops, nothing, -1.0, 1.0, True)[0] == SWEEPS
+    no_entries = CsrMatrix(np.zeros(4, np.int32), np.zeros(0, np.int32), np.zeros(0), 3)
+    made, _, x, x_new = by_java(loops, SweepSystem(no_entries, np.ones(3)), 0.5, 1.0, True)
+    assert made == 2
+    assert not x.any()
+    assert not x_new.any()
+
+
+def test_a_column_out_of_range_is_an_error_on_every_thread(loops):
+    offsets = np.arange(101, dtype=np.int32)
+    columns = np.full(100, 100, dtype=np.int32)
+    system = SweepSystem(CsrMatrix(offsets, columns, np.ones(100), 100), np.ones(100))
+    with pytest.raises(Exception, match="out of bounds"):
+        by_java(loops, system, -1.0, 1.0, True, pieces=16, threads=2)
+
+
+def test_no_copy_is_made_of_what_takes_too_much_of_the_heap(loops, monkeypatch):
+    monkeypatch.setattr("prism_hooks.java_loops.SHARE_OF_FREE_HEAP", 1 << 50)
+    system = random_system(0)
+    assert loops.sweeps(system, cut_rows(system.matrix.row_offsets, 1)) is None
+    edges = np.zeros(1, dtype=np.int32)
+    assert loops.strong_components(edges, edges[:0], np.zeros(0, dtype=np.bool_)) is None
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("threads", [1, 3])
+def test_sums_of_powers_have_the_bits_of_numba_s(loops, seed, threads):
+    system = random_system(2 * seed)
+    rng = np.random.default_rng(seed)
+    rows, matrix = system.num_updates, system.matrix
+    problem = PowerSum(system, rng.random(rows), 2.5, 0, np.ones(SWEEPS), 0.0)
+    weights = rng.random(SWEEPS) * (rng.random(SWEEPS) < 0.8)
+    start, total = system.start.copy(), rng.random(rows)
+    ours = (start.copy(), start.copy(), total.copy())
+    powers = loops.powers(problem, cut_rows(matrix.row_offsets, 12))
+    made = powers.add(weights, *ours, threads)
+    states = np.empty(0, dtype=np.int32) if system.states is None else system.states
+    parts = (kernels.unsigned(matrix.row_offsets), kernels.unsigned(matrix.columns), matrix.values)
+    theirs = (start.copy(), start.copy(), total.copy())
+    arrays = (*parts, states, problem.stay, problem.rate)
+    expected = uniformise_kernels.add_powers(*arrays, weights, *theirs)
+    assert bits((made, *ours)) == bits(((int(expected[0]), bool(expected[1])), *theirs))
+
+
+def test_a_sum_whose_iterate_rests_ends_early(loops):
+    ring = np.arange(5, dtype=np.int32)
+    matrix = CsrMatrix(np.arange(6, dtype=np.int32), ring, np.ones(5), 5)
+    problem = PowerSum(SweepSystem(matrix, np.ones(5)), np.full(5, 0.5), 2.0, 0, np.ones(9), 0.0)
+    vectors = (np.ones(5), np.ones(5), np.zeros(5))
+    assert loops.powers(problem, cut_rows(matrix.row_offsets, 1)).add(np.ones(9), *vectors, 1) == (
+        1,
+        True,
+    )
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_components_are_those_of_plain_loops(loops, seed):
+    model = graph_shapes.drawn(seed).model
+    groups = model.row_group_offsets
+    offsets = model.matrix.row_offsets if groups is None else model.matrix.row_offsets[groups]
+    within = np.random.default_rng(seed).random(model.num_states) < [1.0, 0.8][seed % 2]
+    ones = np.ones(model.matrix.num_entries)
+    matrix = CsrMatrix(model.matrix.row_offsets, model.matrix.columns, ones, model.num_states)
+    plain = CpuGraph(ExplicitModel(model.kind, matrix, groups), compiled=False)
+    expected, count = plain.strong_components(within)
+    found = loops.strong_components(offsets, matrix.columns, within)
+    np.testing.assert_array_equal(found, expected)
+    assert found.max(initial=-1) + 1 == count
+
+
+def test_a_path_of_many_states_is_one_component_each_and_a_ring_is_one(loops):
+    size = 200_000
+    starts = np.arange(size + 1, dtype=np.int32)
+    ring = ((starts[:-1] + 1) % size).astype(np.int32)
+    everything = np.ones(size, dtype=np.bool_)
+    assert not loops.strong_components(starts, ring, everything).any()
+    path = np.minimum(starts[:-1] + 1, size - 1).astype(np.int32)
+    np.testing.assert_array_equal(loops.strong_components(starts, path, everything), starts[:-1])
+
+
+@pytest.mark.parametrize("levels", [1, 3, 5])
+@pytest.mark.parametrize("seed", range(5))
+def test_matrices_are_expanded_as_by_numba_s_walk(loops, seed, levels):
+    model = random_model(seed, levels)
+    for numbering in (model.numbering, model.numbering.transposed()):
+        entries = survey(model.diagram, numbering).num_entries
+        found = loops.expanded(model.diagram, numbering, entries)
+        expected = walked_up_to(entries, model.diagram, numbering).expanded()
+        for name in ("row_offsets", "columns", "values"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+KERNEL = re.compile(r"kernel (.*?), format .*?, (\d+) sweeps")
+
+
+@pytest.mark.parametrize(
+    ("model", "constants", "text"),
+    [
+        ("ctmcs/cluster/cluster.sm", "N=12", 'S=? [ "premium" ]'),
+        ("ctmcs/cluster/cluster.sm", "N=12", 'P=? [ true U<=1 !"minimum" ]'),
+        ("mdps/csma/csma2_4.nm", "", 'R{"time"}max=? [ F s1=4 & s2=4 ]'),
+    ],
+    ids=["long run", "time bound", "MDP"],
+)
+def test_the_command_names_java_and_finds_what_numba_finds(
+    prism_gpu, prism_examples, tmp_path, model, constants, text
+):
+    words = [prism_examples / model, "-pf", text, "-gpuinfo", "-nogpu"]
+    words += ["-const", constants] if constants else []
+    ours = prism_gpu(*words)
+    (tmp_path / "sitecustomize.py").write_text(
+        "from engines.cpu import engine, host_loops\n"
+        "host_loops.MOST_ENTRIES = 0\n"
+        "engine.NUMBA_ENTRIES = engine.NUMBA_ENTRIES_AT_START = 0\n"
+    )
+    paths = f"{tmp_path}:{__file__.rsplit('/tests/', 1)[0]}"
+    by_numba_alone = prism_gpu(*words, PYTHONPATH=paths)
+    assert ours.code == by_numba_alone.code == 0, ours.errors + by_numba_alone.errors
+    (java, sweeps), (numba, as_many) = (
+        KERNEL.search(run.output).groups() for run in (ours, by_numba_alone)
+    )
+    assert java.startswith("Java, threads ")
+    assert numba.startswith("numba, threads ")
+    assert sweeps == as_many
+    assert ours.results() == by_numba_alone.results()
