@@ -150,7 +150,7 @@ class CpuSweeper:
             return self.seconds > NUMBA_SECONDS
         if not host_loops.is_long(self._system.matrix.num_entries, self.seconds):
             return False
-        self._on_host.leave_a_core()
+        self._on_host.threads.leave_a_core()
         return host_loops.may_leave(self.seconds)
 
     def _should_encode(self) -> bool:
@@ -210,14 +210,14 @@ class CpuSweeper:
         loops = host_loops.stand_in(entries) if entries >= host_loops.FEWEST_ENTRIES else None
         if loops is None:
             return False
-        threads = host_loops.threads_for(entries)
-        sweeps = loops.sweeps(self._system, host_loops.pieces_for(self._system, threads))
+        threads = host_loops.Threads(entries)
+        sweeps = loops.sweeps(self._system, host_loops.pieces_for(self._system, threads.most))
         if sweeps is None:
             return False
         steps = _HostSteps(sweeps, self._system.omega, threads)
         self._step, self._plain_step, self._repeat = steps.step, steps.plain_step, steps.repeat
         self._on_host = steps
-        self.cost = replace(self.cost, kernel=f"{loops.name}, threads {threads}")
+        self.cost = replace(self.cost, kernel=f"{loops.name}, threads {threads.most}")
         return True
 
     def use_numba(self) -> None:
@@ -345,14 +345,10 @@ def _numba_repeat(system: SweepSystem) -> Repeat:
 class _HostSteps:
     """Sweeps by the host's own loops, as the engine calls them."""
 
-    def __init__(self, sweeps: HostSweeps, omega: float, threads: int) -> None:
+    def __init__(self, sweeps: HostSweeps, omega: float, threads: host_loops.Threads) -> None:
         self._sweeps = sweeps
         self._omega = omega
-        self._threads, self._all_threads = threads, threads
-
-    def leave_a_core(self) -> None:
-        """Leave a core to what loads beside the sweeps."""
-        self._threads = max(1, self._all_threads - 1)
+        self.threads = threads
 
     def repeat(
         self,
@@ -362,8 +358,11 @@ class _HostSteps:
         x_new: FloatArray,
         absolute: bool,
     ) -> int:
-        how = (stop_below, self._omega)
-        return self._sweeps.repeat(changes, *how, x, x_new, absolute, self._threads)
+        threads, started = self.threads.now(), time.perf_counter()
+        how = (changes, stop_below, self._omega)
+        made = self._sweeps.repeat(*how, x, x_new, absolute, threads)
+        self.threads.note(threads, made, time.perf_counter() - started)
+        return made
 
     def step(self, x: FloatArray, x_new: FloatArray, absolute: bool) -> float:
         return self._one(self._omega, x, x_new, absolute)
@@ -373,7 +372,7 @@ class _HostSteps:
 
     def _one(self, omega: float, x: FloatArray, x_new: FloatArray, absolute: bool) -> float:
         change = np.empty(1)
-        self._sweeps.repeat(change, -1.0, omega, x, x_new, absolute, self._threads)
+        self._sweeps.repeat(change, -1.0, omega, x, x_new, absolute, self.threads.most)
         return float(change[0])
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.cpu import warm_up
-from engines.cpu.chunks import CHUNKS_PER_THREAD, cut_rows
+from engines.cpu.chunks import CHUNKS_PER_THREAD, ENTRIES_PER_THREAD, cut_rows
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray
 from engines.system import SweepSystem
 
@@ -31,15 +31,15 @@ MOST_ENTRIES = 3_000_000
 FEWEST_EDGES = 2_000
 """Smaller graphs are searched by plain loops as fast."""
 
-ENTRIES_PER_THREAD = 100_000
-"""With fewer, threads that another program keeps from a core cost more than they save."""
-
 MOST_THREADS = 4
 """More threads are left to numba."""
 
 ENTRIES_TO_LEAVE = 200_000
 """From so many entries on, a long solve goes on with numba, which may have more threads, and finds
 patterns in rows; in smaller systems its threads wait for each other for longer."""
+
+COMPARED_AGAIN = 16
+"""After so many calls one thread and several are compared again: another program may have come."""
 
 STAY_SECONDS = 0.5
 """A solve that has swept for so long has many sweeps left, as a rule: numba is loaded beside it."""
@@ -198,16 +198,54 @@ def registered() -> HostLoops | None:
     return _registered[0] if _registered else None
 
 
-def threads_for(entries: int) -> int:
-    """Return how many threads so many entries repay.
+class Threads:
+    """How many threads share out the sweeps of a solve: one, or as many as its size repays.
+
+    Threads wait for each other after each sweep. Where another program keeps one of them from its
+    core, one alone is faster. The sweeps are the same to the last bit.
 
     Parameters
     ----------
     entries
         Entries of the matrix.
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, min(cores or 1, entries // ENTRIES_PER_THREAD, MOST_THREADS))
+
+    def __init__(self, entries: int) -> None:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        self.most = max(1, min(cores or 1, entries // ENTRIES_PER_THREAD, MOST_THREADS))
+        self._allowed = self.most
+        self._calls = 0
+        self._paces: dict[int, float] = {}
+
+    def leave_a_core(self) -> None:
+        """Leave a core to what loads beside the sweeps."""
+        self._allowed = max(1, self.most - 1)
+
+    def now(self) -> int:
+        """Return how many threads the next call is to have."""
+        self._calls += 1
+        # The first calls find the loops uncompiled.
+        if self._allowed == 1 or self._calls <= 2:
+            return self._allowed
+        if self._calls % COMPARED_AGAIN == 0:
+            self._paces.clear()
+        for threads in (self._allowed, 1):
+            if threads not in self._paces:
+                return threads
+        return 1 if self._paces[1] < self._paces[self._allowed] else self._allowed
+
+    def note(self, threads: int, sweeps: int, seconds: float) -> None:
+        """Note how long a call took.
+
+        Parameters
+        ----------
+        threads
+            How many threads it had.
+        sweeps, seconds
+            How many sweeps it made, in how long.
+        """
+        if self._calls > 1 and sweeps:
+            self._paces[threads] = seconds / sweeps
 
 
 def pieces_for(system: SweepSystem, threads: int) -> IndexArray:

@@ -60,7 +60,7 @@ def sum_powers(problem: PowerSum, progress: Progress | None) -> Summed:
         done = end
         now = time.perf_counter()
         if isinstance(host, _ByHost) and host_loops.is_long(entries, now - started):
-            host.leave_a_core()
+            host.threads.leave_a_core()
             if host_loops.may_leave(now - started):
                 host = _Numba(problem, host)
                 cost = replace(cost, kernel=host.kernel)
@@ -113,10 +113,10 @@ def _host_of(problem: PowerSum) -> _Host:
     entries = problem.system.matrix.num_entries
     loops = host_loops.stand_in(entries) if entries >= host_loops.FEWEST_ENTRIES else None
     if loops is not None:
-        threads = host_loops.threads_for(entries)
-        powers = loops.powers(problem, host_loops.pieces_for(problem.system, threads))
+        threads = host_loops.Threads(entries)
+        powers = loops.powers(problem, host_loops.pieces_for(problem.system, threads.most))
         if powers is not None:
-            return _ByHost(problem, powers, f"{loops.name}, threads {threads}", threads)
+            return _ByHost(problem, powers, f"{loops.name}, threads {threads.most}", threads)
     if entries >= cpu.NUMBA_ENTRIES or problem.last >= NUMBA_SWEEPS:
         return _Numba(problem)
     return _Arrays(problem)
@@ -125,22 +125,22 @@ def _host_of(problem: PowerSum) -> _Host:
 class _ByHost(_Host):
     """Loops that whoever hosts the engines has compiled already."""
 
-    def __init__(self, problem: PowerSum, powers: HostPowers, kernel: str, threads: int) -> None:
+    def __init__(
+        self, problem: PowerSum, powers: HostPowers, kernel: str, threads: host_loops.Threads
+    ) -> None:
         super().__init__(problem)
         self.batch = max(
             ARRAY_BATCH, NUMBA_BATCH_ENTRIES // (problem.system.matrix.num_entries + 1)
         )
         self.kernel = kernel
         self._powers = powers
-        self._threads, self._all_threads = threads, threads
-
-    def leave_a_core(self) -> None:
-        """Leave a core to what loads beside the sweeps."""
-        self._threads = max(1, self._all_threads - 1)
+        self.threads = threads
 
     def advance(self, coefficients: FloatArray) -> int | None:
+        threads, started = self.threads.now(), time.perf_counter()
         x, x_new = self.vectors
-        made, same = self._powers.add(coefficients, x, x_new, self.total, self._threads)
+        made, same = self._powers.add(coefficients, x, x_new, self.total, threads)
+        self.threads.note(threads, made, time.perf_counter() - started)
         self.vectors = self.vectors[:: -1 if made % 2 else 1]
         return made if same else None
 

@@ -162,7 +162,9 @@ def test_a_long_solve_goes_on_with_numba_once_it_is_loaded(stand_in, monkeypatch
     assert "Stand-in" in swept(system)[0].cost.kernel
     assert not warm_up.MET._long_solve.is_set()
     monkeypatch.setattr(host_loops, "ENTRIES_TO_LEAVE", 1)
-    monkeypatch.setattr(host_loops, "threads_for", lambda _entries: 3)
+    monkeypatch.setattr(host_loops, "ENTRIES_PER_THREAD", 1)
+    monkeypatch.setattr(host_loops, "MOST_THREADS", 3)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _process: range(8), raising=False)
     stand_in.threads.clear()
     sweeper, _ = swept(system)
     assert "Stand-in" in sweeper.cost.kernel
@@ -182,6 +184,23 @@ def test_a_solve_that_nothing_is_loaded_beside_loads_numba_itself(stand_in, monk
     monkeypatch.setattr(host_loops, "ENTRIES_TO_LEAVE", 1)
     assert swept(chain())[0].cost.kernel.startswith("numba")
     assert stand_in.asked == ["sweeps"]
+
+
+def test_one_thread_sweeps_where_several_are_slower(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _process: range(8), raising=False)
+    threads = host_loops.Threads(10 * host_loops.ENTRIES_PER_THREAD)
+    assert threads.most == host_loops.MOST_THREADS == 4
+    paces, chosen = {4: 3.0, 1: 2.0}, []
+    for _ in range(host_loops.COMPARED_AGAIN - 1):
+        chosen.append(threads.now())
+        threads.note(chosen[-1], 10, paces[chosen[-1]])
+    assert chosen == [4, 4, 1, *[1] * (host_loops.COMPARED_AGAIN - 4)]
+    paces[4] = 1.0
+    for expected in (4, 1, 4, 4):
+        now = threads.now()
+        threads.note(now, 10, paces[now])
+        assert now == expected
+    assert host_loops.Threads(host_loops.ENTRIES_PER_THREAD).most == 1
 
 
 def test_the_loader_waits_for_a_long_solve_or_its_time():
