@@ -313,9 +313,10 @@ def _solved_directly(
 def _direct_cost(direct_name: str, unknowns: int, of_sweeps: SweepCost) -> SweepCost:
     if direct_name == LEVELS:
         return SweepCost(of_sweeps.engine, LEVELS, "csr", 0)
-    if "LU" in direct_name and unknowns > lu.LARGEST_DENSE_SYSTEM:
-        return SweepCost("CPU", "SuperLU", "csc", 0)
-    return SweepCost("CPU", "NumPy", "dense", 0)
+    if "LU" not in direct_name:
+        return SweepCost("CPU", "NumPy", "dense", 0)
+    dense = lu.dense_kernel(unknowns)
+    return SweepCost("CPU", dense, "dense", 0) if dense else SweepCost("CPU", "SuperLU", "csc", 0)
 
 
 def judged(result: SolveResult) -> SolveResult:

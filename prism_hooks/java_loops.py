@@ -49,6 +49,10 @@ class JavaLoops:
         _java_class("GraphLoops").label(_integers(starts), _integers(targets), labels)
         return np.array(labels, dtype=np.int32)
 
+    def factors(self, matrix: FloatArray) -> JavaFactors | None:
+        """Return dense LU factors; see `engines.cpu.host_loops.HostLoops`."""
+        return JavaFactors(matrix) if _has_room(2 * matrix.nbytes) else None
+
     def expanded(
         self, diagram: Diagram, numbering: StateNumbering, entries: int
     ) -> CsrMatrix | None:
@@ -159,6 +163,31 @@ class JavaPowers:
         for vector, values in zip(inner, (x, x_new, total), strict=True):
             np.copyto(values, np.array(vector, dtype=np.float64))
         return made, made > 0 and float(changed[made - 1]) == 0.0
+
+
+class JavaFactors:
+    """See `engines.cpu.host_loops.HostFactors`.
+
+    Parameters
+    ----------
+    matrix
+        Shape (unknowns, unknowns).
+
+    Raises
+    ------
+    RuntimeError
+        If a pivot is 0: the matrix is singular.
+    """
+
+    def __init__(self, matrix: FloatArray) -> None:
+        GATE.stop_if_ending(SOLVE)
+        self._loops = _java_class("DenseLoops")(len(matrix), _doubles(matrix.reshape(-1)))
+        if not bool(self._loops.factorise()):
+            raise RuntimeError("Factor is exactly singular")
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """Return x with A x = b; see `engines.cpu.host_loops.HostFactors`."""
+        return np.array(self._loops.solve(_doubles(right)), dtype=np.float64)
 
 
 def register() -> None:

@@ -103,6 +103,14 @@ class HostPowers(Protocol):
         ...
 
 
+class HostFactors(Protocol):
+    """LU factors of a small dense matrix, those of `engines.linear.dense` to the last bit."""
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """Return x with A x = b."""
+        ...
+
+
 class HostLoops(Protocol):
     """What the host can do in place of numba."""
 
@@ -148,6 +156,21 @@ class HostLoops(Protocol):
         Returns
         -------
         Shape (states,): components are numbered by their smallest states; other states have −1.
+        """
+        ...
+
+    def factors(self, matrix: FloatArray) -> HostFactors | None:
+        """Return LU factors of a dense matrix, or None where there is no room for it.
+
+        Parameters
+        ----------
+        matrix
+            Shape (unknowns, unknowns).
+
+        Raises
+        ------
+        RuntimeError
+            If a pivot is 0: the matrix is singular.
         """
         ...
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from engines.cpu import host_loops
 from engines.cpu.prepare import off_diagonal_row_sums
 from engines.formats.csr import CsrMatrix, FloatArray, row_sums
 from engines.linear.dense import DenseFactors
@@ -26,8 +27,11 @@ LARGEST_DENSE_ENTRIES = 20_000
 ACCURATE = 1e-10
 """Where LU leaves a larger error, a small chain is eliminated without subtraction instead."""
 
-LARGEST_DENSE_SYSTEM = 800
+LARGEST_DENSE_SYSTEM = 512
 """Up to so many unknowns a dense system is solved before SciPy is imported."""
+
+LARGEST_DENSE_SYSTEM_OF_HOSTS = 800
+"""The same where the host's own loops factorise it."""
 
 MASS_ROUNDING = 1e-14
 """By how much the probabilities of a row may miss 1."""
@@ -155,6 +159,20 @@ def solve_balance_system(rates: CsrMatrix, start: FloatArray) -> tuple[FloatArra
     return values / values.sum(), error
 
 
+def dense_kernel(unknowns: int) -> str:
+    """Return what factorises a system as a dense one; nothing where SciPy does, as a sparse one.
+
+    Parameters
+    ----------
+    unknowns
+        Its size.
+    """
+    host = host_loops.registered()
+    if host is not None:
+        return host.name if unknowns <= LARGEST_DENSE_SYSTEM_OF_HOSTS else ""
+    return "NumPy" if unknowns <= LARGEST_DENSE_SYSTEM else ""
+
+
 def _solve(
     rows: np.ndarray, columns: np.ndarray, entries: FloatArray, right: FloatArray
 ) -> tuple[FloatArray, float]:
@@ -166,10 +184,12 @@ def _solve(
     size = len(right)
     matrix: Any
     solve: Callable[[FloatArray], FloatArray]
-    if size <= LARGEST_DENSE_SYSTEM:
+    if dense_kernel(size):
         matrix = np.zeros((size, size))
         np.add.at(matrix, (rows, columns), entries)
-        solve = DenseFactors(matrix).solve
+        host = host_loops.registered()
+        factors = None if host is None else host.factors(matrix)
+        solve = (DenseFactors(matrix) if factors is None else factors).solve
     else:
         from scipy.sparse import csc_array
         from scipy.sparse.linalg import splu
