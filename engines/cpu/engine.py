@@ -116,7 +116,7 @@ class CpuSweeper:
         entries = system.matrix.num_entries
         if matrix_format not in (Format.AUTO, Format.CSR):
             self._use_format(matrix_format)
-        elif not self._use_host(entries):
+        elif entries < host_loops.FEWEST_ENTRIES or not self._use_host():
             if repays_numba(entries):
                 self.use_numba()
             else:
@@ -146,6 +146,8 @@ class CpuSweeper:
         return changes[:done]
 
     def _wants_numba(self) -> bool:
+        if self._on_host is None and self.seconds > host_loops.LATE_SECONDS:
+            self._use_host()
         if self._on_host is None:
             return self.seconds > NUMBA_SECONDS
         if not host_loops.is_long(self._system.matrix.num_entries, self.seconds):
@@ -205,9 +207,10 @@ class CpuSweeper:
                 return done + 1
         return len(changes)
 
-    def _use_host(self, entries: int) -> bool:
-        """Sweep by the host's own loops where they are the sooner way; return whether they are."""
-        loops = host_loops.stand_in(entries) if entries >= host_loops.FEWEST_ENTRIES else None
+    def _use_host(self) -> bool:
+        """Sweep by the host's own loops while numba is not loaded; return whether there are any."""
+        entries = self._system.matrix.num_entries
+        loops = host_loops.stand_in(entries)
         if loops is None:
             return False
         threads = host_loops.Threads(entries)

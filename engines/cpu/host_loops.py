@@ -22,8 +22,12 @@ if TYPE_CHECKING:
     from engines.diagrams.diagram import Diagram, StateNumbering
     from engines.uniformisation import PowerSum
 
-FEWEST_ENTRIES = 500
-"""Systems of fewer entries are swept by NumPy as fast."""
+FEWEST_ENTRIES = 100_000
+"""Smaller systems are swept by NumPy or SciPy first: hosts compile loops once they run, and most
+solves are over sooner."""
+
+LATE_SECONDS = 0.1
+"""A smaller solve that has swept for so long goes on with the host's loops."""
 
 MOST_ENTRIES = 3_000_000
 """Larger matrices are not copied: their sweeps repay loading numba."""

@@ -138,6 +138,7 @@ def test_nothing_stands_in_unless_it_is_the_sooner_way(stand_in, monkeypatch):
     assert host_loops.stand_in(host_loops.MOST_ENTRIES) is stand_in
     assert host_loops.stand_in(host_loops.MOST_ENTRIES + 1) is None
     monkeypatch.setattr(host_loops, "FEWEST_ENTRIES", entries + 1)
+    monkeypatch.setattr(host_loops, "LATE_SECONDS", 1e9)
     assert swept(chain())[0].cost.kernel == "NumPy"
     monkeypatch.setattr(host_loops, "FEWEST_ENTRIES", 1)
     for named in (Format.VALUES, Format.PATTERNS, Format.HYBRID):
@@ -145,6 +146,19 @@ def test_nothing_stands_in_unless_it_is_the_sooner_way(stand_in, monkeypatch):
     monkeypatch.setattr(warm_up, "_loaded", ["sweeps"])
     assert "Stand-in" not in swept(chain())[0].cost.kernel
     assert stand_in.asked == []
+
+
+def test_a_small_solve_goes_on_with_a_stand_in_once_it_has_taken_long(stand_in, monkeypatch):
+    monkeypatch.setattr(host_loops, "FEWEST_ENTRIES", 10**12)
+    monkeypatch.setattr(host_loops, "LATE_SECONDS", 1e9)
+    plain, changes = swept(chain())
+    assert stand_in.asked == []
+    monkeypatch.setattr(host_loops, "LATE_SECONDS", 0.0)
+    sweeper, going_on = swept(chain())
+    assert sweeper.cost.kernel == "Stand-in, threads 1"
+    assert stand_in.asked == ["sweeps"]
+    np.testing.assert_allclose(going_on, changes, rtol=1e-9, atol=1e-14)
+    np.testing.assert_allclose(sweeper.values(), plain.values(), rtol=1e-12)
 
 
 def test_without_room_for_a_copy_all_is_as_before(stand_in):

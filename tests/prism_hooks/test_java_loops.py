@@ -258,14 +258,19 @@ def test_the_command_names_java_and_finds_what_numba_finds(
 ):
     words = [prism_examples / model, "-pf", text, "-gpuinfo", "-nogpu"]
     words += ["-const", constants] if constants else []
-    ours = prism_gpu(*words)
-    (tmp_path / "sitecustomize.py").write_text(
-        "from engines.cpu import engine, host_loops\n"
-        "host_loops.MOST_ENTRIES = 0\n"
-        "engine.NUMBA_ENTRIES = engine.NUMBA_ENTRIES_AT_START = 0\n"
-    )
-    paths = f"{tmp_path}:{__file__.rsplit('/tests/', 1)[0]}"
-    by_numba_alone = prism_gpu(*words, PYTHONPATH=paths)
+    # Systems of any size, in the one way or the other.
+    java_alone = "host_loops.FEWEST_ENTRIES = 1"
+    numba_alone = "host_loops.MOST_ENTRIES = engine.NUMBA_ENTRIES_AT_START = 0"
+    outcomes = []
+    for name, setting in (("java", java_alone), ("numba", numba_alone)):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "sitecustomize.py").write_text(
+            f"from engines.cpu import engine, host_loops\nengine.NUMBA_ENTRIES = 0\n{setting}\n"
+        )
+        paths = f"{folder}:{__file__.rsplit('/tests/', 1)[0]}"
+        outcomes.append(prism_gpu(*words, PYTHONPATH=paths))
+    ours, by_numba_alone = outcomes
     assert ours.code == by_numba_alone.code == 0, ours.errors + by_numba_alone.errors
     (java, sweeps), (numba, as_many) = (
         KERNEL.search(run.output).groups() for run in (ours, by_numba_alone)
