@@ -13,7 +13,7 @@ from engines.cpu.compiled import are_compiled
 from engines.formats.csr import CsrMatrix
 from engines.model import ExplicitModel, ModelKind
 
-MOST_STATES_WITHOUT = 50_000
+MOST_STATES_WITHOUT = 100_000
 """Models of so few states are solved without numba in less time than it takes to load."""
 
 SWEEPS = ("sweep_rows", "repeat_rows", "sweep_groups", "repeat_groups")
