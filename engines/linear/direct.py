@@ -30,7 +30,7 @@ ACCURATE = 1e-10
 LARGEST_DENSE_SYSTEM = 512
 """Up to so many unknowns a dense system is solved before SciPy is imported."""
 
-LARGEST_DENSE_SYSTEM_OF_HOSTS = 1_000
+LARGEST_DENSE_SYSTEM_OF_HOSTS = 1_100
 """The same where the host's own loops factorise it."""
 
 MASS_ROUNDING = 1e-14
