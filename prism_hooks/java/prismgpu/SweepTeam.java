@@ -30,7 +30,7 @@ final class SweepTeam
 	private final double[][] worst;
 	private final AtomicInteger arrived = new AtomicInteger();
 	private volatile int phase;
-	private volatile RuntimeException failure;
+	private volatile Throwable failure;
 
 	private SweepTeam(Work work, int[] pieces, int threads, double[] changes, double stopBelow, double[] x, double[] xNew)
 	{
@@ -51,15 +51,21 @@ final class SweepTeam
 	static int repeat(Work work, int[] pieces, int threads, double[] changes, double stopBelow, double[] x, double[] xNew)
 	{
 		SweepTeam team = new SweepTeam(work, pieces, threads, changes, stopBelow, x, xNew);
-		for (int number = 1; number < threads; number++) {
-			int own = number;
-			Thread thread = new Thread(() -> team.sweep(own), "prism-gpu sweeps " + number);
-			thread.setDaemon(true);
-			thread.start();
+		int made = 0;
+		try {
+			for (int number = 1; number < threads; number++) {
+				int own = number;
+				Thread thread = new Thread(() -> team.sweep(own), "prism-gpu sweeps " + number);
+				thread.setDaemon(true);
+				thread.start();
+			}
+			made = team.sweep(0);
+		} catch (OutOfMemoryError e) {
+			// No further thread can be had: those that there are wait no longer.
+			team.failure = e;
 		}
-		int made = team.sweep(0);
 		if (team.failure != null)
-			throw team.failure;
+			throw new IllegalStateException("sweeps have failed: " + team.failure, team.failure);
 		return made;
 	}
 
@@ -83,7 +89,7 @@ final class SweepTeam
 				if (largest < stopBelow)
 					return sweep + 1;
 			}
-		} catch (RuntimeException e) {
+		} catch (RuntimeException | Error e) {
 			failure = e;
 		}
 		return changes.length;
