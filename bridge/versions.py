@@ -86,6 +86,7 @@ RELEASES: tuple[PrismRelease, ...] = (
             "symbolic/comp/NondetModelChecker": "prismgpu/GpuNondetModelChecker",
             "symbolic/comp/SCCComputerLockstep": "prismgpu/GpuLockstep",
             "symbolic/comp/ECComputerDefault": "prismgpu/GpuDiagramECComputer",
+            "symbolic/comp/LTLModelChecker": "prismgpu/GpuDiagramLTLModelChecker",
             "simulator/SimulatorEngine": "prismgpu/GpuSimulatorEngine",
         },
         statics={

@@ -19,12 +19,12 @@ from engines.progress import Progress
 from engines.result import SolveResult, Status
 from prism_hooks import java_loops
 from prism_hooks.claims import claim_of
-from prism_hooks.diagram_graph import component_numbers, decomposed_diagram
+from prism_hooks.diagram_graph import component_values, decomposed_diagram
 from prism_hooks.exit_gate import GATE, SOLVE
 from prism_hooks.extract import embedded_chain, extracted_model, mask, vector
 from prism_hooks.graph import (
-    BOTTOM_COMPONENTS,
     DECOMPOSITIONS,
+    DECOMPOSITIONS_OF_DIAGRAMS,
     decomposed,
     decomposition_line,
     every_entry,
@@ -120,9 +120,9 @@ class EngineBackend:
         """Return from how many states and transitions on our engines do a task on a graph."""
         return smallest_graph(str(task), self.options)
 
-    def searchSeconds(self) -> float:  # noqa: N802 - the name is Java's
+    def searchSeconds(self, transitions: int) -> float:  # noqa: N802 - the name is Java's
         """Return how long a search on a diagram may take before ours searches the graph."""
-        return search_seconds(self.options)
+        return search_seconds(self.options, int(transitions))
 
     def showsSolves(self) -> bool:  # noqa: N802 - the name is Java's
         """Return whether the user asked for a line on each solve."""
@@ -185,7 +185,7 @@ class EngineBackend:
         if str(problem.task) in SETS:
             self._find(problem)
             return
-        if str(problem.task) in (*DECOMPOSITIONS, BOTTOM_COMPONENTS):
+        if str(problem.task) in (*DECOMPOSITIONS, *DECOMPOSITIONS_OF_DIAGRAMS):
             self._decompose(problem)
             return
         if problem.parts is not None:
@@ -307,7 +307,7 @@ class EngineBackend:
             problem.members, problem.ends = found.members, found.ends
         else:
             found = decomposed_diagram(problem, symbolic, graph, environment)
-            hand_over(problem, component_numbers(found, graph.num_states))
+            hand_over(problem, component_values(str(problem.task), found, graph.num_states))
         if self.options.show_solves:
             problem.say(decomposition_line(problem, graph, environment, found, started))
 

@@ -12,6 +12,7 @@ from engines.formats.csr import FloatArray
 from engines.model import ExplicitModel
 from prism_hooks.graph import (
     BOTTOM_COMPONENTS,
+    END_COMPONENT_STATES,
     END_COMPONENTS,
     Decomposition,
     bottom_components,
@@ -42,7 +43,7 @@ def decomposed_diagram(
     parts = problem.parts
     if str(problem.task) == BOTTOM_COMPONENTS:
         found, problem.numStrong = bottom_components(graph, environment)
-    elif str(problem.task) == END_COMPONENTS:
+    elif str(problem.task) in (END_COMPONENTS, END_COMPONENT_STATES):
         within = None if parts.remain is None else symbolic.members(parts.remain)
         accept = None if parts.states is None else symbolic.members(parts.states)
         found = end_components(graph, within, environment, accept=accept)
@@ -52,17 +53,27 @@ def decomposed_diagram(
     return found
 
 
-def component_numbers(found: Decomposition, num_states: int) -> FloatArray:
-    """Return the number of each state's component from 1 on, or 0, shape (states,).
+def component_values(task: str, found: Decomposition, num_states: int) -> FloatArray:
+    """Return a task's answer as PRISM takes it, shape (states,).
 
     Parameters
     ----------
+    task
+        Which of `DECOMPOSITIONS_OF_DIAGRAMS`.
     found
         The components.
     num_states
         Number of states.
+
+    Returns
+    -------
+    The number of each state's component from 1 on, or 1 where only the states are asked for; 0 for
+    states that are in none.
     """
     numbers = np.zeros(num_states)
+    if task == END_COMPONENT_STATES:
+        numbers[found.members] = 1.0
+        return numbers
     sizes = np.diff(found.ends, prepend=0)
     numbers[found.members] = np.repeat(np.arange(1.0, len(sizes) + 1.0), sizes)
     return numbers

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.backend import driver_present
+from engines.cpu import host_loops
 from engines.cpu.graph import CpuGraph
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import UnsupportedError
@@ -25,8 +26,9 @@ from prism_hooks.options import HookOptions
 STRONG_COMPONENTS, END_COMPONENTS = "strong components", "end components"
 DECOMPOSITIONS = (STRONG_COMPONENTS, END_COMPONENTS)
 """The decompositions by the names that `prismgpu.Problem` gives the tasks."""
-BOTTOM_COMPONENTS = "bottom components"
-"""That of graphs in diagrams alone."""
+BOTTOM_COMPONENTS, END_COMPONENT_STATES = "bottom components", "states of end components"
+DECOMPOSITIONS_OF_DIAGRAMS = (BOTTOM_COMPONENTS, END_COMPONENTS, END_COMPONENT_STATES)
+"""Those of graphs in diagrams; the last is told of which states its components consist."""
 
 SMALL_GRAPH = {STRONG_COMPONENTS: 1_000_000, END_COMPONENTS: 150_000}
 """Below this many states and transitions PRISM's own code is as fast, or slower by less than it
@@ -48,6 +50,9 @@ SEARCH_SECONDS = 0.1
 
 SEARCH_SECONDS_AT_START = 0.4
 """The same on the CPU while numba, which searches the graph, has yet to be loaded."""
+
+SEARCH_SECONDS_OF_HOST = 0.2
+"""The same where the host's loops search it meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -88,17 +93,22 @@ def _has_begun(options: HookOptions) -> bool:
     return on_gpu or "numba" in sys.modules
 
 
-def search_seconds(options: HookOptions) -> float:
+def search_seconds(options: HookOptions, transitions: int) -> float:
     """Return how many seconds PRISM's kind of search may take before its graph is searched.
 
     Parameters
     ----------
     options
         What the command line says about the engines.
+    transitions
+        How many edges the graph has.
     """
     if options.smallest_graph == 0:
         return 0.0
-    return SEARCH_SECONDS if _has_begun(options) else SEARCH_SECONDS_AT_START
+    if _has_begun(options):
+        return SEARCH_SECONDS
+    by_host = host_loops.stand_in(transitions) is not None
+    return SEARCH_SECONDS_OF_HOST if by_host else SEARCH_SECONDS_AT_START
 
 
 def graph_of(source: Any) -> ExplicitModel:

@@ -49,6 +49,14 @@ class JavaLoops:
         _java_class("GraphLoops").label(_integers(starts), _integers(targets), labels)
         return np.array(labels, dtype=np.int32)
 
+    def closures(
+        self, groups: IndexArray | None, offsets: IndexArray, columns: IndexArray, num_states: int
+    ) -> JavaClosures | None:
+        """Prepare searches of a graph; see `engines.cpu.host_loops.HostLoops`."""
+        if not _has_room(8 * len(columns) + 16 * (len(offsets) + num_states)):
+            return None
+        return JavaClosures(groups, offsets, columns, num_states)
+
     def factors(self, matrix: FloatArray) -> JavaFactors | None:
         """Return dense LU factors; see `engines.cpu.host_loops.HostLoops`."""
         return JavaFactors(matrix) if _has_room(2 * matrix.nbytes) else None
@@ -165,6 +173,49 @@ class JavaPowers:
         return made, made > 0 and float(changed[made - 1]) == 0.0
 
 
+class JavaClosures:
+    """See `engines.cpu.host_loops.HostClosures`.
+
+    Parameters
+    ----------
+    groups, offsets, columns, num_states
+        As in `engines.cpu.host_loops.HostLoops.closures`.
+    """
+
+    def __init__(
+        self, groups: IndexArray | None, offsets: IndexArray, columns: IndexArray, num_states: int
+    ) -> None:
+        GATE.stop_if_ending(SOLVE)
+        self._loops = _java_class("ClosureLoops")(
+            None if groups is None else _integers(groups),
+            _integers(offsets),
+            _integers(columns),
+            num_states,
+        )
+
+    def reached_from(self, sources: MaskArray) -> MaskArray:
+        """Return what is reached; see `engines.cpu.host_loops.HostClosures`."""
+        return self._found("reachedFrom", sources)
+
+    def may_reach(self, goal: MaskArray, through: MaskArray) -> MaskArray:
+        """Return what may reach a goal; see `engines.cpu.host_loops.HostClosures`."""
+        return self._found("mayReach", goal, through)
+
+    def must_approach(self, goal: MaskArray, through: MaskArray) -> MaskArray:
+        """Return what must come nearer; see `engines.cpu.host_loops.HostClosures`."""
+        return self._found("mustApproach", goal, through)
+
+    def can_force(self, goal: MaskArray, through: MaskArray) -> MaskArray | None:
+        """Return what can force a goal; see `engines.cpu.host_loops.HostClosures`."""
+        GATE.stop_if_ending(SOLVE)
+        found = self._loops.canForce(_flags(goal), _flags(through), host_loops.MOST_ROUNDS)
+        return None if found is None else np.array(found, dtype=np.bool_)
+
+    def _found(self, search: str, *sets: MaskArray) -> MaskArray:
+        GATE.stop_if_ending(SOLVE)
+        return np.array(getattr(self._loops, search)(*map(_flags, sets)), dtype=np.bool_)
+
+
 class JavaFactors:
     """See `engines.cpu.host_loops.HostFactors`.
 
@@ -224,4 +275,13 @@ def _doubles(array: FloatArray) -> Any:
 
     copy = jpype.JArray(jpype.JDouble)(len(array))
     copy[:] = np.ascontiguousarray(array, dtype=np.float64)
+    return copy
+
+
+def _flags(mask: MaskArray) -> Any:
+    """Return a Java boolean[] of a mask."""
+    import jpype
+
+    copy = jpype.JArray(jpype.JBoolean)(len(mask))
+    copy[:] = np.ascontiguousarray(mask, dtype=np.bool_)
     return copy

@@ -34,7 +34,7 @@ from engines.progress import Progress
 from engines.result import SolveResult
 from engines.step_rewards import checked_state_rewards
 from engines.system import Direction
-from prism_hooks.graph import BOTTOM_COMPONENTS, END_COMPONENTS
+from prism_hooks.graph import DECOMPOSITIONS_OF_DIAGRAMS
 from prism_hooks.questions import Question, given, initial_distribution
 from prism_hooks.sets import SETS
 
@@ -245,7 +245,7 @@ WITHOUT_MATRIX = ("reachability", STEADY_STATE, *LONG_RUN)
 MOST_EXPANDED = INT32_MAX
 """Entries of the largest matrix that is expanded where a GPU can do without: copying it to and fro
 would take far longer than finding the patterns of its rows."""
-GRAPH_TASKS = (*SETS, BOTTOM_COMPONENTS, END_COMPONENTS)
+GRAPH_TASKS = (*SETS, *DECOMPOSITIONS_OF_DIAGRAMS)
 """Tasks that need one, and that PRISM's own code does on the diagram."""
 
 

@@ -21,6 +21,7 @@ from engines.cpu import (
 from engines.cpu.graph_closures import Graph
 from engines.cpu.graph_components import Choices, Partition, Pending, Search
 from engines.cpu.graph_labels import Stacks
+from engines.cpu.host_loops import HostClosures, HostLoops
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype
 from engines.model import ExplicitModel
 
@@ -54,18 +55,27 @@ class CpuGraph:
 
     def reached_from(self, sources: MaskArray) -> MaskArray:
         """Return the least set that holds `sources` and the successors of its states."""
+        host = self._by_host()
+        if host is not None:
+            return host.reached_from(sources)
         closed = self._copy(sources)
         self._closures.close_forwards(self._graph, closed, self._per_state())
         return _mask(closed)
 
     def may_reach(self, goal: MaskArray, through: MaskArray) -> MaskArray:
         """Return the least set with `goal` and each of `through` that has a choice into it."""
+        host = self._by_host()
+        if host is not None:
+            return host.may_reach(goal, through)
         closed = self._copy(goal)
         self._closures.close_some(self._graph, self._copy(through), closed, self._per_state())
         return _mask(closed)
 
     def must_approach(self, goal: MaskArray, through: MaskArray) -> MaskArray:
         """Return the least set with `goal` and each of `through` whose choices all lead into it."""
+        host = self._by_host()
+        if host is not None:
+            return host.must_approach(goal, through)
         closed = self._copy(goal)
         entered = self._copy(np.zeros(self._num_rows, dtype=np.bool_))
         missing = self._copy(np.diff(self._groups))
@@ -76,6 +86,10 @@ class CpuGraph:
 
     def can_force(self, goal: MaskArray, through: MaskArray) -> MaskArray:
         """Return the states from which a strategy has ``through U goal`` with probability 1."""
+        host = self._by_host()
+        forced = None if host is None else host.can_force(goal, through)
+        if forced is not None:
+            return forced
         reaching = self.may_reach(goal, through)
         labels, count, choices = self.end_components(
             reaching & ~goal, np.ones(self._num_rows, dtype=np.bool_)
@@ -110,16 +124,33 @@ class CpuGraph:
 
     def _found_by_host(self, restrict: MaskArray) -> NDArray[np.int32] | None:
         """Return the strong components as the host's own loops find them, where they may."""
-        edges = len(self._columns)
-        host = host_loops.stand_in(edges) if self._any_way else None
-        if host is None or edges < host_loops.FEWEST_EDGES:
+        host = self._host()
+        if host is None:
             return None
         return host.strong_components(self._edge_starts, self._columns, restrict)
 
+    def _host(self) -> HostLoops | None:
+        """Return the host's own loops where they are to stand in for numba's."""
+        edges = len(self._columns)
+        if not self._any_way or edges < host_loops.FEWEST_EDGES:
+            return None
+        return host_loops.stand_in(edges)
+
+    def _by_host(self) -> HostClosures | None:
+        """Return the host's own searches of the graph where they are to stand in for numba's."""
+        return None if self._host() is None else self._host_closures
+
+    @cached_property
+    def _host_closures(self) -> HostClosures | None:
+        host = host_loops.registered()
+        if host is None:
+            return None
+        groups = self._given_groups
+        return host.closures(groups, self._offsets, self._columns, self._num_states)
+
     def components_left(self, labels: IndexArray, count: int) -> MaskArray:
         """Return which components have an edge that leaves them, shape (count,)."""
-        edges = len(self._columns)
-        if self._any_way and edges >= host_loops.FEWEST_EDGES and host_loops.stand_in(edges):
+        if self._host() is not None:
             own = np.repeat(labels, np.diff(self._edge_starts))
             left = np.zeros(count, dtype=np.bool_)
             left[own[(own >= 0) & (labels[self._columns] != own)]] = True

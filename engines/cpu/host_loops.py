@@ -35,6 +35,10 @@ MOST_ENTRIES = 3_000_000
 FEWEST_EDGES = 2_000
 """Smaller graphs are searched by plain loops as fast."""
 
+MOST_ROUNDS = 64
+"""Rounds of a search for strategies, each of which looks at all edges, before numba is loaded for
+one that looks at each only a few times."""
+
 MOST_THREADS = 4
 """More threads are left to numba."""
 
@@ -107,6 +111,29 @@ class HostPowers(Protocol):
         ...
 
 
+class HostClosures(Protocol):
+    """Sets of states of one graph; see `engines.graph.operations.GraphOperations`."""
+
+    def reached_from(self, sources: MaskArray) -> MaskArray:
+        """Return the least set that holds `sources` and the successors of its states."""
+        ...
+
+    def may_reach(self, goal: MaskArray, through: MaskArray) -> MaskArray:
+        """Return the least set with `goal` and each of `through` that has a choice into it."""
+        ...
+
+    def must_approach(self, goal: MaskArray, through: MaskArray) -> MaskArray:
+        """Return the least set with `goal` and each of `through` whose choices all lead into it."""
+        ...
+
+    def can_force(self, goal: MaskArray, through: MaskArray) -> MaskArray | None:
+        """Return the states from which a strategy has ``through U goal`` with probability 1.
+
+        None where that takes more than `MOST_ROUNDS`.
+        """
+        ...
+
+
 class HostFactors(Protocol):
     """LU factors of a small dense matrix, those of `engines.linear.dense` to the last bit."""
 
@@ -160,6 +187,22 @@ class HostLoops(Protocol):
         Returns
         -------
         Shape (states,): components are numbered by their smallest states; other states have −1.
+        """
+        ...
+
+    def closures(
+        self, groups: IndexArray | None, offsets: IndexArray, columns: IndexArray, num_states: int
+    ) -> HostClosures | None:
+        """Prepare searches of a graph, or return None where there is no room for it.
+
+        Parameters
+        ----------
+        groups
+            Where the choices of each state start, shape (states + 1,); None for one each.
+        offsets, columns
+            Where the edges of each choice start, shape (choices + 1,), and where they lead.
+        num_states
+            How many states there are.
         """
         ...
 

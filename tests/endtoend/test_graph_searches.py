@@ -15,7 +15,7 @@ pytestmark = pytest.mark.prism
 
 PATIENT = """
 from prism_hooks import graph
-graph.SEARCH_SECONDS = graph.SEARCH_SECONDS_AT_START = 60.0
+graph.SEARCH_SECONDS = graph.SEARCH_SECONDS_OF_HOST = graph.SEARCH_SECONDS_AT_START = 60.0
 from bridge import cli
 cli.main()
 """

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from engines.cpu import host_loops
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix
@@ -168,10 +169,17 @@ def test_a_refusal_names_the_decomposition():
 def test_searches_on_diagrams_are_given_more_time_before_numba_is_loaded(monkeypatch):
     options = HookOptions(device=DeviceChoice.CPU)
     monkeypatch.setitem(sys.modules, "numba", None)
-    assert graph.search_seconds(options) == graph.SEARCH_SECONDS
+    monkeypatch.setattr(host_loops, "_registered", [])
+    assert graph.search_seconds(options, 9) == graph.SEARCH_SECONDS
     monkeypatch.delitem(sys.modules, "numba")
-    assert graph.search_seconds(options) == graph.SEARCH_SECONDS_AT_START > graph.SEARCH_SECONDS
-    assert graph.search_seconds(HookOptions(smallest_graph=0)) == 0.0
+    assert graph.search_seconds(options, 9) == graph.SEARCH_SECONDS_AT_START
+    assert graph.search_seconds(HookOptions(smallest_graph=0), 9) == 0.0
+    monkeypatch.setattr(host_loops, "_registered", [object()])
+    monkeypatch.setattr(host_loops.warm_up, "kernels_ready", lambda: False)
+    assert graph.search_seconds(options, 9) == graph.SEARCH_SECONDS_OF_HOST
+    most = host_loops.MOST_ENTRIES
+    assert graph.search_seconds(options, most + 1) == graph.SEARCH_SECONDS_AT_START
+    assert graph.SEARCH_SECONDS < graph.SEARCH_SECONDS_OF_HOST < graph.SEARCH_SECONDS_AT_START
 
 
 def test_small_graphs_stay_with_prism_and_larger_ones_before_numba_is_loaded(monkeypatch):

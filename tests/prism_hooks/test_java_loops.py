@@ -211,6 +211,35 @@ def test_a_path_of_many_states_is_one_component_each_and_a_ring_is_one(loops):
     np.testing.assert_array_equal(loops.strong_components(starts, path, everything), starts[:-1])
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_closures_are_those_of_plain_loops(loops, seed):
+    model = graph_shapes.drawn(seed).model
+    draw = np.random.default_rng(seed)
+    ones = np.ones(model.matrix.num_entries)
+    matrix = CsrMatrix(model.matrix.row_offsets, model.matrix.columns, ones, model.num_states)
+    groups = model.row_group_offsets
+    plain = CpuGraph(ExplicitModel(model.kind, matrix, groups), compiled=False)
+    found = loops.closures(groups, matrix.row_offsets, matrix.columns, model.num_states)
+    goal = draw.random(model.num_states) < [0.02, 0.3][seed % 2]
+    through = draw.random(model.num_states) < [1.0, 0.9, 0.4][seed % 3]
+    np.testing.assert_array_equal(found.reached_from(goal), plain.reached_from(goal))
+    for name in ("may_reach", "must_approach", "can_force"):
+        expected = getattr(plain, name)(goal, through)
+        np.testing.assert_array_equal(getattr(found, name)(goal, through), expected)
+
+
+def test_a_strategy_that_takes_too_many_rounds_is_left_to_others(loops, monkeypatch):
+    # Each state may go to the one before, and is lost a round after it; the last is the goal.
+    size = 30
+    columns = np.array([0, *np.ravel([(s - 1, size) for s in range(1, size)]), size], np.int32)
+    offsets = np.array([0, *range(1, 2 * size, 2), 2 * size], np.int32)
+    found = loops.closures(None, offsets, columns, size + 1)
+    goal, everything = np.arange(size + 1) == size, np.ones(size + 1, dtype=np.bool_)
+    np.testing.assert_array_equal(found.can_force(goal, everything), goal)
+    monkeypatch.setattr(host_loops, "MOST_ROUNDS", size - 1)
+    assert found.can_force(goal, everything) is None
+
+
 @pytest.mark.parametrize("levels", [1, 3, 5])
 @pytest.mark.parametrize("seed", range(5))
 def test_matrices_are_expanded_as_by_numba_s_walk(loops, seed, levels):

@@ -18,8 +18,8 @@ public interface Backend
 	/** From how many states and transitions on the engines do such a task on a graph. */
 	long smallestGraph(String task);
 
-	/** How many seconds a search on a diagram may take before the engines search the graph. */
-	double searchSeconds();
+	/** How many seconds a search on the diagram of so many transitions may take before the engines search the graph. */
+	double searchSeconds(long transitions);
 
 	/** Whether the user asked for a line on each solve. */
 	boolean showsSolves();

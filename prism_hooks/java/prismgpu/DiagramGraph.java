@@ -32,13 +32,15 @@ final class DiagramGraph
 	private final JDDVars rows;
 	private final ODDNode odd;
 	private final SymbolicModel source;
+	final long transitions;
 
-	private DiagramGraph(JDDNode trans01, JDDNode reach, JDDVars rows, JDDVars cols, JDDVars nd, ODDNode odd)
+	private DiagramGraph(JDDNode trans01, JDDNode reach, JDDVars rows, JDDVars cols, JDDVars nd, ODDNode odd, long transitions)
 	{
 		this.trans01 = trans01.copy();
 		this.reach = reach.copy();
 		this.rows = rows;
 		this.odd = odd;
+		this.transitions = transitions;
 		source = SymbolicModel.ofGraph(nd == null ? "CTMC" : "MDP", trans01, odd, rows, cols, nd);
 	}
 
@@ -55,9 +57,10 @@ final class DiagramGraph
 			return last;
 		int variables = rows.n() + cols.n() + (nd == null ? 0 : nd.n());
 		double states = JDD.GetNumMinterms(reach, rows.n());
-		boolean every = Hooks.backend.searchSeconds() == 0.0;
+		long transitions = (long) JDD.GetNumMinterms(trans01, variables);
+		boolean every = Hooks.backend.searchSeconds(transitions) == 0.0;
 		boolean small = states < FEWEST_STATES && !every;
-		if (small || states > Integer.MAX_VALUE || JDD.GetNumMinterms(trans01, variables) > GraphSearch.MOST_TRANSITIONS)
+		if (small || states > Integer.MAX_VALUE || transitions > GraphSearch.MOST_TRANSITIONS)
 			return null;
 		// What is given without choices is a whole model; of a part of one, edges may be cut off.
 		if (nd != null && !isClosed(trans01, reach, rows, cols))
@@ -70,7 +73,7 @@ final class DiagramGraph
 		if (odd == null)
 			return null;
 		forget();
-		last = new DiagramGraph(trans01, reach, rows, cols, nd, odd);
+		last = new DiagramGraph(trans01, reach, rows, cols, nd, odd, transitions);
 		return last;
 	}
 
@@ -126,10 +129,32 @@ final class DiagramGraph
 	 */
 	Found endComponents(JDDNode within, JDDNode accept, PrismLog log) throws PrismException
 	{
-		Problem problem = problem("end components", log);
+		return found(problem("end components", within, accept, log), log);
+	}
+
+	/**
+	 * The states of maximal end components as one diagram, to be given up; null where PRISM's own code is to find them.
+	 * @param within The states that they lie in; null for all
+	 * @param accept States of which each is to have one; null for no matter
+	 */
+	JDDNode endComponentStates(JDDNode within, JDDNode accept, PrismLog log) throws PrismException
+	{
+		Problem problem = problem("states of end components", within, accept, log);
+		DoubleVector marks = new DoubleVector(problem.numStates);
+		try {
+			problem.parts.solutionAddress = marks.getPtr();
+			return Hooks.answered(problem, log) ? JDD.GreaterThan(marks.convertToMTBDD(rows, odd), 0.5) : null;
+		} finally {
+			marks.clear();
+		}
+	}
+
+	private Problem problem(String task, JDDNode within, JDDNode accept, PrismLog log)
+	{
+		Problem problem = problem(task, log);
 		problem.parts.remain = within == null ? null : new Diagram(within);
 		problem.parts.states = accept == null ? null : new Diagram(accept);
-		return found(problem, log);
+		return problem;
 	}
 
 	private Problem problem(String task, PrismLog log)

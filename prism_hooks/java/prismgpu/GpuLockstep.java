@@ -25,7 +25,7 @@ public class GpuLockstep extends SCCComputerLockstep
 	public void computeBSCCs() throws PrismException
 	{
 		DiagramGraph graph = DiagramGraph.of(trans01, reach, allDDRowVars, allDDColVars, null);
-		DiagramGraph.Found found = graph == null || isSoonOne() ? null : graph.bottomComponents(mainLog);
+		DiagramGraph.Found found = graph == null || isSoonOne(graph.transitions) ? null : graph.bottomComponents(mainLog);
 		if (found == null) {
 			super.computeBSCCs();
 			return;
@@ -47,22 +47,23 @@ public class GpuLockstep extends SCCComputerLockstep
 	}
 
 	/** Whether a short search on the diagram shows that all states are one component. */
-	private boolean isSoonOne()
+	private boolean isSoonOne(long transitions)
 	{
+		double seconds = Hooks.backend.searchSeconds(transitions);
 		JDDNode one = JDD.RestrictToFirst(reach.copy(), allDDRowVars);
 		try {
-			return isSoonEmpty(new DiagramSearch.Unreached(trans01, reach, allDDRowVars, allDDColVars, one))
-					&& isSoonEmpty(new DiagramSearch.Zero(trans01, reach, null, allDDRowVars, allDDColVars, null, reach, one));
+			return isSoonEmpty(new DiagramSearch.Unreached(trans01, reach, allDDRowVars, allDDColVars, one), seconds)
+					&& isSoonEmpty(new DiagramSearch.Zero(trans01, reach, null, allDDRowVars, allDDColVars, null, reach, one), seconds);
 		} finally {
 			JDD.Deref(one);
 		}
 	}
 
 	/** Whether a search soon finds that there are no such states; it is given up. */
-	private static boolean isSoonEmpty(DiagramSearch search)
+	private static boolean isSoonEmpty(DiagramSearch search, double seconds)
 	{
 		try {
-			if (!search.run(Hooks.backend.searchSeconds()))
+			if (!search.run(seconds))
 				return false;
 			JDDNode states = search.result();
 			boolean none = states.equals(JDD.ZERO);

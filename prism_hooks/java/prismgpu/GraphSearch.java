@@ -79,8 +79,9 @@ final class GraphSearch
 	/** How many seconds a search on the diagram is given: more where the graph is large, which takes longer to write out. */
 	private static double patience()
 	{
-		double seconds = Hooks.backend.searchSeconds();
-		return seconds == 0.0 ? 0.0 : seconds + model.getNumTransitionsLong() / EDGES_A_SECOND;
+		long transitions = model.getNumTransitionsLong();
+		double seconds = Hooks.backend.searchSeconds(transitions);
+		return seconds == 0.0 ? 0.0 : seconds + transitions / EDGES_A_SECOND;
 	}
 
 	private static boolean isSmall()

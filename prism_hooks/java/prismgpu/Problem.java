@@ -26,6 +26,7 @@ import prism.PrismLog;
  * strong components         remain; with trivial ones or without; in order or not
  * bottom components         (of a diagram)
  * end components            remain; states of which each is to have one, or none
+ * states of end components  (of a diagram) the same
  * </pre>
  */
 public final class Problem

@@ -1,0 +1,132 @@
+package prismgpu;
+
+import java.util.ArrayList;
+import java.util.List;
+
+import acceptance.AcceptanceBuchiDD;
+import acceptance.AcceptanceGenRabinDD;
+import acceptance.AcceptanceOmegaDD;
+import acceptance.AcceptanceRabinDD;
+import jdd.JDD;
+import jdd.JDDNode;
+import jdd.JDDVars;
+import prism.PrismComponent;
+import prism.PrismException;
+import symbolic.comp.LTLModelChecker;
+import symbolic.model.NondetModel;
+
+/**
+ * LTL on models in diagrams. Accepting end components are found as one set of states: a diagram for each,
+ * of which PRISM tests one after the other, takes minutes where there are many.
+ */
+public class GpuDiagramLTLModelChecker extends LTLModelChecker
+{
+	public GpuDiagramLTLModelChecker(PrismComponent parent) throws PrismException
+	{
+		super(parent);
+	}
+
+	@Override
+	public JDDNode findAcceptingECStates(AcceptanceOmegaDD acceptance, NondetModel model, JDDVars daDDRowVars, JDDVars daDDColVars, boolean fairness)
+			throws PrismException
+	{
+		JDDNode states = fairness ? null : accepting(acceptance, model);
+		return states != null ? states : super.findAcceptingECStates(acceptance, model, daDDRowVars, daDDColVars, fairness);
+	}
+
+	/** The states of accepting end components; null where PRISM's own code is to find them. */
+	private JDDNode accepting(AcceptanceOmegaDD acceptance, NondetModel model) throws PrismException
+	{
+		DiagramGraph graph = DiagramGraph.of(model.getTrans01(), model.getReach(), model.getAllDDRowVars(), model.getAllDDColVars(),
+				model.getAllDDNondetVars());
+		List<Pair> pairs = graph == null ? null : pairs(acceptance);
+		if (pairs == null)
+			return null;
+		JDDNode union = JDD.Constant(0);
+		try {
+			for (Pair pair : pairs) {
+				JDDNode states = accepting(graph, pair, model.getReach());
+				if (states == null) {
+					JDD.Deref(union);
+					return null;
+				}
+				union = JDD.Or(union, states);
+			}
+		} finally {
+			for (Pair pair : pairs)
+				pair.clear();
+		}
+		return union;
+	}
+
+	private JDDNode accepting(DiagramGraph graph, Pair pair, JDDNode reach) throws PrismException
+	{
+		JDDNode states = JDD.And(reach.copy(), JDD.Not(pair.never.copy()));
+		// Within the components that have states of one set, the components are the same ones.
+		for (JDDNode accept : pair.often) {
+			JDDNode within = states;
+			try {
+				states = graph.endComponentStates(within, accept, mainLog);
+			} finally {
+				JDD.Deref(within);
+			}
+			if (states == null)
+				return null;
+		}
+		return states;
+	}
+
+	/** Sets of which the states of the first must not be seen for ever, and some of each of the others must. */
+	private static final class Pair
+	{
+		final JDDNode never;
+		/** One at least; null stands for any state. */
+		final List<JDDNode> often = new ArrayList<>();
+
+		/** @param never Given up */
+		Pair(JDDNode never)
+		{
+			this.never = never;
+		}
+
+		void clear()
+		{
+			JDD.Deref(never);
+			for (JDDNode accept : often)
+				if (accept != null)
+					JDD.Deref(accept);
+		}
+	}
+
+	/** The condition as pairs one of which is to be met, as PRISM has it; null for a type unknown. */
+	private static List<Pair> pairs(AcceptanceOmegaDD acceptance)
+	{
+		List<Pair> pairs = new ArrayList<>();
+		switch (acceptance.getType()) {
+		case BUCHI:
+			Pair only = new Pair(JDD.Constant(0));
+			only.often.add(((AcceptanceBuchiDD) acceptance).getAcceptingStates());
+			pairs.add(only);
+			return pairs;
+		case RABIN:
+			for (AcceptanceRabinDD.RabinPairDD rabin : (AcceptanceRabinDD) acceptance) {
+				Pair pair = new Pair(rabin.getL());
+				pair.often.add(rabin.getK());
+				pairs.add(pair);
+			}
+			return pairs;
+		case GENERALIZED_RABIN:
+			for (AcceptanceGenRabinDD.GenRabinPairDD rabin : (AcceptanceGenRabinDD) acceptance) {
+				Pair pair = new Pair(rabin.getL());
+				for (int i = 0; i < rabin.getNumK(); i++)
+					pair.often.add(rabin.getK(i));
+				if (pair.often.isEmpty())
+					pair.often.add(null);
+				pairs.add(pair);
+			}
+			return pairs;
+		default:
+			return null;
+		}
+	}
+}
