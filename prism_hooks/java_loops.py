@@ -53,7 +53,7 @@ class JavaLoops:
         self, groups: IndexArray | None, offsets: IndexArray, columns: IndexArray, num_states: int
     ) -> JavaClosures | None:
         """Prepare searches of a graph; see `engines.cpu.host_loops.HostLoops`."""
-        if not _has_room(8 * len(columns) + 16 * (len(offsets) + num_states)):
+        if not _has_room(12 * len(columns) + 16 * len(offsets) + 40 * num_states):
             return None
         return JavaClosures(groups, offsets, columns, num_states)
 
@@ -210,6 +210,18 @@ class JavaClosures:
         GATE.stop_if_ending(SOLVE)
         found = self._loops.canForce(_flags(goal), _flags(through), host_loops.MOST_ROUNDS)
         return None if found is None else np.array(found, dtype=np.bool_)
+
+    def end_components(
+        self, restrict: MaskArray, choices: MaskArray
+    ) -> tuple[NDArray[np.int32], MaskArray] | None:
+        """Return end components; see `engines.cpu.host_loops.HostClosures`."""
+        GATE.stop_if_ending(SOLVE)
+        usable = _flags(choices)
+        search = _java_class("EndComponentLoops")(self._loops)
+        labels = search.find(_flags(restrict), usable, host_loops.MOST_LOOKS)
+        if labels is None:
+            return None
+        return np.array(labels, dtype=np.int32), np.array(usable, dtype=np.bool_)
 
     def _found(self, search: str, *sets: MaskArray) -> MaskArray:
         GATE.stop_if_ending(SOLVE)

@@ -175,6 +175,11 @@ class CpuGraph:
         self, restrict: MaskArray, choices: MaskArray
     ) -> tuple[IndexArray, int, MaskArray]:
         """Return the maximal end component of each state, their number, and their choices."""
+        host = self._by_host()
+        found = None if host is None else host.end_components(restrict, choices)
+        if found is not None:
+            labels = found[0].astype(index_dtype(self._num_states))
+            return labels, int(labels.max(initial=-1)) + 1, found[1]
         partition = self._partition(restrict)
         left = Choices(
             usable=self._copy(choices),

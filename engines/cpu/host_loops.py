@@ -39,6 +39,9 @@ MOST_ROUNDS = 64
 """Rounds of a search for strategies, each of which looks at all edges, before numba is loaded for
 one that looks at each only a few times."""
 
+MOST_LOOKS = 16
+"""How often a search for end components may look at each edge, before the same."""
+
 MOST_THREADS = 4
 """More threads are left to numba."""
 
@@ -130,6 +133,16 @@ class HostClosures(Protocol):
         """Return the states from which a strategy has ``through U goal`` with probability 1.
 
         None where that takes more than `MOST_ROUNDS`.
+        """
+        ...
+
+    def end_components(
+        self, restrict: MaskArray, choices: MaskArray
+    ) -> tuple[NDArray[np.int32], MaskArray] | None:
+        """Return the maximal end component of each state, and the choices of components.
+
+        Components are numbered by their smallest states; other states have −1. None where each
+        edge would be looked at more than `MOST_LOOKS` times.
         """
         ...
 

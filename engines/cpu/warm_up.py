@@ -13,8 +13,9 @@ from engines.cpu.compiled import are_compiled
 from engines.formats.csr import CsrMatrix
 from engines.model import ExplicitModel, ModelKind
 
-MOST_STATES_WITHOUT = 100_000
-"""Models of so few states are solved without numba in less time than it takes to load."""
+MOST_STATES_WITHOUT = 500_000
+"""Models of so few states are solved without numba, by the host's loops, in less time than it takes
+to load; where a solve turns out to be long, it is loaded beside it."""
 
 SWEEPS = ("sweep_rows", "repeat_rows", "sweep_groups", "repeat_groups")
 

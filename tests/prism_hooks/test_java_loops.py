@@ -228,6 +228,43 @@ def test_closures_are_those_of_plain_loops(loops, seed):
         np.testing.assert_array_equal(getattr(found, name)(goal, through), expected)
 
 
+@pytest.mark.parametrize("seed", range(120))
+def test_end_components_are_those_of_plain_loops(loops, monkeypatch, seed):
+    model = graph_shapes.drawn(seed).model
+    draw = np.random.default_rng(seed)
+    ones = np.ones(model.matrix.num_entries)
+    matrix = CsrMatrix(model.matrix.row_offsets, model.matrix.columns, ones, model.num_states)
+    groups = model.row_group_offsets
+    plain = CpuGraph(ExplicitModel(model.kind, matrix, groups), compiled=False)
+    found = loops.closures(groups, matrix.row_offsets, matrix.columns, model.num_states)
+    within = draw.random(model.num_states) < [1.0, 0.95, 0.6][seed % 3]
+    choices = draw.random(matrix.num_rows) < [1.0, 0.9][seed % 2]
+    # Where there are hardly any edges, one more look is one too many.
+    monkeypatch.setattr(host_loops, "MOST_LOOKS", 1000)
+    labels, usable = found.end_components(within, choices)
+    expected, count, kept = plain.end_components(within, choices)
+    np.testing.assert_array_equal(labels, expected)
+    np.testing.assert_array_equal(usable, kept)
+    assert labels.max(initial=-1) + 1 == count
+
+
+def test_end_components_that_take_too_many_looks_are_left_to_others(loops, monkeypatch):
+    # Rings of two, and a choice of each that may lead to the next; from the last to its other state.
+    size = 40
+    states = np.arange(0, size, 2)
+    onwards = np.column_stack((states, np.minimum(states + 2, size - 1)))
+    rows = [row for ring in zip(states + 1, onwards, states, strict=True) for row in ring]
+    columns = np.concatenate([np.atleast_1d(row) for row in rows]).astype(np.int32)
+    offsets = np.cumsum([0, *(np.size(row) for row in rows)]).astype(np.int32)
+    groups = np.cumsum([0, *(size // 2) * (2, 1)]).astype(np.int32)
+    found = loops.closures(groups, offsets, columns, size)
+    within, choices = np.arange(size) < size - 1, np.ones(len(rows), dtype=np.bool_)
+    labels, _ = found.end_components(within, choices)
+    np.testing.assert_array_equal(labels, [*(np.arange(size - 2) // 2), -1, -1])
+    monkeypatch.setattr(host_loops, "MOST_LOOKS", 1)
+    assert found.end_components(within, choices) is None
+
+
 def test_a_strategy_that_takes_too_many_rounds_is_left_to_others(loops, monkeypatch):
     # Each state may go to the one before, and is lost a round after it; the last is the goal.
     size = 30

@@ -8,12 +8,12 @@ public final class ClosureLoops
 	/** Where the choices of each state start, and the end; null where each state has one. */
 	private final int[] groups;
 	/** Where the edges of each choice start, and the end, and where they lead. */
-	private final int[] offsets;
-	private final int[] columns;
-	private final int size;
+	final int[] offsets;
+	final int[] columns;
+	final int size;
 	/** Where the edges into each state start, and the end, and the choices that they are of. */
-	private final int[] entering;
-	private final int[] choices;
+	final int[] entering;
+	final int[] choices;
 	/** The state of each choice; null where each state has one. */
 	private final int[] owners;
 	private final int[] stack;
@@ -151,12 +151,12 @@ public final class ClosureLoops
 		return top;
 	}
 
-	private int first(int state)
+	int first(int state)
 	{
 		return groups == null ? state : groups[state];
 	}
 
-	private int owner(int choice)
+	int owner(int choice)
 	{
 		return owners == null ? choice : owners[choice];
 	}
