@@ -33,10 +33,13 @@ compiling them, which happens once, takes a second and a half. NumPy takes 0.1 Â
 NUMBA_ENTRIES_IF_READY = 20_000
 """The same where they are loaded."""
 
-HOST_STEPS = 100_000
-HOST_STEPS_AN_ENTRY = 20
+HOST_STEPS = 1_000_000
 """Where they are not, and the paths to all entries have so many steps, the host's own loops, which
 follow each path by itself, are faster than NumPy's passes, one a level."""
+
+HOST_STEPS_OF_LONG_PATHS = 100_000
+HOST_STEPS_AN_ENTRY = 20
+"""The same where each path has so many."""
 
 SLICED_STATES = 128
 """From so many states a strip on, a vector is put together by slices, else by an index."""
@@ -327,7 +330,8 @@ def _expanded_by_host(surveyed: Survey) -> CsrMatrix | None:
     if host is None:
         return None
     steps, entries = int(surveyed.jobs().sum()), surveyed.num_entries
-    if steps < max(HOST_STEPS, HOST_STEPS_AN_ENTRY * entries):
+    long_paths = steps >= max(HOST_STEPS_OF_LONG_PATHS, HOST_STEPS_AN_ENTRY * entries)
+    if steps < HOST_STEPS and not long_paths:
         return None
     return host.expanded(surveyed.diagram, surveyed.numbering, entries)
 

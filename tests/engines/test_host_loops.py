@@ -30,6 +30,7 @@ class StandIn:
 
     def __init__(self, room=True):
         self.room = room
+        self.patient = True
         self.asked = []
         self.threads = []
 
@@ -54,6 +55,14 @@ class StandIn:
         graph = CpuGraph(ExplicitModel(ModelKind.MDP, edges, groups), compiled=False)
         return graph.strong_components(within)[0].astype(np.int32)
 
+    def closures(self, groups, offsets, columns, num_states):
+        self.asked.append("closures")
+        ones = np.ones(len(columns))
+        matrix = CsrMatrix(offsets, columns, ones, num_states)
+        kind = ModelKind.DTMC if groups is None else ModelKind.MDP
+        model = ExplicitModel(kind, matrix, groups)
+        return Closures(self, CpuGraph(model, compiled=False)) if self.room else None
+
     def expanded(self, diagram, numbering, entries):
         self.asked.append("expanded")
         if not self.room:
@@ -73,6 +82,34 @@ class Sweeps:
         if self._system.group_offsets is not None:
             return kernels.repeat_groups(changes, stop_below, *arrays, x, x_new, absolute)
         return kernels.repeat_rows(changes, stop_below, *arrays, omega, x, x_new, absolute)
+
+
+class Closures:
+    def __init__(self, owner, graph):
+        self._owner, self._graph = owner, graph
+
+    def reached_from(self, sources):
+        self._owner.asked.append("reached")
+        return self._graph.reached_from(sources)
+
+    def may_reach(self, goal, through):
+        self._owner.asked.append("may")
+        return self._graph.may_reach(goal, through)
+
+    def must_approach(self, goal, through):
+        self._owner.asked.append("must")
+        return self._graph.must_approach(goal, through)
+
+    def can_force(self, goal, through):
+        self._owner.asked.append("force")
+        return self._graph.can_force(goal, through) if self._owner.patient else None
+
+    def end_components(self, restrict, choices):
+        self._owner.asked.append("ends")
+        if not self._owner.patient:
+            return None
+        labels, _, usable = self._graph.end_components(restrict, choices)
+        return labels.astype(np.int32), usable
 
 
 class Powers:
@@ -242,12 +279,46 @@ def test_components_are_those_of_plain_loops(stand_in, seed):
         assert one.labels.dtype == other.labels.dtype
 
 
+def searches(model, seed):
+    """All searches of a graph that the host may make, on a graph whose operations are not kept."""
+    draw = np.random.default_rng(seed)
+    goal, through = draw.random(80) < 0.1, draw.random(80) < 0.9
+    graph = CpuGraph(replace(model, matrix=replace(model.matrix)))
+    sets = [graph.reached_from(goal), graph.may_reach(goal, through)]
+    sets += [graph.must_approach(goal, through), graph.can_force(goal, through)]
+    return [*sets, *graph.end_components(through, draw.random(model.matrix.num_rows) < 0.9)]
+
+
+ASKED = ["closures", "reached", "may", "must", "force", "ends"]
+
+
+@pytest.mark.parametrize("host", ["able", "impatient", "without room"])
 @pytest.mark.parametrize("seed", range(4))
-def test_a_matrix_of_long_paths_is_expanded_by_the_host(stand_in, monkeypatch, seed):
+def test_searches_are_those_of_plain_loops(stand_in, monkeypatch, seed, host):
+    model = models.random_mdp(seed, 80) if seed % 2 else models.random_dtmc(seed, 80)
+    stand_in.patient, stand_in.room = host != "impatient", host != "without room"
+    found = searches(model, seed)
+    # To look for strategies without the host is to look for end components, with it or without.
+    expected = {"able": ASKED, "impatient": [*ASKED[:5], "may", "ends", "ends"]}
+    assert stand_in.asked == expected.get(host, ["closures"])
+    host_loops.register(None)
+    for one, other in zip(found, searches(model, seed), strict=True):
+        np.testing.assert_array_equal(one, other)
+        assert np.asarray(one).dtype == np.asarray(other).dtype
+    asked = list(stand_in.asked)
+    host_loops.register(stand_in)
+    monkeypatch.setattr(host_loops, "FEWEST_EDGES", 10**9)
+    searches(model, seed)
+    assert stand_in.asked == asked
+
+
+@pytest.mark.parametrize("limit", ["HOST_STEPS", "HOST_STEPS_OF_LONG_PATHS"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_matrix_of_long_paths_is_expanded_by_the_host(stand_in, monkeypatch, seed, limit):
     model = random_model(seed, 4)
     expected = expand.expand_matrix(model.diagram, model.numbering)
     assert stand_in.asked == []
-    monkeypatch.setattr(expand, "HOST_STEPS", 1)
+    monkeypatch.setattr(expand, limit, 1)
     monkeypatch.setattr(expand, "HOST_STEPS_AN_ENTRY", 0)
     found = expand.expand_matrix(model.diagram, model.numbering)
     assert stand_in.asked == (["expanded"] if expected.num_entries else [])

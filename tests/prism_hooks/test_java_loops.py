@@ -249,7 +249,7 @@ def test_end_components_are_those_of_plain_loops(loops, monkeypatch, seed):
 
 
 def test_end_components_that_take_too_many_looks_are_left_to_others(loops, monkeypatch):
-    # Rings of two, and a choice of each that may lead to the next; from the last to its other state.
+    # Rings of two, and a choice of each that may lead to the next ring.
     size = 40
     states = np.arange(0, size, 2)
     onwards = np.column_stack((states, np.minimum(states + 2, size - 1)))
@@ -272,6 +272,7 @@ def test_a_strategy_that_takes_too_many_rounds_is_left_to_others(loops, monkeypa
     offsets = np.array([0, *range(1, 2 * size, 2), 2 * size], np.int32)
     found = loops.closures(None, offsets, columns, size + 1)
     goal, everything = np.arange(size + 1) == size, np.ones(size + 1, dtype=np.bool_)
+    monkeypatch.setattr(host_loops, "MOST_ROUNDS", size)
     np.testing.assert_array_equal(found.can_force(goal, everything), goal)
     monkeypatch.setattr(host_loops, "MOST_ROUNDS", size - 1)
     assert found.can_force(goal, everything) is None
