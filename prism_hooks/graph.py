@@ -51,8 +51,11 @@ SEARCH_SECONDS = 0.1
 SEARCH_SECONDS_AT_START = 0.4
 """The same on the CPU while numba, which searches the graph, has yet to be loaded."""
 
-SEARCH_SECONDS_OF_HOST = 0.2
-"""The same where the host's loops search it meanwhile."""
+EDGES_A_SECOND = 5e7
+"""A large graph is given more time: about so many edges two cores write out and look at."""
+
+EDGES_A_SECOND_AT_START = 4e6
+"""The same of NumPy and the host's loops, which do it meanwhile where there are some."""
 
 
 @dataclass(frozen=True)
@@ -106,9 +109,10 @@ def search_seconds(options: HookOptions, transitions: int) -> float:
     if options.smallest_graph == 0:
         return 0.0
     if _has_begun(options):
-        return SEARCH_SECONDS
-    by_host = host_loops.stand_in(transitions) is not None
-    return SEARCH_SECONDS_OF_HOST if by_host else SEARCH_SECONDS_AT_START
+        return SEARCH_SECONDS + transitions / EDGES_A_SECOND
+    if host_loops.stand_in(transitions) is not None:
+        return SEARCH_SECONDS + transitions / EDGES_A_SECOND_AT_START
+    return SEARCH_SECONDS_AT_START + transitions / EDGES_A_SECOND
 
 
 def graph_of(source: Any) -> ExplicitModel:

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.prism
 
 PATIENT = """
 from prism_hooks import graph
-graph.SEARCH_SECONDS = graph.SEARCH_SECONDS_OF_HOST = graph.SEARCH_SECONDS_AT_START = 60.0
+graph.SEARCH_SECONDS = graph.SEARCH_SECONDS_AT_START = 60.0
 from bridge import cli
 cli.main()
 """
@@ -121,7 +121,7 @@ COMPONENTS = {
 }
 STRONG = re.compile(r"^SCCs: \d+, BSCCs: \d+, non-BSCC states: \d+", re.M)
 SIZES = re.compile(r"^BSCC sizes: ?(.*)", re.M)
-FOUND = re.compile(r"^prism-gpu: (bottom|end) components: \d+ in", re.M)
+FOUND = re.compile(r"^prism-gpu: (?:bottom|end|states of end) components: \d+ in", re.M)
 
 
 def sizes(output):

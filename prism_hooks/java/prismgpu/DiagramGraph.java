@@ -16,8 +16,10 @@ import prism.PrismLog;
 /** A graph in a diagram whose components the engines find, edge by edge. */
 final class DiagramGraph
 {
-	/** In smaller graphs PRISM's own searches do not take long. */
-	private static final long FEWEST_STATES = 50_000;
+	/** In smaller graphs PRISM's own searches do not take long, as a rule. */
+	static final long FEWEST_STATES = 50_000;
+	/** The same of searches for end components of which the states alone are wanted. */
+	static final long FEWEST_STATES_OF_SETS = 2_000;
 	/** Each component becomes a diagram of its own. */
 	private static final int MOST_COMPONENTS = 10_000;
 
@@ -47,8 +49,9 @@ final class DiagramGraph
 	/**
 	 * The graph, or null where PRISM's own code is to look for its components.
 	 * @param nd Null where there are no choices
+	 * @param fewestStates Smaller graphs are left to PRISM
 	 */
-	static DiagramGraph of(JDDNode trans01, JDDNode reach, JDDVars rows, JDDVars cols, JDDVars nd) throws PrismException
+	static DiagramGraph of(JDDNode trans01, JDDNode reach, JDDVars rows, JDDVars cols, JDDVars nd, long fewestStates) throws PrismException
 	{
 		if (!Symbolic.answersOnDiagrams())
 			return null;
@@ -59,7 +62,7 @@ final class DiagramGraph
 		double states = JDD.GetNumMinterms(reach, rows.n());
 		long transitions = (long) JDD.GetNumMinterms(trans01, variables);
 		boolean every = Hooks.backend.searchSeconds(transitions) == 0.0;
-		boolean small = states < FEWEST_STATES && !every;
+		boolean small = states < fewestStates && !every;
 		if (small || states > Integer.MAX_VALUE || transitions > GraphSearch.MOST_TRANSITIONS)
 			return null;
 		// What is given without choices is a whole model; of a part of one, edges may be cut off.
@@ -108,11 +111,17 @@ final class DiagramGraph
 	/** Whether no edge begins or ends outside of the states. */
 	private static boolean isClosed(JDDNode trans01, JDDNode reach, JDDVars rows, JDDVars cols)
 	{
-		JDDNode inside = JDD.And(reach.copy(), JDD.PermuteVariables(reach.copy(), rows, cols));
-		JDDNode outside = JDD.And(trans01.copy(), JDD.Not(inside));
-		boolean closed = outside.equals(JDD.ZERO);
+		// One after the other: all pairs of states are often a far larger diagram.
+		return isWithin(trans01, reach.copy()) && isWithin(trans01, JDD.PermuteVariables(reach.copy(), rows, cols));
+	}
+
+	/** @param states Given up */
+	private static boolean isWithin(JDDNode trans01, JDDNode states)
+	{
+		JDDNode outside = JDD.And(trans01.copy(), JDD.Not(states));
+		boolean within = outside.equals(JDD.ZERO);
 		JDD.Deref(outside);
-		return closed;
+		return within;
 	}
 
 	/** Bottom strongly connected components that are no single state without a loop. */

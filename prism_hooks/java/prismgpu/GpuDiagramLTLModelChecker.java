@@ -38,7 +38,7 @@ public class GpuDiagramLTLModelChecker extends LTLModelChecker
 	private JDDNode accepting(AcceptanceOmegaDD acceptance, NondetModel model) throws PrismException
 	{
 		DiagramGraph graph = DiagramGraph.of(model.getTrans01(), model.getReach(), model.getAllDDRowVars(), model.getAllDDColVars(),
-				model.getAllDDNondetVars());
+				model.getAllDDNondetVars(), DiagramGraph.FEWEST_STATES_OF_SETS);
 		List<Pair> pairs = graph == null ? null : pairs(acceptance);
 		if (pairs == null)
 			return null;

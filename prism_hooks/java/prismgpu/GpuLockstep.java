@@ -24,7 +24,7 @@ public class GpuLockstep extends SCCComputerLockstep
 	@Override
 	public void computeBSCCs() throws PrismException
 	{
-		DiagramGraph graph = DiagramGraph.of(trans01, reach, allDDRowVars, allDDColVars, null);
+		DiagramGraph graph = DiagramGraph.of(trans01, reach, allDDRowVars, allDDColVars, null, DiagramGraph.FEWEST_STATES);
 		DiagramGraph.Found found = graph == null || isSoonOne(graph.transitions) ? null : graph.bottomComponents(mainLog);
 		if (found == null) {
 			super.computeBSCCs();

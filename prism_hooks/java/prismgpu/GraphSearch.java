@@ -21,9 +21,6 @@ final class GraphSearch
 	/** Larger graphs are not written out for a search, nor for their components. */
 	static final long MOST_TRANSITIONS = 200_000_000;
 
-	/** About how many edges two cores write out and look at in a second. */
-	private static final double EDGES_A_SECOND = 5e7;
-
 	/** The model of the checker at work. */
 	private static ModelSymbolic model;
 
@@ -61,7 +58,7 @@ final class GraphSearch
 		PrismLog log = Symbolic.prism.getMainLog();
 		long begun = System.nanoTime();
 		try {
-			if (!search.run(patience())) {
+			if (!search.run(Hooks.backend.searchSeconds(model.getNumTransitionsLong()))) {
 				JDDNode found = isSmall() ? writtenOut(name, search, task, min) : null;
 				if (found != null)
 					return found;
@@ -74,14 +71,6 @@ final class GraphSearch
 		} finally {
 			search.clear();
 		}
-	}
-
-	/** How many seconds a search on the diagram is given: more where the graph is large, which takes longer to write out. */
-	private static double patience()
-	{
-		long transitions = model.getNumTransitionsLong();
-		double seconds = Hooks.backend.searchSeconds(transitions);
-		return seconds == 0.0 ? 0.0 : seconds + transitions / EDGES_A_SECOND;
 	}
 
 	private static boolean isSmall()
