@@ -184,6 +184,8 @@ def _warm_up(device: DeviceChoice, device_number: int) -> None:
 
     on_gpu = device is not DeviceChoice.CPU and backend.driver_present()
 
+    if on_gpu:
+        warm_up.MET.most_small = warm_up.MOST_STATES_WITHOUT_GPU
     sys.setswitchinterval(QUICK_SWITCHES)
 
     def load() -> None:

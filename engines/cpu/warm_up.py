@@ -17,6 +17,9 @@ MOST_STATES_WITHOUT = 500_000
 """Models of so few states are solved without numba, by the host's loops, in less time than it takes
 to load; where a solve turns out to be long, it is loaded beside it."""
 
+MOST_STATES_WITHOUT_GPU = 100_000
+"""Models of so few states are no work for a GPU."""
+
 SWEEPS = ("sweep_rows", "repeat_rows", "sweep_groups", "repeat_groups")
 
 
@@ -24,6 +27,7 @@ class ModelsMet:
     """Which models have been asked about: small ones want nothing that takes time to load."""
 
     def __init__(self) -> None:
+        self.most_small = MOST_STATES_WITHOUT
         self._any = False
         self._large = threading.Event()
         self._long_solve = threading.Event()
@@ -37,7 +41,7 @@ class ModelsMet:
             Its number of states.
         """
         self._any = True
-        if num_states > MOST_STATES_WITHOUT:
+        if num_states > self.most_small:
             self._large.set()
 
     def meet_long_solve(self) -> None:
