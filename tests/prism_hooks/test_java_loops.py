@@ -82,6 +82,14 @@ def random_system(seed):
     )
 
 
+def graph(seed):
+    """A model of which each entry is an edge, whatever it was."""
+    model = graph_shapes.drawn(seed).model
+    ones = np.ones(model.matrix.num_entries)
+    matrix = CsrMatrix(model.matrix.row_offsets, model.matrix.columns, ones, model.num_states)
+    return ExplicitModel(model.kind, matrix, model.row_group_offsets)
+
+
 def by_numba(system, stop_below, omega, absolute):
     changes, x = np.full(SWEEPS, -1.0), system.start.copy()
     x_new, arrays = x.copy(), engine._numba_arrays(system)
@@ -188,14 +196,11 @@ def test_a_sum_whose_iterate_rests_ends_early(loops):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_components_are_those_of_plain_loops(loops, seed):
-    model = graph_shapes.drawn(seed).model
-    groups = model.row_group_offsets
-    offsets = model.matrix.row_offsets if groups is None else model.matrix.row_offsets[groups]
+    model = graph(seed)
+    groups, matrix = model.row_group_offsets, model.matrix
+    offsets = matrix.row_offsets if groups is None else matrix.row_offsets[groups]
     within = np.random.default_rng(seed).random(model.num_states) < [1.0, 0.8][seed % 2]
-    ones = np.ones(model.matrix.num_entries)
-    matrix = CsrMatrix(model.matrix.row_offsets, model.matrix.columns, ones, model.num_states)
-    plain = CpuGraph(ExplicitModel(model.kind, matrix, groups), compiled=False)
-    expected, count = plain.strong_components(within)
+    expected, count = CpuGraph(model, compiled=False).strong_components(within)
     found = loops.strong_components(offsets, matrix.columns, within)
     np.testing.assert_array_equal(found, expected)
     assert found.max(initial=-1) + 1 == count
@@ -213,12 +218,9 @@ def test_a_path_of_many_states_is_one_component_each_and_a_ring_is_one(loops):
 
 @pytest.mark.parametrize("seed", range(60))
 def test_closures_are_those_of_plain_loops(loops, seed):
-    model = graph_shapes.drawn(seed).model
-    draw = np.random.default_rng(seed)
-    ones = np.ones(model.matrix.num_entries)
-    matrix = CsrMatrix(model.matrix.row_offsets, model.matrix.columns, ones, model.num_states)
+    model, draw = graph(seed), np.random.default_rng(seed)
+    plain, matrix = CpuGraph(model, compiled=False), model.matrix
     groups = model.row_group_offsets
-    plain = CpuGraph(ExplicitModel(model.kind, matrix, groups), compiled=False)
     found = loops.closures(groups, matrix.row_offsets, matrix.columns, model.num_states)
     goal = draw.random(model.num_states) < [0.02, 0.3][seed % 2]
     through = draw.random(model.num_states) < [1.0, 0.9, 0.4][seed % 3]
@@ -230,12 +232,9 @@ def test_closures_are_those_of_plain_loops(loops, seed):
 
 @pytest.mark.parametrize("seed", range(120))
 def test_end_components_are_those_of_plain_loops(loops, monkeypatch, seed):
-    model = graph_shapes.drawn(seed).model
-    draw = np.random.default_rng(seed)
-    ones = np.ones(model.matrix.num_entries)
-    matrix = CsrMatrix(model.matrix.row_offsets, model.matrix.columns, ones, model.num_states)
+    model, draw = graph(seed), np.random.default_rng(seed)
+    plain, matrix = CpuGraph(model, compiled=False), model.matrix
     groups = model.row_group_offsets
-    plain = CpuGraph(ExplicitModel(model.kind, matrix, groups), compiled=False)
     found = loops.closures(groups, matrix.row_offsets, matrix.columns, model.num_states)
     within = draw.random(model.num_states) < [1.0, 0.95, 0.6][seed % 3]
     choices = draw.random(matrix.num_rows) < [1.0, 0.9][seed % 2]
