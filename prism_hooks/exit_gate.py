@@ -40,6 +40,9 @@ class ExitGate:
     def busy(self, who: int) -> Iterator[None]:
         """Keep the JVM from ending while the body runs; a body that comes too late never does.
 
+        Nor does one return to Java that comes to its end too late, with an error or without: JPype
+        would be gone, and the process would crash.
+
         Parameters
         ----------
         who
@@ -51,6 +54,8 @@ class ExitGate:
             yield
         finally:
             self._flags[who] = 0
+            if who == SOLVE:
+                self.stop_if_ending(who)
 
     @contextmanager
     def away(self, who: int) -> Iterator[None]:

@@ -1,6 +1,9 @@
 """The gate that keeps the JVM from ending while a thread is where that would crash it."""
 
 import threading
+from contextlib import suppress
+
+import pytest
 
 from prism_hooks.exit_gate import CLOSING, ENDING, SOLVE, WARM_UP, ExitGate
 
@@ -59,6 +62,27 @@ def test_a_thread_at_work_stops_at_its_next_look():
     stopped.wait(0.2)
     assert len(turns) == seen
     assert gate._flags[SOLVE] == 0
+
+
+@pytest.mark.parametrize("who", [SOLVE, WARM_UP])
+@pytest.mark.parametrize("fails", [False, True], ids=["done", "failed"])
+def test_no_solve_goes_back_to_java_once_the_end_has_begun(who, fails):
+    gate = ExitGate()
+    entered, left = threading.Event(), threading.Event()
+
+    def work():
+        with suppress(RuntimeError), gate.busy(who):
+            gate._flags[ENDING] = 1
+            entered.set()
+            if fails:
+                raise RuntimeError("on purpose")
+        left.set()
+
+    threading.Thread(target=work, daemon=True).start()
+    assert entered.wait(5)
+    # What warms up is left, so that the JVM can forget its thread.
+    assert left.wait(0.3 if who == SOLVE else 5) == (who == WARM_UP)
+    assert gate._flags[who] == 0
 
 
 def test_what_is_to_be_closed_holds_the_end_up_until_it_is():
