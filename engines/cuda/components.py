@@ -10,6 +10,7 @@ import numpy as np
 
 from engines.backend import cupy
 from engines.cuda.modules import Launcher
+from engines.cuda.numbering import name_apart
 from engines.cuda.prepare import _scan
 from engines.cuda.transfer import to_device, to_host
 from engines.formats.csr import IndexArray, MaskArray
@@ -29,6 +30,9 @@ MOST_SEARCHES = 4
 
 WORTHWHILE_SHARE = 8
 """Another search follows if the last one named at least one in so many states."""
+
+NONE = 0x40
+"""Each byte of a count of edges where there are none, as in the kernels."""
 
 SWEEPS_A_LOOK = 8
 """Sweeps between two looks of the host."""
@@ -74,13 +78,15 @@ class ComponentSearch:
 
     Notes
     -----
-    1. Trimming: states that no open state enters, or that enter none, are components of their own
-       (McLendon, Hendrickson, Plimpton, Rauchwerger 2005), counted down by a worklist without an
-       order of levels.
-    2. Searches from one state of each region, backwards and then forwards among what was met
+    1. States that the order of their numbers sets apart (`engines.cuda.numbering`): all, where each
+       edge of the graph leads to a larger number.
+    2. Trimming: states that no open state enters, or that enter none, are components of their own
+       (McLendon, Hendrickson, Plimpton, Rauchwerger 2005), counted down by worklists without an
+       order of levels, from both ends at a time where the lists are short.
+    3. Searches from one state of each region, backwards and then forwards among what was met
        (Fleischer, Hendrickson, Pinar 2000; regions named by their pivots: Wijs, Katoen, Bošnački
        2014), and trimming again. This names components that are large.
-    3. What is left: each state learns the largest name that reaches it and that it reaches; where
+    4. What is left: each state learns the largest name that reaches it and that it reaches; where
        both are the same they name its component, and edges between states that differ are cut
        (Alabandi, Sands, Biros, Burtscher 2023, A high-performance SCC implementation for GPUs).
        Names also pass between a state and those that its names tell of, so that long paths take few
@@ -100,6 +106,7 @@ class ComponentSearch:
     ) -> None:
         cp = self._cp = cupy()
         self._work, self._behind = work, behind
+        self._is_turned = False
         self._num_states = num_states
         self._ahead = self._by_states(ahead)
         self._words = (num_states + 31) // 32
@@ -137,6 +144,7 @@ class ComponentSearch:
         cut: Any | None = None,
         barred: Any | None = None,
         by_regions: bool = False,
+        alone: Any | None = None,
     ) -> bool:
         """Name the component of each open state; return whether all were named.
 
@@ -152,12 +160,22 @@ class ComponentSearch:
         by_regions
             Whether `leader` holds the region of each open state, a number of a state, and no edge
             that counts leads from one region to another.
+        alone
+            Bitmap of states that those are added to that are seen to be components of their own
+            before any search; None if nobody asks.
         """
         size = left = self.count(open_)
         self.unbroken = False
+        first = None if alone is None else open_.copy()
         for search in range(MOST_SEARCHES + 1):
-            left = self._trim(open_, leader, cut, barred)
-            behind = None if left == 0 else self._behind()
+            left = name_apart(self._work, self._ahead, cut, open_, leader, self._numbers)
+            self.steps.append(("numbers", 1, left))
+            if left:
+                left = self._trim(open_, leader, cut, barred)
+            if search == 0 and alone is not None:
+                words = self._cp.int32(self._words)
+                self._launch("add_lost", self._words, first, open_, words, alone)
+            behind = None if left == 0 else self._turned()
             if left == 0 or behind is None or search == MOST_SEARCHES:
                 break
             before = left
@@ -169,28 +187,32 @@ class ComponentSearch:
 
     def _trim(self, open_: Any, leader: Any, cut: Any | None, barred: Any | None) -> int:
         """Name states that are components of their own; return how many others are left."""
-        entering, leaving = self._halves(np.int32)
-        states = self._cp.int32(self._num_states)
-        self._numbers.data.memset_async(0, self._numbers.nbytes, stream=None)
-        offsets, groups = self._ahead.of_states
-        columns = self._ahead.ends
-        arguments = (offsets, groups, columns, cut, open_, states, entering, leaving)
-        self._launch("count_inner", self._num_states, *arguments)
-        self._collect_trivial(self._ahead, entering, open_, leader)
-        along = (offsets, groups, columns, cut, entering, open_, leader)
-        left = self._drain("trim_forwards", open_, *along)
-        behind = None if left == 0 else self._behind()
+        counts, states = self._numbers, self._cp.int32(self._num_states)
+        counts.data.memset_async(NONE, counts.nbytes, stream=None)
+        along = (*self._ahead.of_states, self._ahead.ends, cut)
+        counting = (*along, open_, states, counts)
+        self._work.launch("count_inner", self._num_states, *counting, module="trimming")
+        self._work.begin()
+        self._collect_trivial(self._ahead, open_, leader, second=False)
+        named = (counts, open_, leader)
+        left, complete = -1, False
+        if not self._is_turned:
+            # Edges are not turned round before it is known that a list is left, and what for.
+            left, complete = self._drain("trim_forwards", open_, *along, *named, while_long=True)
+        behind = self._turned() if left else None
         if behind is not None:
-            self._collect_trivial(behind, leaving, open_, leader)
-            against = (behind.offsets, behind.ends, behind.state_of, barred, leaving, open_, leader)
-            left = self._drain("trim_backwards", open_, *against)
+            self._collect_trivial(behind, open_, leader, second=True)
+            against = (behind.offsets, behind.ends, behind.state_of, barred)
+            left, _ = self._drain("trim_both", open_, *along, *against, *named, lists=2)
+        elif left and not complete:
+            left, _ = self._drain("trim_forwards", open_, *along, *named)
         return left
 
-    def _collect_trivial(self, edges: Edges, counts: Any, open_: Any, leader: Any) -> None:
-        self._work.begin()
-        states = self._cp.int32(self._num_states)
-        arguments = (*edges.of_states, counts, states, open_, leader)
-        self._launch("collect_trivial", self._num_states, *arguments, *self._work.list)
+    def _collect_trivial(self, edges: Edges, open_: Any, leader: Any, *, second: bool) -> None:
+        states, which = self._cp.int32(self._num_states), self._cp.int32(second)
+        arguments = (*edges.of_states, self._numbers, states, open_, leader, which)
+        collecting = (*arguments, *self._work.two_lists)
+        self._work.launch("collect_trivial", self._num_states, *collecting, module="trimming")
 
     def _search(
         self,
@@ -205,7 +227,7 @@ class ComponentSearch:
         cp, size = self._cp, self._num_states
         states, words = cp.int32(size), cp.int32(self._words)
         regions = leader if by_regions else None
-        pivots, _ = self._halves(np.uint32)
+        pivots = self._numbers[: self._num_states]
         pivots.data.memset_async(0, pivots.nbytes, stream=None)
         self._launch("find_pivots", size, open_, states, regions, pivots)
         chosen, found, unmet = (cp.empty_like(open_) for _ in range(3))
@@ -261,7 +283,7 @@ class ComponentSearch:
         size = cp.int32(self._num_states)
         self._launch("collect_open", self._num_states, open_, size, listed, listed_count)
         self._launch("cut_outer", left, *edges, open_, listed, cp.int32(left), cut)
-        behind = self._behind()
+        behind = self._turned()
         against = (None,) * 3
         if behind is not None:
             against = (behind.offsets, behind.ends, behind.state_of)
@@ -306,20 +328,27 @@ class ComponentSearch:
             self.steps.append(("sweeps", sweeps, left))
         return True
 
-    def _drain(self, kernel: str, open_: Any, *arguments: Any) -> int:
-        """Work off the list as far as that is worthwhile; return how many states are open then."""
-        complete = self._close(kernel, *arguments)
+    def _drain(self, kernel: str, open_: Any, *arguments: Any, **how: Any) -> tuple[int, bool]:
+        """Work off lists as far as worthwhile; return how many states are open, and if it ended."""
+        complete = self._close(kernel, *arguments, module="trimming", **how)
         left = self.count(open_)
-        self.steps.append((kernel if complete else f"{kernel}, given up", self._rounds, left))
-        return left
+        given_up = not complete and not (how.get("while_long") and self._work.is_short)
+        name = f"{kernel}, given up" if given_up else kernel
+        self.steps.append((name, self._rounds, left))
+        return left, complete
 
-    def _close(self, kernel: str, *arguments: Any, module: str = "components") -> bool:
+    def _close(self, kernel: str, *arguments: Any, module: str, **how: Any) -> bool:
         before = self._work.rounds
         complete = self._work.close(
-            kernel, *arguments, module=module, patience=(PATIENCE, STATES_A_ROUND)
+            kernel, *arguments, module=module, patience=(PATIENCE, STATES_A_ROUND), **how
         )
         self._rounds = self._work.rounds - before
         return complete
+
+    def _turned(self) -> Edges | None:
+        """Return the edges backwards, or None where there is no room for them."""
+        self._is_turned = True
+        return self._behind()
 
     def count(self, members: Any) -> int:
         """Return how many states a bitmap holds."""
@@ -327,10 +356,6 @@ class ComponentSearch:
         words = self._cp.int32(self._words)
         self._launch("count_members", self._words, members, words, self._total)
         return int(self._total.get()[0])
-
-    def _halves(self, dtype: Any) -> tuple[Any, Any]:
-        numbers = self._numbers.view(dtype)
-        return numbers[: self._num_states], numbers[self._num_states :]
 
     def _launch(self, kernel: str, threads: int, *arguments: Any) -> None:
         self._work.launch(kernel, threads, *arguments, module="components")

@@ -32,7 +32,7 @@ class Refinement:
         Shape (states,), int32: a state of the component of each; negative for states without one.
         States of `unsettled` have none so far.
     barred
-        Bitmap of the rows that no end component uses.
+        Bitmap of the rows that no end component uses, if wanted.
     unsettled
         Bitmap of the states whose component may have to be split; None where there are none.
     """
@@ -49,6 +49,8 @@ def refine(
     search: ComponentSearch,
     kept: Any,
     barred: Any,
+    *,
+    with_choices: bool,
 ) -> Refinement:
     """Return the maximal end components of an MDP.
 
@@ -64,6 +66,8 @@ def refine(
         Bitmap of the states that components lie within; overwritten.
     barred
         Bitmap of the rows that components do not use; overwritten.
+    with_choices
+        Whether the rows of states without a component are to be barred too where all is settled.
 
     Notes
     -----
@@ -73,7 +77,7 @@ def refine(
     row, with whatever is forced into them. Edges between components stay cut, so that a round goes
     on from the last one's components, all at the same time.
     """
-    return _Rounds(work, ahead, behind, search, kept, barred).run()
+    return _Rounds(work, ahead, behind, search, kept, barred).run(with_choices)
 
 
 class _Rounds:
@@ -98,14 +102,12 @@ class _Rounds:
         self._leader = cp.empty(self._num_states, dtype=cp.int32)
         self._usable = cp.empty(self._num_states, dtype=cp.int32)
         self._changed = cp.zeros(kept.shape, dtype=cp.uint32)
+        self._alone = cp.zeros(kept.shape, dtype=cp.uint32)
         self._cut = cp.zeros((len(ahead.ends) + 31) // 32, dtype=cp.uint32)
 
-    def run(self) -> Refinement:
+    def run(self, with_choices: bool) -> Refinement:
         among = self._copied(self._kept)
         self._launch("begin_regions", self._num_states, among, self._states, self._leader)
-        groups = self._ahead.groups
-        counting = (groups, self._states, self._barred, self._usable)
-        self._launch("count_usable", self._num_states, *counting)
         # Where all states are kept, none of them can be left.
         everywhere = self._search.count(among) == self._num_states
         if not self._remove(among, None if everywhere else self._ahead.ends):
@@ -114,7 +116,7 @@ class _Rounds:
         first = left = self._search.count(among)
         for round_ in itertools.count():
             if left == 0:
-                return self._settled()
+                return self._settled(with_choices)
             if round_ >= MOST_ROUNDS + (first - left) // STATES_A_ROUND:
                 break
             cutting = (self._state_of, among, self._barred, self._cut)
@@ -125,9 +127,10 @@ class _Rounds:
                 cut=self._cut,
                 barred=self._barred,
                 by_regions=True,
+                alone=self._alone,
             )
             if named and self._search.unbroken:
-                return self._settled()
+                return self._settled(with_choices)
             if not named or not self._remove(among, self._ahead.ends):
                 break
             changed = (self._kept, self._states, self._leader, self._changed, among)
@@ -144,12 +147,11 @@ class _Rounds:
         self._changed.data.memset_async(0, self._changed.nbytes, stream=None)
         leader = self._leader
         rows = (self._ahead.offsets, columns, self._rows, self._state_of, among, leader)
-        self._launch(
-            "bar_leaving", self._num_rows, *rows, self._barred, self._usable, self._changed
-        )
+        self._launch("bar_leaving", self._num_rows, *rows, self._alone, self._barred, self._changed)
         self._work.begin()
-        states = (self._behind.offsets, among, self._usable, self._states, self._kept)
-        self._launch("collect_stuck", self._num_states, *states, *self._work.list)
+        states = (self._ahead.groups, self._behind.offsets, among, self._alone, self._barred)
+        own = (self._states, self._usable, self._kept)
+        self._launch("collect_stuck", self._num_states, *states, *own, *self._work.list)
         behind = (self._behind.offsets, self._behind.ends, self._state_of)
         lost = (leader, self._barred, self._usable, self._changed, self._kept)
         return self._work.close(
@@ -160,10 +162,10 @@ class _Rounds:
             patience=(components.PATIENCE, components.STATES_A_ROUND),
         )
 
-    def _settled(self) -> Refinement:
-        self._launch(
-            "bar_dropped", self._num_rows, self._rows, self._state_of, self._kept, self._barred
-        )
+    def _settled(self, with_choices: bool) -> Refinement:
+        if with_choices:
+            dropping = (self._rows, self._state_of, self._kept, self._barred)
+            self._launch("bar_dropped", self._num_rows, *dropping)
         self._launch("drop_leaders", self._num_states, self._kept, self._states, self._leader)
         return Refinement(self._leader, self._barred, None)
 
@@ -174,7 +176,7 @@ class _Rounds:
         words = cupy().int32(len(among))
         self._work.launch(*drop, removed, self._kept, words)
         self._work.launch(*drop, among, removed, words)
-        self._settled()
+        self._settled(with_choices=True)
         return Refinement(self._leader, self._barred, among)
 
     def _copied(self, members: Any) -> Any:

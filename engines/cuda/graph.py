@@ -234,7 +234,8 @@ class CudaGraph:
             barred = cupy().zeros(words_for(num_rows), dtype=np.uint32)
         else:
             barred = to_set(choices, complement=True)
-        found = refine(work, ahead, behind, search, kept, barred)
+        graph = (work, ahead, behind, search, kept, barred)
+        found = refine(*graph, with_choices=with_choices)
         self.steps = search.steps
         self._count_bytes(ahead, behind, work, search, kept, found.barred, found.leader)
         if found.unsettled is None:

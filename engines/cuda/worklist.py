@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from engines.backend import cupy
 from engines.cuda.graph_edges import Edges
 from engines.cuda.modules import BLOCK_THREADS, Launcher
@@ -51,8 +53,11 @@ time: the rest of a graph that is as deep as it is large, such as a line, is its
 RESTARTS = 64
 """How often states are removed before the CPU, which never starts anew, takes over."""
 
-TAIL = 2
-"""Where the kernels count the items of a list."""
+COUNTERS = 6
+"""Counters of a list, as in the kernels."""
+
+BEGIN, END, TAIL, _, EXPANDED, ALL_LEVELS = range(COUNTERS)
+"""Which of them is what."""
 
 
 class Worklist:
@@ -74,16 +79,23 @@ class Worklist:
         blocks = min(BLOCKS, (num_states + 31) // 32)
         self._blocks = (blocks + TEAM - 1) // TEAM * TEAM
         self._team = TEAM if self.launcher.capability >= TEAMS_FROM else 1
-        # A state comes once, in as many items as its edges take.
-        self.items = cp.empty(num_states + num_edges // LONGEST_ITEM, dtype=cp.uint64)
-        self._progress = cp.zeros(6, dtype=cp.uint64)
+        # A state comes once, in as many items as its edges take, of two lists in one of them.
+        self.items = cp.empty(num_states + 2 * (num_edges // LONGEST_ITEM), dtype=cp.uint64)
+        self._progress = cp.zeros(2 * COUNTERS, dtype=cp.uint64)
         self._expanded = 0
         self.rounds = 0
+        self.is_short = False
+        """Whether a team works off what was left at the last look."""
 
     @property
     def list(self) -> tuple[Any, Any]:
         """The items, and how far they are."""
         return self.items, self._progress
+
+    @property
+    def two_lists(self) -> tuple[Any, Any, Any]:
+        """The items of two lists, how many they are together, and how far both lists are."""
+        return self.items, self._cp.uint64(len(self.items)), self._progress
 
     @property
     def num_bytes(self) -> int:
@@ -139,11 +151,11 @@ class Worklist:
     def _bar(self, removed: Any, edges: Edges, barred: Any) -> int:
         """Bar the rows that enter a set; return how many items its edges took."""
         self.collect(removed, edges)
-        self._round("bar_rows", edges.offsets, edges.ends, barred)
+        self._round("bar_rows", edges.offsets, edges.ends, barred, *self.list)
         return int(self._progress.get()[TAIL])
 
     def begin(self) -> None:
-        """Begin an empty list."""
+        """Begin an empty list, or two."""
         self._progress.data.memset_async(0, self._progress.nbytes, stream=None)
 
     def collect(self, states: Any, edges: Edges) -> None:
@@ -158,45 +170,59 @@ class Worklist:
         *arguments: Any,
         module: str = "graph",
         patience: tuple[int, int] | None = None,
+        lists: int = 1,
+        while_long: bool = False,
     ) -> bool:
-        """Work off the list; return whether that was done, or given up.
+        """Work off a list, or two at a time; return whether that was done, or given up.
 
-        `patience` is for this list alone: how many rounds, and how many states must be expanded for
-        each further one; None for what the whole operation is granted. So many levels of a team as
-        a block may go on for by itself are a round.
+        Parameters
+        ----------
+        kernel, arguments, module
+            Makes a round. Of two lists, each has half of the blocks.
+        patience
+            For this list alone: how many rounds, and how many states must be expanded for each
+            further one; None for what the whole operation is granted. So many levels of a team as a
+            block may go on for by itself are a round.
+        lists
+            1 or 2.
+        while_long
+            Whether to stop, with what is left on the list, as soon as a team alone works it off.
         """
         before = 0 if patience is None else self.rounds
         earlier = self._expanded if patience is None else 0
         rounds, states = patience or (PATIENCE, STATES_A_ROUND)
         batch = LOOK_EVERY if patience is None else min(FIRST_LOOK, LOOK_EVERY)
-        begun, short = self.rounds, False
+        begun, self.is_short = self.rounds, False
+        arguments = (*arguments, *(self.list if lists == 1 else self.two_lists))
         while True:
             for _ in range(batch):
                 # A team leaves a long list as it is.
-                self._descend(kernel, *arguments, module=module)
-                if not short:
-                    self._round(kernel, *arguments, module=module)
+                self._descend(kernel, *arguments, module=module, lists=lists)
+                if not self.is_short:
+                    self._round(kernel, *arguments, module=module, lists=lists)
             batch = min(2 * batch, LOOK_EVERY)
-            begin, end, _, _, expanded, levels = self._progress.get().tolist()
-            short = end - begin <= self._team * MEMBER_ITEMS
-            self.rounds = begun + -(-levels // LEVELS)
-            if begin == end:
+            progress = self._progress.get().reshape(2, COUNTERS)[:lists].astype(np.int64)
+            waiting = progress[:, END] - progress[:, BEGIN]
+            expanded = int(progress[:, EXPANDED].sum())
+            self.is_short = bool((waiting <= self._team * MEMBER_ITEMS).all())
+            self.rounds = begun - int(-progress[:, ALL_LEVELS].max() // LEVELS)
+            if not waiting.any():
                 self._expanded += expanded
                 return True
+            if while_long and self.is_short:
+                return False
             if self.rounds - before > rounds + (earlier + expanded) // states:
                 return False
 
-    def _round(self, kernel: str, *arguments: Any, module: str = "graph") -> None:
+    def _round(self, kernel: str, *arguments: Any, module: str = "graph", lists: int = 1) -> None:
         """Queue a round of all blocks, each for itself."""
-        threads = self._blocks * BLOCK_THREADS
-        most = self._cp.int32(LEVELS)
-        self.launch(kernel, threads, *arguments, *self.list, most, module=module)
+        threads = lists * self._blocks * BLOCK_THREADS
+        self.launch(kernel, threads, *arguments, self._cp.int32(LEVELS), module=module)
 
-    def _descend(self, kernel: str, *arguments: Any, module: str = "graph") -> None:
-        """Queue what a team does of a short list, level by level."""
-        most, block = self._cp.int32(TEAM_LEVELS), TEAM_THREADS
-        arguments = (*arguments, *self.list, most)
-        self.launcher.launch(kernel, self._team * block, *arguments, module=module, block=block)
+    def _descend(self, kernel: str, *arguments: Any, module: str = "graph", lists: int = 1) -> None:
+        """Queue what a team does of each short list, level by level."""
+        threads, most = lists * self._team * TEAM_THREADS, self._cp.int32(TEAM_LEVELS)
+        self.launcher.launch(kernel, threads, *arguments, most, module=module, block=TEAM_THREADS)
 
     def launch(self, kernel: str, threads: int, *arguments: Any, module: str = "graph") -> None:
         """Queue a kernel."""

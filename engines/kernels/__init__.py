@@ -8,7 +8,7 @@ from importlib.resources import files
 USUAL = ("sweep", "prepare", "uniformise", "two_sided", "graph")
 """Modules that any solve may want."""
 
-GRAPH = ("components", "condensation", "mec")
+GRAPH = ("components", "condensation", "mec", "numbering", "trimming")
 """Modules that decompose graphs."""
 
 IN_COLOURS = ("gauss_seidel", "diagram_colours")

@@ -16,87 +16,13 @@ extern "C" __global__ void gather_offsets(
     if (place < places) of_states[place] = offsets[groups[place]];
 }
 
-// How many edges of each open state stay within the open states, and how many enter it from there.
-struct InnerEdges {
-    const int* columns;
-    const unsigned *cut, *open;
-    int *entering, *leaving;
-    int inner;
-
-    __device__ void begin(int) { inner = 0; }
-    __device__ void visit(int state, OFFSET edge)
-    {
-        int after = columns[edge];
-        if (after == state || is_cut(cut, edge) || !has(open, after)) return;
-        atomicAdd(&entering[after], 1);
-        inner++;
-    }
-    __device__ void end(int state)
-    {
-        if (inner) atomicAdd(&leaving[state], inner);
-    }
-};
-
-// Counts that start as 0. One thread a state.
-extern "C" __global__ void count_inner(
-    const OFFSET* __restrict__ offsets, const int* __restrict__ groups,
-    const int* __restrict__ columns, const unsigned* cut, const unsigned* open, int states,
-    int* entering, int* leaving)
+// Adds to a set what another one has lost. One thread a word.
+extern "C" __global__ void add_lost(
+    const unsigned* __restrict__ before, const unsigned* __restrict__ after, int words,
+    unsigned* set)
 {
-    int state = blockIdx.x * blockDim.x + threadIdx.x;
-    InnerEdges walk{columns, cut, open, entering, leaving};
-    bool here = state < states && has(open, state);
-    walk_edges(Edges{offsets, groups}, here ? state : -1, walk);
-}
-
-// Trimming: names the open states of which none is counted, and begins a list with their edges.
-// One thread a state.
-extern "C" __global__ void collect_trivial(
-    const OFFSET* __restrict__ offsets, const int* __restrict__ groups,
-    const int* __restrict__ counts, int states, unsigned* open, int* leader, Item* list,
-    Counter* progress)
-{
-    int state = blockIdx.x * blockDim.x + threadIdx.x;
-    bool trivial = state < states && has(open, state) && counts[state] == 0;
-    if (trivial) {
-        take(open, state);
-        leader[state] = state;
-    }
-    begin_list(Edges{offsets, groups}, trivial ? state : -1, list, progress);
-}
-
-// Counts an edge less; returns the state if that was the last one, after naming it. States that were
-// not open have counted none, so that theirs becomes negative.
-__device__ int uncount(int state, int* counts, unsigned* open, int* leader)
-{
-    if (atomicSub(&counts[state], 1) != 1) return -1;
-    take(open, state);
-    leader[state] = state;
-    return state;
-}
-
-// A round of trimming by what enters the states: the list holds edges of trimmed ones.
-extern "C" __global__ void LISTED trim_forwards(
-    const OFFSET* __restrict__ offsets, const int* __restrict__ groups,
-    const int* __restrict__ columns, const unsigned* __restrict__ cut, int* entering,
-    unsigned* open, int* leader, Item* list, Counter* progress, int most)
-{
-    expand(Edges{offsets, groups}, list, progress, most, [&](OFFSET edge) {
-        return is_cut(cut, edge) ? -1 : uncount(columns[edge], entering, open, leader);
-    });
-}
-
-// A round of trimming by what leaves the states: the list holds edges that enter trimmed ones.
-extern "C" __global__ void LISTED trim_backwards(
-    const OFFSET* __restrict__ offsets, const int* __restrict__ rows,
-    const int* __restrict__ state_of, const unsigned* __restrict__ barred, int* leaving,
-    unsigned* open, int* leader, Item* list, Counter* progress, int most)
-{
-    expand(Edges{offsets, nullptr}, list, progress, most, [&](OFFSET edge) {
-        int row = rows[edge];
-        if (barred && has(barred, row)) return -1;
-        return uncount(state_of ? state_of[row] : row, leaving, open, leader);
-    });
+    int word = blockIdx.x * blockDim.x + threadIdx.x;
+    if (word < words) set[word] |= before[word] & ~after[word];
 }
 
 // How many members a set has. One thread a word.
@@ -166,10 +92,11 @@ extern "C" __global__ void LISTED close_forwards(
     const int* __restrict__ columns, const unsigned* __restrict__ cut, unsigned* unmet, Item* list,
     Counter* progress, int most)
 {
-    expand(Edges{offsets, groups}, list, progress, most, [&](OFFSET edge) {
-        if (is_cut(cut, edge)) return -1;
+    Edges edges{offsets, groups};
+    expand(edges, list, progress, most, [&](OFFSET edge) {
         int state = columns[edge];
-        return has(unmet, state) && take(unmet, state) ? state : -1;
+        if (is_cut(cut, edge) || !has(unmet, state)) return nobody();
+        return join(edges, state, [&] { return take(unmet, state); });
     });
 }
 

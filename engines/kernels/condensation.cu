@@ -85,13 +85,16 @@ extern "C" __global__ void LISTED close_levels(
     const int* __restrict__ targets, UNSIGNED_OFFSET* leaving, int* levels, Item* list,
     Counter* progress, int most)
 {
-    expand(Edges{cursors, nullptr}, list, progress, most, [&](OFFSET edge) {
+    Edges edges{cursors, nullptr};
+    expand(edges, list, progress, most, [&](OFFSET edge) {
         int above = sources[edge];
         int level = *(volatile int*)&levels[targets[edge]] + 1;
         if (*(volatile int*)&levels[above] < level) atomicMax(&levels[above], level);
         // Whoever counts the last edge down must find the levels that the others raised.
         __threadfence();
-        return atomicAdd(&leaving[above], (UNSIGNED_OFFSET)-1) == 1 ? above : -1;
+        return join(edges, above, [&] {
+            return atomicAdd(&leaving[above], (UNSIGNED_OFFSET)-1) == 1;
+        });
     });
 }
 

@@ -39,11 +39,13 @@ extern "C" __global__ void LISTED close_some(
     const int* __restrict__ ends, const int* __restrict__ state_of,
     const unsigned* __restrict__ barred, unsigned* open, Item* list, Counter* progress, int most)
 {
-    expand(Edges{offsets, groups}, list, progress, most, [&](OFFSET edge) {
+    Edges edges{offsets, groups};
+    expand(edges, list, progress, most, [&](OFFSET edge) {
         int row = ends[edge];
-        if (barred && has(barred, row)) return -1;
+        if (barred && has(barred, row)) return nobody();
         int state = state_of ? state_of[row] : row;
-        return has(open, state) && take(open, state) ? state : -1;
+        if (!has(open, state)) return nobody();
+        return join(edges, state, [&] { return take(open, state); });
     });
 }
 
@@ -54,13 +56,16 @@ extern "C" __global__ void LISTED close_all(
     const int* __restrict__ state_of, unsigned* entered, int* missing, unsigned* open, Item* list,
     Counter* progress, int most)
 {
-    expand(Edges{offsets, nullptr}, list, progress, most, [&](OFFSET edge) {
+    Edges edges{offsets, nullptr};
+    expand(edges, list, progress, most, [&](OFFSET edge) {
         int row = rows[edge];
         int state = state_of[row];
-        if (!has(open, state) || !put(entered, row)) return -1;
-        if (atomicSub(&missing[state], 1) > 1) return -1;
-        take(open, state);
-        return state;
+        if (!has(open, state) || !put(entered, row)) return nobody();
+        return join(edges, state, [&] {
+            if (atomicSub(&missing[state], 1) > 1) return false;
+            take(open, state);
+            return true;
+        });
     });
 }
 
@@ -71,7 +76,7 @@ extern "C" __global__ void LISTED bar_rows(
 {
     expand(Edges{offsets, nullptr}, list, progress, most, [&](OFFSET edge) {
         if (!has(barred, rows[edge])) put(barred, rows[edge]);
-        return -1;
+        return nobody();
     });
 }
 

@@ -3,7 +3,8 @@
 // Compiled with OFFSET the type of the row offsets, int or long long.
 //
 // `barred` is the set of rows that cannot be kept to, `usable` the number of others that each state
-// has. `leader` names the component that a state was last found in, or is negative.
+// has. `leader` names the component that a state was last found in, or is negative. The states of
+// `alone`, which may be null, are components of their own.
 
 // Makes the states of a set one component. One thread a state.
 extern "C" __global__ void begin_regions(
@@ -13,23 +14,12 @@ extern "C" __global__ void begin_regions(
     if (state < states) leader[state] = has(set, state) ? 0 : -1;
 }
 
-// How many rows of each state are not barred. One thread a state.
-extern "C" __global__ void count_usable(
-    const int* __restrict__ groups, int states, const unsigned* __restrict__ barred, int* usable)
-{
-    int state = blockIdx.x * blockDim.x + threadIdx.x;
-    if (state >= states) return;
-    int found = 0;
-    for (int row = groups[state]; row < groups[state + 1]; row++) found += !has(barred, row);
-    usable[state] = found;
-}
-
 struct LeavingRows {
     const int *columns, *leader, *state_of;
+    const unsigned* alone;
     unsigned *barred, *changed;
-    int* usable;
-    int home;
-    bool leaves;
+    int row, home;
+    bool leaves, own_leaves;
 
     __device__ void begin(int row)
     {
@@ -37,10 +27,13 @@ struct LeavingRows {
         leaves = false;
     }
     __device__ void visit(int, OFFSET edge) { leaves |= leader[columns[edge]] != home; }
-    __device__ void end(int row)
+    __device__ void end(int whose)
     {
-        if (!leaves || !put(barred, row)) return;
-        atomicSub(&usable[state_of[row]], 1);
+        if (!leaves) return;
+        if (whose == row) own_leaves = true;
+        else if (!has(barred, whose)) put(barred, whose);
+        // A component of one state is not looked at again.
+        if (alone && has(alone, state_of[whose])) return;
         if (!has(changed, home)) put(changed, home);
     }
 };
@@ -50,30 +43,39 @@ struct LeavingRows {
 extern "C" __global__ void bar_leaving(
     const OFFSET* __restrict__ offsets, const int* __restrict__ columns, int rows,
     const int* __restrict__ state_of, const unsigned* __restrict__ among,
-    const int* __restrict__ leader, unsigned* barred, int* usable, unsigned* changed)
+    const int* __restrict__ leader, const unsigned* __restrict__ alone, unsigned* barred,
+    unsigned* changed)
 {
     int row = blockIdx.x * blockDim.x + threadIdx.x;
     bool asked = row < rows && !has(barred, row) && has(among, state_of[row]);
-    if (asked && offsets[row] == offsets[row + 1]) {
-        put(barred, row);
-        atomicSub(&usable[state_of[row]], 1);
-        asked = false;
-    }
-    if (!columns) return;
-    LeavingRows walk{columns, leader, state_of, barred, changed, usable};
-    walk_edges(Edges{offsets, nullptr}, asked ? row : -1, walk);
+    bool empty = asked && offsets[row] == offsets[row + 1];
+    LeavingRows walk{columns, leader, state_of, alone, barred, changed, row};
+    walk.own_leaves = false;
+    if (columns) walk_edges(Edges{offsets, nullptr}, asked && !empty ? row : -1, walk);
+    unsigned left = __ballot_sync(ALL_LANES, empty || walk.own_leaves);
+    if (left && threadIdx.x % 32 == 0) atomicOr(&barred[row / 32], left);
 }
 
-// Removes the states that have no row left, and begins a list with the edges that enter them. One
-// thread a state.
+// Counts what each state has left, removes those that have nothing, and begins a list with the edges
+// that enter them: none of those of a state alone, since rows of others that enter it leave their
+// component. One thread a state.
 extern "C" __global__ void collect_stuck(
-    const OFFSET* __restrict__ offsets, const unsigned* __restrict__ among,
-    const int* __restrict__ usable, int states, unsigned* kept, Item* list, Counter* progress)
+    const int* __restrict__ groups, const OFFSET* __restrict__ offsets,
+    const unsigned* __restrict__ among, const unsigned* __restrict__ alone,
+    const unsigned* __restrict__ barred, int states, int* usable, unsigned* kept, Item* list,
+    Counter* progress)
 {
-    int state = blockIdx.x * blockDim.x + threadIdx.x;
-    bool stuck = state < states && has(among, state) && usable[state] == 0;
-    if (stuck) take(kept, state);
-    begin_list(Edges{offsets, nullptr}, stuck ? state : -1, list, progress);
+    int state = blockIdx.x * blockDim.x + threadIdx.x, left = 0;
+    bool asked = state < states && has(among, state);
+    if (asked) {
+        for (int row = groups[state]; row < groups[state + 1]; row++) left += !has(barred, row);
+        usable[state] = left;
+    }
+    bool stuck = asked && left == 0;
+    unsigned removed = __ballot_sync(ALL_LANES, stuck);
+    if (removed && threadIdx.x % 32 == 0) kept[state / 32] &= ~removed;
+    bool listed = stuck && !(alone && has(alone, state));
+    begin_list(Edges{offsets, nullptr}, listed ? state : -1, list, progress);
 }
 
 // A round of the removals: rows that enter removed states are barred.
@@ -82,14 +84,17 @@ extern "C" __global__ void LISTED close_stuck(
     const int* __restrict__ state_of, const int* __restrict__ leader, unsigned* barred,
     int* usable, unsigned* changed, unsigned* kept, Item* list, Counter* progress, int most)
 {
-    expand(Edges{offsets, nullptr}, list, progress, most, [&](OFFSET edge) {
+    Edges edges{offsets, nullptr};
+    expand(edges, list, progress, most, [&](OFFSET edge) {
         int row = rows[edge];
         int state = state_of[row];
-        if (!has(kept, state) || has(barred, row) || !put(barred, row)) return -1;
-        if (!has(changed, leader[state])) put(changed, leader[state]);
-        if (atomicSub(&usable[state], 1) > 1) return -1;
-        take(kept, state);
-        return state;
+        if (!has(kept, state) || has(barred, row) || !put(barred, row)) return nobody();
+        return join(edges, state, [&] {
+            if (!has(changed, leader[state])) put(changed, leader[state]);
+            if (atomicSub(&usable[state], 1) > 1) return false;
+            take(kept, state);
+            return true;
+        });
     });
 }
 
@@ -134,7 +139,8 @@ extern "C" __global__ void bar_dropped(
     int rows, const int* __restrict__ state_of, const unsigned* __restrict__ kept, unsigned* barred)
 {
     int row = blockIdx.x * blockDim.x + threadIdx.x;
-    if (row < rows && !has(kept, state_of[row])) put(barred, row);
+    unsigned dropped = __ballot_sync(ALL_LANES, row < rows && !has(kept, state_of[row]));
+    if (dropped && threadIdx.x % 32 == 0) barred[row / 32] |= dropped;
 }
 
 // Leaves the states that are not kept without a component. One thread a state.

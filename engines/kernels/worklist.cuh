@@ -39,7 +39,7 @@ typedef unsigned long long Item;  // first edge · 2^13 + number of edges
 
 // What is common to all rounds: the round's part of the list, the list's end, the blocks that have
 // finished the round, the items expanded, and the levels of all rounds so far.
-enum { BEGIN, END, TAIL, FINISHED, EXPANDED, LEVELS };
+enum { BEGIN, END, TAIL, FINISHED, EXPANDED, LEVELS, COUNTERS };
 
 // The edges of a state: those of its row, or of its group of rows.
 struct Edges {
@@ -52,6 +52,31 @@ struct Edges {
         return offsets[groups ? groups[state + 1] : state + 1];
     }
 };
+
+// A list, and the blocks that work it off. Two lists may share their memory, one from its end
+// downwards.
+struct List {
+    Item* items;
+    Counter* progress;
+    int step;  // to the next item: 1 or -1
+    int block, blocks;
+
+    __device__ Item& operator[](Counter place) const { return items[(long long)place * step]; }
+};
+
+// The only list of a kernel.
+__device__ List only_list(Item* items, Counter* progress)
+{
+    return {items, progress, 1, (int)blockIdx.x, (int)gridDim.x};
+}
+
+// The first or the second of two lists, of `size` items together.
+__device__ List one_of_two(
+    bool second, Item* items, Counter size, Counter* progress, int block, int blocks)
+{
+    if (second) return {items + size - 1, progress + COUNTERS, -1, block, blocks};
+    return {items, progress, 1, block, blocks};
+}
 
 __device__ Item item(OFFSET first, OFFSET edges)
 {
@@ -81,7 +106,7 @@ __device__ bool put(unsigned* set, int member)
 }
 
 // Appends a state's edges to the list.
-__device__ void append(const Edges& edges, int state, Item* list, Counter place)
+__device__ void append(const Edges& edges, int state, const List& list, Counter place)
 {
     OFFSET end = edges.end(state);
     for (OFFSET first = edges.begin(state); first < end; first += LONGEST)
@@ -90,13 +115,14 @@ __device__ void append(const Edges& edges, int state, Item* list, Counter place)
 
 // Ends a block's part of a round; the last block to do so makes what was appended the next round.
 // Every thread of the block takes part.
-__device__ void finish(Counter* progress, Counter expanded, Counter levels)
+__device__ void finish(const List& list, Counter expanded, Counter levels)
 {
     __syncthreads();
     if (threadIdx.x > 0) return;
+    Counter* progress = list.progress;
     if (expanded) atomicAdd(&progress[EXPANDED], expanded);
     __threadfence();
-    if (atomicAdd(&progress[FINISHED], (Counter)1) + 1 < gridDim.x) return;
+    if (atomicAdd(&progress[FINISHED], (Counter)1) + 1 < list.blocks) return;
     progress[BEGIN] = progress[END];
     progress[END] = atomicAdd(&progress[TAIL], (Counter)0);
     progress[FINISHED] = 0;
@@ -132,23 +158,46 @@ __device__ void walk(Item own, int lanes, Visit visit)
     for (edge += place; edge < end; edge += lanes) visit(edge);
 }
 
-// Calls `place` with the item of the state that an edge led to, unless the state has no edges, and
-// appends it to the list if `place` had no room.
-template <class Place>
-__device__ void keep(
-    const Edges& edges, int state, Item* list, Counter* progress, Place place)
+// A state that joins a set, -1 for none, and its edges.
+struct Joined {
+    int state;
+    OFFSET first, behind;
+};
+
+__device__ Joined nobody() { return {-1, 0, 0}; }
+
+__device__ Joined with_edges(const Edges& edges, int state)
 {
-    OFFSET first = edges.begin(state), behind = edges.end(state);
-    if (first == behind) return;
-    if (behind - first <= LONGEST && place(item(first, behind - first))) return;
-    append(edges, state, list, atomicAdd(&progress[TAIL], (Counter)items_of(behind - first)));
+    return {state, edges.begin(state), edges.end(state)};
+}
+
+// The state that an edge led to, if `claim` says that it joins. A team does not wait for that before
+// it asks for the state's edges: all of a level wait for the slowest.
+template <class Claim>
+__device__ Joined join(const Edges& edges, int state, Claim claim)
+{
+    if (blockDim.x != TEAM_THREADS) return claim() ? with_edges(edges, state) : nobody();
+    Joined early = with_edges(edges, state);
+    return claim() ? early : nobody();
+}
+
+// Calls `place` with the item of a state that joined, unless it has no edges, and appends it to the
+// list if `place` had no room.
+template <class Place>
+__device__ void keep(const Edges& edges, Joined joined, const List& list, Place place)
+{
+    OFFSET length = joined.behind - joined.first;
+    if (length == 0) return;
+    if (length <= LONGEST && place(item(joined.first, length))) return;
+    Counter behind = atomicAdd(&list.progress[TAIL], (Counter)items_of(length));
+    append(edges, joined.state, list, behind);
 }
 
 // Appends items that a block holds to the list. Every thread of the block takes part.
-__device__ void flush(const Item* held, int count, Item* list, Counter* progress)
+__device__ void flush(const Item* held, int count, const List& list)
 {
     __shared__ Counter first;
-    if (threadIdx.x == 0) first = atomicAdd(&progress[TAIL], (Counter)count);
+    if (threadIdx.x == 0) first = atomicAdd(&list.progress[TAIL], (Counter)count);
     __syncthreads();
     for (int i = threadIdx.x; i < count; i += blockDim.x) list[first + i] = held[i];
 }
@@ -237,8 +286,9 @@ struct Holding {
 // each member some warps work off what it was handed by one of them.
 template <class Found>
 __device__ void descend(
-    const Edges& edges, Item* list, Counter* progress, int most, Holding holding, Found found)
+    const Edges& edges, const List& list, int most, Holding holding, Found found)
 {
+    Counter* progress = list.progress;
     Counter begin = progress[BEGIN], count = progress[END] - begin, expanded = 0;
     int rank = rank_in_team(), level = 0;
     if (count == 0 || count > TEAM * HELD) return;
@@ -264,51 +314,66 @@ __device__ void descend(
         for (int first = 0; first < own; first += threads / lanes) {
             int i = first + thread / lanes;
             walk(i < own ? items[i] : 0, lanes, [&](OFFSET edge) {
-                int state = found(edge);
-                if (state < 0) return;
-                keep(edges, state, list, progress, [&](Item joined) {
-                    return holding.hand(level + 1, rank, joined);
+                Joined joined = found(edge);
+                if (joined.state < 0) return;
+                keep(edges, joined, list, [&](Item own) {
+                    return holding.hand(level + 1, rank, own);
                 });
             });
         }
         if (thread == 0) expanded += own;
     }
     if (thread == 0 && threadIdx.x > 0) atomicAdd(&progress[EXPANDED], expanded);
-    finish(progress, expanded, level);
+    finish(list, expanded, level);
+}
+
+// What the blocks of a round, or of a team, hold.
+struct BlockMemory {
+    Item held[2][HELD];
+    int counts[2], handed[2][TEAM];
+};
+
+// The same memory for each list that a kernel knows.
+__device__ BlockMemory& block_memory()
+{
+    __shared__ BlockMemory memory;
+    return memory;
 }
 
 // A round: expands the round's part of the list. `found` maps an edge to the state that joins the
-// set because of it, or -1. Blocks, or a team of them, go on with what they found for up to `most`
+// set because of it, if one does. Blocks, or a team of them, go on with what they found for up to `most`
 // levels.
 template <class Found>
-__device__ void expand(const Edges& edges, Item* list, Counter* progress, int most, Found found)
+__device__ void expand(const Edges& edges, const List& list, int most, Found found)
 {
-    __shared__ Item held[2][HELD];
-    __shared__ int counts[2], handed[2][TEAM];
+    BlockMemory& memory = block_memory();
+    auto& held = memory.held;
+    auto& counts = memory.counts;
     if (blockDim.x == TEAM_THREADS) {
-        descend(edges, list, progress, most, Holding{held, handed, counts}, found);
+        descend(edges, list, most, Holding{held, memory.handed, counts}, found);
         return;
     }
-    Counter begin = progress[BEGIN], end = progress[END];
+    Counter begin = list.progress[BEGIN], end = list.progress[END];
     if (begin == end) return;
     // Few items are spread over all blocks, each of which takes its own the further.
-    Counter share = (end - begin + gridDim.x - 1) / gridDim.x;
+    Counter share = (end - begin + list.blocks - 1) / list.blocks;
     if (share > blockDim.x) share = blockDim.x;
     Counter expanded = 0;
-    for (begin += blockIdx.x * share; begin < end; begin += gridDim.x * share) {
+    for (begin += list.block * share; begin < end; begin += list.blocks * share) {
         int count = (int)(end - begin < share ? end - begin : share);
-        const Item* items = &list[begin];
+        const Item* items = nullptr;
         for (int level = 0;; level++) {
             int next = level % 2;
             if (threadIdx.x == 0) counts[next] = 0;
             __syncthreads();
-            int lanes = lanes_of(count, blockDim.x), own = threadIdx.x / lanes;
-            walk(own < count ? items[own] : 0, lanes, [&](OFFSET edge) {
-                int state = found(edge);
-                if (state < 0) return;
-                keep(edges, state, list, progress, [&](Item joined) {
+            int lanes = lanes_of(count, blockDim.x), place = threadIdx.x / lanes;
+            Item mine = place >= count ? 0 : items ? items[place] : list[begin + place];
+            walk(mine, lanes, [&](OFFSET edge) {
+                Joined joined = found(edge);
+                if (joined.state < 0) return;
+                keep(edges, joined, list, [&](Item own) {
                     int place = atomicAdd(&counts[next], 1);
-                    if (place < HELD) held[next][place] = joined;
+                    if (place < HELD) held[next][place] = own;
                     return place < HELD;
                 });
             });
@@ -317,18 +382,24 @@ __device__ void expand(const Edges& edges, Item* list, Counter* progress, int mo
             count = counts[next] < HELD ? counts[next] : HELD;
             if (count == 0) break;
             if (count > blockDim.x || level == most - 1) {
-                flush(held[next], count, list, progress);
+                flush(held[next], count, list);
                 break;
             }
             items = held[next];
         }
         __syncthreads();
     }
-    finish(progress, expanded, most);
+    finish(list, expanded, most);
+}
+
+template <class Found>
+__device__ void expand(const Edges& edges, Item* items, Counter* progress, int most, Found found)
+{
+    expand(edges, only_list(items, progress), most, found);
 }
 
 // Begins a list with the edges of a state, -1 for none. Every thread of the block takes part.
-__device__ void begin_list(const Edges& edges, int state, Item* list, Counter* progress)
+__device__ void begin_list(const Edges& edges, int state, const List& list)
 {
     __shared__ int total;
     __shared__ Counter first;
@@ -338,10 +409,15 @@ __device__ void begin_list(const Edges& edges, int state, Item* list, Counter* p
     if (state >= 0) items = items_of(edges.end(state) - edges.begin(state));
     if (items) place = atomicAdd(&total, items);
     __syncthreads();
-    if (threadIdx.x == 0 && total) first = atomicAdd(&progress[TAIL], (Counter)total);
+    if (threadIdx.x == 0 && total) first = atomicAdd(&list.progress[TAIL], (Counter)total);
     __syncthreads();
     if (items) append(edges, state, list, first + place);
-    finish(progress, 0, 0);
+    finish(list, 0, 0);
+}
+
+__device__ void begin_list(const Edges& edges, int state, Item* items, Counter* progress)
+{
+    begin_list(edges, state, only_list(items, progress));
 }
 
 // Walks over the edges of a thread's state, -1 for none; over long ones a warp together, each of

@@ -71,3 +71,13 @@ def both():
         )
 
     return solve
+
+
+@pytest.fixture
+def without_numbers(monkeypatch):
+    """Strong components without a look at the order of the states' numbers: all others are left."""
+
+    def count(_work, _ahead, _cut, open_, _leader, _space):
+        return sum(word.bit_count() for word in open_.get().tolist())
+
+    monkeypatch.setattr("engines.cuda.components.name_apart", count)

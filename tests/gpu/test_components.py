@@ -30,10 +30,12 @@ def wide_offsets(request, monkeypatch):
         monkeypatch.setattr(worklist, "_wide", lambda _edges: True)
 
 
-@pytest.fixture(params=["searches", "names", "moving names"])
+@pytest.fixture(params=["numbers", "searches", "names", "moving names"])
 def way(request, monkeypatch):
-    """As it comes; without searches; without searches by the states alone that names move at."""
-    if request.param != "searches":
+    """As it comes; each of these without those before it; names by the states that they move at."""
+    if request.param != "numbers":
+        request.getfixturevalue("without_numbers")
+    if "names" in request.param:
         monkeypatch.setattr(steps, "MOST_SEARCHES", 0)
     if request.param == "moving names":
         monkeypatch.setattr(steps, "MOVING_FROM", 0)
@@ -89,7 +91,7 @@ def test_random_graphs_of_all_kinds_and_shapes(most, way):
             for restrict in (everywhere(model), within):
                 expect_the_cpus(model, restrict, graph)
                 assert not graph.note
-                assert way == "searches" or "search" not in names_of(graph)
+                assert "names" not in way or "search" not in names_of(graph)
 
 
 def layers(width, depth, seed=0):
@@ -248,6 +250,7 @@ def test_a_component_comes_after_all_that_it_may_enter():
         assert ((after < before) | (labels[state_of] == labels[model.matrix.columns])).all()
 
 
+@pytest.mark.usefixtures("without_numbers")
 @pytest.mark.parametrize("searches", [0, 4])
 def test_the_cpu_may_take_over_after_any_step(monkeypatch, searches):
     monkeypatch.setattr(steps, "MOST_SEARCHES", searches)
@@ -269,6 +272,7 @@ def test_the_cpu_may_take_over_after_any_step(monkeypatch, searches):
     assert any("left to the CPU" in note for note in notes)
 
 
+@pytest.mark.usefixtures("without_numbers")
 def test_without_room_for_the_edges_backwards_names_find_all(gpu, monkeypatch):
     upload = cuda.backwards
 
@@ -279,8 +283,8 @@ def test_without_room_for_the_edges_backwards_names_find_all(gpu, monkeypatch):
     for name in ("torus", "layers", "rings of 50"):
         graph = expect_the_cpus(SHAPES[name]())
         assert not graph.note
-        assert names_of(graph)[0] == "trim_forwards"
-        assert all(name.startswith("sweeps") for name in names_of(graph)[1:])
+        assert names_of(graph)[:2] == ["numbers", "trim_forwards"]
+        assert all(name.startswith(("trim_forwards", "sweeps")) for name in names_of(graph)[2:])
     monkeypatch.setattr(cuda, "backwards", upload)
 
 
@@ -298,8 +302,8 @@ def test_the_graph_takes_what_it_says():
     graph = CudaGraph(model)
     graph.strong_components(everywhere(model))
     size, edges = model.num_states, model.matrix.num_entries
-    lists = 8 * (size + edges // worklist.LONGEST_ITEM)
-    # Both directions, the list, two numbers a state, the leaders, and the open states.
+    lists = 8 * (size + 2 * (edges // worklist.LONGEST_ITEM))
+    # Both directions, the lists, two numbers a state, the leaders, and the open states.
     expected = 2 * 4 * (size + 1 + edges) + lists + 8 * size + 4 * size + (size + 31) // 32 * 4
     assert graph.device_bytes == expected
 

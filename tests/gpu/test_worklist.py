@@ -65,7 +65,7 @@ SHAPES = {
 }
 
 
-@pytest.mark.usefixtures("team")
+@pytest.mark.usefixtures("team", "without_numbers")
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("levels", [1, 3, 256])
 def test_deep_and_shallow_lists_end_with_the_cpus_sets(shape, levels, monkeypatch):
@@ -91,6 +91,7 @@ def test_deep_and_shallow_lists_end_with_the_cpus_sets(shape, levels, monkeypatc
     np.testing.assert_array_equal(ends, expected)
 
 
+@pytest.mark.usefixtures("without_numbers")
 def test_a_deep_graph_of_thin_layers_is_not_left_to_the_cpu():
     """Each round of blocks that do not wait for each other gets on by a few layers only."""
     model = layers(1_000, 3_000, 7)
@@ -99,8 +100,9 @@ def test_a_deep_graph_of_thin_layers_is_not_left_to_the_cpu():
     assert count == model.num_states
     np.testing.assert_array_equal(labels, np.arange(count))
     assert not graph.note
-    # 3,000 levels, 32 of which are a round, and what the rounds in between get on by.
-    assert graph.rounds < 3_000 // 32 + 64
+    assert [name for name, _, _ in graph.steps] == ["numbers", "trim_forwards", "trim_both"]
+    # 3,000 levels from both ends, 32 of which are a round, and two looks.
+    assert graph.rounds < (3_000 + 2 * 256) // 2 // 32 + 16
 
 
 @pytest.mark.usefixtures("poison")

@@ -1,0 +1,167 @@
+// Components and the numbers of states.
+//
+// Compiled with OFFSET the type of the row offsets, int or long long, and UNSIGNED_OFFSET its
+// unsigned twin.
+//
+// Between the states below a number and the others lies a gap. A component with states on both
+// sides has an edge up and an edge down across the gap. So a state is a component of its own if
+// across the gap below it, and across the one above it, there are no edges up, or none down.
+
+#define STATES_A_THREAD 8
+#define SPAN (256 * STATES_A_THREAD)
+#define NOWHERE 0x7fffffff
+#define FURTHEST_THREADS 1024
+
+// The least and the greatest state that edges lead to.
+struct Reach {
+    int least, greatest;
+
+    __device__ Reach with(Reach other) const
+    {
+        return {min(least, other.least), max(greatest, other.greatest)};
+    }
+};
+
+__device__ Reach nowhere() { return {NOWHERE, -1}; }
+
+struct ReachOfEdges {
+    const int* columns;
+    const unsigned *cut, *open;
+    Reach* reached;  // of the block's states
+    int first;
+    Reach own;
+
+    __device__ void begin(int) { own = nowhere(); }
+    __device__ void visit(int state, OFFSET edge)
+    {
+        int after = columns[edge];
+        if (after != state && !is_cut(cut, edge) && has(open, after)) own = own.with({after, after});
+    }
+    __device__ void end(int state)
+    {
+        Reach* of_state = &reached[state - first];
+        if (own.least < NOWHERE) atomicMin(&of_state->least, own.least);
+        if (own.greatest >= 0) atomicMax(&of_state->greatest, own.greatest);
+    }
+};
+
+// The reach of each open state, and that of each block's states together. A block of 256 threads
+// for each SPAN states.
+extern "C" __global__ void find_reach(
+    const OFFSET* __restrict__ offsets, const int* __restrict__ groups,
+    const int* __restrict__ columns, const unsigned* cut, const unsigned* open, int states,
+    Reach* reach, Reach* of_blocks)
+{
+    __shared__ Reach reached[SPAN];
+    int first = blockIdx.x * SPAN;
+    for (int i = threadIdx.x; i < SPAN; i += 256) reached[i] = nowhere();
+    __syncthreads();
+    ReachOfEdges walk{columns, cut, open, reached, first};
+    for (int i = threadIdx.x; i < SPAN; i += 256) {
+        bool here = i < states - first && has(open, first + i);
+        walk_edges(Edges{offsets, groups}, here ? first + i : -1, walk);
+    }
+    __syncthreads();
+    Reach all = nowhere();
+    for (int i = threadIdx.x; i < SPAN; i += 256) {
+        if (i < states - first) reach[first + i] = reached[i];
+        all = all.with(reached[i]);
+    }
+    for (int far = 16; far; far /= 2)
+        all = all.with({__shfl_xor_sync(ALL_LANES, all.least, far),
+                        __shfl_xor_sync(ALL_LANES, all.greatest, far)});
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) reached[threadIdx.x / 32] = all;
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+    for (int warp = 1; warp < 8; warp++) all = all.with(reached[warp]);
+    of_blocks[blockIdx.x] = all;
+}
+
+// What a part's neighbours reach across it: the least state of the parts after it, the greatest of
+// those before. Every thread of a block gives the reach of its part, in order.
+__device__ Reach across(Reach own, Reach* shared)
+{
+    int thread = threadIdx.x, threads = blockDim.x;
+    shared[thread] = own;
+    __syncthreads();
+    for (int far = 1; far < threads; far *= 2) {
+        Reach sum = shared[thread];
+        if (thread + far < threads) sum.least = min(sum.least, shared[thread + far].least);
+        if (thread >= far) sum.greatest = max(sum.greatest, shared[thread - far].greatest);
+        __syncthreads();
+        shared[thread] = sum;
+        __syncthreads();
+    }
+    return {thread + 1 < threads ? shared[thread + 1].least : NOWHERE,
+            thread > 0 ? shared[thread - 1].greatest : -1};
+}
+
+// Replaces each block's reach by what the others reach across it. One block of FURTHEST_THREADS.
+extern "C" __global__ void __launch_bounds__(FURTHEST_THREADS) reach_across(
+    Reach* of_blocks, int blocks)
+{
+    __shared__ Reach shared[FURTHEST_THREADS];
+    int share = (blocks + FURTHEST_THREADS - 1) / FURTHEST_THREADS;
+    int first = min((int)threadIdx.x * share, blocks), end = min(first + share, blocks);
+    Reach own = nowhere();
+    for (int i = first; i < end; i++) own = own.with(of_blocks[i]);
+    Reach others = across(own, shared);
+    // Upwards for the greatest, downwards for the least.
+    int greatest = others.greatest, least = others.least;
+    for (int i = first; i < end; i++) {
+        int next = max(greatest, of_blocks[i].greatest);
+        of_blocks[i].greatest = greatest;
+        greatest = next;
+    }
+    for (int i = end - 1; i >= first; i--) {
+        int next = min(least, of_blocks[i].least);
+        of_blocks[i].least = least;
+        least = next;
+    }
+}
+
+// Names the open states that are components of their own by their numbers, and counts in `left` the
+// open ones that remain. A block of 256 threads for each SPAN states; `open` by its bytes.
+extern "C" __global__ void name_apart(
+    const Reach* __restrict__ reach, const Reach* __restrict__ of_blocks, int states,
+    unsigned char* open, int* leader, unsigned long long* left)
+{
+    __shared__ Reach shared[256];
+    __shared__ int total;
+    if (threadIdx.x == 0) total = 0;
+    long long begin = (blockIdx.x * 256LL + threadIdx.x) * STATES_A_THREAD;
+    int first = (int)min(begin, (long long)states), count = min(STATES_A_THREAD, states - first);
+    Reach states_of[STATES_A_THREAD], own = nowhere();
+#pragma unroll
+    for (int i = 0; i < STATES_A_THREAD; i++) {
+        states_of[i] = i < count ? reach[first + i] : nowhere();
+        own = own.with(states_of[i]);
+    }
+    Reach others = across(own, shared).with(of_blocks[blockIdx.x]);
+    // Bit i: no edge leads up, or none down, across the gap below the thread's state i.
+    unsigned gaps = 0;
+    int greatest = others.greatest, least = others.least;
+#pragma unroll
+    for (int i = 0; i <= STATES_A_THREAD; i++) {
+        if (greatest < first + i) gaps |= 1u << i;
+        if (i < STATES_A_THREAD) greatest = max(greatest, states_of[i].greatest);
+    }
+#pragma unroll
+    for (int i = STATES_A_THREAD; i >= 0; i--) {
+        if (i < STATES_A_THREAD) least = min(least, states_of[i].least);
+        if (least >= first + i) gaps |= 1u << i;
+    }
+    if (count > 0) {
+        unsigned members = open[first / 8], apart = members & gaps & gaps >> 1;
+        for (unsigned named = apart; named; named &= named - 1) {
+            int state = first + __ffs(named) - 1;
+            leader[state] = state;
+        }
+        members &= ~apart;
+        if (apart) open[first / 8] = members;
+        if (members) atomicAdd(&total, __popc(members));
+    }
+    __syncthreads();
+    if (threadIdx.x == 0 && total) atomicAdd(left, (unsigned long long)total);
+}
