@@ -14,6 +14,9 @@ from engines.system import Direction, SweepSystem
 from engines.uniformisation import PowerSum
 from prism_hooks.exit_gate import GATE, SOLVE
 
+NONE = -1
+"""What walks along a diagram return where they found no variable that is foreign, and had room."""
+
 SHARE_OF_FREE_HEAP = 4
 """A copy may take one part in so many of what is free of Java's heap: PRISM goes on to need it."""
 
@@ -61,12 +64,10 @@ class JavaLoops:
         """Return dense LU factors; see `engines.cpu.host_loops.HostLoops`."""
         return JavaFactors(matrix) if _has_room(2 * matrix.nbytes) else None
 
-    def expanded(
-        self, diagram: Diagram, numbering: StateNumbering, entries: int
-    ) -> CsrMatrix | None:
+    def expanded(self, diagram: Diagram, numbering: StateNumbering, most: int) -> CsrMatrix | None:
         """Return the matrix of a diagram; see `engines.cpu.host_loops.HostLoops`."""
         nodes, states = diagram.num_nodes + len(numbering.low), numbering.num_states
-        if not _has_room(24 * entries + 20 * nodes + 8 * states):
+        if not _has_room(24 * most + 20 * nodes + 8 * states):
             return None
         GATE.stop_if_ending(SOLVE)
         loops = _java_class("DiagramLoops")(
@@ -74,14 +75,16 @@ class JavaLoops:
             _doubles(diagram.values),
             *(_integers(part) for part in (numbering.low, numbering.high, numbering.low_counts)),
             *(_integers(part) for part in (numbering.rows, numbering.columns)),
-            *(states, entries),
+            *(states, most),
         )
-        if int(loops.expand(diagram.root, numbering.root)) >= 0:
+        if int(loops.expand(diagram.root, numbering.root)) != NONE:
             return None
+        offsets = np.array(loops.offsets, dtype=np.int32)
+        found = slice(int(offsets[-1]))
         return CsrMatrix(
-            np.array(loops.offsets, dtype=np.int32),
-            np.array(loops.columns, dtype=np.int32),
-            np.array(loops.entries, dtype=np.float64),
+            offsets,
+            np.array(loops.columns, dtype=np.int32)[found],
+            np.array(loops.entries, dtype=np.float64)[found],
             states,
         )
 

@@ -234,19 +234,18 @@ class HostLoops(Protocol):
         """
         ...
 
-    def expanded(
-        self, diagram: Diagram, numbering: StateNumbering, entries: int
-    ) -> CsrMatrix | None:
-        """Return the matrix of a diagram, or None where there is no room for it.
+    def expanded(self, diagram: Diagram, numbering: StateNumbering, most: int) -> CsrMatrix | None:
+        """Return the matrix of a diagram, or None where it is too large, or strange, for that.
 
         Parameters
         ----------
         diagram
-            A function of the row and column variables of `numbering`, interleaved, and no others.
+            A function of the row and column variables of `numbering`, interleaved; where it depends
+            on others, there is no matrix.
         numbering
             The states.
-        entries
-            How many entries the matrix has.
+        most
+            The most entries that it may have.
         """
         ...
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.cpu import host_loops
 from engines.diagrams.diagram import ZERO, Diagram, StateNumbering
 from engines.diagrams.layers import check_counts, check_order, foreign_variable
 from engines.diagrams.survey import Survey, survey
@@ -25,6 +26,16 @@ FEWEST_TRIPLES = 250_000
 SHARING = 32
 """With fewer entries than so many times its distinct blocks, a matrix is walked: a survey would
 take more than twice the matrix beside it."""
+
+DEEP = 64
+"""From so many levels on, the passes of a survey, a third of a millisecond each, take longer than
+the host needs to follow all paths of a small matrix."""
+
+MOST_STEPS = 4_000_000
+"""Up to so many states times levels such a matrix is small."""
+
+ENTRIES_A_STATE = 4
+"""The most entries that a small matrix has for each of its states."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +50,14 @@ class Walked:
         The states.
     row_entries
         Shape (states,), int32: the number of entries of each row.
+    matrix
+        The matrix itself, where it has been found already.
     """
 
     diagram: Diagram
     numbering: StateNumbering
     row_entries: NDArray[np.int32]
+    matrix: CsrMatrix | None = None
 
     @cached_property
     def num_entries(self) -> int:
@@ -65,6 +79,8 @@ class Walked:
         InvalidModelError
             The function depends on a variable that is neither of a row nor of a column.
         """
+        if self.matrix is not None:
+            return self.matrix
         size, entries = self.numbering.num_states, self.num_entries
         offsets = np.zeros(size + 1, dtype=index_dtype(entries))
         np.cumsum(self.row_entries, out=offsets[1:])
@@ -83,7 +99,7 @@ class _LittleSharedError(Exception):
 
 
 def surveyed_or_walked(diagram: Diagram, numbering: StateNumbering) -> Survey | Walked:
-    """Survey a matrix without choices, unless it shares too little for that to repay.
+    """Survey a matrix without choices, unless it shares too little, or is too small, to repay that.
 
     Parameters
     ----------
@@ -103,6 +119,9 @@ def surveyed_or_walked(diagram: Diagram, numbering: StateNumbering) -> Survey | 
     UnsupportedError
         The variables of one state variable do not stand next to each other in the diagram.
     """
+    followed = _followed_by_host(diagram, numbering)
+    if followed is not None:
+        return followed
     next_look = FEWEST_TRIPLES
 
     def look(triples: int) -> None:
@@ -118,6 +137,21 @@ def surveyed_or_walked(diagram: Diagram, numbering: StateNumbering) -> Survey | 
         return survey(diagram, numbering, look=look)
     except _LittleSharedError as found:
         return found.matrix
+
+
+def _followed_by_host(diagram: Diagram, numbering: StateNumbering) -> Walked | None:
+    """Return a small matrix of a deep diagram, if the host follows its paths."""
+    host, levels, states = host_loops.registered(), numbering.num_levels, numbering.num_states
+    if host is None or levels < DEEP or not 0 < states <= MOST_STEPS // levels:
+        return None
+    check_order(numbering)
+    check_counts(numbering)
+    if diagram.root == ZERO:
+        return None
+    matrix = host.expanded(diagram, numbering, ENTRIES_A_STATE * states)
+    if matrix is None:
+        return None
+    return Walked(diagram, numbering, np.diff(matrix.row_offsets).astype(np.int32), matrix)
 
 
 def walked_up_to(most: int, diagram: Diagram, numbering: StateNumbering) -> Walked | None:

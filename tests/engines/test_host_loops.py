@@ -10,8 +10,11 @@ import pytest
 from engines.cpu import engine, host_loops, kernels, uniformise_kernels, warm_up
 from engines.cpu.engine import CpuEngine
 from engines.cpu.graph import CpuGraph
-from engines.diagrams import expand
+from engines.diagrams import expand, walks
+from engines.diagrams.diagram import ZERO
+from engines.diagrams.survey import Survey
 from engines.environment import Method, SolverEnvironment
+from engines.errors import InvalidModelError
 from engines.formats.choice import Format
 from engines.formats.csr import CsrMatrix
 from engines.graph.components import bsccs, sccs
@@ -20,7 +23,7 @@ from engines.model import ExplicitModel, ModelKind, RewardStructure
 from engines.system import Direction, Scaling, SweepSystem
 from engines.time_bounded import distribution_at
 from tests.engines import models
-from tests.engines.diagrams.random_diagrams import random_model
+from tests.engines.diagrams.random_diagrams import diagram_of, numbering_of, random_model
 
 
 class StandIn:
@@ -63,13 +66,13 @@ class StandIn:
         model = ExplicitModel(kind, matrix, groups)
         return Closures(self, CpuGraph(model, compiled=False)) if self.room else None
 
-    def expanded(self, diagram, numbering, entries):
+    def expanded(self, diagram, numbering, most):
         self.asked.append("expanded")
-        if not self.room:
+        try:
+            found = walks.walked_up_to(most, diagram, numbering)
+        except InvalidModelError:
             return None
-        from engines.diagrams.walks import walked_up_to
-
-        return walked_up_to(entries, diagram, numbering).expanded()
+        return found.expanded() if self.room and found is not None else None
 
 
 class Sweeps:
@@ -325,6 +328,50 @@ def test_a_matrix_of_long_paths_is_expanded_by_the_host(stand_in, monkeypatch, s
     for name in ("row_offsets", "columns", "values"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
         assert getattr(found, name).dtype == getattr(expected, name).dtype
+
+
+@pytest.mark.parametrize("levels", [1, 4])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_host_follows_the_paths_of_a_small_matrix_of_many_levels(
+    stand_in, monkeypatch, seed, levels
+):
+    model = random_model(seed, levels)
+    expected = expand.expand_matrix(model.diagram, model.numbering)
+    assert stand_in.asked == []
+    monkeypatch.setattr(walks, "DEEP", levels)
+    monkeypatch.setattr(walks, "ENTRIES_A_STATE", 2**levels)
+    found = walks.surveyed_or_walked(model.diagram, model.numbering)
+    assert isinstance(found, walks.Walked) == bool(stand_in.asked)
+    assert stand_in.asked == ([] if model.diagram.root == ZERO else ["expanded"])
+    assert found.num_entries == expected.num_entries
+    for name in ("row_offsets", "columns", "values"):
+        one, other = getattr(expand.expand_surveyed(found), name), getattr(expected, name)
+        np.testing.assert_array_equal(one, other)
+        assert one.dtype == other.dtype
+
+
+@pytest.mark.parametrize("reason", ["many entries", "many steps", "few levels", "no room", "none"])
+def test_else_a_matrix_is_surveyed(stand_in, monkeypatch, reason):
+    model = random_model(1, 4, density=0.9)
+    monkeypatch.setattr(walks, "DEEP", 5 if reason == "few levels" else 4)
+    monkeypatch.setattr(walks, "ENTRIES_A_STATE", 1 if reason == "many entries" else 16)
+    if reason == "many steps":
+        monkeypatch.setattr(walks, "MOST_STEPS", 4 * model.numbering.num_states - 1)
+    stand_in.room = reason != "no room"
+    if reason == "none":
+        host_loops.register(None)
+    found = walks.surveyed_or_walked(model.diagram, model.numbering)
+    assert isinstance(found, Survey)
+    assert stand_in.asked == (["expanded"] if reason in ("many entries", "no room") else [])
+
+
+def test_a_foreign_variable_is_an_error_of_small_matrices_too(stand_in, monkeypatch):
+    monkeypatch.setattr(walks, "DEEP", 1)
+    diagram = diagram_of(np.arange(8.0).reshape(2, 2, 2) + 1.0, [1, 2, 7])
+    numbering = numbering_of(np.ones(2, bool), [1], [2])
+    with pytest.raises(InvalidModelError, match="depends on variable 7"):
+        walks.surveyed_or_walked(diagram, numbering)
+    assert stand_in.asked == ["expanded"]
 
 
 @pytest.mark.usefixtures("stand_in")

@@ -18,7 +18,7 @@ from engines.model import ExplicitModel
 from engines.system import Direction, SweepSystem
 from engines.uniformisation import PowerSum
 from tests.engines import graph_shapes, models
-from tests.engines.diagrams.random_diagrams import random_model
+from tests.engines.diagrams.random_diagrams import diagram_of, numbering_of, random_model
 
 pytestmark = pytest.mark.prism
 
@@ -283,10 +283,21 @@ def test_matrices_are_expanded_as_by_numba_s_walk(loops, seed, levels):
     model = random_model(seed, levels)
     for numbering in (model.numbering, model.numbering.transposed()):
         entries = survey(model.diagram, numbering).num_entries
-        found = loops.expanded(model.diagram, numbering, entries)
         expected = walked_up_to(entries, model.diagram, numbering).expanded()
-        for name in ("row_offsets", "columns", "values"):
-            np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+        for room in (0, 5):
+            found = loops.expanded(model.diagram, numbering, entries + room)
+            for name in ("row_offsets", "columns", "values"):
+                one, other = getattr(found, name), getattr(expected, name)
+                np.testing.assert_array_equal(one, other)
+                assert one.dtype == other.dtype
+        if entries:
+            assert loops.expanded(model.diagram, numbering, entries - 1) is None
+
+
+def test_a_variable_that_is_none_of_the_matrix_s_makes_none(loops):
+    diagram = diagram_of(np.arange(8.0).reshape(2, 2, 2) + 1.0, [1, 2, 7])
+    numbering = numbering_of(np.ones(2, bool), [1], [2])
+    assert loops.expanded(diagram, numbering, 100) is None
 
 
 @pytest.mark.parametrize("size", [1, 2, 30, 120])

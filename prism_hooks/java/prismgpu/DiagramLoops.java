@@ -19,7 +19,7 @@ public final class DiagramLoops
 	/** Of each level the node, its rows and its columns that are still to be followed. */
 	private final int[] stack;
 
-	/** Where each row starts, and of each entry the column and the value: row by row, columns ascending in each. */
+	/** Where each row starts, and of each entry the column and the value: row by row, columns ascending in each, and what is left of the room. */
 	public final int[] offsets;
 	public final int[] columns;
 	public final double[] entries;
@@ -53,11 +53,15 @@ public final class DiagramLoops
 
 	private static final int FIELDS = 6;
 
-	/** Finds the entries; returns a node that tests a variable of none of the levels, or -1. */
+	/** What is returned instead of a node: all is well, or there are more entries than were told. */
+	private static final int NONE = -1;
+	private static final int TOO_MANY = -2;
+
+	/** Finds the entries; returns a node that tests a variable of none of the levels, `NONE` or `TOO_MANY`. */
 	public int expand(int root, int numberingRoot)
 	{
 		int strange = walk(root, numberingRoot);
-		if (strange >= 0)
+		if (strange != NONE)
 			return strange;
 		// By rows, in the order of the paths: for each row, columns ascend in it.
 		int[] places = new int[offsets.length];
@@ -72,7 +76,7 @@ public final class DiagramLoops
 			columns[place] = columnsFound[entry];
 			entries[place] = values[nodesFound[entry]];
 		}
-		return -1;
+		return NONE;
 	}
 
 	private int walk(int root, int numberingRoot)
@@ -88,6 +92,8 @@ public final class DiagramLoops
 			if (depth == levels) {
 				if (variable != LEAF)
 					return node;
+				if (found == rowsFound.length)
+					return TOO_MANY;
 				rowsFound[found] = state;
 				columnsFound[found] = column;
 				nodesFound[found++] = node;
@@ -121,7 +127,7 @@ public final class DiagramLoops
 				}
 			}
 		}
-		return -1;
+		return NONE;
 	}
 
 	private int push(int height, int node, int rowNode, int columnNode, int depth, int state, int column)
