@@ -28,7 +28,7 @@ SHARING = 32
 take more than twice the matrix beside it."""
 
 DEEP = 64
-"""From so many levels on, the passes of a survey, a third of a millisecond each, take longer than
+"""From so many levels on, the passes of a survey, a fifth of a millisecond each, take longer than
 the host needs to follow all paths of a small matrix."""
 
 MOST_STEPS = 4_000_000
