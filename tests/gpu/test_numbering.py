@@ -9,7 +9,7 @@ from engines.cpu.graph import CpuGraph
 from engines.cuda.components import ComponentSearch
 from engines.cuda.graph import CudaGraph
 from engines.cuda.graph_edges import forwards
-from engines.cuda.modules import Launcher, stream
+from engines.cuda.modules import stream
 from engines.cuda.numbering import SPAN, name_apart
 from engines.cuda.sets import to_mask, to_set
 from engines.cuda.worklist import Worklist
@@ -20,9 +20,7 @@ from tests.engines.graph_models import everywhere
 
 def edges_of(model):
     """The state that each edge leaves, and the one that it enters."""
-    rows = model.states_of_rows() if model.row_group_offsets is not None else None
-    row_of = model.matrix.row_of_entry()
-    return (row_of if rows is None else rows[row_of]), model.matrix.columns
+    return model.states_of_rows()[model.matrix.row_of_entry()], model.matrix.columns
 
 
 def apart(size, before, after):
@@ -41,9 +39,8 @@ def found_by(gpu, model, open_, cut):
     size = model.num_states
     with stream(0):
         work = Worklist(size, model.matrix.num_rows, model.matrix.num_entries)
-        launcher = Launcher(work.launcher.offset_type)
-        matrix = model.matrix
-        ahead = forwards(launcher, matrix.row_offsets, matrix.columns, model.row_group_offsets)
+        matrix, groups = model.matrix, model.row_group_offsets
+        ahead = forwards(work.launcher, matrix.row_offsets, matrix.columns, groups)
         # As searches look edges up: by states, not by their rows first.
         search = ComponentSearch(work, ahead, lambda: None, size)
         states, leader = to_set(open_), gpu.full(size, -7, dtype=gpu.int32)
