@@ -82,6 +82,7 @@ class Worklist:
         # A state comes once, in as many items as its edges take, of two lists in one of them.
         self.items = cp.empty(num_states + 2 * (num_edges // LONGEST_ITEM), dtype=cp.uint64)
         self._progress = cp.zeros(2 * COUNTERS, dtype=cp.uint64)
+        self._counted = np.zeros((2, COUNTERS), dtype=np.int64)
         self._expanded = 0
         self.rounds = 0
         self.is_short = False
@@ -156,6 +157,7 @@ class Worklist:
 
     def begin(self) -> None:
         """Begin an empty list, or two."""
+        self._counted[:] = 0
         self._progress.data.memset_async(0, self._progress.nbytes, stream=None)
 
     def collect(self, states: Any, edges: Edges) -> None:
@@ -175,6 +177,8 @@ class Worklist:
     ) -> bool:
         """Work off a list, or two at a time; return whether that was done, or given up.
 
+        What is given up may be gone on with, by the same kernel or another.
+
         Parameters
         ----------
         kernel, arguments, module
@@ -192,7 +196,7 @@ class Worklist:
         earlier = self._expanded if patience is None else 0
         rounds, states = patience or (PATIENCE, STATES_A_ROUND)
         batch = LOOK_EVERY if patience is None else min(FIRST_LOOK, LOOK_EVERY)
-        begun, self.is_short = self.rounds, False
+        begun, counted, self.is_short = self.rounds, self._counted[:lists].copy(), False
         arguments = (*arguments, *(self.list if lists == 1 else self.two_lists))
         while True:
             for _ in range(batch):
@@ -203,9 +207,10 @@ class Worklist:
             batch = min(2 * batch, LOOK_EVERY)
             progress = self._progress.get().reshape(2, COUNTERS)[:lists].astype(np.int64)
             waiting = progress[:, END] - progress[:, BEGIN]
-            expanded = int(progress[:, EXPANDED].sum())
+            made, self._counted[:lists] = progress - counted, progress
+            expanded = int(made[:, EXPANDED].sum())
             self.is_short = bool((waiting <= self._team * MEMBER_ITEMS).all())
-            self.rounds = begun - int(-progress[:, ALL_LEVELS].max() // LEVELS)
+            self.rounds = begun - int(-made[:, ALL_LEVELS].max() // LEVELS)
             if not waiting.any():
                 self._expanded += expanded
                 return True

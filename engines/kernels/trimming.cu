@@ -45,6 +45,13 @@ extern "C" __global__ void count_inner(
     walk_edges(Edges{offsets, groups}, here ? state : -1, walk);
 }
 
+// Names a state that is a component of its own.
+__device__ void name_alone(int state, unsigned* open, int* leader)
+{
+    take(open, state);
+    leader[state] = state;
+}
+
 // Trimming: names the open states that nothing enters, or that nothing leaves, and begins the first or
 // the second of two lists with their edges. One thread a state.
 extern "C" __global__ void collect_trivial(
@@ -55,10 +62,7 @@ extern "C" __global__ void collect_trivial(
     int state = blockIdx.x * blockDim.x + threadIdx.x;
     bool trivial = state < states && has(open, state)
         && (second ? counts[state].leaving : counts[state].entering) == NONE;
-    if (trivial) {
-        take(open, state);
-        leader[state] = state;
-    }
+    if (trivial) name_alone(state, open, leader);
     List list = one_of_two(second, items, size, progress, blockIdx.x, gridDim.x);
     begin_list(Edges{offsets, groups}, trivial ? state : -1, list);
 }
@@ -72,8 +76,7 @@ __device__ bool uncount(int state, bool leaving, Counts* counts, unsigned* open,
     unsigned here = leaving ? (unsigned)(old >> 32) : (unsigned)old;
     unsigned there = leaving ? (unsigned)old : (unsigned)(old >> 32);
     if (here != NONE + 1 || there <= NONE) return false;
-    take(open, state);
-    leader[state] = state;
+    name_alone(state, open, leader);
     return true;
 }
 
@@ -90,8 +93,7 @@ extern "C" __global__ void LISTED trim_forwards(
         return join(edges, state, [&] {
             // There is no other end.
             if (atomicSub(&counts[state].entering, 1u) != NONE + 1) return false;
-            take(open, state);
-            leader[state] = state;
+            name_alone(state, open, leader);
             return true;
         });
     });
