@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from engines.backend import cupy
-from engines.cuda.modules import Launcher
-from engines.cuda.numbering import name_apart
-from engines.cuda.prepare import _scan
-from engines.cuda.transfer import to_device, to_host
-from engines.formats.csr import IndexArray, MaskArray
+from engines.cuda.numbering import Numbering
 
 if TYPE_CHECKING:
     from engines.cuda.graph_edges import Edges
@@ -30,6 +27,13 @@ MOST_SEARCHES = 4
 
 WORTHWHILE_SHARE = 8
 """Another search follows if the last one named at least one in so many states."""
+
+DEEP = 8
+"""A graph whose search takes so many rounds is deep: names would need as many sweeps as the search
+has levels, each of which is more than a level of a worklist."""
+
+MOST_SEARCHES_IN_DEPTH = 64
+"""The most searches of a deep graph."""
 
 NONE = 0x40
 """Each byte of a count of edges where there are none, as in the kernels."""
@@ -62,6 +66,36 @@ STATES_A_SWEEP = 1000
 SearchSteps = list[tuple[str, int, int]]
 
 
+@dataclass
+class Parting:
+    """How the states of a question are parted; arrays are on the device, None for empty sets.
+
+    Parameters
+    ----------
+    by_regions
+        Whether the leader of an open state is its region so far: a number that is the same in all
+        of a component.
+    cut, barred
+        Bitmaps of edges forwards, and of the rows that these make up, that do not count.
+    cut_behind
+        Bitmap of edges backwards: those of `cut` that are not in barred rows.
+    parts
+        How many parts the numbers of states were last seen to tell of.
+    is_crossed
+        Whether edges between regions still count.
+    met
+        Bitmap of states: what the last search met is to be parted from the rest; None for neither.
+    """
+
+    by_regions: bool
+    cut: Any | None
+    barred: Any | None
+    cut_behind: Any | None = None
+    parts: int = 1
+    is_crossed: bool = False
+    met: Any | None = None
+
+
 class ComponentSearch:
     """Names the strongly connected components of sets of states, on the current device and stream.
 
@@ -85,7 +119,8 @@ class ComponentSearch:
        order of levels, from both ends at a time where the lists are short.
     3. Searches from one state of each region, backwards and then forwards among what was met
        (Fleischer, Hendrickson, Pinar 2000; regions named by their pivots: Wijs, Katoen, Bošnački
-       2014), and trimming again. This names components that are large.
+       2014), and trimming again. This names components that are large. Regions are the parts that
+       the numbers tell of; in a deep graph, what a search met and the rest part regions.
     4. What is left: each state learns the largest name that reaches it and that it reaches; where
        both are the same they name its component, and edges between states that differ are cut
        (Alabandi, Sands, Biros, Burtscher 2023, A high-performance SCC implementation for GPUs).
@@ -167,29 +202,42 @@ class ComponentSearch:
         size = left = self.count(open_)
         self.unbroken = False
         first = None if alone is None else open_.copy()
-        for search in range(MOST_SEARCHES + 1):
-            left = name_apart(self._work, self._ahead, cut, open_, leader, self._numbers)
-            self.steps.append(("numbers", 1, left))
+        parting = Parting(by_regions, cut, barred)
+        for search in itertools.count():
+            left = self._look_at_numbers(open_, leader, parting)
             if left:
-                left = self._trim(open_, leader, cut, barred)
+                left = self._trim(open_, leader, parting)
             if search == 0 and alone is not None:
                 words = self._cp.int32(self._words)
                 self._launch("add_lost", self._words, first, open_, words, alone)
             behind = None if left == 0 else self._turned()
-            if left == 0 or behind is None or search == MOST_SEARCHES:
+            most = MOST_SEARCHES if parting.met is None else MOST_SEARCHES_IN_DEPTH
+            if left == 0 or behind is None or search >= most:
                 break
             before = left
-            left = self._search(open_, leader, cut, barred, by_regions, behind)
+            left = self._search(open_, leader, parting, behind)
             self.unbroken = before == size and left == 0
-            if left == 0 or before - left < before // WORTHWHILE_SHARE:
+            if left == 0:
                 break
-        return left == 0 or self._propagate(open_, leader, cut, barred, by_regions, left)
+            if parting.met is None and before - left < before // WORTHWHILE_SHARE:
+                break
+        return left == 0 or self._propagate(open_, leader, parting, left)
 
-    def _trim(self, open_: Any, leader: Any, cut: Any | None, barred: Any | None) -> int:
+    def _look_at_numbers(self, open_: Any, leader: Any, parting: Parting) -> int:
+        """Name states that their numbers set apart; return how many others are left."""
+        numbers = Numbering(self._work, self._ahead, parting.cut, open_, leader, self._numbers)
+        self.steps.append(("numbers", 1, numbers.left))
+        if numbers.left and numbers.parts > parting.parts:
+            numbers.name_parts(parting.by_regions)
+            parting.parts = numbers.parts
+            parting.by_regions = parting.is_crossed = True
+        return numbers.left
+
+    def _trim(self, open_: Any, leader: Any, parting: Parting) -> int:
         """Name states that are components of their own; return how many others are left."""
         counts, states = self._numbers, self._cp.int32(self._num_states)
         counts.data.memset_async(NONE, counts.nbytes, stream=None)
-        along = (*self._ahead.of_states, self._ahead.ends, cut)
+        along = (*self._ahead.of_states, self._ahead.ends, parting.cut)
         counting = (*along, open_, states, counts)
         self._work.launch("count_inner", self._num_states, *counting, module="trimming")
         self._work.begin()
@@ -202,7 +250,8 @@ class ComponentSearch:
         behind = self._turned() if left else None
         if behind is not None:
             self._collect_trivial(behind, open_, leader, second=True)
-            against = (behind.offsets, behind.ends, behind.state_of, barred)
+            sets = (parting.cut_behind, parting.barred)
+            against = (behind.offsets, behind.ends, behind.state_of, *sets)
             left, _ = self._drain("trim_both", open_, *along, *against, *named, lists=2)
         elif left and not complete:
             left, _ = self._drain("trim_forwards", open_, *along, *named)
@@ -214,63 +263,82 @@ class ComponentSearch:
         collecting = (*arguments, *self._work.two_lists)
         self._work.launch("collect_trivial", self._num_states, *collecting, module="trimming")
 
-    def _search(
-        self,
-        open_: Any,
-        leader: Any,
-        cut: Any | None,
-        barred: Any | None,
-        by_regions: bool,
-        behind: Edges,
-    ) -> int:
+    def _search(self, open_: Any, leader: Any, parting: Parting, behind: Edges) -> int:
         """Name the component of one state of each region; return how many states are left."""
-        cp, size = self._cp, self._num_states
-        states, words = cp.int32(size), cp.int32(self._words)
-        regions = leader if by_regions else None
-        pivots = self._numbers[: self._num_states]
-        pivots.data.memset_async(0, pivots.nbytes, stream=None)
-        self._launch("find_pivots", size, open_, states, regions, pivots)
-        chosen, found, unmet = (cp.empty_like(open_) for _ in range(3))
-        self._launch("collect_pivots", self._words, open_, states, regions, pivots, chosen)
-        found.data.copy_from_device_async(open_.data, open_.nbytes, stream=None)
-        some = (*behind.of_states, behind.ends, behind.state_of, barred)
-        searches = (
-            (behind, "close_some", "graph", some),
-            (
-                self._ahead,
-                "close_forwards",
-                "components",
-                (*self._ahead.of_states, self._ahead.ends, cut),
-            ),
-        )
-        for edges, kernel, module, arguments in searches:
-            unmet.data.copy_from_device_async(found.data, found.nbytes, stream=None)
-            self._work.launch("drop_members", self._words, unmet, chosen, words)
-            self._work.collect(chosen, edges)
-            if not self._close(kernel, *arguments, unmet, module=module):
-                left = self.count(open_)
-                self.steps.append((f"{kernel}, given up", self._rounds, left))
-                return left
-            self._work.launch("drop_members", self._words, found, unmet, words)
-        naming = (found, states, cp.int32(by_regions), pivots, open_, leader)
-        self._launch("name_found", size, *naming)
+        chosen = self._choose(open_, leader, parting)
+        if parting.is_crossed:
+            self._cut_crossing(open_, leader, parting, behind)
+        found, begun, parting.met = open_.copy(), self._work.rounds, None
+        against = (behind, parting.cut_behind, parting.barred)
+        complete = self._meet(chosen, found, *against)
+        if complete:
+            met = found.copy()
+            complete = self._meet(chosen, found, self._ahead, parting.cut, None)
+        rounds, name = self._work.rounds - begun, "search"
+        if complete:
+            self._work.launch(
+                "drop_members", self._words, open_, found, self._cp.int32(self._words)
+            )
+            parting.met = met if rounds >= DEEP else None
+        else:
+            name += ", given up"
         left = self.count(open_)
-        self.steps.append(("search", self._rounds, left))
+        self.steps.append((name, rounds, left))
         return left
 
-    def _propagate(
-        self,
-        open_: Any,
-        leader: Any,
-        cut: Any | None,
-        barred: Any | None,
-        by_regions: bool,
-        left: int,
+    def _meet(
+        self, chosen: Any, found: Any, edges: Edges, cut: Any | None, barred: Any | None
     ) -> bool:
+        """Leave in a set what some of its states lead to; return whether all of it was seen."""
+        unmet, words = found.copy(), self._cp.int32(self._words)
+        self._work.launch("drop_members", self._words, unmet, chosen, words)
+        self._work.collect(chosen, edges)
+        sets = (edges.state_of, cut, barred, unmet)
+        complete = self._close("close_some", *edges.of_states, edges.ends, *sets)
+        self._work.launch("drop_members", self._words, found, unmet, words)
+        return complete
+
+    def _choose(self, open_: Any, leader: Any, parting: Parting) -> Any:
+        """Return the set of a state of each region, which that is called by from now on."""
+        size, pivots = self._num_states, self._numbers
+        states, places = self._cp.int32(size), self._cp.uint32(len(pivots))
+        pivots.data.memset_async(0, pivots.nbytes, stream=None)
+        regions = leader if parting.by_regions else None
+        self._launch("find_pivots", size, open_, states, regions, parting.met, places, pivots)
+        chosen, named = self._cp.empty_like(open_), self._cp.int32(parting.by_regions)
+        naming = (named, parting.met, places, pivots, leader, chosen)
+        self._launch("name_regions", size, open_, states, *naming)
+        parting.is_crossed |= parting.met is not None
+        parting.by_regions = True
+        return chosen
+
+    def _cut_crossing(
+        self, open_: Any, leader: Any, parting: Parting, behind: Edges | None
+    ) -> None:
+        """Cut the edges between regions, forwards and, where these are at hand, backwards."""
+        size = self._cp.int32(self._num_states)
+
+        def cut(edges: Edges, known: Any | None) -> Any:
+            sets = known
+            if sets is None:
+                sets = self._cp.zeros((len(edges.ends) + 31) // 32, dtype=self._cp.uint32)
+            along = (*edges.of_states, edges.ends, edges.state_of)
+            self._launch("cut_crossing", self._num_states, *along, open_, size, leader, sets)
+            return sets
+
+        parting.cut = cut(self._ahead, parting.cut)
+        if behind is not None:
+            parting.cut_behind = cut(behind, parting.cut_behind)
+        parting.is_crossed = False
+
+    def _propagate(self, open_: Any, leader: Any, parting: Parting, left: int) -> bool:
         """Name what is left by the largest names; return whether that was done, or given up.
 
         The leaders of states that stay open are overwritten.
         """
+        if parting.is_crossed:
+            self._cut_crossing(open_, leader, parting, None)
+        cut, barred = parting.cut, parting.barred
         cp = self._cp
         edges = (*self._ahead.of_states, self._ahead.ends)
         if cut is None:
@@ -287,7 +355,7 @@ class ComponentSearch:
         against = (None,) * 3
         if behind is not None:
             against = (behind.offsets, behind.ends, behind.state_of)
-        if not by_regions:
+        if not parting.by_regions:
             self._launch("begin_region", left, listed, cp.int32(left), leader)
         due = cp.empty((self._num_states + 7) // 8, dtype=cp.uint32)
         most, sweeps = MOST_SWEEPS + left // STATES_A_SWEEP, 0
@@ -337,11 +405,10 @@ class ComponentSearch:
         self.steps.append((name, self._rounds, left))
         return left, complete
 
-    def _close(self, kernel: str, *arguments: Any, module: str, **how: Any) -> bool:
+    def _close(self, kernel: str, *arguments: Any, **how: Any) -> bool:
         before = self._work.rounds
-        complete = self._work.close(
-            kernel, *arguments, module=module, patience=(PATIENCE, STATES_A_ROUND), **how
-        )
+        patience = (PATIENCE, STATES_A_ROUND)
+        complete = self._work.close(kernel, *arguments, patience=patience, **how)
         self._rounds = self._work.rounds - before
         return complete
 
@@ -359,73 +426,3 @@ class ComponentSearch:
 
     def _launch(self, kernel: str, threads: int, *arguments: Any) -> None:
         self._work.launch(kernel, threads, *arguments, module="components")
-
-
-def numbered(leader: Any, num_states: int) -> tuple[IndexArray, int]:
-    """Return the components numbered by their smallest states, and how many there are.
-
-    Parameters
-    ----------
-    leader
-        Shape (states,), int32, on the current device: a state of the component of each, or a
-        negative number for none; overwritten.
-    num_states
-        Number of states.
-    """
-    cp, states, launcher = cupy(), cupy().int32(num_states), Launcher("int")
-
-    def launch(kernel: str, *arguments: Any) -> None:
-        launcher.launch(kernel, num_states, *arguments, module="components")
-
-    smallest, flags = cp.empty(num_states, dtype=cp.uint32), cp.empty(num_states, dtype=cp.int32)
-    smallest.data.memset_async(0xFF, smallest.nbytes, stream=None)
-    launch("find_smallest", leader, states, smallest)
-    launch("flag_smallest", leader, states, smallest, flags)
-    _scan(flags, launcher)
-    launch("name_by_number", leader, states, smallest, flags)
-    labels: IndexArray = to_host(leader)
-    return labels, int(flags[-1:].get()[0])
-
-
-def with_rest(leader: Any, members: IndexArray, own: IndexArray) -> tuple[IndexArray, int]:
-    """Return the components numbered as by `numbered`, some of them found on the host.
-
-    Parameters
-    ----------
-    leader
-        Shape (states,), int32, on the current device: as `numbered` takes it.
-    members
-        The states whose components the host found, ascending.
-    own
-        Their components, each with a number of its own, shape (members,).
-    """
-    first = np.empty(int(own.max(initial=-1)) + 1, dtype=np.int32)
-    # Of several values for one place, NumPy keeps the last.
-    first[own[::-1]] = members[::-1]
-    joined = to_host(leader)
-    joined[members] = first[own]
-    return numbered(to_device(joined, np.int32), len(joined))
-
-
-def left_components(work: Worklist, ahead: Edges, labels: IndexArray, count: int) -> MaskArray:
-    """Return which components have an edge that leaves them, shape (count,).
-
-    Parameters
-    ----------
-    work
-        Launches kernels.
-    ahead
-        The edges forwards.
-    labels
-        Shape (states,): the component of each state, −1 for none.
-    count
-        Number of components.
-    """
-    cp = cupy()
-    left = cp.zeros(count, dtype=cp.bool_)
-    own = to_device(labels, np.int32)
-    states = cp.int32(len(labels))
-    arguments = (*ahead.of_states, ahead.ends, own, states, left)
-    work.launch("mark_left", len(labels), *arguments, module="components")
-    found: MaskArray = left.get()
-    return found

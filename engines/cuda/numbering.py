@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engines.backend import cupy
+from engines.cuda.prepare import _scan
 
 if TYPE_CHECKING:
     from engines.cuda.graph_edges import Edges
@@ -20,10 +21,8 @@ FURTHEST_THREADS = 1024
 """Threads of the block that joins the others, as there."""
 
 
-def name_apart(
-    work: Worklist, ahead: Edges, cut: Any | None, open_: Any, leader: Any, space: Any
-) -> int:
-    """Name the states that their numbers set apart; return how many are open then.
+class Numbering:
+    """What the numbers of a graph's open states tell, at one look; on the current device.
 
     Parameters
     ----------
@@ -34,9 +33,9 @@ def name_apart(
     cut
         Bitmap of edges that do not count; None for none.
     open_
-        Bitmap of states on the device; those that are named leave it.
+        Bitmap of states on the device; those that are components of their own leave it.
     leader
-        Shape (states,), int32, on the device: where named states become their own leaders.
+        Shape (states,), int32, on the device: where these become their own leaders.
     space
         Shape (2 · states,) or longer, of four bytes, on the device; overwritten.
 
@@ -47,20 +46,41 @@ def name_apart(
     up, or none down, the state is a component of its own; a gap may be free of the ones, the next
     of the others. One look at each edge and two passes over the states find them all, however deep
     the graph is: PRISM numbers states in the order of their variables' values, and where a process
-    only goes on, or a clock comes first among the variables, no edge leads down.
+    only goes on, or a clock comes first among the variables, no edge leads down. Such gaps part the
+    other states too.
     """
-    cp, states = cupy(), cupy().int32(len(leader))
-    blocks = (len(leader) + SPAN - 1) // SPAN
-    of_blocks = cp.empty(2 * blocks, dtype=cp.int32)
-    left = cp.zeros(1, dtype=cp.uint64)
 
-    def launch(kernel: str, threads: int, *arguments: Any, block: int = BLOCK) -> None:
-        work.launcher.launch(kernel, threads, *arguments, module="numbering", block=block)
+    def __init__(
+        self, work: Worklist, ahead: Edges, cut: Any | None, open_: Any, leader: Any, space: Any
+    ) -> None:
+        cp, self._work = cupy(), work
+        self._states, self._open, self._leader = cp.int32(len(leader)), open_, leader
+        self._reach = space
+        blocks = (len(leader) + SPAN - 1) // SPAN
+        self._threads = blocks * BLOCK
+        of_blocks = cp.empty(2 * blocks, dtype=cp.int32)
+        self._gaps = cp.empty(blocks, dtype=cp.int32)
+        counts = cp.zeros(2, dtype=cp.uint64)
+        graph = (*ahead.of_states, ahead.ends, cut, open_)
+        self._launch("find_reach", self._threads, *graph, self._states, space, of_blocks)
+        joined = (of_blocks, cp.int32(blocks))
+        self._launch("reach_across", FURTHEST_THREADS, *joined, block=FURTHEST_THREADS)
+        names = (self._states, open_, leader, self._gaps, counts)
+        self._launch("name_apart", self._threads, space, of_blocks, *names)
+        self.left, self.parts = (int(count) for count in counts.get())
+        """How many states are open, and about how many parts they are in."""
 
-    threads = blocks * BLOCK
-    graph = (*ahead.of_states, ahead.ends, cut, open_)
-    launch("find_reach", threads, *graph, states, space, of_blocks)
-    joined = (of_blocks, cp.int32(blocks))
-    launch("reach_across", FURTHEST_THREADS, *joined, block=FURTHEST_THREADS)
-    launch("name_apart", threads, space, of_blocks, states, open_, leader, left)
-    return int(left.get()[0])
+    def name_parts(self, by_regions: bool) -> None:
+        """Make each part a region, or a part of one, of the states that are open.
+
+        Parameters
+        ----------
+        by_regions
+            Whether states have regions; what the look left in `space` must still be there.
+        """
+        _scan(self._gaps, self._work.launcher)
+        of_states = (self._states, self._open, cupy().int32(by_regions), self._leader)
+        self._launch("name_parts", self._threads, self._reach, self._gaps, *of_states)
+
+    def _launch(self, kernel: str, threads: int, *arguments: Any, block: int = BLOCK) -> None:
+        self._work.launcher.launch(kernel, threads, *arguments, module="numbering", block=block)

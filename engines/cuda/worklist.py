@@ -109,7 +109,7 @@ class Worklist:
         left = opened.copy()
         self.collect(start, edges)
         complete = self.close(
-            "close_some", *edges.of_states, edges.ends, edges.state_of, None, left
+            "close_some", *edges.of_states, edges.ends, edges.state_of, None, None, left
         )
         return self._joined(start, opened, left), complete
 
@@ -137,7 +137,7 @@ class Worklist:
         left = cp.empty_like(inside)
         barred = cp.zeros(words_for(self._num_rows), dtype=cp.uint32)
         self._bar(outside, edges, barred)
-        some = (*edges.of_states, edges.ends, edges.state_of, barred, left)
+        some = (*edges.of_states, edges.ends, edges.state_of, None, barred, left)
         for _ in range(RESTARTS):
             left.data.copy_from_device_async(inside.data, inside.nbytes, stream=None)
             self.collect(sure, edges)

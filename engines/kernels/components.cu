@@ -60,55 +60,86 @@ __device__ bool raise(unsigned* number, unsigned to)
     return *(volatile unsigned*)number < to && atomicMax(number, to) < to;
 }
 
-// Chooses a state of each region, by its shuffled number; `pivots` starts as 0. The region of a
-// state is its old leader, or 0 if there are none. One thread a state.
+// Where a region's pivot is looked up; two regions may share a place, one of which goes without a
+// pivot then. The region of a state is called by `region`, and 0 if that is null; where the search
+// before has met some of its states, in `met` unless that is null, these are another one.
+__device__ unsigned place_of(const int* region, const unsigned* met, int state, unsigned places)
+{
+    unsigned name = region ? region[state] : 0;
+    if (met && has(met, state)) name += 0x9e3779b1u;
+    return (unsigned)((unsigned long long)shuffled(name) * places >> 32);
+}
+
+// Chooses a state of each region, by its shuffled number; `pivots` starts as 0. One thread a state.
 extern "C" __global__ void find_pivots(
-    const unsigned* __restrict__ open, int states, const int* __restrict__ regions,
-    unsigned* pivots)
+    const unsigned* __restrict__ open, int states, const int* __restrict__ region,
+    const unsigned* __restrict__ met, unsigned places, unsigned* pivots)
 {
     int state = blockIdx.x * blockDim.x + threadIdx.x;
     if (state < states && has(open, state))
-        raise(&pivots[regions ? regions[state] : 0], shuffled(state));
+        raise(&pivots[place_of(region, met, state, places)], shuffled(state));
 }
 
-// The set of the chosen states. One thread a word.
-extern "C" __global__ void collect_pivots(
-    const unsigned* __restrict__ open, int states, const int* __restrict__ regions,
-    const unsigned* __restrict__ pivots, unsigned* chosen)
+// Calls regions by their chosen states, and makes a set of these. One thread a state.
+extern "C" __global__ void name_regions(
+    const unsigned* __restrict__ open, int states, int by_regions,
+    const unsigned* __restrict__ met, unsigned places, const unsigned* __restrict__ pivots,
+    int* region, unsigned* chosen)
 {
-    int word = blockIdx.x * blockDim.x + threadIdx.x;
-    if (word >= (states + 31) / 32) return;
-    unsigned found = 0;
-    for (unsigned left = open[word]; left; left &= left - 1) {
-        int state = word * 32 + __ffs(left) - 1;
-        if (pivots[regions ? regions[state] : 0] == shuffled(state)) found |= left & -left;
+    int state = blockIdx.x * blockDim.x + threadIdx.x, pivot = -1;
+    if (state < states && has(open, state)) {
+        pivot = unshuffled(pivots[place_of(by_regions ? region : nullptr, met, state, places)]);
+        region[state] = pivot;
     }
-    chosen[word] = found;
+    unsigned word = __ballot_sync(ALL_LANES, state < states && pivot == state);
+    if (state < states && state % 32 == 0) chosen[state / 32] = word;
 }
 
-// A round of a search along edges: those in `unmet` are met, and leave it.
-extern "C" __global__ void LISTED close_forwards(
+// A set of edges while lanes add to it, each some edges of the same word at a time.
+struct Cutting {
+    unsigned* cut;
+    OFFSET word;
+    unsigned bits;
+
+    __device__ void add(OFFSET edge)
+    {
+        if (edge / 32 != word) write();
+        word = edge / 32;
+        bits |= 1u << (int)(edge % 32);
+    }
+    __device__ void write()
+    {
+        if (bits) atomicOr(&cut[word], bits);
+        bits = 0;
+    }
+};
+
+struct CrossingEdges {
+    const int *ends, *state_of, *region;
+    const unsigned* open;
+    Cutting cutting;
+    int own;
+
+    __device__ void begin(int state) { own = region[state]; }
+    __device__ void visit(int, OFFSET edge)
+    {
+        int other = state_of ? state_of[ends[edge]] : ends[edge];
+        if (has(open, other) && region[other] != own) cutting.add(edge);
+    }
+    __device__ void end(int) { cutting.write(); }
+};
+
+// Cuts edges between open states of different regions; `ends` holds states, or rows of which
+// `state_of` knows the states. One thread a state.
+extern "C" __global__ void cut_crossing(
     const OFFSET* __restrict__ offsets, const int* __restrict__ groups,
-    const int* __restrict__ columns, const unsigned* __restrict__ cut, unsigned* unmet, Item* list,
-    Counter* progress, int most)
-{
-    Edges edges{offsets, groups};
-    expand(edges, list, progress, most, [&](OFFSET edge) {
-        int state = columns[edge];
-        if (is_cut(cut, edge) || !has(unmet, state)) return nobody();
-        return join(edges, state, [&] { return take(unmet, state); });
-    });
-}
-
-// Names the states that reach their region's pivot and are reached by it. One thread a state.
-extern "C" __global__ void name_found(
-    const unsigned* __restrict__ found, int states, int by_regions,
-    const unsigned* __restrict__ pivots, unsigned* open, int* leader)
+    const int* __restrict__ ends, const int* __restrict__ state_of,
+    const unsigned* __restrict__ open, int states, const int* __restrict__ region, unsigned* cut)
 {
     int state = blockIdx.x * blockDim.x + threadIdx.x;
-    if (state >= states || !has(found, state)) return;
-    take(open, state);
-    leader[state] = unshuffled(pivots[by_regions ? leader[state] : 0]);
+    bool here = state < states && has(open, state);
+    CrossingEdges walk{ends, state_of, region, open, Cutting{cut, 0, 0}};
+    walk_edges(Edges{offsets, groups}, here ? state : -1, walk);
 }
 
 // Appends a state, -1 for none, to a list; every thread of the warp takes part.

@@ -32,17 +32,18 @@ extern "C" __global__ void collect_states(
 }
 
 // A round of the closure of a set under its states' edges: `ends` holds states, or rows of which
-// `state_of` knows the states. Those in `open` may join, and leave `open`. Rows in `barred`, if
-// given, do not count.
+// `state_of` knows the states. Those in `open` may join, and leave `open`. Edges in `cut` and rows in
+// `barred` do not count; either may be null.
 extern "C" __global__ void LISTED close_some(
     const OFFSET* __restrict__ offsets, const int* __restrict__ groups,
     const int* __restrict__ ends, const int* __restrict__ state_of,
-    const unsigned* __restrict__ barred, unsigned* open, Item* list, Counter* progress, int most)
+    const unsigned* __restrict__ cut, const unsigned* __restrict__ barred, unsigned* open,
+    Item* list, Counter* progress, int most)
 {
     Edges edges{offsets, groups};
     expand(edges, list, progress, most, [&](OFFSET edge) {
         int row = ends[edge];
-        if (barred && has(barred, row)) return nobody();
+        if (is_cut(cut, edge) || barred && has(barred, row)) return nobody();
         int state = state_of ? state_of[row] : row;
         if (!has(open, state)) return nobody();
         return join(edges, state, [&] { return take(open, state); });

@@ -5,7 +5,8 @@
 //
 // Between the states below a number and the others lies a gap. A component with states on both
 // sides has an edge up and an edge down across the gap. So a state is a component of its own if
-// across the gap below it, and across the one above it, there are no edges up, or none down.
+// across the gap below it, and across the one above it, there are no edges up, or none down. Such
+// gaps part the states: no component has members in two parts.
 
 #define STATES_A_THREAD 8
 #define SPAN (256 * STATES_A_THREAD)
@@ -121,15 +122,20 @@ extern "C" __global__ void __launch_bounds__(FURTHEST_THREADS) reach_across(
     }
 }
 
-// Names the open states that are components of their own by their numbers, and counts in `left` the
-// open ones that remain. A block of 256 threads for each SPAN states; `open` by its bytes.
+// What is counted: open states that remain, and those of them that a part begins with.
+enum { LEFT, FIRST_OF_PART };
+
+// Names the open states that are components of their own by their numbers, and counts the others in
+// `counts`. Leaves which gaps part the states of each thread in its first state's reach, and how many
+// do of each block's. A block of 256 threads for each SPAN states; `open` by its bytes.
 extern "C" __global__ void name_apart(
-    const Reach* __restrict__ reach, const Reach* __restrict__ of_blocks, int states,
-    unsigned char* open, int* leader, unsigned long long* left)
+    Reach* reach, const Reach* __restrict__ of_blocks, int states, unsigned char* open,
+    int* leader, int* gaps_of_blocks, unsigned long long* counts)
 {
     __shared__ Reach shared[256];
-    __shared__ int total;
-    if (threadIdx.x == 0) total = 0;
+    __shared__ int total[2], gaps_of_block;
+    if (threadIdx.x < 2) total[threadIdx.x] = 0;
+    if (threadIdx.x == 0) gaps_of_block = 0;
     long long begin = (blockIdx.x * 256LL + threadIdx.x) * STATES_A_THREAD;
     int first = (int)min(begin, (long long)states), count = min(STATES_A_THREAD, states - first);
     Reach states_of[STATES_A_THREAD], own = nowhere();
@@ -160,8 +166,43 @@ extern "C" __global__ void name_apart(
         }
         members &= ~apart;
         if (apart) open[first / 8] = members;
-        if (members) atomicAdd(&total, __popc(members));
+        if (members) atomicAdd(&total[LEFT], __popc(members));
+        if (members & gaps) atomicAdd(&total[FIRST_OF_PART], __popc(members & gaps));
+        gaps &= (1u << count) - 1;
+        if (gaps) atomicAdd(&gaps_of_block, __popc(gaps));
+        reach[first].least = gaps;
     }
     __syncthreads();
-    if (threadIdx.x == 0 && total) atomicAdd(left, (unsigned long long)total);
+    if (threadIdx.x < 2 && total[threadIdx.x])
+        atomicAdd(&counts[threadIdx.x], (unsigned long long)total[threadIdx.x]);
+    if (threadIdx.x == 0) gaps_of_blocks[blockIdx.x] = gaps_of_block;
+}
+
+// Makes each part a region, or each part of a region, where open states have one: `gaps` counts the
+// gaps until the end of each block. That two regions may be called the same only costs time. A block
+// of 256 threads for each SPAN states; `open` by its bytes.
+extern "C" __global__ void name_parts(
+    const Reach* __restrict__ reach, const int* __restrict__ gaps, int states,
+    const unsigned char* __restrict__ open, int by_regions, int* leader)
+{
+    __shared__ int shared[256];
+    long long begin = (blockIdx.x * 256LL + threadIdx.x) * STATES_A_THREAD;
+    int first = (int)min(begin, (long long)states), count = min(STATES_A_THREAD, states - first);
+    unsigned own = count > 0 ? reach[first].least : 0, members = count > 0 ? open[first / 8] : 0;
+    shared[threadIdx.x] = __popc(own);
+    for (int far = 1; far < 256; far *= 2) {
+        __syncthreads();
+        int before = threadIdx.x >= far ? shared[threadIdx.x - far] : 0;
+        __syncthreads();
+        shared[threadIdx.x] += before;
+    }
+    unsigned part = shared[threadIdx.x] - __popc(own);
+    if (blockIdx.x > 0) part += gaps[blockIdx.x - 1];
+    for (int i = 0; i < count; i++) {
+        part += own >> i & 1;
+        if (!(members >> i & 1)) continue;
+        // An odd factor keeps regions apart.
+        unsigned region = by_regions ? leader[first + i] * 0x9e3779b1u : 0;
+        leader[first + i] = region + part;
+    }
 }

@@ -3,7 +3,8 @@
 // Compiled with OFFSET the type of the row offsets, int or long long, and UNSIGNED_OFFSET its
 // unsigned twin.
 //
-// `open`, `leader`, `cut` and `barred` are those of strongly connected components.
+// `open`, `leader`, `cut` and `barred` are those of strongly connected components. `cut_behind` holds
+// edges backwards: those of `cut` that are not in barred rows.
 
 // How many edges enter and leave each open state from and to others, on top of NONE: who is not open
 // is counted down from there, and one number must not borrow from the other.
@@ -106,8 +107,9 @@ extern "C" __global__ void LISTED trim_both(
     const OFFSET* __restrict__ offsets, const int* __restrict__ groups,
     const int* __restrict__ columns, const unsigned* __restrict__ cut,
     const OFFSET* __restrict__ offsets_behind, const int* __restrict__ rows,
-    const int* __restrict__ state_of, const unsigned* __restrict__ barred, Counts* counts,
-    unsigned* open, int* leader, Item* items, Counter size, Counter* progress, int most)
+    const int* __restrict__ state_of, const unsigned* __restrict__ cut_behind,
+    const unsigned* __restrict__ barred, Counts* counts, unsigned* open, int* leader, Item* items,
+    Counter size, Counter* progress, int most)
 {
     int blocks = gridDim.x / 2, block = blockIdx.x % blocks;
     bool backwards = blockIdx.x >= blocks;
@@ -123,7 +125,7 @@ extern "C" __global__ void LISTED trim_both(
     }
     expand(behind, list, most, [&](OFFSET edge) {
         int row = rows[edge];
-        if (barred && has(barred, row)) return nobody();
+        if (is_cut(cut_behind, edge) || barred && has(barred, row)) return nobody();
         int state = state_of ? state_of[row] : row;
         return join(behind, state, [&] { return uncount(state, true, counts, open, leader); });
     });

@@ -30,11 +30,16 @@ def wide_offsets(request, monkeypatch):
         monkeypatch.setattr(worklist, "_wide", lambda _edges: True)
 
 
-@pytest.fixture(params=["numbers", "searches", "names", "moving names"])
+@pytest.fixture(params=["numbers", "searches", "many searches", "names", "moving names"])
 def way(request, monkeypatch):
-    """As it comes; each of these without those before it; names by the states that they move at."""
+    """As it comes; each of these without those before it.
+
+    Many searches are those of deep graphs; names move by the states that have some to pass on.
+    """
     if request.param != "numbers":
         request.getfixturevalue("without_numbers")
+    if request.param == "many searches":
+        monkeypatch.setattr(steps, "DEEP", 0)
     if "names" in request.param:
         monkeypatch.setattr(steps, "MOST_SEARCHES", 0)
     if request.param == "moving names":

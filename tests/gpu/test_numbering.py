@@ -10,7 +10,7 @@ from engines.cuda.components import ComponentSearch
 from engines.cuda.graph import CudaGraph
 from engines.cuda.graph_edges import forwards
 from engines.cuda.modules import stream
-from engines.cuda.numbering import SPAN, name_apart
+from engines.cuda.numbering import SPAN, Numbering
 from engines.cuda.sets import to_mask, to_set
 from engines.cuda.worklist import Worklist
 from engines.model import ModelKind
@@ -46,7 +46,7 @@ def found_by(gpu, model, open_, cut):
         states, leader = to_set(open_), gpu.full(size, -7, dtype=gpu.int32)
         space = gpu.full(2 * size, 0xABABABAB, dtype=gpu.uint32)
         gone = None if cut is None else to_set(cut)
-        left = name_apart(work, search._ahead, gone, states, leader, space)
+        left = Numbering(work, search._ahead, gone, states, leader, space).left
         named, kept = leader.get(), to_mask(states, size)
     assert left == np.count_nonzero(kept)
     taken = open_ & ~kept
