@@ -22,6 +22,9 @@ PATIENCE = 64
 STATES_A_ROUND = 1000
 """So many states must be expanded for each further round, as in `engines.cuda.graph`."""
 
+MOST_LOOKS = 4
+"""The most looks at numbers before other steps."""
+
 MOST_SEARCHES = 4
 """The most searches from a state of each region, before names are propagated."""
 
@@ -29,10 +32,10 @@ WORTHWHILE_SHARE = 8
 """Another search follows if the last one named at least one in so many states."""
 
 DEEP = 8
-"""A graph whose search takes so many rounds is deep: names would need as many sweeps as the search
-has levels, each of which is more than a level of a worklist."""
+"""A graph is deep whose trimming or search takes so many rounds: names pass on by few levels in a
+sweep, which costs far more than a level of a search."""
 
-MOST_SEARCHES_IN_DEPTH = 64
+MOST_SEARCHES_IN_DEPTH = 16
 """The most searches of a deep graph."""
 
 NONE = 0x40
@@ -80,11 +83,14 @@ class Parting:
     cut_behind
         Bitmap of edges backwards: those of `cut` that are not in barred rows.
     parts
-        How many parts the numbers of states were last seen to tell of.
+        How many parts the numbers of states were last seen to tell of; 1 if regions are not parted
+        by numbers.
     is_crossed
-        Whether edges between regions still count.
+        Whether edges backwards between regions still count.
+    is_deep
+        Whether the last step took many rounds.
     met
-        Bitmap of states: what the last search met is to be parted from the rest; None for neither.
+        Two bitmaps of states, by which regions are to be parted; None for neither.
     """
 
     by_regions: bool
@@ -93,7 +99,8 @@ class Parting:
     cut_behind: Any | None = None
     parts: int = 1
     is_crossed: bool = False
-    met: Any | None = None
+    is_deep: bool = False
+    met: tuple[Any, Any] | None = None
 
 
 class ComponentSearch:
@@ -148,6 +155,8 @@ class ComponentSearch:
         # Counts of edges and pivots, or names: the steps that need them follow each other.
         self._numbers = cp.empty(2 * num_states, dtype=cp.uint32)
         self._total = cp.empty(1, dtype=cp.uint64)
+        self._both: Any | None = None
+        self._cut_bytes = 0
         self.steps: SearchSteps = []
         """What was done: name of the step, rounds or sweeps, states left."""
         self.unbroken = False
@@ -157,7 +166,8 @@ class ComponentSearch:
     def num_bytes(self) -> int:
         """Bytes of device memory that the search itself holds."""
         of_states = self._ahead.offsets.nbytes if self._grouped else 0
-        return int(self._numbers.nbytes + of_states)
+        both = 0 if self._both is None else self._both.nbytes
+        return int(self._numbers.nbytes + of_states + both) + self._cut_bytes
 
     def _by_states(self, ahead: Edges) -> Edges:
         """Return the edges looked up by states at once, not by their rows first."""
@@ -211,27 +221,33 @@ class ComponentSearch:
                 words = self._cp.int32(self._words)
                 self._launch("add_lost", self._words, first, open_, words, alone)
             behind = None if left == 0 else self._turned()
-            most = MOST_SEARCHES if parting.met is None else MOST_SEARCHES_IN_DEPTH
+            most = MOST_SEARCHES_IN_DEPTH if parting.is_deep else MOST_SEARCHES
             if left == 0 or behind is None or search >= most:
                 break
             before = left
             left = self._search(open_, leader, parting, behind)
-            self.unbroken = before == size and left == 0
+            self.unbroken = before == size and left == 0 and parting.parts == 1
             if left == 0:
                 break
-            if parting.met is None and before - left < before // WORTHWHILE_SHARE:
+            if not parting.is_deep and before - left < before // WORTHWHILE_SHARE:
                 break
         return left == 0 or self._propagate(open_, leader, parting, left)
 
     def _look_at_numbers(self, open_: Any, leader: Any, parting: Parting) -> int:
-        """Name states that their numbers set apart; return how many others are left."""
-        numbers = Numbering(self._work, self._ahead, parting.cut, open_, leader, self._numbers)
-        self.steps.append(("numbers", 1, numbers.left))
-        if numbers.left and numbers.parts > parting.parts:
+        """Name states that their numbers set apart; return how many others are left.
+
+        Without the edges between parts, numbers may tell of more of them.
+        """
+        for look in range(MOST_LOOKS):
+            numbers = Numbering(self._work, self._ahead, parting.cut, open_, leader, self._numbers)
+            left = numbers.left
+            self.steps.append(("numbers", look + 1, left))
+            if left == 0 or numbers.parts <= parting.parts:
+                break
             numbers.name_parts(parting.by_regions)
-            parting.parts = numbers.parts
-            parting.by_regions = parting.is_crossed = True
-        return numbers.left
+            parting.parts, parting.by_regions = numbers.parts, True
+            self._cut_ahead(open_, leader, parting)
+        return left
 
     def _trim(self, open_: Any, leader: Any, parting: Parting) -> int:
         """Name states that are components of their own; return how many others are left."""
@@ -243,18 +259,21 @@ class ComponentSearch:
         self._work.begin()
         self._collect_trivial(self._ahead, open_, leader, second=False)
         named = (counts, open_, leader)
-        left, complete = -1, False
+        left, complete, begun = -1, False, self._work.rounds
         if not self._is_turned:
             # Edges are not turned round before it is known that a list is left, and what for.
             left, complete = self._drain("trim_forwards", open_, *along, *named, while_long=True)
         behind = self._turned() if left else None
         if behind is not None:
+            # While all states are open whose edges backwards this list will hold.
+            self._cut_behind(open_, leader, parting, behind)
             self._collect_trivial(behind, open_, leader, second=True)
             sets = (parting.cut_behind, parting.barred)
             against = (behind.offsets, behind.ends, behind.state_of, *sets)
             left, _ = self._drain("trim_both", open_, *along, *against, *named, lists=2)
         elif left and not complete:
             left, _ = self._drain("trim_forwards", open_, *along, *named)
+        parting.is_deep |= self._work.rounds - begun >= DEEP
         return left
 
     def _collect_trivial(self, edges: Edges, open_: Any, leader: Any, *, second: bool) -> None:
@@ -266,78 +285,109 @@ class ComponentSearch:
     def _search(self, open_: Any, leader: Any, parting: Parting, behind: Edges) -> int:
         """Name the component of one state of each region; return how many states are left."""
         chosen = self._choose(open_, leader, parting)
-        if parting.is_crossed:
-            self._cut_crossing(open_, leader, parting, behind)
-        found, begun, parting.met = open_.copy(), self._work.rounds, None
-        against = (behind, parting.cut_behind, parting.barred)
-        complete = self._meet(chosen, found, *against)
-        if complete:
-            met = found.copy()
-            complete = self._meet(chosen, found, self._ahead, parting.cut, None)
-        rounds, name = self._work.rounds - begun, "search"
-        if complete:
-            self._work.launch(
-                "drop_members", self._words, open_, found, self._cp.int32(self._words)
-            )
-            parting.met = met if rounds >= DEEP else None
+        self._cut_behind(open_, leader, parting, behind)
+        begun, name = self._work.rounds, "search"
+        meet = self._meet_both if parting.is_deep and self._has_both() else self._meet
+        found = meet(chosen, open_, parting, behind)
+        rounds = self._work.rounds - begun
+        if found is None:
+            name, parting.is_deep, parting.met = "search, given up", False, None
         else:
-            name += ", given up"
+            self._drop(open_, found)
+            parting.is_deep |= rounds >= DEEP
         left = self.count(open_)
         self.steps.append((name, rounds, left))
         return left
 
-    def _meet(
-        self, chosen: Any, found: Any, edges: Edges, cut: Any | None, barred: Any | None
-    ) -> bool:
-        """Leave in a set what some of its states lead to; return whether all of it was seen."""
-        unmet, words = found.copy(), self._cp.int32(self._words)
-        self._work.launch("drop_members", self._words, unmet, chosen, words)
-        self._work.collect(chosen, edges)
-        sets = (edges.state_of, cut, barred, unmet)
-        complete = self._close("close_some", *edges.of_states, edges.ends, *sets)
-        self._work.launch("drop_members", self._words, found, unmet, words)
-        return complete
+    def _meet(self, chosen: Any, open_: Any, parting: Parting, behind: Edges) -> Any | None:
+        """Return what chosen states lead to among what leads to them; None if given up."""
+        found = open_.copy()
+        for edges, cut, barred in (
+            (behind, parting.cut_behind, parting.barred),
+            (self._ahead, parting.cut, None),
+        ):
+            unmet = found.copy()
+            self._drop(unmet, chosen)
+            self._work.collect(chosen, edges)
+            sets = (edges.state_of, cut, barred, unmet)
+            complete = self._close("close_some", *edges.of_states, edges.ends, *sets)
+            if not complete:
+                return None
+            self._drop(found, unmet)
+        return found
+
+    def _meet_both(self, chosen: Any, open_: Any, parting: Parting, behind: Edges) -> Any | None:
+        """Return the same, and part by it: what leads to them is looked for at the same time."""
+        ahead, unmet, unmet_behind = self._ahead, open_.copy(), open_.copy()
+        for members in (unmet, unmet_behind):
+            self._drop(members, chosen)
+        self._work.collect(chosen, ahead, behind, items=self._both)
+        along = (*ahead.of_states, ahead.ends, parting.cut)
+        against = (behind.offsets, behind.ends, behind.state_of, parting.cut_behind, parting.barred)
+        sets = (unmet, unmet_behind)
+        if not self._close("close_both", *along, *against, *sets, lists=2, items=self._both):
+            return None
+        parting.met = sets
+        found = open_.copy()
+        for members in sets:
+            self._drop(found, members)
+        return found
+
+    def _has_both(self) -> bool:
+        """Return whether there is room for two lists that a state may be on both of."""
+        if self._both is None:
+            try:
+                self._both = self._cp.empty(2 * len(self._work.items), dtype=self._cp.uint64)
+            except self._cp.cuda.memory.OutOfMemoryError:
+                self._cp.get_default_memory_pool().free_all_blocks()
+        return self._both is not None
+
+    def _drop(self, members: Any, dropped: Any) -> None:
+        self._work.launch(
+            "drop_members", self._words, members, dropped, self._cp.int32(self._words)
+        )
 
     def _choose(self, open_: Any, leader: Any, parting: Parting) -> Any:
         """Return the set of a state of each region, which that is called by from now on."""
         size, pivots = self._num_states, self._numbers
-        states, places = self._cp.int32(size), self._cp.uint32(len(pivots))
         pivots.data.memset_async(0, pivots.nbytes, stream=None)
+        states, places = self._cp.int32(size), self._cp.uint32(len(pivots))
         regions = leader if parting.by_regions else None
-        self._launch("find_pivots", size, open_, states, regions, parting.met, places, pivots)
+        parted = (*(parting.met or (None, None)), places, pivots)
+        self._launch("find_pivots", size, open_, states, regions, *parted)
         chosen, named = self._cp.empty_like(open_), self._cp.int32(parting.by_regions)
-        naming = (named, parting.met, places, pivots, leader, chosen)
-        self._launch("name_regions", size, open_, states, *naming)
-        parting.is_crossed |= parting.met is not None
+        self._launch("name_regions", size, open_, states, named, *parted, leader, chosen)
         parting.by_regions = True
+        if parting.met is not None:
+            parting.met = None
+            self._cut_ahead(open_, leader, parting)
         return chosen
 
-    def _cut_crossing(
-        self, open_: Any, leader: Any, parting: Parting, behind: Edges | None
-    ) -> None:
-        """Cut the edges between regions, forwards and, where these are at hand, backwards."""
-        size = self._cp.int32(self._num_states)
+    def _cut_ahead(self, open_: Any, leader: Any, parting: Parting) -> None:
+        """Cut the edges forwards between regions; those backwards have to follow."""
+        parting.cut = self._cut_crossing(self._ahead, open_, leader, parting.cut)
+        parting.is_crossed = True
 
-        def cut(edges: Edges, known: Any | None) -> Any:
-            sets = known
-            if sets is None:
-                sets = self._cp.zeros((len(edges.ends) + 31) // 32, dtype=self._cp.uint32)
-            along = (*edges.of_states, edges.ends, edges.state_of)
-            self._launch("cut_crossing", self._num_states, *along, open_, size, leader, sets)
-            return sets
-
-        parting.cut = cut(self._ahead, parting.cut)
-        if behind is not None:
-            parting.cut_behind = cut(behind, parting.cut_behind)
+    def _cut_behind(self, open_: Any, leader: Any, parting: Parting, behind: Edges) -> None:
+        """Cut the edges backwards between regions if that is still to be done."""
+        if parting.is_crossed:
+            parting.cut_behind = self._cut_crossing(behind, open_, leader, parting.cut_behind)
         parting.is_crossed = False
+
+    def _cut_crossing(self, edges: Edges, open_: Any, leader: Any, cut: Any | None) -> Any:
+        size = self._num_states
+        if cut is None:
+            cut = self._cp.zeros((len(edges.ends) + 31) // 32, dtype=self._cp.uint32)
+            self._cut_bytes += int(cut.nbytes)
+        along = (*edges.of_states, edges.ends, edges.state_of)
+        self._launch("cut_crossing", size, *along, open_, self._cp.int32(size), leader, cut)
+        return cut
 
     def _propagate(self, open_: Any, leader: Any, parting: Parting, left: int) -> bool:
         """Name what is left by the largest names; return whether that was done, or given up.
 
         The leaders of states that stay open are overwritten.
         """
-        if parting.is_crossed:
-            self._cut_crossing(open_, leader, parting, None)
         cut, barred = parting.cut, parting.barred
         cp = self._cp
         edges = (*self._ahead.of_states, self._ahead.ends)
@@ -359,7 +409,8 @@ class ComponentSearch:
             self._launch("begin_region", left, listed, cp.int32(left), leader)
         due = cp.empty((self._num_states + 7) // 8, dtype=cp.uint32)
         most, sweeps = MOST_SWEEPS + left // STATES_A_SWEEP, 0
-        shuffled, by_number = 0, True
+        # In a deep graph, too few sweeps are granted to names by number.
+        shuffled, by_number = int(parting.is_deep), not parting.is_deep
         while left:
             count, mixed = cp.int32(left), cp.int32(shuffled)
             self._launch("begin_names", left, listed, count, mixed, self._numbers)

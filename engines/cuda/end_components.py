@@ -35,11 +35,14 @@ class Refinement:
         Bitmap of the rows that no end component uses, if wanted.
     unsettled
         Bitmap of the states whose component may have to be split; None where there are none.
+    num_bytes
+        Bytes of device memory that the rounds held, these arrays among them.
     """
 
     leader: Any
     barred: Any
     unsettled: Any | None
+    num_bytes: int
 
 
 def refine(
@@ -105,6 +108,9 @@ class _Rounds:
         self._alone = cp.zeros(kept.shape, dtype=cp.uint32)
         self._cut = cp.zeros((len(ahead.ends) + 31) // 32, dtype=cp.uint32)
 
+        held = (kept, barred, self._leader, self._usable, self._changed, self._alone, self._cut)
+        self._num_bytes = sum(int(array.nbytes) for array in held)
+
     def run(self, with_choices: bool) -> Refinement:
         among = self._copied(self._kept)
         self._launch("begin_regions", self._num_states, among, self._states, self._leader)
@@ -167,7 +173,7 @@ class _Rounds:
             dropping = (self._rows, self._state_of, self._kept, self._barred)
             self._launch("bar_dropped", self._num_rows, *dropping)
         self._launch("drop_leaders", self._num_states, self._kept, self._states, self._leader)
-        return Refinement(self._leader, self._barred, None)
+        return Refinement(self._leader, self._barred, None, self._num_bytes)
 
     def _unsettled(self, among: Any) -> Refinement:
         # Of the removed states none is asked for again.
@@ -177,7 +183,7 @@ class _Rounds:
         self._work.launch(*drop, removed, self._kept, words)
         self._work.launch(*drop, among, removed, words)
         self._settled(with_choices=True)
-        return Refinement(self._leader, self._barred, among)
+        return Refinement(self._leader, self._barred, among, self._num_bytes)
 
     def _copied(self, members: Any) -> Any:
         copy = cupy().empty_like(members)

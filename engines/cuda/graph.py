@@ -232,7 +232,8 @@ class CudaGraph:
         graph = (work, ahead, behind, search, kept, barred)
         found = refine(*graph, with_choices=with_choices)
         self.steps = search.steps
-        self._count_bytes(ahead, behind, work, search, kept, found.barred, found.leader)
+        self._count_bytes(ahead, behind, work, search)
+        self.device_bytes += found.num_bytes
         if found.unsettled is None:
             own = to_mask(found.barred, num_rows, complement=True) if with_choices else None
             return *numbered(found.leader, size), own

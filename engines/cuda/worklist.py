@@ -96,7 +96,11 @@ class Worklist:
     @property
     def two_lists(self) -> tuple[Any, Any, Any]:
         """The items of two lists, how many they are together, and how far both lists are."""
-        return self.items, self._cp.uint64(len(self.items)), self._progress
+        return self.two_lists_in(self.items)
+
+    def two_lists_in(self, items: Any) -> tuple[Any, Any, Any]:
+        """The same of other memory: where a state may be on both lists, they need twice as much."""
+        return items, self._cp.uint64(len(items)), self._progress
 
     @property
     def num_bytes(self) -> int:
@@ -160,11 +164,14 @@ class Worklist:
         self._counted[:] = 0
         self._progress.data.memset_async(0, self._progress.nbytes, stream=None)
 
-    def collect(self, states: Any, edges: Edges) -> None:
-        """Begin a list with the edges of a set."""
+    def collect(self, states: Any, *edges: Edges, items: Any | None = None) -> None:
+        """Begin a list, or two, with edges of a set; two in memory of their own."""
         self.begin()
-        arguments = (states, self._cp.int32(self._num_states), *edges.of_states)
-        self.launch("collect_states", self._num_states, *arguments, *self.list)
+        memory = self.two_lists if items is None else self.two_lists_in(items)
+        for second, of_list in enumerate(edges):
+            arguments = (states, self._cp.int32(self._num_states), *of_list.of_states)
+            listing = (*arguments, self._cp.int32(second), *memory)
+            self.launch("collect_states", self._num_states, *listing)
 
     def close(
         self,
@@ -174,6 +181,7 @@ class Worklist:
         patience: tuple[int, int] | None = None,
         lists: int = 1,
         while_long: bool = False,
+        items: Any | None = None,
     ) -> bool:
         """Work off a list, or two at a time; return whether that was done, or given up.
 
@@ -191,13 +199,16 @@ class Worklist:
             1 or 2.
         while_long
             Whether to stop, with what is left on the list, as soon as a team alone works it off.
+        items
+            Where two lists are, if not in this worklist's own memory.
         """
         before = 0 if patience is None else self.rounds
         earlier = self._expanded if patience is None else 0
         rounds, states = patience or (PATIENCE, STATES_A_ROUND)
         batch = LOOK_EVERY if patience is None else min(FIRST_LOOK, LOOK_EVERY)
         begun, counted, self.is_short = self.rounds, self._counted[:lists].copy(), False
-        arguments = (*arguments, *(self.list if lists == 1 else self.two_lists))
+        memory = self.list if lists == 1 else self.two_lists
+        arguments = (*arguments, *(memory if items is None else self.two_lists_in(items)))
         while True:
             for _ in range(batch):
                 # A team leaves a long list as it is.

@@ -61,34 +61,38 @@ __device__ bool raise(unsigned* number, unsigned to)
 }
 
 // Where a region's pivot is looked up; two regions may share a place, one of which goes without a
-// pivot then. The region of a state is called by `region`, and 0 if that is null; where the search
-// before has met some of its states, in `met` unless that is null, these are another one.
-__device__ unsigned place_of(const int* region, const unsigned* met, int state, unsigned places)
+// pivot then. The region of a state is called by `region`, and 0 if that is null. If the sets are not
+// null, those states of a region are another one that are in neither, in both, or in one of them.
+__device__ unsigned place_of(
+    const int* region, const unsigned* one, const unsigned* other, int state, unsigned places)
 {
     unsigned name = region ? region[state] : 0;
-    if (met && has(met, state)) name += 0x9e3779b1u;
+    if (one && has(one, state)) name += 0x9e3779b1u;
+    if (other && has(other, state)) name += 0x85ebca6bu;
     return (unsigned)((unsigned long long)shuffled(name) * places >> 32);
 }
 
 // Chooses a state of each region, by its shuffled number; `pivots` starts as 0. One thread a state.
 extern "C" __global__ void find_pivots(
     const unsigned* __restrict__ open, int states, const int* __restrict__ region,
-    const unsigned* __restrict__ met, unsigned places, unsigned* pivots)
+    const unsigned* __restrict__ one, const unsigned* __restrict__ other, unsigned places,
+    unsigned* pivots)
 {
     int state = blockIdx.x * blockDim.x + threadIdx.x;
     if (state < states && has(open, state))
-        raise(&pivots[place_of(region, met, state, places)], shuffled(state));
+        raise(&pivots[place_of(region, one, other, state, places)], shuffled(state));
 }
 
 // Calls regions by their chosen states, and makes a set of these. One thread a state.
 extern "C" __global__ void name_regions(
     const unsigned* __restrict__ open, int states, int by_regions,
-    const unsigned* __restrict__ met, unsigned places, const unsigned* __restrict__ pivots,
-    int* region, unsigned* chosen)
+    const unsigned* __restrict__ one, const unsigned* __restrict__ other, unsigned places,
+    const unsigned* __restrict__ pivots, int* region, unsigned* chosen)
 {
     int state = blockIdx.x * blockDim.x + threadIdx.x, pivot = -1;
     if (state < states && has(open, state)) {
-        pivot = unshuffled(pivots[place_of(by_regions ? region : nullptr, met, state, places)]);
+        const int* old = by_regions ? region : nullptr;
+        pivot = unshuffled(pivots[place_of(old, one, other, state, places)]);
         region[state] = pivot;
     }
     unsigned word = __ballot_sync(ALL_LANES, state < states && pivot == state);

@@ -21,14 +21,30 @@ extern "C" __global__ void unpack_members(
     if (member < members) mask[member] = has(set, member) != complement;
 }
 
-// The first round's list: the edges of each state of a set. One thread a state.
+// The first round of the first or the second of two lists: the edges of each state of a set. One
+// thread a state.
 extern "C" __global__ void collect_states(
     const unsigned* __restrict__ set, int states, const OFFSET* __restrict__ offsets,
-    const int* __restrict__ groups, Item* list, Counter* progress)
+    const int* __restrict__ groups, int second, Item* items, Counter size, Counter* progress)
 {
     int state = blockIdx.x * blockDim.x + threadIdx.x;
     bool listed = state < states && has(set, state);
-    begin_list(Edges{offsets, groups}, listed ? state : -1, list, progress);
+    List list = one_of_two(second, items, size, progress, blockIdx.x, gridDim.x);
+    begin_list(Edges{offsets, groups}, listed ? state : -1, list);
+}
+
+// As of `close_some`.
+__device__ void close_over(
+    const Edges& edges, const int* ends, const int* state_of, const unsigned* cut,
+    const unsigned* barred, unsigned* open, const List& list, int most)
+{
+    expand(edges, list, most, [&](OFFSET edge) {
+        int row = ends[edge];
+        if (is_cut(cut, edge) || barred && has(barred, row)) return nobody();
+        int state = state_of ? state_of[row] : row;
+        if (!has(open, state)) return nobody();
+        return join(edges, state, [&] { return take(open, state); });
+    });
 }
 
 // A round of the closure of a set under its states' edges: `ends` holds states, or rows of which
@@ -40,14 +56,28 @@ extern "C" __global__ void LISTED close_some(
     const unsigned* __restrict__ cut, const unsigned* __restrict__ barred, unsigned* open,
     Item* list, Counter* progress, int most)
 {
-    Edges edges{offsets, groups};
-    expand(edges, list, progress, most, [&](OFFSET edge) {
-        int row = ends[edge];
-        if (is_cut(cut, edge) || barred && has(barred, row)) return nobody();
-        int state = state_of ? state_of[row] : row;
-        if (!has(open, state)) return nobody();
-        return join(edges, state, [&] { return take(open, state); });
-    });
+    close_over(
+        Edges{offsets, groups}, ends, state_of, cut, barred, open, only_list(list, progress), most);
+}
+
+// A round of two such closures: half of the blocks for the one of edges forwards, the others for that
+// of edges backwards.
+extern "C" __global__ void LISTED close_both(
+    const OFFSET* __restrict__ offsets, const int* __restrict__ groups,
+    const int* __restrict__ columns, const unsigned* __restrict__ cut,
+    const OFFSET* __restrict__ offsets_behind, const int* __restrict__ rows,
+    const int* __restrict__ state_of, const unsigned* __restrict__ cut_behind,
+    const unsigned* __restrict__ barred, unsigned* open, unsigned* open_behind, Item* items,
+    Counter size, Counter* progress, int most)
+{
+    int blocks = gridDim.x / 2, block = blockIdx.x % blocks;
+    bool backwards = blockIdx.x >= blocks;
+    List list = one_of_two(backwards, items, size, progress, block, blocks);
+    Edges ahead{offsets, groups}, behind{offsets_behind, nullptr};
+    if (backwards)
+        close_over(behind, rows, state_of, cut_behind, barred, open_behind, list, most);
+    else
+        close_over(ahead, columns, nullptr, cut, nullptr, open, list, most);
 }
 
 // A round of the closure of a set by the states whose rows all enter it. `entered` starts empty,

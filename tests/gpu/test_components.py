@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bridge.reproduce import graph_families, graphs
 from engines.cpu.graph import CpuGraph
 from engines.cuda import components as steps
 from engines.cuda import graph as cuda
@@ -154,6 +155,7 @@ SHAPES = {
     "torus": lambda: torus(80, 80),
     "thin torus": lambda: torus(5, 1_000),
     "rings of 5": lambda: rings(1_000, 5),
+    "long rings": lambda: renumbered(rings(12, 700)),
     "rings of 50": lambda: rings(100, 50),
     "layers": lambda: layers(50, 100),
     "thin layers": lambda: layers(3, 1_500),
@@ -291,6 +293,36 @@ def test_without_room_for_the_edges_backwards_names_find_all(gpu, monkeypatch):
         assert names_of(graph)[:2] == ["numbers", "trim_forwards"]
         assert all(name.startswith("sweeps") for name in names_of(graph)[2:])
     monkeypatch.setattr(cuda, "backwards", upload)
+
+
+@pytest.mark.usefixtures("without_numbers")
+@pytest.mark.parametrize("room", [True, False])
+def test_a_deep_graph_is_searched_from_both_ends_again_and_again(gpu, room):
+    """Each search parts the rings that lead to its own from those that it leads to."""
+    model = SHAPES["long rings"]()
+    graph, pool = CudaGraph(model), gpu.get_default_memory_pool()
+
+    def some(size):
+        if size > 15 * model.num_states and not room:
+            raise gpu.cuda.memory.OutOfMemoryError(size, 0, 0)
+        return pool.malloc(size)
+
+    with gpu.cuda.using_allocator(some):
+        expect_the_cpus(model, graph=graph)
+    searches = [(rounds, left) for name, rounds, left in graph.steps if name == "search"]
+    assert not graph.note
+    # 700 levels at 32 a round; one direction after the other unless there is room for two lists.
+    assert searches[0][0] >= 2 * 700 // 32
+    assert all((rounds < 2 * 700 // 32) == room for rounds, _ in searches[1:])
+    if room:
+        assert len(searches) < 12
+        assert searches[-1][1] == 0
+
+
+def test_parts_that_numbers_tell_of_are_searched_at_the_same_time():
+    model = graphs.generate(graph_families.GENERATED["test-and-set"](0.0005))
+    graph = expect_the_cpus(model)
+    assert [name for name in names_of(graph) if "search" in name or "sweeps" in name] == ["search"]
 
 
 def test_a_device_without_room_leaves_all_to_the_cpu(gpu):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bridge.reproduce import graph_families, graphs
 from engines.cpu.graph import CpuGraph
 from engines.cuda import components as steps
 from engines.cuda import end_components as rounds
@@ -67,11 +68,14 @@ def test_components_are_the_largest_sets_that_can_be_kept_to():
                 assert graph_oracles.sets_of(found.labels, found.count) == expected, seed
 
 
-@pytest.mark.parametrize("searches", [0, 4])
+@pytest.mark.parametrize("searches", ["none", "few", "many"])
 @pytest.mark.parametrize("most", [6, 60, 600])
 @pytest.mark.usefixtures("poison", "offsets")
 def test_random_mdps(most, searches, monkeypatch):
-    monkeypatch.setattr(steps, "MOST_SEARCHES", searches)
+    if searches == "none":
+        monkeypatch.setattr(steps, "MOST_SEARCHES", 0)
+    if searches == "many":
+        monkeypatch.setattr(steps, "DEEP", 0)
     for seed in range(100):
         model = graph_models.random_model(seed, most=most)
         graph = CudaGraph(model)
@@ -112,6 +116,17 @@ def test_shapes(name):
         within = np.random.default_rng(seed).random(model.num_states) < 0.8
         expect_the_cpus(model, within, some_choices(seed, model), graph)
         assert not graph.note
+
+
+@pytest.mark.parametrize("scale", [0.0002, 0.01])
+@pytest.mark.parametrize("family", graph_families.GENERATED)
+def test_families_have_the_components_of_their_construction(family, scale):
+    built = graph_families.GENERATED[family](scale)
+    model = graphs.generate(built)
+    graph = expect_the_cpus(model)
+    assert graph.end_component_states(everywhere(model))[1] == built.mecs
+    assert graph.strong_components(everywhere(model))[1] == built.sccs
+    assert not graph.note
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 30, 500])

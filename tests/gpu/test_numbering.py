@@ -23,19 +23,24 @@ def edges_of(model):
     return model.states_of_rows()[model.matrix.row_of_entry()], model.matrix.columns
 
 
-def apart(size, before, after):
-    """Which states have no edge up, or none down, across the gap below, and across that above."""
+def gaps_of(size, before, after):
+    """Below which states no edge leads up, or none down."""
     up, down = np.zeros((2, size + 1), dtype=np.int64)
     for across, low, high in ((up, before, after), (down, after, before)):
         there = low < high
         np.add.at(across, low[there] + 1, 1)
         np.add.at(across, high[there] + 1, -1)
-    free = (np.cumsum(up) == 0) | (np.cumsum(down) == 0)
-    return free[:-1] & free[1:]
+    return (np.cumsum(up) == 0) | (np.cumsum(down) == 0)
+
+
+def apart(size, before, after):
+    """Which states have no edge up, or none down, across the gap below, and across that above."""
+    gaps = gaps_of(size, before, after)
+    return gaps[:-1] & gaps[1:]
 
 
 def found_by(gpu, model, open_, cut):
-    """The states that are named, on the device, after checking their names and the count."""
+    """The states that are named, on the device, after checking names, counts and parts."""
     size = model.num_states
     with stream(0):
         work = Worklist(size, model.matrix.num_rows, model.matrix.num_entries)
@@ -46,12 +51,31 @@ def found_by(gpu, model, open_, cut):
         states, leader = to_set(open_), gpu.full(size, -7, dtype=gpu.int32)
         space = gpu.full(2 * size, 0xABABABAB, dtype=gpu.uint32)
         gone = None if cut is None else to_set(cut)
-        left = Numbering(work, search._ahead, gone, states, leader, space).left
+        numbers = Numbering(work, search._ahead, gone, states, leader, space)
         named, kept = leader.get(), to_mask(states, size)
-    assert left == np.count_nonzero(kept)
+        numbers.name_parts(by_regions=False)
+        parts = leader.get()
+        old = np.arange(size, dtype=np.int32) // 5 % 3
+        leader.set(old)
+        numbers = Numbering(work, search._ahead, gone, to_set(open_), leader, space)
+        numbers.name_parts(by_regions=True)
+        regions = leader.get()
+    assert numbers.left == np.count_nonzero(kept)
     taken = open_ & ~kept
     np.testing.assert_array_equal(named, np.where(taken, np.arange(size), -7))
     assert not (kept & ~open_).any()
+    before, after = edges_of(model)
+    counted = open_[before] & open_[after]
+    if cut is not None:
+        counted &= ~cut
+    gaps = gaps_of(size, before[counted], after[counted])[:-1]
+    assert numbers.parts == np.count_nonzero(gaps & kept)
+    part = np.cumsum(gaps)
+    np.testing.assert_array_equal(parts, np.where(kept, part, named))
+    # Regions and parts of them are called the same where both are, and there alone.
+    both = np.unique(np.stack((old, part))[:, kept], axis=1)
+    together = np.unique(np.stack((old, part, regions))[:, kept], axis=1)
+    assert both.shape[1] == together.shape[1] == len(np.unique(regions[kept]))
     return taken
 
 
