@@ -83,8 +83,9 @@ class Parting:
     cut_behind
         Bitmap of edges backwards: those of `cut` that are not in barred rows.
     parts
-        How many parts the numbers of states were last seen to tell of; 1 if regions are not parted
-        by numbers.
+        How many parts the numbers of states were last seen to tell of.
+    is_parted
+        Whether regions have been parted by numbers.
     is_crossed
         Whether edges backwards between regions still count.
     is_deep
@@ -98,6 +99,7 @@ class Parting:
     barred: Any | None
     cut_behind: Any | None = None
     parts: int = 1
+    is_parted: bool = False
     is_crossed: bool = False
     is_deep: bool = False
     met: tuple[Any, Any] | None = None
@@ -155,6 +157,7 @@ class ComponentSearch:
         # Counts of edges and pivots, or names: the steps that need them follow each other.
         self._numbers = cp.empty(2 * num_states, dtype=cp.uint32)
         self._total = cp.empty(1, dtype=cp.uint64)
+        self._crossed = cp.empty(1, dtype=cp.int32)
         self._both: Any | None = None
         self._cut_bytes = 0
         self.steps: SearchSteps = []
@@ -226,7 +229,7 @@ class ComponentSearch:
                 break
             before = left
             left = self._search(open_, leader, parting, behind)
-            self.unbroken = before == size and left == 0 and parting.parts == 1
+            self.unbroken = before == size and left == 0 and not parting.is_parted
             if left == 0:
                 break
             if not parting.is_deep and before - left < before // WORTHWHILE_SHARE:
@@ -246,7 +249,13 @@ class ComponentSearch:
                 break
             numbers.name_parts(parting.by_regions)
             parting.parts, parting.by_regions = numbers.parts, True
+            before = parting.is_crossed
             self._cut_ahead(open_, leader, parting)
+            if not self._crossed.get()[0]:
+                # No region has been parted: they were as many before.
+                parting.is_crossed = before
+                break
+            parting.is_parted = True
         return left
 
     def _trim(self, open_: Any, leader: Any, parting: Parting) -> int:
@@ -379,8 +388,10 @@ class ComponentSearch:
         if cut is None:
             cut = self._cp.zeros((len(edges.ends) + 31) // 32, dtype=self._cp.uint32)
             self._cut_bytes += int(cut.nbytes)
+        self._crossed.data.memset_async(0, self._crossed.nbytes, stream=None)
         along = (*edges.of_states, edges.ends, edges.state_of)
-        self._launch("cut_crossing", size, *along, open_, self._cp.int32(size), leader, cut)
+        cutting = (open_, self._cp.int32(size), leader, cut, self._crossed)
+        self._launch("cut_crossing", size, *along, *cutting)
         return cut
 
     def _propagate(self, open_: Any, leader: Any, parting: Parting, left: int) -> bool:

@@ -122,28 +122,33 @@ struct CrossingEdges {
     const int *ends, *state_of, *region;
     const unsigned* open;
     Cutting cutting;
+    bool any;
     int own;
 
     __device__ void begin(int state) { own = region[state]; }
     __device__ void visit(int, OFFSET edge)
     {
         int other = state_of ? state_of[ends[edge]] : ends[edge];
-        if (has(open, other) && region[other] != own) cutting.add(edge);
+        if (!has(open, other) || region[other] == own) return;
+        cutting.add(edge);
+        any = true;
     }
     __device__ void end(int) { cutting.write(); }
 };
 
 // Cuts edges between open states of different regions; `ends` holds states, or rows of which
-// `state_of` knows the states. One thread a state.
+// `state_of` knows the states. Sets `crossed` if there are any. One thread a state.
 extern "C" __global__ void cut_crossing(
     const OFFSET* __restrict__ offsets, const int* __restrict__ groups,
     const int* __restrict__ ends, const int* __restrict__ state_of,
-    const unsigned* __restrict__ open, int states, const int* __restrict__ region, unsigned* cut)
+    const unsigned* __restrict__ open, int states, const int* __restrict__ region, unsigned* cut,
+    int* crossed)
 {
     int state = blockIdx.x * blockDim.x + threadIdx.x;
     bool here = state < states && has(open, state);
-    CrossingEdges walk{ends, state_of, region, open, Cutting{cut, 0, 0}};
+    CrossingEdges walk{ends, state_of, region, open, Cutting{cut, 0, 0}, false};
     walk_edges(Edges{offsets, groups}, here ? state : -1, walk);
+    if (walk.any && !*(volatile int*)crossed) *crossed = 1;
 }
 
 // Appends a state, -1 for none, to a list; every thread of the warp takes part.

@@ -15,25 +15,35 @@ extern "C" __global__ void begin_regions(
 }
 
 struct LeavingRows {
+    const OFFSET* offsets;
     const int *columns, *leader, *state_of;
     const unsigned* alone;
     unsigned *barred, *changed;
-    int row, home;
-    bool leaves, own_leaves;
+    int row, home, state;
+    bool leaves, stays, own_leaves;
 
     __device__ void begin(int row)
     {
-        home = leader[state_of[row]];
+        state = state_of[row];
+        home = leader[state];
         leaves = false;
+        // Of a long row each lane sees a part.
+        stays = offsets[row + 1] - offsets[row] >= LONG_FOR_A_THREAD;
     }
-    __device__ void visit(int, OFFSET edge) { leaves |= leader[columns[edge]] != home; }
+    __device__ void visit(int, OFFSET edge)
+    {
+        int after = columns[edge];
+        if (leader[after] != home) leaves = true;
+        else if (after != state) stays = true;
+    }
     __device__ void end(int whose)
     {
         if (!leaves) return;
         if (whose == row) own_leaves = true;
         else if (!has(barred, whose)) put(barred, whose);
-        // A component of one state is not looked at again.
-        if (alone && has(alone, state_of[whose])) return;
+        // A component of one state is not looked at again, nor one that does without the row since
+        // no edge of it leads to another of its states.
+        if (!stays || alone && has(alone, state)) return;
         if (!has(changed, home)) put(changed, home);
     }
 };
@@ -49,7 +59,7 @@ extern "C" __global__ void bar_leaving(
     int row = blockIdx.x * blockDim.x + threadIdx.x;
     bool asked = row < rows && !has(barred, row) && has(among, state_of[row]);
     bool empty = asked && offsets[row] == offsets[row + 1];
-    LeavingRows walk{columns, leader, state_of, alone, barred, changed, row};
+    LeavingRows walk{offsets, columns, leader, state_of, alone, barred, changed, row};
     walk.own_leaves = false;
     if (columns) walk_edges(Edges{offsets, nullptr}, asked && !empty ? row : -1, walk);
     unsigned left = __ballot_sync(ALL_LANES, empty || walk.own_leaves);
