@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from engines.formats.csr import FloatArray, IndexArray, MaskArray
+from engines.graph.distances import distances
 from engines.linear import direct
 from engines.strategy import (
     best_of_groups,
-    distances,
     first_rows_of,
     groups_of,
     known_states,

@@ -315,8 +315,9 @@ def _direct_cost(direct_name: str, unknowns: int, of_sweeps: SweepCost) -> Sweep
         return SweepCost(of_sweeps.engine, LEVELS, "csr", 0)
     if "LU" not in direct_name:
         return SweepCost("CPU", "NumPy", "dense", 0)
-    dense = lu.dense_kernel(unknowns)
-    return SweepCost("CPU", dense, "dense", 0) if dense else SweepCost("CPU", "SuperLU", "csc", 0)
+    if unknowns <= lu.LARGEST_DENSE_SYSTEM:
+        return SweepCost("CPU", "NumPy", "dense", 0)
+    return SweepCost("CPU", "SuperLU", "csc", 0)
 
 
 def judged(result: SolveResult) -> SolveResult:

@@ -9,15 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype, row_sums
+from engines.graph.distances import distances
 from engines.graph.mec import EndComponents
 from engines.graph.quotient import Quotient
 from engines.model import ExplicitModel
 from engines.system import Direction, SweepSystem
 
 ANY_CHOICE = -1
-
-FEW_EDGES = 10_000
-"""Among so many edges distances are found before SciPy is imported."""
 
 SLACKS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, np.inf)
 """By how much, relative to the best choice, one may fall short and still count as optimal."""
@@ -163,45 +161,6 @@ def rows_towards(
     distance = distances(owner[row], successor, goal)
     nearer = row[distance[successor] < distance[owner[row]]]
     return first_rows_of(owner, _marked(nearer, matrix.num_rows), len(goal))
-
-
-def distances(sources: IndexArray, successors: IndexArray, goal: MaskArray) -> FloatArray:
-    """Return the least number of steps to the goal, shape (states,); infinite without a way.
-
-    Parameters
-    ----------
-    sources, successors
-        The edges, each of shape (edges,).
-    goal
-        Shape (states,).
-    """
-    if len(sources) <= FEW_EDGES:
-        return _distances_by_layers(sources, successors, goal)
-    if not goal.any():
-        return np.full(len(goal), np.inf)
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import dijkstra
-
-    ones = np.ones(len(sources))
-    backwards = csr_array((ones, (successors, sources)), shape=(len(goal), len(goal)))
-    steps: FloatArray = dijkstra(
-        backwards, indices=np.flatnonzero(goal), unweighted=True, min_only=True
-    )
-    return steps
-
-
-def _distances_by_layers(
-    sources: IndexArray, successors: IndexArray, goal: MaskArray
-) -> FloatArray:
-    """Look at every edge for every distance."""
-    steps = np.where(goal, 0.0, np.inf)
-    for distance in range(1, len(goal) + 1):
-        before = steps[sources] > distance
-        found = sources[before & (steps[successors] < distance)]
-        if not len(found):
-            break
-        steps[found] = distance
-    return steps
 
 
 def first_rows_of(owner: IndexArray, wanted: MaskArray, num_owners: int) -> IndexArray:

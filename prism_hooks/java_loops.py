@@ -60,10 +60,6 @@ class JavaLoops:
             return None
         return JavaClosures(groups, offsets, columns, num_states)
 
-    def factors(self, matrix: FloatArray) -> JavaFactors | None:
-        """Return dense LU factors; see `engines.cpu.host_loops.HostLoops`."""
-        return JavaFactors(matrix) if _has_room(2 * matrix.nbytes) else None
-
     def expanded(self, diagram: Diagram, numbering: StateNumbering, most: int) -> CsrMatrix | None:
         """Return the matrix of a diagram; see `engines.cpu.host_loops.HostLoops`."""
         nodes, states = diagram.num_nodes + len(numbering.low), numbering.num_states
@@ -229,31 +225,6 @@ class JavaClosures:
     def _found(self, search: str, *sets: MaskArray) -> MaskArray:
         GATE.stop_if_ending(SOLVE)
         return np.array(getattr(self._loops, search)(*map(_flags, sets)), dtype=np.bool_)
-
-
-class JavaFactors:
-    """See `engines.cpu.host_loops.HostFactors`.
-
-    Parameters
-    ----------
-    matrix
-        Shape (unknowns, unknowns).
-
-    Raises
-    ------
-    RuntimeError
-        If a pivot is 0: the matrix is singular.
-    """
-
-    def __init__(self, matrix: FloatArray) -> None:
-        GATE.stop_if_ending(SOLVE)
-        self._loops = _java_class("DenseLoops")(len(matrix), _doubles(matrix.reshape(-1)))
-        if not bool(self._loops.factorise()):
-            raise RuntimeError("Factor is exactly singular")
-
-    def solve(self, right: FloatArray) -> FloatArray:
-        """Return x with A x = b; see `engines.cpu.host_loops.HostFactors`."""
-        return np.array(self._loops.solve(_doubles(right)), dtype=np.float64)
 
 
 def register() -> None:

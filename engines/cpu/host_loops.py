@@ -147,14 +147,6 @@ class HostClosures(Protocol):
         ...
 
 
-class HostFactors(Protocol):
-    """LU factors of a small dense matrix, those of `engines.linear.dense` to the last bit."""
-
-    def solve(self, right: FloatArray) -> FloatArray:
-        """Return x with A x = b."""
-        ...
-
-
 class HostLoops(Protocol):
     """What the host can do in place of numba."""
 
@@ -216,21 +208,6 @@ class HostLoops(Protocol):
             Where the edges of each choice start, shape (choices + 1,), and where they lead.
         num_states
             How many states there are.
-        """
-        ...
-
-    def factors(self, matrix: FloatArray) -> HostFactors | None:
-        """Return LU factors of a dense matrix, or None where there is no room for it.
-
-        Parameters
-        ----------
-        matrix
-            Shape (unknowns, unknowns).
-
-        Raises
-        ------
-        RuntimeError
-            If a pivot is 0: the matrix is singular.
         """
         ...
 

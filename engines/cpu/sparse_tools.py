@@ -1,22 +1,13 @@
-"""SciPy's compiled loops over rows of sparse matrices, without the rest of SciPy.
-
-Importing `scipy.sparse` takes 0.1 s, longer than most solves whose matrix it would multiply. The
-loops lie in one extension module of it, which needs NumPy alone and is loaded in some milliseconds.
-"""
+"""SciPy's compiled loops over rows of sparse matrices, without the rest of SciPy."""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import sys
-from functools import cache
-from importlib.machinery import EXTENSION_SUFFIXES
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray
+from engines.cpu.scipy_extensions import extension
+from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, index_dtype
 
 LOOPS = "scipy.sparse._sparsetools"
 
@@ -111,19 +102,29 @@ def _indices(matrix: CsrMatrix) -> tuple[IndexArray, IndexArray]:
     return np.ascontiguousarray(offsets, dtype=kind), np.ascontiguousarray(columns, dtype=kind)
 
 
-@cache
+def from_entries(
+    rows: IndexArray, columns: IndexArray, values: FloatArray, num_columns: int, num_rows: int
+) -> CsrMatrix:
+    """Return the matrix of entries in any order; those of one place are added up.
+
+    Parameters
+    ----------
+    rows, columns, values
+        Shape (entries,).
+    num_columns, num_rows
+        The matrix's shape.
+    """
+    kind = index_dtype(max(len(values), num_columns, num_rows))
+    offsets, order = np.empty(num_rows + 1, dtype=kind), np.empty(len(values), dtype=kind)
+    sorted_values, shape = np.empty(len(values)), (num_rows, num_columns)
+    places = [np.ascontiguousarray(array, dtype=kind) for array in (rows, columns)]
+    given = (*places, np.ascontiguousarray(values, dtype=np.float64))
+    _loops().coo_tocsr(*shape, len(values), *given, offsets, order, sorted_values)
+    _loops().csr_sort_indices(num_rows, offsets, order, sorted_values)
+    _loops().csr_sum_duplicates(*shape, offsets, order, sorted_values)
+    left = int(offsets[-1])
+    return CsrMatrix(offsets, order[:left].copy(), sorted_values[:left].copy(), num_columns)
+
+
 def _loops() -> Any:
-    """Load the extension module by its file, or with its package where it lies elsewhere."""
-    package = importlib.util.find_spec("scipy")
-    folders = package.submodule_search_locations if package is not None else None
-    if LOOPS in sys.modules or not folders:
-        return importlib.import_module(LOOPS)
-    files = (Path(folders[0], "sparse", f"_sparsetools{end}") for end in EXTENSION_SUFFIXES)
-    file = next(filter(Path.is_file, files), None)
-    # A name of our own: SciPy, imported later, is to find its package as it expects it.
-    spec = None if file is None else importlib.util.spec_from_file_location("_sparsetools", file)
-    if spec is None or spec.loader is None:
-        return importlib.import_module(LOOPS)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return extension(LOOPS)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from engines.cpu import host_loops
 from engines.cpu.prepare import off_diagonal_row_sums
+from engines.cpu.sparse_tools import CsrProduct, from_entries
 from engines.formats.csr import CsrMatrix, FloatArray, row_sums
 from engines.linear.dense import DenseFactors
 from engines.linear.elimination import (
@@ -17,6 +17,7 @@ from engines.linear.elimination import (
     eliminated_chain,
 )
 from engines.linear.fill import require_little_fill
+from engines.linear.superlu import SparseFactors
 from engines.system import SweepSystem
 
 LARGEST_SYSTEM = 500_000
@@ -27,11 +28,8 @@ LARGEST_DENSE_ENTRIES = 20_000
 ACCURATE = 1e-10
 """Where LU leaves a larger error, a small chain is eliminated without subtraction instead."""
 
-LARGEST_DENSE_SYSTEM = 512
-"""Up to so many unknowns a dense system is solved before SciPy is imported."""
-
-LARGEST_DENSE_SYSTEM_OF_HOSTS = 1_100
-"""The same where the host's own loops factorise it."""
+LARGEST_DENSE_SYSTEM = 64
+"""Up to so many unknowns a system is solved as a dense one: sooner than SuperLU is loaded."""
 
 MASS_ROUNDING = 1e-14
 """By how much the probabilities of a row may miss 1."""
@@ -159,20 +157,6 @@ def solve_balance_system(rates: CsrMatrix, start: FloatArray) -> tuple[FloatArra
     return values / values.sum(), error
 
 
-def dense_kernel(unknowns: int) -> str:
-    """Return what factorises a system as a dense one; nothing where SciPy does, as a sparse one.
-
-    Parameters
-    ----------
-    unknowns
-        Its size.
-    """
-    host = host_loops.registered()
-    if host is not None:
-        return host.name if unknowns <= LARGEST_DENSE_SYSTEM_OF_HOSTS else ""
-    return "NumPy" if unknowns <= LARGEST_DENSE_SYSTEM else ""
-
-
 def _solve(
     rows: np.ndarray, columns: np.ndarray, entries: FloatArray, right: FloatArray
 ) -> tuple[FloatArray, float]:
@@ -184,19 +168,14 @@ def _solve(
     size = len(right)
     matrix: Any
     solve: Callable[[FloatArray], FloatArray]
-    if dense_kernel(size):
+    if size <= LARGEST_DENSE_SYSTEM:
         matrix = np.zeros((size, size))
         np.add.at(matrix, (rows, columns), entries)
-        host = host_loops.registered()
-        factors = None if host is None else host.factors(matrix)
-        solve = (DenseFactors(matrix) if factors is None else factors).solve
+        solve = DenseFactors(matrix).solve
     else:
-        from scipy.sparse import csc_array
-        from scipy.sparse.linalg import splu
-
         require_little_fill(rows, columns, size)
-        matrix = csc_array((entries, (rows, columns)), shape=(size, size))
-        solve = splu(matrix).solve
+        sparse = from_entries(rows, columns, entries, size, size)
+        matrix, solve = CsrProduct(sparse), SparseFactors(sparse).solve
     solution = solve(right)
     for _ in range(2):
         correction = solve(right - matrix @ solution)

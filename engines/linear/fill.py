@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from engines.cpu.graph import CpuGraph
+from engines.cpu.sparse_tools import from_entries
 from engines.formats.csr import IndexArray
+from engines.graph.distances import distances
+from engines.model import ExplicitModel, ModelKind
 
 SURELY_SMALL = 2_000
 """Even a full matrix of so many rows is factorised in seconds."""
@@ -43,21 +47,16 @@ def require_little_fill(row: IndexArray, column: IndexArray, size: int) -> None:
     """
     if size <= SURELY_SMALL:
         return
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components, dijkstra
-
-    edges = csr_array((np.ones(len(row)), (row, column)), shape=(size, size))
-    count, component = connected_components(edges, connection="strong")
+    component, count = _strong_components(row, column, size)
     inner = component[row] == component[column]
     one, other = row[inner], column[inner]
-    both_ways = csr_array(
-        (np.ones(2 * len(one)), (np.append(one, other), np.append(other, one))), shape=(size, size)
-    )
+    both_ways = np.append(one, other), np.append(other, one)
     rim = np.unique(component, return_index=True)[1]
     level = np.zeros(size, dtype=np.int64)
     for _ in range(2):
-        steps = dijkstra(both_ways, indices=rim, unweighted=True, min_only=True)
-        level = steps.astype(np.int64)
+        at_rim = np.zeros(size, dtype=np.bool_)
+        at_rim[rim] = True
+        level = distances(*both_ways, at_rim).astype(np.int64)
         # The farthest state of each component, last in this order, lies at its rim.
         order = np.lexsort((level, component))
         rim = order[np.append(np.flatnonzero(np.diff(component[order])), size - 1)]
@@ -70,3 +69,9 @@ def require_little_fill(row: IndexArray, column: IndexArray, size: int) -> None:
         raise RuntimeError(
             f"the factors of {owners[worst]} states would fill up ({widths[worst]} at one distance)"
         )
+
+
+def _strong_components(row: IndexArray, column: IndexArray, size: int) -> tuple[IndexArray, int]:
+    graph = from_entries(row, column, np.ones(len(row)), size, size)
+    model = ExplicitModel(ModelKind.DTMC, graph)
+    return CpuGraph(model).strong_components(np.ones(size, dtype=np.bool_))

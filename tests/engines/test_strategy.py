@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engines import strategy
 from engines.environment import Method, SolverEnvironment
 from engines.formats.csr import CsrMatrix
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 from engines.reachability_rewards import reachability_rewards
-from engines.strategy import SLACKS, distances, optimal_rows, rows_towards
+from engines.strategy import SLACKS, optimal_rows, rows_towards
 from engines.system import SweepSystem
 from engines.total_rewards import total_rewards
 from engines.until import until_probabilities
@@ -283,17 +282,6 @@ def test_values_that_an_iteration_left_inexact_still_give_a_way_out():
     for slack in SLACKS[1:-1]:
         x = np.array([0.5 * (1.0 + slack / 2.0), 1.0, 0.0])
         assert optimal_rows(system, x, np.array([False, True, True])).tolist() == [1]
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_distances_by_layers_are_those_of_scipy(monkeypatch, seed):
-    rng = np.random.default_rng(seed)
-    size = int(rng.integers(1, 60))
-    sources, successors = rng.integers(0, size, (2, int(rng.integers(0, 3 * size))))
-    goal = rng.random(size) < rng.choice([0.0, 0.05, 0.5])
-    by_layers = distances(sources, successors, goal)
-    monkeypatch.setattr(strategy, "FEW_EDGES", -1)
-    np.testing.assert_array_equal(by_layers, distances(sources, successors, goal))
 
 
 def test_rows_towards_a_goal_take_the_first_that_steps_nearer():

@@ -13,7 +13,6 @@ from engines.cpu.graph import CpuGraph
 from engines.diagrams.survey import survey
 from engines.diagrams.walks import walked_up_to
 from engines.formats.csr import CsrMatrix
-from engines.linear.dense import DenseFactors
 from engines.model import ExplicitModel
 from engines.system import Direction, SweepSystem
 from engines.uniformisation import PowerSum
@@ -298,24 +297,6 @@ def test_a_variable_that_is_none_of_the_matrix_s_makes_none(loops):
     diagram = diagram_of(np.arange(8.0).reshape(2, 2, 2) + 1.0, [1, 2, 7])
     numbering = numbering_of(np.ones(2, bool), [1], [2])
     assert loops.expanded(diagram, numbering, 100) is None
-
-
-@pytest.mark.parametrize("size", [1, 2, 30, 120])
-@pytest.mark.parametrize("density", [0.05, 1.0])
-def test_dense_factors_have_the_bits_of_numpy_s(loops, size, density):
-    rng = np.random.default_rng(size)
-    matrix = rng.normal(size=(size, size)) * (rng.random((size, size)) < density)
-    matrix += np.diag(rng.choice([1e-3, 1.0], size))
-    right, before = rng.normal(size=size), matrix.copy()
-    found, expected = loops.factors(matrix).solve(right), DenseFactors(matrix).solve(right)
-    np.testing.assert_array_equal(found, expected)
-    np.testing.assert_array_equal(matrix, before)
-
-
-@pytest.mark.parametrize("matrix", [np.zeros((2, 2)), np.ones((3, 3))])
-def test_a_singular_matrix_has_no_factors(loops, matrix):
-    with pytest.raises(RuntimeError, match="singular"):
-        loops.factors(matrix)
 
 
 KERNEL = re.compile(r"kernel (.*?), format .*?, (\d+) sweeps")
