@@ -25,6 +25,9 @@ STATES_A_ROUND = 1000
 MOST_LOOKS = 4
 """The most looks at numbers before other steps."""
 
+FEWEST_PARTS = 16
+"""Fewer parts than these are not worth a look at all edges to part them."""
+
 MOST_SEARCHES = 4
 """The most searches from a state of each region, before names are propagated."""
 
@@ -245,7 +248,7 @@ class ComponentSearch:
             numbers = Numbering(self._work, self._ahead, parting.cut, open_, leader, self._numbers)
             left = numbers.left
             self.steps.append(("numbers", look + 1, left))
-            if left == 0 or numbers.parts <= parting.parts:
+            if left == 0 or numbers.parts < max(FEWEST_PARTS, parting.parts + 1):
                 break
             numbers.name_parts(parting.by_regions)
             parting.parts, parting.by_regions = numbers.parts, True

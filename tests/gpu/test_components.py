@@ -33,10 +33,11 @@ def wide_offsets(request, monkeypatch):
 
 @pytest.fixture(params=["numbers", "searches", "many searches", "names", "moving names"])
 def way(request, monkeypatch):
-    """As it comes; each of these without those before it.
+    """As it comes, however few parts there are; each of these without those before it.
 
     Many searches are those of deep graphs; names move by the states that have some to pass on.
     """
+    monkeypatch.setattr(steps, "FEWEST_PARTS", 2)
     if request.param != "numbers":
         request.getfixturevalue("without_numbers")
     if request.param == "many searches":
@@ -320,7 +321,7 @@ def test_a_deep_graph_is_searched_from_both_ends_again_and_again(gpu, room):
 
 
 def test_parts_that_numbers_tell_of_are_searched_at_the_same_time():
-    model = graphs.generate(graph_families.GENERATED["test-and-set"](0.0005))
+    model = graphs.generate(graph_families.GENERATED["test-and-set"](0.01))
     graph = expect_the_cpus(model)
     assert [name for name in names_of(graph) if "search" in name or "sweeps" in name] == ["search"]
 

@@ -76,6 +76,7 @@ def test_random_mdps(most, searches, monkeypatch):
         monkeypatch.setattr(steps, "MOST_SEARCHES", 0)
     if searches == "many":
         monkeypatch.setattr(steps, "DEEP", 0)
+        monkeypatch.setattr(steps, "FEWEST_PARTS", 2)
     for seed in range(100):
         model = graph_models.random_model(seed, most=most)
         graph = CudaGraph(model)
@@ -120,7 +121,9 @@ def test_shapes(name):
 
 @pytest.mark.parametrize("scale", [0.0002, 0.01])
 @pytest.mark.parametrize("family", graph_families.GENERATED)
-def test_families_have_the_components_of_their_construction(family, scale):
+def test_families_have_the_components_of_their_construction(family, scale, monkeypatch):
+    if scale < 0.001:
+        monkeypatch.setattr(steps, "FEWEST_PARTS", 2)
     built = graph_families.GENERATED[family](scale)
     model = graphs.generate(built)
     graph = expect_the_cpus(model)
