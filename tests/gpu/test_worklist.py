@@ -101,10 +101,11 @@ def test_a_deep_graph_of_thin_layers_is_not_left_to_the_cpu():
     np.testing.assert_array_equal(labels, np.arange(count))
     assert not graph.note
     assert [name for name, _, _ in graph.steps] == ["numbers", "trim_forwards", "trim_both"]
-    # 512 of 3,000 levels before the first look, the others from both ends; 32 are a round. What
-    # another step goes on with is counted once.
-    assert graph.rounds == sum(rounds for _, rounds, _ in graph.steps[1:])
-    assert graph.rounds <= 512 // 32 + (3_000 - 512) // 2 // 32 + 4
+    forwards, both = (rounds for _, rounds, _ in graph.steps[1:])
+    # What was gone on with is counted once. From both ends there are 1,500 levels at most, 32 a
+    # round, and the rounds before it is seen that the lists are short.
+    assert both <= 3_000 // 2 // 32 + 2 * worklist.FIRST_LOOK
+    assert graph.rounds == forwards + both < (3_000 + 2 * 256) // 2 // 32 + 16
 
 
 @pytest.mark.usefixtures("poison")
