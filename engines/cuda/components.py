@@ -92,7 +92,7 @@ class Parting:
     is_crossed
         Whether edges backwards between regions still count.
     is_deep
-        Whether the last step took many rounds.
+        Whether trimming or a search has taken many rounds.
     met
         Two bitmaps of states, by which regions are to be parted; None for neither.
     """

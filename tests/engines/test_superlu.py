@@ -12,7 +12,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.linalg import splu
 
 from engines.cpu.sparse_tools import from_entries
-from engines.linear import fill
+from engines.linear import fill, superlu
 from engines.linear.superlu import SparseFactors
 
 ALONE = """
@@ -57,6 +57,18 @@ def test_factors_are_scipys(size, seed):
     found = SparseFactors(matrix).solve(right)
     np.testing.assert_array_equal(found, splu(theirs).solve(right))
     np.testing.assert_allclose(theirs @ found, right, rtol=1e-12)
+
+
+@pytest.mark.parametrize("missing", [ImportError, AttributeError, TypeError])
+def test_scipys_own_function_serves_where_its_module_has_changed(monkeypatch, missing):
+    def refuse(_name):
+        raise missing
+
+    rows, columns, values = entries_of(70, 1)
+    matrix = from_entries(rows, columns, values, 70, 70)
+    found = SparseFactors(matrix).solve(np.ones(70))
+    monkeypatch.setattr(superlu, "extension", refuse)
+    np.testing.assert_array_equal(SparseFactors(matrix).solve(np.ones(70)), found)
 
 
 def test_a_singular_matrix_has_no_factors():
