@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engines.cpu.sparse_tools import from_entries
-from engines.formats.csr import FloatArray, IndexArray, MaskArray
+from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray
 
 MOST_LAYERS = 4_000
 """Layers that are looked at one after the other, in some ten microseconds each; a deeper graph is
@@ -23,14 +23,28 @@ def distances(sources: IndexArray, successors: IndexArray, goal: MaskArray) -> F
         Shape (states,).
     """
     size = len(goal)
-    steps = np.where(goal, 0.0, np.inf)
     backwards = from_entries(successors, sources, np.ones(len(sources)), size, size)
+    return distances_by(backwards, goal)
+
+
+def distances_by(backwards: CsrMatrix, goal: MaskArray) -> FloatArray:
+    """Return the same for edges that have been turned round.
+
+    Parameters
+    ----------
+    backwards
+        The states that lead to each state, in its row.
+    goal
+        Shape (states,).
+    """
+    size = len(goal)
+    steps = np.where(goal, 0.0, np.inf)
     layer, distance = np.flatnonzero(goal), 0
     first = np.empty(size, dtype=np.int64)
     while len(layer):
         distance += 1
         if distance > MOST_LAYERS:
-            return _by_scipy(sources, successors, goal)
+            return _by_scipy(backwards, goal)
         begins, ends = backwards.row_offsets[layer], backwards.row_offsets[layer + 1]
         lengths = ends - begins
         behind = np.cumsum(lengths)
@@ -44,13 +58,13 @@ def distances(sources: IndexArray, successors: IndexArray, goal: MaskArray) -> F
     return steps
 
 
-def _by_scipy(sources: IndexArray, successors: IndexArray, goal: MaskArray) -> FloatArray:
+def _by_scipy(backwards: CsrMatrix, goal: MaskArray) -> FloatArray:
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra
 
-    ones = np.ones(len(sources))
-    backwards = csr_array((ones, (successors, sources)), shape=(len(goal), len(goal)))
+    arrays = (backwards.values, backwards.columns, backwards.row_offsets)
+    graph = csr_array(arrays, shape=(len(goal), len(goal)))
     steps: FloatArray = dijkstra(
-        backwards, indices=np.flatnonzero(goal), unweighted=True, min_only=True
+        graph, indices=np.flatnonzero(goal), unweighted=True, min_only=True
     )
     return steps

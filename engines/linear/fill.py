@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from engines.cpu.graph import CpuGraph
 from engines.cpu.sparse_tools import from_entries
 from engines.formats.csr import IndexArray
-from engines.graph.distances import distances
+from engines.graph.components import sccs
+from engines.graph.distances import distances_by
 from engines.model import ExplicitModel, ModelKind
 
 SURELY_SMALL = 2_000
@@ -47,16 +47,19 @@ def require_little_fill(row: IndexArray, column: IndexArray, size: int) -> None:
     """
     if size <= SURELY_SMALL:
         return
-    component, count = _strong_components(row, column, size)
+    graph = from_entries(row, column, np.ones(len(row)), size, size)
+    found = sccs(ExplicitModel(ModelKind.DTMC, graph))
+    component, count = found.labels, found.count
     inner = component[row] == component[column]
     one, other = row[inner], column[inner]
-    both_ways = np.append(one, other), np.append(other, one)
+    places = np.append(one, other), np.append(other, one)
+    both_ways = from_entries(*places, np.ones(2 * len(one)), size, size)
     rim = np.unique(component, return_index=True)[1]
     level = np.zeros(size, dtype=np.int64)
     for _ in range(2):
         at_rim = np.zeros(size, dtype=np.bool_)
         at_rim[rim] = True
-        level = distances(*both_ways, at_rim).astype(np.int64)
+        level = distances_by(both_ways, at_rim).astype(np.int64)
         # The farthest state of each component, last in this order, lies at its rim.
         order = np.lexsort((level, component))
         rim = order[np.append(np.flatnonzero(np.diff(component[order])), size - 1)]
@@ -69,9 +72,3 @@ def require_little_fill(row: IndexArray, column: IndexArray, size: int) -> None:
         raise RuntimeError(
             f"the factors of {owners[worst]} states would fill up ({widths[worst]} at one distance)"
         )
-
-
-def _strong_components(row: IndexArray, column: IndexArray, size: int) -> tuple[IndexArray, int]:
-    graph = from_entries(row, column, np.ones(len(row)), size, size)
-    model = ExplicitModel(ModelKind.DTMC, graph)
-    return CpuGraph(model).strong_components(np.ones(size, dtype=np.bool_))
