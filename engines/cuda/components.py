@@ -209,13 +209,13 @@ class ComponentSearch:
             Bitmaps of edges, and of the rows that these edges make up, that do not count; None for
             none. More edges may be cut.
         by_regions
-            Whether `leader` holds the region of each open state, a number of a state, and no edge
-            that counts leads from one region to another.
+            Whether `leader` holds the region of each open state, any number, and no edge that
+            counts leads from one region to another.
         alone
             Bitmap of states that those are added to that are seen to be components of their own
             before any search; None if nobody asks.
         """
-        size = left = self.count(open_)
+        size = self.count(open_)
         self.unbroken = False
         first = None if alone is None else open_.copy()
         parting = Parting(by_regions, cut, barred)
