@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from engines.backend import cupy
 from engines.cuda.numbering import Numbering
+from engines.cuda.parting import Parting
 
 if TYPE_CHECKING:
     from engines.cuda.graph_edges import Edges
@@ -70,42 +71,6 @@ STATES_A_SWEEP = 1000
 """So many further states grant one more sweep, about what the CPU does in a sweep's time."""
 
 SearchSteps = list[tuple[str, int, int]]
-
-
-@dataclass
-class Parting:
-    """How the states of a question are parted; arrays are on the device, None for empty sets.
-
-    Parameters
-    ----------
-    by_regions
-        Whether the leader of an open state is its region so far: a number that is the same in all
-        of a component.
-    cut, barred
-        Bitmaps of edges forwards, and of the rows that these make up, that do not count.
-    cut_behind
-        Bitmap of edges backwards: those of `cut` that are not in barred rows.
-    parts
-        How many parts the numbers of states were last seen to tell of.
-    is_parted
-        Whether regions have been parted by numbers.
-    is_crossed
-        Whether edges backwards between regions still count.
-    is_deep
-        Whether trimming or a search has taken many rounds.
-    met
-        Two bitmaps of states, by which regions are to be parted; None for neither.
-    """
-
-    by_regions: bool
-    cut: Any | None
-    barred: Any | None
-    cut_behind: Any | None = None
-    parts: int = 1
-    is_parted: bool = False
-    is_crossed: bool = False
-    is_deep: bool = False
-    met: tuple[Any, Any] | None = None
 
 
 class ComponentSearch:
@@ -196,6 +161,7 @@ class ComponentSearch:
         barred: Any | None = None,
         by_regions: bool = False,
         alone: Any | None = None,
+        parts: int | None = None,
     ) -> bool:
         """Name the component of each open state; return whether all were named.
 
@@ -214,18 +180,23 @@ class ComponentSearch:
         alone
             Bitmap of states that those are added to that are seen to be components of their own
             before any search; None if nobody asks.
+        parts
+            How many parts the numbers of the open states tell of, if these are the regions; None
+            if their numbers have not been looked at.
         """
         size = self.count(open_)
         self.unbroken = False
         first = None if alone is None else open_.copy()
         parting = Parting(by_regions, cut, barred)
         for search in itertools.count():
-            left = self._look_at_numbers(open_, leader, parting)
+            if search == 0 and parts is not None:
+                left, parting.parts = size, parts
+            else:
+                left = self._look_at_numbers(open_, leader, parting)
             if left:
                 left = self._trim(open_, leader, parting)
             if search == 0 and alone is not None:
-                words = self._cp.int32(self._words)
-                self._launch("add_lost", self._words, first, open_, words, alone)
+                self.add_lost(first, open_, alone)
             behind = None if left == 0 else self._turned()
             most = MOST_SEARCHES_IN_DEPTH if parting.is_deep else MOST_SEARCHES
             if left == 0 or behind is None or search >= most:
@@ -239,15 +210,23 @@ class ComponentSearch:
                 break
         return left == 0 or self._propagate(open_, leader, parting, left)
 
+    def look_at_numbers(self, open_: Any, leader: Any, cut: Any | None, look: int) -> Numbering:
+        """Name open states that their numbers set apart; return what these tell of the others.
+
+        What it returns holds until the next step.
+        """
+        numbers = Numbering(self._work, self._ahead, cut, open_, leader, self._numbers)
+        self.steps.append(("numbers", look, numbers.left))
+        return numbers
+
     def _look_at_numbers(self, open_: Any, leader: Any, parting: Parting) -> int:
         """Name states that their numbers set apart; return how many others are left.
 
         Without the edges between parts, numbers may tell of more of them.
         """
         for look in range(MOST_LOOKS):
-            numbers = Numbering(self._work, self._ahead, parting.cut, open_, leader, self._numbers)
+            numbers = self.look_at_numbers(open_, leader, parting.cut, look + 1)
             left = numbers.left
-            self.steps.append(("numbers", look + 1, left))
             if left == 0 or numbers.parts < max(FEWEST_PARTS, parting.parts + 1):
                 break
             numbers.name_parts(parting.by_regions)
@@ -305,7 +284,7 @@ class ComponentSearch:
         if found is None:
             name, parting.is_deep, parting.met = "search, given up", False, None
         else:
-            self._drop(open_, found)
+            self.drop(open_, found)
             parting.is_deep |= rounds >= DEEP
         left = self.count(open_)
         self.steps.append((name, rounds, left))
@@ -319,20 +298,20 @@ class ComponentSearch:
             (self._ahead, parting.cut, None),
         ):
             unmet = found.copy()
-            self._drop(unmet, chosen)
+            self.drop(unmet, chosen)
             self._work.collect(chosen, edges)
             sets = (edges.state_of, cut, barred, unmet)
             complete = self._close("close_some", *edges.of_states, edges.ends, *sets)
             if not complete:
                 return None
-            self._drop(found, unmet)
+            self.drop(found, unmet)
         return found
 
     def _meet_both(self, chosen: Any, open_: Any, parting: Parting, behind: Edges) -> Any | None:
         """Return the same, and part by it: what leads to them is looked for at the same time."""
         ahead, unmet, unmet_behind = self._ahead, open_.copy(), open_.copy()
         for members in (unmet, unmet_behind):
-            self._drop(members, chosen)
+            self.drop(members, chosen)
         self._work.collect(chosen, ahead, behind, items=self._both)
         along = (*ahead.of_states, ahead.ends, parting.cut)
         against = (behind.offsets, behind.ends, behind.state_of, parting.cut_behind, parting.barred)
@@ -342,7 +321,7 @@ class ComponentSearch:
         parting.met = sets
         found = open_.copy()
         for members in sets:
-            self._drop(found, members)
+            self.drop(found, members)
         return found
 
     def _has_both(self) -> bool:
@@ -354,7 +333,13 @@ class ComponentSearch:
                 self._cp.get_default_memory_pool().free_all_blocks()
         return self._both is not None
 
-    def _drop(self, members: Any, dropped: Any) -> None:
+    def add_lost(self, before: Any, after: Any, members: Any) -> None:
+        """Add to a bitmap of states what another one has lost."""
+        words = self._cp.int32(self._words)
+        self._launch("add_lost", self._words, before, after, words, members)
+
+    def drop(self, members: Any, dropped: Any) -> None:
+        """Take the states of a bitmap out of another."""
         self._work.launch(
             "drop_members", self._words, members, dropped, self._cp.int32(self._words)
         )

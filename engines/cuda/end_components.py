@@ -21,6 +21,9 @@ STATES_A_ROUND = 10_000
 """So many states must be settled or removed for each further round, about what the CPU does in a
 round's time: it need not look at all of a component to split a small set off it."""
 
+MOST_LOOKS = 16
+"""The most looks at numbers before the first search."""
+
 
 @dataclass(frozen=True)
 class Refinement:
@@ -54,6 +57,7 @@ def refine(
     barred: Any,
     *,
     with_choices: bool,
+    any_barred: bool = True,
 ) -> Refinement:
     """Return the maximal end components of an MDP.
 
@@ -71,6 +75,8 @@ def refine(
         Bitmap of the rows that components do not use; overwritten.
     with_choices
         Whether the rows of states without a component are to be barred too where all is settled.
+    any_barred
+        Whether rows may be barred yet.
 
     Notes
     -----
@@ -79,8 +85,14 @@ def refine(
     the last one, bars the rows that may leave their component, and removes the states without a
     row, with whatever is forced into them. Edges between components stay cut, so that a round goes
     on from the last one's components, all at the same time.
+
+    Parts of the numbering (`engines.cuda.numbering`) come before all components: no end component
+    has states in two of them. So rows that may leave their part are barred without any search, and
+    without these rows the numbers may tell of more. Where processes go round and stop some time,
+    the numbers tell of the first variable that this one stops for good, and then of the second.
     """
-    return _Rounds(work, ahead, behind, search, kept, barred).run(with_choices)
+    rounds = _Rounds(work, ahead, behind, search, kept, barred)
+    return rounds.run(with_choices, any_barred)
 
 
 class _Rounds:
@@ -111,22 +123,27 @@ class _Rounds:
         held = (kept, barred, self._leader, self._usable, self._changed, self._alone, self._cut)
         self._num_bytes = sum(int(array.nbytes) for array in held)
 
-    def run(self, with_choices: bool) -> Refinement:
+    def run(self, with_choices: bool, any_barred: bool) -> Refinement:
         among = self._copied(self._kept)
         self._launch("begin_regions", self._num_states, among, self._states, self._leader)
         # Where all states are kept, none of them can be left.
         everywhere = self._search.count(among) == self._num_states
-        if not self._remove(among, None if everywhere else self._ahead.ends):
+        any_barred = any_barred or not everywhere or self._any_empty()
+        if any_barred and not self._remove(among, None if everywhere else self._ahead.ends):
             return self._unsettled(among)
+        parts = self._part(any_barred)
         among = self._copied(self._kept)
+        if parts is None:
+            return self._unsettled(among)
+        self._search.drop(among, self._alone)
         first = left = self._search.count(among)
         for round_ in itertools.count():
             if left == 0:
                 return self._settled(with_choices)
             if round_ >= MOST_ROUNDS + (first - left) // STATES_A_ROUND:
                 break
-            cutting = (self._state_of, among, self._barred, self._cut)
-            self._launch("cut_rows", self._num_rows, self._ahead.offsets, self._rows, *cutting)
+            if round_ > 0:
+                self._cut_barred(among)
             named = self._search.name_components(
                 self._copied(among),
                 self._leader,
@@ -134,6 +151,7 @@ class _Rounds:
                 barred=self._barred,
                 by_regions=True,
                 alone=self._alone,
+                parts=parts if round_ == 0 else None,
             )
             if named and self._search.unbroken:
                 return self._settled(with_choices)
@@ -144,6 +162,56 @@ class _Rounds:
             left = self._search.count(among)
             self._search.steps.append(("round", round_ + 1, left))
         return self._unsettled(among)
+
+    def _any_empty(self) -> bool:
+        """Return whether there is a state without rows, or a row without edges."""
+        found = cupy().zeros(1, dtype=cupy().int32)
+        self._launch("find_rowless", self._num_states, self._ahead.groups, self._states, found)
+        self._launch("find_empty", self._num_rows, self._ahead.offsets, self._rows, found)
+        return bool(found.get()[0])
+
+    def _part(self, any_barred: bool) -> int | None:
+        """Bar the rows that may leave their part of the numbering, until it tells of few more.
+
+        Returns how many parts are left of more than one state, None if given up. Their states have
+        their parts for leaders, no edges between which count any more; the others, themselves.
+        """
+        search, parts = self._search, 1
+        if any_barred:
+            self._cut_barred(self._kept)
+        for look in range(1, MOST_LOOKS + 1):
+            among, open_ = self._copied(self._kept), self._copied(self._kept)
+            search.drop(open_, self._alone)
+            before, size = self._copied(open_), search.count(open_)
+            numbers = search.look_at_numbers(open_, self._leader, self._cut, look)
+            gained = size - numbers.left + max(numbers.parts - parts, 0)
+            parts = numbers.parts
+            if gained == 0:
+                break
+            search.add_lost(before, open_, self._alone)
+            # Of states alone too, as long as there are others, whose parts may have their numbers.
+            if numbers.left:
+                numbers.name_parts(False, self._kept)
+            else:
+                self._name_alone()
+            if not self._remove(among, self._ahead.ends):
+                return None
+            if numbers.left == 0:
+                return 0
+            self._cut_barred(self._kept)
+            if gained < components.FEWEST_PARTS:
+                break
+        self._name_alone()
+        return parts
+
+    def _name_alone(self) -> None:
+        """Make the states that are components of their own their leaders."""
+        self._launch("name_alone_in", self._num_states, self._alone, self._states, self._leader)
+
+    def _cut_barred(self, among: Any) -> None:
+        """Cut the edges of the barred rows of a set of states."""
+        rows = (self._ahead.offsets, self._rows, self._state_of)
+        self._launch("cut_rows", self._num_rows, *rows, among, self._barred, self._cut)
 
     def _remove(self, among: Any, columns: Any | None) -> bool:
         """Bar what leaves its component; remove what has no row left; return whether all was.
@@ -178,10 +246,8 @@ class _Rounds:
     def _unsettled(self, among: Any) -> Refinement:
         # Of the removed states none is asked for again.
         removed = self._copied(among)
-        drop = ("drop_members", len(among))
-        words = cupy().int32(len(among))
-        self._work.launch(*drop, removed, self._kept, words)
-        self._work.launch(*drop, among, removed, words)
+        self._search.drop(removed, self._kept)
+        self._search.drop(among, removed)
         self._settled(with_choices=True)
         return Refinement(self._leader, self._barred, among, self._num_bytes)
 

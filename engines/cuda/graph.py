@@ -230,7 +230,8 @@ class CudaGraph:
         else:
             barred = to_set(choices, complement=True)
         graph = (work, ahead, behind, search, kept, barred)
-        found = refine(*graph, with_choices=with_choices)
+        asked = choices is not None
+        found = refine(*graph, with_choices=with_choices, any_barred=asked)
         self.steps = search.steps
         self._count_bytes(ahead, behind, work, search)
         self.device_bytes += found.num_bytes

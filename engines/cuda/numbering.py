@@ -70,16 +70,20 @@ class Numbering:
         self.left, self.parts = (int(count) for count in counts.get())
         """How many states are open, and about how many parts they are in."""
 
-    def name_parts(self, by_regions: bool) -> None:
-        """Make each part a region, or a part of one, of the states that are open.
+    def name_parts(self, by_regions: bool, members: Any | None = None) -> None:
+        """Make each part a region, or a part of one; what the look left must still be in `space`.
 
         Parameters
         ----------
         by_regions
-            Whether states have regions; what the look left in `space` must still be there.
+            Whether states have regions. If not, they get numbers of states, unless all are alone.
+        members
+            Bitmap of the states to name, of those that were open before the look or earlier; None
+            for those that are open.
         """
         _scan(self._gaps, self._work.launcher)
-        of_states = (self._states, self._open, cupy().int32(by_regions), self._leader)
+        members = self._open if members is None else members
+        of_states = (self._states, members, cupy().int32(by_regions), self._leader)
         self._launch("name_parts", self._threads, self._reach, self._gaps, *of_states)
 
     def _launch(self, kernel: str, threads: int, *arguments: Any, block: int = BLOCK) -> None:

@@ -61,15 +61,16 @@ __device__ bool raise(unsigned* number, unsigned to)
 }
 
 // Where a region's pivot is looked up; two regions may share a place, one of which goes without a
-// pivot then. The region of a state is called by `region`, and 0 if that is null. If the sets are not
-// null, those states of a region are another one that are in neither, in both, or in one of them.
+// pivot then, unless they are called by numbers of states. The region of a state is called by `region`,
+// and 0 if that is null. If the sets are not null, those states of a region are another one that are in
+// neither, in both, or in one of them.
 __device__ unsigned place_of(
     const int* region, const unsigned* one, const unsigned* other, int state, unsigned places)
 {
     unsigned name = region ? region[state] : 0;
     if (one && has(one, state)) name += 0x9e3779b1u;
     if (other && has(other, state)) name += 0x85ebca6bu;
-    return (unsigned)((unsigned long long)shuffled(name) * places >> 32);
+    return name < places ? name : (unsigned)((unsigned long long)shuffled(name) * places >> 32);
 }
 
 // Chooses a state of each region, by its shuffled number; `pivots` starts as 0. One thread a state.

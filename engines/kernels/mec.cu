@@ -14,6 +14,35 @@ extern "C" __global__ void begin_regions(
     if (state < states) leader[state] = has(set, state) ? 0 : -1;
 }
 
+// Makes the states of a set components of their own. One thread a state.
+extern "C" __global__ void name_alone_in(
+    const unsigned* __restrict__ set, int states, int* leader)
+{
+    int state = blockIdx.x * blockDim.x + threadIdx.x;
+    if (state < states && has(set, state)) leader[state] = state;
+}
+
+// Whether any of so many ranges is empty, by where they and the next ones begin. One thread a range.
+template <class Begin>
+__device__ void look_for_empty(const Begin* begins, int ranges, int* found)
+{
+    int range = blockIdx.x * blockDim.x + threadIdx.x;
+    bool empty = range < ranges && begins[range] == begins[range + 1];
+    if (__any_sync(ALL_LANES, empty) && threadIdx.x % 32 == 0) *found = 1;
+}
+
+// Sets `found` if a state has no row. One thread a state.
+extern "C" __global__ void find_rowless(const int* __restrict__ groups, int states, int* found)
+{
+    look_for_empty(groups, states, found);
+}
+
+// Sets `found` if a row has no edge. One thread a row.
+extern "C" __global__ void find_empty(const OFFSET* __restrict__ offsets, int rows, int* found)
+{
+    look_for_empty(offsets, rows, found);
+}
+
 struct LeavingRows {
     const OFFSET* offsets;
     const int *columns, *leader, *state_of;

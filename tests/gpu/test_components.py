@@ -326,6 +326,12 @@ def test_parts_that_numbers_tell_of_are_searched_at_the_same_time():
     assert [name for name in names_of(graph) if "search" in name or "sweeps" in name] == ["search"]
 
 
+def test_no_part_that_numbers_tell_of_goes_without_a_search():
+    """Of 30,000 regions in so many places drawn at random, some would share one."""
+    graph = expect_the_cpus(rings(30_000, 3))
+    assert graph.steps[-1][0::2] == ("search", 0)
+
+
 def test_a_device_without_room_leaves_all_to_the_cpu(gpu):
     def refuse(size):
         raise gpu.cuda.memory.OutOfMemoryError(size, 0, 0)

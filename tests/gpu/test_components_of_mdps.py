@@ -132,6 +132,30 @@ def test_families_have_the_components_of_their_construction(family, scale, monke
     assert not graph.note
 
 
+@pytest.mark.parametrize("family", ["coin", "leader", "dining_crypt"])
+def test_what_numbers_tell_again_and_again_takes_no_search(family):
+    """Who stops for good gives the numbers away, in one process after the other."""
+    built = graph_families.GENERATED[family](0.005)
+    model = graphs.generate(built)
+    graph = expect_the_cpus(model)
+    assert {name for name, _, _ in graph.steps} == {"numbers"}
+    assert graph.end_component_states(everywhere(model))[1] == built.mecs
+
+
+def test_a_state_alone_may_have_the_number_of_a_part():
+    """States 0 to 2 are the first part, 3 is alone, and 4 and 5 the third."""
+    choices = [[[1]], [[2]], [[0]], [[3]], [[5], [3, 5]], [[4]]]
+    rows = [row for of_state in choices for row in of_state]
+    model = graph_models.build(
+        ModelKind.MDP, [len(row) for row in rows], np.concatenate(rows), [len(c) for c in choices]
+    )
+    graph = expect_the_cpus(model)
+    labels, count, kept = graph.end_components(everywhere(model), all_choices(model))
+    np.testing.assert_array_equal(labels, [0, 0, 0, 1, 2, 2])
+    np.testing.assert_array_equal(kept, [True] * 5 + [False, True])
+    assert count == 3
+
+
 @pytest.mark.parametrize("size", [1, 2, 5, 30, 500])
 @pytest.mark.parametrize(
     "home",
