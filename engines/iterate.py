@@ -27,6 +27,8 @@ BATCH_SHARE_OF_DOUBLING = 4
 """An iterate is only proven after twice its sweeps and more, so the steps may be longer."""
 FALLING = 0.7
 """Changes that a batch does not bring down to this share are no longer falling."""
+FEWEST_TO_LOOK = 8
+"""A batch is not ended sooner for the sake of a proof: fewer sweeps tell little of contraction."""
 PROMISING = 10.0
 """Where the error to expect is at most so many times epsilon, it is worth a proof."""
 ROUNDING_RISE = 1e-9
@@ -169,7 +171,7 @@ def iterate(
 
     while iterations < limit:
         parts: list[FloatArray] = []
-        for part in pieces.batch(min(batch, limit - iterations)):
+        for part in pieces.batch(min(judge.sweeps_to_look(iterations, batch), limit - iterations)):
             if parts:
                 show(iterations, parts[-1])
             parts.append(part)
@@ -282,6 +284,12 @@ class _Judge:
         self.only_rounding = stirring and self._doubling.rise < ROUNDING_RISE and not self.met
         if at_rest or np.isfinite(proven):
             self.error = (0.0 if at_rest else proven) + iterations * ROUNDING_A_SWEEP
+
+    def sweeps_to_look(self, iterations: int, batch: int) -> int:
+        """Return after how many sweeps to look next: so many, or fewer if that may be a proof."""
+        if self._doubling is None or not self._looks_done:
+            return batch
+        return min(batch, self._doubling.sweeps_to_proof(iterations, FEWEST_TO_LOOK) or batch)
 
     def sweeps_to_go(self) -> float:
         """Return how many more sweeps the iterate needs, as far as can be told."""

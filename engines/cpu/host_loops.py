@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from engines.diagrams.diagram import Diagram, StateNumbering
     from engines.uniformisation import PowerSum
 
-FEWEST_ENTRIES = 100_000
+FEWEST_ENTRIES = 200_000
 """Smaller systems are swept by NumPy or SciPy first: hosts compile loops once they run, and most
 solves are over sooner."""
 

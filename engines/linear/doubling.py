@@ -132,6 +132,21 @@ class Doubling:
         np.copyto(room, values)
         self._snapshots.append((iterations, room))
 
+    def sweeps_to_proof(self, iterations: int, fewest: int) -> int | None:
+        """Return how many sweeps more, at least so many, are twice those of a kept iterate.
+
+        None where nothing is to be had from that.
+
+        Parameters
+        ----------
+        iterations
+            Sweeps made.
+        fewest
+            The least to return.
+        """
+        proofs = (2 * kept + 1 - iterations for kept, _ in self._snapshots)
+        return min((sweeps for sweeps in proofs if sweeps >= fewest), default=None)
+
     def _forget(self) -> None:
         # Of those that are early enough, only the latest is of use, now and later.
         while len(self._snapshots) > 1 and 2 * self._snapshots[1][0] < self._last:
@@ -204,6 +219,10 @@ class LateDoubling(Doubling):
         bound *= self._scale
         self._bounds = [*self._bounds[-1:], (iterations, bound)]
         return bound
+
+    def sweeps_to_proof(self, iterations: int, fewest: int) -> int | None:  # noqa: ARG002
+        """Return None: any iterate may be compared with any later one."""
+        return None
 
     def is_due(self, iterations: int) -> bool:
         """Return whether an iterate is worth keeping.

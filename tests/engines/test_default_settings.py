@@ -271,6 +271,32 @@ def test_a_chain_that_has_hardly_begun_is_not_taken_for_converged():
     assert outcome.error_estimate > environment.epsilon
 
 
+@pytest.mark.parametrize("rate", [0.94, 0.945, 0.95, 0.96])
+def test_sweeps_stop_at_twice_those_of_a_kept_iterate(rate, monkeypatch):
+    system = SweepSystem(models.csr([{0: rate}]), np.zeros(1), np.ones(1))
+    rise = Doubling.error
+    kept = []
+
+    def sweeps_needed():
+        kept.clear()
+        sweeper = CpuEngine().sweeper(system, -1.0, False)
+        outcome = iterate(sweeper, SolverEnvironment(), doubling=Doubling(absolute=False))
+        assert outcome.status is Status.CONVERGED
+        assert abs(sweeper.values()[0] * (1.0 - rate) - 1.0) <= outcome.error_estimate
+        return outcome.iterations
+
+    def noted(self, iterations, values):
+        error = rise(self, iterations, values)
+        kept.append(self._before)
+        return error
+
+    monkeypatch.setattr(Doubling, "error", noted)
+    sooner = sweeps_needed()
+    assert sooner == 2 * kept[-1] + 1
+    monkeypatch.setattr(Doubling, "sweeps_to_proof", lambda *_: None)
+    assert sooner < sweeps_needed()
+
+
 @pytest.mark.parametrize("coupling", [1.0, 1e-2, 1e-4, 1e-8])
 @pytest.mark.parametrize("lazy", [0.0, 0.9])
 def test_a_far_start_is_forgotten_as_fast_as_the_chain_mixes(coupling, lazy):
