@@ -116,7 +116,7 @@ class CpuSweeper:
         entries = system.matrix.num_entries
         if matrix_format not in (Format.AUTO, Format.CSR):
             self._use_format(matrix_format)
-        elif entries < host_loops.FEWEST_ENTRIES or not self._use_host():
+        elif self._begins_by_arrays(entries) or not self._use_host():
             if repays_numba(entries):
                 self.use_numba()
             else:
@@ -206,6 +206,10 @@ class CpuSweeper:
             if changes[done] < self._stop_below:
                 return done + 1
         return len(changes)
+
+    def _begins_by_arrays(self, entries: int) -> bool:
+        """Return whether NumPy or SciPy sweep first: few entries, and numba is not on its way."""
+        return entries < host_loops.FEWEST_ENTRIES and not repays_numba(entries)
 
     def _use_host(self) -> bool:
         """Sweep by the host's own loops while numba is not loaded; return whether there are any."""

@@ -111,7 +111,7 @@ class _Host:
 def _host_of(problem: PowerSum) -> _Host:
     """Return the way that is the sooner one for a problem."""
     entries = problem.system.matrix.num_entries
-    many = entries >= host_loops.FEWEST_ENTRIES or problem.last >= NUMBA_SWEEPS
+    many = entries >= host_loops.FEWEST_ENTRIES_OF_SUMS or problem.last >= NUMBA_SWEEPS
     loops = host_loops.stand_in(entries) if many else None
     if loops is not None:
         threads = host_loops.Threads(entries)

@@ -135,6 +135,7 @@ def stand_in(monkeypatch):
     monkeypatch.setattr(warm_up, "_loaded_all", [])
     monkeypatch.setattr(warm_up, "MET", warm_up.ModelsMet())
     monkeypatch.setattr(host_loops, "FEWEST_ENTRIES", 1)
+    monkeypatch.setattr(host_loops, "FEWEST_ENTRIES_OF_SUMS", 1)
     monkeypatch.setattr(host_loops, "FEWEST_EDGES", 1)
     monkeypatch.setattr(engine, "NUMBA_ENTRIES", 10**12)
     found = StandIn()
@@ -186,6 +187,14 @@ def test_nothing_stands_in_unless_it_is_the_sooner_way(stand_in, monkeypatch):
     monkeypatch.setattr(warm_up, "_loaded", ["sweeps"])
     assert "Stand-in" not in swept(chain())[0].cost.kernel
     assert stand_in.asked == []
+
+
+def test_a_stand_in_sweeps_while_numba_is_on_its_way(stand_in, monkeypatch):
+    """What is too small for a stand-in by itself must not wait until numba is loaded."""
+    monkeypatch.setattr(host_loops, "FEWEST_ENTRIES", 10**12)
+    monkeypatch.setattr(engine, "repays_numba", lambda _entries: True)
+    assert swept(chain())[0].cost.kernel.startswith("Stand-in")
+    assert stand_in.asked == ["sweeps"]
 
 
 def test_a_small_solve_goes_on_with_a_stand_in_once_it_has_taken_long(stand_in, monkeypatch):
