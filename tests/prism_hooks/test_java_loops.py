@@ -317,7 +317,7 @@ def test_the_command_names_java_and_finds_what_numba_finds(
     words = [prism_examples / model, "-pf", text, "-gpuinfo", "-nogpu"]
     words += ["-const", constants] if constants else []
     # Systems of any size, in the one way or the other.
-    java_alone = "host_loops.FEWEST_ENTRIES = 1"
+    java_alone = "host_loops.FEWEST_ENTRIES = host_loops.FEWEST_ENTRIES_OF_SUMS = 1"
     numba_alone = "host_loops.MOST_ENTRIES = engine.NUMBA_ENTRIES_AT_START = 0"
     outcomes = []
     for name, setting in (("java", java_alone), ("numba", numba_alone)):
