@@ -88,8 +88,8 @@ def refine(
 
     Parts of the numbering (`engines.cuda.numbering`) come before all components: no end component
     has states in two of them. So rows that may leave their part are barred without any search, and
-    without these rows the numbers may tell of more. Where processes go round and stop some time,
-    the numbers tell of the first variable that this one stops for good, and then of the second.
+    without these rows the numbers may tell of more: where processes go round and stop some time,
+    first of the process whose variable comes first, then of the next.
     """
     rounds = _Rounds(work, ahead, behind, search, kept, barred)
     return rounds.run(with_choices, any_barred)
