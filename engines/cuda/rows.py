@@ -11,7 +11,14 @@ from engines.cuda.formats.lay_out import lay_out, may_leave_csr
 from engines.cuda.formats.layout import Geometry, Layout, geometry, nbytes
 from engines.cuda.modules import Launcher
 from engines.cuda.prepare import DeviceSystem, narrowed, upload
-from engines.cuda.windows import WindowShape, reach_of, sweep_by_window, window_of, windows_serve
+from engines.cuda.windows import (
+    KERNEL,
+    WindowShape,
+    reach_of,
+    sweep_by_window,
+    window_of,
+    windows_serve,
+)
 from engines.errors import UnsupportedError
 from engines.formats.choice import Format
 from engines.formats.csr import INT32_MAX
@@ -132,7 +139,7 @@ class DeviceRows:
     @property
     def kernel_name(self) -> str:
         """The kernel that sweeps these rows, for the log."""
-        kernel = self.kernel if self.window is None else self.window.kernel
+        kernel = self.kernel if self.window is None else KERNEL
         return kernel.removeprefix("sweep_")
 
     def in_single(self, nearest: bool, states: int) -> DeviceRows:

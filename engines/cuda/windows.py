@@ -15,31 +15,57 @@ from engines.cuda.transfer import to_device
 from engines.formats.choice import Format
 from engines.formats.csr import INT32_MAX
 
-KERNELS = {4: "sweep_rows_by_window", 2: "sweep_rows_by_wide_window"}
-"""The kernels by the rows that a thread takes at a time, the faster first."""
+KERNEL = "sweep_rows_by_window"
+"""What sweeps by windows."""
 
-STAGES_AHEAD = 2
-"""Stages beside those that the present rows read, as in the kernels."""
+TOGETHER = 4
+"""Rows that a thread takes at a time, as in the kernel."""
 
-MOST_STAGES = 32
-"""The most stages that the kernels have barriers for."""
+LEAST_AHEAD = 2
+"""Pieces of x that a window has to hold beside what lies between the farthest entries of a row: one
+for the rows at work, and one that is on its way for those that follow."""
 
-BLOCK = 1024
+LEAST_CHUNK = 1 << 13
+"""From so many rows a block on, a matrix is swept by windows. On an H200, microseconds over those
+without: CSR, tandem 767, 1023, 2047 and 4095 20 over 20, 32 over 36, 127 over 143 and 532 over 564;
+patterns 8.3 over 9.1, 12 over 14, 42 over 61 and 159 over 270."""
 
-LEAST_CHUNK = {Format.CSR: 1 << 13, Format.PATTERNS: 1 << 15}
-"""From so many rows a block on, a format is swept by windows. On an H200, microseconds over those
-without: CSR, tandem 1023, 2047 and 4095 35 over 40, 133 over 143 and 546 over 564; patterns,
-tandem 2047 and 4095 52 over 61 and 215 over 270, but tandem 1023 16 over 13. Of values windows are
-slower, and entries had no matrix whose band fits."""
+WIDTHS_A_CHUNK = 2
+"""A block has to have so many times the rows that its window is wide: it fills the window first.
+Cluster 320 in CSR, with 1.2 times: 101 over 92 microseconds."""
 
-WIDTHS_A_CHUNK = 1
-"""A block has to have so many times the rows that its window is wide: it fills the window first."""
+
+@dataclass(frozen=True)
+class Manner:
+    """How a format is swept by windows.
+
+    Parameters
+    ----------
+    blocks
+        Threads of a block, the faster first: fewer take smaller pieces, which leave room for a
+        wider window.
+    most_ahead
+        The most pieces that a window holds beside what it needs; the kernel has barriers for 16.
+    """
+
+    blocks: tuple[int, ...]
+    most_ahead: int
+
+
+MANNERS = {
+    # What the window leaves of shared memory is the cache of the entries: with 16 pieces tandem
+    # 1023 and 2047 take 35 and 137 microseconds in place of 32 and 127.
+    Format.CSR: Manner((1024, 512), 3),
+    Format.PATTERNS: Manner((832, 512), 16),
+}
+"""The formats that are swept by windows. Values are slower by these, and entries had no matrix
+whose band fits."""
 
 RESERVED_BYTES = 2048
-"""Of a block's shared memory, what the kernels declare."""
+"""Of a block's shared memory, what the kernel declares."""
 
 LEAST_CAPABILITY = 90
-"""Compute capability, ten times, that the kernels need."""
+"""Compute capability, ten times, that the kernel needs."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +88,10 @@ class WindowShape:
 
     Parameters
     ----------
-    kernel
-        One of `KERNELS`.
     below, above
         The window's reach, whole slices.
-    stages
-        Stages of the ring.
+    size
+        Entries of the ring.
     ring_at
         Where in shared memory it lies, in bytes.
     shared_bytes
@@ -76,10 +100,9 @@ class WindowShape:
         Threads of a block, its rows, and how many blocks there are.
     """
 
-    kernel: str
     below: int
     above: int
-    stages: int
+    size: int
     ring_at: int
     shared_bytes: int
     block: int
@@ -160,39 +183,26 @@ def window_of(
     value_bytes
         Bytes of an entry of x.
     """
-    least = LEAST_CHUNK.get(layout.matrix_format)
-    if least is None or rows > INT32_MAX // 2 or not windows_serve(launcher):
+    manner = MANNERS.get(layout.matrix_format)
+    if manner is None or rows > INT32_MAX // 2 or not windows_serve(launcher):
         return None
     below, above = (-(-distance // SLICE) * SLICE for distance in (reach.below, reach.above))
     ring_at = -(-layout.shared_bytes // 16) * 16
-    shapes = (
-        _shape(together, below, above, ring_at, rows, launcher, value_bytes) for together in KERNELS
-    )
-    shape = next((found for found in shapes if found is not None), None)
-    if shape is None or shape.chunk < max(least, WIDTHS_A_CHUNK * (below + above)):
-        return None
-    return shape
-
-
-def _shape(
-    together: int,
-    below: int,
-    above: int,
-    ring_at: int,
-    rows: int,
-    launcher: Launcher,
-    value_bytes: int,
-) -> WindowShape | None:
-    """Return how one of the kernels is launched; None where its window does not fit."""
-    step = BLOCK * together
-    stages = -(-(below + above) // step) + 1 + STAGES_AHEAD
-    shared = ring_at + (stages * step + SLICE * (together - 1)) * value_bytes
+    head_bytes = layout.arguments[0].itemsize if layout.matrix_format is Format.PATTERNS else 0
+    again = SLICE * (TOGETHER - 1)
+    room = launcher.shared_bytes - RESERVED_BYTES - ring_at - (below + above + again) * value_bytes
     chunk = -(-rows // launcher.processors)
-    chunk = -(-chunk // (SLICE * together)) * SLICE * together
-    if shared + RESERVED_BYTES > launcher.shared_bytes or stages > MOST_STAGES or chunk < step:
+    chunk = -(-chunk // (SLICE * TOGETHER)) * SLICE * TOGETHER
+    if chunk < max(LEAST_CHUNK, WIDTHS_A_CHUNK * (below + above)):
         return None
-    sizes = (below, above, stages, ring_at, shared, BLOCK, chunk, -(-rows // chunk))
-    return WindowShape(KERNELS[together], *sizes)
+    for block in manner.blocks:
+        step = block * TOGETHER
+        ahead = min(room // (step * (value_bytes + head_bytes)), manner.most_ahead)
+        if ahead >= LEAST_AHEAD and chunk >= step:
+            size = below + above + ahead * step
+            shared = ring_at + (size + again) * value_bytes + ahead * step * head_bytes
+            return WindowShape(below, above, size, ring_at, shared, block, chunk, -(-rows // chunk))
+    return None
 
 
 def sweep_by_window(
@@ -214,9 +224,9 @@ def sweep_by_window(
         What follows: relaxation, iterates, test.
     """
     int32 = cupy().int32
-    sizes = (rows, shape.chunk, shape.below, shape.above, shape.stages, shape.ring_at)
+    sizes = (rows, shape.chunk, shape.below, shape.above, shape.size, shape.ring_at)
     launcher.launch(
-        shape.kernel,
+        KERNEL,
         shape.blocks * shape.block,
         *(*matrix, *(int32(size) for size in sizes), *rest),
         module="windows",

@@ -24,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(THREAD_BOUNDS) sweep_rows_by_thread
     if (early && over) return pass_on(previous, slot);
     Matrix matrix = opened(MATRIX);
     double change = 0.0;
-    for_own_rows(matrix, offset, states, rows, chunk, x,
+    for_own_rows(matrix, offset, states, rows, chunk, goes_back(x, x_new), x,
                  [&](int, int state, const Row& row, double before, double start, double sum) {
                      double after = relaxed(before, total_of(matrix, row, start, sum), omega);
                      store(x_new, state, before, after, absolute, previous, over, change);
@@ -42,7 +42,8 @@ extern "C" __global__ void __launch_bounds__(WARP_BOUNDS) sweep_rows_by_warp(
     bool over = previous < stop_below;
     if (early && over) return pass_on(previous, slot);
     Matrix matrix = opened(MATRIX);
-    int number = (int)(((long long)blockIdx.x * blockDim.x + threadIdx.x) / 32);
+    unsigned block = own_block(goes_back(x, x_new));
+    int number = (int)(((long long)block * blockDim.x + threadIdx.x) / 32);
     int lane = threadIdx.x % 32;
     double change = 0.0;
     if (number < rows) {
@@ -70,7 +71,7 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1) sweep_rows_by_bloc
     if (early && over) return pass_on(previous, slot);
     Matrix matrix = opened(MATRIX);
     double change = 0.0;
-    int first = blockIdx.x * (blockDim.x / 32);
+    int first = own_block(goes_back(x, x_new)) * (blockDim.x / 32);
     for_rows_of_block(matrix, states, first, rows, x,
                       [&](int number, int state, const Row& row, double sum) {
                           double total = given(matrix, row, offset, number) + sum;
@@ -93,8 +94,9 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1) sweep_groups_by_th
     if (early && over) return pass_on(previous, slot);
     Matrix matrix = opened(MATRIX);
     double change = 0.0;
-    unsigned end = own_end(groups, chunk);
-    for (unsigned group = own_begin(chunk); group < end; group += blockDim.x) {
+    Share share = own_share(groups, chunk, goes_back(x, x_new));
+    for (unsigned i = threadIdx.x; i < share.count; i += blockDim.x) {
+        unsigned group = share.number(i);
         int state = states ? states[group] : group;
         OFFSET last_row = group_offsets[group + 1];
         OFFSET row = group_offsets[group];

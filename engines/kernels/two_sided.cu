@@ -91,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1) sweep_rows_two_sid
     Matrix matrix = opened(MATRIX);
     Switches switches = {0, monotonic_below, monotonic_above, absolute, slack};
     double widest = 0.0;
-    for_own_rows(matrix, offset, states, rows, chunk, x,
+    for_own_rows(matrix, offset, states, rows, chunk, goes_back(x, x_new), x,
                  [&](int, int state, const Row& row, double2 before, double, double2 sums) {
                      sums = widened(sums, row.length, slack);
                      double width = store(x_new, state, before, sums, switches, slot);
@@ -113,7 +113,8 @@ extern "C" __global__ void __launch_bounds__(WARP_BOUNDS) sweep_rows_two_sided_b
     }
     Matrix matrix = opened(MATRIX);
     Switches switches = {0, monotonic_below, monotonic_above, absolute, slack};
-    int number = (int)(((long long)blockIdx.x * blockDim.x + threadIdx.x) / 32);
+    unsigned block = own_block(goes_back(x, x_new));
+    int number = (int)(((long long)block * blockDim.x + threadIdx.x) / 32);
     int lane = threadIdx.x % 32;
     double width = 0.0;
     if (number < rows) {
@@ -148,8 +149,9 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1) sweep_groups_two_s
     Matrix matrix = opened(MATRIX);
     Switches switches = {minimise, monotonic_below, monotonic_above, absolute, slack};
     double widest = 0.0;
-    unsigned end = own_end(groups, chunk);
-    for (unsigned group = own_begin(chunk); group < end; group += blockDim.x) {
+    Share share = own_share(groups, chunk, goes_back(x, x_new));
+    for (unsigned i = threadIdx.x; i < share.count; i += blockDim.x) {
+        unsigned group = share.number(i);
         int state = states ? states[group] : group;
         double infinity = __longlong_as_double(0x7ff0000000000000LL);
         double2 best = {minimise ? infinity : -infinity, minimise ? infinity : -infinity};

@@ -53,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(THREAD_BOUNDS) uniformise_rows_by_t
     Matrix matrix = opened(MATRIX);
     double c = coefficient(Weights{weights, left, count, before}, *made + sweep);
     bool changed = false;
-    for_own_rows(matrix, nullptr, states, rows, chunk, x,
+    for_own_rows(matrix, nullptr, states, rows, chunk, goes_back(x, x_new), x,
                  [&](int number, int state, const Row& row, double before, double, double inflow) {
                      inflow = finished(row, inflow);
                      changed |= store(number, state, inflow, stay, rate, before, x_new, sum, c);
@@ -72,7 +72,8 @@ extern "C" __global__ void __launch_bounds__(WARP_BOUNDS) uniformise_rows_by_war
     if (*before_slot == 0) return;
     Matrix matrix = opened(MATRIX);
     double c = coefficient(Weights{weights, left, count, before}, *made + sweep);
-    int number = (int)(((long long)blockIdx.x * blockDim.x + threadIdx.x) / 32);
+    unsigned block = own_block(goes_back(x, x_new));
+    int number = (int)(((long long)block * blockDim.x + threadIdx.x) / 32);
     int lane = threadIdx.x % 32;
     bool changed = false;
     if (number < rows) {
@@ -97,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1) uniformise_rows_by
     Matrix matrix = opened(MATRIX);
     double c = coefficient(Weights{weights, left, count, before}, *made + sweep);
     bool changed = false;
-    int first = blockIdx.x * (blockDim.x / 32);
+    int first = own_block(goes_back(x, x_new)) * (blockDim.x / 32);
     for_rows_of_block(matrix, states, first, rows, x,
                       [&](int number, int state, const Row&, double inflow) {
                           changed |= store(number, state, inflow, stay, rate, x[state], x_new,

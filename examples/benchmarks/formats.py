@@ -77,22 +77,24 @@ def tandem(capacity: int) -> SweepSystem:
     """
     width = capacity + 1
     size = (2 * capacity + 1) * width
-    state = np.arange(size)
+    state = np.arange(size, dtype=np.int32)
     block, second = state // width, state % width
     # Block 0 is the empty first queue; then come its two phases for each number of customers.
     first, phase = (block + 1) // 2, np.where(block > 0, (block - 1) % 2, 0)
-    at_phase = 1 + 2 * first + phase
-    arrival = np.where(first < capacity, at_phase * width + second, -1)
-    again = np.where((first > 0) & (phase == 0), state + width, -1)
     before = np.where(first > 1, 2 * first - 3, 0)
-    handed = np.where((first > 0) & (second < capacity), before * width + second + 1, -1)
-    served = np.where(second > 0, state - 1, -1)
-    rates = (4.0 * capacity, 0.2, np.where(phase == 0, 1.8, 2.0), 4.0)
-    triples = []
-    for target, rate in zip((arrival, again, handed, served), rates, strict=True):
-        there = target >= 0
-        triples.append((state[there], target[there], np.broadcast_to(rate, size)[there]))
-    matrix = from_triples(size, triples)
+    handed = (first > 0) & (second < capacity)
+    # Columns ascend: handed over, served, a second phase, arrival.
+    moves = (
+        (handed, before * width + second + 1, np.where(phase == 0, 1.8, 2.0)),
+        (second > 0, state - 1, 4.0),
+        ((first > 0) & (phase == 0), state + width, 0.2),
+        (first < capacity, (1 + 2 * first + phase) * width + second, 4.0 * capacity),
+    )
+    there, columns = (np.stack([move[i] for move in moves], axis=1) for i in range(2))
+    rates = np.stack([np.broadcast_to(move[2], size) for move in moves], axis=1)
+    offsets = np.zeros(size + 1, dtype=index_dtype(there.size))
+    np.cumsum(there.sum(axis=1), out=offsets[1:])
+    matrix = CsrMatrix(offsets, columns[there].astype(np.int32), rates[there], size)
     return SweepSystem(matrix, np.full(size, 1.0 / size), scaling=Scaling.BALANCE)
 
 

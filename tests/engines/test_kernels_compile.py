@@ -102,7 +102,10 @@ def test_a_module_compiles_without_warnings_and_holds_its_kernels(
 
 CODES = ("unsigned char", "unsigned short", "unsigned int")
 VARIANTS = [
+    ("csr", ("OWN_BATCH=2",)),
     ("interleaved", ()),
+    ("entries", ("CODE=unsigned char", "OWN_BATCH=8")),
+    ("values", ("CODE=unsigned char", "COLUMN=int", "OWN_BATCH=2", "ALONE")),
     *(
         ("values", (f"CODE={code}", f"COLUMN={column}"))
         for code in CODES[:2]

@@ -7,7 +7,7 @@ import pytest
 
 from engines.cuda import diagram_sweeps, rows, windows
 from engines.cuda.engine import CudaEngine
-from engines.cuda.windows import Reach, reach_of
+from engines.cuda.windows import Manner, Reach, reach_of
 from engines.diagrams.system import DiagramSystem
 from engines.formats.choice import Format
 from engines.formats.csr import CsrMatrix
@@ -16,16 +16,20 @@ from tests.gpu.hybrids import of_csr
 
 pytestmark = pytest.mark.gpu
 
-BLOCK = 64
 FORMATS = [Format.CSR, Format.PATTERNS]
+
+
+def use_blocks(monkeypatch, *blocks, most_ahead=16):
+    manners = dict.fromkeys(FORMATS, Manner(blocks, most_ahead))
+    monkeypatch.setattr(windows, "MANNERS", manners)
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Let small systems be swept by windows."""
     monkeypatch.setattr(rows, "LEAST_BANDED_ROWS", 1)
-    monkeypatch.setattr(windows, "BLOCK", BLOCK)
-    monkeypatch.setattr(windows, "LEAST_CHUNK", dict.fromkeys(FORMATS, 1))
+    use_blocks(monkeypatch, 64, 32)
+    monkeypatch.setattr(windows, "LEAST_CHUNK", 1)
     monkeypatch.setattr(windows, "WIDTHS_A_CHUNK", 0)
 
 
@@ -56,9 +60,9 @@ def swept(system, matrix_format, *, stop=-1.0, absolute=True, sweeps=150):
     return sweeper, np.asarray(changes), sweeper.values(), sweeper.residual()
 
 
-def expect_the_same(monkeypatch, system, matrix_format, kernel="rows_by_window", **how):
+def expect_the_same(monkeypatch, system, matrix_format, **how):
     by_window, changes, values, residual = swept(system, matrix_format, **how)
-    assert by_window.cost.kernel == kernel
+    assert by_window.cost.kernel == "rows_by_window"
     assert by_window.cost.format == matrix_format
     with monkeypatch.context() as patch:
         patch.setattr(rows, "LEAST_BANDED_ROWS", 1 << 40)
@@ -92,11 +96,22 @@ def test_windows_sweep_as_rows_do(monkeypatch, size, distances, matrix_format):
 
 
 @pytest.mark.parametrize("matrix_format", FORMATS)
-def test_wide_windows_have_smaller_stages(monkeypatch, matrix_format):
-    monkeypatch.setattr(windows, "KERNELS", {2: windows.KERNELS[2]})
-    for system in systems(150_001, (-900, -1, 0, 1, 1300)):
-        kernel = "rows_by_wide_window"
-        expect_the_same(monkeypatch, system, matrix_format, kernel)
+@pytest.mark.parametrize("block", [32, 128, 1024])
+@pytest.mark.parametrize("most_ahead", [2, 3, 16])
+def test_blocks_and_rings_of_any_size_do_the_same(monkeypatch, matrix_format, block, most_ahead):
+    use_blocks(monkeypatch, block, most_ahead=most_ahead)
+    for system in systems(600_001, (-900, -1, 0, 1, 1300)):
+        expect_the_same(monkeypatch, system, matrix_format, sweeps=20)
+
+
+@pytest.mark.parametrize("matrix_format", FORMATS)
+def test_a_wide_band_is_swept_by_small_blocks(monkeypatch, matrix_format):
+    use_blocks(monkeypatch, 1024, 512)
+    for distances, block in (((-8192, -1, 0, 13_000), 512), ((-2000, -1, 0, 3000), 1024)):
+        system = next(systems(1_000_001, distances))
+        expect_the_same(monkeypatch, system, matrix_format, sweeps=20)
+        by_window, *_ = swept(system, matrix_format, sweeps=1)
+        assert by_window._rows[0].window.block == block
 
 
 @pytest.mark.parametrize("matrix_format", FORMATS)

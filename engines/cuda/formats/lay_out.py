@@ -8,6 +8,7 @@ from functools import partial
 
 from engines.backend import cupy
 from engines.cuda.formats import csr, entries, interleaved, panels, patterns, segments, values
+from engines.cuda.formats.batches import in_batches
 from engines.cuda.formats.layout import Layout, Source, divided_in_place, source_of
 from engines.cuda.formats.survey import OFTEN, survey
 from engines.cuda.modules import Launcher
@@ -104,6 +105,18 @@ def lay_out(
     What cannot be built, for too many distinct words or too little memory, leaves CSR, with a
     remark.
     """
+    done = _laid_out(device, system, wanted, launcher, segments_serve, by_blocks)
+    return replace(done, layout=in_batches(done.layout, system, int(device.values.size)))
+
+
+def _laid_out(
+    device: DeviceSystem,
+    system: SweepSystem,
+    wanted: Format,
+    launcher: Launcher,
+    segments_serve: bool,
+    by_blocks: bool,
+) -> LaidOut:
     rows = system.matrix.num_rows
     on_device = int(device.values.size)
     if not may_leave_csr(system, wanted) or on_device == 0:

@@ -49,7 +49,7 @@ __device__ Head head_of(const Matrix& matrix, OFFSET number)
     return __ldcs(matrix.codes + number);
 }
 
-__device__ bool are_alike(Head code, Head other) { return code == other; }
+__device__ const Head* heads_of(MATRIX_PARAMETERS) { return codes; }
 
 __device__ Row row_of(const Matrix& matrix, Head code, OFFSET, int state)
 {

@@ -6,14 +6,19 @@
 //   word_at    loads what is stored of the row's k-th entry;
 //   column_of, value_of     what the word stands for;
 //   given      the right-hand side, if OWN_GIVENS;
-//   are_alike  whether rows of two heads have the same distances and values, if ALIKE.
+//   heads_of   the rows' heads, one after the other, if ALIKE: rows of equal heads have the same
+//              distances and values, and `row_of` does with any of their numbers.
 // A load takes hundreds of cycles and a row has a handful of entries, so that what counts is how
 // many loads are on their way at a time: all words of a batch go before all reads of x, these
 // before all sums, and the next row's head before the present row's words.
 
-// Entries of a row that are taken at a time: where a word is small, or is waited for long, more.
+// Entries that are taken at a time of a row that threads share, and of one that a thread has to
+// itself: of short rows fewer (engines/cuda/formats/batches.py).
 #ifndef BATCH
 #define BATCH 4
+#endif
+#ifndef OWN_BATCH
+#define OWN_BATCH 4
 #endif
 
 // The most threads of a block that takes a chunk of rows, or rows by blocks.
@@ -75,28 +80,43 @@ __device__ double2 zero_unless(bool there, double2 at)
 }
 
 #ifndef OWN_SUMS
-// `sum` and every `step`-th product of a row from entry `first` on, added in the order of entries.
-// Where a batch reaches beyond the row's end, the last entry is loaded again, so that nothing
+// `sum` and every `step`-th product of a row from entry k on, SIZE of them, added in the order of
+// entries. Where they reach beyond the row's end, the last entry is loaded again, so that nothing
 // branches, and adds nothing: its value, which is finite, times zero. x gives a `Stored` for a column.
+template <int SIZE, class Stored, class Vector, class Number>
+__device__ Number with_batch(const Matrix& matrix, const Row& row, OFFSET k, int step,
+                             const Vector& x, Number sum)
+{
+    OFFSET left = row.length - 1 - k;
+    Word words[SIZE];
+    Stored read[SIZE];
+#pragma unroll
+    for (int b = 0; b < SIZE; b++)
+        words[b] = word_at(matrix, row, k + min((OFFSET)(b * step), left));
+#pragma unroll
+    for (int b = 0; b < SIZE; b++) read[b] = x[column_of(matrix, row, words[b])];
+#pragma unroll
+    for (int b = 0; b < SIZE; b++) {
+        Number at = zero_unless(b * step <= left, read[b]);
+        sum = with_product(sum, value_of(matrix, words[b]), at);
+    }
+    return sum;
+}
+
+// The same of all entries from `first` on. A thread that has a row to itself takes fewer at a time.
 template <class Stored, class Vector, class Number>
 __device__ Number with_products_of(const Matrix& matrix, const Row& row, OFFSET first, int step,
                                    const Vector& x, Number sum)
 {
+    OFFSET k = first;
+    if (step == 1) {
 #pragma unroll 1
-    for (OFFSET k = first; k < row.length; k += BATCH * step) {
-        OFFSET left = row.length - 1 - k;
-        Word words[BATCH];
-        Stored read[BATCH];
-#pragma unroll
-        for (int b = 0; b < BATCH; b++)
-            words[b] = word_at(matrix, row, k + min((OFFSET)(b * step), left));
-#pragma unroll
-        for (int b = 0; b < BATCH; b++) read[b] = x[column_of(matrix, row, words[b])];
-#pragma unroll
-        for (int b = 0; b < BATCH; b++) {
-            Number at = zero_unless(b * step <= left, read[b]);
-            sum = with_product(sum, value_of(matrix, words[b]), at);
-        }
+        for (; k < row.length; k += OWN_BATCH)
+            sum = with_batch<OWN_BATCH, Stored>(matrix, row, k, 1, x, sum);
+    } else {
+#pragma unroll 1
+        for (; k < row.length; k += BATCH * step)
+            sum = with_batch<BATCH, Stored>(matrix, row, k, step, x, sum);
     }
     return sum;
 }
@@ -109,13 +129,28 @@ __device__ Number with_products(const Matrix& matrix, const Row& row, OFFSET fir
 }
 #endif
 
-// The first row or group of a thread, and the end of those of its block, where a block takes
-// `chunk` of them and each of its threads one of every blockDim.
-__device__ unsigned own_begin(unsigned chunk) { return blockIdx.x * chunk + threadIdx.x; }
+// Sweeps go to and fro: the next one begins where the last one ended, with what the second-level cache
+// still holds of rows and iterates. The iterates change places after each sweep, so that their
+// addresses say which way it goes.
+__device__ bool goes_back(const void* x, const void* x_new) { return x > x_new; }
 
-__device__ unsigned own_end(unsigned count, unsigned chunk)
+// The block whose rows a block takes.
+__device__ unsigned own_block(bool back) { return back ? gridDim.x - 1 - blockIdx.x : blockIdx.x; }
+
+// The rows or groups of a block, of which each thread takes one of every blockDim: `number` tells the
+// i-th of them, where i is the thread's own, and goes on in steps of blockDim up to `count`.
+struct Share {
+    unsigned begin, count;
+    bool back;
+
+    __device__ unsigned number(unsigned i) const { return begin + (back ? count - 1 - i : i); }
+};
+
+// Where a block takes `chunk` of `count` rows or groups.
+__device__ Share own_share(unsigned count, unsigned chunk, bool back)
 {
-    return min((blockIdx.x + 1) * chunk, count);
+    unsigned begin = own_block(back) * chunk;
+    return Share{begin, min(begin + chunk, count) - begin, back};
 }
 
 struct Ahead {
@@ -134,10 +169,12 @@ __device__ Ahead looked_up(const Matrix& matrix, const int* states, OFFSET numbe
 // products, which begins with what is given, `start`, unless the row is divided.
 template <class Stored, class Take>
 __device__ void for_own_rows(const Matrix& matrix, const REAL* offset, const int* states,
-                             unsigned rows, unsigned chunk, const Stored* x, Take take)
+                             unsigned rows, unsigned chunk, bool back, const Stored* x, Take take)
 {
-    unsigned number = own_begin(chunk), end = own_end(rows, chunk);
-    if (number >= end) return;
+    Share share = own_share(rows, chunk, back);
+    unsigned i = threadIdx.x;
+    if (i >= share.count) return;
+    unsigned number = share.number(i);
     Ahead ahead = looked_up(matrix, states, number);
     for (;;) {
         int state = ahead.state;
@@ -146,13 +183,15 @@ __device__ void for_own_rows(const Matrix& matrix, const REAL* offset, const int
         auto before = in_double(x[state]), sum = before;
         set(sum, is_divided(matrix) ? 0.0 : start);
 #ifdef CHUNKED
-        ahead = looked_up(matrix, states, min(number + blockDim.x, end - 1));
+        i += blockDim.x;
+        unsigned next = share.number(min(i, share.count - 1));
+        ahead = looked_up(matrix, states, next);
 #endif
         sum = with_products(matrix, row, 0, 1, x, sum);
         take(number, state, row, before, start, sum);
 #ifdef CHUNKED
-        number += blockDim.x;
-        if (number >= end) return;
+        if (i >= share.count) return;
+        number = next;
 #else
         return;
 #endif

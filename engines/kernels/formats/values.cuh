@@ -1,7 +1,12 @@
 // A value dictionary: each entry is a code of CODE type and a COLUMN: the column itself (int), or
 // its distance from the row's state (short).
 
+#ifdef ALONE
+// A thread has one row, as in CSR.
+#define THREAD_BOUNDS 256, (__CUDA_ARCH__ < 800 ? 4 : 8)
+#else
 #define CHUNKED
+#endif
 #define BATCH 8
 #define MATRIX_PARAMETERS \
     const OFFSET* __restrict__ offsets, const COLUMN* __restrict__ columns, \

@@ -297,14 +297,12 @@ def test_bytes_are_those_of_the_arrays():
 
 
 def test_choices_of_states_are_swept_as_was_measured():
-    # wlan-like: microseconds in csr 177, values 205, entries 222, patterns 122.
-    states, rows, entries = 5_007_548, 10_014_279, 15_022_584
-    facts = Facts(rows, entries, beside=20 * states, slots=16_000_000, values=5, pairs=200)
-    facts = replace(facts, groups=True)
-    assert worthwhile(facts) == []
-    assert worthwhile(replace(facts, groups=False))[0] is Format.ENTRIES
-    patterned = replace(facts, patterns=200, pattern_pairs=300)
-    assert worthwhile(patterned) == [Format.PATTERNS]
+    # Two choices of two entries: microseconds in csr 164, values 118, entries 126, patterns 78.
+    states, rows, entries = 5_000_000, 10_000_000, 20_000_000
+    facts = Facts(rows, entries, beside=20 * states + 8 * rows, slots=entries, groups=True)
+    facts = replace(facts, values=40, pairs=200, patterns=12, pattern_pairs=24)
+    assert worthwhile(facts) == [Format.PATTERNS, Format.VALUES, Format.ENTRIES]
+    assert worthwhile(replace(facts, values=None, pairs=None, patterns=None)) == []
 
 
 @pytest.mark.parametrize(("codes", "width"), [(1, 1), (256, 1), (257, 2), (65_536, 2), (65_537, 4)])
