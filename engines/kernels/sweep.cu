@@ -95,8 +95,8 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1) sweep_groups_by_th
     Matrix matrix = opened(MATRIX);
     double change = 0.0;
     Share share = own_share(groups, chunk, goes_back(x, x_new));
-    for (unsigned i = threadIdx.x; i < share.count; i += blockDim.x) {
-        unsigned group = share.number(i);
+    for (; !share.is_over(); share.advance()) {
+        unsigned group = share.number;
         int state = states ? states[group] : group;
         OFFSET last_row = group_offsets[group + 1];
         OFFSET row = group_offsets[group];

@@ -150,8 +150,8 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1) sweep_groups_two_s
     Switches switches = {minimise, monotonic_below, monotonic_above, absolute, slack};
     double widest = 0.0;
     Share share = own_share(groups, chunk, goes_back(x, x_new));
-    for (unsigned i = threadIdx.x; i < share.count; i += blockDim.x) {
-        unsigned group = share.number(i);
+    for (; !share.is_over(); share.advance()) {
+        unsigned group = share.number;
         int state = states ? states[group] : group;
         double infinity = __longlong_as_double(0x7ff0000000000000LL);
         double2 best = {minimise ? infinity : -infinity, minimise ? infinity : -infinity};

@@ -137,20 +137,25 @@ __device__ bool goes_back(const void* x, const void* x_new) { return x > x_new; 
 // The block whose rows a block takes.
 __device__ unsigned own_block(bool back) { return back ? gridDim.x - 1 - blockIdx.x : blockIdx.x; }
 
-// The rows or groups of a block, of which each thread takes one of every blockDim: `number` tells the
-// i-th of them, where i is the thread's own, and goes on in steps of blockDim up to `count`.
+// The rows or groups of a thread: `number` is the present one, the i-th of its block's `count`.
 struct Share {
-    unsigned begin, count;
-    bool back;
+    unsigned number, i, count, step;
 
-    __device__ unsigned number(unsigned i) const { return begin + (back ? count - 1 - i : i); }
+    __device__ bool is_over() const { return i >= count; }
+
+    __device__ void advance()
+    {
+        i += blockDim.x;
+        if (i < count) number += step;
+    }
 };
 
-// Where a block takes `chunk` of `count` rows or groups.
+// Where a block takes `chunk` of `count` rows or groups, and each thread one of every blockDim.
 __device__ Share own_share(unsigned count, unsigned chunk, bool back)
 {
-    unsigned begin = own_block(back) * chunk;
-    return Share{begin, min(begin + chunk, count) - begin, back};
+    unsigned begin = own_block(back) * chunk, own = min(begin + chunk, count) - begin;
+    unsigned i = threadIdx.x;
+    return Share{begin + (back ? own - 1 - i : i), i, own, back ? 0 - blockDim.x : blockDim.x};
 }
 
 struct Ahead {
@@ -172,9 +177,8 @@ __device__ void for_own_rows(const Matrix& matrix, const REAL* offset, const int
                              unsigned rows, unsigned chunk, bool back, const Stored* x, Take take)
 {
     Share share = own_share(rows, chunk, back);
-    unsigned i = threadIdx.x;
-    if (i >= share.count) return;
-    unsigned number = share.number(i);
+    if (share.is_over()) return;
+    unsigned number = share.number;
     Ahead ahead = looked_up(matrix, states, number);
     for (;;) {
         int state = ahead.state;
@@ -183,15 +187,14 @@ __device__ void for_own_rows(const Matrix& matrix, const REAL* offset, const int
         auto before = in_double(x[state]), sum = before;
         set(sum, is_divided(matrix) ? 0.0 : start);
 #ifdef CHUNKED
-        i += blockDim.x;
-        unsigned next = share.number(min(i, share.count - 1));
-        ahead = looked_up(matrix, states, next);
+        share.advance();
+        ahead = looked_up(matrix, states, share.number);
 #endif
         sum = with_products(matrix, row, 0, 1, x, sum);
         take(number, state, row, before, start, sum);
 #ifdef CHUNKED
-        if (i >= share.count) return;
-        number = next;
+        if (share.is_over()) return;
+        number = share.number;
 #else
         return;
 #endif
