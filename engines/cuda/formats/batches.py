@@ -26,7 +26,6 @@ fastest on an H200, or within 3 % of it, for mean row lengths of 1.6 to 9.6 (nan
 tandem 1023, cluster 230, polling 16, kanban 5): rows of 1.6 entries take 10 % less than by four of
 them at a time, and values of any row length up to 15 % less than by eight."""
 
-
 UNEVEN = 8
 """Where the longest row of an MDP is so many times the mean, a thread has the rows of one state:
 the block that takes many states waits for each such row. wlan 6, with rows of 64 entries among rows
