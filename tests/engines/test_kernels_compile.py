@@ -106,6 +106,7 @@ VARIANTS = [
     ("interleaved", ()),
     ("entries", ("CODE=unsigned char", "OWN_BATCH=8")),
     ("values", ("CODE=unsigned char", "COLUMN=int", "OWN_BATCH=2", "ALONE")),
+    ("values", ("CODE=unsigned char", "COLUMN=int", "OWN_BATCH=8")),
     *(
         ("values", (f"CODE={code}", f"COLUMN={column}"))
         for code in CODES[:2]

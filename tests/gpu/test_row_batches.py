@@ -20,7 +20,9 @@ from tests.gpu.test_formats import MATRICES, swept, systems
 
 pytestmark = pytest.mark.gpu
 
-SIZES = [(f, size) for f, sizes in batches.BATCHES.items() for size in sizes]
+SIZES = [(f, size) for f, sizes in batches.BATCHES.items() for size in sizes] + [
+    (Format.VALUES, batches.FAR_BATCH)
+]
 every_size = pytest.mark.parametrize(("matrix_format", "size"), SIZES)
 
 

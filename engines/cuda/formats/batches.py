@@ -26,6 +26,17 @@ fastest on an H200, or within 3 % of it, for mean row lengths of 1.6 to 9.6 (nan
 tandem 1023, cluster 230, polling 16, kanban 5): rows of 1.6 entries take 10 % less than by four of
 them at a time, and values of any row length up to 15 % less than by eight."""
 
+FAR_VECTOR_BYTES = 50_000_000
+"""Where the iterate outgrows an H200's second-level cache of 50 MB, entries of it come from memory,
+and words of a dictionary leave registers for more of them on their way: of rows of `FAR_ROWS` and
+more, eight are asked for at a time. Microseconds by eight and by four, in runs apart: kanban 6 by
+entries 325 and 375, polling 19 by values 457 and 487, polling 18 212 and 218, fms 9 463 and 476.
+Polling 17, whose iterate fits, 96 and 92."""
+
+FAR_ROWS = 8
+FAR_BATCH = 8
+FAR_FORMATS = (Format.ENTRIES, Format.VALUES)
+
 UNEVEN = 8
 """Where the longest row of an MDP is so many times the mean, a thread has the rows of one state:
 the block that takes many states waits for each such row. wlan 6, with rows of 64 entries among rows
@@ -51,6 +62,9 @@ def in_batches(layout: Layout, system: SweepSystem, entries: int) -> Layout:
         return layout
     mean = entries / rows
     batch = batch_for(mean, choice)
+    far = system.num_states * 8 > FAR_VECTOR_BYTES and mean >= FAR_ROWS
+    if far and layout.matrix_format in FAR_FORMATS:
+        batch = FAR_BATCH
     if batch != USUAL:
         layout = replace(layout, defines=(*layout.defines, f"OWN_BATCH={batch}"))
     if system.group_offsets is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from engines.cuda.formats import batches
 from engines.cuda.formats.batches import BATCHES, batch_for, in_batches
 from engines.cuda.formats.layout import Layout
 from engines.formats.choice import SMALL_SWEEP_BYTES, Format
@@ -38,6 +39,25 @@ def test_only_short_rows_of_long_sweeps_are_told_their_batch():
     assert defines(many // 10, 30) == ()
     assert defines(many, 1, Format.SEGMENTS) == ()
     assert defines(many, 1, Format.VALUES) == ("OWN_BATCH=2", "ALONE")
+
+
+@pytest.mark.parametrize(
+    ("matrix_format", "length", "far", "expected"),
+    [
+        (Format.ENTRIES, 10, True, ("OWN_BATCH=8",)),
+        (Format.VALUES, 10, True, ("OWN_BATCH=8",)),
+        (Format.CSR, 10, True, ()),
+        (Format.ENTRIES, 4, True, ()),
+        (Format.ENTRIES, 10, False, ()),
+    ],
+)
+def test_more_is_on_its_way_where_the_iterate_outgrows_the_cache(
+    monkeypatch, matrix_format, length, far, expected
+):
+    rows = SMALL_SWEEP_BYTES // 64
+    monkeypatch.setattr(batches, "FAR_VECTOR_BYTES", rows * 8 - far)
+    layout = in_batches(Layout(matrix_format, (), 0), system_of(rows, length), rows * length)
+    assert layout.defines == expected
 
 
 def test_every_batch_has_a_format_that_takes_rows_by_threads():
