@@ -84,8 +84,8 @@ ENGINES (prism-gpu):
 -gpumaxmem <x> ......................... Take no more of a GPU's memory than that, such as 4g; what
                                          does not fit travels in each sweep [default: what is free]
 -gpuengine off ......................... Leave PRISM untouched, for comparison
--gpumethod <name> ...................... Chains: solve by power, jacobi, jor, gs, bgs, sor, bsor
-                                         or, for steady states, multilevel [default: auto]
+-gpumethod <name> ...................... Chains: solve by power, jacobi, jor, gs, bgs, sor, bsor,
+                                         for steady states multilevel, else gmres [default: auto]
 -gpuslice <n> .......................... Gauss-Seidel: slices of n states, coloured by congruence
 -gpucolours <n> ........................ Gauss-Seidel: in so many colours [default: chosen]
 -gpuprecision <name> ................... Sweep in double, single or mixed precision, where bounds
@@ -384,6 +384,7 @@ GPU_METHODS = {
     "sor": Method.SOR,
     "bsor": Method.BACKWARDS_SOR,
     "multilevel": Method.MULTILEVEL,
+    "gmres": Method.GMRES,
 }
 
 

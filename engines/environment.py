@@ -21,6 +21,7 @@ class Method(StrEnum):
     SOR = "SOR"
     BACKWARDS_SOR = "Backwards SOR"
     MULTILEVEL = "Multilevel"
+    GMRES = "GMRES"
     VALUE_ITERATION = "Value iteration"
     POLICY_ITERATION = "Policy iteration"
     MODIFIED_POLICY_ITERATION = "Modified policy iteration"

@@ -12,7 +12,7 @@ import numpy as np
 from engines.backend import choose_engine
 from engines.cpu.engine import CpuEngine, CpuSweeper
 from engines.environment import Method, Precision, SolverEnvironment
-from engines.errors import DeviceMemoryError
+from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.csr import FloatArray
 from engines.gauss_seidel import GaussSeidelEngine, WatchedSweeper, sweeps_in_colours
 from engines.iterate import Iteration, iterate, stop_threshold
@@ -20,8 +20,10 @@ from engines.linear import coloured_rest
 from engines.linear import direct as lu
 from engines.linear.confirmation import AutomaticSweeps, never
 from engines.linear.doubling import Doubling, LateDoubling, rises_from_zero
+from engines.linear.gmres import FIRST_STRETCH, Extrapolated, solve_by_stretches
 from engines.linear.multilevel import LevelEngine, solve_by_levels
-from engines.progress import Progress
+from engines.linear.space import HasSpace
+from engines.progress import Progress, SweepReport
 from engines.result import SolveResult, Status, SweepCost
 from engines.single import NO_HELP, sweep_first_in_single
 from engines.system import Engine, HasTwin, Sweeper, SweepSystem
@@ -57,6 +59,20 @@ LEVELS_AFTER = 4_096
 LEVELS_REPAY = 20_000
 """Sweeps still to be expected from which on cycles, their preparation and their confirmation are
 faster on a GPU, whose formats make sweeps cheap and cycles not."""
+
+STRETCHES = "GMRES over stretches of sweeps"
+STRETCHES_AFTER = (1_024, 8_192)
+"""Sweeps after which an automatic solve that rises from 0 may turn to GMRES, the first time and,
+where that was in vain, once more."""
+
+STRETCHES_REPAY = 2
+"""How many times the sweeps made must still be expected for it."""
+
+STRETCHES_OF_SWEEPS = 8
+"""So many of its first stretches are as long as the sweeps made."""
+
+MOST_IN_STRETCHES = 2
+"""It is given so many times the sweeps made."""
 
 UNSAFE = 10.0
 """PRISM takes the error of a named method to be ten times epsilon; more is worth a warning."""
@@ -100,11 +116,14 @@ def solve_system(
     """
     started = time.perf_counter()
     engine, note = choose_engine(environment, system)
+    named_gmres = environment.method is Method.GMRES
+    if named_gmres and not rises_from_zero(system):
+        raise UnsupportedError("GMRES needs equations x = b + A x without negative numbers")
     if sweeps_in_colours(environment.method):
         engine = GaussSeidelEngine.of(engine, environment)
     elif environment.method is Method.MULTILEVEL:
         engine = LevelEngine(engine)
-    threshold = stop_threshold(environment)
+    threshold = -1.0 if named_gmres else stop_threshold(environment)
     sweeper, refusal = sweeper_or_cpu(engine, system, threshold, environment.absolute)
     note = refusal or note
     setup = time.perf_counter() - started
@@ -116,10 +135,14 @@ def solve_system(
     # On a CPU a cycle costs far more sweeps' time than its work.
     levels = by_levels and environment.automatic and not on_cpu
     in_colours, before_colours = False, 0.0
+    stretches_after: list[int] = []
 
     def give_up(iterations: int, expected: float) -> bool:
         if levels:
             return iterations >= LEVELS_AFTER and expected > LEVELS_REPAY
+        due = bool(stretches_after) and iterations >= stretches_after[0]
+        if due and expected > STRETCHES_REPAY * iterations:
+            return True
         if in_colours and coloured_rest.repays(system, iterations, expected):
             return True
         stuck = expected == float("inf") or expected > slow_after
@@ -132,12 +155,17 @@ def solve_system(
         doubling = _doubling(system, environment, 0 if head is None else head.iterations)
     rises = environment.automatic and doubling is not None
     in_colours = rises and on_cpu and head is None and coloured_rest.may_serve(system)
+    # What LU solves in milliseconds is left to it.
+    if rises and head is None and (direct is None or system.num_updates > SMALL_SYSTEM):
+        stretches_after = list(STRETCHES_AFTER)
     sweeps = AutomaticSweeps(sweeper, engine, system, environment, doubling, progress)
     before = None if head is None else head.so_far
     if head is not None and not head.goes_on(environment):
         outcome = head.ended(sweeper, environment, sweeps.judged)
     elif environment.automatic:
         outcome = sweeps.run(give_up, before)
+    elif named_gmres:
+        outcome = Iteration(Status.NOT_CONVERGED, 0, np.inf, np.inf, given_up=True)
     elif head is not None:
         outcome = head.followed(sweeper, environment, progress)
         stuck = outcome.status is not Status.CONVERGED
@@ -151,7 +179,20 @@ def solve_system(
             outcome = replace(outcome, iterations=wasted + outcome.iterations)
     else:
         outcome = iterate(sweeper, environment, progress=progress)
-    solved = None
+    solved, in_stretches = None, 0
+    while outcome.given_up and solved is None and (stretches_after or named_gmres):
+        try:
+            stretches = _in_stretches(system, environment, sweeper, outcome, progress)
+        except (MemoryError, RuntimeError) as error:
+            note = "; ".join(filter(None, (note, f"{STRETCHES} failed: {error}")))
+        else:
+            solved = sweeper.values(), stretches.error
+            in_stretches, direct_name = stretches.sweeps, f"{STRETCHES}, {stretches.stretch} each"
+        if named_gmres:
+            break
+        if solved is None:
+            del stretches_after[0]
+            outcome = sweeps.run(give_up, outcome)
     if outcome.given_up and levels:
         levels = False
         try:
@@ -160,6 +201,7 @@ def solve_system(
         except (MemoryError, RuntimeError) as error:
             note = "; ".join(filter(None, (note, f"{LEVELS} failed: {error}")))
             outcome = sweeps.run(give_up, outcome)
+    in_colours = in_colours and solved is None
     if outcome.given_up and in_colours and coloured_rest.repays(system, outcome.iterations, np.inf):
         in_colours, made, absolute = False, outcome.iterations, environment.absolute
         try:
@@ -184,7 +226,7 @@ def solve_system(
         values=sweeper.values(),
         status=outcome.status,
         method=method,
-        iterations=outcome.iterations,
+        iterations=outcome.iterations + in_stretches,
         change=outcome.change,
         residual=sweeper.residual(),
         error_estimate=outcome.error_estimate,
@@ -201,10 +243,47 @@ def solve_system(
         remarks = (result.note, described, unsafe_remark(result, environment))
         result = replace(result, note="; ".join(filter(None, remarks)))
     if solved is not None:
-        residual = _residual_of(solved[0], system, sweeper)
+        # What ends in stretches has the values where it sweeps.
+        residual = result.residual if in_stretches else _residual_of(solved[0], system, sweeper)
         how = (system.num_updates, solved, residual, direct_name, environment.epsilon)
         result = _solved_directly(result, outcome, *how)
+        if named_gmres:
+            note = "; ".join(filter(None, (note, direct_name)))
+            result = replace(result, note=note, finished_by="")
     return judged(result)
+
+
+def _in_stretches(
+    system: SweepSystem,
+    environment: SolverEnvironment,
+    sweeper: Sweeper,
+    outcome: Iteration,
+    progress: Progress | None,
+) -> Extrapolated:
+    """Go on from an iterate by GMRES, or leave it as it is and raise `RuntimeError`."""
+    if not isinstance(sweeper, HasSpace):
+        raise RuntimeError("its sweeps cannot begin anew")
+    made, values = outcome.iterations, np.array(sweeper.values())
+    if not made:
+        how = (system, sweeper, environment, environment.sweep_limit)
+        return solve_by_stretches(*how, progress=progress)
+    stretch = made // (STRETCHES_OF_SWEEPS * FIRST_STRETCH) * FIRST_STRETCH
+    most = min(MOST_IN_STRETCHES * made, environment.sweep_limit - made)
+
+    def told(report: SweepReport) -> None:
+        if progress is not None:
+            progress(replace(report, iterations=made + report.iterations))
+
+    try:
+        found = solve_by_stretches(
+            system, sweeper, environment, most, stretch=stretch, progress=told
+        )
+        if found.error > max(environment.epsilon, DIRECT_ERROR):
+            raise RuntimeError(f"rounding leaves an error of {found.error:.1e}")
+    except (MemoryError, RuntimeError):
+        sweeper.restart(values)
+        raise
+    return found
 
 
 def _doubling(
@@ -311,6 +390,8 @@ def _solved_directly(
 
 
 def _direct_cost(direct_name: str, unknowns: int, of_sweeps: SweepCost) -> SweepCost:
+    if direct_name.startswith(STRETCHES):
+        return of_sweeps
     if direct_name == LEVELS:
         return SweepCost(of_sweeps.engine, LEVELS, "csr", 0)
     if "LU" not in direct_name:

@@ -50,8 +50,8 @@ Solve what was exported to a folder; neither PRISM nor Java is needed.
 -gpuformat <name> ...................... Lay matrices out on the GPU as auto, csr, interleaved,
                                          values, entries, patterns, segments or panels
                                          [default: auto]
--gpumethod <name> ...................... Chains: by power, jacobi, jor, gs, bgs, sor, bsor or
-                                         multilevel
+-gpumethod <name> ...................... Chains: by power, jacobi, jor, gs, bgs, sor, bsor,
+                                         multilevel or gmres
 -gpudevices <n> ........................ Share each solve out among n GPUs, or all
 -gpumaxmem <x> ......................... Take no more of a GPU's memory than that, such as 4g
 -gpuslice <n>, -gpucolours <n> ......... Gauss-Seidel: by slices, in so many colours

@@ -21,6 +21,7 @@ from engines.system import Direction, SingleSweeper, SweepSystem
 if TYPE_CHECKING:
     from engines.cpu.dictionaries import Layout
     from engines.cpu.host_loops import HostSweeps
+    from engines.cpu.space import HostSpace
 
 NUMBA_ENTRIES = 100_000
 """From this many entries on, numba is faster; where it has to be started, that has to be repaid."""
@@ -267,6 +268,17 @@ class CpuSweeper:
         if self._layout is not None:
             twin._adopt(self._layout)
         return twin
+
+    def restart(self, start: FloatArray) -> None:
+        """Go on from another iterate; see `engines.linear.space.HasSpace`."""
+        self._x = np.array(start) if self._layout is None else self._layout.inwards(start)
+        self._x_new = self._x.copy()
+
+    def space(self, system: SweepSystem) -> HostSpace:
+        """Return a space for GMRES; see `engines.linear.space.HasSpace`."""
+        from engines.cpu.space import HostSpace
+
+        return HostSpace(system, self)
 
     def stop_at(self, stop_below: float) -> None:
         """Stop after the first later sweep whose change is below this; negative for never."""

@@ -10,10 +10,11 @@ import numpy as np
 from engines.backend import cupy
 from engines.cuda.modules import stream
 from engines.cuda.rows import DeviceRows, Test
-from engines.cuda.transfer import to_device, to_host
+from engines.cuda.transfer import send, to_device, to_host
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.choice import Format
 from engines.formats.csr import INT32_MAX, FloatArray
+from engines.linear.space import Space
 from engines.result import SweepCost
 from engines.system import SingleSweeper, SweepSystem
 
@@ -77,7 +78,9 @@ class CudaEngine:
             available = self._available()
             try:
                 if need <= available:
-                    return CudaSweeper(system, *where)
+                    sweeper = CudaSweeper(system, *where)
+                    sweeper.spare = available - need
+                    return sweeper
             except cp.cuda.memory.OutOfMemoryError:
                 cp.get_default_memory_pool().free_all_blocks()
                 available = self._available()
@@ -121,6 +124,9 @@ class CudaSweeper:
 
     only_in_double = ""
     """Why there are no sweeps in single precision; empty where there are."""
+
+    spare: float = np.inf
+    """Bytes of the device that a solve may take beside this."""
 
     stretches: tuple[int, ...] = (STRETCH, SHORT_STRETCH)
     """The numbers of sweeps that are queued as a whole, the largest first."""
@@ -269,6 +275,25 @@ class CudaSweeper:
             self._cp.get_default_memory_pool().free_all_blocks()
             raise DeviceMemoryError(f"GPU {self._device} ran out of memory: {error}") from error
         return twin
+
+    def restart(self, start: FloatArray) -> None:
+        """Go on from another iterate; see `engines.linear.space.HasSpace`."""
+        with self._cp.cuda.Device(self._device), self._stream:
+            send(start, self._vectors[self._current])
+        self._last_change = np.inf
+
+    def on_device(self) -> tuple[int, Any, Any]:
+        """Return where the iterate lies; see `engines.cuda.space.OnDevice`."""
+        return self._device, self._stream, self._vectors[self._current]
+
+    def space(self, system: SweepSystem) -> Space:
+        """Return a space for GMRES; see `engines.linear.space.HasSpace`."""
+        from engines.cpu.space import HostSpace
+        from engines.cuda.space import DeviceSpace, bytes_needed
+
+        if bytes_needed(system) > self.spare:
+            return HostSpace(system, self)
+        return DeviceSpace(system, self)
 
     def stop_at(self, stop_below: float) -> None:
         """Stop after the first later sweep whose change is below this; negative for never."""

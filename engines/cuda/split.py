@@ -92,6 +92,7 @@ class SplitSweeper(CudaSweeper):
     """
 
     only_in_double = "a matrix in the host's memory is swept in double precision"
+    spare = 0.0
     stretches = ()
 
     def __init__(

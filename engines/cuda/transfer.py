@@ -141,13 +141,26 @@ def to_device(array: Any, dtype: Any) -> Any:
     CuPy's own conversion copies through fresh pinned memory, whose allocation takes longer than
     the transfer.
     """
-    array, dtype = np.ascontiguousarray(array), np.dtype(dtype)
-    copy = cupy().empty(array.shape, dtype=dtype)
-    if copy.nbytes >= LEAST_BYTES:
-        stage(copy.device.id).up(array, copy)
-    else:
-        copy.set(np.ascontiguousarray(array, dtype=dtype))
+    copy = cupy().empty(np.shape(array), dtype=np.dtype(dtype))
+    send(array, copy)
     return copy
+
+
+def send(array: Any, to: Any) -> None:
+    """Copy a NumPy array over one on the current device.
+
+    Parameters
+    ----------
+    array
+        Of any type.
+    to
+        On the device, C-contiguous, of the same shape.
+    """
+    array = np.ascontiguousarray(array)
+    if to.nbytes >= LEAST_BYTES:
+        stage(to.device.id).up(array, to)
+    else:
+        to.set(np.ascontiguousarray(array, dtype=to.dtype))
 
 
 def to_host(array: Any) -> Any:

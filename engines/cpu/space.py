@@ -1,0 +1,114 @@
+"""Directions of iterates on the host, for GMRES over stretches of sweeps."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from engines.formats.csr import FloatArray
+from engines.iterate import LONGEST_BATCH
+from engines.linear.space import MOST_DIRECTIONS, PARALLEL, HasSpace, Stretched
+from engines.system import Sweeper, SweepSystem
+
+
+class HostSpace:
+    """See `engines.linear.space.Space`.
+
+    Parameters
+    ----------
+    system
+        What is swept.
+    sweeper
+        Sweeps of it.
+    """
+
+    def __init__(self, system: SweepSystem, sweeper: HasSpace) -> None:
+        self._sweeper = sweeper
+        self._where = slice(None) if system.states is None else system.states
+        self._iterate = np.array(system.start, dtype=np.float64)
+
+    def begin(self, sweeps: int) -> None:
+        """Find the least iterate; see `Space.begin`."""
+        first = self._values()
+        self._least = self._swept(np.zeros(len(first)), sweeps)
+        self._x = np.maximum(first, self._least)
+        self._clear()
+
+    def lengthen(self, sweeps: int) -> None:
+        """Find the least iterate of longer stretches; see `Space.lengthen`."""
+        self._x = self._after
+        self._least = self._swept(self._least, sweeps)
+        self._clear()
+
+    def forget(self) -> None:
+        """Go on without directions; see `Space.forget`."""
+        self._x = self._after
+        self._clear()
+
+    def _clear(self) -> None:
+        self._weight = np.zeros(len(self._least))
+        np.divide(1.0, self._least, out=self._weight, where=self._least > 0.0)
+        self._changes = np.empty((MOST_DIRECTIONS, len(self._least)))
+        self._steps = np.empty((MOST_DIRECTIONS, len(self._least)))
+        self._count = 0
+        self._last: tuple[FloatArray, FloatArray] | None = None
+
+    def _values(self) -> FloatArray:
+        return np.array(self._sweeper.values()[self._where])
+
+    def _swept(self, x: FloatArray, sweeps: int) -> FloatArray:
+        self._iterate[self._where] = x
+        self._sweeper.restart(self._iterate)
+        make(self._sweeper, sweeps)
+        return self._values()
+
+    def stretch(self, sweeps: int) -> Stretched:
+        """Make a stretch of sweeps; see `Space.stretch`."""
+        self._after = after = self._swept(self._x, sweeps)
+        self._change = after - self._x
+        if not np.isfinite(after).all():
+            return Stretched(math.inf, math.inf, math.inf)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            # 0 / 0 is what is never reached.
+            change = np.fmax.reduce(np.abs(self._change) / self._least, initial=0.0)
+            reach = np.fmax.reduce(after / self._least, initial=0.0)
+        return Stretched(float(change), float(reach), float(after.max(initial=0.0)))
+
+    def combine(self) -> None:
+        """Go on from the best combination; see `Space.combine`."""
+        weighted = self._change * self._weight
+        if self._last is not None and self._count < MOST_DIRECTIONS:
+            self._add(weighted - self._last[1], self._after - self._last[0])
+        self._last = self._after, weighted
+        shares = self._changes[: self._count] @ weighted
+        combined = self._after - shares @ self._steps[: self._count]
+        finite = np.isfinite(combined)
+        self._x = np.maximum(np.where(finite, combined, self._after), self._least)
+
+    def _add(self, change: FloatArray, step: FloatArray) -> None:
+        """Make a direction orthogonal to the others, by Gram and Schmidt's method done twice."""
+        count = self._count
+        length = float(np.linalg.norm(change))
+        for _ in range(2):
+            shares = self._changes[:count] @ change
+            change = change - shares @ self._changes[:count]
+            step = step - shares @ self._steps[:count]
+        left = float(np.linalg.norm(change))
+        if math.isfinite(left) and left > PARALLEL * length:
+            self._changes[count], self._steps[count] = change / left, step / left
+            self._count += 1
+
+
+def make(sweeper: Sweeper, sweeps: int) -> None:
+    """Make so many sweeps.
+
+    Parameters
+    ----------
+    sweeper
+        Sweeps that do not stop by themselves.
+    sweeps
+        How many.
+    """
+    while sweeps > 0:
+        sweeps -= len(sweeper.run(min(sweeps, LONGEST_BATCH)))

@@ -1,0 +1,184 @@
+"""GMRES over stretches of sweeps: right within the error that it proves, wherever it ends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engines import solve
+from engines.cpu.engine import CpuEngine
+from engines.environment import DeviceChoice, Method, SolverEnvironment
+from engines.errors import UnsupportedError
+from engines.linear.gmres import solve_by_stretches
+from engines.linear.space import HasSpace
+from engines.result import Status
+from engines.solve import STRETCHES, solve_system
+from engines.system import Scaling
+from tests.engines.gmres_cases import CASES, exactly, ladder, line, system_of, two_valleys
+
+NAMED = SolverEnvironment(
+    method=Method.GMRES, device=DeviceChoice.CPU, max_iterations=200_000, max_iterations_named=True
+)
+AUTOMATIC = SolverEnvironment(device=DeviceChoice.CPU)
+
+
+def off(values, exact):
+    """The largest relative error of finite values; what is 0 or infinite must be so exactly."""
+    finite = np.isfinite(exact) & (exact > 1e-30)
+    exact = np.where(exact > 1e-30, exact, 0.0)
+    assert np.array_equal(values[~finite], exact[~finite])
+    return float(np.max(np.abs(values[finite] / exact[finite] - 1.0), initial=0.0))
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 1e-6, 1e-9])
+@pytest.mark.parametrize("case", CASES)
+def test_values_are_within_the_error_that_is_proven(case, epsilon):
+    system = CASES[case]()
+    environment = SolverEnvironment(
+        method=Method.GMRES,
+        device=DeviceChoice.CPU,
+        epsilon=epsilon,
+        max_iterations=200_000,
+        max_iterations_named=True,
+    )
+    result = solve_system(system, environment, Method.GMRES)
+    exact = exactly(system)
+    # SciPy's own digits go by the condition, of which the largest value tells.
+    doubt = 1e-15 * np.max(exact[np.isfinite(exact)])
+    assert off(result.values, exact) <= result.error_estimate + doubt
+    assert result.status is Status.CONVERGED or epsilon < 1e-6
+    assert STRETCHES in result.note
+    assert result.iterations > 0
+
+
+@pytest.mark.parametrize("case", ["two valleys", "deep valleys"])
+def test_slow_valleys_take_few_sweeps(case):
+    system = CASES[case]()
+    result = solve_system(system, NAMED, Method.GMRES)
+    # Jacobi's contraction is 1 − 10⁻⁶ or nearer to 1.
+    assert result.iterations < 1_500
+    assert result.residual < 1e-3
+
+
+def test_absolute_errors():
+    system = two_valleys(30, 1e-3)
+    environment = SolverEnvironment(
+        method=Method.GMRES, device=DeviceChoice.CPU, epsilon=1e-4, absolute=True
+    )
+    result = solve_system(system, environment, Method.GMRES)
+    assert result.status is Status.CONVERGED
+    error = np.max(np.abs(result.values - exactly(system)))
+    assert error <= result.error_estimate <= 1e-4
+
+
+def test_sweeps_that_do_not_suffice_are_told():
+    environment = SolverEnvironment(
+        method=Method.GMRES, device=DeviceChoice.CPU, max_iterations=100
+    )
+    result = solve_system(two_valleys(30, 1e-6), environment, Method.GMRES)
+    assert result.status is Status.NOT_CONVERGED
+    assert "sweeps do not suffice" in result.note
+
+
+def test_rounding_that_leaves_no_proof_is_no_success():
+    # The solution is beyond 10¹⁶ steps: the change of a sweep is below the last digit.
+    result = solve_system(ladder(100, 0.7), NAMED, Method.GMRES)
+    assert result.status is not Status.CONVERGED
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"offset": np.full(8, -1.0)},
+        {"scaling": Scaling.BALANCE, "offset": None},
+        {"omega": 1.5},
+    ],
+)
+def test_what_the_proof_does_not_cover_is_refused(change):
+    system = system_of(np.full((8, 8), 0.1), np.ones(8))
+    with pytest.raises(UnsupportedError, match="without negative numbers"):
+        solve_system(replace(system, **change), NAMED, Method.GMRES)
+
+
+def test_a_slow_automatic_solve_ends_by_it(monkeypatch):
+    monkeypatch.setattr(solve, "SMALL_SYSTEM", 10)
+    system = two_valleys(60, 1e-5)
+    result = solve_system(system, AUTOMATIC, "Jacobi", direct=lambda _: pytest.fail("LU"))
+    assert result.status is Status.CONVERGED
+    assert result.finished_by.startswith(STRETCHES)
+    assert "contracts too slowly" in result.note
+    assert off(result.values, exactly(system)) <= result.error_estimate < 1e-6
+    assert solve.STRETCHES_AFTER[0] < result.iterations < 4 * solve.STRETCHES_AFTER[0]
+
+
+def test_a_small_system_is_left_to_lu():
+    system = two_valleys(60, 1e-5)
+    exact = exactly(system)
+    result = solve_system(system, AUTOMATIC, "Jacobi", direct=lambda _: (exact, 1e-12))
+    assert result.finished_by == "LU"
+
+
+@pytest.mark.parametrize("direct", [False, True])
+def test_where_it_fails_the_sweeps_go_on_from_where_they_were(monkeypatch, direct):
+    seen = []
+
+    def fail(_system, sweeper, *_, **__):
+        seen.append(np.array(sweeper.values()))
+        sweeper.restart(np.zeros_like(seen[-1]))
+        raise RuntimeError("it was to fail")
+
+    monkeypatch.setattr(solve, "solve_by_stretches", fail)
+    monkeypatch.setattr(solve, "SMALL_SYSTEM", 10)
+    monkeypatch.setattr(solve, "STRETCHES_REPAY", 0)
+    system = two_valleys(60, 0.05)
+    exact = exactly(system)
+    ways = {"direct": lambda _: (exact, 1e-12)} if direct else {}
+    result = solve_system(system, AUTOMATIC, "Jacobi", **ways)
+    assert len(seen) == len(solve.STRETCHES_AFTER)
+    assert (seen[1] >= seen[0]).all()
+    assert (seen[1] > seen[0]).any()
+    assert result.status is Status.CONVERGED
+    assert off(result.values, exact) <= max(result.error_estimate, 1e-9)
+    if not direct:
+        assert "it was to fail" in result.note
+
+
+def test_a_stretch_too_short_to_reach_a_state_is_made_longer():
+    system = line(500)
+    sweeper = CpuEngine().sweeper(system, -1.0, False)
+    assert isinstance(sweeper, HasSpace)
+    found = solve_by_stretches(system, sweeper, AUTOMATIC, 20_000)
+    assert found.stretch >= 512
+    np.testing.assert_allclose(sweeper.values(), 0.9999 ** np.arange(499, -1, -1), rtol=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    size=st.integers(1, 40),
+    leak=st.floats(1e-9, 0.5),
+    shape=st.sampled_from(["dense", "sparse", "triangular"]),
+)
+def test_random_systems(seed, size, leak, shape):
+    draw = np.random.default_rng(seed)
+    dense = draw.random((size, size)) + 1e-3
+    if shape == "sparse":
+        dense *= draw.random((size, size)) < 2.0 / size
+    elif shape == "triangular":
+        dense = np.triu(dense)
+    total = dense.sum(axis=1, keepdims=True)
+    dense = np.divide(dense, total, out=np.zeros_like(dense), where=total > 0.0) * (1.0 - leak)
+    earned = draw.random(size) * (draw.random(size) < 0.5)
+    system = system_of(dense, earned)
+    result = solve_system(system, NAMED, Method.GMRES)
+    exact = exactly(system)
+    small = exact <= 1e-13 * exact.max(initial=0.0)
+    assert (result.values[small] <= 1e-12 * exact.max(initial=0.0)).all()
+    if result.status is Status.CONVERGED:
+        error = np.abs(result.values / np.where(small, 1.0, exact) - 1.0)[~small]
+        # LU itself is off by the condition, 1 / leak.
+        assert error.max(initial=0.0) <= result.error_estimate + 1e-15 / leak
