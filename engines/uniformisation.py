@@ -316,11 +316,16 @@ def _sum_powers(
     note = "; ".join(filter(None, (note, in_double)))
     if engine.name == "CPU":
         return on_cpu(problem, progress), note
+    from engines.cuda.several import SeveralEngine
+    from engines.cuda.several_sums import sum_powers as on_several
     from engines.cuda.uniformise import sum_powers as on_gpu
 
+    how = (environment.matrix_format, environment.device_memory)
     try:
-        where = (environment.device_number, environment.matrix_format)
-        done = on_gpu(problem, progress, *where)
+        if isinstance(engine, SeveralEngine):
+            done = on_several(problem, progress, engine.devices, *how)
+        else:
+            done = on_gpu(problem, progress, environment.device_number, *how)
         return done, "; ".join(filter(None, (note, done.cost.remark)))
     except DeviceMemoryError as error:
         note = "; ".join(filter(None, (f"{error}; solving on the CPU", in_double)))

@@ -7,17 +7,18 @@ that cannot be, copies go from memory to memory, and events hold back what comes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from engines.backend import cupy
-from engines.cuda.modules import BLOCK_THREADS
-from engines.cuda.rows import DeviceRows
-from engines.cuda.transfer import to_device
+from engines.cuda.modules import BLOCK_THREADS, Launcher
+from engines.cuda.transfer import to_device, to_host
 from engines.errors import UnsupportedError
+from engines.formats.csr import FloatArray
 
 MOST_STORED_BYTES = 4 << 20
 """Up to so many bytes from one device to another a kernel's stores send them; what is longer takes
@@ -33,8 +34,19 @@ PATIENCE = 20.0
 """Seconds that a device waits for the others: some hundred times the longest sweep."""
 
 
+class Launched(Protocol):
+    """Rows that kernels sweep."""
+
+    @property
+    def launcher(self) -> Launcher:
+        """What launches kernels on their device."""
+
+
+Rows = TypeVar("Rows", bound=Launched)
+
+
 @dataclass(frozen=True)
-class Part:
+class Part(Generic[Rows]):
     """A device's share of a solve.
 
     Parameters
@@ -54,15 +66,15 @@ class Part:
     done
         Events: its sweep is over and sent, for even and odd sweeps.
     changes, merged
-        The largest change of each sweep of a stretch, shape (longest stretch + 1,): of this block,
-        and of all; the first is that of the sweep before the stretch.
+        The largest change of each sweep of a stretch, or whether there was any, shape (longest
+        stretch + 1,): of this block, and of all; the first is that of the sweep before the stretch.
     sends
         By the place of each other part, the range of states that is sent to it.
     """
 
     device: int
     stream: Any
-    rows: DeviceRows
+    rows: Rows
     vectors: tuple[Any, Any]
     windows: tuple[Any, Any]
     states: tuple[int, int]
@@ -99,7 +111,7 @@ class ByEvents:
         All shares, in their order.
     """
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[Part[Any]]) -> None:
         cp = cupy()
         self._parts = parts
         self._turn = 0
@@ -153,7 +165,7 @@ class ByFlags:
     between two stretches.
     """
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[Part[Any]]) -> None:
         from cupyx import zeros_pinned
 
         cp = cupy()
@@ -174,7 +186,7 @@ class ByFlags:
                 # Others write to what has been cleared.
                 part.stream.synchronize()
 
-    def _sent(self, part: Part, vector: int) -> Any:
+    def _sent(self, part: Part[Any], vector: int) -> Any:
         table = [
             (begin, end, self._parts[reader].vectors[vector].data.ptr)
             for reader, (begin, end) in part.sends.items()
@@ -218,7 +230,101 @@ class ByFlags:
                 )
 
 
-def flags_serve(parts: Sequence[Part]) -> bool:
+class Meetings:
+    """How the parts of a solve meet: by flags where these serve, else by events.
+
+    Parameters
+    ----------
+    parts
+        All shares, in their order.
+    """
+
+    def __init__(self, parts: Sequence[Part[Any]]) -> None:
+        self._by_events = ByEvents(parts)
+        self.by_flags = ByFlags(parts) if flags_serve(parts) else None
+        self._present: Meeting = self._by_events
+
+    @property
+    def way(self) -> str:
+        """How they meet in what is queued as a whole, for the log."""
+        return "events" if self.by_flags is None else "flags"
+
+    @contextmanager
+    def queued_as_a_whole(self) -> Iterator[None]:
+        """Let what is queued meanwhile be one CUDA graph: only that may wait for flags.
+
+        Where the host queues one thing after the other, it may be stopped in between.
+        """
+        self._present = self.by_flags or self._by_events
+        try:
+            yield
+        finally:
+            self._present = self._by_events
+
+    def queue(self, sweep: int, written: int) -> None:
+        """Queue what comes behind a sweep of all parts; see `Meeting.queue`."""
+        self._present.queue(sweep, written)
+
+    def require_all(self) -> None:
+        """Raise `UnsupportedError` if a device has waited in vain; see `ByFlags.require_all`."""
+        if self.by_flags is not None:
+            self.by_flags.require_all()
+
+
+def begin_stretch(parts: Sequence[Part[Any]], fork: Any) -> None:
+    """Let all parts begin a stretch of sweeps behind what the first has queued.
+
+    Parameters
+    ----------
+    parts
+        All shares, in their order.
+    fork
+        An event of the first device's.
+    """
+    cp = cupy()
+    fork.record(parts[0].stream)
+    for part in parts:
+        with cp.cuda.Device(part.device), part.stream:
+            part.stream.wait_event(fork)
+            part.changes.data.memset_async(0, part.changes.nbytes, part.stream)
+
+
+def end_stretch(parts: Sequence[Part[Any]]) -> None:
+    """Let what the first part queues next wait for what all others have queued.
+
+    Parameters
+    ----------
+    parts
+        All shares, in their order.
+    """
+    cp, first = cupy(), parts[0]
+    for part in parts[1:]:
+        with cp.cuda.Device(part.device), part.stream:
+            part.done[0].record(part.stream)
+        first.stream.wait_event(part.done[0])
+
+
+def gather(parts: Sequence[Part[Any]], vector: int, values: FloatArray) -> FloatArray:
+    """Copy what each part but the first has computed over the first one's iterate; return that.
+
+    Parameters
+    ----------
+    parts
+        All shares, in their order.
+    vector
+        Which of the two vectors.
+    values
+        Shape (states,), on the host.
+    """
+    cp = cupy()
+    for part in parts[1:]:
+        first, end = part.states
+        with cp.cuda.Device(part.device), part.stream:
+            values[first:end] = to_host(part.vectors[vector][first:end])
+    return values
+
+
+def flags_serve(parts: Sequence[Part[Any]]) -> bool:
     """Return whether devices may wait for each other by flags.
 
     Parameters

@@ -8,23 +8,38 @@ sweeps is one CUDA graph over all devices.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar
 
 import numpy as np
 
 from engines.backend import cupy
 from engines.cpu.prepare import scaled
+from engines.cpu.space import HostSpace
 from engines.cuda.engine import HISTORY, STRETCH, CudaEngine, CudaSweeper, two_vectors
-from engines.cuda.meeting import ByEvents, ByFlags, Meeting, Part, copy_between, flags_serve
+from engines.cuda.meeting import (
+    Meetings,
+    Part,
+    Rows,
+    begin_stretch,
+    copy_between,
+    end_stretch,
+    gather,
+)
+from engines.cuda.modules import stream as stream_of
 from engines.cuda.rows import DeviceRows, Test
-from engines.cuda.transfer import to_device
+from engines.cuda.transfer import send, to_device
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.blocks import counted_from_first, ranges_read, row_blocks
 from engines.formats.choice import Format
 from engines.formats.csr import FloatArray
+from engines.linear.space import Space
 from engines.result import SweepCost
 from engines.system import Sweeper, SweepSystem
+
+Shared = TypeVar("Shared")
 
 
 class SeveralEngine:
@@ -48,7 +63,7 @@ class SeveralEngine:
         matrix_format: Format = Format.CSR,
         most_memory: int | None = None,
     ) -> None:
-        self._devices = devices
+        self.devices = devices
         self._format = matrix_format
         self._most_memory = most_memory
         self.device_number = devices[0]
@@ -58,35 +73,77 @@ class SeveralEngine:
 
         What cannot be shared out is solved on the first device, with a remark.
         """
-        cp = cupy()
-        try:
-            self._require_memory(system)
-            return SeveralSweeper(system, stop_below, absolute, self._devices, self._format)
-        except (UnsupportedError, DeviceMemoryError, cp.cuda.memory.OutOfMemoryError) as error:
-            cp.get_default_memory_pool().free_all_blocks()
-            alone = CudaEngine(self._devices[0], self._format, self._most_memory)
-            sweeper = alone.sweeper(system, stop_below, absolute)
-            reason = f"not shared out among {len(self._devices)} GPUs: {error}"
-            remark = "; ".join(filter(None, (reason, sweeper.cost.remark)))
-            sweeper.cost = replace(sweeper.cost, remark=remark)
-            return sweeper
 
-    def _require_memory(self, system: SweepSystem) -> None:
-        """Raise `DeviceMemoryError` unless each device can hold its block, and all vectors."""
-        cp = cupy()
-        share = system.bytes_per_sweep // len(self._devices)
-        need = 2 * share + 24 * system.num_states + 16 * HISTORY
-        for device in dict.fromkeys(self._devices):
-            with cp.cuda.Device(device):
-                free = int(cp.cuda.runtime.memGetInfo()[0])
-                free += int(cp.get_default_memory_pool().free_bytes())
-            limit = free if self._most_memory is None else min(free, self._most_memory)
-            wanted = need * self._devices.count(device)
-            if wanted > limit:
-                raise DeviceMemoryError(
-                    f"GPU {device} may give {limit / 2**30:.2f} GiB, but its block needs "
-                    f"{wanted / 2**30:.2f}"
-                )
+        def prepare() -> SeveralSweeper:
+            beside = 24 * system.num_states + 16 * HISTORY
+            require_room(self.devices, system.bytes_per_sweep, beside, self._most_memory)
+            return SeveralSweeper(system, stop_below, absolute, self.devices, self._format)
+
+        shared = shared_or_reason(self.devices, prepare)
+        if not isinstance(shared, str):
+            return shared
+        alone = CudaEngine(self.devices[0], self._format, self._most_memory)
+        sweeper = alone.sweeper(system, stop_below, absolute)
+        sweeper.cost = remarked(sweeper.cost, shared)
+        return sweeper
+
+
+def shared_or_reason(devices: tuple[int, ...], prepare: Callable[[], Shared]) -> Shared | str:
+    """Return what is shared out among devices; else why it is not, and nothing is left allocated.
+
+    Parameters
+    ----------
+    devices
+        Which devices.
+    prepare
+        Shares it out, or raises `UnsupportedError`, `DeviceMemoryError` or CuPy's own.
+    """
+    cp = cupy()
+    try:
+        return prepare()
+    except (UnsupportedError, DeviceMemoryError, cp.cuda.memory.OutOfMemoryError) as error:
+        reason = f"not shared out among {len(devices)} GPUs: {error}"
+    # Only without the error, whose frames hold it, is what was allocated free.
+    for device in dict.fromkeys(devices):
+        with cp.cuda.Device(device):
+            cp.get_default_memory_pool().free_all_blocks()
+    return reason
+
+
+def require_room(
+    devices: tuple[int, ...], shared: int, beside: int, most_memory: int | None
+) -> None:
+    """Raise `DeviceMemoryError` unless each device can hold its block, and what all hold.
+
+    Parameters
+    ----------
+    devices
+        Which devices.
+    shared
+        Bytes of what is cut into blocks.
+    beside
+        Bytes that each device takes beside its block.
+    most_memory
+        Bytes that a solve may take of each device; None for what is free.
+    """
+    cp = cupy()
+    need = 2 * (shared // len(devices)) + beside
+    for device in dict.fromkeys(devices):
+        with cp.cuda.Device(device):
+            free = int(cp.cuda.runtime.memGetInfo()[0])
+            free += int(cp.get_default_memory_pool().free_bytes())
+        limit = free if most_memory is None else min(free, most_memory)
+        wanted = need * devices.count(device)
+        if wanted > limit:
+            raise DeviceMemoryError(
+                f"GPU {device} may give {limit / 2**30:.2f} GiB, but its block needs "
+                f"{wanted / 2**30:.2f}"
+            )
+
+
+def remarked(cost: SweepCost, remark: str) -> SweepCost:
+    """Return a cost with a remark before its own."""
+    return replace(cost, remark="; ".join(filter(None, (remark, cost.remark))))
 
 
 class SeveralSweeper(CudaSweeper):
@@ -121,50 +178,34 @@ class SeveralSweeper(CudaSweeper):
         devices: tuple[int, ...],
         matrix_format: Format,
     ) -> None:
-        if system.states is not None and (np.diff(system.states) <= 0).any():
-            raise UnsupportedError("the rows are not in the order of their states")
-        if system.num_updates == 0:
-            raise UnsupportedError("there are no rows")
-        _open_paths(devices)
+        require_shareable(system, devices)
         self._devices = devices
         super().__init__(scaled(system), stop_below, absolute, devices[0], matrix_format)
 
     def _prepare(self, system: SweepSystem, matrix_format: Format) -> tuple[DeviceRows, ...]:
-        cp = self._cp
         blocks = row_blocks(system, len(self._devices))
-        self._parts: list[Part] = []
-        for place, (device, block) in enumerate(zip(self._devices, blocks, strict=False)):
-            with cp.cuda.Device(device):
-                stream = self._stream if place == 0 else cp.cuda.Stream(non_blocking=True)
-                with stream:
-                    part = _part(device, stream, block, matrix_format)
-                stream.synchronize()
-            self._parts.append(part)
-        for (place, reader), sent in ranges_read(blocks).items():
-            self._parts[place].sends[reader] = sent
-        self._by_events = ByEvents(self._parts)
-        self._by_flags = ByFlags(self._parts) if flags_serve(self._parts) else None
-        self._meeting: Meeting = self._by_events
+
+        def laid_out(_place: int, counted: SweepSystem) -> DeviceRows:
+            return DeviceRows.of(counted, matrix_format, segments_serve=False)
+
+        self._parts = parts_of(blocks, self._devices, laid_out, np.inf)
+        self._meetings = Meetings(self._parts)
         self._vectors = self._parts[0].vectors
-        self._fork = _event()
+        self._fork = event()
         self._launcher = self._parts[0].rows.launcher
         return tuple(part.rows for part in self._parts)
 
     def _cost(self) -> SweepCost:
         first = self._rows[0]
-        sent = sum(8 * (end - begin) for part in self._parts for begin, end in part.sends.values())
-        devices = "+".join(str(part.device) for part in self._parts)
-        how = "events" if self._by_flags is None else "flags"
-        return SweepCost(
-            f"GPU {devices}",
+        cost = SweepCost(
+            f"GPU {self._device}",
             first.kernel_name,
             str(first.layout.matrix_format),
-            sum(rows.bytes_moved for rows in self._rows)
-            - 8 * (len(self._rows) - 1) * len(self._parts[0].vectors[0]),
-            remark=f"shared out among {len(self._parts)} GPUs, which send each other "
-            f"{sent / 2**20:.2f} MiB a sweep and meet by {how}",
+            sum(rows.bytes_moved for rows in self._rows),
+            remark=first.remark,
             estimates=first.estimates,
         )
+        return shared_out(cost, self._parts, self._meetings.way)
 
     def run(self, sweeps: int) -> FloatArray:
         """Make up to `sweeps` sweeps; see `engines.system.Sweeper.run`.
@@ -175,34 +216,22 @@ class SeveralSweeper(CudaSweeper):
             When a device has waited for another in vain.
         """
         changes = super().run(sweeps)
-        self._require_all()
+        self._meetings.require_all()
         return changes
 
-    def _require_all(self) -> None:
-        if self._by_flags is not None:
-            self._by_flags.require_all()
-
     def _graph(self, sweeps: int) -> Any:
-        # Only what is queued as a whole may wait for flags: the host may be stopped in between.
-        self._meeting = self._by_flags or self._by_events
-        try:
+        with self._meetings.queued_as_a_whole():
             return super()._graph(sweeps)
-        finally:
-            self._meeting = self._by_events
 
     def _stretch(self, sweeps: int) -> None:
-        self._fork.record(self._stream)
-        for part in self._parts:
-            with self._cp.cuda.Device(part.device), part.stream:
-                part.stream.wait_event(self._fork)
-                part.changes.data.memset_async(0, part.changes.nbytes, part.stream)
+        begin_stretch(self._parts, self._fork)
         for t in range(1, sweeps + 1):
             source = (self._current + t - 1) % 2
             for part in self._parts:
                 slots = (part.merged[t - 1 : t], part.changes[t : t + 1])
                 test = Test(*slots, self._stop_below, self._absolute, self._early)
                 self._sweep_part(part, source, self._omega, test)
-            self._meeting.queue(t, 1 - source)
+            self._meetings.queue(t, 1 - source)
         self._end_stretch(sweeps)
 
     def _end_stretch(self, sweeps: int) -> None:
@@ -215,17 +244,16 @@ class SeveralSweeper(CudaSweeper):
             with self._cp.cuda.Device(part.device), part.stream:
                 start = part.merged.data.ptr
                 copy_between(start, start + 8 * sweeps, 8, part.stream)
-                part.done[0].record(part.stream)
-            first.stream.wait_event(part.done[0])
+        end_stretch(self._parts)
 
-    def _sweep_part(self, part: Part, source: int, omega: float, test: Test) -> None:
+    def _sweep_part(self, part: Part[DeviceRows], source: int, omega: float, test: Test) -> None:
         with self._cp.cuda.Device(part.device), part.stream:
             part.rows.sweep(part.windows[source], part.windows[1 - source], omega, test)
 
     def residual(self) -> float:
         """Return the largest absolute value of b + A x − x."""
         cp, worst = self._cp, 0.0
-        self._require_all()
+        self._meetings.require_all()
         for part in self._parts:
             with cp.cuda.Device(part.device), part.stream:
                 slots = cp.zeros(2)
@@ -234,18 +262,90 @@ class SeveralSweeper(CudaSweeper):
                 worst = max(worst, float(slots.get()[1]))
         return worst
 
+    def restart(self, start: FloatArray) -> None:
+        """Go on from another iterate; see `engines.linear.space.HasSpace`."""
+        for part in self._parts:
+            with self._cp.cuda.Device(part.device), part.stream:
+                send(start, part.vectors[self._current])
+                part.stream.synchronize()
+        self._last_change = np.inf
+
+    def space(self, system: SweepSystem) -> Space:
+        """Return a space for GMRES, on the host, since no device has all of the iterate."""
+        return HostSpace(system, self)
+
     def values(self) -> FloatArray:
         """Return the present iterate, shape (states,), on the host."""
-        self._require_all()
-        values = super().values()
-        for part in self._parts[1:]:
-            first, end = part.states
-            with self._cp.cuda.Device(part.device), part.stream:
-                values[first:end] = part.vectors[self._current][first:end].get()
-        return values
+        self._meetings.require_all()
+        return gather(self._parts, self._current, super().values())
 
 
-def _part(device: int, stream: Any, block: SweepSystem, matrix_format: Format) -> Part:
+def require_shareable(system: SweepSystem, devices: tuple[int, ...]) -> None:
+    """Raise `UnsupportedError` unless devices can share the rows of a system out.
+
+    Parameters
+    ----------
+    system
+        What is to be solved.
+    devices
+        Which devices; they can reach each other's memory from now on.
+    """
+    if system.states is not None and (np.diff(system.states) <= 0).any():
+        raise UnsupportedError("the rows are not in the order of their states")
+    if system.num_updates == 0:
+        raise UnsupportedError("there are no rows")
+    _open_paths(devices)
+
+
+def parts_of(
+    blocks: Sequence[SweepSystem],
+    devices: Sequence[int],
+    laid_out: Callable[[int, SweepSystem], Rows],
+    before: float,
+) -> list[Part[Rows]]:
+    """Share the blocks of a system out among devices.
+
+    Parameters
+    ----------
+    blocks
+        The blocks, a device each.
+    devices
+        Which devices: as many as there are blocks, or more.
+    laid_out
+        Makes a block's rows on the current device and stream, of its place and of the block with
+        its columns counted as in its windows.
+    before
+        The change before the first sweep.
+    """
+    cp, parts = cupy(), []
+    for place, (device, block) in enumerate(zip(devices, blocks, strict=False)):
+        with cp.cuda.Device(device):
+            stream = _stream(device, list(devices[:place]).count(device))
+            with stream:
+                parts.append(_part(device, stream, place, block, laid_out, before))
+            stream.synchronize()
+    for (place, reader), sent in ranges_read(blocks).items():
+        parts[place].sends[reader] = sent
+    return parts
+
+
+@cache
+def _stream(device: int, before: int) -> Any:
+    """Return a device's stream, or another one where `before` parts of a solve have streams there.
+
+    They are kept, for the same reason as `engines.cuda.modules.stream`.
+    """
+    return cupy().cuda.Stream(non_blocking=True) if before else stream_of(device)
+
+
+def _part(
+    device: int,
+    stream: Any,
+    place: int,
+    block: SweepSystem,
+    laid_out: Callable[[int, SweepSystem], Rows],
+    before: float,
+) -> Part[Rows]:
     """Return a block's share of a solve, on the current device and stream."""
     cp, states = cupy(), block.states
     assert states is not None
@@ -254,17 +354,41 @@ def _part(device: int, stream: Any, block: SweepSystem, matrix_format: Format) -
     return Part(
         device,
         stream,
-        DeviceRows.of(counted, matrix_format, segments_serve=False),
+        laid_out(place, counted),
         vectors,
         (vectors[0][first:], vectors[1][first:]),
         (int(states[0]), int(states[-1]) + 1),
-        (_event(), _event()),
+        (event(), event()),
         cp.zeros(STRETCH + 1),
-        to_device(np.append(np.inf, np.zeros(STRETCH)), np.float64),
+        to_device(np.append(before, np.zeros(STRETCH)), np.float64),
     )
 
 
-def _event() -> Any:
+def shared_out(cost: SweepCost, parts: Sequence[Part[Any]], way: str) -> SweepCost:
+    """Return what a sweep of all parts costs, and who makes it.
+
+    Parameters
+    ----------
+    cost
+        With the bytes of all parts' sweeps, and all else as the first part has it.
+    parts
+        All shares, in their order.
+    way
+        How they meet.
+    """
+    sent = sum(8 * (end - begin) for part in parts for begin, end in part.sends.values())
+    devices = "+".join(str(part.device) for part in parts)
+    # Each part's bytes count the reading of a whole iterate.
+    moved = cost.bytes_per_sweep - 8 * (len(parts) - 1) * len(parts[0].vectors[0])
+    return remarked(
+        replace(cost, engine=f"GPU {devices}", bytes_per_sweep=moved),
+        f"shared out among {len(parts)} GPUs, which send each other "
+        f"{sent / 2**20:.2f} MiB a sweep and meet by {way}",
+    )
+
+
+def event() -> Any:
+    """Return an event of the current device that orders streams, and times nothing."""
     return cupy().cuda.Event(disable_timing=True)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from engines.backend import cupy
-from engines.cuda.engine import STRETCH, device_bytes
+from engines.cuda.engine import STRETCH, device_bytes, two_vectors
 from engines.cuda.formats.lay_out import lay_out
 from engines.cuda.formats.layout import Geometry, Layout, geometry
 from engines.cuda.modules import Launcher, stream
@@ -20,6 +21,7 @@ from engines.formats.choice import Format
 from engines.formats.csr import INT32_MAX, FloatArray
 from engines.progress import Progress
 from engines.result import SweepCost
+from engines.system import SweepSystem
 from engines.uniformisation import PowerSum, Summed
 
 LOOK_EVERY = 64 * STRETCH
@@ -31,6 +33,7 @@ def sum_powers(
     progress: Progress | None,
     device_number: int,
     matrix_format: Format = Format.CSR,
+    most_memory: int | None = None,
 ) -> Summed:
     """Compute Σ_k c_k P^k x; see `engines.uniformisation`.
 
@@ -45,6 +48,8 @@ def sum_powers(
         Which of the devices.
     matrix_format
         How the matrix is laid out.
+    most_memory
+        Bytes of device memory that the sum may take; None for what is free.
 
     Raises
     ------
@@ -55,25 +60,32 @@ def sum_powers(
     """
     cp = cupy()
     began = time.perf_counter()
-    if problem.system.num_states > INT32_MAX:
-        raise UnsupportedError(
-            f"{problem.system.num_states} states: the GPU engine numbers states in 32 bits"
-        )
+    require_numbers(problem)
     with cp.cuda.Device(device_number):
         need = bytes_needed(problem)
         free, total = cp.cuda.runtime.memGetInfo()
         free += cp.get_default_memory_pool().free_bytes()
-        if need > free:
+        if need > (free if most_memory is None else min(free, most_memory)):
+            has = f"has {free / 2**30:.2f} of {total / 2**30:.2f} GiB free"
+            if most_memory is not None and most_memory < free:
+                has = f"may give {most_memory / 2**30:.2f} GiB"
             raise DeviceMemoryError(
-                f"GPU {device_number} has {free / 2**30:.2f} of {total / 2**30:.2f} GiB free, "
-                f"but the solve needs {need / 2**30:.2f}"
+                f"GPU {device_number} {has}, but the solve needs {need / 2**30:.2f}"
             )
         try:
-            device = _DeviceSum(problem, device_number, matrix_format)
+            device = DeviceSum(problem, device_number, matrix_format)
         except cp.cuda.memory.OutOfMemoryError as error:
             cp.get_default_memory_pool().free_all_blocks()
             raise DeviceMemoryError(f"GPU {device_number} ran out of memory: {error}") from error
         return device.summed(progress, began)
+
+
+def require_numbers(problem: PowerSum) -> None:
+    """Raise `UnsupportedError` for more states than 32 bits number."""
+    if problem.system.num_states > INT32_MAX:
+        raise UnsupportedError(
+            f"{problem.system.num_states} states: the GPU engine numbers states in 32 bits"
+        )
 
 
 def bytes_needed(problem: PowerSum) -> int:
@@ -88,54 +100,182 @@ def bytes_needed(problem: PowerSum) -> int:
     return device_bytes(problem.system) + beside
 
 
-class _DeviceSum:
-    """A sum on the device: two vectors, swapped after each sweep, and a graph of sweeps."""
+def first_term(problem: PowerSum) -> FloatArray:
+    """Return c_0 x of the states that have rows, shape (rows,)."""
+    first: FloatArray = problem.coefficients(0, 1)[0] * problem.system.start[_where(problem)]
+    return first
 
-    def __init__(self, problem: PowerSum, device_number: int, matrix_format: Format) -> None:
-        cp = self._cp = cupy()
-        self._problem = problem
-        self._where = slice(None) if problem.system.states is None else problem.system.states
-        self._stream = stream(device_number)
-        with self._stream:
-            system = problem.system
-            launcher = Launcher("long long" if needs_wide_offsets(system) else "int")
-            laid_out = lay_out(upload(system, launcher), system, matrix_format, launcher)
-            self._system: DeviceSystem = laid_out.device
-            self._layout: Layout = laid_out.layout
-            self._launcher = Launcher(launcher.offset_type, self._layout.variant)
-            who = f"rows_by_{sharers(system, self._layout.matrix_format)}"
-            self._kernel = f"uniformise_{who}"
-            self._geometry: Geometry = geometry(
-                *(self._layout, self._kernel, "uniformise", len(problem.stay)),
-                1 if who.endswith("thread") else 32,
-                self._launcher,
-            )
-            self._stay = to_device(problem.stay, np.float64)
-            self._weights = to_device(problem.weights, np.float64)
-            first = problem.coefficients(0, 1)[0] * system.start[self._where]
-            self._total = to_device(first, np.float64)
-            self._vectors = [to_device(system.start, np.float64) for _ in range(2)]
-            # Slot 0 says whether the sweep before a stretch changed anything.
-            self._slots = to_device(np.append(1, np.zeros(STRETCH)), np.int32)
-            self._made = to_device(np.zeros(2), np.int64)
-            self._events = (cp.cuda.Event(), cp.cuda.Event())
-            # Vectors that never move: the arguments of all launches but for the last few.
-            self._matrix = (
-                *(*self._layout.arguments, self._system.states, self._stay),
-                *(cp.int32(len(problem.stay)), cp.int32(self._geometry.chunk)),
-                cp.float64(problem.rate),
-            )
-            self._coefficients = (
-                *(self._weights, cp.int64(problem.left), cp.int64(len(problem.weights))),
-                *(cp.float64(problem.before), self._made),
-            )
-        self._cost = SweepCost(
-            *(f"GPU {device_number}", who, str(self._layout.matrix_format)),
-            bytes_moved(system, self._system, self._layout) + problem.stay.nbytes,
+
+def _where(problem: PowerSum) -> Any:
+    states = problem.system.states
+    return slice(None) if states is None else states
+
+
+@dataclass(frozen=True)
+class SumRows:
+    """All rows of a sum, or a block of them, on the current device.
+
+    Parameters
+    ----------
+    device, layout
+        The arrays.
+    launcher, kernel, geometry
+        What sweeps them, and how it is launched.
+    total
+        The sum so far, shape (rows,).
+    made
+        How many sweeps earlier stretches have made, and the first that changed nothing, 0 for none.
+    matrix, coefficients
+        The kernel's arguments before and behind the vectors.
+    bytes_moved
+        Fewest bytes that their sweep moves.
+    remark, estimates
+        For the log; see `engines.cuda.formats.lay_out.LaidOut`.
+    """
+
+    device: DeviceSystem
+    layout: Layout
+    launcher: Launcher
+    kernel: str
+    geometry: Geometry
+    total: Any
+    made: Any
+    matrix: tuple[Any, ...]
+    coefficients: tuple[Any, ...]
+    bytes_moved: int
+    remark: str
+    estimates: str
+
+    @classmethod
+    def of(
+        cls, problem: PowerSum, first: FloatArray, whole: SweepSystem, matrix_format: Format
+    ) -> SumRows:
+        """Copy the rows of a sum to the current device and lay them out.
+
+        Parameters
+        ----------
+        problem
+            The sum, of these rows alone.
+        first
+            Its first term, shape (rows,).
+        whole
+            What these rows are a block of; it says how many threads share a row, and so in which
+            order its products are added up.
+        matrix_format
+            How the matrix is laid out.
+        """
+        cp, system = cupy(), problem.system
+        launcher = Launcher("long long" if needs_wide_offsets(system) else "int")
+        laid_out = lay_out(upload(system, launcher), system, matrix_format, launcher)
+        device, layout = laid_out.device, laid_out.layout
+        launcher = Launcher(launcher.offset_type, layout.variant)
+        kernel, rows = f"uniformise_rows_by_{sharers(whole, layout.matrix_format)}", len(first)
+        threads_each = 1 if kernel.endswith("thread") else 32
+        shape = geometry(layout, kernel, "uniformise", rows, threads_each, launcher)
+        made = to_device(np.zeros(2), np.int64)
+        return cls(
+            *(device, layout, launcher, kernel, shape, to_device(first, np.float64), made),
+            matrix=(
+                *(*layout.arguments, device.states, to_device(problem.stay, np.float64)),
+                *(cp.int32(rows), cp.int32(shape.chunk), cp.float64(problem.rate)),
+            ),
+            coefficients=(
+                *(to_device(problem.weights, np.float64), cp.int64(problem.left)),
+                *(cp.int64(len(problem.weights)), cp.float64(problem.before), made),
+            ),
+            bytes_moved=bytes_moved(system, device, layout) + problem.stay.nbytes,
             remark=laid_out.remark,
             estimates=laid_out.estimates,
         )
+
+    @property
+    def kernel_name(self) -> str:
+        """The kernel that sweeps these rows, for the log."""
+        return self.kernel.removeprefix("uniformise_")
+
+    def sweep(self, sweep: int, x: Any, x_new: Any, before_slot: Any, slot: Any) -> None:
+        """Queue a sweep of these rows, and the sum of its term, on the current stream.
+
+        Parameters
+        ----------
+        sweep
+            Number of the sweep in its stretch, from 1 on.
+        x, x_new
+            The iterate before and after.
+        before_slot, slot
+            Whether the sweep before changed anything, and where this one says so.
+        """
+        vectors, slots = (x, x_new, self.total), (before_slot, slot)
+        self.launcher.launch(
+            self.kernel,
+            self.geometry.threads,
+            *(*self.matrix, *vectors, *self.coefficients, cupy().int32(sweep), *slots),
+            module="uniformise",
+            block=self.geometry.block,
+            shared_bytes=self.layout.shared_bytes,
+        )
+
+    def end_stretch(self, slots: Any, sweeps: int) -> None:
+        """Count the sweeps of a stretch, on the current stream; the next one begins with the last.
+
+        Parameters
+        ----------
+        slots
+            Whether each of them changed anything, and the one before them, shape (longest stretch
+            + 1,).
+        sweeps
+            How many there were.
+        """
+        self.launcher.launch(
+            "end_uniformise_stretch",
+            STRETCH + 1,
+            *(slots, self.made, cupy().int32(sweeps)),
+            module="uniformise",
+            block=2 * STRETCH,
+        )
+
+
+class DeviceSum:
+    """A sum on the current device: two vectors, swapped after each sweep, and a graph of sweeps.
+
+    Parameters
+    ----------
+    problem
+        The sum.
+    device_number
+        Number of the current device.
+    matrix_format
+        How the matrix is laid out.
+    """
+
+    def __init__(self, problem: PowerSum, device_number: int, matrix_format: Format) -> None:
+        cp = self._cp = cupy()
+        self._problem, self._device = problem, device_number
+        self._stream = stream(device_number)
+        with self._stream:
+            self._prepare(matrix_format)
+            self._events = (cp.cuda.Event(), cp.cuda.Event())
+        self.cost = self._cost()
         self._stream.synchronize()
+
+    def _prepare(self, matrix_format: Format) -> None:
+        problem = self._problem
+        system = problem.system
+        self._rows = SumRows.of(problem, first_term(problem), system, matrix_format)
+        self._vectors = two_vectors(system.start)
+        # Slot 0 says whether the sweep before a stretch changed anything.
+        self._slots = to_device(np.append(1.0, np.zeros(STRETCH)), np.float64)
+
+    def _cost(self) -> SweepCost:
+        rows = self._rows
+        return SweepCost(
+            f"GPU {self._device}",
+            rows.kernel_name,
+            str(rows.layout.matrix_format),
+            rows.bytes_moved,
+            remark=rows.remark,
+            estimates=rows.estimates,
+        )
 
     def summed(self, progress: Progress | None, began: float) -> Summed:
         """Make all sweeps; `began` is when the preparation began."""
@@ -148,15 +288,27 @@ class _DeviceSum:
                 count = min(LOOK_EVERY, last - done)
                 seconds += self._sweep(count, graph)
                 done += count
-                fixed = int(self._made.get()[1])
+                fixed = self._fixed()
                 if progress is not None:
                     progress(problem.report(done - count, done, seconds))
-            total: FloatArray = to_host(self._total)
+            total = self._total()
             if fixed:
                 done = fixed
                 # Both vectors hold the iterate that no longer changes.
-                total += problem.after(done) * self._vectors[0].get()[self._where]
-        return Summed(total, done, setup, seconds, self._cost)
+                total += problem.after(done) * self._iterate()[_where(problem)]
+        return Summed(total, done, setup, seconds, self.cost)
+
+    def _fixed(self) -> int:
+        """Return the first sweep that changed nothing, 0 for none."""
+        return int(self._rows.made.get()[1])
+
+    def _total(self) -> FloatArray:
+        total: FloatArray = to_host(self._rows.total)
+        return total
+
+    def _iterate(self) -> FloatArray:
+        iterate: FloatArray = to_host(self._vectors[0])
+        return iterate
 
     def _sweep(self, sweeps: int, graph: Any) -> float:
         """Make sweeps, from an even number of them on; return the seconds that they took."""
@@ -172,28 +324,13 @@ class _DeviceSum:
         return float(self._cp.cuda.get_elapsed_time(began, ended)) / 1e3
 
     def _graph(self) -> Any:
+        """Return the graph of a whole stretch."""
         self._stream.begin_capture()
         self._stretch(STRETCH)
         return self._stream.end_capture()
 
     def _stretch(self, sweeps: int) -> None:
-        cp, shape = self._cp, self._geometry
         for t in range(1, sweeps + 1):
-            vectors = (self._vectors[(t - 1) % 2], self._vectors[t % 2], self._total)
             slots = (self._slots[t - 1 : t], self._slots[t : t + 1])
-            arguments = (*self._matrix, *vectors, *self._coefficients, cp.int32(t), *slots)
-            self._launcher.launch(
-                self._kernel,
-                shape.threads,
-                *arguments,
-                module="uniformise",
-                block=shape.block,
-                shared_bytes=self._layout.shared_bytes,
-            )
-        self._launcher.launch(
-            "end_uniformise_stretch",
-            STRETCH + 1,
-            *(self._slots, self._made, cp.int32(sweeps)),
-            module="uniformise",
-            block=2 * STRETCH,
-        )
+            self._rows.sweep(t, self._vectors[(t - 1) % 2], self._vectors[t % 2], *slots)
+        self._rows.end_stretch(self._slots, sweeps)

@@ -7,9 +7,10 @@
 // times c_k, which it looks up by the number of sweeps made: a captured stretch of sweeps may be
 // replayed, and the host need not look. Where c_k is 0, left of the window, the sum is not touched.
 //
-// A sweep that changes anything marks its slot. A sweep that finds the slot before it unmarked has
-// nothing to do, and leaves its own unmarked: the iterate has come to rest, and the host adds what
-// is left of the sum.
+// A sweep that changes anything marks its slot with 1, a double, so that the largest of several
+// devices' slots tells whether any of them has changed anything. A sweep that finds the slot before
+// it unmarked has nothing to do, and leaves its own unmarked: the iterate has come to rest, and the
+// host adds what is left of the sum.
 
 struct Weights {
     const double* values;  // c_k from the window's first term on
@@ -36,9 +37,10 @@ __device__ bool store(int row, int state, double inflow, const double* stay, dou
 }
 
 // Every thread of the block takes part.
-__device__ void mark(bool changed, int* slot)
+__device__ void mark(bool changed, double* slot)
 {
-    if (__syncthreads_or(changed) && threadIdx.x == 0 && *(volatile int*)slot == 0) *slot = 1;
+    if (__syncthreads_or(changed) && threadIdx.x == 0 && *(volatile double*)slot == 0.0)
+        *slot = 1.0;
 }
 
 // One thread a row.
@@ -47,9 +49,9 @@ extern "C" __global__ void __launch_bounds__(THREAD_BOUNDS) uniformise_rows_by_t
     int chunk, double rate, const double* __restrict__ x, double* __restrict__ x_new,
     double* __restrict__ sum, const double* __restrict__ weights, long long left,
     long long count, double before, const long long* __restrict__ made, int sweep,
-    const int* before_slot, int* slot)
+    const double* before_slot, double* slot)
 {
-    if (*before_slot == 0) return;
+    if (*before_slot == 0.0) return;
     Matrix matrix = opened(MATRIX);
     double c = coefficient(Weights{weights, left, count, before}, *made + sweep);
     bool changed = false;
@@ -67,9 +69,9 @@ extern "C" __global__ void __launch_bounds__(WARP_BOUNDS) uniformise_rows_by_war
     int, double rate, const double* __restrict__ x, double* __restrict__ x_new,
     double* __restrict__ sum, const double* __restrict__ weights, long long left,
     long long count, double before, const long long* __restrict__ made, int sweep,
-    const int* before_slot, int* slot)
+    const double* before_slot, double* slot)
 {
-    if (*before_slot == 0) return;
+    if (*before_slot == 0.0) return;
     Matrix matrix = opened(MATRIX);
     double c = coefficient(Weights{weights, left, count, before}, *made + sweep);
     unsigned block = own_block(goes_back(x, x_new));
@@ -92,9 +94,9 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1) uniformise_rows_by
     int, double rate, const double* __restrict__ x, double* __restrict__ x_new,
     double* __restrict__ sum, const double* __restrict__ weights, long long left,
     long long count, double before, const long long* __restrict__ made, int sweep,
-    const int* before_slot, int* slot)
+    const double* before_slot, double* slot)
 {
-    if (*before_slot == 0) return;
+    if (*before_slot == 0.0) return;
     Matrix matrix = opened(MATRIX);
     double c = coefficient(Weights{weights, left, count, before}, *made + sweep);
     bool changed = false;
@@ -110,12 +112,12 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1) uniformise_rows_by
 // Ends a stretch of sweeps: counts them, notes the first that changed nothing, makes the last slot
 // slot 0 of the next stretch and clears the others. `made` holds the sweeps made and that first
 // sweep, 0 for none. One block of at least `sweeps` + 1 threads.
-extern "C" __global__ void end_uniformise_stretch(int* slots, long long* made, int sweeps)
+extern "C" __global__ void end_uniformise_stretch(double* slots, long long* made, int sweeps)
 {
     int t = threadIdx.x;
-    int last = slots[sweeps];
-    if (t >= 1 && t <= sweeps && slots[t] == 0 && slots[t - 1] != 0) made[1] = made[0] + t;
+    double last = slots[sweeps];
+    if (t >= 1 && t <= sweeps && slots[t] == 0.0 && slots[t - 1] != 0.0) made[1] = made[0] + t;
     __syncthreads();
-    if (t <= sweeps) slots[t] = t == 0 ? last : 0;
+    if (t <= sweeps) slots[t] = t == 0 ? last : 0.0;
     if (t == 0) made[0] += sweeps;
 }

@@ -1,11 +1,15 @@
 """A matrix larger than the GPU's memory, and several GPUs, beside one GPU that holds it all.
 
     python examples/benchmarks/beyond_one_gpu.py [--tandem 4095] [--cluster 320] [--format csr]
+        [--uniformise]
 
 The matrices are those of `formats.py`. "Split" gives the solve a quarter of the memory that it
 takes on one GPU, so that most of the matrix travels from the host in each sweep; the link's own
 speed is measured in the same run, by copies of pinned memory. Each way's iterate is compared with
 the one GPU's after the same number of sweeps before its time is shown.
+
+With `--uniformise` one GPU and several make the sum of powers of a time-bounded question: what a
+function of the states is expected to be at the time of `JUMPS` jumps. Sums are compared.
 """
 
 from __future__ import annotations
@@ -24,15 +28,21 @@ from formats import cluster, tandem
 from engines.backend import cupy, device_summary
 from engines.cuda.engine import CudaEngine, device_bytes
 from engines.cuda.several import SeveralEngine, SeveralSweeper
+from engines.cuda.several_sums import sum_powers as sum_on_several
 from engines.cuda.split import SplitSweeper, bytes_beside
+from engines.cuda.uniformise import sum_powers
 from engines.formats.choice import Format
+from engines.poisson import poisson_weights
 from engines.system import Engine, SweepSystem
+from engines.uniformisation import PowerSum, Summed
 
 CHECKED_SWEEPS = 70
 TIMED_SWEEPS = 256
 SPLIT_SWEEPS = 16
 REPEATS = 5
 AGREE = 1e-10
+JUMPS = 2000.0
+TRUNCATION = 1e-24
 LINK_BYTES = 1 << 28
 
 
@@ -77,9 +87,15 @@ def ways_of(system: SweepSystem, matrix_format: Format) -> Iterator[tuple[str, E
     beside = bytes_beside(system)
     quarter = beside + (device_bytes(system) - beside) // 4
     yield "split, a quarter", CudaEngine(0, matrix_format, quarter)
+    for count in counts():
+        yield f"{count} GPUs", SeveralEngine(tuple(range(count)), matrix_format)
+
+
+def counts() -> Iterator[int]:
+    """Yield how many GPUs share a solve: the powers of two, as far as there are so many."""
     count = 2
     while count <= cupy().cuda.runtime.getDeviceCount():
-        yield f"{count} GPUs", SeveralEngine(tuple(range(count)), matrix_format)
+        yield count
         count *= 2
 
 
@@ -96,9 +112,7 @@ def rows_of(case: str, system: SweepSystem, matrix_format: Format, link: float) 
         found = sweeper.values()
         if expected is None:
             expected = found
-        error = np.abs(found - expected) / np.maximum(np.abs(expected), 1e-290)
-        if not error.max() <= AGREE:
-            raise SystemExit(f"{case}, {way}: {error.max():.1e} off one GPU's iterate")
+        require_equal(found, expected, f"{case}, {way}")
         count = SPLIT_SWEEPS if split else TIMED_SWEEPS
         seconds = []
         for _ in range(REPEATS):
@@ -116,6 +130,58 @@ def rows_of(case: str, system: SweepSystem, matrix_format: Format, link: float) 
         )
         del sweeper
         cupy().get_default_memory_pool().free_all_blocks()
+
+
+def require_equal(found: np.ndarray, expected: np.ndarray, what: str) -> None:
+    """Leave the benchmark unless values agree with one GPU's."""
+    error = np.abs(found - expected) / np.maximum(np.abs(expected), 1e-290)
+    if not error.max() <= AGREE:
+        raise SystemExit(f"{what}: {error.max():.1e} off one GPU's")
+
+
+def powers_of(system: SweepSystem, jumps: float = JUMPS) -> PowerSum:
+    """Return the expectation of a function after so many jumps of the chain with these rates."""
+    matrix = system.matrix
+    exits = matrix.row_sums()
+    rate = float(exits.max())
+    poisson = poisson_weights(jumps, TRUNCATION)
+    start = np.random.default_rng(1).random(system.num_states)
+    stay = 1.0 - exits / rate
+    return PowerSum(SweepSystem(matrix, start), stay, rate, poisson.left, poisson.weights, 0.0)
+
+
+def sums_of(case: str, system: SweepSystem, matrix_format: Format) -> Iterator[Row]:
+    """Check the sum of powers on one GPU and on several, time it, and yield its lines."""
+    problem = powers_of(system)
+    expected: np.ndarray | None = None
+    alone = 0.0
+    for count in (1, *counts()):
+        way = "one GPU" if count == 1 else f"{count} GPUs"
+        seconds, done = [], None
+        for _ in range(REPEATS):
+            done = summed(problem, count, matrix_format)
+            if done.sweeps != problem.last:
+                raise SystemExit(f"{case}, {way}: nothing changes after {done.sweeps} sweeps")
+            if "not shared out" in done.cost.remark:
+                raise SystemExit(f"{case}, {way}: {done.cost.remark}")
+            expected = done.values if expected is None else expected
+            require_equal(done.values, expected, f"{case}, {way}")
+            seconds.append(done.sweeping_seconds / done.sweeps)
+        assert done is not None
+        median = sorted(seconds)[REPEATS // 2]
+        alone = alone or median
+        yield Row(
+            *(f"{case}, sum", system.num_states, system.matrix.num_entries, way, done.cost.format),
+            *(median * 1e6, alone / median, None, done.cost.remark),
+        )
+        cupy().get_default_memory_pool().free_all_blocks()
+
+
+def summed(problem: PowerSum, count: int, matrix_format: Format) -> Summed:
+    """Return the sum that so many GPUs make."""
+    if count == 1:
+        return sum_powers(problem, None, 0, matrix_format)
+    return sum_on_several(problem, None, tuple(range(count)), matrix_format)
 
 
 def table(rows: list[Row]) -> str:
@@ -143,9 +209,14 @@ def table(rows: list[Row]) -> str:
     default="csr",
     show_default=True,
 )
+@click.option("--uniformise", is_flag=True, help="Sums of powers, of one GPU and of several.")
 @click.option("--json", "json_file", type=click.Path(), help="Write the rows here as well.")
 def main(
-    tandems: tuple[int, ...], clusters: tuple[int, ...], name: str, json_file: str | None
+    tandems: tuple[int, ...],
+    clusters: tuple[int, ...],
+    name: str,
+    uniformise: bool,
+    json_file: str | None,
 ) -> None:
     """Print one table: one GPU, the split method, several GPUs."""
     cases = [(f"tandem {c}", tandem, c) for c in tandems or ((2047,) if not clusters else ())]
@@ -153,7 +224,10 @@ def main(
     link = link_bandwidth()
     rows: list[Row] = []
     for case, made, size in cases:
-        rows += rows_of(case, made(size), Format(name), link)
+        if uniformise:
+            rows += sums_of(case, made(size), Format(name))
+        else:
+            rows += rows_of(case, made(size), Format(name), link)
         click.echo(f"{case} done", err=True)
     click.echo(table(rows))
     click.echo(f"\n{device_summary()[0]}; pinned memory travels at {link / 1e9:.1f} GB/s")

@@ -56,6 +56,25 @@ def poison(gpu):
         yield
 
 
+@pytest.fixture(params=[(0, 0), (0, 0, 0), (0, 1), (1, 0), (0, 1, 2, 3), "all"])
+def devices(request, gpu):
+    """Names of devices: one that stands for several, some, and all that there are."""
+    count = gpu.cuda.runtime.getDeviceCount()
+    wanted = tuple(range(max(count, 2))) if request.param == "all" else request.param
+    if max(wanted) >= count:
+        pytest.skip(f"there are {count} GPUs, not {max(wanted) + 1}")
+    return wanted
+
+
+@pytest.fixture
+def all_devices(gpu):
+    """Names of all devices, two at least."""
+    count = gpu.cuda.runtime.getDeviceCount()
+    if count < 2:
+        pytest.skip("there is one GPU")
+    return tuple(range(count))
+
+
 def on(device, **settings):
     return SolverEnvironment(device=device, **settings)
 

@@ -28,25 +28,6 @@ SWEEPS = 150
 """Two whole stretches and a piece of one."""
 
 
-@pytest.fixture(params=[(0, 0), (0, 0, 0), (0, 1), (1, 0), (0, 1, 2, 3), "all"])
-def devices(request, gpu):
-    """Names of devices: one that stands for several, some, and all that there are."""
-    count = gpu.cuda.runtime.getDeviceCount()
-    wanted = tuple(range(max(count, 2))) if request.param == "all" else request.param
-    if max(wanted) >= count:
-        pytest.skip(f"there are {count} GPUs, not {max(wanted) + 1}")
-    return wanted
-
-
-@pytest.fixture
-def all_devices(gpu):
-    """Names of all devices, two at least."""
-    count = gpu.cuda.runtime.getDeviceCount()
-    if count < 2:
-        pytest.skip("there is one GPU")
-    return tuple(range(count))
-
-
 def uneven(size):
     """Rows of one to eight entries, the longer the later, all within 3000 states and one beyond."""
     rng = np.random.default_rng(7)
@@ -264,7 +245,7 @@ def is_in(begin, end):
 
 def test_a_device_that_does_not_come_is_an_error_and_no_number(monkeypatch):
     sweeper, flags = met_by_hand(monkeypatch)
-    sweeper._by_flags = flags
+    sweeper._meetings.by_flags = flags
     sweeper.values()
     began = time.perf_counter()
     for _ in range(20):
