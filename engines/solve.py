@@ -52,6 +52,9 @@ DIRECT_ERROR = 1e-8
 """A direct solution is taken up to this relative error, which the condition of a system may leave
 it with however small epsilon is."""
 
+NO_DIGITS = 0.1
+"""A direct solution with a larger relative error is none: it may even have the wrong sign."""
+
 LEVELS = "multilevel cycles"
 LEVELS_AFTER = 4_096
 """Sweeps after which an automatic solve of a steady state may turn to multilevel cycles."""
@@ -373,11 +376,13 @@ def _solved_directly(
     epsilon: float,
 ) -> SolveResult:
     values, error_estimate = solved
-    accepted = max(epsilon, DIRECT_ERROR)
+    status = Status.CONVERGED
+    if error_estimate > max(epsilon, DIRECT_ERROR):
+        status = Status.CHANGE_ONLY if error_estimate <= NO_DIGITS else Status.NOT_CONVERGED
     return replace(
         result,
         values=values,
-        status=Status.CONVERGED if error_estimate <= accepted else Status.CHANGE_ONLY,
+        status=status,
         residual=residual,
         change=error_estimate,
         error_estimate=error_estimate,

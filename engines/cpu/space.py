@@ -69,11 +69,13 @@ class HostSpace:
         self._change = after - self._x
         if not np.isfinite(after).all():
             return Stretched(math.inf, math.inf, math.inf)
+        everywhere = self._sweeper.values()
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             # 0 / 0 is what is never reached.
             change = np.fmax.reduce(np.abs(self._change) / self._least, initial=0.0)
             reach = np.fmax.reduce(after / self._least, initial=0.0)
-        return Stretched(float(change), float(reach), float(after.max(initial=0.0)))
+        largest = np.max(everywhere, initial=0.0, where=np.isfinite(everywhere))
+        return Stretched(float(change), float(reach), float(largest))
 
     def combine(self) -> None:
         """Go on from the best combination; see `Space.combine`."""

@@ -55,6 +55,16 @@ CASES = [
         'P=? [ true U<=2000 !"minimum" ]',
         f"-sparse {SLOW}",
     ),
+    *(
+        Case(
+            f"cluster {size} repairs",
+            "ctmcs/cluster/cluster.sm",
+            f"N={size}",
+            'R{"num_repairs"}=? [ F !"minimum" ]',
+            "-sparse -gs -maxiters 100000000",
+        )
+        for size in (128, 256)
+    ),
     Case(
         "kanban 4 throughput",
         "ctmcs/kanban/kanban.sm",
