@@ -20,7 +20,7 @@ from engines.linear import coloured_rest
 from engines.linear import direct as lu
 from engines.linear.confirmation import AutomaticSweeps, never
 from engines.linear.doubling import Doubling, LateDoubling, rises_from_zero
-from engines.linear.gmres import FIRST_STRETCH, Extrapolated, solve_by_stretches
+from engines.linear.gmres import Extrapolated, solve_by_stretches
 from engines.linear.multilevel import LevelEngine, solve_by_levels
 from engines.linear.space import HasSpace
 from engines.progress import Progress, SweepReport
@@ -64,9 +64,14 @@ LEVELS_REPAY = 20_000
 faster on a GPU, whose formats make sweeps cheap and cycles not."""
 
 STRETCHES = "GMRES over stretches of sweeps"
-STRETCHES_AFTER = (1_024, 8_192)
-"""Sweeps after which an automatic solve that rises from 0 may turn to GMRES, the first time and,
-where that was in vain, once more."""
+STRETCHES_AFTER = (64, 256, 1_024, 4_096, 16_384)
+"""Sweeps after which an automatic solve that rises from 0 may turn to GMRES, to the later ones where
+the earlier were in vain."""
+
+LATE_STRETCHES = 1_024
+FEWEST_ROWS_IN_STRETCHES = 2_000
+"""On a GPU, and for fewer rows, it waits for so many: some hundred sweeps take as long there as a
+step of its own."""
 
 STRETCHES_REPAY = 2
 """How many times the sweeps made must still be expected for it."""
@@ -74,8 +79,8 @@ STRETCHES_REPAY = 2
 STRETCHES_OF_SWEEPS = 8
 """So many of its first stretches are as long as the sweeps made."""
 
-MOST_IN_STRETCHES = 2
-"""It is given so many times the sweeps made."""
+MOST_IN_STRETCHES = 1.5
+"""It is given so many times the sweeps made: the least iterate, ten steps and a last stretch."""
 
 UNSAFE = 10.0
 """PRISM takes the error of a named method to be ten times epsilon; more is worth a warning."""
@@ -158,9 +163,13 @@ def solve_system(
         doubling = _doubling(system, environment, 0 if head is None else head.iterations)
     rises = environment.automatic and doubling is not None
     in_colours = rises and on_cpu and head is None and coloured_rest.may_serve(system)
-    # What LU solves in milliseconds is left to it.
-    if rises and head is None and (direct is None or system.num_updates > SMALL_SYSTEM):
-        stretches_after = list(STRETCHES_AFTER)
+    if rises and head is None:
+        early = on_cpu and system.num_updates >= FEWEST_ROWS_IN_STRETCHES
+        stretches_after = [
+            sweeps
+            for sweeps in STRETCHES_AFTER
+            if (early or sweeps >= LATE_STRETCHES) and (direct is None or sweeps < slow_after)
+        ]
     sweeps = AutomaticSweeps(sweeper, engine, system, environment, doubling, progress)
     before = None if head is None else head.so_far
     if head is not None and not head.goes_on(environment):
@@ -270,8 +279,8 @@ def _in_stretches(
     if not made:
         how = (system, sweeper, environment, environment.sweep_limit)
         return solve_by_stretches(*how, progress=progress)
-    stretch = made // (STRETCHES_OF_SWEEPS * FIRST_STRETCH) * FIRST_STRETCH
-    most = min(MOST_IN_STRETCHES * made, environment.sweep_limit - made)
+    stretch = made // STRETCHES_OF_SWEEPS
+    most = min(int(MOST_IN_STRETCHES * made), environment.sweep_limit - made)
 
     def told(report: SweepReport) -> None:
         if progress is not None:

@@ -13,8 +13,11 @@ from engines.linear.space import MOST_DIRECTIONS, HasSpace, Stretched
 from engines.progress import Progress, SweepReport
 from engines.system import SweepSystem
 
-FIRST_STRETCH = 64
+FIRST_STRETCH = 32
 """Sweeps of the first stretches where none have been made before."""
+
+PIECE = 8
+"""Stretches are of multiples of so many sweeps, which a GPU queues as a whole."""
 
 ENOUGH = 0.1
 """A space that does not bring the error down to this share is of stretches too short."""
@@ -109,6 +112,7 @@ def solve_by_stretches(
         made += sweeps
         return sweeps
 
+    stretch = max(stretch // PIECE, 1) * PIECE
     space.begin(counted(stretch))
     while True:
         at_first = math.inf

@@ -81,7 +81,7 @@ def known_states(seed):
 
 CASES = {
     "two valleys": lambda: two_valleys(60, 1e-5),
-    "deep valleys": lambda: two_valleys(40, 1e-7, 3),
+    "deep valleys": lambda: two_valleys(40, 1e-6, 3),
     "ladder": lambda: ladder(40, 0.62),
     "line": lambda: line(500),
     "known states": lambda: known_states(1),
