@@ -111,7 +111,7 @@ def _solve_chain(
     )
 
     if environment.topological:
-        if sweeps_in_colours(method):
+        if sweeps_in_colours(method) or method is Method.GMRES:
             raise UnsupportedError(f"{method} of one component after the other")
         return solve_topologically(system, environment, method, direct=_by_lu, progress=progress)
 

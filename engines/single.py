@@ -292,6 +292,8 @@ def refusal(system: SweepSystem, environment: SolverEnvironment) -> str:
         return f"{method} is swept in colours"
     if method is Method.MULTILEVEL:
         return "multilevel cycles subtract"
+    if method is Method.GMRES:
+        return "GMRES proves its error in double precision"
     if not 0.0 < system.omega <= 1.0:
         return f"with omega {system.omega:g} sweeps subtract"
     parts = (system.matrix.values, system.start, system.offset)

@@ -12,7 +12,7 @@ import numpy as np
 from engines.backend import choose_engine
 from engines.cpu.engine import CpuEngine, CpuSweeper
 from engines.environment import Method, Precision, SolverEnvironment
-from engines.errors import DeviceMemoryError, UnsupportedError
+from engines.errors import DeviceMemoryError
 from engines.formats.csr import FloatArray
 from engines.gauss_seidel import GaussSeidelEngine, WatchedSweeper, sweeps_in_colours
 from engines.iterate import Iteration, iterate, stop_threshold
@@ -20,10 +20,10 @@ from engines.linear import coloured_rest
 from engines.linear import direct as lu
 from engines.linear.confirmation import AutomaticSweeps, never
 from engines.linear.doubling import Doubling, LateDoubling, rises_from_zero
-from engines.linear.gmres import Extrapolated, solve_by_stretches
 from engines.linear.multilevel import LevelEngine, solve_by_levels
-from engines.linear.space import HasSpace
-from engines.progress import Progress, SweepReport
+from engines.linear.stretches import NAME as GMRES
+from engines.linear.stretches import Stretches, require_solvable
+from engines.progress import Progress
 from engines.result import SolveResult, Status, SweepCost
 from engines.single import NO_HELP, sweep_first_in_single
 from engines.system import Engine, HasTwin, Sweeper, SweepSystem
@@ -62,25 +62,6 @@ LEVELS_AFTER = 4_096
 LEVELS_REPAY = 20_000
 """Sweeps still to be expected from which on cycles, their preparation and their confirmation are
 faster on a GPU, whose formats make sweeps cheap and cycles not."""
-
-STRETCHES = "GMRES over stretches of sweeps"
-STRETCHES_AFTER = (64, 256, 1_024, 4_096, 16_384)
-"""Sweeps after which an automatic solve that rises from 0 may turn to GMRES, to the later ones where
-the earlier were in vain."""
-
-LATE_STRETCHES = 1_024
-FEWEST_ROWS_IN_STRETCHES = 2_000
-"""On a GPU, and for fewer rows, it waits for so many: some hundred sweeps take as long there as a
-step of its own."""
-
-STRETCHES_REPAY = 2
-"""How many times the sweeps made must still be expected for it."""
-
-STRETCHES_OF_SWEEPS = 8
-"""So many of its first stretches are as long as the sweeps made."""
-
-MOST_IN_STRETCHES = 1.5
-"""It is given so many times the sweeps made: the least iterate, ten steps and a last stretch."""
 
 UNSAFE = 10.0
 """PRISM takes the error of a named method to be ten times epsilon; more is worth a warning."""
@@ -125,8 +106,8 @@ def solve_system(
     started = time.perf_counter()
     engine, note = choose_engine(environment, system)
     named_gmres = environment.method is Method.GMRES
-    if named_gmres and not rises_from_zero(system):
-        raise UnsupportedError("GMRES needs equations x = b + A x without negative numbers")
+    if named_gmres:
+        require_solvable(system)
     if sweeps_in_colours(environment.method):
         engine = GaussSeidelEngine.of(engine, environment)
     elif environment.method is Method.MULTILEVEL:
@@ -143,13 +124,12 @@ def solve_system(
     # On a CPU a cycle costs far more sweeps' time than its work.
     levels = by_levels and environment.automatic and not on_cpu
     in_colours, before_colours = False, 0.0
-    stretches_after: list[int] = []
+    stretches = Stretches(system, sweeper, environment, progress, DIRECT_ERROR)
 
     def give_up(iterations: int, expected: float) -> bool:
         if levels:
             return iterations >= LEVELS_AFTER and expected > LEVELS_REPAY
-        due = bool(stretches_after) and iterations >= stretches_after[0]
-        if due and expected > STRETCHES_REPAY * iterations:
+        if stretches.repay(iterations, expected):
             return True
         if in_colours and coloured_rest.repays(system, iterations, expected):
             return True
@@ -164,13 +144,8 @@ def solve_system(
     rises = environment.automatic and doubling is not None
     in_colours = rises and on_cpu and head is None and coloured_rest.may_serve(system)
     if rises and head is None:
-        early = on_cpu and system.num_updates >= FEWEST_ROWS_IN_STRETCHES
-        stretches_after = [
-            sweeps
-            for sweeps in STRETCHES_AFTER
-            if (early or sweeps >= LATE_STRETCHES) and (direct is None or sweeps < slow_after)
-        ]
-    sweeps = AutomaticSweeps(sweeper, engine, system, environment, doubling, progress)
+        stretches.allow(np.inf if direct is None else slow_after)
+    sweeps = AutomaticSweeps(sweeper, engine, system, environment, doubling, stretches.then)
     before = None if head is None else head.so_far
     if head is not None and not head.goes_on(environment):
         outcome = head.ended(sweeper, environment, sweeps.judged)
@@ -191,20 +166,17 @@ def solve_system(
             outcome = replace(outcome, iterations=wasted + outcome.iterations)
     else:
         outcome = iterate(sweeper, environment, progress=progress)
-    solved, in_stretches = None, 0
-    while outcome.given_up and solved is None and (stretches_after or named_gmres):
-        try:
-            stretches = _in_stretches(system, environment, sweeper, outcome, progress)
-        except (MemoryError, RuntimeError) as error:
-            note = "; ".join(filter(None, (note, f"{STRETCHES} failed: {error}")))
-        else:
-            solved = sweeper.values(), stretches.error
-            in_stretches, direct_name = stretches.sweeps, f"{STRETCHES}, {stretches.stretch} each"
-        if named_gmres:
-            break
-        if solved is None:
-            del stretches_after[0]
+    solved = None
+    while outcome.given_up and solved is None and stretches.are_due(outcome.iterations):
+        solved = stretches.attempt(outcome.iterations)
+        if solved is not None:
+            direct_name = stretches.description
+        elif environment.automatic and stretches.best is None:
             outcome = sweeps.run(give_up, outcome)
+    best = stretches.best
+    ended_in_stretches = solved is not None
+    if not environment.automatic:
+        direct = None
     if outcome.given_up and levels:
         levels = False
         try:
@@ -213,7 +185,8 @@ def solve_system(
         except (MemoryError, RuntimeError) as error:
             note = "; ".join(filter(None, (note, f"{LEVELS} failed: {error}")))
             outcome = sweeps.run(give_up, outcome)
-    in_colours = in_colours and solved is None
+    in_colours = in_colours and solved is None and best is None
+    stretches.forbid()
     if outcome.given_up and in_colours and coloured_rest.repays(system, outcome.iterations, np.inf):
         in_colours, made, absolute = False, outcome.iterations, environment.absolute
         try:
@@ -225,20 +198,25 @@ def solve_system(
             note = "; ".join(filter(None, (note, f"{so_far}, {colours}")))
             before_colours, sweeper = sweeper.seconds, coloured
             late = LateDoubling(absolute, made)
-            sweeps = AutomaticSweeps(sweeper, engine, system, environment, late, progress)
+            parts = (sweeper, engine, system, environment, late, stretches.then)
+            sweeps = AutomaticSweeps(*parts)
         outcome = sweeps.run(give_up, outcome)
     if solved is None and outcome.given_up and direct is not None:
         try:
             solved = direct(sweeper.values())
         except (MemoryError, RuntimeError) as error:
-            outcome = sweeps.run(never, outcome)
             note = "; ".join(filter(None, (note, f"{direct_name} failed: {error}")))
+            if best is None:
+                outcome = sweeps.run(never, outcome)
+    if best is not None and not _is_better(solved, outcome, best[1]):
+        solved, direct_name = best, stretches.description
+    note = "; ".join(filter(None, (note, *stretches.failures)))
     swept = time.perf_counter() - started
     result = SolveResult(
         values=sweeper.values(),
         status=outcome.status,
         method=method,
-        iterations=outcome.iterations + in_stretches,
+        iterations=outcome.iterations + stretches.made,
         change=outcome.change,
         residual=sweeper.residual(),
         error_estimate=outcome.error_estimate,
@@ -256,8 +234,11 @@ def solve_system(
         result = replace(result, note="; ".join(filter(None, remarks)))
     if solved is not None:
         # What ends in stretches has the values where it sweeps.
-        residual = result.residual if in_stretches else _residual_of(solved[0], system, sweeper)
-        how = (system.num_updates, solved, residual, direct_name, environment.epsilon)
+        residual = result.residual
+        if not ended_in_stretches:
+            residual = _residual_of(solved[0], system, sweeper)
+        accepted = environment.epsilon if named_gmres else max(environment.epsilon, DIRECT_ERROR)
+        how = (system.num_updates, solved, residual, direct_name, accepted)
         result = _solved_directly(result, outcome, *how)
         if named_gmres:
             note = "; ".join(filter(None, (note, direct_name)))
@@ -265,37 +246,11 @@ def solve_system(
     return judged(result)
 
 
-def _in_stretches(
-    system: SweepSystem,
-    environment: SolverEnvironment,
-    sweeper: Sweeper,
-    outcome: Iteration,
-    progress: Progress | None,
-) -> Extrapolated:
-    """Go on from an iterate by GMRES, or leave it as it is and raise `RuntimeError`."""
-    if not isinstance(sweeper, HasSpace):
-        raise RuntimeError("its sweeps cannot begin anew")
-    made, values = outcome.iterations, np.array(sweeper.values())
-    if not made:
-        how = (system, sweeper, environment, environment.sweep_limit)
-        return solve_by_stretches(*how, progress=progress)
-    stretch = made // STRETCHES_OF_SWEEPS
-    most = min(int(MOST_IN_STRETCHES * made), environment.sweep_limit - made)
-
-    def told(report: SweepReport) -> None:
-        if progress is not None:
-            progress(replace(report, iterations=made + report.iterations))
-
-    try:
-        found = solve_by_stretches(
-            system, sweeper, environment, most, stretch=stretch, progress=told
-        )
-        if found.error > max(environment.epsilon, DIRECT_ERROR):
-            raise RuntimeError(f"rounding leaves an error of {found.error:.1e}")
-    except (MemoryError, RuntimeError):
-        sweeper.restart(values)
-        raise
-    return found
+def _is_better(solved: tuple[FloatArray, float] | None, outcome: Iteration, error: float) -> bool:
+    """Return whether a solve has come to values whose error is smaller than another."""
+    if solved is not None:
+        return solved[1] < error
+    return outcome.status is Status.CONVERGED or outcome.error_estimate < error
 
 
 def _doubling(
@@ -382,11 +337,15 @@ def _solved_directly(
     solved: tuple[FloatArray, float],
     residual: float,
     direct_name: str,
-    epsilon: float,
+    accepted: float,
 ) -> SolveResult:
     values, error_estimate = solved
+    so_far = (
+        f"{result.method} contracts too slowly here ({outcome.iterations} sweeps, expected "
+        f"error still {outcome.error_estimate:.1e}): solved by {direct_name}"
+    )
     status = Status.CONVERGED
-    if error_estimate > max(epsilon, DIRECT_ERROR):
+    if error_estimate > accepted:
         status = Status.CHANGE_ONLY if error_estimate <= NO_DIGITS else Status.NOT_CONVERGED
     return replace(
         result,
@@ -398,13 +357,12 @@ def _solved_directly(
         cost=_direct_cost(direct_name, unknowns, result.cost),
         rounding=0.0,
         finished_by=direct_name,
-        note=f"{result.method} contracts too slowly here ({outcome.iterations} sweeps, expected "
-        f"error still {outcome.error_estimate:.1e}): solved by {direct_name}",
+        note="; ".join(filter(None, (result.note, so_far))),
     )
 
 
 def _direct_cost(direct_name: str, unknowns: int, of_sweeps: SweepCost) -> SweepCost:
-    if direct_name.startswith(STRETCHES):
+    if direct_name.startswith(GMRES):
         return of_sweeps
     if direct_name == LEVELS:
         return SweepCost(of_sweeps.engine, LEVELS, "csr", 0)

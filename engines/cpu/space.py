@@ -66,12 +66,13 @@ class HostSpace:
     def stretch(self, sweeps: int) -> Stretched:
         """Make a stretch of sweeps; see `Space.stretch`."""
         self._after = after = self._swept(self._x, sweeps)
-        self._change = after - self._x
-        if not np.isfinite(after).all():
-            return Stretched(math.inf, math.inf, math.inf)
         everywhere = self._sweeper.values()
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            # 0 / 0 is what is never reached.
+            # What stays as it is, infinite or not, has not changed.
+            self._change = np.where(after == self._x, 0.0, after - self._x)
+            if not np.isfinite(self._change).all():
+                return Stretched(math.inf, math.inf, math.inf)
+            # 0 / 0 is what is never reached; so is ∞ / ∞ left out.
             change = np.fmax.reduce(np.abs(self._change) / self._least, initial=0.0)
             reach = np.fmax.reduce(after / self._least, initial=0.0)
         largest = np.max(everywhere, initial=0.0, where=np.isfinite(everywhere))
@@ -81,7 +82,10 @@ class HostSpace:
         """Go on from the best combination; see `Space.combine`."""
         weighted = self._change * self._weight
         if self._last is not None and self._count < MOST_DIRECTIONS:
-            self._add(weighted - self._last[1], self._after - self._last[0])
+            before, changed = self._last
+            with np.errstate(invalid="ignore"):
+                step = np.where(self._after == before, 0.0, self._after - before)
+            self._add(weighted - changed, step)
         self._last = self._after, weighted
         shares = self._changes[: self._count] @ weighted
         combined = self._after - shares @ self._steps[: self._count]

@@ -28,7 +28,8 @@ __device__ void keep_largest(double value, double* slot)
 
 // Compares what a stretch has made of x with it, in units of `least`, and with what it made of the
 // iterate before. `worst` takes the largest change, the largest value in these units, and the
-// largest value. States that stay as they are, infinite ones among them, have not changed.
+// largest value, infinite where one has become so. States that stay as they are, infinite ones among
+// them, have not changed.
 extern "C" __global__ void compare_stretch(
     const double* __restrict__ present, const double* __restrict__ x,
     const double* __restrict__ least, double* last_after, double* last_change, int is_first,
@@ -45,7 +46,7 @@ extern "C" __global__ void compare_stretch(
             if (after > 0.0) reach = unit > 0.0 ? after / unit : INFINITE;
             largest = after;
         } else if (moved != 0.0) {
-            largest_change = reach = INFINITE;
+            largest_change = reach = largest = INFINITE;
         }
         step[state] = is_first || after == before ? 0.0 : after - before;
         change[state] = is_first ? 0.0 : measured - last_change[state];

@@ -22,9 +22,13 @@ PIECE = 8
 ENOUGH = 0.1
 """A space that does not bring the error down to this share is of stretches too short."""
 
-ROUNDING_A_SWEEP = 2.0**-52
-"""What a sweep may miss of a value, relative to it: one unit in the last place, which its few
-roundings stay below unless they all go one way."""
+UNIT = 2.0**-53
+ROUNDINGS_BESIDE = 4
+"""A sweep rounds each product and sum of a row, the scaling of its entries, what is stored. With
+values that are nearly equal these roundings go one way, sweep for sweep."""
+
+FLOOR = 0.125
+"""Changes below this share of what rounding may make of them fall no further."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +44,14 @@ class Extrapolated:
         Sweeps made.
     stretch
         Of how many sweeps the last stretch was.
+    failure
+        Why the values are of no use; empty where they are.
     """
 
     error: float
     sweeps: int
     stretch: int
+    failure: str = ""
 
 
 def solve_by_stretches(
@@ -81,8 +88,6 @@ def solve_by_stretches(
 
     Raises
     ------
-    RuntimeError
-        When so many sweeps do not suffice.
     DeviceMemoryError
         When the device has no room for more vectors.
 
@@ -100,45 +105,55 @@ def solve_by_stretches(
 
         |x − T^m y| = |Σ_{l ≥ 1} G^l (T^m y − y)| ≤ θ Σ_l G^l T^m 0 = θ x.
 
-    Iterates are kept above T^m 0, which the solution is above. To the error is added what m sweeps
-    may round off: m units of the last place of y, relative to T^m 0.
+    Iterates are kept above T^m 0, which the solution is above. To θ is added what m sweeps may
+    round off of T^m y, relative to T^m 0. Where θ < 1, θ x is at most θ / (1 − θ) T^m y.
     """
     space, began, made = sweeper.space(system), time.perf_counter(), 0
-
-    def counted(sweeps: int) -> int:
-        nonlocal made
-        if made + sweeps > most_sweeps:
-            raise RuntimeError(f"{made} sweeps do not suffice")
-        made += sweeps
-        return sweeps
-
     stretch = max(stretch // PIECE, 1) * PIECE
-    space.begin(counted(stretch))
-    while True:
-        at_first = math.inf
-        for _ in range(MOST_DIRECTIONS + 1):
-            seen = space.stretch(counted(stretch))
-            rounding = stretch * ROUNDING_A_SWEEP * seen.reach
-            error = seen.change + rounding
-            if progress is not None:
-                seconds = time.perf_counter() - began
-                progress(SweepReport(made, np.array([error]), seconds))
-            if error <= _enough(environment, seen) or seen.change <= rounding < 1.0:
-                scale = seen.largest if environment.absolute else 1.0
-                return Extrapolated(error * scale, made, stretch)
-            if not math.isfinite(error):
-                break
-            at_first = min(at_first, error)
+    longest = int(system.matrix.row_lengths().max(initial=0))
+    roundings = (longest + ROUNDINGS_BESIDE) * UNIT
+    begun, at_first, steps = False, math.inf, 0
+    while made + stretch <= most_sweeps:
+        made += stretch
+        if not begun:
+            space.begin(stretch)
+            begun = True
+            continue
+        seen = space.stretch(stretch)
+        rounding = stretch * roundings * seen.reach
+        error = seen.change + rounding
+        if progress is not None:
+            seconds = time.perf_counter() - began
+            progress(SweepReport(made, np.array([error]), seconds))
+        if not math.isfinite(seen.largest):
+            return Extrapolated(math.inf, made, stretch, "the values leave the numbers")
+        enough = _enough(environment, seen)
+        at_floor = seen.change <= (rounding if rounding > enough else FLOOR * rounding)
+        if error <= enough or (at_floor and error < 1.0):
+            return Extrapolated(_as_asked(environment, error, seen), made, stretch)
+        steps += 1
+        at_first = error if steps == 1 else at_first
+        if math.isfinite(error) and steps <= MOST_DIRECTIONS:
             space.combine()
+            continue
         if math.isfinite(error) and error <= ENOUGH * at_first:
             space.forget()
-        else:
-            space.lengthen(counted(stretch))
+        elif made + stretch <= most_sweeps:
+            made += stretch
+            space.lengthen(stretch)
             stretch *= 2
+        steps = 0
+    return Extrapolated(math.inf, made, stretch, f"{made} sweeps do not suffice")
 
 
 def _enough(environment: SolverEnvironment, seen: Stretched) -> float:
-    """Return the relative error that is small enough."""
-    if not environment.absolute or seen.largest == 0.0:
-        return environment.epsilon
-    return environment.epsilon / seen.largest
+    """Return the bound of the relative error that is small enough."""
+    epsilon = environment.epsilon
+    if not environment.absolute or epsilon == 0.0:
+        return epsilon
+    return epsilon / (epsilon + seen.largest)
+
+
+def _as_asked(environment: SolverEnvironment, error: float, seen: Stretched) -> float:
+    """Return a bound of the relative error, which is below 1, as it is asked for."""
+    return seen.largest * error / (1.0 - error) if environment.absolute else error

@@ -25,7 +25,7 @@ class Stretched(NamedTuple):
     reach
         The largest value, in the same units.
     largest
-        The largest finite value.
+        The largest finite value; infinite where a value has left the numbers.
     """
 
     change: float

@@ -12,7 +12,7 @@ from engines.cpu.engine import CpuEngine
 from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.errors import DeviceMemoryError
 from engines.formats.csr import CsrMatrix
-from engines.linear import coloured_rest
+from engines.linear import coloured_rest, stretches
 from engines.model import ExplicitModel, ModelKind
 from engines.reachability import solve_reachability
 from engines.result import Status
@@ -62,7 +62,7 @@ def exactly(model, computed, start, rewards):
 @pytest.fixture(autouse=True)
 def _no_stretches(monkeypatch):
     """Leave out GMRES, which comes first and would end most of these."""
-    monkeypatch.setattr(solve, "STRETCHES_AFTER", ())
+    monkeypatch.setattr(stretches, "AFTER", ())
 
 
 @pytest.fixture

@@ -15,10 +15,12 @@ from engines.cuda.split import SplitSweeper, bytes_beside
 from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.errors import DeviceMemoryError
 from engines.formats.choice import Format
+from engines.linear import stretches
 from engines.linear.gmres import solve_by_stretches
 from engines.linear.space import MOST_DIRECTIONS
+from engines.linear.stretches import NAME
 from engines.result import Status
-from engines.solve import STRETCHES, solve_system
+from engines.solve import solve_system
 from tests.engines.gmres_cases import CASES, exactly, ladder, two_valleys
 from tests.engines.test_gmres import off
 
@@ -105,7 +107,7 @@ def test_a_slow_automatic_solve_ends_by_it(monkeypatch):
     system = two_valleys(300, 1e-5)
     result = solve_system(system, SolverEnvironment(device=DeviceChoice.GPU), "Jacobi")
     assert result.status is Status.CONVERGED
-    assert result.finished_by.startswith(STRETCHES)
+    assert result.finished_by.startswith(NAME)
     assert result.cost.engine.startswith("GPU")
     assert off(result.values, exactly(system)) <= result.error_estimate < 1e-6
 
@@ -136,7 +138,7 @@ def test_a_device_too_full_leaves_the_sweeps_as_they_are(monkeypatch):
         raise DeviceMemoryError("GPU 0 ran out of memory")
 
     monkeypatch.setattr(solve, "SMALL_SYSTEM", 10)
-    monkeypatch.setattr(solve, "STRETCHES_REPAY", 0)
+    monkeypatch.setattr(stretches, "REPAY", 0)
     monkeypatch.setattr(DeviceSpace, "stretch", full)
     system = two_valleys(60, 0.05)
     result = solve_system(system, SolverEnvironment(device=DeviceChoice.GPU), "Jacobi")
