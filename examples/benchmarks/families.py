@@ -55,15 +55,12 @@ CASES = [
         'P=? [ true U<=2000 !"minimum" ]',
         f"-sparse {SLOW}",
     ),
-    *(
-        Case(
-            f"cluster {size} repairs",
-            "ctmcs/cluster/cluster.sm",
-            f"N={size}",
-            'R{"num_repairs"}=? [ F !"minimum" ]',
-            "-sparse -gs -maxiters 100000000",
-        )
-        for size in (128, 256)
+    Case(
+        "cluster 128 repairs",
+        "ctmcs/cluster/cluster.sm",
+        "N=128",
+        'R{"num_repairs"}=? [ F !"minimum" ]',
+        f"-sparse -gs {SLOW}",
     ),
     Case(
         "kanban 4 throughput",
