@@ -211,3 +211,31 @@ def test_another_method_named_for_decisions_gives_the_right_value(
     found = [float(answer) for answer in answers(run.output)]
     assert found == pytest.approx([49 / 128, 13 / 120, 48.0, 75.0], rel=1e-6)
     assert "prism-gpu: " in run.output
+
+
+def test_gmres_ends_what_contracts_slowly_and_says_what_it_is_not_for(prism_gpu, prism_examples):
+    cluster = [prism_examples / "ctmcs/cluster/cluster.sm", "-const", "N=8", "-gpumethod", "gmres"]
+    repairs = 'R{"num_repairs"}=? [ F !"minimum" ]'
+    output = prism_gpu(*cluster, "-pctl", repairs).output
+    (value,) = (float(answer) for answer in answers(output))
+    assert value == pytest.approx(54836.7408785, rel=1e-6)
+    # Jacobi's sweeps are millions.
+    count = re.search(r"^GMRES: (\d+) iterations", output, re.MULTILINE)
+    assert count is not None
+    assert int(count[1]) < 1_000
+    output = prism_gpu(*cluster, "-pctl", 'S=? [ "premium" ]').output
+    assert "for steady states try multilevel" in output
+    assert "PRISM's own code runs it" in output
+    output = prism_gpu(*cluster, "-explicit", "-topological", "-pctl", repairs).output
+    assert "GMRES of one component after the other" in output
+
+
+@pytest.mark.slow
+def test_a_slow_chain_ends_by_gmres_where_no_method_is_named(prism_gpu, prism_examples):
+    model = prism_examples / "ctmcs/cluster/cluster.sm"
+    question = 'R{"num_repairs"}=? [ F !"minimum" ]'
+    output = prism_gpu(model, "-const", "N=64", "-pctl", question, "-nogpu").output
+    assert "solved by GMRES over stretches of sweeps" in output
+    (value,) = (float(answer) for answer in answers(output))
+    # By sparse LU.
+    assert value == pytest.approx(489547.7429868404, rel=1e-6)
