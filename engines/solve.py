@@ -124,7 +124,7 @@ def solve_system(
     # On a CPU a cycle costs far more sweeps' time than its work.
     levels = by_levels and environment.automatic and not on_cpu
     in_colours, before_colours = False, 0.0
-    stretches = Stretches(system, sweeper, environment, progress, DIRECT_ERROR)
+    stretches = Stretches(system, environment, progress, DIRECT_ERROR)
 
     def give_up(iterations: int, expected: float) -> bool:
         if levels:
@@ -144,7 +144,7 @@ def solve_system(
     rises = environment.automatic and doubling is not None
     in_colours = rises and on_cpu and head is None and coloured_rest.may_serve(system)
     if rises and head is None:
-        stretches.allow(np.inf if direct is None else slow_after)
+        stretches.allow(sweeper, np.inf if direct is None else slow_after)
     sweeps = AutomaticSweeps(sweeper, engine, system, environment, doubling, stretches.then)
     before = None if head is None else head.so_far
     if head is not None and not head.goes_on(environment):
@@ -168,7 +168,7 @@ def solve_system(
         outcome = iterate(sweeper, environment, progress=progress)
     solved = None
     while outcome.given_up and solved is None and stretches.are_due(outcome.iterations):
-        solved = stretches.attempt(outcome.iterations)
+        solved = stretches.attempt(sweeper, outcome.iterations)
         if solved is not None:
             direct_name = stretches.description
         elif environment.automatic and stretches.best is None:
@@ -210,7 +210,8 @@ def solve_system(
                 outcome = sweeps.run(never, outcome)
     if best is not None and not _is_better(solved, outcome, best[1]):
         solved, direct_name = best, stretches.description
-    note = "; ".join(filter(None, (note, *stretches.failures)))
+    failure = "" if outcome.status is Status.CONVERGED else stretches.failure
+    note = "; ".join(filter(None, (note, stretches.remark, failure)))
     swept = time.perf_counter() - started
     result = SolveResult(
         values=sweeper.values(),

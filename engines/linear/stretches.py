@@ -44,8 +44,6 @@ class Stretches:
     ----------
     system
         What is solved, before any scaling.
-    sweeper
-        Its sweeps.
     environment
         Method, epsilon and limits.
     progress
@@ -57,13 +55,11 @@ class Stretches:
     def __init__(
         self,
         system: SweepSystem,
-        sweeper: Sweeper,
         environment: SolverEnvironment,
         progress: Progress | None,
         accepted: float,
     ) -> None:
-        self._system, self._sweeper = system, sweeper
-        self._environment, self._progress = environment, progress
+        self._system, self._environment, self._progress = system, environment, progress
         self._named = environment.method is Method.GMRES
         self._accepted = max(environment.epsilon, accepted)
         self._after: list[int] = [0] if self._named else []
@@ -71,16 +67,18 @@ class Stretches:
         """Sweeps made in stretches, in vain or not."""
         self.stretch = 0
         """Of how many sweeps the last stretch was."""
-        self.failures: list[str] = []
-        """Why attempts were in vain, for the log."""
+        self.failure = ""
+        """Why the last attempt was in vain, for the log of a solve that had to end otherwise."""
+        self.remark = ""
+        """What the log of any solve says."""
         self.best: tuple[FloatArray, float] | None = None
         """Values whose error rounding has left too large, and that error."""
 
-    def allow(self, before: float) -> None:
-        """Allow attempts by an automatic solve, after fewer than so many sweeps."""
-        if not isinstance(self._sweeper, HasSpace):
+    def allow(self, sweeper: Sweeper, before: float) -> None:
+        """Allow attempts by an automatic solve, after fewer than so many of its sweeps."""
+        if not isinstance(sweeper, HasSpace):
             return
-        on_cpu = isinstance(self._sweeper, CpuSweeper)
+        on_cpu = isinstance(sweeper, CpuSweeper)
         early = on_cpu and self._system.num_updates >= FEWEST_ROWS
         self._after = [sweeps for sweeps in AFTER if (early or sweeps >= LATE) and sweeps < before]
 
@@ -96,7 +94,7 @@ class Stretches:
         """Return whether so many sweeps are enough for an attempt."""
         return bool(self._after) and iterations >= self._after[0]
 
-    def attempt(self, iterations: int) -> tuple[FloatArray, float] | None:
+    def attempt(self, sweeper: Sweeper, iterations: int) -> tuple[FloatArray, float] | None:
         """Go on from the iterate of so many sweeps.
 
         Returns
@@ -104,7 +102,6 @@ class Stretches:
         Values, shape (states,), and a bound of their error; None, and the sweeps are where they
         were, if the attempt was in vain.
         """
-        sweeper = self._sweeper
         if not isinstance(sweeper, HasSpace):
             raise UnsupportedError(f"{NAME}: these sweeps cannot begin anew")
         self._after = [sweeps for sweeps in self._after if sweeps > iterations]
@@ -121,15 +118,15 @@ class Stretches:
         try:
             found = solve_by_stretches(*how, stretch=stretch, progress=told)
         except MemoryError as error:
-            self.failures.append(f"{NAME} failed: {error}")
+            self.remark = f"{NAME} failed: {error}"
             sweeper.restart(values)
             return None
         self.made += found.sweeps
-        self.stretch = found.stretch
+        self.stretch, self.failure = found.stretch, ""
         if not found.failure and (self._named or found.error <= self._accepted):
             return sweeper.values(), found.error
         failure = found.failure or f"rounding leaves an error of {found.error:.1e}"
-        self.failures.append(f"{NAME} failed: {failure}")
+        self.failure = f"{NAME} failed: {failure}"
         if not found.failure:
             self.best = np.array(sweeper.values()), found.error
             self.forbid()
