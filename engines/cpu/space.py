@@ -80,17 +80,22 @@ class HostSpace:
 
     def combine(self) -> None:
         """Go on from the best combination; see `Space.combine`."""
+        # Combinations that leave the numbers are not taken.
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            self._x = self._combined()
+
+    def _combined(self) -> FloatArray:
         weighted = self._change * self._weight
         if self._last is not None and self._count < MOST_DIRECTIONS:
             before, changed = self._last
-            with np.errstate(invalid="ignore"):
-                step = np.where(self._after == before, 0.0, self._after - before)
+            step = np.where(self._after == before, 0.0, self._after - before)
             self._add(weighted - changed, step)
         self._last = self._after, weighted
         shares = self._changes[: self._count] @ weighted
         combined = self._after - shares @ self._steps[: self._count]
-        finite = np.isfinite(combined)
-        self._x = np.maximum(np.where(finite, combined, self._after), self._least)
+        taken = np.where(np.isfinite(combined), combined, self._after)
+        lifted: FloatArray = np.maximum(taken, self._least)
+        return lifted
 
     def _add(self, change: FloatArray, step: FloatArray) -> None:
         """Make a direction orthogonal to the others, by Gram and Schmidt's method done twice."""
