@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines.environment import SolverEnvironment
+from engines.environment import Method, SolverEnvironment
 from engines.formats.csr import FloatArray
 from engines.linear.doubling import ROUNDING_A_SWEEP, Doubling
 from engines.progress import Progress, SweepReport
@@ -305,4 +305,5 @@ class _Judge:
 
 def stop_threshold(environment: SolverEnvironment) -> float:
     """Return the change below which a sweeper must stop by itself; negative for never."""
-    return -1.0 if environment.automatic else environment.epsilon
+    judged = environment.automatic or environment.method is Method.GMRES
+    return -1.0 if judged else environment.epsilon

@@ -112,7 +112,7 @@ def solve_system(
         engine = GaussSeidelEngine.of(engine, environment)
     elif environment.method is Method.MULTILEVEL:
         engine = LevelEngine(engine)
-    threshold = -1.0 if named_gmres else stop_threshold(environment)
+    threshold = stop_threshold(environment)
     sweeper, refusal = sweeper_or_cpu(engine, system, threshold, environment.absolute)
     note = refusal or note
     setup = time.perf_counter() - started

@@ -30,16 +30,17 @@ class HostSpace:
 
     def begin(self, sweeps: int) -> None:
         """Find the least iterate; see `Space.begin`."""
-        first = self._values()
-        self._least = self._swept(np.zeros(len(first)), sweeps)
+        first = np.array(self._sweeper.values()[self._where])
+        self._changes, self._steps = (np.empty((MOST_DIRECTIONS, len(first))) for _ in range(2))
+        self._weight = np.empty(len(first))
+        self._lift(np.zeros(len(first)), sweeps)
         self._x = np.maximum(first, self._least)
         self._clear()
 
     def lengthen(self, sweeps: int) -> None:
         """Find the least iterate of longer stretches; see `Space.lengthen`."""
-        self._x = self._after
-        self._least = self._swept(self._least, sweeps)
-        self._clear()
+        self.forget()
+        self._lift(self._least, sweeps)
 
     def forget(self) -> None:
         """Go on without directions; see `Space.forget`."""
@@ -47,26 +48,26 @@ class HostSpace:
         self._clear()
 
     def _clear(self) -> None:
-        self._weight = np.zeros(len(self._least))
-        np.divide(1.0, self._least, out=self._weight, where=self._least > 0.0)
-        self._changes = np.empty((MOST_DIRECTIONS, len(self._least)))
-        self._steps = np.empty((MOST_DIRECTIONS, len(self._least)))
         self._count = 0
         self._last: tuple[FloatArray, FloatArray] | None = None
 
-    def _values(self) -> FloatArray:
-        return np.array(self._sweeper.values()[self._where])
+    def _lift(self, x: FloatArray, sweeps: int) -> None:
+        """Make what sweeps make of x the least iterate."""
+        self._least = self._swept(x, sweeps)
+        self._weight[:] = 0.0
+        np.divide(1.0, self._least, out=self._weight, where=self._least > 0.0)
 
     def _swept(self, x: FloatArray, sweeps: int) -> FloatArray:
+        """Return what sweeps make of x; the values of all states are kept beside."""
         self._iterate[self._where] = x
         self._sweeper.restart(self._iterate)
         make(self._sweeper, sweeps)
-        return self._values()
+        self._everywhere = self._sweeper.values()
+        return np.array(self._everywhere[self._where])
 
     def stretch(self, sweeps: int) -> Stretched:
         """Make a stretch of sweeps; see `Space.stretch`."""
         self._after = after = self._swept(self._x, sweeps)
-        everywhere = self._sweeper.values()
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             # What stays as it is, infinite or not, has not changed.
             self._change = np.where(after == self._x, 0.0, after - self._x)
@@ -75,7 +76,8 @@ class HostSpace:
             # 0 / 0 is what is never reached; so is ∞ / ∞ left out.
             change = np.fmax.reduce(np.abs(self._change) / self._least, initial=0.0)
             reach = np.fmax.reduce(after / self._least, initial=0.0)
-        largest = np.max(everywhere, initial=0.0, where=np.isfinite(everywhere))
+        finite = np.isfinite(self._everywhere)
+        largest = np.max(self._everywhere, initial=0.0, where=finite)
         return Stretched(float(change), float(reach), float(largest))
 
     def combine(self) -> None:
