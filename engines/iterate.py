@@ -134,6 +134,7 @@ def iterate(
     give_up: GiveUp | None = None,
     doubling: Doubling | None = None,
     made: int = 0,
+    first_batch: int | None = None,
 ) -> Iteration:
     """Sweep until the environment's test is met or its limit is reached.
 
@@ -155,11 +156,15 @@ def iterate(
         For automatic solves of a system whose sweeps rise from 0.
     made
         Sweeps made before, which count as well.
+    first_batch
+        How many sweeps the first batch has; by default what suits sweeps that are cheap.
     """
     started = time.perf_counter()
     judge = _Judge(environment, sweeper, doubling)
     pieces = _Pieces(sweeper, stop_threshold(environment))
-    iterations, batch = made, FIRST_BATCH if doubling is None else FIRST_BATCH_OF_DOUBLING
+    iterations, batch = made, first_batch
+    if batch is None:
+        batch = FIRST_BATCH if doubling is None else FIRST_BATCH_OF_DOUBLING
     change = float("inf")
     limit = environment.sweep_limit
 

@@ -11,6 +11,8 @@ import numpy as np
 
 from engines.backend import choose_engine
 from engines.cpu.engine import CpuEngine, CpuSweeper
+from engines.cpu.symmetric import NAME as SYMMETRIC
+from engines.cpu.symmetric import SymmetricEngine, SymmetricSweeper
 from engines.environment import Method, Precision, SolverEnvironment
 from engines.errors import DeviceMemoryError
 from engines.formats.csr import FloatArray
@@ -112,11 +114,14 @@ def solve_system(
         engine = GaussSeidelEngine.of(engine, environment)
     elif environment.method is Method.MULTILEVEL:
         engine = LevelEngine(engine)
+    symmetric = SymmetricEngine.where_best(engine, system, environment)
+    if symmetric is not None:
+        engine, method = symmetric, SYMMETRIC
     threshold = stop_threshold(environment)
     sweeper, refusal = sweeper_or_cpu(engine, system, threshold, environment.absolute)
     note = refusal or note
     setup = time.perf_counter() - started
-    on_cpu = isinstance(sweeper, CpuSweeper)
+    on_cpu = isinstance(sweeper, CpuSweeper | SymmetricSweeper)
     slow_after = _slow_after(system, on_cpu, environment.sweep_limit)
     tiny = system.group_offsets is not None and system.num_updates <= TINY_SYSTEM
     looked_at = min(slow_after, LOOKED_AT_IF_TINY) if tiny else slow_after
@@ -145,7 +150,8 @@ def solve_system(
     in_colours = rises and on_cpu and head is None and coloured_rest.may_serve(system)
     if rises and head is None:
         stretches.allow(sweeper, np.inf if direct is None else slow_after)
-    sweeps = AutomaticSweeps(sweeper, engine, system, environment, doubling, stretches.then)
+    parts = (sweeper, engine, system, environment, doubling, stretches.then)
+    sweeps = AutomaticSweeps(*parts, others_confirm=isinstance(sweeper, SymmetricSweeper))
     before = None if head is None else head.so_far
     if head is not None and not head.goes_on(environment):
         outcome = head.ended(sweeper, environment, sweeps.judged)

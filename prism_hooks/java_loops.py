@@ -34,6 +34,15 @@ class JavaLoops:
             return None
         return JavaSweeps(system, pieces)
 
+    def symmetric_sweeps(
+        self, system: SweepSystem, pieces: IndexArray
+    ) -> JavaSymmetricSweeps | None:
+        """Prepare sweeps; see `engines.cpu.host_loops.HostLoops`."""
+        matrix = system.matrix
+        if not _has_room(12 * matrix.num_entries + 36 * system.num_states):
+            return None
+        return JavaSymmetricSweeps(system, pieces)
+
     def powers(self, problem: PowerSum, pieces: IndexArray) -> JavaPowers | None:
         """Prepare a sum of powers; see `engines.cpu.host_loops.HostLoops`."""
         matrix = problem.system.matrix
@@ -128,6 +137,47 @@ class JavaSweeps:
             vector[:] = values
         made = int(self._loops.repeat(inner, stop_below, omega, *vectors, absolute, threads))
         for vector, values in zip((*vectors, inner), (x, x_new, changes), strict=True):
+            np.copyto(values, np.array(vector, dtype=np.float64))
+        return made
+
+
+class JavaSymmetricSweeps:
+    """See `engines.cpu.host_loops.HostSymmetricSweeps`.
+
+    Parameters
+    ----------
+    system, pieces
+        As in `engines.cpu.host_loops.HostLoops.symmetric_sweeps`.
+    """
+
+    def __init__(self, system: SweepSystem, pieces: IndexArray) -> None:
+        GATE.stop_if_ending(SOLVE)
+        matrix = system.matrix
+        self._loops = _java_class("SymmetricLoops")(
+            _integers(matrix.row_offsets),
+            _integers(matrix.columns),
+            _doubles(matrix.values),
+            _integers(pieces),
+        )
+
+    def repeat(
+        self,
+        changes: FloatArray,
+        stop_below: float,
+        omega: float,
+        begun: int,
+        x: FloatArray,
+        x_new: FloatArray,
+        absolute: bool,
+        threads: int,
+    ) -> int:
+        """Make sweeps; see `engines.cpu.host_loops.HostSymmetricSweeps`."""
+        GATE.stop_if_ending(SOLVE)
+        ours = (changes, x, x_new)
+        inner, *vectors = (_doubles(values) for values in ours)
+        how = (inner, stop_below, omega, begun, *vectors, absolute, threads)
+        made = int(self._loops.repeat(*how))
+        for vector, values in zip((inner, *vectors), ours, strict=True):
             np.copyto(values, np.array(vector, dtype=np.float64))
         return made
 

@@ -98,6 +98,34 @@ class HostSweeps(Protocol):
         ...
 
 
+class HostSymmetricSweeps(Protocol):
+    """Sweeps of one chain's rows in their order and against it by turns, within each piece."""
+
+    def repeat(
+        self,
+        changes: FloatArray,
+        stop_below: float,
+        omega: float,
+        begun: int,
+        x: FloatArray,
+        x_new: FloatArray,
+        absolute: bool,
+        threads: int,
+    ) -> int:
+        """Make a sweep for each of `changes`; see `HostSweeps.repeat`.
+
+        A row sees what its own piece has computed in the same sweep, and what others had before.
+
+        Parameters
+        ----------
+        changes, stop_below, omega, x, x_new, absolute, threads
+            As there.
+        begun
+            Sweeps made before: the first, the third and so on go in the order of the rows.
+        """
+        ...
+
+
 class HostPowers(Protocol):
     """The sum of powers of one matrix, with the arithmetic of `engines.cpu.uniformise_kernels`."""
 
@@ -165,6 +193,20 @@ class HostLoops(Protocol):
             The system, without a scaling.
         pieces
             Where the pieces of its rows or groups start that threads share out, and the end.
+        """
+        ...
+
+    def symmetric_sweeps(
+        self, system: SweepSystem, pieces: IndexArray
+    ) -> HostSymmetricSweeps | None:
+        """Prepare sweeps of a steady state; None where there is no room for a copy of the matrix.
+
+        Parameters
+        ----------
+        system
+            The system, without a scaling; row i computes state i.
+        pieces
+            Where the pieces of its rows start that threads share out, and the end.
         """
         ...
 
@@ -260,6 +302,13 @@ def registered() -> HostLoops | None:
     return _registered[0] if _registered else None
 
 
+def num_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 class Threads:
     """How many threads share out the sweeps of a solve: one, or as many as its size repays.
 
@@ -273,8 +322,7 @@ class Threads:
     """
 
     def __init__(self, entries: int) -> None:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        self.most = max(1, min(cores or 1, entries // ENTRIES_PER_THREAD, MOST_THREADS))
+        self.most = max(1, min(num_cores(), entries // ENTRIES_PER_THREAD, MOST_THREADS))
         self._allowed = self.most
         self._calls = 0
         self._paces: dict[int, float] = {}

@@ -31,6 +31,17 @@ def use_threads(entries: int) -> int:
     return threads
 
 
+def use_so_many(threads: int) -> None:
+    """Let later sweeps use so many threads, or all there are.
+
+    Parameters
+    ----------
+    threads
+        How many.
+    """
+    set_num_threads(min(threads, ALL_THREADS))
+
+
 def chunk_bounds(row_offsets: IndexArray) -> IndexArray:
     """Cut the rows into pieces of about equal numbers of entries.
 

@@ -12,7 +12,7 @@ from engines.formats.csr import FloatArray
 from engines.iterate import ROUNDING, GiveUp, Iteration, iterate
 from engines.linear.doubling import Doubling
 from engines.linear.induction import proven_error
-from engines.linear.mixing import sweeps_of_memory
+from engines.linear.mixing import change_of_a_sweep, sweeps_of_memory
 from engines.progress import Progress
 from engines.result import Status
 from engines.system import Engine, HasTwin, Scaling, Sweeper, SweepSystem
@@ -38,6 +38,9 @@ nearer. What takes longer is solved directly."""
 
 SMALLEST_CHANGE = 1e-16
 
+FEW_SWEEPS = 32
+"""The first batch of sweeps that others confirm: there are few of them, and each is dear."""
+
 
 def never(_iterations: int, _expected: float) -> bool:
     """Return that the sweeps are not given up."""
@@ -62,6 +65,8 @@ class AutomaticSweeps:
         For a system whose sweeps rise from 0; what it proves needs no confirmation.
     progress
         Called after each batch of sweeps.
+    others_confirm
+        Whether what is prepared to confirm a result makes other sweeps of the system.
     """
 
     sweeper: Sweeper
@@ -70,6 +75,7 @@ class AutomaticSweeps:
     environment: SolverEnvironment
     doubling: Doubling | None
     progress: Progress | None
+    others_confirm: bool = False
 
     def run(self, give_up: GiveUp, before: Iteration | None = None) -> Iteration:
         """Sweep until the values are right, the sweeps are given up, or the limit is reached.
@@ -98,6 +104,7 @@ class AutomaticSweeps:
             give_up=give_up,
             doubling=self.doubling,
             made=0 if before is None else before.iterations,
+            first_batch=FEW_SWEEPS if self.others_confirm else None,
         )
 
     def _finer(self, factor: float) -> SolverEnvironment:
@@ -192,18 +199,25 @@ class AutomaticSweeps:
             return outcome
         epsilon = self.environment.epsilon
         allowed = max(FEWEST_SWEEPS_TO_MIX, SWEEPS_TO_MIX * outcome.iterations)
-        enough = epsilon / max(outcome.change, SMALLEST_CHANGE)
-        values = self.sweeper.values()
         try:
+            change, values = self._change(outcome), self.sweeper.values()
+            enough = epsilon / max(change, SMALLEST_CHANGE)
             memory = sweeps_of_memory(self.system, self._prepared, values, enough, allowed)
         except DeviceMemoryError:
             return outcome
         for attempt in range(1, MOST_ATTEMPTS):
-            error = max(outcome.error_estimate, min(outcome.change * memory, 1.0))
+            error = max(outcome.error_estimate, min(change * memory, 1.0))
             outcome = replace(outcome, error_estimate=error)
             if error < epsilon or outcome.status is not Status.CONVERGED:
                 return outcome
             if memory > allowed:
                 break
             outcome = self._swept(self._finer(FINER**attempt), give_up, outcome)
+            change = self._change(outcome)
         return replace(outcome, status=Status.CHANGE_ONLY, given_up=True)
+
+    def _change(self, outcome: Iteration) -> float:
+        """Return how much one of the sweeps that confirm changes the values."""
+        if not self.others_confirm:
+            return outcome.change
+        return change_of_a_sweep(self.system, self._prepared, self.sweeper.values())

@@ -74,3 +74,18 @@ def sweeps_of_memory(
         if distance < FAR:
             memory = min(memory, done / math.log(FAR / max(distance, 1e-300)))
     return memory
+
+
+def change_of_a_sweep(system: SweepSystem, prepare: Prepare, values: FloatArray) -> float:
+    """Return how much a sweep changes a steady state, relative to it.
+
+    Parameters
+    ----------
+    system, prepare, values
+        As in `sweeps_of_memory`; the same states are not looked at.
+    """
+    sweeper = prepare(replace(system, start=values))
+    sweeper.run(1)
+    looked_at = values > NEGLIGIBLE * values.max()
+    before = values[looked_at]
+    return float(np.max(np.abs(sweeper.values()[looked_at] - before) / before))

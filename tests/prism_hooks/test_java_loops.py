@@ -10,11 +10,13 @@ import pytest
 from engines.cpu import engine, host_loops, kernels, uniformise_kernels
 from engines.cpu.chunks import cut_rows
 from engines.cpu.graph import CpuGraph
+from engines.cpu.prepare import scaled
+from engines.cpu.symmetric import NumbaSymmetricSweeps
 from engines.diagrams.survey import survey
 from engines.diagrams.walks import walked_up_to
 from engines.formats.csr import CsrMatrix
 from engines.model import ExplicitModel
-from engines.system import Direction, SweepSystem
+from engines.system import Direction, Scaling, SweepSystem
 from engines.uniformisation import PowerSum
 from tests.engines import graph_shapes, models
 from tests.engines.diagrams.random_diagrams import diagram_of, numbering_of, random_model
@@ -134,6 +136,22 @@ def test_threads_make_no_difference(loops, seed):
         assert bits(more) == bits(one)
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("threads", [1, 3])
+def test_symmetric_sweeps_have_the_bits_of_numba_s(loops, seed, threads):
+    rates = models.recurrent(seed, SIZE).matrix
+    start = np.random.default_rng(seed).random(SIZE)
+    system = scaled(SweepSystem(rates, start, scaling=Scaling.BALANCE))
+    outcomes = []
+    pieces = cut_rows(system.matrix.row_offsets, 3)
+    for sweeps in (loops.symmetric_sweeps(system, pieces), NumbaSymmetricSweeps(system, pieces)):
+        changes, x = np.full(SWEEPS, -1.0), start.copy()
+        x_new = np.zeros(SIZE)
+        made = sweeps.repeat(changes, 1e-9, [1.0, 0.95][seed % 2], seed, x, x_new, False, threads)
+        outcomes.append((made, changes, x, x_new))
+    assert bits(outcomes[0]) == bits(outcomes[1])
+
+
 def test_what_is_empty_is_swept(loops):
     nothing = SweepSystem(
         CsrMatrix(np.zeros(1, np.int32), np.zeros(0, np.int32), np.zeros(0), 0), np.zeros(0)
@@ -157,7 +175,9 @@ def test_a_column_out_of_range_is_an_error_on_every_thread(loops):
 def test_no_copy_is_made_of_what_takes_too_much_of_the_heap(loops, monkeypatch):
     monkeypatch.setattr("prism_hooks.java_loops.SHARE_OF_FREE_HEAP", 1 << 50)
     system = random_system(0)
-    assert loops.sweeps(system, cut_rows(system.matrix.row_offsets, 1)) is None
+    pieces = cut_rows(system.matrix.row_offsets, 1)
+    assert loops.sweeps(system, pieces) is None
+    assert loops.symmetric_sweeps(system, pieces) is None
     edges = np.zeros(1, dtype=np.int32)
     assert loops.strong_components(edges, edges[:0], np.zeros(0, dtype=np.bool_)) is None
 
