@@ -72,7 +72,7 @@ class JavaLoops:
     def expanded(self, diagram: Diagram, numbering: StateNumbering, most: int) -> CsrMatrix | None:
         """Return the matrix of a diagram; see `engines.cpu.host_loops.HostLoops`."""
         nodes, states = diagram.num_nodes + len(numbering.low), numbering.num_states
-        if not _has_room(24 * most + 20 * nodes + 8 * states):
+        if not _has_room(36 * most + 20 * nodes + 8 * states):
             return None
         GATE.stop_if_ending(SOLVE)
         loops = _java_class("DiagramLoops")(

@@ -68,6 +68,25 @@ def repays_numba(entries: int) -> bool:
     return entries >= (NUMBA_ENTRIES if started else NUMBA_ENTRIES_AT_START)
 
 
+def largest_residual(system: SweepSystem, x: FloatArray) -> float:
+    """Return the largest absolute value of b + A x − x of a chain, as compiled sweeps find it.
+
+    Parameters
+    ----------
+    system
+        Without choices and without a scaling.
+    x
+        Shape (states,).
+    """
+    rows = system.num_updates
+    after = np.zeros(rows) if system.offset is None else np.array(system.offset, dtype=np.float64)
+    CsrProduct(system.matrix).added(x, after)
+    with np.errstate(invalid="ignore"):
+        after -= x if system.states is None else x[system.states]
+    # Infinity less infinity counts as no change.
+    return float(np.fmax.reduce(np.abs(after, out=after), initial=0.0))
+
+
 class CpuEngine:
     """Sweeps on the host's cores.
 
@@ -243,6 +262,9 @@ class CpuSweeper:
 
     def residual(self) -> float:
         """Return the largest absolute value of b + A x − x."""
+        if self._on_host is not None and not self._compiled and self._system.group_offsets is None:
+            # A host compiles loops for what they meet, and would begin anew for this.
+            return largest_residual(self._system, self._x)
         return self._plain_step(self._x, self._x_new, True)
 
     def in_single(self, stop_below: float, nearest: bool, factor: float = 1.0) -> SingleSweeper:

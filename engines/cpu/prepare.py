@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
 from engines.cpu import sparse_tools
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype, row_sums
+from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, index_dtype, row_sums
 from engines.system import Scaling, SweepSystem
 
 LOOPS_ENTRIES = 1 << 22
 """From so many entries on, numba's loops save more of the time of NumPy's passes, nine tenths, than
 loading them takes."""
+
+ENTRIES_AT_ONCE = 1 << 16
+"""Arrays of so many entries stay in a cache: memory that is touched for the first time is slow."""
 
 COMPILE_ENTRIES = 1 << 24
 """The same where they are yet to be compiled."""
@@ -60,24 +65,58 @@ def _repays_loops(entries: int) -> bool:
 
 def _without_diagonal(system: SweepSystem) -> SweepSystem:
     matrix = system.matrix
-    row = matrix.row_of_entry()
-    state = row if system.states is None else system.states[row]
-    diagonal = matrix.columns == state
-    pivot = 1.0 - row_sums(row[diagonal], matrix.values[diagonal], matrix.num_rows)
+    loops, at = _loops(matrix, system.states)
+    pivot = 1.0 - row_sums(at, matrix.values[loops], matrix.num_rows)
     # A state that only loops has nothing to divide by; PRISM puts 1 there.
     pivot[pivot <= 0.0] = 1.0
-    keep = ~diagonal
-    reduced = _from_entries(row[keep], matrix, keep, matrix.values[keep] / pivot[row[keep]])
+    reduced = _without(matrix, loops, at)
+    if len(loops):
+        lengths = reduced.row_lengths()
+        for rows, entries in _pieces(reduced):
+            if np.any(pivot[rows] != 1.0):
+                reduced.values[entries] /= np.repeat(pivot[rows], lengths[rows])
     offset = None if system.offset is None else system.offset / pivot
     return replace(system, matrix=reduced, offset=offset, scaling=Scaling.NONE)
 
 
-def _from_entries(
-    row: IndexArray, matrix: CsrMatrix, keep: MaskArray, values: FloatArray
-) -> CsrMatrix:
-    offsets = np.zeros(matrix.num_rows + 1, dtype=index_dtype(len(values)))
-    np.cumsum(np.bincount(row, minlength=matrix.num_rows), out=offsets[1:])
-    return CsrMatrix(offsets, matrix.columns[keep], values, matrix.num_columns)
+def _loops(matrix: CsrMatrix, states: IndexArray | None) -> tuple[IndexArray, IndexArray]:
+    """Return where the entries of states' own columns lie, and in which rows.
+
+    Parameters
+    ----------
+    matrix
+        The matrix.
+    states
+        The state of each row; None where they have the same numbers.
+    """
+    lengths, found = matrix.row_lengths(), [np.zeros(0, dtype=np.int64)]
+    if states is None:
+        states = np.arange(matrix.num_rows, dtype=matrix.columns.dtype)
+    for rows, entries in _pieces(matrix):
+        own = matrix.columns[entries] == np.repeat(states[rows], lengths[rows])
+        found.append(np.flatnonzero(own) + entries.start)
+    loops = np.concatenate(found)
+    return loops, np.searchsorted(matrix.row_offsets, loops, side="right") - 1
+
+
+def _pieces(matrix: CsrMatrix) -> Iterator[tuple[slice, slice]]:
+    """Yield rows and their entries, few enough at a time to pass through a cache."""
+    offsets = matrix.row_offsets
+    cuts = np.searchsorted(offsets, np.arange(0, matrix.num_entries, ENTRIES_AT_ONCE))
+    bounds = np.unique(np.append(cuts, matrix.num_rows))
+    for first, last in pairwise(bounds.tolist()):
+        yield slice(first, last), slice(int(offsets[first]), int(offsets[last]))
+
+
+def _without(matrix: CsrMatrix, loops: IndexArray, at: IndexArray) -> CsrMatrix:
+    """Return a matrix without some entries, of which the rows are given; itself without none."""
+    if not len(loops):
+        return matrix
+    keep = np.ones(matrix.num_entries, dtype=np.bool_)
+    keep[loops] = False
+    offsets = np.zeros(matrix.num_rows + 1, dtype=index_dtype(matrix.num_entries - len(loops)))
+    np.cumsum(matrix.row_lengths() - np.bincount(at, minlength=matrix.num_rows), out=offsets[1:])
+    return CsrMatrix(offsets, matrix.columns[keep], matrix.values[keep], matrix.num_columns)
 
 
 def off_diagonal_row_sums(rates: CsrMatrix) -> FloatArray:
@@ -103,7 +142,7 @@ def balance_matrix(rates: CsrMatrix) -> CsrMatrix:
     """
     exits = off_diagonal_row_sums(rates)
     exits[exits == 0.0] = 1.0
-    row = rates.row_of_entry()
-    keep = rates.columns != row
-    values = rates.values[keep] / exits[rates.columns[keep]]
-    return sparse_tools.transposed(_from_entries(row[keep], rates, keep, values), values)
+    rest = _without(rates, *_loops(rates, None))
+    values = np.take(exits, rest.columns)
+    np.divide(rest.values, values, out=values)
+    return sparse_tools.transposed(rest, values)

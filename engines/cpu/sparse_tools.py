@@ -41,6 +41,16 @@ class CsrProduct:
             Shape (rows,) or (rows, k), contiguous.
         """
         product.fill(0.0)
+        return self.added(vectors, product)
+
+    def added(self, vectors: FloatArray, product: FloatArray) -> FloatArray:
+        """Add the product to an array, which is returned.
+
+        Parameters
+        ----------
+        vectors, product
+            As in `into`; the entries of a row are added in their order, behind what is there.
+        """
         flat = np.ascontiguousarray(vectors).reshape(-1)
         if vectors.ndim == 1:
             _loops().csr_matvec(*self._shape, *self._arrays, flat, product)

@@ -22,9 +22,8 @@ import numpy as np
 
 from engines.cpu import host_loops
 from engines.cpu.chunks import cut_rows
-from engines.cpu.engine import CpuEngine, CpuSweeper, repays_numba
+from engines.cpu.engine import CpuEngine, CpuSweeper, largest_residual, repays_numba
 from engines.cpu.prepare import scaled
-from engines.cpu.sparse_tools import CsrProduct
 from engines.environment import Precision, SolverEnvironment
 from engines.formats.choice import Format
 from engines.formats.csr import FloatArray, IndexArray
@@ -165,9 +164,7 @@ class SymmetricSweeper:
 
     def residual(self) -> float:
         """Return the largest absolute value of A x − x."""
-        change = CsrProduct(self._system.matrix) @ self._x
-        change -= self._x
-        return float(np.max(np.abs(change, out=change), initial=0.0))
+        return largest_residual(self._system, self._x)
 
     def twin(self, start: FloatArray, stop_below: float) -> CpuSweeper:
         """Return JOR's sweeps of the same system; see `engines.system.HasTwin`."""

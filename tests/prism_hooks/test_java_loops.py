@@ -12,6 +12,7 @@ from engines.cpu.chunks import cut_rows
 from engines.cpu.graph import CpuGraph
 from engines.cpu.prepare import scaled
 from engines.cpu.symmetric import NumbaSymmetricSweeps
+from engines.diagrams.diagram import ZERO
 from engines.diagrams.survey import survey
 from engines.diagrams.walks import walked_up_to
 from engines.formats.csr import CsrMatrix
@@ -19,7 +20,12 @@ from engines.model import ExplicitModel
 from engines.system import Direction, Scaling, SweepSystem
 from engines.uniformisation import PowerSum
 from tests.engines import graph_shapes, models
-from tests.engines.diagrams.random_diagrams import diagram_of, numbering_of, random_model
+from tests.engines.diagrams.random_diagrams import (
+    DiagramBuilder,
+    diagram_of,
+    numbering_of,
+    random_model,
+)
 
 pytestmark = pytest.mark.prism
 
@@ -296,7 +302,7 @@ def test_a_strategy_that_takes_too_many_rounds_is_left_to_others(loops, monkeypa
     assert found.can_force(goal, everything) is None
 
 
-@pytest.mark.parametrize("levels", [1, 3, 5])
+@pytest.mark.parametrize("levels", [1, 3, 5, 7])
 @pytest.mark.parametrize("seed", range(5))
 def test_matrices_are_expanded_as_by_numba_s_walk(loops, seed, levels):
     model = random_model(seed, levels)
@@ -311,6 +317,49 @@ def test_matrices_are_expanded_as_by_numba_s_walk(loops, seed, levels):
                 assert one.dtype == other.dtype
         if entries:
             assert loops.expanded(model.diagram, numbering, entries - 1) is None
+
+
+def sparse_diagram(levels, keys, values):
+    """The diagram of entries given by the bits of rows and columns, interleaved, ascending."""
+    builder = DiagramBuilder()
+
+    def node(first, last, bit):
+        if first == last:
+            return ZERO
+        if bit < 0:
+            return builder.terminal(float(values[first]))
+        middle = first + int(np.searchsorted(keys[first:last] >> bit & 1, 1))
+        return builder.test(
+            2 * levels - 1 - bit, node(first, middle, bit - 1), node(middle, last, bit - 1)
+        )
+
+    return builder.diagram(node(0, len(keys), 2 * levels - 1))
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["blocks that recur", "blocks of their own"])
+def test_large_matrices_are_expanded_by_blocks_that_may_recur(loops, shared):
+    rng, levels = np.random.default_rng(3), 12
+    keys = np.unique(rng.integers(0, 1 << 2 * levels, 30_000))
+    values = rng.random(len(keys)) + 0.5
+    if shared:
+        # The same in each block of 32 rows and columns that is there at all.
+        block = np.unique(rng.integers(0, 1 << 10, 40))
+        there = np.unique(rng.integers(0, 1 << 2 * levels - 10, 6_000))
+        keys = (there[:, None] << 10 | block).ravel()
+        values = np.tile(rng.random(len(block)) + 0.5, len(there))
+    diagram = sparse_diagram(levels, keys, values)
+    some = rng.random(1 << levels) < 0.8
+    states = some.reshape((2,) * levels)
+    numbering = numbering_of(states, range(0, 2 * levels, 2), range(1, 2 * levels, 2))
+    found = loops.expanded(diagram, numbering, len(keys))
+    rows = sum((keys >> 2 * bit + 1 & 1) << bit for bit in range(levels))
+    columns = sum((keys >> 2 * bit & 1) << bit for bit in range(levels))
+    inside = some[rows] & some[columns]
+    number = np.cumsum(some) - 1
+    order = np.lexsort((columns[inside], rows[inside]))
+    np.testing.assert_array_equal(found.row_of_entry(), number[rows[inside]][order])
+    np.testing.assert_array_equal(found.columns, number[columns[inside]][order])
+    np.testing.assert_array_equal(found.values, values[inside][order])
 
 
 def test_a_variable_that_is_none_of_the_matrix_s_makes_none(loops):

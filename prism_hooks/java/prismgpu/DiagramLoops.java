@@ -1,6 +1,11 @@
 package prismgpu;
 
-/** Walks along all paths of a matrix's diagram, entry by entry, while the CPU engine's own loops are not loaded. */
+import java.util.Arrays;
+
+/**
+ * Walks along all paths of a matrix's diagram, while the CPU engine's own loops are not loaded. What lies below the same
+ * node in the lowest levels is followed once, and copied from then on.
+ */
 public final class DiagramLoops
 {
 	private static final int LEAF = Diagram.TERMINAL;
@@ -23,11 +28,13 @@ public final class DiagramLoops
 	public final int[] offsets;
 	public final int[] columns;
 	public final double[] entries;
-	/** Of each entry in the order of the paths, the row, the column and the terminal. */
-	private final int[] rowsFound;
-	private final int[] columnsFound;
-	private final int[] nodesFound;
-	private int found;
+	private final DiagramBlocks blocks = new DiagramBlocks();
+	/** The block of each terminal that has been met by itself, 1 added. */
+	private int[] blocksOfTerminals = new int[0];
+	/** What has been found in the order of the paths: of each block its number, first row and first column. */
+	private int[] placed = new int[1 << 12];
+	private int height;
+	private long found;
 
 	public DiagramLoops(int[] variables, int[] low, int[] high, double[] values, int[] numberingLow, int[] numberingHigh,
 			int[] lowCounts, int[] rowVariables, int[] columnVariables, int numStates, int numEntries)
@@ -46,12 +53,12 @@ public final class DiagramLoops
 		offsets = new int[numStates + 1];
 		columns = new int[numEntries];
 		entries = new double[numEntries];
-		rowsFound = new int[numEntries];
-		columnsFound = new int[numEntries];
-		nodesFound = new int[numEntries];
 	}
 
 	private static final int FIELDS = 6;
+
+	/** How many of the lowest levels a block has. */
+	private static final int BLOCK_LEVELS = 5;
 
 	/** What is returned instead of a node: all is well, or there are more entries than were told. */
 	private static final int NONE = -1;
@@ -60,43 +67,54 @@ public final class DiagramLoops
 	/** Finds the entries; returns a node that tests a variable of none of the levels, `NONE` or `TOO_MANY`. */
 	public int expand(int root, int numberingRoot)
 	{
-		int strange = walk(root, numberingRoot);
+		int strange = walk(0, root, numberingRoot, numberingRoot, 0, false);
 		if (strange != NONE)
 			return strange;
 		// By rows, in the order of the paths: for each row, columns ascend in it.
-		int[] places = new int[offsets.length];
-		for (int entry = 0; entry < found; entry++)
-			offsets[rowsFound[entry] + 1]++;
-		for (int state = 1; state < offsets.length; state++) {
+		for (int place = 0; place < height; place += 3)
+			blocks.count(placed[place], placed[place + 1], offsets);
+		for (int state = 1; state < offsets.length; state++)
 			offsets[state] += offsets[state - 1];
-			places[state] = offsets[state];
-		}
-		for (int entry = 0; entry < found; entry++) {
-			int place = places[rowsFound[entry]]++;
-			columns[place] = columnsFound[entry];
-			entries[place] = values[nodesFound[entry]];
-		}
+		int[] places = offsets.clone();
+		for (int place = 0; place < height; place += 3)
+			blocks.copy(placed[place], placed[place + 1], placed[place + 2], places, columns, entries);
 		return NONE;
 	}
 
-	private int walk(int root, int numberingRoot)
+	/**
+	 * Follows all paths below a node of some depth, in rows and columns; returns what `expand` does.
+	 * @param base The height of the stack
+	 * @param inBlock Whether they make a block
+	 */
+	private int walk(int base, int root, int rootRows, int rootColumns, int rootDepth, boolean inBlock)
 	{
-		int levels = rowVariables.length, height = 0;
+		int levels = rowVariables.length, cut = levels - BLOCK_LEVELS;
 		int[] stack = this.stack;
-		height = push(height, root, numberingRoot, numberingRoot, 0, 0, 0);
-		while (height > 0) {
+		int height = push(base, root, rootRows, rootColumns, rootDepth, 0, 0);
+		while (height > base) {
 			height -= FIELDS;
 			int node = stack[height], rowNode = stack[height + 1], columnNode = stack[height + 2];
 			int depth = stack[height + 3], state = stack[height + 4], column = stack[height + 5];
+			if (depth == cut && !inBlock && blocks.repay()) {
+				int block = blocks.find(node, rowNode, columnNode);
+				if (block < 0) {
+					int strange = walk(height, node, rowNode, columnNode, depth, true);
+					if (strange != NONE)
+						return strange;
+					block = blocks.close(node, rowNode, columnNode);
+				}
+				if (!place(block, state, column))
+					return TOO_MANY;
+				continue;
+			}
 			int variable = variables[node];
 			if (depth == levels) {
 				if (variable != LEAF)
 					return node;
-				if (found == rowsFound.length)
+				if (inBlock)
+					blocks.add(state, column, values[node]);
+				else if (!place(blockOf(node), state, column))
 					return TOO_MANY;
-				rowsFound[found] = state;
-				columnsFound[found] = column;
-				nodesFound[found++] = node;
 				continue;
 			}
 			int rowVariable = rowVariables[depth], columnVariable = columnVariables[depth];
@@ -128,6 +146,33 @@ public final class DiagramLoops
 			}
 		}
 		return NONE;
+	}
+
+	/** Notes a block at a row and a column; false if there are more entries than were told. */
+	private boolean place(int block, int row, int column)
+	{
+		found += blocks.size(block);
+		if (found > columns.length)
+			return false;
+		if (height + 3 > placed.length)
+			placed = Arrays.copyOf(placed, 2 * placed.length);
+		placed[height] = block;
+		placed[height + 1] = row;
+		placed[height + 2] = column;
+		height += 3;
+		return true;
+	}
+
+	/** The block that is a terminal alone. */
+	private int blockOf(int terminal)
+	{
+		if (blocksOfTerminals.length == 0)
+			blocksOfTerminals = new int[variables.length];
+		if (blocksOfTerminals[terminal] == 0) {
+			blocks.add(0, 0, values[terminal]);
+			blocksOfTerminals[terminal] = 1 + blocks.close(terminal, NONE, NONE);
+		}
+		return blocksOfTerminals[terminal] - 1;
 	}
 
 	private int push(int height, int node, int rowNode, int columnNode, int depth, int state, int column)
