@@ -24,7 +24,7 @@ LONG_BUILDING_SECONDS = 60.0
 """Nor is one that has built for so long."""
 
 METHOD = re.compile(
-    r"^(?P<method>(?:Backwards )?(?:Pseudo )?"
+    r"^(?P<method>(?:Backwards |Symmetric )?(?:Pseudo )?"
     r"(?:Jacobi|JOR|Gauss-Seidel|SOR|Power method|Multilevel)[^:]*): "
     r"(?P<sweeps>\d+) iterations in (?P<seconds>[\d.]+) seconds "
     r"\(average (?P<average>[\d.]+), setup (?P<setup>[\d.]+)\)",

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 NUMBERS_TOLERANCE = 1e-5
-_METHOD = "(?:Jacobi|JOR|Power method|Iterative method|Gauss-Seidel)"
+_METHOD = "(?:Jacobi|JOR|Power method|Iterative method|(?:Symmetric )?Gauss-Seidel)"
 _REMOVED = (
     r"^(?:Date|Hostname|Memory limits|Command line): .*\n",
     # Our worklists need no relation of predecessors, and have no iterations.
