@@ -229,7 +229,9 @@ class CpuSweeper:
 
     def _begins_by_arrays(self, entries: int) -> bool:
         """Return whether NumPy or SciPy sweep first: few entries, and numba is not on its way."""
-        return entries < host_loops.FEWEST_ENTRIES and not repays_numba(entries)
+        chain = self._system.group_offsets is None
+        few = host_loops.FEWEST_ENTRIES if chain else host_loops.FEWEST_ENTRIES_WITH_CHOICES
+        return entries < few and not repays_numba(entries)
 
     def _use_host(self) -> bool:
         """Sweep by the host's own loops while numba is not loaded; return whether there are any."""

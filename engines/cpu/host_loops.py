@@ -26,6 +26,9 @@ FEWEST_ENTRIES = 200_000
 """Smaller systems are swept by NumPy or SciPy first: hosts compile loops once they run, and most
 solves are over sooner."""
 
+FEWEST_ENTRIES_WITH_CHOICES = 30_000
+"""The same of systems with choices, for which NumPy takes several passes a sweep."""
+
 FEWEST_ENTRIES_OF_SUMS = 100_000
 """The same of sums of powers, which never change from one way to another."""
 

@@ -135,6 +135,7 @@ def stand_in(monkeypatch):
     monkeypatch.setattr(warm_up, "_loaded_all", [])
     monkeypatch.setattr(warm_up, "MET", warm_up.ModelsMet())
     monkeypatch.setattr(host_loops, "FEWEST_ENTRIES", 1)
+    monkeypatch.setattr(host_loops, "FEWEST_ENTRIES_WITH_CHOICES", 1)
     monkeypatch.setattr(host_loops, "FEWEST_ENTRIES_OF_SUMS", 1)
     monkeypatch.setattr(host_loops, "FEWEST_EDGES", 1)
     monkeypatch.setattr(engine, "NUMBA_ENTRIES", 10**12)
@@ -181,6 +182,8 @@ def test_nothing_stands_in_unless_it_is_the_sooner_way(stand_in, monkeypatch):
     monkeypatch.setattr(host_loops, "FEWEST_ENTRIES", entries + 1)
     monkeypatch.setattr(host_loops, "LATE_SECONDS", 1e9)
     assert swept(chain())[0].cost.kernel == "NumPy"
+    monkeypatch.setattr(host_loops, "FEWEST_ENTRIES_WITH_CHOICES", 10**12)
+    assert swept(choices())[0].cost.kernel == "NumPy"
     monkeypatch.setattr(host_loops, "FEWEST_ENTRIES", 1)
     for named in (Format.VALUES, Format.PATTERNS, Format.HYBRID):
         assert "Stand-in" not in swept(chain(), named)[0].cost.kernel

@@ -386,14 +386,16 @@ def test_the_command_names_java_and_finds_what_numba_finds(
     words = [prism_examples / model, "-pf", text, "-gpuinfo", "-nogpu"]
     words += ["-const", constants] if constants else []
     # Systems of any size, in the one way or the other.
-    java_alone = "host_loops.FEWEST_ENTRIES = host_loops.FEWEST_ENTRIES_OF_SUMS = 1"
+    limits = ("FEWEST_ENTRIES", "FEWEST_ENTRIES_WITH_CHOICES", "FEWEST_ENTRIES_OF_SUMS")
+    java_alone = "".join(f"host_loops.{limit} = " for limit in limits) + "1"
     numba_alone = "host_loops.MOST_ENTRIES = engine.NUMBA_ENTRIES_AT_START = 0"
     outcomes = []
     for name, setting in (("java", java_alone), ("numba", numba_alone)):
         folder = tmp_path / name
         folder.mkdir()
         (folder / "sitecustomize.py").write_text(
-            f"from engines.cpu import engine, host_loops\nengine.NUMBA_ENTRIES = 0\n{setting}\n"
+            "from engines.cpu import engine, host_loops, symmetric\n"
+            f"engine.NUMBA_ENTRIES = symmetric.FEWEST_ENTRIES = 0\n{setting}\n"
         )
         paths = f"{folder}:{__file__.rsplit('/tests/', 1)[0]}"
         outcomes.append(prism_gpu(*words, PYTHONPATH=paths))

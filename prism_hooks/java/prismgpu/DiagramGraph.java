@@ -18,7 +18,9 @@ final class DiagramGraph
 {
 	/** In smaller graphs PRISM's own searches do not take long, as a rule. */
 	static final long FEWEST_STATES = 50_000;
-	/** The same of searches for end components of which the states alone are wanted. */
+	/** The same of searches for end components: PRISM's go through all states again for each one that they take away. */
+	static final long FEWEST_STATES_OF_END_COMPONENTS = 10_000;
+	/** The same of those of which the states alone are wanted. */
 	static final long FEWEST_STATES_OF_SETS = 2_000;
 	/** Each component becomes a diagram of its own. */
 	private static final int MOST_COMPONENTS = 10_000;

@@ -35,6 +35,8 @@ public final class DiagramLoops
 	private int[] placed = new int[1 << 12];
 	private int height;
 	private long found;
+	/** The depth at which blocks begin. */
+	private int cut;
 
 	public DiagramLoops(int[] variables, int[] low, int[] high, double[] values, int[] numberingLow, int[] numberingHigh,
 			int[] lowCounts, int[] rowVariables, int[] columnVariables, int numStates, int numEntries)
@@ -57,8 +59,8 @@ public final class DiagramLoops
 
 	private static final int FIELDS = 6;
 
-	/** How many of the lowest levels a block has. */
-	private static final int BLOCK_LEVELS = 5;
+	/** How many rows a block has on average, at most. */
+	private static final int BLOCK_ROWS = 32;
 
 	/** What is returned instead of a node: all is well, or there are more entries than were told. */
 	private static final int NONE = -1;
@@ -67,6 +69,7 @@ public final class DiagramLoops
 	/** Finds the entries; returns a node that tests a variable of none of the levels, `NONE` or `TOO_MANY`. */
 	public int expand(int root, int numberingRoot)
 	{
+		cut = levelOfBlocks(numberingRoot);
 		int strange = walk(0, root, numberingRoot, numberingRoot, 0, false);
 		if (strange != NONE)
 			return strange;
@@ -81,6 +84,35 @@ public final class DiagramLoops
 		return NONE;
 	}
 
+	/** The least depth of which so many nodes stand for all states that blocks below have no more than so many rows. */
+	private int levelOfBlocks(int numberingRoot)
+	{
+		double states = offsets.length - 1.0;
+		double[] paths = new double[numberingLow.length];
+		if (numberingRoot < 0)
+			return NONE;
+		int[] nodes = {numberingRoot};
+		paths[numberingRoot] = 1.0;
+		for (int depth = 0; depth < rowVariables.length; depth++) {
+			double sum = 0.0;
+			for (int node : nodes)
+				sum += paths[node];
+			if (sum * BLOCK_ROWS >= states)
+				return depth;
+			int[] below = new int[Math.min(2 * nodes.length, paths.length)];
+			int count = 0;
+			for (int node : nodes)
+				for (int child : new int[] {numberingLow[node], numberingHigh[node]})
+					if (child >= 0) {
+						if (paths[child] == 0.0)
+							below[count++] = child;
+						paths[child] += paths[node];
+					}
+			nodes = Arrays.copyOf(below, count);
+		}
+		return NONE;
+	}
+
 	/**
 	 * Follows all paths below a node of some depth, in rows and columns; returns what `expand` does.
 	 * @param base The height of the stack
@@ -88,7 +120,7 @@ public final class DiagramLoops
 	 */
 	private int walk(int base, int root, int rootRows, int rootColumns, int rootDepth, boolean inBlock)
 	{
-		int levels = rowVariables.length, cut = levels - BLOCK_LEVELS;
+		int levels = rowVariables.length;
 		int[] stack = this.stack;
 		int height = push(base, root, rootRows, rootColumns, rootDepth, 0, 0);
 		while (height > base) {

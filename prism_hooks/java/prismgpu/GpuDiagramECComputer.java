@@ -31,7 +31,7 @@ public class GpuDiagramECComputer extends ECComputerDefault
 	@Override
 	public void computeMECStates(JDDNode restrict, JDDNode accept) throws PrismException
 	{
-		DiagramGraph graph = DiagramGraph.of(trans01, reach, allDDRowVars, allDDColVars, allDDNondetVars, DiagramGraph.FEWEST_STATES);
+		DiagramGraph graph = DiagramGraph.of(trans01, reach, allDDRowVars, allDDColVars, allDDNondetVars, DiagramGraph.FEWEST_STATES_OF_END_COMPONENTS);
 		DiagramGraph.Found found = graph == null ? null : graph.endComponents(restrict, accept, mainLog);
 		if (found == null) {
 			super.computeMECStates(restrict, accept);
