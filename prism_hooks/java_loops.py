@@ -71,26 +71,40 @@ class JavaLoops:
 
     def expanded(self, diagram: Diagram, numbering: StateNumbering, most: int) -> CsrMatrix | None:
         """Return the matrix of a diagram; see `engines.cpu.host_loops.HostLoops`."""
+        loops = self._diagram_loops(diagram, numbering, most)
+        if loops is None or int(loops.expand(diagram.root, numbering.root)) != NONE:
+            return None
+        offsets = np.array(loops.offsets, dtype=np.int32)
+        return CsrMatrix(offsets, *_entries_of(loops, offsets), numbering.num_states)
+
+    def expanded_choices(
+        self,
+        diagram: Diagram,
+        numbering: StateNumbering,
+        roots: NDArray[np.int32],
+        most: int,
+    ) -> tuple[CsrMatrix, IndexArray, NDArray[np.int32]] | None:
+        """Return an MDP's choices; see `engines.cpu.host_loops.HostLoops`."""
+        loops = self._diagram_loops(diagram, numbering, most)
+        if loops is None or int(loops.expandChoices(_integers(roots), numbering.root)) != NONE:
+            return None
+        parts = (loops.rowOffsets, loops.groups, loops.rowChoices)
+        offsets, groups, choices = (np.array(part, dtype=np.int32) for part in parts)
+        matrix = CsrMatrix(offsets, *_entries_of(loops, offsets), numbering.num_states)
+        return matrix, groups, choices
+
+    def _diagram_loops(self, diagram: Diagram, numbering: StateNumbering, most: int) -> Any | None:
+        """Return what follows the paths of a diagram, if there is room for so many entries."""
         nodes, states = diagram.num_nodes + len(numbering.low), numbering.num_states
-        if not _has_room(36 * most + 20 * nodes + 8 * states):
+        if not _has_room(40 * most + 20 * nodes + 24 * states):
             return None
         GATE.stop_if_ending(SOLVE)
-        loops = _java_class("DiagramLoops")(
+        return _java_class("DiagramLoops")(
             *(_integers(part) for part in (diagram.variables, diagram.low, diagram.high)),
             _doubles(diagram.values),
             *(_integers(part) for part in (numbering.low, numbering.high, numbering.low_counts)),
             *(_integers(part) for part in (numbering.rows, numbering.columns)),
             *(states, most),
-        )
-        if int(loops.expand(diagram.root, numbering.root)) != NONE:
-            return None
-        offsets = np.array(loops.offsets, dtype=np.int32)
-        found = slice(int(offsets[-1]))
-        return CsrMatrix(
-            offsets,
-            np.array(loops.columns, dtype=np.int32)[found],
-            np.array(loops.entries, dtype=np.float64)[found],
-            states,
         )
 
 
@@ -312,6 +326,13 @@ def _doubles(array: FloatArray) -> Any:
     copy = jpype.JArray(jpype.JDouble)(len(array))
     copy[:] = np.ascontiguousarray(array, dtype=np.float64)
     return copy
+
+
+def _entries_of(loops: Any, offsets: IndexArray) -> tuple[NDArray[np.int32], FloatArray]:
+    """Return the columns and values that a diagram's loops have found."""
+    found = slice(int(offsets[-1]))
+    columns = np.array(loops.columns, dtype=np.int32)[found]
+    return columns, np.array(loops.entries, dtype=np.float64)[found]
 
 
 def _flags(mask: MaskArray) -> Any:

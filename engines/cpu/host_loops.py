@@ -274,6 +274,28 @@ class HostLoops(Protocol):
         """
         ...
 
+    def expanded_choices(
+        self,
+        diagram: Diagram,
+        numbering: StateNumbering,
+        roots: NDArray[np.int32],
+        most: int,
+    ) -> tuple[CsrMatrix, IndexArray, NDArray[np.int32]] | None:
+        """Return an MDP's choices by rows, or None as for `expanded`.
+
+        Parameters
+        ----------
+        diagram, numbering, most
+            As there.
+        roots
+            Shape (choices,): the diagram's node below each choice.
+
+        Returns
+        -------
+        The matrix; where the rows of each state start; which choice a row is.
+        """
+        ...
+
 
 _registered: list[HostLoops] = []
 

@@ -201,10 +201,13 @@ def expand_surveyed_choices(
     if _repays_numba(surveyed.num_entries):
         from engines.cpu.diagrams import copy_choices
 
-        matrix, groups, numbers = copy_choices(build(surveyed))
+        found = copy_choices(build(surveyed))
     else:
-        matrix, groups, numbers = _small_choices(_entry_by_entry(surveyed))
-    return Choices(matrix, groups, numbers, roots, assignments)
+        host = _host_of(surveyed)
+        asked = (surveyed.diagram, surveyed.numbering, roots, surveyed.num_entries)
+        by_host = None if host is None else host.expanded_choices(*asked)
+        found = by_host or _small_choices(_entry_by_entry(surveyed))
+    return Choices(*found, roots, assignments)
 
 
 def expand_vector(diagram: Diagram, numbering: StateNumbering) -> FloatArray:
@@ -326,14 +329,17 @@ def _place(
 
 
 def _expanded_by_host(surveyed: Survey) -> CsrMatrix | None:
-    host = host_loops.registered()
+    host = _host_of(surveyed)
     if host is None:
         return None
+    return host.expanded(surveyed.diagram, surveyed.numbering, surveyed.num_entries)
+
+
+def _host_of(surveyed: Survey) -> host_loops.HostLoops | None:
+    """Return the host's loops, if there are any and they are the sooner way."""
     steps, entries = int(surveyed.jobs().sum()), surveyed.num_entries
     long_paths = steps >= max(HOST_STEPS_OF_LONG_PATHS, HOST_STEPS_AN_ENTRY * entries)
-    if steps < HOST_STEPS and not long_paths:
-        return None
-    return host.expanded(surveyed.diagram, surveyed.numbering, entries)
+    return host_loops.registered() if steps >= HOST_STEPS or long_paths else None
 
 
 def _entry_by_entry(surveyed: Survey) -> HybridMatrix:

@@ -7,19 +7,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.cpu import engine, host_loops, kernels, uniformise_kernels, warm_up
+from engines.cpu import engine, host_loops, kernels, symmetric, uniformise_kernels, warm_up
 from engines.cpu.engine import CpuEngine
 from engines.cpu.graph import CpuGraph
+from engines.cpu.symmetric import NumbaSymmetricSweeps
 from engines.diagrams import expand, walks
+from engines.diagrams.build import build
 from engines.diagrams.diagram import ZERO
-from engines.diagrams.survey import Survey
+from engines.diagrams.survey import Survey, survey
 from engines.environment import Method, SolverEnvironment
 from engines.errors import InvalidModelError
 from engines.formats.choice import Format
 from engines.formats.csr import CsrMatrix
 from engines.graph.components import bsccs, sccs
+from engines.linear.elimination import eliminated_class
 from engines.long_run import long_run_rewards
 from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.steady_state import solve_steady_state
 from engines.system import Direction, Scaling, SweepSystem
 from engines.time_bounded import distribution_at
 from tests.engines import models
@@ -42,6 +46,10 @@ class StandIn:
         assert pieces[0] == 0
         assert pieces[-1] == system.num_updates
         return Sweeps(self, system) if self.room else None
+
+    def symmetric_sweeps(self, system, pieces):
+        self.asked.append("symmetric sweeps")
+        return NumbaSymmetricSweeps(system, pieces) if self.room else None
 
     def powers(self, problem, pieces):
         self.asked.append("powers")
@@ -73,6 +81,13 @@ class StandIn:
         except InvalidModelError:
             return None
         return found.expanded() if self.room and found is not None else None
+
+    def expanded_choices(self, diagram, numbering, roots, most):
+        self.asked.append("expanded choices")
+        surveyed = survey(diagram, numbering, roots)
+        assert surveyed.num_entries == most
+        hybrid = build(surveyed, surveyed.num_levels)
+        return expand._small_choices(hybrid) if self.room else None
 
 
 class Sweeps:
@@ -340,6 +355,36 @@ def test_a_matrix_of_long_paths_is_expanded_by_the_host(stand_in, monkeypatch, s
     for name in ("row_offsets", "columns", "values"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
         assert getattr(found, name).dtype == getattr(expected, name).dtype
+
+
+@pytest.mark.parametrize("room", [True, False])
+@pytest.mark.parametrize("seed", range(4))
+def test_choices_of_many_paths_are_expanded_by_the_host(stand_in, monkeypatch, seed, room):
+    model = random_model(seed, 4, choice_variables=2)
+    words = (model.diagram, model.numbering, model.choice_variables)
+    expected = expand.expand_choices(*words)
+    assert stand_in.asked == []
+    monkeypatch.setattr(expand, "HOST_STEPS", 1)
+    stand_in.room = room
+    found = expand.expand_choices(*words)
+    assert stand_in.asked == (["expanded choices"] if expected.matrix.num_entries else [])
+    for name in ("row_offsets", "columns", "values"):
+        one, other = getattr(found.matrix, name), getattr(expected.matrix, name)
+        np.testing.assert_array_equal(one, other)
+    for name in ("row_group_offsets", "choice_numbers", "roots", "assignments"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+@pytest.mark.parametrize("room", [True, False])
+def test_a_steady_state_is_swept_in_both_directions_by_the_host(stand_in, monkeypatch, room):
+    monkeypatch.setattr(symmetric, "FEWEST_ENTRIES", 1)
+    stand_in.room = room
+    model = models.recurrent(3, 300)
+    result = solve_steady_state(model, np.ones(300, np.bool_), SolverEnvironment(epsilon=1e-10))
+    assert stand_in.asked[0] == "symmetric sweeps"
+    assert result.cost.kernel.split(",")[0] == ("Stand-in" if room else "numba")
+    exact = eliminated_class(model.matrix)
+    np.testing.assert_allclose(result.values, exact / exact.sum(), rtol=1e-9)
 
 
 @pytest.mark.parametrize("levels", [1, 4])

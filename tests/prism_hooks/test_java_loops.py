@@ -12,7 +12,9 @@ from engines.cpu.chunks import cut_rows
 from engines.cpu.graph import CpuGraph
 from engines.cpu.prepare import scaled
 from engines.cpu.symmetric import NumbaSymmetricSweeps
+from engines.diagrams.choices import choice_roots
 from engines.diagrams.diagram import ZERO
+from engines.diagrams.expand import expand_surveyed_choices
 from engines.diagrams.survey import survey
 from engines.diagrams.walks import walked_up_to
 from engines.formats.csr import CsrMatrix
@@ -360,6 +362,29 @@ def test_large_matrices_are_expanded_by_blocks_that_may_recur(loops, shared):
     np.testing.assert_array_equal(found.row_of_entry(), number[rows[inside]][order])
     np.testing.assert_array_equal(found.columns, number[columns[inside]][order])
     np.testing.assert_array_equal(found.values, values[inside][order])
+
+
+@pytest.mark.parametrize("levels", [1, 4, 6])
+@pytest.mark.parametrize("seed", range(6))
+def test_choices_are_those_of_numpy_s_passes(loops, seed, levels):
+    model = random_model(seed, levels, choice_variables=2)
+    roots, assignments = choice_roots(model.diagram, model.choice_variables)
+    surveyed = survey(model.diagram, model.numbering, roots)
+    host_loops.register(None)
+    expected = expand_surveyed_choices(surveyed, roots, assignments)
+    host_loops.register(loops)
+    entries = surveyed.num_entries
+    for room in (0, 3):
+        found = loops.expanded_choices(model.diagram, model.numbering, roots, entries + room)
+        matrix, groups, numbers = found
+        np.testing.assert_array_equal(matrix.row_offsets, expected.matrix.row_offsets)
+        np.testing.assert_array_equal(matrix.columns, expected.matrix.columns)
+        np.testing.assert_array_equal(matrix.values, expected.matrix.values)
+        np.testing.assert_array_equal(groups, expected.row_group_offsets)
+        np.testing.assert_array_equal(numbers, expected.choice_numbers)
+    if entries:
+        few = loops.expanded_choices(model.diagram, model.numbering, roots, entries - 1)
+        assert few is None
 
 
 def test_a_variable_that_is_none_of_the_matrix_s_makes_none(loops):

@@ -109,6 +109,36 @@ final class DiagramBlocks
 		}
 	}
 
+	/**
+	 * Counts a row for each state that a choice has not been met in yet, behind the state's place.
+	 * @param row Where the first row lies
+	 * @param latest The choice that each state was met in last
+	 */
+	void countRows(int block, int row, int choice, int[] latest, int[] rowsOfStates)
+	{
+		for (int part = block == 0 ? 0 : ends[block - 1]; part < ends[block]; part++) {
+			int state = row + rows[part];
+			if (latest[state] != choice) {
+				latest[state] = choice;
+				rowsOfStates[state + 1]++;
+			}
+		}
+	}
+
+	/** Begins those rows where the next entries of their states belong; choices are noted less 1. @param nextRows The next row of each state */
+	void beginRows(int block, int row, int choice, int[] latest, int[] nextRows, int[] places, int[] rowOffsets, int[] rowChoices)
+	{
+		for (int part = block == 0 ? 0 : ends[block - 1]; part < ends[block]; part++) {
+			int state = row + rows[part];
+			if (latest[state] != choice) {
+				latest[state] = choice;
+				int begun = nextRows[state]++;
+				rowOffsets[begun] = places[state];
+				rowChoices[begun] = choice - 1;
+			}
+		}
+	}
+
 	/** Where the entries of the parts before some end. */
 	private int endOf(int part)
 	{

@@ -28,6 +28,11 @@ public final class DiagramLoops
 	public final int[] offsets;
 	public final int[] columns;
 	public final double[] entries;
+	/** Of an MDP: where each row starts, its choice, and where the rows of each state start. */
+	public int[] rowOffsets;
+	public int[] rowChoices;
+	public int[] groups;
+
 	private final DiagramBlocks blocks = new DiagramBlocks();
 	/** The block of each terminal that has been met by itself, 1 added. */
 	private int[] blocksOfTerminals = new int[0];
@@ -73,15 +78,59 @@ public final class DiagramLoops
 		int strange = walk(0, root, numberingRoot, numberingRoot, 0, false);
 		if (strange != NONE)
 			return strange;
-		// By rows, in the order of the paths: for each row, columns ascend in it.
-		for (int place = 0; place < height; place += 3)
-			blocks.count(placed[place], placed[place + 1], offsets);
-		for (int state = 1; state < offsets.length; state++)
-			offsets[state] += offsets[state - 1];
-		int[] places = offsets.clone();
+		// By rows, in the order of the paths: in each row columns ascend.
+		int[] places = counted();
 		for (int place = 0; place < height; place += 3)
 			blocks.copy(placed[place], placed[place + 1], placed[place + 2], places, columns, entries);
 		return NONE;
+	}
+
+	/** Finds the entries of an MDP, state by state and choice by choice, each of which lies below a root; returns what `expand` does. */
+	public int expandChoices(int[] roots, int numberingRoot)
+	{
+		cut = levelOfBlocks(numberingRoot);
+		int[] ends = new int[roots.length];
+		for (int choice = 0; choice < roots.length; choice++) {
+			int strange = walk(0, roots[choice], numberingRoot, numberingRoot, 0, false);
+			if (strange != NONE)
+				return strange;
+			ends[choice] = height;
+		}
+		// Counted as if a choice were one more than it is, so that none is 0.
+		int[] latest = new int[offsets.length - 1];
+		groups = new int[offsets.length];
+		for (int choice = 0, place = 0; choice < ends.length; choice++)
+			for (; place < ends[choice]; place += 3)
+				blocks.countRows(placed[place], placed[place + 1], choice + 1, latest, groups);
+		addUp(groups);
+		int rows = groups[groups.length - 1];
+		rowOffsets = new int[rows + 1];
+		rowChoices = new int[rows];
+		int[] places = counted(), nextRows = groups.clone();
+		Arrays.fill(latest, 0);
+		for (int choice = 0, place = 0; choice < ends.length; choice++)
+			for (; place < ends[choice]; place += 3) {
+				blocks.beginRows(placed[place], placed[place + 1], choice + 1, latest, nextRows, places, rowOffsets, rowChoices);
+				blocks.copy(placed[place], placed[place + 1], placed[place + 2], places, columns, entries);
+			}
+		rowOffsets[rows] = offsets[offsets.length - 1];
+		return NONE;
+	}
+
+	/** Counts the entries of each state; returns where its first one belongs. */
+	private int[] counted()
+	{
+		for (int place = 0; place < height; place += 3)
+			blocks.count(placed[place], placed[place + 1], offsets);
+		addUp(offsets);
+		return offsets.clone();
+	}
+
+	/** Makes of lengths, each behind its place, where each begins. */
+	private static void addUp(int[] lengths)
+	{
+		for (int place = 1; place < lengths.length; place++)
+			lengths[place] += lengths[place - 1];
 	}
 
 	/** The least depth of which so many nodes stand for all states that blocks below have no more than so many rows. */
