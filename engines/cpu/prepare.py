@@ -16,11 +16,11 @@ LOOPS_ENTRIES = 1 << 22
 """From so many entries on, numba's loops save more of the time of NumPy's passes, nine tenths, than
 loading them takes."""
 
-ENTRIES_AT_ONCE = 1 << 16
-"""Arrays of so many entries stay in a cache: memory that is touched for the first time is slow."""
-
 COMPILE_ENTRIES = 1 << 24
 """The same where they are yet to be compiled."""
+
+ENTRIES_AT_ONCE = 1 << 16
+"""Arrays of so many entries stay in a cache: memory that is touched for the first time is slow."""
 
 
 def scaled(system: SweepSystem) -> SweepSystem:
