@@ -26,7 +26,7 @@ FEWEST_ENTRIES = 200_000
 """Smaller systems are swept by NumPy or SciPy first: hosts compile loops once they run, and most
 solves are over sooner."""
 
-FEWEST_ENTRIES_WITH_CHOICES = 30_000
+FEWEST_ENTRIES_WITH_CHOICES = 20_000
 """The same of systems with choices, for which NumPy takes several passes a sweep."""
 
 FEWEST_ENTRIES_OF_SUMS = 100_000
