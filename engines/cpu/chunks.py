@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 
 from engines.formats.csr import IndexArray
@@ -38,3 +40,10 @@ def cut_rows(row_offsets: IndexArray, pieces: int) -> IndexArray:
         before = row_offsets[middle] + ROW_COST * middle < wanted
         first, last = np.where(before, middle + 1, first), np.where(before, last, middle)
     return np.append(first, rows)
+
+
+def num_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

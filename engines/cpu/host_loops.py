@@ -7,14 +7,13 @@ here; by default there is nothing.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engines.cpu import warm_up
-from engines.cpu.chunks import CHUNKS_PER_THREAD, ENTRIES_PER_THREAD, cut_rows
+from engines.cpu.chunks import CHUNKS_PER_THREAD, ENTRIES_PER_THREAD, cut_rows, num_cores
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray
 from engines.system import SweepSystem
 
@@ -325,13 +324,6 @@ def stand_in(entries: int) -> HostLoops | None:
 def registered() -> HostLoops | None:
     """Return the host's loops, if there are any."""
     return _registered[0] if _registered else None
-
-
-def num_cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class Threads:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engines.cpu import host_loops
-from engines.cpu.chunks import cut_rows
+from engines.cpu.chunks import cut_rows, num_cores
 from engines.cpu.engine import CpuEngine, CpuSweeper, largest_residual, repays_numba
 from engines.cpu.prepare import scaled
 from engines.environment import Precision, SolverEnvironment
@@ -82,7 +82,7 @@ class SymmetricEngine:
             return None
         if environment.matrix_format not in (Format.AUTO, Format.CSR):
             return None
-        entries, cores = system.matrix.num_entries, host_loops.num_cores()
+        entries, cores = system.matrix.num_entries, num_cores()
         if entries < FEWEST_ENTRIES or cores > MOST_CORES:
             return None
         loops = host_loops.registered() if entries <= host_loops.MOST_ENTRIES else None

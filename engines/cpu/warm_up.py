@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import os
 import threading
 from collections.abc import Iterator
 
 import numpy as np
 
+from engines.cpu.chunks import num_cores
 from engines.cpu.compiled import are_compiled
 from engines.formats.csr import CsrMatrix
 from engines.model import ExplicitModel, ModelKind
@@ -76,8 +76,7 @@ def steps() -> Iterator[None]:
     Nothing is compiled: where numba has no kernels in its cache, they wait for the solve that
     wants them. On a host with one core nothing is loaded, since nothing would run beside it.
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    if cores == 1:
+    if num_cores() == 1:
         return
     for module in ("numba", "engines.cpu.kernels", "engines.cpu.graph_kernels"):
         importlib.import_module(module)

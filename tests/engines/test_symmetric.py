@@ -25,6 +25,11 @@ CPU = SolverEnvironment(device=DeviceChoice.CPU, epsilon=1e-10)
 PROBLEMS = models.steady_state_problems()
 
 
+def with_cores(monkeypatch, cores):
+    """Let the process have so many cores."""
+    monkeypatch.setattr("os.sched_getaffinity", lambda _process: range(cores), raising=False)
+
+
 @pytest.fixture(params=[1, 3], ids=["one piece", "three pieces"])
 def pieces(request, monkeypatch):
     """Let numba's sweeps serve systems of any size, in so many pieces."""
@@ -32,7 +37,7 @@ def pieces(request, monkeypatch):
     for limit in ("NUMBA_ENTRIES", "NUMBA_ENTRIES_AT_START"):
         monkeypatch.setattr(cpu, limit, 0)
     monkeypatch.setattr(host_loops, "ENTRIES_PER_THREAD", 1)
-    monkeypatch.setattr(host_loops, "num_cores", lambda: request.param)
+    with_cores(monkeypatch, request.param)
     return request.param
 
 
@@ -179,9 +184,9 @@ def test_it_serves_only_where_it_is_asked_for_nothing_else(monkeypatch):
     assert serves(engine, system, replace(CPU, precision=Precision.MIXED)) is None
     assert serves(engine, system, replace(CPU, matrix_format=Format.PATTERNS)) is None
     assert serves(engine, replace(system, scaling=Scaling.DIAGONAL), CPU) is None
-    monkeypatch.setattr(host_loops, "num_cores", lambda: symmetric.MOST_CORES + 1)
+    with_cores(monkeypatch, symmetric.MOST_CORES + 1)
     assert serves(engine, system, CPU) is None
-    monkeypatch.setattr(host_loops, "num_cores", lambda: 2)
+    with_cores(monkeypatch, 2)
     monkeypatch.setattr(symmetric, "FEWEST_ENTRIES", system.matrix.num_entries + 1)
     assert serves(engine, system, CPU) is None
 
