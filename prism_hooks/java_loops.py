@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -150,8 +151,7 @@ class JavaSweeps:
         for vector, values in zip(vectors, (x, x_new), strict=True):
             vector[:] = values
         made = int(self._loops.repeat(inner, stop_below, omega, *vectors, absolute, threads))
-        for vector, values in zip((*vectors, inner), (x, x_new, changes), strict=True):
-            np.copyto(values, np.array(vector, dtype=np.float64))
+        _copy_back((*vectors, inner), (x, x_new, changes))
         return made
 
 
@@ -191,8 +191,7 @@ class JavaSymmetricSweeps:
         inner, *vectors = (_doubles(values) for values in ours)
         how = (inner, stop_below, omega, begun, *vectors, absolute, threads)
         made = int(self._loops.repeat(*how))
-        for vector, values in zip((inner, *vectors), ours, strict=True):
-            np.copyto(values, np.array(vector, dtype=np.float64))
+        _copy_back((inner, *vectors), ours)
         return made
 
 
@@ -231,8 +230,7 @@ class JavaPowers:
         changed = _doubles(np.ones(len(coefficients)))
         inner = [_doubles(values) for values in (x, x_new, total)]
         made = int(self._loops.add(_doubles(coefficients), changed, *inner, threads))
-        for vector, values in zip(inner, (x, x_new, total), strict=True):
-            np.copyto(values, np.array(vector, dtype=np.float64))
+        _copy_back(inner, (x, x_new, total))
         return made, made > 0 and float(changed[made - 1]) == 0.0
 
 
@@ -333,6 +331,12 @@ def _entries_of(loops: Any, offsets: IndexArray) -> tuple[NDArray[np.int32], Flo
     found = slice(int(offsets[-1]))
     columns = np.array(loops.columns, dtype=np.int32)[found]
     return columns, np.array(loops.entries, dtype=np.float64)[found]
+
+
+def _copy_back(inner: Sequence[Any], ours: Sequence[FloatArray]) -> None:
+    """Write Java's double[] over arrays of the same length."""
+    for vector, values in zip(inner, ours, strict=True):
+        np.copyto(values, np.array(vector, dtype=np.float64))
 
 
 def _flags(mask: MaskArray) -> Any:

@@ -94,13 +94,11 @@ class SymmetricEngine:
         entries = system.matrix.num_entries
         threads = host_loops.Threads(entries)
         pieces = cut_rows(system.matrix.row_offsets, threads.most)
-        sweeps, kernel = None, "numba"
-        if self._loops is not None:
-            sweeps = self._loops.symmetric_sweeps(system, pieces)
-        if self._loops is not None and sweeps is not None:
-            kernel = self._loops.name
-        else:
-            sweeps = NumbaSymmetricSweeps(system, pieces)
+        loops, sweeps = self._loops, None
+        if loops is not None:
+            sweeps = loops.symmetric_sweeps(system, pieces)
+        kernel = "numba" if loops is None or sweeps is None else loops.name
+        sweeps = sweeps or NumbaSymmetricSweeps(system, pieces)
         kernel = f"{kernel}, threads {threads.most}"
         cost = SweepCost("CPU", kernel, "csr", system.bytes_per_sweep)
         return SymmetricSweeper(system, sweeps, threads, cost, stop_below, absolute)
