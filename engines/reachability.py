@@ -9,7 +9,14 @@ import numpy as np
 
 from engines.environment import Convention, Method, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype
+from engines.formats.csr import (
+    MANY_ENTRIES,
+    CsrMatrix,
+    FloatArray,
+    IndexArray,
+    MaskArray,
+    index_dtype,
+)
 from engines.gauss_seidel import relaxation, sweeps_in_colours
 from engines.graph.operations import operations_of
 from engines.linear import direct
@@ -267,6 +274,16 @@ def choices_of(states: IndexArray, groups: IndexArray) -> tuple[IndexArray, Inde
     counts = np.diff(groups)[states]
     offsets = np.zeros(len(states) + 1, dtype=np.int64)
     np.cumsum(counts, out=offsets[1:])
-    shift = groups[states].astype(np.int64) - offsets[:-1]
-    choices = np.arange(offsets[-1]) + np.repeat(shift, counts)
-    return choices, offsets.astype(index_dtype(int(offsets[-1])))
+    total = int(offsets[-1])
+    choices: IndexArray
+    if total >= MANY_ENTRIES:
+        from engines.cpu import sparse_tools
+
+        numbers = np.arange(groups[-1], dtype=groups.dtype)
+        choices, _ = sparse_tools.gathered(
+            groups, states, numbers, np.zeros(len(numbers), dtype=np.int8), total
+        )
+    else:
+        shift = groups[states].astype(np.int64) - offsets[:-1]
+        choices = np.arange(total) + np.repeat(shift, counts)
+    return choices, offsets.astype(index_dtype(total))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engines.cpu.scipy_extensions import extension
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, index_dtype
+
+_T = TypeVar("_T", bound=np.generic)
 
 LOOPS = "scipy.sparse._sparsetools"
 
@@ -102,6 +105,31 @@ def diagonal(matrix: CsrMatrix) -> FloatArray:
     shape = (matrix.num_rows, matrix.num_columns)
     _loops().csr_diagonal(0, *shape, *_indices(matrix), values, found)
     return found
+
+
+def gathered(
+    offsets: IndexArray, rows: IndexArray, columns: IndexArray, values: NDArray[_T], total: int
+) -> tuple[IndexArray, NDArray[_T]]:
+    """Return the entries of some rows one after the other, columns and values.
+
+    Parameters
+    ----------
+    offsets
+        Shape (matrix rows + 1,): where each row's entries start.
+    rows
+        Row numbers, shape (selected,).
+    columns, values
+        Shape (entries,).
+    total
+        How many entries these rows have.
+    """
+    wide = offsets.dtype.itemsize > 4 or columns.dtype.itemsize > 4
+    kind = np.int64 if wide else np.int32
+    places = [np.ascontiguousarray(array, dtype=kind) for array in (rows, offsets, columns)]
+    found: IndexArray = np.empty(total, dtype=kind)
+    taken = np.empty(total, dtype=values.dtype)
+    _loops().csr_row_index(len(rows), *places, np.ascontiguousarray(values), found, taken)
+    return found, taken
 
 
 def _indices(matrix: CsrMatrix) -> tuple[IndexArray, IndexArray]:

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, random_array
 
+from engines import reachability
 from engines.cpu.sparse_tools import CsrProduct, transposed
+from engines.formats import csr
 from engines.formats.csr import CsrMatrix
 
 ALONE = """
@@ -75,6 +77,45 @@ def test_transposes_are_scipys(array):
     np.testing.assert_array_equal(turned.row_offsets, expected.indptr)
     np.testing.assert_array_equal(turned.columns, expected.indices)
     np.testing.assert_array_equal(turned.values, expected.data)
+
+
+ROWS_OF_FORTY = {
+    "none": [],
+    "runs": [*range(3, 9), *range(20, 40)],
+    "backwards": list(range(39, -1, -1)),
+    "repeated": [7, 7, 0, 39, 7],
+    "every second": list(range(0, 40, 2)),
+}
+
+
+@pytest.mark.parametrize("rows", ROWS_OF_FORTY.values(), ids=ROWS_OF_FORTY)
+@pytest.mark.parametrize("offsets_kind", [np.int32, np.int64])
+@pytest.mark.parametrize("columns_kind", [np.int32, np.int64])
+def test_rows_of_many_entries_are_those_of_few(monkeypatch, rows, offsets_kind, columns_kind):
+    array = random_array((40, 30), density=0.2, rng=7, format="csr")
+    matrix = CsrMatrix(
+        array.indptr.astype(offsets_kind), array.indices.astype(columns_kind), array.data, 30
+    )
+    few = matrix.select_rows(np.array(rows, dtype=np.int64))
+    monkeypatch.setattr(csr, "MANY_ENTRIES", 0)
+    many = matrix.select_rows(np.array(rows, dtype=np.int64))
+    for name in ("row_offsets", "columns", "values"):
+        wanted, found = getattr(few, name), getattr(many, name)
+        assert found.dtype == wanted.dtype
+        np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(many.values, array.toarray()[rows][array.toarray()[rows] != 0])
+
+
+@pytest.mark.parametrize("states", [[], [0], [4, 1, 1], [0, 1, 2, 3, 4, 5]])
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_choices_of_many_states_are_those_of_few(monkeypatch, states, kind):
+    groups = np.array([0, 3, 3, 4, 9, 11, 12], dtype=kind)
+    wanted = [choice for state in states for choice in range(groups[state], groups[state + 1])]
+    for least in (csr.MANY_ENTRIES, 0):
+        monkeypatch.setattr(reachability, "MANY_ENTRIES", least)
+        choices, offsets = reachability.choices_of(np.array(states, dtype=np.int64), groups)
+        assert choices.tolist() == wanted
+        assert np.diff(offsets).tolist() == [groups[k + 1] - groups[k] for k in states]
 
 
 def test_scipy_is_not_imported_and_still_can_be():
