@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import re
 import sys
 from pathlib import Path
@@ -73,3 +74,32 @@ def test_default_settings_are_right_to_1e_5_and_say_how_far_to_trust_them(
     ]
     # What the graph alone decides, or a filter counts, has neither residual nor error.
     assert not [text for text in silent if "=?" in text and "filter(" not in text]
+
+
+def test_of_repeated_runs_the_least_seconds_count_and_the_worst_error(monkeypatch):
+    answer, row = default_settings.Answer, default_settings.Row
+    runs = [
+        (answer("1", 1e-9, 0.9), answer("1.1", 0.1, 0.5)),
+        (answer("1", 2e-9, 0.8), answer("no result", math.inf, math.nan)),
+        (answer("1", 1e-9, 0.7), answer("1.1", 0.1, 0.6)),
+        (answer("1", 1e-9, 0.1), answer("1.1", 0.1, 0.1)),
+    ]
+    asked = iter(runs)
+
+    def compare(*_):
+        ours, prism = next(asked)
+        return [row("model.pm", "", "P=? [ F a ]", 1.0, ours, prism)]
+
+    monkeypatch.setattr(default_settings, "compare", compare)
+    arguments = (None, None, [], [], 1.0)
+    (once,) = default_settings.measured(*arguments, repeat=0)
+    assert (once.ours, once.prism, once.slower) == (*runs[0], True)
+    asked = iter(runs)
+    # PRISM without a result in the second run: nothing is slower than that.
+    (twice,) = default_settings.measured(*arguments, repeat=2)
+    assert twice.ours == answer("1", 2e-9, 0.8)
+    assert math.isinf(twice.prism.error)
+    assert twice.prism.seconds == 0.5
+    asked = iter([runs[0], runs[2], runs[3]])
+    (thrice,) = default_settings.measured(*arguments, repeat=2)
+    assert (thrice.ours.seconds, thrice.prism.seconds, thrice.slower) == (0.1, 0.1, False)
