@@ -246,10 +246,17 @@ def compare(
     ]
 
 
-def quickest(first: Answer, second: Answer) -> Answer:
-    """Return the worse of two answers to one question, with the least seconds of both."""
-    worse = max(first, second, key=lambda answer: answer.error)
-    return replace(worse, seconds=float(np.fmin(first.seconds, second.seconds)))
+def quickest(chosen: Answer, other: Answer) -> Answer:
+    """Return one of two answers to a question, with the least seconds of both."""
+    return replace(chosen, seconds=float(np.fmin(chosen.seconds, other.seconds)))
+
+
+def merged(first: Row, second: Row) -> Row:
+    """Return an entry of two runs: the least seconds of each, our worse answer, PRISM's better."""
+    ours = sorted((first.ours, second.ours), key=lambda answer: -answer.error)
+    found = [row.prism for row in (first, second) if row.prism is not None]
+    prism = sorted(found, key=lambda answer: answer.error)
+    return replace(first, ours=quickest(*ours), prism=quickest(*prism) if prism else None)
 
 
 def measured(
@@ -274,14 +281,7 @@ def measured(
         if not any(row.slower for row in rows):
             break
         again = compare(instance, model, ours, theirs, timeout)
-        rows = [
-            replace(
-                row,
-                ours=quickest(row.ours, new.ours),
-                prism=quickest(row.prism, new.prism) if row.prism and new.prism else None,
-            )
-            for row, new in zip(rows, again, strict=True)
-        ]
+        rows = [merged(row, new) for row, new in zip(rows, again, strict=True)]
     return rows
 
 
