@@ -120,9 +120,9 @@ class EngineBackend:
         """Return from how many states and transitions on our engines do a task on a graph."""
         return smallest_graph(str(task), self.options)
 
-    def searchSeconds(self, transitions: int) -> float:  # noqa: N802 - the name is Java's
+    def searchSeconds(self, transitions: int, model: int) -> float:  # noqa: N802 - as above
         """Return how long a search on a diagram may take before ours searches the graph."""
-        return search_seconds(self.options, int(transitions))
+        return search_seconds(self.options, int(transitions), has_graph=self._holds(int(model)))
 
     def showsSolves(self) -> bool:  # noqa: N802 - the name is Java's
         """Return whether the user asked for a line on each solve."""
@@ -217,10 +217,14 @@ class EngineBackend:
     def _why_without_matrix(
         self, problem: Any, model: SymbolicModel, environment: SolverEnvironment
     ) -> str | None:
-        held = False in self._models.get(int(problem.modelId), {})
+        held = self._holds(int(problem.modelId))
         return why_without_matrix(
             problem, model, environment, held=held, say=lambda text: self._say(problem, text)
         )
+
+    def _holds(self, number: int) -> bool:
+        """Return whether the matrix of a model is at hand."""
+        return False in self._models.get(number, {})
 
     def _answer(self, problem: Any, kind: ModelKind, asked: Question) -> SolveResult:
         task = task_of(problem, kind)

@@ -54,8 +54,13 @@ SEARCH_SECONDS_AT_START = 0.4
 EDGES_A_SECOND = 5e7
 """A large graph is given more time: about so many edges two cores write out and look at."""
 
-EDGES_A_SECOND_AT_START = 4e6
-"""The same of NumPy and the host's loops, which do it meanwhile where there are some."""
+SEARCH_SECONDS_OF_HOST = 0.05
+EDGES_A_SECOND_OF_HOST = 8e6
+"""The same of the host's loops, which do it meanwhile where there are some."""
+
+SEARCH_SECONDS_OF_KNOWN = 0.02
+EDGES_A_SECOND_OF_KNOWN = 2e7
+"""The same where the graph has been written out before: it is looked at, and no more."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,7 @@ def _has_begun(options: HookOptions) -> bool:
     return on_gpu or "numba" in sys.modules
 
 
-def search_seconds(options: HookOptions, transitions: int) -> float:
+def search_seconds(options: HookOptions, transitions: int, *, has_graph: bool = False) -> float:
     """Return how many seconds PRISM's kind of search may take before its graph is searched.
 
     Parameters
@@ -105,13 +110,17 @@ def search_seconds(options: HookOptions, transitions: int) -> float:
         What the command line says about the engines.
     transitions
         How many edges the graph has.
+    has_graph
+        Whether it is written out already.
     """
     if options.smallest_graph == 0:
         return 0.0
+    if has_graph:
+        return SEARCH_SECONDS_OF_KNOWN + transitions / EDGES_A_SECOND_OF_KNOWN
     if _has_begun(options):
         return SEARCH_SECONDS + transitions / EDGES_A_SECOND
     if host_loops.stand_in(transitions) is not None:
-        return SEARCH_SECONDS + transitions / EDGES_A_SECOND_AT_START
+        return SEARCH_SECONDS_OF_HOST + transitions / EDGES_A_SECOND_OF_HOST
     return SEARCH_SECONDS_AT_START + transitions / EDGES_A_SECOND
 
 

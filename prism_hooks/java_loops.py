@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -94,6 +94,24 @@ class JavaLoops:
         matrix = CsrMatrix(offsets, *_entries_of(loops, offsets), numbering.num_states)
         return matrix, groups, choices
 
+    def points(
+        self,
+        diagram: Diagram,
+        numbering: StateNumbering,
+        states: IndexArray,
+        roots: IndexArray,
+    ) -> FloatArray | None:
+        """Return values at states; see `engines.cpu.host_loops.HostLoops`."""
+        nodes = diagram.num_nodes + len(numbering.low)
+        if not _has_room(16 * len(states) + 20 * nodes):
+            return None
+        GATE.stop_if_ending(SOLVE)
+        loops = _java_class("PointLoops")(
+            *_nodes_of(diagram, numbering), numbering.root, _integers(numbering.rows)
+        )
+        found = loops.read(_integers(states), _integers(roots))
+        return None if found is None else np.array(found, dtype=np.float64)
+
     def _diagram_loops(self, diagram: Diagram, numbering: StateNumbering, most: int) -> Any | None:
         """Return what follows the paths of a diagram, if there is room for so many entries."""
         nodes, states = diagram.num_nodes + len(numbering.low), numbering.num_states
@@ -101,9 +119,7 @@ class JavaLoops:
             return None
         GATE.stop_if_ending(SOLVE)
         return _java_class("DiagramLoops")(
-            *(_integers(part) for part in (diagram.variables, diagram.low, diagram.high)),
-            _doubles(diagram.values),
-            *(_integers(part) for part in (numbering.low, numbering.high, numbering.low_counts)),
+            *_nodes_of(diagram, numbering),
             *(_integers(part) for part in (numbering.rows, numbering.columns)),
             *(states, most),
         )
@@ -324,6 +340,14 @@ def _doubles(array: FloatArray) -> Any:
     copy = jpype.JArray(jpype.JDouble)(len(array))
     copy[:] = np.ascontiguousarray(array, dtype=np.float64)
     return copy
+
+
+def _nodes_of(diagram: Diagram, numbering: StateNumbering) -> Iterator[Any]:
+    """Yield the arrays of a diagram's nodes, and of the states' numbers, as Java takes them."""
+    yield from (_integers(part) for part in (diagram.variables, diagram.low, diagram.high))
+    yield _doubles(diagram.values)
+    numbers = (numbering.low, numbering.high, numbering.low_counts)
+    yield from (_integers(part) for part in numbers)
 
 
 def _entries_of(loops: Any, offsets: IndexArray) -> tuple[NDArray[np.int32], FloatArray]:

@@ -295,6 +295,26 @@ class HostLoops(Protocol):
         """
         ...
 
+    def points(
+        self,
+        diagram: Diagram,
+        numbering: StateNumbering,
+        states: IndexArray,
+        roots: IndexArray,
+    ) -> FloatArray | None:
+        """Return values of functions at states, or None where one is no function of row variables.
+
+        There may be no room for it either.
+
+        Parameters
+        ----------
+        diagram, numbering
+            The functions, and the states.
+        states, roots
+            Shape (points,): the state, and the node that the function begins with.
+        """
+        ...
+
 
 _registered: list[HostLoops] = []
 

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 
+from engines.cpu import host_loops
 from engines.diagrams.diagram import TERMINAL, Diagram, StateNumbering
 from engines.diagrams.layers import foreign_variable
 from engines.formats.csr import FloatArray, IndexArray
@@ -15,6 +16,10 @@ NUMBA_POINTS = 300_000
 
 NUMBA_POINTS_IF_READY = 5_000
 """The same where such loops are loaded."""
+
+HOST_POINTS = 20_000
+"""From so many points on, the host's loops repay the copy of the diagram; before numba is loaded,
+however many points there are."""
 
 
 def kernels_ready() -> bool:
@@ -44,6 +49,11 @@ def read_points(
     InvalidModelError
         A function depends on a variable that is not a row's.
     """
+    host = None if kernels_ready() else host_loops.registered()
+    if host is not None and len(states) >= HOST_POINTS:
+        found = host.points(diagram, numbering, states, roots)
+        if found is not None:
+            return found
     if _repays_numba(len(states)):
         from engines.cpu import diagrams
 

@@ -15,7 +15,8 @@ pytestmark = pytest.mark.prism
 
 PATIENT = """
 from prism_hooks import graph
-graph.SEARCH_SECONDS = graph.SEARCH_SECONDS_AT_START = 60.0
+for kind in ("", "_AT_START", "_OF_HOST", "_OF_KNOWN"):
+    setattr(graph, "SEARCH_SECONDS" + kind, 60.0)
 from bridge import cli
 cli.main()
 """

@@ -11,7 +11,7 @@ from engines.cpu import engine, host_loops, kernels, symmetric, uniformise_kerne
 from engines.cpu.engine import CpuEngine
 from engines.cpu.graph import CpuGraph
 from engines.cpu.symmetric import NumbaSymmetricSweeps
-from engines.diagrams import expand, walks
+from engines.diagrams import expand, points, walks
 from engines.diagrams.build import build
 from engines.diagrams.diagram import ZERO
 from engines.diagrams.survey import Survey, survey
@@ -88,6 +88,13 @@ class StandIn:
         assert surveyed.num_entries == most
         hybrid = build(surveyed, surveyed.num_levels)
         return expand._small_choices(hybrid) if self.room else None
+
+    def points(self, diagram, numbering, states, roots):
+        self.asked.append("points")
+        host_loops.register(None)
+        found = points.read_points(diagram, numbering, states, roots)
+        host_loops.register(self)
+        return found if self.room else None
 
 
 class Sweeps:
@@ -373,6 +380,21 @@ def test_choices_of_many_paths_are_expanded_by_the_host(stand_in, monkeypatch, s
         np.testing.assert_array_equal(one, other)
     for name in ("row_group_offsets", "choice_numbers", "roots", "assignments"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+@pytest.mark.parametrize("reason", ["", "no room", "few points", "numba is loaded", "none"])
+def test_values_of_many_points_are_read_by_the_host(stand_in, monkeypatch, reason):
+    monkeypatch.setattr(points, "HOST_POINTS", 9 if reason == "few points" else 8)
+    monkeypatch.setattr(points, "kernels_ready", lambda: reason == "numba is loaded")
+    stand_in.room = reason != "no room"
+    if reason == "none":
+        host_loops.register(None)
+    values = np.arange(8.0)
+    diagram = diagram_of(values.reshape((2, 2, 2)), [1, 3, 5])
+    numbering = numbering_of(np.ones((2, 2, 2), bool), [1, 3, 5], [2, 4, 6])
+    found = points.read_points(diagram, numbering, np.arange(8), np.full(8, diagram.root))
+    np.testing.assert_array_equal(found, values)
+    assert stand_in.asked == (["points"] if reason in ("", "no room") else [])
 
 
 @pytest.mark.parametrize("room", [True, False])

@@ -179,7 +179,13 @@ def test_searches_on_diagrams_are_given_more_time_before_numba_is_loaded(monkeyp
     assert graph.search_seconds(HookOptions(smallest_graph=0), edges) == 0.0
     monkeypatch.setattr(host_loops, "_registered", [object()])
     monkeypatch.setattr(host_loops.warm_up, "kernels_ready", lambda: False)
-    assert graph.search_seconds(options, edges) == pytest.approx(graph.SEARCH_SECONDS + 0.25)
+    by_host = graph.search_seconds(options, edges)
+    assert by_host == pytest.approx(graph.SEARCH_SECONDS_OF_HOST + 0.125)
+    known = graph.search_seconds(options, edges, has_graph=True)
+    assert known == pytest.approx(graph.SEARCH_SECONDS_OF_KNOWN + 0.05)
+    assert known < min(loaded, by_host)
+    always = HookOptions(smallest_graph=0)
+    assert graph.search_seconds(always, edges, has_graph=True) == 0.0
     most = host_loops.MOST_ENTRIES
     assert graph.search_seconds(options, most + 1) == pytest.approx(
         graph.SEARCH_SECONDS_AT_START + 0.06, abs=1e-6

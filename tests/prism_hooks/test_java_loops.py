@@ -12,11 +12,14 @@ from engines.cpu.chunks import cut_rows
 from engines.cpu.graph import CpuGraph
 from engines.cpu.prepare import scaled
 from engines.cpu.symmetric import NumbaSymmetricSweeps
+from engines.diagrams import points
 from engines.diagrams.choices import choice_roots
 from engines.diagrams.diagram import ZERO
 from engines.diagrams.expand import expand_surveyed_choices
+from engines.diagrams.points import read_points
 from engines.diagrams.survey import survey
 from engines.diagrams.walks import walked_up_to
+from engines.errors import InvalidModelError
 from engines.formats.csr import CsrMatrix
 from engines.model import ExplicitModel
 from engines.system import Direction, Scaling, SweepSystem
@@ -385,6 +388,40 @@ def test_choices_are_those_of_numpy_s_passes(loops, seed, levels):
     if entries:
         few = loops.expanded_choices(model.diagram, model.numbering, roots, entries - 1)
         assert few is None
+
+
+@pytest.mark.parametrize("levels", [1, 5, 9])
+@pytest.mark.parametrize("seed", range(4))
+def test_functions_are_read_at_states_as_by_numpy(loops, seed, levels):
+    rng = np.random.default_rng(seed)
+    rows = range(1, 2 * levels, 2)
+    states = rng.random((2,) * levels) < 0.6
+    states.flat[0] = True
+    numbering = numbering_of(states, rows, range(2, 2 * levels + 2, 2))
+    builder = DiagramBuilder()
+    functions = rng.integers(0, 4, (3, *states.shape)) / 2.0
+    roots = np.array([builder.of_function(function, list(rows)) for function in functions])
+    diagram = builder.diagram(int(roots[0]))
+    places = np.sort(rng.integers(0, numbering.num_states, 200))
+    which = rng.integers(0, 3, 200)
+    found = loops.points(diagram, numbering, places, roots[which])
+    assert found.dtype == np.float64
+    host_loops.register(None)
+    expected = read_points(diagram, numbering, places, roots[which])
+    host_loops.register(loops)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(found, functions[:, states][which, places])
+
+
+def test_functions_of_other_variables_are_not_read(loops, monkeypatch):
+    monkeypatch.setattr(points, "kernels_ready", lambda: False)
+    monkeypatch.setattr(points, "HOST_POINTS", 1)
+    diagram = diagram_of(np.arange(8.0).reshape(2, 2, 2) + 1.0, [1, 2, 7])
+    numbering = numbering_of(np.ones((2, 2), bool), [1, 2], [3, 4])
+    asked = (diagram, numbering, np.arange(4), np.full(4, diagram.root))
+    assert loops.points(*asked) is None
+    with pytest.raises(InvalidModelError, match="variable 7"):
+        read_points(*asked)
 
 
 def test_a_variable_that_is_none_of_the_matrix_s_makes_none(loops):

@@ -18,8 +18,11 @@ public interface Backend
 	/** From how many states and transitions on the engines do such a task on a graph. */
 	long smallestGraph(String task);
 
-	/** How many seconds a search on the diagram of so many transitions may take before the engines search the graph. */
-	double searchSeconds(long transitions);
+	/**
+	 * How many seconds a search on the diagram of so many transitions may take before the engines search the graph.
+	 * @param modelId The model, whose graph they may have by now; a negative number for none
+	 */
+	double searchSeconds(long transitions, long modelId);
 
 	/** Whether the user asked for a line on each solve. */
 	boolean showsSolves();

@@ -49,7 +49,7 @@ public class GpuLockstep extends SCCComputerLockstep
 	/** Whether a short search on the diagram shows that all states are one component. */
 	private boolean isSoonOne(long transitions)
 	{
-		double seconds = Hooks.backend.searchSeconds(transitions);
+		double seconds = Hooks.backend.searchSeconds(transitions, SymbolicModel.NO_ID);
 		JDDNode one = JDD.RestrictToFirst(reach.copy(), allDDRowVars);
 		try {
 			return isSoonEmpty(new DiagramSearch.Unreached(trans01, reach, allDDRowVars, allDDColVars, one), seconds)

@@ -58,7 +58,8 @@ final class GraphSearch
 		PrismLog log = Symbolic.prism.getMainLog();
 		long begun = System.nanoTime();
 		try {
-			if (!search.run(Hooks.backend.searchSeconds(model.getNumTransitionsLong()))) {
+			long modelId = SymbolicModel.idOf(model.getModelType().toString(), model.getTrans(), model.getODD());
+			if (!search.run(Hooks.backend.searchSeconds(model.getNumTransitionsLong(), modelId))) {
 				JDDNode found = isSmall() ? writtenOut(name, search, task, min) : null;
 				if (found != null)
 					return found;

@@ -2,7 +2,6 @@ package prismgpu;
 
 import java.util.ArrayDeque;
 import java.util.Deque;
-import java.util.Iterator;
 
 import jdd.JDD;
 import jdd.JDDNode;
@@ -14,6 +13,8 @@ import prism.PrismException;
 /** A model of PRISM's symbolic engines: the diagram of its transitions and the numbers of its states. */
 public final class SymbolicModel extends ModelSource
 {
+	/** No model's number. */
+	static final long NO_ID = -1;
 	/** Models whose diagrams stay referenced, so that equal pointers mean equal models. */
 	private static final int KEPT = 2;
 	/** Values of more states, each times the variables, are found sooner by whole blocks. */
@@ -53,20 +54,29 @@ public final class SymbolicModel extends ModelSource
 	static SymbolicModel of(String kind, JDDNode trans, ODDNode odd, JDDVars rows, JDDVars cols, JDDVars nondet) throws PrismException
 	{
 		ODDUtils.checkInt(odd, "Cannot solve models");
-		for (Iterator<SymbolicModel> models = kept.iterator(); models.hasNext();) {
-			SymbolicModel model = models.next();
-			boolean same = model.trans.equals(trans) && model.odd.equals(odd) && model.kind.equals(kind) && model.numStates == odd.getNumStates();
-			if (same) {
-				models.remove();
-				kept.addLast(model);
-				return model;
-			}
-		}
-		SymbolicModel model = new SymbolicModel(kind, trans, odd, rows, cols, nondet);
+		SymbolicModel model = find(kind, trans, odd);
+		if (model == null)
+			model = new SymbolicModel(kind, trans, odd, rows, cols, nondet);
+		kept.remove(model);
 		kept.addLast(model);
 		if (kept.size() > KEPT)
 			kept.removeFirst().release();
 		return model;
+	}
+
+	/** The number of the model with these transitions where it has been asked for lately, else `NO_ID`. */
+	static long idOf(String kind, JDDNode trans, ODDNode odd)
+	{
+		SymbolicModel model = odd == null ? null : find(kind, trans, odd);
+		return model == null ? NO_ID : model.id;
+	}
+
+	private static SymbolicModel find(String kind, JDDNode trans, ODDNode odd)
+	{
+		for (SymbolicModel model : kept)
+			if (model.trans.equals(trans) && model.odd.equals(odd) && model.kind.equals(kind) && model.numStates == odd.getNumStates())
+				return model;
+		return null;
 	}
 
 	/** A graph alone, to be released by who asks for it. @param nondet Null where there are no choices */
