@@ -16,6 +16,7 @@ from engines.formats.csr import (
     IndexArray,
     MaskArray,
     index_dtype,
+    ranges,
 )
 from engines.gauss_seidel import relaxation, sweeps_in_colours
 from engines.graph.operations import operations_of
@@ -284,6 +285,5 @@ def choices_of(states: IndexArray, groups: IndexArray) -> tuple[IndexArray, Inde
             groups, states, numbers, np.zeros(len(numbers), dtype=np.int8), total
         )
     else:
-        shift = groups[states].astype(np.int64) - offsets[:-1]
-        choices = np.arange(total) + np.repeat(shift, counts)
+        choices = ranges(groups[states], counts)
     return choices, offsets.astype(index_dtype(total))

@@ -25,6 +25,7 @@ from engines.linear.doubling import Doubling, LateDoubling, rises_from_zero
 from engines.linear.multilevel import LevelEngine, solve_by_levels
 from engines.linear.stretches import NAME as GMRES
 from engines.linear.stretches import Stretches, require_solvable
+from engines.linear.substitution import Substitution
 from engines.progress import Progress
 from engines.result import SolveResult, Status, SweepCost
 from engines.single import NO_HELP, sweep_first_in_single
@@ -131,7 +132,11 @@ def solve_system(
     in_colours, before_colours = False, 0.0
     stretches = Stretches(system, environment, progress, DIRECT_ERROR)
 
+    substitution = Substitution(system, environment, sweeper, DIRECT_ERROR)
+
     def give_up(iterations: int, expected: float) -> bool:
+        if substitution.ends(iterations, expected):
+            return True
         if levels:
             return iterations >= LEVELS_AFTER and expected > LEVELS_REPAY
         if stretches.repay(iterations, expected):
@@ -172,7 +177,7 @@ def solve_system(
             outcome = replace(outcome, iterations=wasted + outcome.iterations)
     else:
         outcome = iterate(sweeper, environment, progress=progress)
-    solved = None
+    solved = substitution.taken()
     while outcome.given_up and solved is None and stretches.are_due(outcome.iterations):
         solved = stretches.attempt(sweeper, outcome.iterations)
         if solved is not None:
@@ -180,7 +185,7 @@ def solve_system(
         elif environment.automatic and stretches.best is None:
             outcome = sweeps.run(give_up, outcome)
     best = stretches.best
-    ended_in_stretches = solved is not None
+    ended_in_place = solved is not None
     if not environment.automatic:
         direct = None
     if outcome.given_up and levels:
@@ -240,11 +245,12 @@ def solve_system(
         remarks = (result.note, described, unsafe_remark(result, environment))
         result = replace(result, note="; ".join(filter(None, remarks)))
     if solved is not None:
-        # What ends in stretches has the values where it sweeps.
         residual = result.residual
-        if not ended_in_stretches:
+        if not ended_in_place:
             residual = _residual_of(solved[0], system, sweeper)
         accepted = environment.epsilon if named_gmres else max(environment.epsilon, DIRECT_ERROR)
+        if substitution.solved is not None:
+            return judged(substitution.completed(result))
         how = (system.num_updates, solved, residual, direct_name, accepted)
         result = _solved_directly(result, outcome, *how)
         if named_gmres:

@@ -170,6 +170,14 @@ class JavaSweeps:
         _copy_back((*vectors, inner), (x, x_new, changes))
         return made
 
+    def substitute(self, x: FloatArray) -> float:
+        """Solve in one walk; see `engines.cpu.host_loops.HostSweeps`."""
+        GATE.stop_if_ending(SOLVE)
+        inner = _doubles(x)
+        error = float(self._loops.substitute(inner))
+        _copy_back((inner,), (x,))
+        return error
+
 
 class JavaSymmetricSweeps:
     """See `engines.cpu.host_loops.HostSymmetricSweeps`.

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.automata.ldba import ACCEPTED
-from engines.formats.csr import CsrMatrix, IndexArray, MaskArray, index_dtype
+from engines.formats.csr import CsrMatrix, IndexArray, MaskArray, index_dtype, ranges
 from engines.model import ExplicitModel, ModelKind
 
 Int64Array: TypeAlias = NDArray[np.int64]
@@ -215,8 +215,7 @@ class _Source:
 def _ranges(offsets: IndexArray, chosen: Int64Array) -> tuple[Int64Array, Int64Array]:
     starts = offsets[chosen].astype(np.int64, copy=False)
     counts = offsets[chosen + 1] - starts
-    placed = _offsets(counts)
-    return np.arange(placed[-1]) + np.repeat(starts - placed[:-1], counts), counts
+    return ranges(starts, counts), counts
 
 
 def _offsets(counts: Int64Array) -> Int64Array:

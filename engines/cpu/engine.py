@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engines.cpu import host_loops, warm_up
+from engines.cpu import host_loops, substitution, warm_up
 from engines.cpu.prepare import scaled
 from engines.cpu.sparse_tools import CsrProduct
+from engines.cpu.substitution import Substituted
 from engines.formats.choice import Format
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray
 from engines.result import SweepCost
@@ -304,6 +305,21 @@ class CpuSweeper:
 
         return HostSpace(system, self)
 
+    def substituted(self) -> Substituted | None:
+        """Return what one walk along the edges finds; None where numba is yet to compile it.
+
+        The system has no negative numbers; see `engines.linear.substitution`.
+        """
+        system, x = self._system, self.values()
+        if not self._compiled:
+            sweeps = None if self._on_host is None else self._on_host.sweeps
+            found = substitution.substitute_by_host(system, x, sweeps)
+            if found is not None or not warm_up.kernels_ready():
+                return found
+        if not substitution.kernels_ready() and self.seconds < COMPILE_SECONDS:
+            return None
+        return substitution.substitute_compiled(system, x)
+
     def stop_at(self, stop_below: float) -> None:
         """Stop after the first later sweep whose change is below this; negative for never."""
         self._stop_below = stop_below
@@ -389,7 +405,7 @@ class _HostSteps:
     """Sweeps by the host's own loops, as the engine calls them."""
 
     def __init__(self, sweeps: HostSweeps, omega: float, threads: host_loops.Threads) -> None:
-        self._sweeps = sweeps
+        self.sweeps = sweeps
         self._omega = omega
         self.threads = threads
 
@@ -403,7 +419,7 @@ class _HostSteps:
     ) -> int:
         threads, started = self.threads.now(), time.perf_counter()
         how = (changes, stop_below, self._omega)
-        made = self._sweeps.repeat(*how, x, x_new, absolute, threads)
+        made = self.sweeps.repeat(*how, x, x_new, absolute, threads)
         self.threads.note(threads, made, time.perf_counter() - started)
         return made
 
@@ -415,7 +431,7 @@ class _HostSteps:
 
     def _one(self, omega: float, x: FloatArray, x_new: FloatArray, absolute: bool) -> float:
         change = np.empty(1)
-        self._sweeps.repeat(change, -1.0, omega, x, x_new, absolute, self.threads.most)
+        self.sweeps.repeat(change, -1.0, omega, x, x_new, absolute, self.threads.most)
         return float(change[0])
 
 

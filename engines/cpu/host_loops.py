@@ -99,6 +99,20 @@ class HostSweeps(Protocol):
         """
         ...
 
+    def substitute(self, x: FloatArray) -> float:
+        """Solve the system in one walk, as `engines.cpu.substitution_kernels.substitute` does.
+
+        Parameters
+        ----------
+        x
+            Shape (states,): values of states that no row computes; takes the others.
+
+        Returns
+        -------
+        A bound of the relative error, or a negative number where states need each other.
+        """
+        ...
+
 
 class HostSymmetricSweeps(Protocol):
     """Sweeps of one chain's rows in their order and against it by turns, within each piece."""

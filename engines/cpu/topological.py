@@ -15,7 +15,7 @@ from engines.cpu import graph_components, topological_kernels
 from engines.cpu.graph_closures import Graph
 from engines.cpu.graph_components import Partition, Search
 from engines.cpu.topological_kernels import Equations, Order
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, index_dtype
+from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, index_dtype, ranges
 from engines.system import SweepSystem
 
 PLAIN_ENTRIES = 20_000
@@ -101,7 +101,7 @@ class Components:
         groups = np.asarray(self.equations.groups)
         counts = np.diff(groups)[members]
         offsets = np.concatenate(([0], np.cumsum(counts)))
-        rows = np.arange(offsets[-1]) + np.repeat(groups[members] - offsets[:-1], counts)
+        rows = ranges(groups[members], counts)
         matrix = system.matrix.select_rows(rows)
         met = np.unique(matrix.columns)
         states = np.concatenate((members, met[self.component[met] != own]))

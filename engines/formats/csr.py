@@ -49,6 +49,21 @@ def row_sums(row: IndexArray, values: FloatArray, num_rows: int) -> FloatArray:
     return np.bincount(row, weights=values, minlength=num_rows).astype(np.float64, copy=False)
 
 
+def ranges(starts: IndexArray, lengths: IndexArray) -> NDArray[np.int64]:
+    """Return the numbers of ranges, one range after the other.
+
+    Parameters
+    ----------
+    starts, lengths
+        Shape (ranges,): the first number of each, and how many there are.
+    """
+    behind = np.cumsum(lengths, dtype=np.int64)
+    total = int(behind[-1]) if len(behind) else 0
+    shift = starts.astype(np.int64, copy=False) - (behind - lengths)
+    numbers: NDArray[np.int64] = np.arange(total) + np.repeat(shift, lengths)
+    return numbers
+
+
 def joined(array: NDArray[Any], runs: Sequence[slice]) -> NDArray[Any]:
     """Return parts of an array one after the other, copied by several threads if they are long.
 
@@ -167,9 +182,7 @@ class CsrMatrix:
             columns, values = sparse_tools.gathered(*arrays, total)
             columns = columns.astype(self.columns.dtype, copy=False)
         else:
-            # Entry k of the result lies `k - offsets[row]` behind the start of its source row.
-            shift = self.row_offsets[rows].astype(np.int64) - offsets[:-1]
-            source = np.arange(total, dtype=np.int64) + np.repeat(shift, lengths)
+            source = ranges(self.row_offsets[rows], lengths)
             columns, values = self.columns[source], self.values[source]
         return CsrMatrix(offsets, columns, values, self.num_columns)
 

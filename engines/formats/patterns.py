@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, index_dtype
+from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, index_dtype, ranges
 from engines.formats.values import narrow_codes
 
 
@@ -44,8 +44,7 @@ class RowCoded:
         total = int(lengths.sum())
         offsets = np.zeros(len(self.codes) + 1, dtype=index_dtype(total))
         np.cumsum(lengths, out=offsets[1:])
-        shift = np.repeat(self.starts[self.codes] - offsets[:-1], lengths)
-        pair = np.arange(total) + shift
+        pair = ranges(self.starts[self.codes], lengths)
         columns = (np.repeat(self.states, lengths) + self.distances[pair]).astype(np.int32)
         return CsrMatrix(offsets, columns, self.numbers[pair], self.num_columns)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engines.cpu.sparse_tools import from_entries
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray
+from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, ranges
 
 MOST_LAYERS = 4_000
 """Layers that are looked at one after the other, in some ten microseconds each; a deeper graph is
@@ -47,9 +47,7 @@ def distances_by(backwards: CsrMatrix, goal: MaskArray) -> FloatArray:
             return _by_scipy(backwards, goal)
         begins, ends = backwards.row_offsets[layer], backwards.row_offsets[layer + 1]
         lengths = ends - begins
-        behind = np.cumsum(lengths)
-        places = np.arange(behind[-1]) + np.repeat(ends - behind, lengths)
-        found = backwards.columns[places]
+        found = backwards.columns[ranges(begins, lengths)]
         found = found[np.isinf(steps[found])]
         steps[found] = distance
         # Each state once: where the last that wrote there is.

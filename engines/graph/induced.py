@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engines.cpu.graph import CpuGraph
-from engines.formats.csr import CsrMatrix, IndexArray, index_dtype
+from engines.formats.csr import CsrMatrix, IndexArray, index_dtype, ranges
 from engines.model import ExplicitModel, ModelKind
 
 
@@ -38,9 +38,7 @@ def components_within(
         first, last = groups[first], groups[last]
     begins, ends = offsets[first], offsets[last]
     lengths = ends - begins
-    reached = np.cumsum(lengths)
-    edges = np.arange(int(reached[-1]) if size else 0) + np.repeat(ends - reached, lengths)
-    targets = columns[edges]
+    targets = columns[ranges(begins, lengths)]
     places = np.minimum(np.searchsorted(members, targets), size - 1)
     inside = members[places] == targets
     own = np.repeat(np.arange(size), lengths)[inside]

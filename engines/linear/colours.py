@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, index_dtype
+from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, index_dtype, ranges
 from engines.system import Scaling, SweepSystem
 
 if TYPE_CHECKING:
@@ -337,8 +337,7 @@ def arrange(system: SweepSystem, colouring: Colouring) -> ColouredSystem:
         counts = np.diff(groups)[by_colour]
         new_groups = np.zeros(updates + 1, dtype=groups.dtype)
         np.cumsum(counts, out=new_groups[1:])
-        shift = groups[:-1][by_colour].astype(np.int64) - new_groups[:-1]
-        rows = np.arange(matrix.num_rows) + np.repeat(shift, counts)
+        rows = ranges(groups[:-1][by_colour], counts)
         first_of_row = np.repeat(first_of_colour, counts)
     offsets = np.zeros(matrix.num_rows + 1, dtype=matrix.row_offsets.dtype)
     np.cumsum(matrix.row_lengths()[rows], out=offsets[1:])

@@ -38,11 +38,12 @@ def rises_from_zero(system: SweepSystem) -> bool:
     return (
         0.0 < system.omega <= 1.0
         and below_first_iterate
-        and all(_is_nonnegative(values) for values in (system.matrix.values, offset, system.start))
+        and all(is_nonnegative(values) for values in (system.matrix.values, offset, system.start))
     )
 
 
-def _is_nonnegative(values: FloatArray) -> bool:
+def is_nonnegative(values: FloatArray) -> bool:
+    """Return whether all of some numbers are numbers, and none is negative."""
     # The least of numbers one of which is none is none; it takes no array of comparisons.
     return bool(values.min(initial=0.0) >= 0.0)
 

@@ -7,9 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.cpu import engine, host_loops, kernels, symmetric, uniformise_kernels, warm_up
+from engines.cpu import (
+    engine,
+    host_loops,
+    kernels,
+    substitution_kernels,
+    symmetric,
+    uniformise_kernels,
+    warm_up,
+)
 from engines.cpu.engine import CpuEngine
 from engines.cpu.graph import CpuGraph
+from engines.cpu.substitution import substitute_with
 from engines.cpu.symmetric import NumbaSymmetricSweeps
 from engines.diagrams import expand, points, walks
 from engines.diagrams.build import build
@@ -23,6 +32,7 @@ from engines.graph.components import bsccs, sccs
 from engines.linear.elimination import eliminated_class
 from engines.long_run import long_run_rewards
 from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.reachability import solve_reachability
 from engines.steady_state import solve_steady_state
 from engines.system import Direction, Scaling, SweepSystem
 from engines.time_bounded import distribution_at
@@ -107,6 +117,14 @@ class Sweeps:
         if self._system.group_offsets is not None:
             return kernels.repeat_groups(changes, stop_below, *arrays, x, x_new, absolute)
         return kernels.repeat_rows(changes, stop_below, *arrays, omega, x, x_new, absolute)
+
+    def substitute(self, x):
+        self._owner.asked.append("substitution")
+        found = substitute_with(substitution_kernels.substitute, self._system, x)
+        if found.values is None:
+            return -1.0
+        x[:] = found.values
+        return found.error
 
 
 class Closures:
@@ -380,6 +398,22 @@ def test_choices_of_many_paths_are_expanded_by_the_host(stand_in, monkeypatch, s
         np.testing.assert_array_equal(one, other)
     for name in ("row_group_offsets", "choice_numbers", "roots", "assignments"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+@pytest.mark.parametrize("by_arrays", [True, False])
+def test_a_line_is_walked_along_by_the_host(stand_in, monkeypatch, by_arrays):
+    monkeypatch.setattr(host_loops, "FEWEST_ENTRIES", 10**9 if by_arrays else 1)
+    size = 2_500
+    rows = [{k + 1: 0.5, size + 1: 0.5} for k in range(size)]
+    model = models.dtmc([*rows, {size: 1.0}, {size + 1: 1.0}])
+    goal = models.mask(size + 2, [size])
+    result = solve_reachability(
+        model, models.mask(size + 2, range(size)), goal.astype(float), SolverEnvironment()
+    )
+    assert stand_in.asked == ["sweeps", "substitution"]
+    assert result.finished_by == "substitution"
+    assert result.cost.kernel == "Stand-in"
+    np.testing.assert_allclose(result.values[:size], 0.5 ** np.arange(size, 0.0, -1.0), rtol=1e-12)
 
 
 @pytest.mark.parametrize("reason", ["", "no room", "few points", "numba is loaded", "none"])

@@ -106,6 +106,16 @@ def test_rows_of_many_entries_are_those_of_few(monkeypatch, rows, offsets_kind, 
     np.testing.assert_array_equal(many.values, array.toarray()[rows][array.toarray()[rows] != 0])
 
 
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint32])
+def test_ranges_are_numbered_one_after_the_other(kind):
+    starts = np.array([5, 0, 7, 2**31 - 2], dtype=kind)
+    lengths = np.array([2, 0, 3, 2], dtype=kind)
+    found = csr.ranges(starts, lengths)
+    assert found.tolist() == [5, 6, 7, 8, 9, 2**31 - 2, 2**31 - 1]
+    assert found.dtype == np.int64
+    assert csr.ranges(starts[:0], lengths[:0]).tolist() == []
+
+
 @pytest.mark.parametrize("states", [[], [0], [4, 1, 1], [0, 1, 2, 3, 4, 5]])
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
 def test_choices_of_many_states_are_those_of_few(monkeypatch, states, kind):

@@ -7,10 +7,11 @@ import re
 import numpy as np
 import pytest
 
-from engines.cpu import engine, host_loops, kernels, uniformise_kernels
+from engines.cpu import engine, host_loops, kernels, substitution_kernels, uniformise_kernels
 from engines.cpu.chunks import cut_rows
 from engines.cpu.graph import CpuGraph
 from engines.cpu.prepare import scaled
+from engines.cpu.substitution import substitute_with
 from engines.cpu.symmetric import NumbaSymmetricSweeps
 from engines.diagrams import points
 from engines.diagrams.choices import choice_roots
@@ -31,6 +32,7 @@ from tests.engines.diagrams.random_diagrams import (
     numbering_of,
     random_model,
 )
+from tests.engines.test_substitution import CASES, forwards, system_of
 
 pytestmark = pytest.mark.prism
 
@@ -136,6 +138,29 @@ def test_sweeps_have_the_bits_of_numba_s(loops, seed, absolute):
         for omega in (system.omega, 1.0, 0.75):
             how = (system, stop_below, omega, absolute)
             assert bits(by_java(loops, *how)) == bits(by_numba(*how))
+
+
+@pytest.mark.parametrize("offset", [False, True])
+@pytest.mark.parametrize(("direction", "choices"), CASES, ids=["chain", "min", "max"])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_walk_has_the_bits_of_numba_s(loops, seed, direction, choices, offset):
+    model, known = forwards(seed, SIZE, choices=choices)
+    system = system_of(model, known, seed, offset=offset, direction=direction)
+    for form in (system, scaled(system)):
+        expected = substitute_with(substitution_kernels.substitute, form, system.start)
+        x = system.start.copy()
+        error = loops.sweeps(form, cut_rows(form.matrix.row_offsets, 1)).substitute(x)
+        assert error == expected.error > 0.0
+        np.testing.assert_array_equal(x, expected.values)
+
+
+@pytest.mark.parametrize("choices", [1, 3])
+def test_a_walk_ends_where_states_need_each_other(loops, choices):
+    random = models.random_dtmc(1, SIZE) if choices == 1 else models.random_mdp(1, SIZE)
+    direction = None if choices == 1 else Direction.MAXIMISE
+    system = system_of(random, models.mask(SIZE, [0]), 1, offset=False, direction=direction)
+    swept = loops.sweeps(system, cut_rows(system.matrix.row_offsets, 1))
+    assert swept.substitute(system.start.copy()) < 0.0
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -1,0 +1,126 @@
+"""The end of a solve whose states do not lead back to themselves: one walk instead of sweeps.
+
+Where the states can be put in an order in which each leads only to earlier ones and to itself, so
+many sweeps are exact as a path has states. One walk along the edges, depth first, finds the order
+and evaluates each state once, or finds two states that lead back to each other: then it ends there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engines.cpu.engine import CpuSweeper
+from engines.environment import SolverEnvironment
+from engines.formats.csr import FloatArray
+from engines.linear.doubling import is_nonnegative
+from engines.result import SolveResult, Status, SweepCost
+from engines.single import largest_value
+from engines.system import Scaling, Sweeper, SweepSystem
+
+NAME = "substitution"
+
+AFTER = (64, 1_024, 16_384)
+"""Sweeps after which a walk may follow, later ones where it had to wait for numba to compile it."""
+
+FEWEST_STATES = 2_000
+"""Sweeps of fewer states take no time to speak of."""
+
+
+class Substitution:
+    """The attempt to end a solve of our choice by a walk, made once.
+
+    Parameters
+    ----------
+    system
+        What is solved, before any scaling.
+    environment
+        Method and epsilon.
+    sweeper
+        Its sweeps: a walk is made on the host, of what is swept there.
+    accepted
+        A relative error that is small enough, if above epsilon.
+    """
+
+    def __init__(
+        self,
+        system: SweepSystem,
+        environment: SolverEnvironment,
+        sweeper: Sweeper,
+        accepted: float,
+    ) -> None:
+        self._system, self._environment, self._sweeper = system, environment, sweeper
+        self._accepted = max(environment.epsilon, accepted)
+        large = system.num_updates >= FEWEST_STATES
+        usable = environment.automatic and large and system.scaling is not Scaling.BALANCE
+        self._after = list(AFTER) if usable and isinstance(sweeper, CpuSweeper) else []
+        self._kernel = ""
+        self.solved: tuple[FloatArray, float] | None = None
+        """Values, shape (states,), and a bound of their error: relative, or absolute if asked."""
+
+    def ends(self, iterations: int, expected: float) -> bool:
+        """Return whether the solve is at its end, looking into it where that is worth while.
+
+        Parameters
+        ----------
+        iterations
+            Sweeps made.
+        expected
+            Sweeps to come.
+        """
+        if not self._after or iterations < self._after[0] or expected <= iterations:
+            return False
+        self._after = [sweeps for sweeps in self._after if sweeps > iterations]
+        assert isinstance(self._sweeper, CpuSweeper)
+        if not _is_nonnegative(self._system):
+            self._after = []
+            return False
+        found = self._sweeper.substituted()
+        if found is None:
+            return False
+        self._after = []
+        if found.values is None:
+            return False
+        error = found.error
+        if self._environment.absolute:
+            error *= largest_value(found.values, True)
+        if not error <= self._accepted:
+            return False
+        self._kernel, self.solved = found.kernel, (found.values, error)
+        return True
+
+    def taken(self) -> tuple[FloatArray, float] | None:
+        """Return what was found, which the sweeps then have as their iterate."""
+        if self.solved is not None:
+            assert isinstance(self._sweeper, CpuSweeper)
+            self._sweeper.restart(self.solved[0])
+        return self.solved
+
+    def completed(self, result: SolveResult) -> SolveResult:
+        """Return the result of the whole solve.
+
+        Parameters
+        ----------
+        result
+            That of its sweeps, the values taken.
+        """
+        assert self.solved is not None
+        error = self.solved[1]
+        how = (
+            f"no state leads back to itself through others: after {result.iterations} sweeps "
+            f"solved by {NAME}, each state after those that it leads to"
+        )
+        return replace(
+            result,
+            status=Status.CONVERGED,
+            change=0.0,
+            error_estimate=error,
+            cost=SweepCost("CPU", self._kernel, "csr", result.cost.bytes_per_sweep),
+            rounding=0.0,
+            finished_by=NAME,
+            note="; ".join(filter(None, (result.note, how))),
+        )
+
+
+def _is_nonnegative(system: SweepSystem) -> bool:
+    offset = system.start if system.offset is None else system.offset
+    return all(is_nonnegative(part) for part in (system.matrix.values, offset, system.start))
