@@ -19,7 +19,7 @@ from engines.progress import Progress
 from engines.result import SolveResult, Status
 from prism_hooks import java_loops
 from prism_hooks.claims import claim_of
-from prism_hooks.diagram_graph import component_values, decomposed_diagram
+from prism_hooks.diagram_graph import decomposed_diagram, hand_over_components
 from prism_hooks.exit_gate import GATE, SOLVE
 from prism_hooks.extract import embedded_chain, extracted_model, mask, vector
 from prism_hooks.graph import (
@@ -44,6 +44,7 @@ from prism_hooks.sweep_bar import sweep_bar
 from prism_hooks.symbolic import (
     SymbolicModel,
     hand_over,
+    hand_over_set,
     read_question,
     solve_without_matrix,
     why_without_matrix,
@@ -295,7 +296,7 @@ class EngineBackend:
             asked = read_question(problem, symbolic)
         states, rows = found_set(problem, asked, model, environment)
         if symbolic is not None:
-            hand_over(problem, states.astype(np.float64))
+            hand_over_set(problem, states)
             return
         if rows is not None:
             problem.strategy = choices_of_rows(model, rows)
@@ -311,7 +312,7 @@ class EngineBackend:
             problem.members, problem.ends = found.members, found.ends
         else:
             found = decomposed_diagram(problem, symbolic, graph, environment)
-            hand_over(problem, component_values(str(problem.task), found, graph.num_states))
+            hand_over_components(problem, found, graph.num_states)
         if self.options.show_solves:
             problem.say(decomposition_line(problem, graph, environment, found, started))
 

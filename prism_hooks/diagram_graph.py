@@ -8,7 +8,6 @@ import numpy as np
 
 from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.csr import FloatArray
 from engines.model import ExplicitModel
 from prism_hooks.graph import (
     BOTTOM_COMPONENTS,
@@ -18,7 +17,7 @@ from prism_hooks.graph import (
     bottom_components,
     end_components,
 )
-from prism_hooks.symbolic import SymbolicModel
+from prism_hooks.symbolic import SymbolicModel, hand_over, hand_over_set
 
 
 def decomposed_diagram(
@@ -53,27 +52,25 @@ def decomposed_diagram(
     return found
 
 
-def component_values(task: str, found: Decomposition, num_states: int) -> FloatArray:
-    """Return a task's answer as PRISM takes it, shape (states,).
+def hand_over_components(problem: Any, found: Decomposition, num_states: int) -> None:
+    """Write components where a `prismgpu.Problem` that its diagrams ask for takes them.
 
     Parameters
     ----------
-    task
-        Which of `DECOMPOSITIONS_OF_DIAGRAMS`.
+    problem
+        One of `DECOMPOSITIONS_OF_DIAGRAMS`: it takes the number of each state's component from 1
+        on, or 0; or the states of all components alone.
     found
         The components.
     num_states
         Number of states.
-
-    Returns
-    -------
-    The number of each state's component from 1 on, or 1 where only the states are asked for; 0 for
-    states that are in none.
     """
+    if str(problem.task) == END_COMPONENT_STATES:
+        states = np.zeros(num_states, dtype=np.bool_)
+        states[found.members] = True
+        hand_over_set(problem, states)
+        return
     numbers = np.zeros(num_states)
-    if task == END_COMPONENT_STATES:
-        numbers[found.members] = 1.0
-        return numbers
     sizes = np.diff(found.ends, prepend=0)
     numbers[found.members] = np.repeat(np.arange(1.0, len(sizes) + 1.0), sizes)
-    return numbers
+    hand_over(problem, numbers)

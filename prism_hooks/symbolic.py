@@ -36,7 +36,7 @@ from engines.step_rewards import checked_state_rewards
 from engines.system import Direction
 from prism_hooks.graph import DECOMPOSITIONS_OF_DIAGRAMS
 from prism_hooks.questions import Question, given, initial_distribution
-from prism_hooks.sets import SETS
+from prism_hooks.sets import SETS, words_of
 
 DEVICE_ENTRIES = 2_000_000
 """From so many entries on, a GPU expands a matrix and copies it back sooner than a CPU would."""
@@ -387,6 +387,22 @@ def hand_over(problem: Any, values: FloatArray) -> None:
         Shape (states,).
     """
     doubles_at(int(problem.parts.solutionAddress), len(values))[:] = values
+
+
+def hand_over_set(problem: Any, states: MaskArray) -> None:
+    """Write a set of states where a question about the graph of diagrams takes it.
+
+    Parameters
+    ----------
+    problem
+        The `prismgpu.Problem`: it takes a bit a state; or, of a large model, a double.
+    states
+        Shape (states,).
+    """
+    if int(problem.parts.solutionAddress):
+        hand_over(problem, states.astype(np.float64))
+    else:
+        problem.found = words_of(states)
 
 
 def doubles_at(address: int, size: int) -> FloatArray:

@@ -198,6 +198,49 @@ def test_sets_and_rounds_are_prisms(name, patient, every_graph, prism, prism_ins
     assert answers(by_edges.output) == answers(by_rounds.output)
 
 
+GAPS = """mdp
+module one
+  s : [0..40] init 3;
+  t : [0..9] init 9;
+  b : bool init false;
+  [] s=3 -> 0.5:(s'=11)&(t'=2) + 0.5:(s'=19)&(b'=true);
+  [] s=3 -> (s'=3)&(t'=7);
+  [] s=11 & t>0 -> 0.9:(t'=t-1) + 0.1:(s'=40);
+  [] s=11 & t=0 -> (s'=38)&(t'=9);
+  [] s=19 & b -> (b'=false) ;
+  [] s=19 & !b -> 0.3:(s'=3)&(t'=0) + 0.7:(s'=37);
+  [] s>=37 -> true;
+endmodule
+"""
+WHOLE = "filter(print, P>=1 [ F {0} ], true); filter(print, P>0 [ F {0} ], true)"
+SETS_STATE_BY_STATE = {
+    "brp": ("dtmcs/brp/brp.pm", ("-const", "N=16,MAX=2"), WHOLE.format("s=5 & srep=2")),
+    "leader": ("dtmcs/leader_sync/leader4_3.pm", (), WHOLE.format("s1=3")),
+    "coin": ("mdps/consensus/coin2.nm", ("-const", "K=2"), WHOLE.format('"finished" & pc1=3')),
+    "dining": ("mdps/dining_crypt/dining_crypt4.nm", (), WHOLE.format("s1=1 & s2=1 & s3=1")),
+    "gaps": (GAPS, (), WHOLE.format("s=38") + "; " + WHOLE.format("s=37 | t=1")),
+    "all and none": (GAPS, (), WHOLE.format("s>=0") + "; " + WHOLE.format("s=1")),
+}
+STATE = re.compile(r"^\d+:\(.*\)$|^Satisfying states.*", re.M)
+
+
+@pytest.mark.parametrize("name", SETS_STATE_BY_STATE)
+def test_sets_are_prisms_state_by_state(name, every_graph, prism, prism_install, tmp_path):
+    text, more, questions = SETS_STATE_BY_STATE[name]
+    model = prism_install.root.parent / "prism-examples" / text
+    if "\n" in text:
+        model = tmp_path / "model.prism"
+        model.write_text(text, encoding="utf-8")
+    words = (model, *more, "-pf", questions)
+    theirs, ours = prism(*words), every_graph(*words)
+    assert theirs.code == ours.code == 0, ours.output + theirs.output
+    assert EDGE_BY_EDGE.findall(ours.output)
+    states = STATE.findall(theirs.output)
+    assert STATE.findall(ours.output) == states
+    assert len(states) > 4
+    assert answers(ours.output) == answers(theirs.output)
+
+
 def test_the_mtbdd_engine_searches_as_ever(prism_gpu, prism, prism_install):
     model = prism_install.root.parent / "prism-examples/mdps/consensus/coin2.nm"
     words = (model, "-const", "K=2", "-pf", 'Pmin=? [ F "finished" ]', "-mtbdd")

@@ -89,8 +89,8 @@ public final class Diagram
 	}
 
 	/**
-	 * The value of each state, found path by path: the sooner way for models that are not large. Null for
-	 * large models, and for a function that depends on other variables.
+	 * The value of each state, found path by path, what paths share once. Null for large models, and for a function
+	 * that depends on other variables.
 	 */
 	public double[] ofStates(SymbolicModel model)
 	{
@@ -108,6 +108,9 @@ public final class Diagram
 		private final Numbering numbers;
 		/** The value of each terminal, at its node. */
 		private final double[] ends = new double[variables.length];
+		/** What has been followed, a node and a place of the numbering each, and the first state that it was met at. */
+		private final PointerTable known = new PointerTable(1 << 10);
+		private int[] firsts = new int[1 << 10];
 		final double[] found;
 
 		Paths(SymbolicModel model, Numbering numbers)
@@ -125,18 +128,44 @@ public final class Diagram
 		/** Writes what lies below a node that is asked at `level` of the states below `place`; false where that fails. */
 		boolean follow(int node, int place, int level, int first)
 		{
-			if (node == 0 || place == Numbering.NO_STATES)
-				return true;
-			int variable = variables[node];
-			if (variable == TERMINAL) {
-				Arrays.fill(found, first, first + (int) numbers.counts[place], ends[node]);
+			while (node != 0 && place != Numbering.NO_STATES) {
+				int variable = variables[node];
+				if (variable == TERMINAL) {
+					Arrays.fill(found, first, first + (int) numbers.counts[place], ends[node]);
+					return true;
+				}
+				if (level == rows.length || variable < rows[level])
+					return false;
+				int lower = variable == rows[level] ? low[node] : node, upper = variable == rows[level] ? high[node] : node;
+				int below = numbers.low[place], above = numbers.high[place];
+				if (below != Numbering.NO_STATES && above != Numbering.NO_STATES) {
+					if (isKnown(node, place, first))
+						return true;
+					if (!follow(lower, below, level + 1, first))
+						return false;
+					first += (int) numbers.lowCounts[place];
+				}
+				// Where there is but one way on it is no part of its own.
+				node = above == Numbering.NO_STATES ? lower : upper;
+				place = above == Numbering.NO_STATES ? below : above;
+				level++;
+			}
+			return true;
+		}
+
+		/** Whether the same has been met before: then it is copied. */
+		private boolean isKnown(int node, int place, int first)
+		{
+			int before = known.size();
+			int number = known.number((long) node << Integer.SIZE | place);
+			if (number < before) {
+				System.arraycopy(found, firsts[number], found, first, (int) numbers.counts[place]);
 				return true;
 			}
-			if (level == rows.length || variable < rows[level])
-				return false;
-			boolean tested = variable == rows[level];
-			return follow(tested ? low[node] : node, numbers.low[place], level + 1, first)
-					&& follow(tested ? high[node] : node, numbers.high[place], level + 1, first + (int) numbers.lowCounts[place]);
+			if (number == firsts.length)
+				firsts = Arrays.copyOf(firsts, 2 * number);
+			firsts[number] = first;
+			return false;
 		}
 	}
 }

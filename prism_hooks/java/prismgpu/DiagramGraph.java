@@ -150,14 +150,7 @@ final class DiagramGraph
 	 */
 	JDDNode endComponentStates(JDDNode within, JDDNode accept, PrismLog log) throws PrismException
 	{
-		Problem problem = problem("states of end components", within, accept, log);
-		DoubleVector marks = new DoubleVector(problem.numStates);
-		try {
-			problem.parts.solutionAddress = marks.getPtr();
-			return Hooks.answered(problem, log) ? JDD.GreaterThan(marks.convertToMTBDD(rows, odd), 0.5) : null;
-		} finally {
-			marks.clear();
-		}
+		return BitDiagrams.answer(problem("states of end components", within, accept, log), log, rows, odd);
 	}
 
 	private Problem problem(String task, JDDNode within, JDDNode accept, PrismLog log)

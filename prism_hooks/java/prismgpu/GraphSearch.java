@@ -2,10 +2,8 @@ package prismgpu;
 
 import java.util.Locale;
 
-import dv.DoubleVector;
 import jdd.JDDNode;
 import odd.ODDNode;
-import parser.ast.RelOp;
 import prism.ModelType;
 import prism.PrismException;
 import prism.PrismLog;
@@ -90,7 +88,7 @@ final class GraphSearch
 				problem.choosing(min);
 			problem.parts.states = new Diagram(search.b2);
 			problem.parts.remain = new Diagram(search.b1);
-			JDDNode found = states(problem);
+			JDDNode found = BitDiagrams.answer(problem, log, model.getAllDDRowVars(), model.getODD());
 			if (found != null) {
 				String line = "\nprism-gpu: %s, edge by edge, took %.3f seconds, after %d iterations on the diagram";
 				log.println(String.format(Locale.ROOT, line, name, (System.nanoTime() - begun) / 1e9, search.rounds));
@@ -99,18 +97,6 @@ final class GraphSearch
 		} catch (PrismException e) {
 			Hooks.handBack(log, task + " (" + e.getMessage() + ")");
 			return null;
-		}
-	}
-
-	private static JDDNode states(Problem problem) throws PrismException
-	{
-		DoubleVector found = new DoubleVector(problem.numStates);
-		try {
-			problem.parts.solutionAddress = found.getPtr();
-			boolean done = Hooks.answered(problem, Symbolic.prism.getMainLog());
-			return done ? found.getBDDFromInterval(RelOp.GEQ, 1.0, model.getAllDDRowVars(), model.getODD()) : null;
-		} finally {
-			found.clear();
 		}
 	}
 }

@@ -117,6 +117,12 @@ public final class Problem
 		numStates = source.numStates;
 	}
 
+	/** The numbers of a symbolic model's states; null for a large model, and for any other. */
+	Numbering numbers()
+	{
+		return source instanceof SymbolicModel ? ((SymbolicModel) source).numbers() : null;
+	}
+
 	Problem about(BitSet set)
 	{
 		states = set.toLongArray();

@@ -17,8 +17,8 @@ public final class SymbolicModel extends ModelSource
 	static final long NO_ID = -1;
 	/** Models whose diagrams stay referenced, so that equal pointers mean equal models. */
 	private static final int KEPT = 2;
-	/** Values of more states, each times the variables, are found sooner by whole blocks. */
-	private static final long MOST_BY_PATHS = 1L << 24;
+	/** Values of more states take too much of Java's memory. */
+	private static final int MOST_BY_PATHS = 1 << 24;
 	/** A numbering of more nodes is not kept. */
 	private static final int MOST_NODES_KEPT = 1 << 20;
 	private static final Deque<SymbolicModel> kept = new ArrayDeque<>();
@@ -31,8 +31,9 @@ public final class SymbolicModel extends ModelSource
 	/** Null until they are read, and once they are copied. */
 	public Diagram transitions;
 	public Numbering numbering;
-	/** The numbering of a small model, which stays. */
+	/** The numbering of a small model, which stays, once it is known whether the model is one. */
 	private Numbering small;
+	private boolean isNumbered;
 
 	private final JDDNode trans;
 	private final ODDNode odd;
@@ -103,9 +104,7 @@ public final class SymbolicModel extends ModelSource
 	{
 		if (transitions != null)
 			return;
-		numbering = new Numbering(odd, rows.length);
-		boolean isSmall = (long) numStates * rows.length <= MOST_BY_PATHS && numbering.counts.length <= MOST_NODES_KEPT;
-		small = isSmall ? numbering : null;
+		numbering = small == null ? numbered() : small;
 		transitions = new Diagram(trans);
 	}
 
@@ -116,10 +115,21 @@ public final class SymbolicModel extends ModelSource
 		numbering = null;
 	}
 
-	/** The numbers of the states, once they are read; null for a large model. */
+	/** The numbers of the states; null for a large model. */
 	Numbering numbers()
 	{
+		if (!isNumbered && numStates <= MOST_BY_PATHS)
+			numbered();
 		return small;
+	}
+
+	private Numbering numbered()
+	{
+		Numbering found = new Numbering(odd, rows.length);
+		boolean isSmall = numStates <= MOST_BY_PATHS && found.counts.length <= MOST_NODES_KEPT;
+		small = isSmall ? found : null;
+		isNumbered = true;
+		return found;
 	}
 
 	private static int[] indices(JDDVars vars)

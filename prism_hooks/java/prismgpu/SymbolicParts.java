@@ -29,6 +29,6 @@ public final class SymbolicParts
 	/** Rewards of states, and of an MDP's choices on top; null for none. */
 	public Diagram stateRewards;
 	public Diagram choiceRewards;
-	/** One double a state, for the solution. */
+	/** One double a state, for the solution; 0 for a set of states that goes to `Problem.found`. */
 	public long solutionAddress;
 }
