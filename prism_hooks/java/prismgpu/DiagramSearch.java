@@ -138,6 +138,49 @@ abstract class DiagramSearch
 		}
 	}
 
+	/** The states of a set that lie between others of it, at least: such that some of the set leads there, and some is led to. */
+	static final class Trimmed extends DiagramSearch
+	{
+		private JDDNode states;
+
+		Trimmed(JDDNode trans01, JDDNode states, JDDVars rows, JDDVars cols)
+		{
+			super(trans01, states, rows, cols, null, states, states);
+			this.states = states.copy();
+		}
+
+		@Override
+		protected boolean round()
+		{
+			JDDNode within = edges();
+			JDDNode leaving = JDD.ThereExists(within.copy(), cols);
+			JDDNode entered = JDD.PermuteVariables(JDD.ThereExists(within, rows), cols, rows);
+			JDDNode next = JDD.And(leaving, entered);
+			boolean same = next.equals(states);
+			JDD.Deref(states);
+			states = next;
+			return same;
+		}
+
+		/** The edges between them, to be given up. */
+		JDDNode edges()
+		{
+			return JDD.And(JDD.And(trans01.copy(), states.copy()), ofColumns(states));
+		}
+
+		@Override
+		JDDNode result()
+		{
+			return states.copy();
+		}
+
+		@Override
+		void clear()
+		{
+			JDD.Deref(states);
+		}
+	}
+
 	/** The states from which some strategy reaches b2 through b1 with probability 1. */
 	static final class One extends DiagramSearch
 	{

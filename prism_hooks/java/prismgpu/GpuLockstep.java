@@ -1,5 +1,7 @@
 package prismgpu;
 
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.Vector;
 
 import jdd.JDD;
@@ -12,7 +14,7 @@ import symbolic.comp.SCCComputerLockstep;
 
 /**
  * Bottom strongly connected components of graphs in diagrams. PRISM's search is kept where it is short:
- * where graphs are small, or are one component that few rounds make out.
+ * where graphs are small, or all components are made out by few rounds.
  */
 public class GpuLockstep extends SCCComputerLockstep
 {
@@ -25,7 +27,7 @@ public class GpuLockstep extends SCCComputerLockstep
 	public void computeBSCCs() throws PrismException
 	{
 		DiagramGraph graph = DiagramGraph.of(trans01, reach, allDDRowVars, allDDColVars, null, DiagramGraph.FEWEST_STATES);
-		DiagramGraph.Found found = graph == null || isSoonOne(graph.transitions) ? null : graph.bottomComponents(mainLog);
+		DiagramGraph.Found found = graph == null || isSoonDone(graph.transitions) ? null : graph.bottomComponents(mainLog);
 		if (found == null) {
 			super.computeBSCCs();
 			return;
@@ -46,31 +48,64 @@ public class GpuLockstep extends SCCComputerLockstep
 		mainLog.println(sizes);
 	}
 
-	/** Whether a short search on the diagram shows that all states are one component. */
-	private boolean isSoonOne(long transitions)
+	/**
+	 * Whether a short search on the diagram finds all components, as PRISM's then does: where they are few, or what is none
+	 * is soon trimmed away. What it finds is given up: PRISM's order of components is that of its own search.
+	 */
+	private boolean isSoonDone(long transitions)
 	{
 		double seconds = Hooks.backend.searchSeconds(transitions, SymbolicModel.NO_ID);
-		JDDNode one = JDD.RestrictToFirst(reach.copy(), allDDRowVars);
+		Deque<JDDNode> parts = new ArrayDeque<>();
+		parts.add(reach.copy());
+		long begun = System.nanoTime();
 		try {
-			return isSoonEmpty(new DiagramSearch.Unreached(trans01, reach, allDDRowVars, allDDColVars, one), seconds)
-					&& isSoonEmpty(new DiagramSearch.Zero(trans01, reach, null, allDDRowVars, allDDColVars, null, reach, one), seconds);
+			while (!parts.isEmpty()) {
+				double left = seconds - (System.nanoTime() - begun) / 1e9;
+				if (left <= 0.0 || !isSoonSplit(parts.pop(), left, parts))
+					return false;
+			}
+			return true;
 		} finally {
-			JDD.Deref(one);
+			for (JDDNode part : parts)
+				JDD.Deref(part);
 		}
 	}
 
-	/** Whether a search soon finds that there are no such states; it is given up. */
-	private static boolean isSoonEmpty(DiagramSearch search, double seconds)
+	/**
+	 * Takes one component out of a set of states, and adds the parts that are left; false if the time is up before.
+	 * @param part Given up
+	 */
+	private boolean isSoonSplit(JDDNode part, double seconds, Deque<JDDNode> parts)
 	{
+		long begun = System.nanoTime();
+		DiagramSearch.Trimmed trimmed = new DiagramSearch.Trimmed(trans01, part, allDDRowVars, allDDColVars);
+		JDD.Deref(part);
+		if (!trimmed.run(seconds)) {
+			trimmed.clear();
+			return false;
+		}
+		JDDNode states = trimmed.result();
+		JDDNode edges = trimmed.edges();
+		trimmed.clear();
+		JDDNode one = JDD.RestrictToFirst(states.copy(), allDDRowVars);
+		DiagramSearch after = new DiagramSearch.Unreached(edges, states, allDDRowVars, allDDColVars, one);
+		DiagramSearch before = new DiagramSearch.Zero(edges, states, null, allDDRowVars, allDDColVars, null, states, one);
 		try {
-			if (!search.run(seconds))
+			double left = seconds - (System.nanoTime() - begun) / 1e9;
+			if (states.equals(JDD.ZERO))
+				return true;
+			if (!after.run(left / 2) || !before.run(left / 2))
 				return false;
-			JDDNode states = search.result();
-			boolean none = states.equals(JDD.ZERO);
-			JDD.Deref(states);
-			return none;
+			JDDNode unreached = after.result(), unreaching = before.result();
+			// What is reached and reaches is the component; no other one has states of two of these parts.
+			parts.push(JDD.And(unreached.copy(), unreaching.copy()));
+			parts.push(JDD.And(unreached.copy(), JDD.Not(unreaching.copy())));
+			parts.push(JDD.And(JDD.Not(unreached), unreaching));
+			return true;
 		} finally {
-			search.clear();
+			after.clear();
+			before.clear();
+			JDD.Deref(one, states, edges);
 		}
 	}
 }
