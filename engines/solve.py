@@ -131,7 +131,6 @@ def solve_system(
     levels = by_levels and environment.automatic and not on_cpu
     in_colours, before_colours = False, 0.0
     stretches = Stretches(system, environment, progress, DIRECT_ERROR)
-
     substitution = Substitution(system, environment, sweeper, DIRECT_ERROR)
 
     def give_up(iterations: int, expected: float) -> bool:
@@ -184,6 +183,8 @@ def solve_system(
             direct_name = stretches.description
         elif environment.automatic and stretches.best is None:
             outcome = sweeps.run(give_up, outcome)
+            solved = substitution.taken()
+    substitution.forbid()
     best = stretches.best
     ended_in_place = solved is not None
     if not environment.automatic:
@@ -248,9 +249,9 @@ def solve_system(
         residual = result.residual
         if not ended_in_place:
             residual = _residual_of(solved[0], system, sweeper)
-        accepted = environment.epsilon if named_gmres else max(environment.epsilon, DIRECT_ERROR)
-        if substitution.solved is not None:
+        if solved is substitution.solved:
             return judged(substitution.completed(result))
+        accepted = environment.epsilon if named_gmres else max(environment.epsilon, DIRECT_ERROR)
         how = (system.num_updates, solved, residual, direct_name, accepted)
         result = _solved_directly(result, outcome, *how)
         if named_gmres:

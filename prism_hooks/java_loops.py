@@ -172,6 +172,8 @@ class JavaSweeps:
 
     def substitute(self, x: FloatArray) -> float:
         """Solve in one walk; see `engines.cpu.host_loops.HostSweeps`."""
+        if not _has_room(40 * len(x)):
+            return -1.0
         GATE.stop_if_ending(SOLVE)
         inner = _doubles(x)
         error = float(self._loops.substitute(inner))

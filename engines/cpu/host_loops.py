@@ -109,7 +109,8 @@ class HostSweeps(Protocol):
 
         Returns
         -------
-        A bound of the relative error, or a negative number where states need each other.
+        A bound of the relative error, or a negative number where states need each other, or where
+        there is no room for it.
         """
         ...
 

@@ -95,22 +95,27 @@ class Substitution:
             self._sweeper.restart(self.solved[0])
         return self.solved
 
+    def forbid(self) -> None:
+        """Make no more attempts: other sweeps may follow."""
+        self._after = []
+
     def completed(self, result: SolveResult) -> SolveResult:
         """Return the result of the whole solve.
 
         Parameters
         ----------
         result
-            That of its sweeps, the values taken.
+            That of its sweeps, the residual that of the values taken.
         """
         assert self.solved is not None
-        error = self.solved[1]
+        values, error = self.solved
         how = (
             f"no state leads back to itself through others: after {result.iterations} sweeps "
             f"solved by {NAME}, each state after those that it leads to"
         )
         return replace(
             result,
+            values=values,
             status=Status.CONVERGED,
             change=0.0,
             error_estimate=error,

@@ -248,6 +248,21 @@ def test_else_sweeps_go_on(monkeypatch, reason):
 
 
 @pytest.mark.usefixtures("without_host")
+@pytest.mark.parametrize("direction", [None, Direction.MAXIMISE])
+def test_a_walk_that_had_to_wait_is_made_later(monkeypatch, direction):
+    monkeypatch.setattr(substitution, "AFTER", (64, 300))
+    asked = []
+    monkeypatch.setattr(walks, "kernels_ready", lambda: asked.append(1) or len(asked) > 1)
+    model = long_model(choices=1 if direction is None else 2)
+    result = solved(model, ON_CPU, direction)
+    assert len(asked) == 2
+    assert result.finished_by == substitution.NAME
+    assert result.iterations >= 300
+    np.testing.assert_allclose(result.values[:LONG], 0.999 ** np.arange(LONG, 0, -1), rtol=1e-11)
+    assert result.residual < 1e-15
+
+
+@pytest.mark.usefixtures("without_host")
 def test_negative_numbers_are_swept():
     model = long_model()
     states = np.arange(LONG, dtype=np.int32)
