@@ -17,8 +17,11 @@ public final class SymbolicModel extends ModelSource
 	static final long NO_ID = -1;
 	/** Models whose diagrams stay referenced, so that equal pointers mean equal models. */
 	private static final int KEPT = 2;
-	/** Values of more states take too much of Java's memory. */
-	private static final int MOST_BY_PATHS = 1 << 24;
+	/** Sets and values of more states are left to Python, and to PRISM's own vectors: what their paths share is noted in Java's heap. */
+	private static final int MOST_BY_PATHS = 1 << 22;
+	/** Bytes that a state of which nothing is shared may take there, and the part of the heap that all may take. */
+	private static final long BYTES_A_STATE = 128;
+	private static final int SHARE_OF_HEAP = 8;
 	/** A numbering of more nodes is not kept. */
 	private static final int MOST_NODES_KEPT = 1 << 20;
 	private static final Deque<SymbolicModel> kept = new ArrayDeque<>();
@@ -104,7 +107,9 @@ public final class SymbolicModel extends ModelSource
 	{
 		if (transitions != null)
 			return;
-		numbering = small == null ? numbered() : small;
+		numbers();
+		if (numbering == null)
+			numbering = small == null ? new Numbering(odd, rows.length) : small;
 		transitions = new Diagram(trans);
 	}
 
@@ -118,18 +123,14 @@ public final class SymbolicModel extends ModelSource
 	/** The numbers of the states; null for a large model. */
 	Numbering numbers()
 	{
-		if (!isNumbered && numStates <= MOST_BY_PATHS)
-			numbered();
-		return small;
-	}
-
-	private Numbering numbered()
-	{
-		Numbering found = new Numbering(odd, rows.length);
-		boolean isSmall = numStates <= MOST_BY_PATHS && found.counts.length <= MOST_NODES_KEPT;
-		small = isSmall ? found : null;
+		boolean hasRoom = BYTES_A_STATE * numStates <= Runtime.getRuntime().maxMemory() / SHARE_OF_HEAP;
+		if (isNumbered || numStates > MOST_BY_PATHS || !hasRoom)
+			return small;
 		isNumbered = true;
-		return found;
+		// One of too many nodes stays until the model has been read, which is what follows.
+		numbering = new Numbering(odd, rows.length);
+		small = numbering.counts.length <= MOST_NODES_KEPT ? numbering : null;
+		return small;
 	}
 
 	private static int[] indices(JDDVars vars)
