@@ -8,6 +8,7 @@ import numpy as np
 
 from engines.formats.csr import CsrMatrix, FloatArray, MaskArray
 from engines.model import ExplicitModel, ModelKind
+from prism_hooks.crossing import numpy_array
 
 
 def mask(words: Any, size: int) -> MaskArray:
@@ -31,7 +32,7 @@ def mask(words: Any, size: int) -> MaskArray:
 
 def vector(array: Any) -> FloatArray:
     """Return a Java double[] as a NumPy array, by one bulk copy."""
-    return np.array(array, dtype=np.float64)
+    return numpy_array(array, np.float64)
 
 
 def extracted_model(extract: Any) -> ExplicitModel:
@@ -44,15 +45,15 @@ def extracted_model(extract: Any) -> ExplicitModel:
     """
     groups = extract.groupOffsets
     matrix = CsrMatrix(
-        np.array(extract.rowOffsets, dtype=np.int32),
-        np.array(extract.columns, dtype=np.int32),
-        np.array(extract.values, dtype=np.float64),
+        numpy_array(extract.rowOffsets, np.int32),
+        numpy_array(extract.columns, np.int32),
+        numpy_array(extract.values, np.float64),
         int(extract.numStates),
     )
     return ExplicitModel(
         ModelKind(str(extract.kind)),
         matrix,
-        None if groups is None else np.array(groups, dtype=np.int32),
+        None if groups is None else numpy_array(groups, np.int32),
     )
 
 

@@ -20,6 +20,7 @@ from engines.graph.components import Components, condensation_order, sccs
 from engines.graph.mec import end_component_states
 from engines.graph.operations import operations_of
 from engines.model import ExplicitModel, ModelKind
+from prism_hooks.crossing import numpy_array
 from prism_hooks.extract import mask
 from prism_hooks.options import HookOptions
 
@@ -137,11 +138,11 @@ def graph_of(source: Any) -> ExplicitModel:
     An MDP where there are choices, else a CTMC, which may lack transitions; each value is 1.
     """
     groups = source.groupOffsets
-    columns = np.array(source.columns, dtype=np.int32)
-    matrix = _with_ones(np.array(source.rowOffsets, dtype=np.int32), columns, int(source.numStates))
+    columns = numpy_array(source.columns, np.int32)
+    matrix = _with_ones(numpy_array(source.rowOffsets, np.int32), columns, int(source.numStates))
     if groups is None:
         return ExplicitModel(ModelKind.CTMC, matrix)
-    return ExplicitModel(ModelKind.MDP, matrix, np.array(groups, dtype=np.int32))
+    return ExplicitModel(ModelKind.MDP, matrix, numpy_array(groups, np.int32))
 
 
 def every_entry(model: ExplicitModel) -> ExplicitModel:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,14 @@ from engines.diagrams.diagram import Diagram, StateNumbering
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray
 from engines.system import Direction, SweepSystem
 from engines.uniformisation import PowerSum
+from prism_hooks.crossing import (
+    copy_back,
+    java_doubles,
+    java_flags,
+    java_integers,
+    numpy_array,
+    overwrite,
+)
 from prism_hooks.exit_gate import GATE, SOLVE
 
 NONE = -1
@@ -58,9 +66,9 @@ class JavaLoops:
         if not _has_room(4 * len(targets) + 32 * len(starts)):
             return None
         GATE.stop_if_ending(SOLVE)
-        labels = _integers(np.where(within, 0, -1))
-        _java_class("GraphLoops").label(_integers(starts), _integers(targets), labels)
-        return np.array(labels, dtype=np.int32)
+        labels = java_integers(np.where(within, 0, -1))
+        _java_class("GraphLoops").label(java_integers(starts), java_integers(targets), labels)
+        return numpy_array(labels, np.int32)
 
     def closures(
         self, groups: IndexArray | None, offsets: IndexArray, columns: IndexArray, num_states: int
@@ -75,7 +83,7 @@ class JavaLoops:
         loops = self._diagram_loops(diagram, numbering, most)
         if loops is None or int(loops.expand(diagram.root, numbering.root)) != NONE:
             return None
-        offsets = np.array(loops.offsets, dtype=np.int32)
+        offsets = numpy_array(loops.offsets, np.int32)
         return CsrMatrix(offsets, *_entries_of(loops, offsets), numbering.num_states)
 
     def expanded_choices(
@@ -87,10 +95,10 @@ class JavaLoops:
     ) -> tuple[CsrMatrix, IndexArray, NDArray[np.int32]] | None:
         """Return an MDP's choices; see `engines.cpu.host_loops.HostLoops`."""
         loops = self._diagram_loops(diagram, numbering, most)
-        if loops is None or int(loops.expandChoices(_integers(roots), numbering.root)) != NONE:
+        if loops is None or int(loops.expandChoices(java_integers(roots), numbering.root)) != NONE:
             return None
         parts = (loops.rowOffsets, loops.groups, loops.rowChoices)
-        offsets, groups, choices = (np.array(part, dtype=np.int32) for part in parts)
+        offsets, groups, choices = (numpy_array(part, np.int32) for part in parts)
         matrix = CsrMatrix(offsets, *_entries_of(loops, offsets), numbering.num_states)
         return matrix, groups, choices
 
@@ -107,10 +115,10 @@ class JavaLoops:
             return None
         GATE.stop_if_ending(SOLVE)
         loops = _java_class("PointLoops")(
-            *_nodes_of(diagram, numbering), numbering.root, _integers(numbering.rows)
+            *_nodes_of(diagram, numbering), numbering.root, java_integers(numbering.rows)
         )
-        found = loops.read(_integers(states), _integers(roots))
-        return None if found is None else np.array(found, dtype=np.float64)
+        found = loops.read(java_integers(states), java_integers(roots))
+        return None if found is None else numpy_array(found, np.float64)
 
     def _diagram_loops(self, diagram: Diagram, numbering: StateNumbering, most: int) -> Any | None:
         """Return what follows the paths of a diagram, if there is room for so many entries."""
@@ -120,7 +128,7 @@ class JavaLoops:
         GATE.stop_if_ending(SOLVE)
         return _java_class("DiagramLoops")(
             *_nodes_of(diagram, numbering),
-            *(_integers(part) for part in (numbering.rows, numbering.columns)),
+            *(java_integers(part) for part in (numbering.rows, numbering.columns)),
             *(states, most),
         )
 
@@ -140,16 +148,16 @@ class JavaSweeps:
         GATE.stop_if_ending(SOLVE)
         matrix = system.matrix
         self._loops = _java_class("SweepLoops")(
-            None if system.group_offsets is None else _integers(system.group_offsets),
-            _integers(matrix.row_offsets),
-            _integers(matrix.columns),
-            _doubles(matrix.values),
-            None if system.offset is None else _doubles(system.offset),
-            None if system.states is None else _integers(system.states),
+            None if system.group_offsets is None else java_integers(system.group_offsets),
+            java_integers(matrix.row_offsets),
+            java_integers(matrix.columns),
+            java_doubles(matrix.values),
+            None if system.offset is None else java_doubles(system.offset),
+            None if system.states is None else java_integers(system.states),
             system.direction is Direction.MINIMISE,
-            _integers(pieces),
+            java_integers(pieces),
         )
-        self._vectors = [_doubles(system.start) for _ in range(2)]
+        self._vectors = [java_doubles(system.start) for _ in range(2)]
 
     def repeat(
         self,
@@ -163,11 +171,11 @@ class JavaSweeps:
     ) -> int:
         """Make sweeps; see `engines.cpu.host_loops.HostSweeps`."""
         GATE.stop_if_ending(SOLVE)
-        inner, vectors = _doubles(changes), self._vectors
+        inner, vectors = java_doubles(changes), self._vectors
         for vector, values in zip(vectors, (x, x_new), strict=True):
-            vector[:] = values
+            overwrite(vector, values)
         made = int(self._loops.repeat(inner, stop_below, omega, *vectors, absolute, threads))
-        _copy_back((*vectors, inner), (x, x_new, changes))
+        copy_back((*vectors, inner), (x, x_new, changes))
         return made
 
     def substitute(self, x: FloatArray) -> float:
@@ -175,9 +183,9 @@ class JavaSweeps:
         if not _has_room(40 * len(x)):
             return -1.0
         GATE.stop_if_ending(SOLVE)
-        inner = _doubles(x)
+        inner = java_doubles(x)
         error = float(self._loops.substitute(inner))
-        _copy_back((inner,), (x,))
+        copy_back((inner,), (x,))
         return error
 
 
@@ -194,10 +202,10 @@ class JavaSymmetricSweeps:
         GATE.stop_if_ending(SOLVE)
         matrix = system.matrix
         self._loops = _java_class("SymmetricLoops")(
-            _integers(matrix.row_offsets),
-            _integers(matrix.columns),
-            _doubles(matrix.values),
-            _integers(pieces),
+            java_integers(matrix.row_offsets),
+            java_integers(matrix.columns),
+            java_doubles(matrix.values),
+            java_integers(pieces),
         )
 
     def repeat(
@@ -214,10 +222,10 @@ class JavaSymmetricSweeps:
         """Make sweeps; see `engines.cpu.host_loops.HostSymmetricSweeps`."""
         GATE.stop_if_ending(SOLVE)
         ours = (changes, x, x_new)
-        inner, *vectors = (_doubles(values) for values in ours)
+        inner, *vectors = (java_doubles(values) for values in ours)
         how = (inner, stop_below, omega, begun, *vectors, absolute, threads)
         made = int(self._loops.repeat(*how))
-        _copy_back((inner, *vectors), ours)
+        copy_back((inner, *vectors), ours)
         return made
 
 
@@ -234,13 +242,13 @@ class JavaPowers:
         GATE.stop_if_ending(SOLVE)
         system, matrix = problem.system, problem.system.matrix
         self._loops = _java_class("PowerLoops")(
-            _integers(matrix.row_offsets),
-            _integers(matrix.columns),
-            _doubles(matrix.values),
-            None if system.states is None else _integers(system.states),
-            _doubles(problem.stay),
+            java_integers(matrix.row_offsets),
+            java_integers(matrix.columns),
+            java_doubles(matrix.values),
+            None if system.states is None else java_integers(system.states),
+            java_doubles(problem.stay),
             float(problem.rate),
-            _integers(pieces),
+            java_integers(pieces),
         )
 
     def add(
@@ -253,10 +261,10 @@ class JavaPowers:
     ) -> tuple[int, bool]:
         """Make sweeps and add them; see `engines.cpu.host_loops.HostPowers`."""
         GATE.stop_if_ending(SOLVE)
-        changed = _doubles(np.ones(len(coefficients)))
-        inner = [_doubles(values) for values in (x, x_new, total)]
-        made = int(self._loops.add(_doubles(coefficients), changed, *inner, threads))
-        _copy_back(inner, (x, x_new, total))
+        changed = java_doubles(np.ones(len(coefficients)))
+        inner = [java_doubles(values) for values in (x, x_new, total)]
+        made = int(self._loops.add(java_doubles(coefficients), changed, *inner, threads))
+        copy_back(inner, (x, x_new, total))
         return made, made > 0 and float(changed[made - 1]) == 0.0
 
 
@@ -274,9 +282,9 @@ class JavaClosures:
     ) -> None:
         GATE.stop_if_ending(SOLVE)
         self._loops = _java_class("ClosureLoops")(
-            None if groups is None else _integers(groups),
-            _integers(offsets),
-            _integers(columns),
+            None if groups is None else java_integers(groups),
+            java_integers(offsets),
+            java_integers(columns),
             num_states,
         )
 
@@ -295,7 +303,7 @@ class JavaClosures:
     def can_force(self, goal: MaskArray, through: MaskArray) -> MaskArray | None:
         """Return what can force a goal; see `engines.cpu.host_loops.HostClosures`."""
         GATE.stop_if_ending(SOLVE)
-        found = self._loops.canForce(_flags(goal), _flags(through), host_loops.MOST_ROUNDS)
+        found = self._loops.canForce(java_flags(goal), java_flags(through), host_loops.MOST_ROUNDS)
         return None if found is None else np.array(found, dtype=np.bool_)
 
     def end_components(
@@ -303,16 +311,16 @@ class JavaClosures:
     ) -> tuple[NDArray[np.int32], MaskArray] | None:
         """Return end components; see `engines.cpu.host_loops.HostClosures`."""
         GATE.stop_if_ending(SOLVE)
-        usable = _flags(choices)
+        usable = java_flags(choices)
         search = _java_class("EndComponentLoops")(self._loops)
-        labels = search.find(_flags(restrict), usable, host_loops.MOST_LOOKS)
+        labels = search.find(java_flags(restrict), usable, host_loops.MOST_LOOKS)
         if labels is None:
             return None
-        return np.array(labels, dtype=np.int32), np.array(usable, dtype=np.bool_)
+        return numpy_array(labels, np.int32), np.array(usable, dtype=np.bool_)
 
     def _found(self, search: str, *sets: MaskArray) -> MaskArray:
         GATE.stop_if_ending(SOLVE)
-        return np.array(getattr(self._loops, search)(*map(_flags, sets)), dtype=np.bool_)
+        return np.array(getattr(self._loops, search)(*map(java_flags, sets)), dtype=np.bool_)
 
 
 def register() -> None:
@@ -334,49 +342,16 @@ def _java_class(name: str) -> Any:
     return jpype.JClass(f"prismgpu.{name}")
 
 
-def _integers(array: IndexArray) -> Any:
-    """Return a Java int[] of an array whose numbers are no larger."""
-    import jpype
-
-    copy = jpype.JArray(jpype.JInt)(len(array))
-    copy[:] = np.ascontiguousarray(array, dtype=np.int32)
-    return copy
-
-
-def _doubles(array: FloatArray) -> Any:
-    """Return a Java double[] of an array."""
-    import jpype
-
-    copy = jpype.JArray(jpype.JDouble)(len(array))
-    copy[:] = np.ascontiguousarray(array, dtype=np.float64)
-    return copy
-
-
 def _nodes_of(diagram: Diagram, numbering: StateNumbering) -> Iterator[Any]:
     """Yield the arrays of a diagram's nodes, and of the states' numbers, as Java takes them."""
-    yield from (_integers(part) for part in (diagram.variables, diagram.low, diagram.high))
-    yield _doubles(diagram.values)
+    yield from (java_integers(part) for part in (diagram.variables, diagram.low, diagram.high))
+    yield java_doubles(diagram.values)
     numbers = (numbering.low, numbering.high, numbering.low_counts)
-    yield from (_integers(part) for part in numbers)
+    yield from (java_integers(part) for part in numbers)
 
 
 def _entries_of(loops: Any, offsets: IndexArray) -> tuple[NDArray[np.int32], FloatArray]:
     """Return the columns and values that a diagram's loops have found."""
     found = slice(int(offsets[-1]))
-    columns = np.array(loops.columns, dtype=np.int32)[found]
-    return columns, np.array(loops.entries, dtype=np.float64)[found]
-
-
-def _copy_back(inner: Sequence[Any], ours: Sequence[FloatArray]) -> None:
-    """Write Java's double[] over arrays of the same length."""
-    for vector, values in zip(inner, ours, strict=True):
-        np.copyto(values, np.array(vector, dtype=np.float64))
-
-
-def _flags(mask: MaskArray) -> Any:
-    """Return a Java boolean[] of a mask."""
-    import jpype
-
-    copy = jpype.JArray(jpype.JBoolean)(len(mask))
-    copy[:] = np.ascontiguousarray(mask, dtype=np.bool_)
-    return copy
+    columns = numpy_array(loops.columns, np.int32)[found]
+    return columns, numpy_array(loops.entries, np.float64)[found]

@@ -34,6 +34,7 @@ from engines.progress import Progress
 from engines.result import SolveResult
 from engines.step_rewards import checked_state_rewards
 from engines.system import Direction
+from prism_hooks.crossing import numpy_array
 from prism_hooks.graph import DECOMPOSITIONS_OF_DIAGRAMS
 from prism_hooks.questions import Question, given, initial_distribution
 from prism_hooks.sets import SETS, words_of
@@ -55,18 +56,18 @@ class SymbolicModel:
         numbers = source.numbering
         self.kind = ModelKind(str(source.kind))
         self.numbering = StateNumbering(
-            np.array(numbers.low, dtype=np.int32),
-            np.array(numbers.high, dtype=np.int32),
-            np.array(numbers.lowCounts, dtype=np.int64),
-            np.array(numbers.counts, dtype=np.int64),
+            numpy_array(numbers.low, np.int32),
+            numpy_array(numbers.high, np.int32),
+            numpy_array(numbers.lowCounts, np.int64),
+            numpy_array(numbers.counts, np.int64),
             int(numbers.root),
-            np.array(source.rows, dtype=np.int32),
-            np.array(source.columns, dtype=np.int32),
+            numpy_array(source.rows, np.int32),
+            numpy_array(source.columns, np.int32),
         )
         self.transitions = diagram(source.transitions)
         has_choices = source.choices is not None
         variables = source.choices if has_choices else ()
-        self._choice_variables = np.array(variables, dtype=np.int32)
+        self._choice_variables = numpy_array(variables, np.int32)
         self._roots = choice_roots(self.transitions, variables) if has_choices else None
         self._choices: Choices | None = None
         self.refusal = ""
@@ -162,7 +163,7 @@ class SymbolicModel:
     def _by_paths(self, source: Any) -> FloatArray | None:
         """Return what Java finds path by path, the sooner way for a small model; else None."""
         found = source.ofStates(self._source)
-        return None if found is None else np.array(found, dtype=np.float64)
+        return None if found is None else numpy_array(found, np.float64)
 
     def of_choices(self, source: Any) -> FloatArray:
         """Return a value for each row of an MDP that has been expanded, shape (rows,).
@@ -192,13 +193,13 @@ def diagram(source: Any) -> Diagram:
     source
         A `prismgpu.Diagram`.
     """
-    variables = np.array(source.variables, dtype=np.int32)
+    variables = numpy_array(source.variables, np.int32)
     values = np.zeros(len(variables))
-    values[variables == TERMINAL] = np.array(source.values, dtype=np.float64)
+    values[variables == TERMINAL] = numpy_array(source.values, np.float64)
     return Diagram(
         variables,
-        np.array(source.low, dtype=np.int32),
-        np.array(source.high, dtype=np.int32),
+        numpy_array(source.low, np.int32),
+        numpy_array(source.high, np.int32),
         values,
         int(source.root),
     )
