@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -16,6 +20,7 @@ from prism_hooks.crossing import (
 )
 
 SHORT, LONG = 5, crossing.FEWEST_BYTES // 4 + 1
+IN_PIECES = 2 * crossing.STAGE_BYTES // 8 + 3
 
 
 def test_what_is_no_java_array_is_made_one_of_numpy_s():
@@ -41,7 +46,7 @@ def jvm(prism_install):
 
 
 @pytest.mark.prism
-@pytest.mark.parametrize("size", [0, SHORT, LONG])
+@pytest.mark.parametrize("size", [0, SHORT, LONG, IN_PIECES])
 def test_numbers_come_back_as_they_went(jvm, size):
     rng = np.random.default_rng(size)
     integers = rng.integers(-(2**31), 2**31, size)
@@ -61,7 +66,7 @@ def test_numbers_come_back_as_they_went(jvm, size):
 
 
 @pytest.mark.prism
-@pytest.mark.parametrize("size", [SHORT, LONG])
+@pytest.mark.parametrize("size", [SHORT, LONG, IN_PIECES])
 @pytest.mark.usefixtures("jvm")
 def test_arrays_of_any_layout_and_kind_cross(size):
     every = np.arange(2.0 * size)
@@ -81,14 +86,27 @@ def test_arrays_of_any_layout_and_kind_cross(size):
 
 @pytest.mark.prism
 @pytest.mark.usefixtures("jvm")
-def test_a_java_array_that_is_written_over_keeps_nothing(monkeypatch):
-    asked = []
-    buffer = crossing._buffer
-    monkeypatch.setattr(
-        crossing, "_buffer", lambda array: asked.append(len(array)) or buffer(array)
-    )
-    for size in (SHORT, LONG):
-        java = java_doubles(np.zeros(size))
-        overwrite(java, np.arange(1.0, size + 1.0))
-        np.testing.assert_array_equal(numpy_array(java, np.float64), np.arange(1.0, size + 1.0))
-    assert asked == [LONG] * 3
+def test_an_array_that_has_crossed_is_not_kept():
+    class Watched(np.ndarray):
+        pass
+
+    given = np.arange(float(LONG)).view(Watched)
+    gone = weakref.ref(given)
+    java = java_doubles(given)
+    del given
+    gc.collect()
+    assert gone() is None
+    for first in (1.0, 7.0):
+        overwrite(java, np.arange(first, LONG + first))
+        np.testing.assert_array_equal(numpy_array(java, np.float64), np.arange(first, LONG + first))
+
+
+@pytest.mark.prism
+@pytest.mark.usefixtures("jvm")
+def test_threads_do_not_meet_on_the_stage():
+    def crossed(number):
+        given = np.full(IN_PIECES, float(number))
+        return all((numpy_array(java_doubles(given), np.float64) == number).all() for _ in range(5))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(crossed, range(8)))
