@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -110,14 +109,10 @@ class JavaLoops:
         roots: IndexArray,
     ) -> FloatArray | None:
         """Return values at states; see `engines.cpu.host_loops.HostLoops`."""
-        nodes = diagram.num_nodes + len(numbering.low)
-        if not _has_room(16 * len(states) + 20 * nodes):
+        loops = self._diagram_loops(diagram, numbering, 0) if _has_room(16 * len(states)) else None
+        if loops is None:
             return None
-        GATE.stop_if_ending(SOLVE)
-        loops = _java_class("PointLoops")(
-            *_nodes_of(diagram, numbering), numbering.root, java_integers(numbering.rows)
-        )
-        found = loops.read(java_integers(states), java_integers(roots))
+        found = loops.read(numbering.root, java_integers(states), java_integers(roots))
         return None if found is None else numpy_array(found, np.float64)
 
     def _diagram_loops(self, diagram: Diagram, numbering: StateNumbering, most: int) -> Any | None:
@@ -127,7 +122,12 @@ class JavaLoops:
             return None
         GATE.stop_if_ending(SOLVE)
         return _java_class("DiagramLoops")(
-            *_nodes_of(diagram, numbering),
+            *(java_integers(part) for part in (diagram.variables, diagram.low, diagram.high)),
+            java_doubles(diagram.values),
+            *(
+                java_integers(part)
+                for part in (numbering.low, numbering.high, numbering.low_counts)
+            ),
             *(java_integers(part) for part in (numbering.rows, numbering.columns)),
             *(states, most),
         )
@@ -340,14 +340,6 @@ def _java_class(name: str) -> Any:
     import jpype
 
     return jpype.JClass(f"prismgpu.{name}")
-
-
-def _nodes_of(diagram: Diagram, numbering: StateNumbering) -> Iterator[Any]:
-    """Yield the arrays of a diagram's nodes, and of the states' numbers, as Java takes them."""
-    yield from (java_integers(part) for part in (diagram.variables, diagram.low, diagram.high))
-    yield java_doubles(diagram.values)
-    numbers = (numbering.low, numbering.high, numbering.low_counts)
-    yield from (java_integers(part) for part in numbers)
 
 
 def _entries_of(loops: Any, offsets: IndexArray) -> tuple[NDArray[np.int32], FloatArray]:

@@ -48,11 +48,13 @@ class Substitution:
         sweeper: Sweeper,
         accepted: float,
     ) -> None:
-        self._system, self._environment, self._sweeper = system, environment, sweeper
+        self._system, self._environment = system, environment
         self._accepted = max(environment.epsilon, accepted)
         large = system.num_updates >= FEWEST_STATES
         usable = environment.automatic and large and system.scaling is not Scaling.BALANCE
-        self._after = list(AFTER) if usable and isinstance(sweeper, CpuSweeper) else []
+        # Others are not held: what they take of a device is wanted back where they are given up.
+        self._sweeper = sweeper if usable and isinstance(sweeper, CpuSweeper) else None
+        self._after = list(AFTER)
         self._kernel = ""
         self.solved: tuple[FloatArray, float] | None = None
         """Values, shape (states,), and a bound of their error: relative, or absolute if asked."""
@@ -67,10 +69,10 @@ class Substitution:
         expected
             Sweeps to come.
         """
-        if not self._after or iterations < self._after[0] or expected <= iterations:
+        due = bool(self._after) and iterations >= self._after[0] and expected > iterations
+        if self._sweeper is None or not due:
             return False
         self._after = [sweeps for sweeps in self._after if sweeps > iterations]
-        assert isinstance(self._sweeper, CpuSweeper)
         if not _is_nonnegative(self._system):
             self._after = []
             return False
@@ -90,14 +92,13 @@ class Substitution:
 
     def taken(self) -> tuple[FloatArray, float] | None:
         """Return what was found, which the sweeps then have as their iterate."""
-        if self.solved is not None:
-            assert isinstance(self._sweeper, CpuSweeper)
+        if self.solved is not None and self._sweeper is not None:
             self._sweeper.restart(self.solved[0])
         return self.solved
 
     def forbid(self) -> None:
-        """Make no more attempts: other sweeps may follow."""
-        self._after = []
+        """Make no more attempts, and let go of the sweeps: others may follow."""
+        self._sweeper = None
 
     def completed(self, result: SolveResult) -> SolveResult:
         """Return the result of the whole solve.

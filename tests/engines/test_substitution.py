@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from fractions import Fraction
 
 import numpy as np
@@ -262,6 +264,25 @@ def test_a_walk_that_had_to_wait_is_made_later(monkeypatch, direction):
     assert result.residual < 1e-15
 
 
+@pytest.mark.parametrize("method", [Method.AUTO, Method.JACOBI])
+def test_sweeps_are_held_only_as_long_as_a_walk_may_follow(method):
+    model, known = forwards(1, 2_400)
+    system = system_of(model, known, 1, offset=True)
+    environment = SolverEnvironment(method=method, device=DeviceChoice.CPU)
+    sweeper = CpuEngine().sweeper(system, -1.0, False)
+    gone = weakref.ref(sweeper)
+    attempt = substitution.Substitution(system, environment, sweeper, 1e-8)
+    del sweeper
+    gc.collect()
+    held = gone() is not None
+    assert held == (method is Method.AUTO)
+    attempt.forbid()
+    gc.collect()
+    assert gone() is None
+    assert not attempt.ends(64, np.inf)
+    assert attempt.taken() is None
+
+
 @pytest.mark.usefixtures("without_host")
 def test_negative_numbers_are_swept():
     model = long_model()
@@ -281,13 +302,14 @@ def test_negative_numbers_are_swept():
 
 @pytest.mark.usefixtures("without_host")
 def test_an_error_that_is_too_large_is_no_end():
-    model, known = forwards(1, 2_100)
+    model, known = forwards(1, 2_400)
     system = system_of(model, known, 1, offset=True)
     sweeper = CpuEngine().sweeper(system, -1.0, False)
     environment = SolverEnvironment(epsilon=1e-16, device=DeviceChoice.CPU)
-    attempt = substitution.Substitution(system, environment, sweeper, 0.0)
-    assert not attempt.ends(64, np.inf)
-    assert attempt.solved is None
+    for accepted, small_enough in ((0.0, False), (1e-8, True)):
+        attempt = substitution.Substitution(system, environment, sweeper, accepted)
+        assert attempt.ends(64, np.inf) is small_enough
+        assert (attempt.solved is not None) is small_enough
 
 
 @pytest.mark.usefixtures("without_host")

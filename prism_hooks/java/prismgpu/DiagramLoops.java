@@ -3,8 +3,8 @@ package prismgpu;
 import java.util.Arrays;
 
 /**
- * Walks along all paths of a matrix's diagram, while the CPU engine's own loops are not loaded. What lies below the same
- * node in the lowest levels is followed once, and copied from then on.
+ * Walks along all paths of a matrix's diagram, or along those of single states, while the CPU engine's own loops are not
+ * loaded. What lies below the same node in the lowest levels is followed once, and copied from then on.
  */
 public final class DiagramLoops
 {
@@ -115,6 +115,40 @@ public final class DiagramLoops
 			}
 		rowOffsets[rows] = offsets[offsets.length - 1];
 		return NONE;
+	}
+
+	/**
+	 * Values of functions of row variables at states: follows the diagram from each root along the bits of a state.
+	 * @return Null where another variable is tested
+	 */
+	public double[] read(int numberingRoot, int[] states, int[] roots)
+	{
+		boolean[] bits = new boolean[rowVariables.length];
+		double[] results = new double[states.length];
+		for (int point = 0; point < states.length; point++) {
+			if (point == 0 || states[point] != states[point - 1])
+				findBits(states[point], numberingRoot, bits);
+			int node = roots[point];
+			for (int level = 0; level < bits.length && variables[node] != LEAF; level++)
+				if (variables[node] == rowVariables[level])
+					node = bits[level] ? high[node] : low[node];
+			if (variables[node] != LEAF)
+				return null;
+			results[point] = values[node];
+		}
+		return results;
+	}
+
+	/** Finds the bits of a state, one a row variable. */
+	private void findBits(int state, int numberingRoot, boolean[] bits)
+	{
+		int place = numberingRoot;
+		for (int level = 0; level < bits.length; level++) {
+			bits[level] = state >= lowCounts[place];
+			if (bits[level])
+				state -= lowCounts[place];
+			place = bits[level] ? numberingHigh[place] : numberingLow[place];
+		}
 	}
 
 	/** Counts the entries of each state; returns where its first one belongs. */

@@ -87,13 +87,15 @@ public class GpuLockstep extends SCCComputerLockstep
 		JDDNode states = trimmed.result();
 		JDDNode edges = trimmed.edges();
 		trimmed.clear();
+		if (states.equals(JDD.ZERO)) {
+			JDD.Deref(states, edges);
+			return true;
+		}
 		JDDNode one = JDD.RestrictToFirst(states.copy(), allDDRowVars);
 		DiagramSearch after = new DiagramSearch.Unreached(edges, states, allDDRowVars, allDDColVars, one);
 		DiagramSearch before = new DiagramSearch.Zero(edges, states, null, allDDRowVars, allDDColVars, null, states, one);
 		try {
 			double left = seconds - (System.nanoTime() - begun) / 1e9;
-			if (states.equals(JDD.ZERO))
-				return true;
 			if (!after.run(left / 2) || !before.run(left / 2))
 				return false;
 			JDDNode unreached = after.result(), unreaching = before.result();

@@ -11,6 +11,15 @@ import java.util.Arrays;
  */
 public final class SweepLoops
 {
+	private static final double UNIT = 0x1p-53;
+	/** Roundings of a row besides one for each entry. */
+	private static final int SLACK = 8;
+	/** Returned by a walk where states need each other, or one leads to nothing but itself. */
+	private static final double IMPOSSIBLE = -1.0;
+	/** What stands for an entry to go on with: nothing has been looked at, or everything has. */
+	private static final int WAITING = -1;
+	private static final int DONE = -2;
+
 	/** Null for a Markov chain. */
 	private final int[] groups;
 	private final int[] offsets;
@@ -47,13 +56,6 @@ public final class SweepLoops
 				: (first, behind, sweep, from, to) -> sweepGroups(first, behind, from, to, absolute);
 		return SweepTeam.repeat(work, pieces, threads, changes, stopBelow, x, xNew);
 	}
-
-	private static final double UNIT = 0x1p-53;
-	/** Roundings of a row besides one for each entry. */
-	private static final int SLACK = 8;
-	private static final double IMPOSSIBLE = -1.0;
-	private static final int WAITING = -1;
-	private static final int DONE = -2;
 
 	/**
 	 * Solves the equations, each state after those that it needs; as engines/cpu/substitution_kernels.py does.
