@@ -25,6 +25,7 @@ from prism_hooks.extract import embedded_chain, extracted_model, mask, vector
 from prism_hooks.graph import (
     DECOMPOSITIONS,
     DECOMPOSITIONS_OF_DIAGRAMS,
+    bottom_seconds,
     decomposed,
     decomposition_line,
     every_entry,
@@ -66,7 +67,8 @@ AGAIN = "prism-gpu: this was asked before in this run: the values of then are us
 
 METHODS_OF_JAVA = (
     *("solve", "sample", "simulationMethod"),
-    *("mayChooseEngine", "smallestGraph", "searchSeconds", "showsSolves", "leftToPrism"),
+    *("mayChooseEngine", "smallestGraph", "searchSeconds", "bottomSeconds"),
+    *("showsSolves", "leftToPrism"),
     *("begin", "ended", "closing"),
 )
 
@@ -124,6 +126,10 @@ class EngineBackend:
     def searchSeconds(self, transitions: int, model: int) -> float:  # noqa: N802 - as above
         """Return how long a search on a diagram may take before ours searches the graph."""
         return search_seconds(self.options, int(transitions), has_graph=self._holds(int(model)))
+
+    def bottomSeconds(self, transitions: int, model: int) -> float:  # noqa: N802 - as above
+        """Return how long a diagram may be searched for the component that all states end in."""
+        return bottom_seconds(self.options, int(transitions), has_graph=self._holds(int(model)))
 
     def showsSolves(self) -> bool:  # noqa: N802 - the name is Java's
         """Return whether the user asked for a line on each solve."""

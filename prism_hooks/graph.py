@@ -63,6 +63,11 @@ SEARCH_SECONDS_OF_KNOWN = 0.02
 EDGES_A_SECOND_OF_KNOWN = 2e7
 """The same where the graph has been written out before: it is looked at, and no more."""
 
+BOTTOM_SECONDS = 0.02
+EDGES_A_SECOND_OF_BOTTOM = 1e8
+"""The same of a search that is in vain where a chain ends in more than one component: a tenth of
+what the long run of a dense one takes."""
+
 
 @dataclass(frozen=True)
 class Decomposition:
@@ -123,6 +128,18 @@ def search_seconds(options: HookOptions, transitions: int, *, has_graph: bool = 
     if host_loops.stand_in(transitions) is not None:
         return SEARCH_SECONDS_OF_HOST + transitions / EDGES_A_SECOND_OF_HOST
     return SEARCH_SECONDS_AT_START + transitions / EDGES_A_SECOND
+
+
+def bottom_seconds(options: HookOptions, transitions: int, *, has_graph: bool = False) -> float:
+    """Return how many seconds a search may take for the one component that a chain ends in.
+
+    Parameters
+    ----------
+    options, transitions, has_graph
+        As of `search_seconds`.
+    """
+    most = search_seconds(options, transitions, has_graph=has_graph)
+    return min(most, BOTTOM_SECONDS + transitions / EDGES_A_SECOND_OF_BOTTOM)
 
 
 def graph_of(source: Any) -> ExplicitModel:

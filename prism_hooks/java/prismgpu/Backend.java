@@ -24,6 +24,9 @@ public interface Backend
 	 */
 	double searchSeconds(long transitions, long modelId);
 
+	/** The same of a search for the one component that all states of so large a Markov chain end in. */
+	double bottomSeconds(long transitions, long modelId);
+
 	/** Whether the user asked for a line on each solve. */
 	boolean showsSolves();
 

@@ -45,7 +45,7 @@ final class DiagramGraph
 		this.rows = rows;
 		this.odd = odd;
 		this.transitions = transitions;
-		source = SymbolicModel.ofGraph(nd == null ? "CTMC" : "MDP", trans01, odd, rows, cols, nd);
+		source = SymbolicModel.ofPart(nd == null ? "CTMC" : "MDP", trans01, odd, rows, cols, nd);
 	}
 
 	/**

@@ -101,7 +101,7 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	private ModelCheckerResult noted(ModelCheckerResult res)
 	{
 		Accuracy accuracy = res.accuracy;
-		error += accuracy == null ? Double.NaN : accuracy.getErrorBound();
+		error += accuracy == null ? Double.NaN : accuracy.getAbsoluteErrorBound(1.0);
 		return res;
 	}
 

@@ -124,7 +124,7 @@ public class GpuStochModelChecker extends StochModelChecker
 	/** Adds the error of probabilities, none above 1, to that of the until at hand. */
 	private StateValues noted(StateValues probs)
 	{
-		error += probs.getAccuracy() == null ? Double.NaN : probs.getAccuracy().getErrorBound();
+		error += probs.getAccuracy() == null ? Double.NaN : probs.getAccuracy().getAbsoluteErrorBound(1.0);
 		return probs;
 	}
 

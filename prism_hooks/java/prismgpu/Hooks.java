@@ -320,7 +320,7 @@ public final class Hooks
 	static Accuracy accuracy(double errorBound, boolean absolute, boolean guaranteed)
 	{
 		if (errorBound == 0.0)
-			return new Accuracy(AccuracyLevel.EXACT_FLOATING_POINT);
+			return new ExactAccuracy();
 		return new Accuracy(guaranteed ? AccuracyLevel.BOUNDED : AccuracyLevel.ESTIMATED_BOUNDED, errorBound, absolute);
 	}
 

@@ -1,18 +1,24 @@
 package prismgpu;
 
+import dv.DoubleVector;
 import jdd.JDD;
 import jdd.JDDNode;
 import prism.OpRelOpBound;
 import prism.PrismException;
 import symbolic.model.ProbModel;
 import symbolic.states.StateValues;
+import symbolic.states.StateValuesDV;
+import symbolic.states.StateValuesMTBDD;
 
 /**
  * The long run of a Markov chain under PRISM's symbolic engines, as one question; null means that
- * PRISM's own code must put it together, and then nothing has been given up.
+ * PRISM's own code must put it together, and then nothing has been given up. Of a chain that is known
+ * to end in one small component, that alone is asked about.
  */
 final class LongRun
 {
+	private static final String AVERAGE = "long-run average", DISTRIBUTION = "long-run distribution";
+
 	private LongRun()
 	{
 	}
@@ -20,10 +26,33 @@ final class LongRun
 	/** @param init Cleared with an answer */
 	static StateValues distribution(boolean continuous, StateValues init, ProbModel model) throws PrismException
 	{
-		StateValues probs = Symbolic.longRun(continuous, init, model);
+		if (Hooks.backend == null || !(init instanceof StateValuesDV))
+			return null;
+		BottomChain bottom = BottomChain.of(continuous, model);
+		StateValues probs = bottom == null ? fromStart(continuous, (StateValuesDV) init, model) : fromAnywhere(bottom, model);
 		if (probs != null)
 			init.clear();
 		return probs;
+	}
+
+	private static StateValues fromStart(boolean continuous, StateValuesDV init, ProbModel model) throws PrismException
+	{
+		Problem problem = Symbolic.ofChain(DISTRIBUTION, continuous, model);
+		problem.parts.startAddress = init.getDoubleVector().getPtr();
+		return Symbolic.answered(problem, model, values -> values);
+	}
+
+	private static StateValues fromAnywhere(BottomChain bottom, ProbModel model) throws PrismException
+	{
+		Problem problem = Symbolic.about(DISTRIBUTION, bottom.chain, bottom.trans);
+		DoubleVector start = new DoubleVector(problem.numStates);
+		try {
+			start.setElement(0, 1.0);
+			problem.parts.startAddress = start.getPtr();
+			return Symbolic.answered(problem, model, values -> bottom.spread(values, model));
+		} finally {
+			start.clear();
+		}
 	}
 
 	/**
@@ -34,11 +63,16 @@ final class LongRun
 	static StateValues probabilities(boolean continuous, OpRelOpBound bound, JDDNode states, ProbModel model, JDDNode statesOfInterest)
 			throws PrismException
 	{
-		StateValues values = Symbolic.average(continuous, bound, states, model);
+		StateValues values = average(continuous, states, model);
 		JDD.Deref(states);
-		if (values != null)
-			JDD.Deref(statesOfInterest);
-		return values;
+		if (values == null)
+			return null;
+		JDD.Deref(statesOfInterest);
+		if (bound.isNumeric())
+			return values;
+		JDDNode met = JDD.And(values.getBDDFromInterval(bound.getRelOp(), bound.getBound()), model.getReach().copy());
+		values.clear();
+		return new StateValuesMTBDD(met, model);
 	}
 
 	/** @param statesOfInterest Given up with an answer */
@@ -47,10 +81,31 @@ final class LongRun
 	{
 		JDDNode earned = JDD.SumAbstract(JDD.Apply(JDD.TIMES, model.getTrans().copy(), transRewards.copy()), model.getAllDDColVars());
 		JDDNode rewards = JDD.Apply(JDD.PLUS, stateRewards.copy(), earned);
-		StateValues values = Symbolic.average(continuous, rewards, model);
+		StateValues values = average(continuous, rewards, model);
 		JDD.Deref(rewards);
 		if (values != null)
 			JDD.Deref(statesOfInterest);
 		return values;
+	}
+
+	/** The averages of rewards of states. */
+	private static StateValues average(boolean continuous, JDDNode rewards, ProbModel model) throws PrismException
+	{
+		if (Hooks.backend == null)
+			return null;
+		BottomChain bottom = BottomChain.of(continuous, model);
+		Problem problem = bottom == null ? Symbolic.ofChain(AVERAGE, continuous, model) : Symbolic.about(AVERAGE, bottom.chain, bottom.trans);
+		problem.parts.stateRewards = new Diagram(rewards);
+		return Symbolic.answered(problem, model, values -> bottom == null ? values : everywhere(values, model));
+	}
+
+	/** The value of a chain that all states end in. @param values That of each of its states, all the same; given up */
+	private static DoubleVector everywhere(DoubleVector values, ProbModel model) throws PrismException
+	{
+		double value = values.getElement(0);
+		values.clear();
+		DoubleVector spread = Symbolic.vector((int) model.getODD().getNumStates());
+		spread.setAllElements(value);
+		return spread;
 	}
 }

@@ -11,7 +11,6 @@ import parser.ast.ExpressionFilter;
 import prism.Accuracy;
 import prism.Accuracy.AccuracyLevel;
 import prism.Accuracy.AccuracyType;
-import prism.OpRelOpBound;
 import prism.Prism;
 import prism.PrismException;
 import prism.PrismLog;
@@ -22,7 +21,6 @@ import symbolic.model.NondetModel;
 import symbolic.model.ProbModel;
 import symbolic.states.StateValues;
 import symbolic.states.StateValuesDV;
-import symbolic.states.StateValuesMTBDD;
 
 /** The solves of PRISM's sparse and hybrid engines, sent to ours; null means that PRISM's own code must solve. */
 final class Symbolic
@@ -142,7 +140,7 @@ final class Symbolic
 		last = null;
 		StateValues values = work.run();
 		if (values.getAccuracy() == null)
-			values.setAccuracy(last);
+			values.setAccuracy(ExactAccuracy.listing(last));
 		return values;
 	}
 
@@ -228,41 +226,18 @@ final class Symbolic
 		return solution;
 	}
 
-	/** The distribution in the long run; null where PRISM's own code must put it together. */
-	static StateValues longRun(boolean continuous, StateValues init, ProbModel model) throws PrismException
+	/** What a question that is no solve of PRISM's comes to; null where PRISM's own code must put it together. */
+	static StateValuesDV answered(Problem problem, ProbModel model, Unfolding unfolding) throws PrismException
 	{
-		if (Hooks.backend == null || !(init instanceof StateValuesDV))
-			return null;
-		Problem problem = problem("long-run distribution", continuous ? "CTMC" : "DTMC", model.getTrans(), model.getODD(), model.getAllDDRowVars(),
-				model.getAllDDColVars(), null);
-		problem.parts.startAddress = ((StateValuesDV) init).getDoubleVector().getPtr();
 		DoubleVector solution = solve(problem, refusal());
 		solved = false;
-		return solution == null ? null : new StateValuesDV(solution, model, accuracy);
+		return solution == null ? null : new StateValuesDV(unfolding.of(solution), model, accuracy);
 	}
 
-	/** The averages in the long run of rewards of states; null where PRISM's own code must put them together. */
-	static StateValues average(boolean continuous, JDDNode rewards, ProbModel model) throws PrismException
+	/** Makes values of a model's states of those of which the engines were asked, which it gives up. */
+	interface Unfolding
 	{
-		if (Hooks.backend == null)
-			return null;
-		Problem problem = problem("long-run average", continuous ? "CTMC" : "DTMC", model.getTrans(), model.getODD(), model.getAllDDRowVars(),
-				model.getAllDDColVars(), null);
-		problem.parts.stateRewards = new Diagram(rewards);
-		DoubleVector solution = solve(problem, refusal());
-		solved = false;
-		return solution == null ? null : new StateValuesDV(solution, model, accuracy);
-	}
-
-	/** The probability of each state to be in a set in the long run, or the states where it meets a bound; null as for `average`. */
-	static StateValues average(boolean continuous, OpRelOpBound bound, JDDNode states, ProbModel model) throws PrismException
-	{
-		StateValues probs = average(continuous, states, model);
-		if (probs == null || bound.isNumeric())
-			return probs;
-		JDDNode met = JDD.And(probs.getBDDFromInterval(bound.getRelOp(), bound.getBound()), model.getReach().copy());
-		probs.clear();
-		return new StateValuesMTBDD(met, model);
+		DoubleVector of(DoubleVector values) throws PrismException;
 	}
 
 	static DoubleVector timeBoundedUntil(JDDNode trans, ODDNode odd, JDDVars rows, JDDVars cols, JDDNode yes, JDDNode maybe, double time,
@@ -353,6 +328,12 @@ final class Symbolic
 		return problem(task, model.getModelType().toString(), model.getTrans(), model.getODD(), model.getAllDDRowVars(), model.getAllDDColVars(), nondet);
 	}
 
+	/** A question about a Markov chain. */
+	static Problem ofChain(String task, boolean continuous, ProbModel model) throws PrismException
+	{
+		return problem(task, continuous ? "CTMC" : "DTMC", model.getTrans(), model.getODD(), model.getAllDDRowVars(), model.getAllDDColVars(), null);
+	}
+
 	private static Problem chain(String task, JDDNode trans, ODDNode odd, JDDVars rows, JDDVars cols) throws PrismException
 	{
 		if (known.rates == null)
@@ -365,11 +346,22 @@ final class Symbolic
 
 	private static Problem problem(String task, String kind, JDDNode trans, ODDNode odd, JDDVars rows, JDDVars cols, JDDVars nondet) throws PrismException
 	{
+		return problem(task, SymbolicModel.of(kind, trans, odd, rows, cols, nondet), trans, nondet != null);
+	}
+
+	/** A question about a part of a Markov chain that is a chain by itself. */
+	static Problem about(String task, SymbolicModel chain, JDDNode trans) throws PrismException
+	{
+		return problem(task, chain, trans, false);
+	}
+
+	private static Problem problem(String task, SymbolicModel source, JDDNode trans, boolean hasChoices) throws PrismException
+	{
 		PrismSettings settings = prism.getSettings();
-		Problem problem = new Problem(task, prism.getMainLog(), SymbolicModel.of(kind, trans, odd, rows, cols, nondet));
+		Problem problem = new Problem(task, prism.getMainLog(), source);
 		problem.parts = new SymbolicParts(trans);
 		String linear = settings.getString(PrismSettings.PRISM_LIN_EQ_METHOD);
-		problem.method = nondet != null ? settings.getString(PrismSettings.PRISM_MDP_SOLN_METHOD) : linear.equals("Power") ? "Power method" : linear;
+		problem.method = hasChoices ? settings.getString(PrismSettings.PRISM_MDP_SOLN_METHOD) : linear.equals("Power") ? "Power method" : linear;
 		problem.omega = settings.getDouble(PrismSettings.PRISM_LIN_EQ_METHOD_PARAM);
 		problem.epsilon = prism.getTermCritParam();
 		problem.absolute = prism.getTermCrit() == Prism.ABSOLUTE;
@@ -407,7 +399,7 @@ final class Symbolic
 		return solution;
 	}
 
-	private static DoubleVector vector(int states) throws PrismException
+	static DoubleVector vector(int states) throws PrismException
 	{
 		try {
 			return new DoubleVector(states);

@@ -83,16 +83,17 @@ public final class SymbolicModel extends ModelSource
 		return null;
 	}
 
-	/** A graph alone, to be released by who asks for it. @param nondet Null where there are no choices */
-	static SymbolicModel ofGraph(String kind, JDDNode trans01, ODDNode odd, JDDVars rows, JDDVars cols, JDDVars nondet)
+	/** A graph, or a part of a model, to be released by who asks for it. @param nondet Null where there are no choices */
+	static SymbolicModel ofPart(String kind, JDDNode trans, ODDNode odd, JDDVars rows, JDDVars cols, JDDVars nondet)
 	{
-		return new SymbolicModel(kind, trans01, odd, rows, cols, nondet);
+		return new SymbolicModel(kind, trans, odd, rows, cols, nondet);
 	}
 
 	/** Gives up all references; to be called before PRISM closes its diagrams' library or builds anew. */
 	static void releaseAll()
 	{
 		DiagramGraph.forget();
+		BottomChain.forget();
 		while (!kept.isEmpty())
 			kept.removeFirst().release();
 	}
