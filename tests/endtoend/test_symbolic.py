@@ -91,7 +91,9 @@ def test_every_kind_of_solve_is_ours_and_gives_prism_s_answer(
     words = [*words_of(prism_examples, model, constants, texts), engine]
     ours = prism_gpu(*words, "-epsilon", "1e-9")
     theirs = prism(*words, *TIGHT, "-jor", "-omega", "0.9")
-    assert HANDED_BACK not in ours.output
+    # Next is one product on the diagram, which needs no solve.
+    handed_back = [line for line in ours.output.splitlines() if HANDED_BACK in line]
+    assert all(line.startswith("prism-gpu: next, ") for line in handed_back)
     assert_same_answers(answers(ours.output), answers(theirs.output), texts, 1e-6)
     assert ours.code == theirs.code == 0
 

@@ -46,6 +46,14 @@ public class GpuNondetModelChecker extends NondetModelChecker
 	}
 
 	@Override
+	protected StateValues computeNextProbs(JDDNode tr, JDDNode b, boolean min)
+	{
+		if (engine != Prism.MTBDD)
+			Hooks.handBack(mainLog, Symbolic.NEXT);
+		return super.computeNextProbs(tr, b, min);
+	}
+
+	@Override
 	protected StateValues computeUntilProbs(JDDNode tr, JDDNode tra, JDDNode tr01, JDDNode b1, JDDNode b2, boolean min) throws PrismException
 	{
 		return stated(() -> super.computeUntilProbs(tr, tra, tr01, b1, b2, min));

@@ -80,6 +80,7 @@ public class GpuPrism extends Prism
 			Hooks.handBack(getMainLog(), MULTI_OBJECTIVE);
 		begin(prop.getExpression().toString(), propertiesFile == null ? null : propertiesFile.getConstantValues());
 		Result result = super.modelCheck(propertiesFile, prop);
+		Hooks.sayDecided(getMainLog());
 		Hooks.ended(result.getResult());
 		return result;
 	}

@@ -84,6 +84,14 @@ public class GpuProbModelChecker extends ProbModelChecker
 	}
 
 	@Override
+	protected StateValues computeNextProbs(JDDNode tr, JDDNode b)
+	{
+		if (engine != Prism.MTBDD)
+			Hooks.handBack(mainLog, Symbolic.NEXT);
+		return super.computeNextProbs(tr, b);
+	}
+
+	@Override
 	protected StateValues computeUntilProbs(JDDNode tr, JDDNode tr01, JDDNode b1, JDDNode b2) throws PrismException
 	{
 		return stated(() -> super.computeUntilProbs(tr, tr01, b1, b2));

@@ -116,6 +116,14 @@ public class GpuStochModelChecker extends StochModelChecker
 	}
 
 	@Override
+	protected StateValues computeNextProbs(JDDNode tr, JDDNode b)
+	{
+		if (engine != Prism.MTBDD)
+			Hooks.handBack(mainLog, Symbolic.NEXT);
+		return super.computeNextProbs(tr, b);
+	}
+
+	@Override
 	protected StateValues computeUntilProbs(JDDNode tr, JDDNode tr01, JDDNode b1, JDDNode b2) throws PrismException
 	{
 		return noted(stated(tr, () -> super.computeUntilProbs(tr, tr01, b1, b2)));

@@ -55,6 +55,7 @@ final class GraphSearch
 	{
 		PrismLog log = Symbolic.prism.getMainLog();
 		long begun = System.nanoTime();
+		Hooks.searched();
 		try {
 			long modelId = SymbolicModel.idOf(model.getModelType().toString(), model.getTrans(), model.getODD());
 			if (!search.run(Hooks.backend.searchSeconds(model.getNumTransitionsLong(), modelId))) {

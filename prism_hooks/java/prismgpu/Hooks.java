@@ -51,6 +51,14 @@ public final class Hooks
 
 	private static final String NO_ENGINE = "computation without an engine";
 	private static final Set<String> said = new HashSet<>();
+
+	/** What it has taken to check a property so far. */
+	private enum Course
+	{
+		NOTHING, SEARCHED, COMPUTED
+	}
+
+	private static Course course = Course.NOTHING;
 	private static int depth;
 
 	private Hooks()
@@ -112,6 +120,7 @@ public final class Hooks
 	/** Prints the one line that says what runs on PRISM's own code; once a property is enough. */
 	static void handBack(PrismLog log, String what)
 	{
+		course = Course.COMPUTED;
 		sayOnce(log, what + " is not done by our engines; PRISM's own code runs it");
 	}
 
@@ -133,6 +142,21 @@ public final class Hooks
 	{
 		said.clear();
 		depth = 0;
+		course = Course.NOTHING;
+	}
+
+	/** Notes that the graph of a model was searched for what decides a property. */
+	static void searched()
+	{
+		if (course == Course.NOTHING)
+			course = Course.SEARCHED;
+	}
+
+	/** Says so where the searches have left nothing to solve, and no residual is told for that. */
+	static void sayDecided(PrismLog log)
+	{
+		if (course == Course.SEARCHED && backend != null && backend.showsSolves())
+			log.println("\nprism-gpu: decided by the graph of the model, nothing was left to solve, residual 0, exact");
 	}
 
 	/** Fills in what the model checker's settings ask for. */
@@ -174,6 +198,7 @@ public final class Hooks
 			handBack(log, NO_ENGINE);
 			return null;
 		}
+		course = Course.COMPUTED;
 		long timer = System.currentTimeMillis();
 		solving = problem.task + " computation";
 		try {
@@ -253,6 +278,7 @@ public final class Hooks
 	/** Has paths sampled by the engines. */
 	static void sample(Sampling sampling)
 	{
+		course = Course.COMPUTED;
 		solving = "simulation";
 		try {
 			call(() -> backend.sample(sampling));
@@ -289,6 +315,7 @@ public final class Hooks
 	/** Sends a question about a graph to the engines; false means that PRISM's own code must answer it. */
 	static boolean answered(Problem problem, PrismLog log)
 	{
+		searched();
 		answer(problem);
 		String refusal = problem.error == null ? problem.refusal : problem.task + " (" + problem.error + ")";
 		if (refusal != null)

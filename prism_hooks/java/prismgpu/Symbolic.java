@@ -25,6 +25,8 @@ import symbolic.states.StateValuesDV;
 /** The solves of PRISM's sparse and hybrid engines, sent to ours; null means that PRISM's own code must solve. */
 final class Symbolic
 {
+	/** What PRISM does on diagrams in one multiplication. */
+	static final String NEXT = "next, one product on a diagram,";
 	private static final String ADVERSARY = "export of an adversary";
 
 	/** PRISM as a whole, whose settings and log the solves have. */
