@@ -44,8 +44,8 @@ MOST_CORES = 8
 many pieces, which know nothing of each other within a sweep, they would be like Jacobi's."""
 
 RELAXED_AFTER = 96
-"""Sweeps after which they are relaxed. Polling, in two pieces, swings: poll13 takes 460 sweeps where
-it is after 256, 256 so; cluster, which does not, 10 % more of them where it is after 64."""
+"""Sweeps after which they are relaxed. Polling, in two pieces, swings: poll13 takes 460 sweeps if it
+is after 256, 256 so. Cluster, which does not, takes 10 % more of them if it is after 64."""
 
 
 class SymmetricEngine:
