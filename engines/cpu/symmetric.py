@@ -44,7 +44,7 @@ MOST_CORES = 8
 many pieces, which know nothing of each other within a sweep, they would be like Jacobi's."""
 
 RELAXED_AFTER = 96
-"""Sweeps after which they are relaxed. Polling, in two pieces, swings: poll13 takes 460 sweeps if it
+"""Sweeps after which they are relaxed. Polling, in two pieces, swings: poll13 takes 460 if it
 is after 256, 256 so. Cluster, which does not, takes 10 % more of them if it is after 64."""
 
 
