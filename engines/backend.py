@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
 import warnings
 from typing import Any
 
@@ -13,6 +14,11 @@ from engines.system import Engine, SweepSystem
 
 GPU_ENTRIES = 20_000
 """Below this many entries a sweep on the CPU is over before a kernel has started."""
+
+GPU_ENTRIES_AT_START = 250_000
+"""The same while no GPU has been opened, which takes half a second: most solves end sooner."""
+
+_opened = threading.Event()
 
 
 @functools.cache
@@ -109,6 +115,21 @@ def gpu_refusal(device_number: int = 0) -> str | None:
     return _number_refusal(device_number, devices)
 
 
+def note_opened() -> None:
+    """Note that a GPU has been opened, or is being opened by what needs one in any case."""
+    _opened.set()
+
+
+def is_opened() -> bool:
+    """Return whether that has been noted."""
+    return _opened.is_set()
+
+
+def least_gpu_entries() -> int:
+    """Return from how many entries on a GPU sweeps what it may or may not sweep."""
+    return GPU_ENTRIES if is_opened() else GPU_ENTRIES_AT_START
+
+
 def choose_engine(environment: SolverEnvironment, system: SweepSystem) -> tuple[Engine, str]:
     """Return the engine for a solve, and a remark for the log.
 
@@ -130,7 +151,7 @@ def choose_engine(environment: SolverEnvironment, system: SweepSystem) -> tuple[
     if choice is DeviceChoice.CPU:
         return CpuEngine(environment.matrix_format), ""
     if choice is DeviceChoice.AUTO and (
-        system.matrix.num_entries < GPU_ENTRIES or not driver_present()
+        system.matrix.num_entries < least_gpu_entries() or not driver_present()
     ):
         return CpuEngine(), ""
     refusal = gpu_refusal(environment.device_number)
@@ -142,6 +163,7 @@ def choose_engine(environment: SolverEnvironment, system: SweepSystem) -> tuple[
 
 
 def _cuda_engine(environment: SolverEnvironment) -> Engine:
+    note_opened()
     first, wanted = environment.device_number, environment.num_devices
     there = int(cupy().cuda.runtime.getDeviceCount()) - first
     if wanted > there:
@@ -169,6 +191,7 @@ def preload(device_number: int) -> None:
         from engines.cuda import warm_up
 
         warm_up.preload(device_number)
+        note_opened()
 
 
 def device_summary() -> list[str]:

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from engines.backend import GPU_ENTRIES, choose_engine, driver_present
+from engines.backend import GPU_ENTRIES, choose_engine, driver_present, least_gpu_entries
 from engines.cpu import engine, topological_kernels
 from engines.cpu.engine import CpuEngine
 from engines.cpu.prepare import scaled
@@ -164,7 +164,7 @@ def placement(
     if forced:
         choose_engine(environment, system)
     if forced or (environment.device is DeviceChoice.AUTO and driver_present()):
-        least = min(least, GPU_ENTRIES)
+        least = min(least, GPU_ENTRIES if forced else least_gpu_entries())
     if forced and several.any():
         least = min(least, int(entries.max()))
     elsewhere = several & (entries >= least)

@@ -355,7 +355,8 @@ class EngineBackend:
             model, what = extracted_model(problem.model()), " from PRISM"
         else:
             symbolic = self._symbolic_model(problem)
-            model = symbolic.expanded(self._expanding_device(), self.options.device_memory)
+            device = self._expanding_device() if symbolic.wants_device else None
+            model = symbolic.expanded(device, self.options.device_memory)
             if symbolic.refusal:
                 self._say(problem, f"the CPU makes the matrix: {symbolic.refusal}")
             what = f" out of {symbolic.transitions.num_nodes} nodes of a diagram of PRISM's"

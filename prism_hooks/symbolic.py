@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engines.backend import gpu_refusal
+from engines.backend import gpu_refusal, note_opened
 from engines.diagrams.build import build
 from engines.diagrams.choices import choice_roots
 from engines.diagrams.diagram import TERMINAL, Diagram, StateNumbering
@@ -81,6 +81,13 @@ class SymbolicModel:
         return LongRun(self.transitions, self.numbering)
 
     @property
+    def wants_device(self) -> bool:
+        """Whether a GPU would make the matrix sooner than the CPU."""
+        surveyed = self.surveyed
+        # What hardly shares anything is no smaller in blocks: no GPU could make it faster.
+        return not isinstance(surveyed, Walked) and surveyed.num_entries >= DEVICE_ENTRIES
+
+    @property
     def num_states(self) -> int:
         """Number of states."""
         return self.numbering.num_states
@@ -113,9 +120,8 @@ class SymbolicModel:
         """
         surveyed = self.surveyed
         if isinstance(surveyed, Walked):
-            # What hardly shares anything is no smaller in blocks: no GPU could make it faster.
             return ExplicitModel(self.kind, expand_surveyed(surveyed))
-        if device_number is not None and surveyed.num_entries >= DEVICE_ENTRIES:
+        if device_number is not None and self.wants_device:
             try:
                 return self._expanded_on_device(surveyed, device_number, device_memory)
             except DeviceMemoryError as error:
@@ -131,6 +137,7 @@ class SymbolicModel:
     ) -> ExplicitModel:
         from engines.cuda.diagrams import expand_in_pieces
 
+        note_opened()
         host = expand_in_pieces(build(surveyed), device_number, memory)
         if self._roots is not None:
             assert host.row_group_offsets is not None, "a matrix without choices"

@@ -1,6 +1,7 @@
 """The choice between CPU and GPU, on machines where something is missing."""
 
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -22,14 +23,21 @@ def forgetful():
 
 
 @pytest.fixture
+def opened(monkeypatch):
+    """Return what says whether a GPU has been opened, which it has not."""
+    event = threading.Event()
+    monkeypatch.setattr(backend, "_opened", event)
+    return event
+
+
+@pytest.fixture
 def without_cupy(forgetful, monkeypatch):
     assert forgetful is None
     monkeypatch.setattr(backend, "driver_present", lambda: True)
     monkeypatch.setitem(sys.modules, "cupy", None)
 
 
-def large_system():
-    size = backend.GPU_ENTRIES
+def large_system(size=backend.GPU_ENTRIES_AT_START):
     diagonal = np.arange(size, dtype=np.int32)
     offsets = np.arange(size + 1, dtype=np.int32)
     return SweepSystem(CsrMatrix(offsets, diagonal, np.full(size, 0.5), size), np.zeros(size))
@@ -59,6 +67,20 @@ def test_a_small_model_asks_for_no_gpu_and_says_nothing():
     engine, note = backend.choose_engine(SolverEnvironment(), small_system())
     assert isinstance(engine, CpuEngine)
     assert note == ""
+
+
+@pytest.mark.usefixtures("without_cupy")
+def test_no_gpu_is_opened_for_what_a_cpu_solves_meanwhile(opened):
+    automatic = SolverEnvironment()
+    for size in (backend.GPU_ENTRIES, backend.GPU_ENTRIES_AT_START - 1):
+        engine, note = backend.choose_engine(automatic, large_system(size))
+        assert isinstance(engine, CpuEngine)
+        assert note == ""
+    assert backend.choose_engine(automatic, large_system())[1].startswith("GPU not used")
+    opened.set()
+    middling = large_system(backend.GPU_ENTRIES)
+    assert backend.choose_engine(automatic, middling)[1].startswith("GPU not used")
+    assert backend.choose_engine(automatic, large_system(backend.GPU_ENTRIES - 1))[1] == ""
 
 
 @pytest.mark.usefixtures("forgetful")
