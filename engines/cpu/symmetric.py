@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engines.cpu import host_loops
-from engines.cpu.chunks import cut_rows, num_cores
+from engines.cpu.chunks import ENTRIES_PER_THREAD, cut_rows, num_cores
 from engines.cpu.engine import CpuEngine, CpuSweeper, largest_residual, repays_numba
 from engines.cpu.prepare import scaled
 from engines.environment import Precision, SolverEnvironment
@@ -39,9 +39,9 @@ NAME = "Symmetric Gauss-Seidel"
 FEWEST_ENTRIES = 50_000
 """Smaller systems are swept by NumPy or SciPy, which have no sweeps in order."""
 
-MOST_CORES = 8
-"""With more, that many threads of Jacobi's are sooner done than these, of which there are few: in
-many pieces, which know nothing of each other within a sweep, they would be like Jacobi's."""
+MOST_THREADS = 8
+"""More threads of Jacobi's, where a system repays them, are sooner done than these, of which there
+are few: in many pieces, which know nothing of each other within a sweep, they would be like it."""
 
 RELAXED_AFTER = 96
 """Sweeps after which they are relaxed. Polling, in two pieces, swings: poll13 takes 460 if it
@@ -83,8 +83,9 @@ class SymmetricEngine:
             return None
         if environment.matrix_format not in (Format.AUTO, Format.CSR):
             return None
-        entries, cores = system.matrix.num_entries, num_cores()
-        if entries < FEWEST_ENTRIES or cores > MOST_CORES:
+        entries = system.matrix.num_entries
+        of_jacobi = min(num_cores(), entries // ENTRIES_PER_THREAD)
+        if entries < FEWEST_ENTRIES or of_jacobi > MOST_THREADS:
             return None
         loops = host_loops.registered() if entries <= host_loops.MOST_ENTRIES else None
         return cls(loops) if loops is not None or repays_numba(entries) else None

@@ -184,7 +184,10 @@ def test_it_serves_only_where_it_is_asked_for_nothing_else(monkeypatch):
     assert serves(engine, system, replace(CPU, precision=Precision.MIXED)) is None
     assert serves(engine, system, replace(CPU, matrix_format=Format.PATTERNS)) is None
     assert serves(engine, replace(system, scaling=Scaling.DIAGONAL), CPU) is None
-    with_cores(monkeypatch, symmetric.MOST_CORES + 1)
+    with_cores(monkeypatch, symmetric.MOST_THREADS + 1)
+    # Jacobi's sweeps have more threads than these only where the system is large.
+    assert serves(engine, system, CPU) is not None
+    monkeypatch.setattr(symmetric, "ENTRIES_PER_THREAD", 1)
     assert serves(engine, system, CPU) is None
     with_cores(monkeypatch, 2)
     monkeypatch.setattr(symmetric, "FEWEST_ENTRIES", system.matrix.num_entries + 1)
