@@ -16,9 +16,9 @@ GPU_ENTRIES = 20_000
 """Below this many entries a sweep on the CPU is over before a kernel has started."""
 
 GPU_ENTRIES_AT_START = 250_000
-"""The same while no GPU has been opened, which takes half a second: most solves end sooner."""
+"""The same while no GPU is in use, which takes half a second to open: most solves end sooner."""
 
-_opened = threading.Event()
+_used, _loaded = threading.Event(), threading.Event()
 
 
 @functools.cache
@@ -115,19 +115,28 @@ def gpu_refusal(device_number: int = 0) -> str | None:
     return _number_refusal(device_number, devices)
 
 
-def note_opened() -> None:
-    """Note that a GPU has been opened, or is being opened by what needs one in any case."""
-    _opened.set()
+def note_use() -> None:
+    """Note that a GPU is in use: what comes after that need not wait for it to open."""
+    _used.set()
 
 
-def is_opened() -> bool:
+def is_used() -> bool:
     """Return whether that has been noted."""
-    return _opened.is_set()
+    return _used.is_set()
+
+
+def is_loaded() -> bool:
+    """Return whether a GPU is in use, or could be without delay."""
+    return is_used() or _loaded.is_set()
 
 
 def least_gpu_entries() -> int:
-    """Return from how many entries on a GPU sweeps what it may or may not sweep."""
-    return GPU_ENTRIES if is_opened() else GPU_ENTRIES_AT_START
+    """Return from how many entries on a GPU sweeps what it may or may not sweep.
+
+    What was in use before decides, not what has been loaded meanwhile: the same solves in the same
+    order are made by the same devices.
+    """
+    return GPU_ENTRIES if is_used() else GPU_ENTRIES_AT_START
 
 
 def choose_engine(environment: SolverEnvironment, system: SweepSystem) -> tuple[Engine, str]:
@@ -163,7 +172,7 @@ def choose_engine(environment: SolverEnvironment, system: SweepSystem) -> tuple[
 
 
 def _cuda_engine(environment: SolverEnvironment) -> Engine:
-    note_opened()
+    note_use()
     first, wanted = environment.device_number, environment.num_devices
     there = int(cupy().cuda.runtime.getDeviceCount()) - first
     if wanted > there:
@@ -191,7 +200,7 @@ def preload(device_number: int) -> None:
         from engines.cuda import warm_up
 
         warm_up.preload(device_number)
-        note_opened()
+        _loaded.set()
 
 
 def device_summary() -> list[str]:

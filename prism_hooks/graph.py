@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.backend import driver_present, is_opened
+from engines.backend import driver_present, is_loaded
 from engines.cpu import host_loops
 from engines.cpu.graph import CpuGraph
 from engines.environment import DeviceChoice, SolverEnvironment
@@ -104,7 +104,7 @@ def smallest_graph(task: str, options: HookOptions) -> int:
 def _has_begun(options: HookOptions) -> bool:
     """Return whether what searches graphs is loaded."""
     wanted = options.device is DeviceChoice.GPU and driver_present()
-    on_gpu = wanted or (options.device is DeviceChoice.AUTO and is_opened())
+    on_gpu = wanted or (options.device is DeviceChoice.AUTO and is_loaded())
     return on_gpu or "numba" in sys.modules
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engines.backend import gpu_refusal, note_opened
+from engines.backend import gpu_refusal, note_use
 from engines.diagrams.build import build
 from engines.diagrams.choices import choice_roots
 from engines.diagrams.diagram import TERMINAL, Diagram, StateNumbering
@@ -137,7 +137,7 @@ class SymbolicModel:
     ) -> ExplicitModel:
         from engines.cuda.diagrams import expand_in_pieces
 
-        note_opened()
+        note_use()
         host = expand_in_pieces(build(surveyed), device_number, memory)
         if self._roots is not None:
             assert host.row_group_offsets is not None, "a matrix without choices"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Protocol
 
-from engines.backend import driver_present, gpu_refusal, is_opened, note_opened
+from engines.backend import driver_present, gpu_refusal, is_used, note_use
 from engines.cpu import host_loops
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import UnsupportedError
@@ -15,7 +15,7 @@ from engines.model import ExplicitModel
 GPU_GRAPH_ENTRIES = 100_000
 """Below this many entries plain loops on the CPU take a fifth of a second at most, less than it
 takes to open a device; for more of them the CPU would have to load numba, unless the host has
-loops that stand in for it. Those are used while no device has been opened."""
+loops that stand in for it. Those are used while no device is in use."""
 
 
 class GraphOperations(Protocol):
@@ -124,7 +124,7 @@ def _prepare(model: ExplicitModel, device_number: int | None) -> GraphOperations
         return CpuGraph(model)
     from engines.cuda.graph import CudaGraph
 
-    note_opened()
+    note_use()
     return CudaGraph(model, device_number)
 
 
@@ -135,7 +135,7 @@ def _gpu_for(model: ExplicitModel, environment: SolverEnvironment | None) -> int
     wanted = environment.device is DeviceChoice.GPU
     size = max(model.matrix.num_entries, model.num_states)
     fits = max(model.matrix.num_rows, model.num_states) < INT32_MAX
-    small = size < GPU_GRAPH_ENTRIES or (not is_opened() and host_loops.stand_in(size) is not None)
+    small = size < GPU_GRAPH_ENTRIES or (not is_used() and host_loops.stand_in(size) is not None)
     if not wanted and (small or not fits or not driver_present()):
         return None
     refusal = gpu_refusal(environment.device_number)

@@ -23,10 +23,10 @@ def forgetful():
 
 
 @pytest.fixture
-def opened(monkeypatch):
-    """Return what says whether a GPU has been opened, which it has not."""
+def used(monkeypatch):
+    """Return what says whether a GPU is in use, which it is not."""
     event = threading.Event()
-    monkeypatch.setattr(backend, "_opened", event)
+    monkeypatch.setattr(backend, "_used", event)
     return event
 
 
@@ -70,14 +70,14 @@ def test_a_small_model_asks_for_no_gpu_and_says_nothing():
 
 
 @pytest.mark.usefixtures("without_cupy")
-def test_no_gpu_is_opened_for_what_a_cpu_solves_meanwhile(opened):
+def test_no_gpu_is_opened_for_what_a_cpu_solves_meanwhile(used):
     automatic = SolverEnvironment()
     for size in (backend.GPU_ENTRIES, backend.GPU_ENTRIES_AT_START - 1):
         engine, note = backend.choose_engine(automatic, large_system(size))
         assert isinstance(engine, CpuEngine)
         assert note == ""
     assert backend.choose_engine(automatic, large_system())[1].startswith("GPU not used")
-    opened.set()
+    used.set()
     middling = large_system(backend.GPU_ENTRIES)
     assert backend.choose_engine(automatic, middling)[1].startswith("GPU not used")
     assert backend.choose_engine(automatic, large_system(backend.GPU_ENTRIES - 1))[1] == ""

@@ -206,6 +206,6 @@ def test_small_graphs_stay_with_prism_and_larger_ones_before_numba_is_loaded(mon
     assert graph.smallest_graph(strong, on_gpu) == graph.SMALL_GRAPH[strong]
     # Where the GPU is one choice of two it counts once it has been opened.
     for opened, least in ((False, graph.SMALL_GRAPH_AT_START), (True, graph.SMALL_GRAPH)):
-        monkeypatch.setattr(graph, "is_opened", lambda opened=opened: opened)
+        monkeypatch.setattr(graph, "is_loaded", lambda opened=opened: opened)
         assert graph.smallest_graph(strong, HookOptions()) == least[strong]
     assert EngineBackend(options).smallestGraph(strong) == graph.SMALL_GRAPH_AT_START[strong]
