@@ -16,10 +16,10 @@ from engines.cpu.sparse_tools import transposed
 from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype
+from engines.formats.groups import select_groups
 from engines.iterate import BATCH_SECONDS, FIRST_BATCH, LONGEST_BATCH
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 from engines.progress import Measure, Progress, SweepReport
-from engines.reachability import choices_of
 from engines.result import SolveResult, Status
 from engines.solve import sweeper_or_cpu
 from engines.step_rewards import step_rewards
@@ -320,8 +320,7 @@ def _system(
         return SweepSystem(model.matrix, start, group_offsets=groups, direction=direction)
     if groups is None:
         return SweepSystem(model.matrix.select_rows(states), start, states=states)
-    choices, offsets = choices_of(states, groups)
-    matrix = model.matrix.select_rows(choices)
+    matrix, offsets = select_groups(model.matrix, groups, states)
     return SweepSystem(matrix, start, states=states, group_offsets=offsets, direction=direction)
 
 

@@ -10,14 +10,13 @@ import numpy as np
 from engines.environment import Convention, Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import (
-    MANY_ENTRIES,
     CsrMatrix,
     FloatArray,
     IndexArray,
     MaskArray,
     index_dtype,
-    ranges,
 )
+from engines.formats.groups import choices_of, select_groups
 from engines.gauss_seidel import relaxation, sweeps_in_colours
 from engines.graph.operations import operations_of
 from engines.linear import direct
@@ -162,11 +161,12 @@ def _solve_mdp(
         raise ValueError("an MDP needs row groups and a direction: minimise or maximise")
     states = rows_of_states(unknown)
     matrix, offset = model.matrix, rewards
-    choices: IndexArray = np.arange(matrix.num_rows)
+    choices: IndexArray | None = None
     if states is not None:
-        choices, groups = choices_of(states, groups)
-        matrix = matrix.select_rows(choices)
-        offset = None if rewards is None else rewards[choices]
+        if rewards is not None or want_strategy:
+            choices, _ = choices_of(states, groups)
+        matrix, groups = select_groups(matrix, groups, states)
+        offset = None if rewards is None or choices is None else rewards[choices]
     system = SweepSystem(matrix, start, offset, states, group_offsets=groups, direction=direction)
     solver = DirectPolicyIteration(system)
     rows: IndexArray | None
@@ -186,7 +186,7 @@ def _solve_mdp(
     if rows is None or not solver.is_proper(rows):
         rows = _strategy(model, unknown, system, solver, environment, result.values)
     strategy = np.full(model.num_states, ANY_CHOICE, dtype=index_dtype(model.matrix.num_rows))
-    strategy[unknown] = choices[rows]
+    strategy[unknown] = rows if choices is None else choices[rows]
     return replace(result, strategy=strategy)
 
 
@@ -268,22 +268,3 @@ def _require_proper(model: ExplicitModel, unknown: MaskArray, system: SweepSyste
         return
     if not operations_of(model).must_approach(~unknown, unknown).all():
         raise ImproperPolicyError("some strategy stays among the unknown states for ever")
-
-
-def choices_of(states: IndexArray, groups: IndexArray) -> tuple[IndexArray, IndexArray]:
-    """Return the choices of the given states, and the offsets of each state's among them."""
-    counts = np.diff(groups)[states]
-    offsets = np.zeros(len(states) + 1, dtype=np.int64)
-    np.cumsum(counts, out=offsets[1:])
-    total = int(offsets[-1])
-    choices: IndexArray
-    if total >= MANY_ENTRIES:
-        from engines.cpu import sparse_tools
-
-        numbers = np.arange(groups[-1], dtype=groups.dtype)
-        choices, _ = sparse_tools.gathered(
-            groups, states, numbers, np.zeros(len(numbers), dtype=np.int8), total
-        )
-    else:
-        choices = ranges(groups[states], counts)
-    return choices, offsets.astype(index_dtype(total))

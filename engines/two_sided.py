@@ -11,8 +11,8 @@ from engines.backend import choose_engine
 from engines.environment import SolverEnvironment
 from engines.errors import DeviceMemoryError
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype
+from engines.formats.groups import choices_of
 from engines.model import ExplicitModel, ModelKind
-from engines.reachability import choices_of
 from engines.result import SweepCost
 from engines.system import Direction, SweepSystem, rows_of_states
 

@@ -11,11 +11,11 @@ from engines.cpu.engine import CpuEngine
 from engines.cpu.prepare import scaled
 from engines.environment import Method, SolverEnvironment
 from engines.errors import UnsupportedError
+from engines.formats.groups import choices_of
 from engines.gauss_seidel import METHODS, GaussSeidelEngine, sweeps_in_colours
 from engines.iterate import iterate
 from engines.linear.colours import Order
 from engines.model import ModelKind
-from engines.reachability import choices_of
 from engines.result import Status
 from engines.system import Direction, Scaling, SweepSystem
 from tests.engines import models, oracles

@@ -1,0 +1,59 @@
+"""Parts of matrices whose rows are in groups, run by run or choice by choice."""
+
+import numpy as np
+import pytest
+
+from engines.formats import groups as under_test
+from engines.formats.csr import CsrMatrix
+from engines.formats.groups import choices_of, select_groups
+
+
+def random_groups(seed, states=300):
+    """Return a matrix, some of whose rows are empty, and groups, each of one row or more."""
+    random = np.random.default_rng(seed)
+    groups = np.append(0, np.cumsum(random.integers(1, 5, states))).astype(np.int32)
+    lengths = random.integers(0, 4, groups[-1])
+    offsets = np.append(0, np.cumsum(lengths)).astype(np.int32)
+    columns = random.integers(0, states, offsets[-1]).astype(np.int32)
+    return CsrMatrix(offsets, columns, random.random(offsets[-1]), states), groups
+
+
+def one_by_one(matrix, groups, states):
+    """Return the same from plain loops: offsets, columns, values, offsets of groups."""
+    offsets, columns, values, parts = [0], [], [], [0]
+    for state in states:
+        for row in range(groups[state], groups[state + 1]):
+            inside = slice(matrix.row_offsets[row], matrix.row_offsets[row + 1])
+            columns += matrix.columns[inside].tolist()
+            values += matrix.values[inside].tolist()
+            offsets.append(len(columns))
+        parts.append(len(offsets) - 1)
+    return offsets, columns, values, parts
+
+
+@pytest.mark.parametrize("entries_a_run", [0, 10**9], ids=["runs", "choices"])
+@pytest.mark.parametrize(
+    "states",
+    [
+        np.arange(300),
+        np.arange(5, 290),
+        np.array([0, 1, 2, 7, 8, 299]),
+        np.array([299]),
+        np.arange(0, 300, 2),
+        np.arange(0),
+    ],
+    ids=["all", "one run", "three runs", "last", "every other", "none"],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_rows_of_chosen_states_are_taken_over(seed, states, entries_a_run, monkeypatch):
+    monkeypatch.setattr(under_test, "RUN_ENTRIES", entries_a_run)
+    matrix, groups = random_groups(seed)
+    chosen, parts = select_groups(matrix, groups, states)
+    offsets, columns, values, expected = one_by_one(matrix, groups, states)
+    assert chosen.row_offsets.tolist() == offsets
+    assert chosen.columns.tolist() == columns
+    assert chosen.values.tolist() == values
+    assert chosen.num_columns == matrix.num_columns
+    assert parts.tolist() == choices_of(states, groups)[1].tolist() == expected
+    assert parts.dtype.kind == chosen.row_offsets.dtype.kind == "i"
+    chosen.check()
