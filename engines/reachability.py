@@ -163,10 +163,12 @@ def _solve_mdp(
     matrix, offset = model.matrix, rewards
     choices: IndexArray | None = None
     if states is not None:
-        if rewards is not None or want_strategy:
-            choices, _ = choices_of(states, groups)
-        matrix, groups = select_groups(matrix, groups, states)
-        offset = None if rewards is None or choices is None else rewards[choices]
+        if rewards is None and not want_strategy:
+            matrix, groups = select_groups(matrix, groups, states)
+        else:
+            choices, groups = choices_of(states, groups)
+            matrix = matrix.select_rows(choices)
+            offset = None if rewards is None else rewards[choices]
     system = SweepSystem(matrix, start, offset, states, group_offsets=groups, direction=direction)
     solver = DirectPolicyIteration(system)
     rows: IndexArray | None

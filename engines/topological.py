@@ -20,7 +20,7 @@ from engines.formats.csr import FloatArray, IndexArray
 from engines.linear.confirmation import MOST_PROVEN_ERROR
 from engines.progress import Progress, SweepReport
 from engines.result import SolveResult, Status, SweepCost
-from engines.solve import DIRECT_ERROR, solve_system
+from engines.solve import DIRECT_ERROR, NO_DIGITS, solve_system
 from engines.system import Direction, Scaling, SweepSystem
 
 SLOW_AFTER = 1_000
@@ -259,6 +259,7 @@ class _TopologicalSolve:
         self.sweeping_seconds = 0.0
         self.values = np.array(system.start, dtype=np.float64)
         self._how = how
+        self._rough: dict[int, tuple[IndexArray, FloatArray, float]] = {}
         count, largest = len(components.sizes), int(components.sizes.max(initial=1))
         self._errors = np.zeros(count)
         self._place = np.zeros(6, dtype=np.int64)
@@ -322,6 +323,8 @@ class _TopologicalSolve:
                 progress(SweepReport(self.iterations, changes, seconds, absolute=absolute))
             if reason == topological_kernels.DONE:
                 return Status.CONVERGED
+            if reason == topological_kernels.LIMIT and self._took_rough():
+                continue
             if reason == topological_kernels.LIMIT:
                 own = int(self._place[topological_kernels.COMPONENT])
                 self._errors[own] = np.inf
@@ -371,6 +374,19 @@ class _TopologicalSolve:
         if error <= max(self._environment.epsilon, DIRECT_ERROR):
             self.parts.directly += 1
             self._take(states, values, error, error)
+        elif error <= NO_DIGITS:
+            self._rough[own] = (states, values, error)
+
+    def _took_rough(self) -> bool:
+        """Return whether the present component, which sweeps do not end, has a rough solution."""
+        own = int(self._place[topological_kernels.COMPONENT])
+        if own not in self._rough:
+            return False
+        states, values, error = self._rough.pop(own)
+        self.parts.directly += 1
+        self._place[topological_kernels.UNMET] += 1
+        self._take(states, values, error, error)
+        return True
 
     def _take(self, states: IndexArray, values: FloatArray, change: float, error: float) -> None:
         """Take the values of the present component, and go on to the next."""

@@ -128,3 +128,10 @@ def check(prism_gpu, prism_examples: Path, tmp_path: Path, entries: list[Entry])
     found = answers(run.output)
     assert len(found) == len(entries), run.output[-2000:] + run.errors
     return [relative_error(answer, e.value) for answer, e in zip(found, entries, strict=True)]
+
+
+def assert_close(ours: str, theirs: str, tolerance: float) -> None:
+    """Assert that the answers of two logs are no further apart than that; truths are equal."""
+    for one, other in zip(answers(ours), answers(theirs), strict=True):
+        value = other == "true" if other in ("true", "false") else float(other)
+        assert relative_error(one, value) < tolerance, (one, other)

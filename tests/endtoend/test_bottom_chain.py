@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.endtoend.comparing import assert_same_files
-from tests.endtoend.references import answers, relative_error
+from tests.endtoend.references import answers, assert_close
 from tests.endtoend.test_graph_searches import PATIENT, runner
 
 pytestmark = pytest.mark.prism
@@ -87,9 +87,7 @@ def test_the_only_component_is_asked_about_alone(name, engine, patient, prism, t
     assert LINE.findall(ours.output) == [str(size)]
     assert "PRISM's own code runs it" not in ours.output
     assert "steady state:" not in ours.output
-    for one, other in zip(answers(ours.output), answers(theirs.output), strict=True):
-        value = other == "true" if other in ("true", "false") else float(other)
-        assert relative_error(one, value) < 1e-9
+    assert_close(ours.output, theirs.output, 1e-9)
 
 
 @pytest.mark.parametrize("name", SEVERAL)
@@ -100,9 +98,7 @@ def test_other_chains_are_asked_about_as_a_whole(name, patient, prism, tmp_path)
     ours, theirs = patient(*words), prism(*words, "-epsilon", "1e-9", "-power")
     assert ours.code == theirs.code == 0, ours.output + theirs.output
     assert not LINE.findall(ours.output)
-    for one, other in zip(answers(ours.output), answers(theirs.output), strict=True):
-        value = other == "true" if other in ("true", "false") else float(other)
-        assert relative_error(one, value) < 1e-6
+    assert_close(ours.output, theirs.output, 1e-6)
 
 
 @pytest.mark.parametrize("kind", ["dtmc", "ctmc"])

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests.conftest import run_command
-from tests.endtoend.references import answers, relative_error
+from tests.endtoend.references import answers, assert_close
 from tests.endtoend.test_components import EVERY_GRAPH
 
 pytestmark = pytest.mark.prism
@@ -149,8 +149,7 @@ def test_components_are_prisms(name, every_graph, prism_gpu, prism, prism_instal
     for run in (ours, small):
         assert STRONG.findall(run.output) == STRONG.findall(theirs.output)
         assert sizes(run.output) == sizes(theirs.output)
-        for one, other in zip(answers(run.output), answers(theirs.output), strict=True):
-            assert relative_error(one, float(other)) < 1e-4
+        assert_close(run.output, theirs.output, 1e-4)
 
 
 def runner(program, install):
@@ -193,9 +192,7 @@ def test_sets_and_rounds_are_prisms(name, patient, every_graph, prism, prism_ins
         assert ours.code == 0, ours.output + ours.errors
         assert "PRISM's own code runs it" not in ours.output
         assert SETS.findall(ours.output) == SETS.findall(theirs.output)
-        for one, other in zip(answers(ours.output), answers(theirs.output), strict=True):
-            value = other == "true" if other in ("true", "false") else float(other)
-            assert relative_error(one, value) < 1e-4
+        assert_close(ours.output, theirs.output, 1e-4)
     assert answers(by_edges.output) == answers(by_rounds.output)
 
 

@@ -17,8 +17,9 @@ from engines.environment import DeviceChoice, Method
 from engines.environment import SolverEnvironment as Environment
 from engines.errors import ConvergenceError, UnsupportedError
 from engines.intervals import until_bounds
-from engines.model import ModelKind
+from engines.model import ModelKind, RewardStructure
 from engines.reachability import solve_reachability
+from engines.reachability_rewards import reachability_rewards
 from engines.result import Status
 from engines.until import until_probabilities
 from tests.engines import models, oracles
@@ -235,6 +236,32 @@ def test_slow_decisions_turn_to_policy_iteration(device):
     assert result.status is Status.CONVERGED
     if result.cost.engine == "CPU":
         assert "policy iteration" in result.note
+
+
+def test_a_rough_solution_is_taken_where_sweeps_never_end():
+    # A component is left once in 3e8 visits: LU has seven digits, and sweeps move no more.
+    rare, sure = 1 / (10**9 + 3), 10**9 / (10**9 + 3)
+    model = models.mdp(
+        [
+            [{0: 1 / (10**9 + 1), 1: 10**9 / (10**9 + 1)}],
+            [{2: rare, 3: rare, 4: rare, 5: sure}, {0: 1.0}],
+            [{0: 1.0}, {2: 1.0}],
+            [{0: 1.0}, {0: 1.0}],
+            [{4: 1.0}],
+            [{0: 1 / 3, 1: 1 / 3, 2: 1 / 3}, {5: 1.0}],
+        ]
+    )
+    rewards = RewardStructure("", np.zeros(6), np.eye(model.matrix.num_rows)[3])
+    by_component = settings_of(epsilon=1e-10)
+    results = [
+        reachability_rewards(model, rewards, models.mask(6, [4]), environment, direction=models.MIN)
+        for environment in (by_component, replace(by_component, topological=False))
+    ]
+    for result in results:
+        assert result.status is Status.CHANGE_ONLY
+        assert 1e-8 < result.error_estimate < 1e-5
+    np.testing.assert_allclose(results[0].values, results[1].values, rtol=1e-6)
+    assert "policy iteration" in results[0].note
 
 
 @pytest.mark.usefixtures("loops")
