@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, random_array
 
-from engines import reachability
 from engines.cpu.sparse_tools import CsrProduct, transposed
 from engines.formats import csr
+from engines.formats import groups as row_groups
 from engines.formats.csr import CsrMatrix
 
 ALONE = """
@@ -122,8 +122,8 @@ def test_choices_of_many_states_are_those_of_few(monkeypatch, states, kind):
     groups = np.array([0, 3, 3, 4, 9, 11, 12], dtype=kind)
     wanted = [choice for state in states for choice in range(groups[state], groups[state + 1])]
     for least in (csr.MANY_ENTRIES, 0):
-        monkeypatch.setattr(reachability, "MANY_ENTRIES", least)
-        choices, offsets = reachability.choices_of(np.array(states, dtype=np.int64), groups)
+        monkeypatch.setattr(row_groups, "MANY_ENTRIES", least)
+        choices, offsets = row_groups.choices_of(np.array(states, dtype=np.int64), groups)
         assert choices.tolist() == wanted
         assert np.diff(offsets).tolist() == [groups[k + 1] - groups[k] for k in states]
 
