@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import time
 import traceback
 from collections import OrderedDict
@@ -20,6 +19,7 @@ from engines.result import SolveResult, Status
 from prism_hooks import java_loops
 from prism_hooks.claims import claim_of
 from prism_hooks.diagram_graph import decomposed_diagram, hand_over_components
+from prism_hooks.diagram_search import search_for_java
 from prism_hooks.exit_gate import GATE, SOLVE
 from prism_hooks.extract import embedded_chain, extracted_model, mask, vector
 from prism_hooks.graph import (
@@ -34,7 +34,7 @@ from prism_hooks.graph import (
     smallest_graph,
 )
 from prism_hooks.kept_answers import KeptAnswers
-from prism_hooks.memory import is_full_cudd, is_full_heap, shortage
+from prism_hooks.memory import is_full_cudd, is_full_heap, shortage, without_collections
 from prism_hooks.methods import DEFAULT_METHODS, named_method
 from prism_hooks.options import SIMULATION, HookOptions
 from prism_hooks.questions import Question, Task, task_of
@@ -67,7 +67,7 @@ AGAIN = "prism-gpu: this was asked before in this run: the values of then are us
 
 METHODS_OF_JAVA = (
     *("solve", "sample", "simulationMethod"),
-    *("mayChooseEngine", "smallestGraph", "searchSeconds", "bottomSeconds"),
+    *("mayChooseEngine", "smallestGraph", "searchSeconds", "bottomSeconds", "search"),
     *("showsSolves", "leftToPrism"),
     *("begin", "ended", "closing"),
 )
@@ -131,6 +131,11 @@ class EngineBackend:
         """Return how long a diagram may be searched for the component that all states end in."""
         return bottom_seconds(self.options, int(transitions), has_graph=self._holds(int(model)))
 
+    def search(self, asked: Any) -> Any:
+        """Return a search that a `prismgpu.SearchInput` describes; None where none can be made."""
+        with without_collections(), GATE.busy(SOLVE):
+            return search_for_java(asked)
+
     def showsSolves(self) -> bool:  # noqa: N802 - the name is Java's
         """Return whether the user asked for a line on each solve."""
         return self.options.show_solves
@@ -155,12 +160,8 @@ class EngineBackend:
     def solve(self, problem: Any) -> None:
         """Solve a `prismgpu.Problem` and fill in its answer, its refusal or its error."""
         MET.meet(int(problem.numStates))
-        collecting = gc.isenabled()
-        # JPype lets Python's collections start Java's: a full one, with the whole model on Java's
-        # heap, takes longer than many a solve.
-        gc.disable()
         try:
-            with GATE.busy(SOLVE):
+            with without_collections(), GATE.busy(SOLVE):
                 self._solve(problem)
         except UnsupportedError as error:
             wanted = self.options.device is DeviceChoice.GPU
@@ -185,8 +186,6 @@ class EngineBackend:
         finally:
             if self._bar is not None:
                 self._bar.close()
-            if collecting:
-                gc.enable()
 
     def _solve(self, problem: Any) -> None:
         if str(problem.task) in SETS:

@@ -27,6 +27,9 @@ public interface Backend
 	/** The same of a search for the one component that all states of so large a Markov chain end in. */
 	double bottomSeconds(long transitions, long modelId);
 
+	/** A search in diagrams that has not begun; null where PRISM's library hides what it needs. */
+	DiagramSearch search(SearchInput input);
+
 	/** Whether the user asked for a line on each solve. */
 	boolean showsSolves();
 

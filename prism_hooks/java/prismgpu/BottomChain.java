@@ -103,7 +103,7 @@ final class BottomChain
 			return null;
 		boolean isOnly = !bottom.equals(reach);
 		if (isOnly) {
-			JDDNode others = result(new DiagramSearch.Zero(trans01, reach, null, rows, cols, null, reach, bottom), end);
+			JDDNode others = result(SearchInput.unreaching(trans01, reach, null, rows, cols, null, reach, bottom), end);
 			isOnly = others != null && others.equals(JDD.ZERO);
 			if (others != null)
 				JDD.Deref(others);
@@ -122,10 +122,10 @@ final class BottomChain
 	{
 		while (true) {
 			JDDNode one = JDD.RestrictToFirst(part.copy(), rows);
-			JDDNode unreached = result(new DiagramSearch.Unreached(trans01, part, rows, cols, one), end);
+			JDDNode unreached = result(SearchInput.unreached(trans01, part, rows, cols, one), end);
 			JDDNode reached = unreached == null ? null : JDD.And(part.copy(), JDD.Not(unreached));
 			JDD.Deref(part);
-			JDDNode away = reached == null ? null : result(new DiagramSearch.Zero(trans01, reached, null, rows, cols, null, reached, one), end);
+			JDDNode away = reached == null ? null : result(SearchInput.unreaching(trans01, reached, null, rows, cols, null, reached, one), end);
 			JDD.Deref(one);
 			if (away != null && away.equals(JDD.ZERO)) {
 				JDD.Deref(away);
@@ -139,13 +139,9 @@ final class BottomChain
 		}
 	}
 
-	/** What a search finds, null where its time is up before; the search is given up. */
-	private static JDDNode result(DiagramSearch search, long end)
+	/** What a search finds, null where its time is up before. */
+	private static JDDNode result(SearchInput input, long end)
 	{
-		try {
-			return search.run((end - System.nanoTime()) / 1e9) ? search.result() : null;
-		} finally {
-			search.clear();
-		}
+		return input.found((end - System.nanoTime()) / 1e9);
 	}
 }

@@ -110,14 +110,17 @@ final class DiagramBlocks
 	}
 
 	/**
-	 * Counts a row for each state that a choice has not been met in yet, behind the state's place.
+	 * Counts the entries of each row of a block, and a row for each state that a choice has not been met in yet, each behind the state's place.
 	 * @param row Where the first row lies
 	 * @param latest The choice that each state was met in last
 	 */
-	void countRows(int block, int row, int choice, int[] latest, int[] rowsOfStates)
+	void count(int block, int row, int choice, int[] latest, int[] rowsOfStates, int[] lengths)
 	{
-		for (int part = block == 0 ? 0 : ends[block - 1]; part < ends[block]; part++) {
-			int state = row + rows[part];
+		int part = block == 0 ? 0 : ends[block - 1];
+		for (int first = endOf(part); part < ends[block]; part++) {
+			int state = row + rows[part], end = rowEnds[part];
+			lengths[state + 1] += end - first;
+			first = end;
 			if (latest[state] != choice) {
 				latest[state] = choice;
 				rowsOfStates[state + 1]++;
@@ -125,17 +128,30 @@ final class DiagramBlocks
 		}
 	}
 
-	/** Begins those rows where the next entries of their states belong; choices are noted less 1. @param nextRows The next row of each state */
-	void beginRows(int block, int row, int choice, int[] latest, int[] nextRows, int[] places, int[] rowOffsets, int[] rowChoices)
+	/**
+	 * Copies a block to where the next entries of its states belong, and begins rows there; choices are noted less 1.
+	 * @param row, column Where its first row and column lie
+	 * @param nextRows The next row of each state
+	 */
+	void copy(int block, int row, int column, int choice, int[] latest, int[] nextRows, int[] places, int[] rowOffsets, int[] rowChoices,
+			int[] columnsThere, double[] valuesThere)
 	{
-		for (int part = block == 0 ? 0 : ends[block - 1]; part < ends[block]; part++) {
-			int state = row + rows[part];
+		int[] columns = this.columns;
+		double[] values = this.values;
+		int part = block == 0 ? 0 : ends[block - 1];
+		for (int entry = endOf(part); part < ends[block]; part++) {
+			int state = row + rows[part], place = places[state];
 			if (latest[state] != choice) {
 				latest[state] = choice;
 				int begun = nextRows[state]++;
-				rowOffsets[begun] = places[state];
+				rowOffsets[begun] = place;
 				rowChoices[begun] = choice - 1;
 			}
+			for (int end = rowEnds[part]; entry < end; entry++, place++) {
+				columnsThere[place] = column + columns[entry];
+				valuesThere[place] = values[entry];
+			}
+			places[state] = place;
 		}
 	}
 

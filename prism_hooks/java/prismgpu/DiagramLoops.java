@@ -79,7 +79,10 @@ public final class DiagramLoops
 		if (strange != NONE)
 			return strange;
 		// By rows, in the order of the paths: in each row columns ascend.
-		int[] places = counted();
+		for (int place = 0; place < height; place += 3)
+			blocks.count(placed[place], placed[place + 1], offsets);
+		addUp(offsets);
+		int[] places = offsets.clone();
 		for (int place = 0; place < height; place += 3)
 			blocks.copy(placed[place], placed[place + 1], placed[place + 2], places, columns, entries);
 		return NONE;
@@ -101,18 +104,18 @@ public final class DiagramLoops
 		groups = new int[offsets.length];
 		for (int choice = 0, place = 0; choice < ends.length; choice++)
 			for (; place < ends[choice]; place += 3)
-				blocks.countRows(placed[place], placed[place + 1], choice + 1, latest, groups);
+				blocks.count(placed[place], placed[place + 1], choice + 1, latest, groups, offsets);
 		addUp(groups);
+		addUp(offsets);
 		int rows = groups[groups.length - 1];
 		rowOffsets = new int[rows + 1];
 		rowChoices = new int[rows];
-		int[] places = counted(), nextRows = groups.clone();
+		int[] places = offsets.clone(), nextRows = groups.clone();
 		Arrays.fill(latest, 0);
 		for (int choice = 0, place = 0; choice < ends.length; choice++)
-			for (; place < ends[choice]; place += 3) {
-				blocks.beginRows(placed[place], placed[place + 1], choice + 1, latest, nextRows, places, rowOffsets, rowChoices);
-				blocks.copy(placed[place], placed[place + 1], placed[place + 2], places, columns, entries);
-			}
+			for (; place < ends[choice]; place += 3)
+				blocks.copy(placed[place], placed[place + 1], placed[place + 2], choice + 1, latest, nextRows, places, rowOffsets, rowChoices, columns,
+						entries);
 		rowOffsets[rows] = offsets[offsets.length - 1];
 		return NONE;
 	}
@@ -149,15 +152,6 @@ public final class DiagramLoops
 				state -= lowCounts[place];
 			place = bits[level] ? numberingHigh[place] : numberingLow[place];
 		}
-	}
-
-	/** Counts the entries of each state; returns where its first one belongs. */
-	private int[] counted()
-	{
-		for (int place = 0; place < height; place += 3)
-			blocks.count(placed[place], placed[place + 1], offsets);
-		addUp(offsets);
-		return offsets.clone();
 	}
 
 	/** Makes of lengths, each behind its place, where each begins. */

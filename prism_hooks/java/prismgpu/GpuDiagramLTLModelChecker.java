@@ -2,6 +2,7 @@ package prismgpu;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 
 import acceptance.AcceptanceBuchiDD;
 import acceptance.AcceptanceGenRabinDD;
@@ -16,8 +17,9 @@ import symbolic.comp.LTLModelChecker;
 import symbolic.model.NondetModel;
 
 /**
- * LTL on models in diagrams. Accepting end components are found as one set of states: a diagram for each,
- * of which PRISM tests one after the other, takes minutes where there are many.
+ * LTL on models in diagrams. What is reached is one set of states: a diagram for each accepting end component, of which
+ * PRISM tests one after the other, takes minutes where there are many. States from which one is surely reached may be in
+ * that set: the probabilities are the same.
  */
 public class GpuDiagramLTLModelChecker extends LTLModelChecker
 {
@@ -34,18 +36,27 @@ public class GpuDiagramLTLModelChecker extends LTLModelChecker
 		return states != null ? states : super.findAcceptingECStates(acceptance, model, daDDRowVars, daDDColVars, fairness);
 	}
 
-	/** The states of accepting end components; null where PRISM's own code is to find them. */
+	/**
+	 * States from which the condition can be met with probability 1, all those of accepting end components among them; null where
+	 * PRISM's own code is to find them.
+	 */
 	private JDDNode accepting(AcceptanceOmegaDD acceptance, NondetModel model) throws PrismException
 	{
-		DiagramGraph graph = DiagramGraph.of(model.getTrans01(), model.getReach(), model.getAllDDRowVars(), model.getAllDDColVars(),
-				model.getAllDDNondetVars(), DiagramGraph.FEWEST_STATES_OF_SETS);
-		List<Pair> pairs = graph == null ? null : pairs(acceptance);
+		List<Pair> pairs = Symbolic.answersOnDiagrams() ? pairs(acceptance) : null;
 		if (pairs == null)
 			return null;
 		JDDNode union = JDD.Constant(0);
 		try {
 			for (Pair pair : pairs) {
-				JDDNode states = accepting(graph, pair, model.getReach());
+				JDDNode within = JDD.And(model.getReach().copy(), JDD.Not(pair.never.copy()));
+				JDDNode states;
+				try {
+					states = onDiagram(pair, within, model);
+					if (states == null)
+						states = edgeByEdge(pair, within, model);
+				} finally {
+					JDD.Deref(within);
+				}
 				if (states == null) {
 					JDD.Deref(union);
 					return null;
@@ -59,16 +70,38 @@ public class GpuDiagramLTLModelChecker extends LTLModelChecker
 		return union;
 	}
 
-	private JDDNode accepting(DiagramGraph graph, Pair pair, JDDNode reach) throws PrismException
+	/** From these states an accepting end component is reached with probability 1, if they are in none; null where that is not soon known. */
+	private JDDNode onDiagram(Pair pair, JDDNode within, NondetModel model)
 	{
-		JDDNode states = JDD.And(reach.copy(), JDD.Not(pair.never.copy()));
+		List<JDDNode> goals = new ArrayList<>();
+		for (JDDNode accept : pair.often)
+			goals.add(accept == null ? within : accept);
+		SearchInput input = SearchInput.recurring(model.getTrans01(), within, model.getAllDDRowVars(), model.getAllDDColVars(), model.getAllDDNondetVars(),
+				goals);
+		long begun = System.nanoTime();
+		JDDNode states = input.found(Hooks.backend.searchSeconds(model.getNumTransitionsLong(), SymbolicModel.NO_ID));
+		if (states != null && Hooks.backend.showsSolves()) {
+			String line = "\nprism-gpu: states that can accept with probability 1: found on the diagram in %.3f seconds";
+			mainLog.println(String.format(Locale.ROOT, line, (System.nanoTime() - begun) / 1e9));
+		}
+		return states;
+	}
+
+	/** The states of accepting end components. */
+	private JDDNode edgeByEdge(Pair pair, JDDNode within, NondetModel model) throws PrismException
+	{
+		DiagramGraph graph = DiagramGraph.of(model.getTrans01(), model.getReach(), model.getAllDDRowVars(), model.getAllDDColVars(),
+				model.getAllDDNondetVars(), DiagramGraph.FEWEST_STATES_OF_SETS);
+		if (graph == null)
+			return null;
+		JDDNode states = within.copy();
 		// Within the components that have states of one set, the components are the same ones.
 		for (JDDNode accept : pair.often) {
-			JDDNode within = states;
+			JDDNode inside = states;
 			try {
-				states = graph.endComponentStates(within, accept, mainLog);
+				states = graph.endComponentStates(inside, accept, mainLog);
 			} finally {
-				JDD.Deref(within);
+				JDD.Deref(inside);
 			}
 			if (states == null)
 				return null;

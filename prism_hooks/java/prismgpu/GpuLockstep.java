@@ -78,36 +78,33 @@ public class GpuLockstep extends SCCComputerLockstep
 	private boolean isSoonSplit(JDDNode part, double seconds, Deque<JDDNode> parts)
 	{
 		long begun = System.nanoTime();
-		DiagramSearch.Trimmed trimmed = new DiagramSearch.Trimmed(trans01, part, allDDRowVars, allDDColVars);
+		JDDNode states = SearchInput.trimmed(trans01, part, allDDRowVars, allDDColVars).found(seconds);
 		JDD.Deref(part);
-		if (!trimmed.run(seconds)) {
-			trimmed.clear();
+		if (states == null)
 			return false;
-		}
-		JDDNode states = trimmed.result();
-		JDDNode edges = trimmed.edges();
-		trimmed.clear();
 		if (states.equals(JDD.ZERO)) {
-			JDD.Deref(states, edges);
+			JDD.Deref(states);
 			return true;
 		}
 		JDDNode one = JDD.RestrictToFirst(states.copy(), allDDRowVars);
-		DiagramSearch after = new DiagramSearch.Unreached(edges, states, allDDRowVars, allDDColVars, one);
-		DiagramSearch before = new DiagramSearch.Zero(edges, states, null, allDDRowVars, allDDColVars, null, states, one);
+		JDDNode unreached = null, unreaching = null;
 		try {
-			double left = seconds - (System.nanoTime() - begun) / 1e9;
-			if (!after.run(left / 2) || !before.run(left / 2))
+			double left = (seconds - (System.nanoTime() - begun) / 1e9) / 2;
+			unreached = SearchInput.unreached(trans01, states, allDDRowVars, allDDColVars, one).found(left);
+			if (unreached != null)
+				unreaching = SearchInput.unreaching(trans01, states, null, allDDRowVars, allDDColVars, null, states, one).found(left);
+			if (unreaching == null)
 				return false;
-			JDDNode unreached = after.result(), unreaching = before.result();
 			// What is reached and reaches is the component; no other one has states of two of these parts.
 			parts.push(JDD.And(unreached.copy(), unreaching.copy()));
 			parts.push(JDD.And(unreached.copy(), JDD.Not(unreaching.copy())));
-			parts.push(JDD.And(JDD.Not(unreached), unreaching));
+			parts.push(JDD.And(JDD.Not(unreached.copy()), unreaching.copy()));
 			return true;
 		} finally {
-			after.clear();
-			before.clear();
-			JDD.Deref(one, states, edges);
+			JDD.Deref(one, states);
+			for (JDDNode found : new JDDNode[] {unreached, unreaching})
+				if (found != null)
+					JDD.Deref(found);
 		}
 	}
 }
