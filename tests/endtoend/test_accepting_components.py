@@ -10,10 +10,12 @@ import pytest
 from tests.conftest import run_command
 from tests.endtoend.references import answers, relative_error
 from tests.endtoend.test_components import EVERY_GRAPH
+from tests.endtoend.test_graph_searches import PATIENT
 
 pytestmark = pytest.mark.prism
 
 FOUND = re.compile(r"^prism-gpu: states of end components: \d+ in", re.M)
+ON_DIAGRAM = re.compile(r"^prism-gpu: states that can accept with probability 1: found on", re.M)
 LISTED = re.compile(r"^prism-gpu: end components: ", re.M)
 SETS = re.compile(r"^(?:yes|no|maybe) = .*", re.M)
 PRODUCT = re.compile(r"Constructing MDP-(\w+) product")
@@ -83,15 +85,26 @@ AUTOMATA = {
 }
 
 
+def runner(program, install):
+    """Return a function that runs a program of ours with a command line's words."""
+
+    def run(*words):
+        command = [sys.executable, "-c", program, *map(str, words), "-nogpu", "-gpuinfo"]
+        return run_command(command, timeout=300, PRISM_DIR=str(install.root))
+
+    return run
+
+
 @pytest.fixture
 def every_graph(prism_install):
     """Our command, which searches every graph edge by edge."""
+    return runner(EVERY_GRAPH, prism_install)
 
-    def run(*words):
-        command = [sys.executable, "-c", EVERY_GRAPH, *map(str, words), "-nogpu", "-gpuinfo"]
-        return run_command(command, timeout=300, PRISM_DIR=str(prism_install.root))
 
-    return run
+@pytest.fixture
+def patient(prism_install):
+    """Our command, whose searches on diagrams are always over in time."""
+    return runner(PATIENT, prism_install)
 
 
 def assert_same(ours, theirs):
@@ -105,7 +118,7 @@ def assert_same(ours, theirs):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_states_are_prisms(name, every_graph, prism, prism_install):
+def test_states_are_prisms(name, every_graph, patient, prism, prism_install):
     (model, *constants), questions, kinds, searches = CASES[name]
     path = prism_install.root.parent / "prism-examples" / model
     words = (path, *constants, "-pf", questions, "-sparse")
@@ -115,10 +128,14 @@ def test_states_are_prisms(name, every_graph, prism, prism_install):
     assert len(FOUND.findall(ours.output)) == searches
     assert not LISTED.search(ours.output)
     assert "PRISM's own code runs it" not in ours.output
+    on_diagram = patient(*words)
+    assert_same(on_diagram, theirs)
+    assert len(ON_DIAGRAM.findall(on_diagram.output)) == searches
+    assert not FOUND.search(on_diagram.output)
 
 
 @pytest.mark.parametrize("name", AUTOMATA)
-def test_conditions_of_other_tools(name, every_graph, prism, prism_install, tmp_path):
+def test_conditions_of_other_tools(name, every_graph, patient, prism, prism_install, tmp_path):
     formula, kind, acceptance, marks, searches = AUTOMATA[name]
     automaton, tool = tmp_path / "automaton.hoa", tmp_path / "tool"
     automaton.write_text(LAST.format(acceptance=acceptance, **marks), encoding="utf-8")
@@ -131,6 +148,10 @@ def test_conditions_of_other_tools(name, every_graph, prism, prism_install, tmp_
     assert_same(ours, theirs)
     assert PRODUCT.findall(ours.output) == [kind]
     assert len(FOUND.findall(ours.output)) == searches
+    on_diagram = patient(*words, *external)
+    assert_same(on_diagram, theirs)
+    assert ON_DIAGRAM.search(on_diagram.output)
+    assert not FOUND.search(on_diagram.output)
     own = every_graph(*words)
     assert relative_error(answers(own.output)[0], float(answers(ours.output)[0])) < 1e-4
 

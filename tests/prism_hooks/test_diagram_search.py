@@ -245,7 +245,10 @@ def end_components(choices, within, goals):
         for members in map(set, combinations(states, count)):
             if not all(members & goal for goal in goals):
                 continue
-            after = {s: set().union(*(row for row in choices[s] if row <= members)) for s in members}
+            after = {
+                state: set().union(*(row for row in choices[state] if row <= members))
+                for state in members
+            }
             reach = {s: {s} for s in members}
             for _ in members:
                 reach = {s: seen.union(*(after[t] for t in seen)) for s, seen in reach.items()}
@@ -319,13 +322,17 @@ def test_a_round_that_is_late_begins_anew(diagrams, monkeypatch):
 
 
 def test_cudds_own_limit_of_time_is_told_from_a_lack_of_memory(diagrams):
-    rng, found = random.Random(1), diagrams.nothing
-    with pytest.raises(cudd.LateError), diagrams.library.limited(0.0):
+    rng, found = random.Random(1), [diagrams.nothing]
+
+    def join_many_points():
         # The clock is looked at now and then, where a result is none of those computed before.
         for _ in range(100_000):
-            found = found | diagrams.point(rng.getrandbits(24), range(24))
-    again = found & diagrams.point(0, range(24))
-    assert again.is_same(again & found)
+            found.append(found.pop() | diagrams.point(rng.getrandbits(24), range(24)))
+
+    with diagrams.library.limited(0.0), pytest.raises(cudd.LateError):
+        join_many_points()
+    again = diagrams.point(1, range(24)) & diagrams.point(1, range(24))
+    assert again.is_same(diagrams.point(1, range(24)))
 
 
 def test_where_memory_ends_so_does_the_search(diagrams, monkeypatch):
