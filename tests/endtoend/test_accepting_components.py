@@ -177,3 +177,17 @@ def test_fairness_is_prisms(every_graph, prism, prism_install):
     theirs, ours = prism(*words), every_graph(*words)
     assert_same(ours, theirs)
     assert not FOUND.search(ours.output)
+
+
+def test_an_exported_target_is_the_components_alone(patient, prism, tmp_path):
+    model = tmp_path / "walk.prism"
+    walk = (
+        "mdp module m s : [0..2]; [] s<2 -> (s'=s+1); [] s=2 -> (s'=1); [] s=2 -> true; endmodule"
+    )
+    model.write_text(walk, encoding="utf-8")
+    ours, theirs = tmp_path / "ours.lab", tmp_path / "theirs.lab"
+    words = (model, "-pf", "Pmax=? [ G F s=1 ]", "-sparse")
+    # From its first state the components are surely reached, but it is in none.
+    assert ON_DIAGRAM.search(patient(*words).output)
+    assert_same(patient(*words, "-exporttarget", ours), prism(*words, "-exporttarget", theirs))
+    assert ours.read_text(encoding="utf-8") == theirs.read_text(encoding="utf-8")

@@ -70,9 +70,14 @@ public class GpuDiagramLTLModelChecker extends LTLModelChecker
 		return union;
 	}
 
-	/** From these states an accepting end component is reached with probability 1, if they are in none; null where that is not soon known. */
+	/**
+	 * From these states an accepting end component is reached with probability 1, if they are in none; null where that is not soon
+	 * known, or the components themselves are exported.
+	 */
 	private JDDNode onDiagram(Pair pair, JDDNode within, NondetModel model)
 	{
+		if (Symbolic.prism.getExportTarget())
+			return null;
 		List<JDDNode> goals = new ArrayList<>();
 		for (JDDNode accept : pair.often)
 			goals.add(accept == null ? within : accept);
