@@ -9,7 +9,14 @@ from itertools import pairwise
 import numpy as np
 
 from engines.cpu import sparse_tools
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, index_dtype, row_sums
+from engines.formats.csr import (
+    CsrMatrix,
+    FloatArray,
+    IndexArray,
+    distinct,
+    index_dtype,
+    row_sums,
+)
 from engines.system import Scaling, SweepSystem
 
 LOOPS_ENTRIES = 1 << 22
@@ -103,7 +110,7 @@ def _pieces(matrix: CsrMatrix) -> Iterator[tuple[slice, slice]]:
     """Yield rows and their entries, few enough at a time to pass through a cache."""
     offsets = matrix.row_offsets
     cuts = np.searchsorted(offsets, np.arange(0, matrix.num_entries, ENTRIES_AT_ONCE))
-    bounds = np.unique(np.append(cuts, matrix.num_rows))
+    bounds = distinct(np.append(cuts, matrix.num_rows))
     for first, last in pairwise(bounds.tolist()):
         yield slice(first, last), slice(int(offsets[first]), int(offsets[last]))
 

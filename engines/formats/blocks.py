@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from engines.formats.csr import CsrMatrix, IndexArray
+from engines.formats.csr import CsrMatrix, IndexArray, distinct
 from engines.system import Scaling, SweepSystem
 
 ROW_WORK = 2
@@ -54,7 +54,7 @@ def _bounds(system: SweepSystem, pieces: int) -> IndexArray:
     work = system.matrix.row_offsets[first_rows] + ROW_WORK * (first_rows + starts)
     wanted = np.linspace(0, work[-1], max(1, pieces) + 1)[1:-1]
     inner = np.searchsorted(work, wanted, side="left")
-    bounds: IndexArray = np.unique(np.concatenate(([0], inner, [updates])))
+    bounds: IndexArray = distinct(np.concatenate(([0], inner, [updates])))
     return bounds
 
 
