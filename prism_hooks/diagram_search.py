@@ -43,7 +43,8 @@ class DiagramSearch(ABC):
         self._rounds = 0
         self._complete = self._failed = self._begun = False
         self._space = Space(library, tuple(asked.rows), tuple(asked.columns))
-        self._choices = None if asked.choices is None else tuple(asked.choices)
+        self._choice_numbers = None if asked.choices is None else tuple(asked.choices)
+        self._choices: Bdd | None = None
         self._given = {name: int(getattr(asked, name)) for name in DIAGRAMS}
         self._goal_nodes = () if asked.goals is None else tuple(int(node) for node in asked.goals)
 
@@ -69,6 +70,8 @@ class DiagramSearch(ABC):
                     given = {
                         name: self._space.of(node) for name, node in self._given.items() if node
                     }
+                    if self._choice_numbers is not None:
+                        self._choices = self._space.variables(self._choice_numbers)
                     self._begin(given)
                     self._begun = True
                 while not self._complete and time.perf_counter() < end:
@@ -115,7 +118,7 @@ class DiagramSearch(ABC):
     def _without_choices(self, relation: Bdd) -> Bdd:
         if self._choices is None:
             return relation
-        return relation.without(self._space.variables(self._choices))
+        return relation.without(self._choices)
 
     @abstractmethod
     def _begin(self, given: dict[str, Bdd]) -> None: ...
@@ -135,17 +138,16 @@ class Unreaching(DiagramSearch):
 
     def _begin(self, given: dict[str, Bdd]) -> None:
         self._within, self._through, self._goal = given["within"], given["through"], given["goal"]
-        self._no_choice = given.get("mask")
+        self._is_choice = ~given["mask"] if "mask" in given else None
         self._transitions = given["transitions"]
-        if self._no_choice is None:
+        if self._is_choice is None:
             self._transitions = self._without_choices(self._transitions)
         self._reaching = self._goal
 
     def _round(self) -> bool:
         leading = self._before(self._transitions, self._reaching)
-        if self._no_choice is not None and self._choices is not None:
-            stuck = ~(leading | self._no_choice)
-            leading = ~stuck.without(self._space.variables(self._choices))
+        if self._is_choice is not None and self._choices is not None:
+            leading = ~self._is_choice.meeting(~leading, self._choices)
         following = self._goal | (self._through & leading)
         same = following.is_same(self._reaching)
         self._reaching = following

@@ -55,7 +55,7 @@ SEARCH_SECONDS_AT_START = 0.4
 EDGES_A_SECOND = 5e7
 """A large graph is given more time: about so many edges two cores write out and look at."""
 
-SEARCH_SECONDS_OF_HOST = 0.05
+SEARCH_SECONDS_OF_HOST = 0.1
 EDGES_A_SECOND_OF_HOST = 8e6
 """The same of the host's loops, which do it meanwhile where there are some."""
 
