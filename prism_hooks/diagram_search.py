@@ -11,7 +11,7 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -300,9 +300,13 @@ def search_for_java(asked: Any) -> Any:
     asked
         A `prismgpu.SearchInput`.
     """
-    paths = [Path(folder) for folder in str(asked.folders).split(os.pathsep) if folder]
-    library = opened(paths, int(asked.manager))
+    library = _library(str(asked.folders), int(asked.manager))
     return None if library is None else _for_java(str(asked.kind))(library, asked)
+
+
+@lru_cache(maxsize=1)
+def _library(folders: str, manager: int) -> Library | None:
+    return opened([Path(folder) for folder in folders.split(os.pathsep) if folder], manager)
 
 
 @cache

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 
 import pytest
 
-from tests.conftest import run_command
-from tests.endtoend.references import answers, relative_error
+from tests.endtoend.references import answers, assert_close, relative_error
 from tests.endtoend.test_components import EVERY_GRAPH
-from tests.endtoend.test_graph_searches import PATIENT
+from tests.endtoend.test_graph_searches import PATIENT, runner
 
 pytestmark = pytest.mark.prism
 
@@ -85,26 +83,16 @@ AUTOMATA = {
 }
 
 
-def runner(program, install):
-    """Return a function that runs a program of ours with a command line's words."""
-
-    def run(*words):
-        command = [sys.executable, "-c", program, *map(str, words), "-nogpu", "-gpuinfo"]
-        return run_command(command, timeout=300, PRISM_DIR=str(install.root))
-
-    return run
-
-
 @pytest.fixture
 def every_graph(prism_install):
     """Our command, which searches every graph edge by edge."""
-    return runner(EVERY_GRAPH, prism_install)
+    return runner(EVERY_GRAPH, prism_install, "-nogpu", "-gpuinfo")
 
 
 @pytest.fixture
 def patient(prism_install):
     """Our command, whose searches on diagrams are always over in time."""
-    return runner(PATIENT, prism_install)
+    return runner(PATIENT, prism_install, "-nogpu", "-gpuinfo")
 
 
 def assert_same(ours, theirs):
@@ -112,9 +100,7 @@ def assert_same(ours, theirs):
     assert theirs.code == ours.code == 0, ours.output + theirs.output
     assert SETS.findall(ours.output) == SETS.findall(theirs.output)
     assert PRODUCT.findall(ours.output) == PRODUCT.findall(theirs.output)
-    for one, other in zip(answers(ours.output), answers(theirs.output), strict=True):
-        value = other == "true" if other in ("true", "false") else float(other)
-        assert relative_error(one, value) < 1e-4
+    assert_close(ours.output, theirs.output, 1e-4)
 
 
 @pytest.mark.parametrize("name", CASES)

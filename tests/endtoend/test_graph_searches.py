@@ -152,11 +152,11 @@ def test_components_are_prisms(name, every_graph, prism_gpu, prism, prism_instal
         assert_close(run.output, theirs.output, 1e-4)
 
 
-def runner(program, install):
+def runner(program, install, *switches):
     """Return a function that runs a program of ours with a command line's words."""
 
     def run(*words):
-        command = [sys.executable, "-c", program, *map(str, words)]
+        command = [sys.executable, "-c", program, *map(str, words), *switches]
         return run_command(command, timeout=300, PRISM_DIR=str(install.root))
 
     return run

@@ -30,9 +30,9 @@ public final class SearchInput
 	{
 		this.kind = kind;
 		transitions = trans01.ptr();
-		this.rows = indices(rows);
-		columns = indices(cols);
-		choices = nd == null ? null : indices(nd);
+		this.rows = SymbolicModel.indices(rows);
+		columns = SymbolicModel.indices(cols);
+		choices = nd == null ? null : SymbolicModel.indices(nd);
 	}
 
 	/**
@@ -111,13 +111,5 @@ public final class SearchInput
 		this.through = through.ptr();
 		this.goal = goal.ptr();
 		return this;
-	}
-
-	private static int[] indices(JDDVars vars)
-	{
-		int[] indices = new int[vars.n()];
-		for (int i = 0; i < indices.length; i++)
-			indices[i] = vars.getVarIndex(i);
-		return indices;
 	}
 }

@@ -134,7 +134,8 @@ public final class SymbolicModel extends ModelSource
 		return small;
 	}
 
-	private static int[] indices(JDDVars vars)
+	/** The indices of variables in the diagrams' library. */
+	static int[] indices(JDDVars vars)
 	{
 		int[] indices = new int[vars.n()];
 		for (int i = 0; i < indices.length; i++)
