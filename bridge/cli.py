@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -142,6 +143,8 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
         if arguments.help:
             jvm.java_class("prismgpu.Launcher").printAtExit(HELP)
         _warm_up(hooks.device, hooks.device_number)
+    # What is loaded by now stays: collections of garbage need not look at it again.
+    gc.freeze()
     sys.stdout.flush()
     sys.stderr.flush()
     main_class = GUI_MAIN if arguments.gui else PRISM_MAIN
@@ -180,6 +183,7 @@ def _warm_up(device: DeviceChoice, device_number: int) -> None:
     from engines import backend
     from engines.cpu import warm_up
     from engines.environment import DeviceChoice
+    from prism_hooks import preload
     from prism_hooks.exit_gate import GATE, WARM_UP
 
     on_gpu = device is not DeviceChoice.CPU and backend.driver_present()
@@ -189,6 +193,10 @@ def _warm_up(device: DeviceChoice, device_number: int) -> None:
     sys.setswitchinterval(QUICK_SWITCHES)
 
     def load() -> None:
+        with GATE.busy(WARM_UP), GATE.imports_unwound():
+            for _ in preload.steps():
+                if GATE.ending:
+                    return
         if device is not DeviceChoice.GPU:
             warm_up.MET.wait_for_long_solve(LOADING_DELAY)
             warm_up.MET.wait_while_small()

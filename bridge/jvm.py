@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from collections.abc import Mapping
@@ -22,6 +23,13 @@ DEFAULT_STACK = "4m"
 LEAST_HEAP = 16 << 20
 """Bytes of the smallest heap in which PRISM and our engines start, and in which Java can still say
 that it is full."""
+
+COMPILER = (
+    "-XX:CompileCommand=quiet",
+    "-XX:CompileCommand=CompileThresholdScaling,jdk.internal.org.objectweb.asm.Frame::execute,100.0",
+)
+"""Java writes the classes of lambda expressions with this method. As PRISM starts, it is called
+just often enough to be compiled, which takes 0.5 s; the loops of the first solve wait for that."""
 
 _MEMORY = re.compile(r"([0-9]+)([kmg]?)")
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -181,6 +189,7 @@ def start(runtime: Runtime, options: JvmOptions) -> None:
         arguments.append(f"-Xmx{options.max_memory}")
     if runtime.java.major >= 17:
         arguments.append("--enable-native-access=ALL-UNNAMED")
+        arguments.extend(COMPILER)
     arguments.extend(options.extra)
     classpath = [*([runtime.hooks] if runtime.hooks else []), *runtime.prism.classpath]
     # PRISM's own code looks for its folder here.
@@ -197,6 +206,20 @@ def start(runtime: Runtime, options: JvmOptions) -> None:
             f"the JVM in {runtime.java.home} could not be started with {' '.join(arguments)}: "
             f"{error}"
         ) from error
+    _part_collectors()
+
+
+def _part_collectors() -> None:
+    """Keep Python's collections of garbage from starting Java's.
+
+    JPype has each large one of Python's followed by a full one of Java's, for objects that refer
+    to each other across the border: 50 ms with a model on Java's heap. Only what lives as long as
+    the process does so here.
+    """
+    import _jpype
+
+    started = getattr(_jpype, "_collect", None)
+    gc.callbacks[:] = [callback for callback in gc.callbacks if callback is not started]
 
 
 def install_engines(options: HookOptions, record: RunRecord | None = None) -> None:

@@ -34,7 +34,7 @@ from prism_hooks.graph import (
     smallest_graph,
 )
 from prism_hooks.kept_answers import KeptAnswers
-from prism_hooks.memory import is_full_cudd, is_full_heap, shortage, without_collections
+from prism_hooks.memory import is_full_cudd, is_full_heap, shortage
 from prism_hooks.methods import DEFAULT_METHODS, named_method
 from prism_hooks.options import SIMULATION, HookOptions
 from prism_hooks.questions import Question, Task, task_of
@@ -133,7 +133,7 @@ class EngineBackend:
 
     def search(self, asked: Any) -> Any:
         """Return a search that a `prismgpu.SearchInput` describes; None where none can be made."""
-        with without_collections(), GATE.busy(SOLVE):
+        with GATE.busy(SOLVE):
             return search_for_java(asked)
 
     def showsSolves(self) -> bool:  # noqa: N802 - the name is Java's
@@ -161,7 +161,7 @@ class EngineBackend:
         """Solve a `prismgpu.Problem` and fill in its answer, its refusal or its error."""
         MET.meet(int(problem.numStates))
         try:
-            with without_collections(), GATE.busy(SOLVE):
+            with GATE.busy(SOLVE):
                 self._solve(problem)
         except UnsupportedError as error:
             wanted = self.options.device is DeviceChoice.GPU

@@ -17,7 +17,6 @@ from typing import Any
 
 from prism_hooks.cudd import Bdd, FullError, LateError, Library, Space, opened
 from prism_hooks.exit_gate import GATE, SOLVE
-from prism_hooks.memory import without_collections
 
 CORES_AT_MOST = 2.0
 """The library counts the seconds of all cores; Java's compilers have one beside the search."""
@@ -57,7 +56,7 @@ class DiagramSearch(ABC):
             The limit; infinite for none.
         """
         # PRISM's own searches do not keep the JVM from ending either.
-        with without_collections(), GATE.busy(SOLVE), GATE.away(SOLVE):
+        with GATE.busy(SOLVE), GATE.away(SOLVE):
             return self._run(seconds)
 
     def _run(self, seconds: float) -> bool:

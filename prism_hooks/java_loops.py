@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -326,6 +327,18 @@ class JavaClosures:
 def register() -> None:
     """Offer Java's loops to the CPU engine."""
     host_loops.register(JavaLoops())
+
+
+CLASSES = ("DiagramLoops", "SweepLoops", "SymmetricLoops", "PowerLoops", "GraphLoops")
+"""Those that small models want."""
+
+
+def load_classes() -> Iterator[None]:
+    """Load the classes of Java's loops, and what tells JPype about them, pausing after each."""
+    _has_room(0)
+    for name in CLASSES:
+        _java_class(name)
+        yield
 
 
 def _has_room(size: int) -> bool:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from engines.diagrams.room import available_host_bytes
@@ -56,19 +53,3 @@ def is_full_cudd(error: BaseException) -> bool:
         Of Java's, as JPype raises it, or any other.
     """
     return type(error).__name__.endswith("CuddOutOfMemoryException")
-
-
-@contextmanager
-def without_collections() -> Iterator[None]:
-    """Keep Python from collecting garbage in the body.
-
-    JPype lets Python's collections start Java's: a full one, with the whole model on Java's heap,
-    takes longer than many a solve.
-    """
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()

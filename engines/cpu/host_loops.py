@@ -386,8 +386,10 @@ class Threads:
     def now(self) -> int:
         """Return how many threads the next call is to have."""
         self._calls += 1
-        # The first calls find the loops uncompiled.
-        if self._allowed == 1 or self._calls <= 2:
+        # The first calls find the loops uncompiled: what compiles them takes a core of its own.
+        if self._calls == 1:
+            return max(1, min(self._allowed, num_cores() - 1))
+        if self._allowed == 1 or self._calls == 2:
             return self._allowed
         if self._calls % COMPARED_AGAIN == 0:
             self._paces.clear()

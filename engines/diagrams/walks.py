@@ -31,7 +31,7 @@ DEEP = 64
 """From so many levels on, the passes of a survey, a fifth of a millisecond each, take longer than
 the host needs to follow all paths of a small matrix."""
 
-MOST_STEPS = 4_000_000
+MOST_STEPS = 8_000_000
 """Up to so many states times levels such a matrix is small."""
 
 ENTRIES_A_STATE = 4

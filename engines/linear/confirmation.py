@@ -38,7 +38,7 @@ nearer. What takes longer is solved directly."""
 
 SMALLEST_CHANGE = 1e-16
 
-FEW_SWEEPS = 32
+FEW_SWEEPS = 16
 """The first batch of sweeps that others confirm: there are few of them, and each is dear."""
 
 

@@ -78,7 +78,9 @@ def test_files_get_absolute_paths_and_values_of_switches_stay():
         ("export", ["m.pm", "-to", "d", "-frontend", "storm"], "exports and reports"),
     ],
 )
-def test_errors_are_printed_as_prism_prints_them(capsys, command, line, text):
+def test_errors_are_printed_as_prism_prints_them(capsys, monkeypatch, command, line, text):
+    # Another test's JVM would end the process.
+    monkeypatch.setattr("jpype.isJVMStarted", lambda: False)
     with pytest.raises(SystemExit) as ended:
         main(command, line)
     assert ended.value.code == 1

@@ -175,6 +175,13 @@ def test_one_thread_sweeps_where_several_are_slower(monkeypatch):
     assert host_loops.Threads(host_loops.ENTRIES_PER_THREAD).most == 1
 
 
+@pytest.mark.parametrize(("cores", "expected"), [(2, [1, 2, 2]), (4, [3, 4, 4]), (8, [4, 4, 4])])
+def test_the_first_sweeps_leave_a_core_to_what_compiles_them(monkeypatch, cores, expected):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _process: range(cores), raising=False)
+    threads = host_loops.Threads(10 * host_loops.ENTRIES_PER_THREAD)
+    assert [threads.now() for _ in expected] == expected
+
+
 def test_the_loader_waits_for_a_long_solve_or_its_time():
     met = warm_up.ModelsMet()
     met.meet(1)

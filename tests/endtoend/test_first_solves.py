@@ -1,0 +1,70 @@
+"""What is out of the way of a run's first solve."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tests.conftest import run_command
+
+pytestmark = pytest.mark.prism
+
+FIRST_SOLVE = """
+import gc, sys
+from bridge import cli
+from prism_hooks.backend import EngineBackend
+
+solve = EngineBackend.solve
+
+def watched(self, problem):
+    before = set(sys.modules)
+    solve(self, problem)
+    print("LOADED:", *sorted(set(sys.modules) - before))
+    import jpype
+    beans = jpype.JPackage("java").lang.management.ManagementFactory.getGarbageCollectorMXBeans()
+    def collections():
+        return sum(int(bean.getCollectionCount()) for bean in beans)
+    begun = collections()
+    # Memory grows so that JPype would start a collection of Java's behind one of Python's.
+    kept = []
+    for _ in range(4):
+        kept.append([bytes(1 << 16) for _ in range(1 << 10)])
+        gc.collect()
+    print("COLLECTIONS:", collections() - begun)
+
+EngineBackend.solve = watched
+cli.main()
+"""
+
+
+@pytest.fixture(scope="module")
+def first_solve(prism_install, prism_examples):
+    """Return what a run printed whose first solve was watched."""
+    model = str(prism_examples / "dtmcs/herman/herman7.pm")
+    question = 'filter(max, R=? [ F "stable" ])'
+    switches = ["-nogpu", "-javaparams", "-XX:+PrintCompilation"]
+    words = [sys.executable, "-c", FIRST_SOLVE, model, "-pf", question, *switches]
+    run = run_command(words, timeout=300, PRISM_DIR=str(prism_install.root))
+    assert run.code == 0, run.output + run.errors
+    return run.output
+
+
+def line_of(output: str, name: str) -> list[str]:
+    """Return the words behind a name in the only line with it."""
+    (line,) = (line for line in output.splitlines() if line.startswith(f"{name}:"))
+    return line.split()[1:]
+
+
+def test_its_modules_are_loaded_while_prism_parses(first_solve):
+    assert line_of(first_solve, "LOADED") == []
+
+
+def test_python_s_collections_start_none_of_java_s(first_solve):
+    assert line_of(first_solve, "COLLECTIONS") == ["0"]
+
+
+def test_what_writes_lambda_expressions_is_not_compiled_at_length(first_solve):
+    compiled = [line.split() for line in first_solve.splitlines() if " 4   " in line]
+    assert compiled
+    assert not any("jdk.internal.org.objectweb.asm.Frame::execute" in words for words in compiled)
