@@ -32,6 +32,8 @@ from typing import Any
 import click
 import numpy as np
 
+from bridge.install import find_prism
+
 RELATIVE, ABSOLUTE, SMALL = 1e-5, 1e-10, 1e-6
 SLOWER_SHARE, SLOWER_SECONDS = 1.1, 0.1
 SWITCHES = {"gpu": "-gpu", "cpu": "-nogpu"}
@@ -380,7 +382,7 @@ def command_of(front_end: str, device: str) -> list[str]:
     "folders",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     multiple=True,
-    help="A folder with prism-examples or prism-benchmarks; by default those above PRISM_DIR.",
+    help="A folder with prism-examples or prism-benchmarks; by default those above PRISM's own.",
 )
 @click.option("--timeout", default=3600.0, show_default=True, help="Seconds, of each program.")
 @click.option(
@@ -400,12 +402,11 @@ def main(
     json_file: Path | None,
 ) -> None:
     """Print one table of the entries in VALUES, ours beside PRISM's."""
-    prism_dir = os.environ.get("PRISM_DIR")
-    if prism_dir:
-        folders = (*folders, *Path(prism_dir).resolve().parents)
     theirs = []
     if front_end == "prism":
-        theirs = [str(Path(prism_dir) / "bin" / "prism") if prism_dir else "prism"]
+        root = find_prism().root
+        folders = (*folders, *root.resolve().parents)
+        theirs = [str(root / "bin" / "prism")]
     chosen = instances(values, pattern)
     if exclude:
         chosen = [instance for instance in chosen if not re.search(exclude, instance.name)]
