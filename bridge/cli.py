@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
@@ -180,6 +181,8 @@ def _call_main(main_class: str, words: tuple[str, ...], stack_bytes: int, ours: 
 
 def _warm_up(device: DeviceChoice, device_number: int) -> None:
     """Load what the solves will want while PRISM parses and builds, in a thread of its own."""
+    import jpype
+
     from engines import backend
     from engines.cpu import warm_up
     from engines.environment import DeviceChoice
@@ -193,7 +196,12 @@ def _warm_up(device: DeviceChoice, device_number: int) -> None:
     sys.setswitchinterval(QUICK_SWITCHES)
 
     def load() -> None:
-        with GATE.busy(WARM_UP), GATE.imports_unwound():
+        # What cannot be loaded now, in a heap that is full, the solve that wants it tries again.
+        with (
+            suppress(MemoryError, jpype.JException),
+            GATE.busy(WARM_UP),
+            GATE.imports_unwound(),
+        ):
             for _ in preload.steps():
                 if GATE.ending:
                     return

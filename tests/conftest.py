@@ -14,16 +14,6 @@ from bridge.install import PrismInstall, find_java, find_prism, require_compiler
 from engines.errors import BridgeError
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the tests of a file together where several are run at once, and those of the GPU."""
-    if not config.pluginmanager.hasplugin("xdist"):
-        return
-    for item in items:
-        on_gpu = item.get_closest_marker("gpu") is not None
-        group = "gpu" if on_gpu else str(item.path.relative_to(config.rootpath))
-        item.add_marker(pytest.mark.xdist_group(group))
-
-
 @pytest.fixture(scope="session")
 def prism_install() -> PrismInstall:
     """Return the installed PRISM; without one, or without a JDK, the test is skipped."""

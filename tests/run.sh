@@ -1,10 +1,14 @@
 #!/bin/sh
 # Sets prism-gpu up, if need be, and runs its tests; arguments are passed on to pytest.
 # Tests that need PRISM, a JDK or a GPU are skipped where there is none, and the summary names them.
-# Up to four files are run at once; all that needs a GPU is run one after another.
+# Up to four files are run at once; with a GPU, whose memory the tests measure, one after another.
 SETUP_FROM=$0
 SETUP_EXTRA=dev
 . "$(dirname -- "$0")/../setup.sh"
 cd "$root"
-[ $# -gt 0 ] || set -- -m "not slow" --numprocesses auto --maxprocesses 4 --dist loadgroup
+if [ $# = 0 ]; then
+    set -- -m "not slow"
+    command -v nvidia-smi >/dev/null ||
+        set -- "$@" --numprocesses auto --maxprocesses 4 --dist loadfile --max-worker-restart 0
+fi
 exec "$venv/bin/python" -m pytest "$@"
