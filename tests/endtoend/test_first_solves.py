@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
-from tests.conftest import run_command
+from tests.endtoend.test_graph_searches import runner
 
 pytestmark = pytest.mark.prism
 
@@ -41,11 +39,9 @@ cli.main()
 @pytest.fixture(scope="module")
 def first_solve(prism_install, prism_examples):
     """Return what a run printed whose first solve was watched."""
-    model = str(prism_examples / "dtmcs/herman/herman7.pm")
-    question = 'filter(max, R=? [ F "stable" ])'
-    switches = ["-nogpu", "-javaparams", "-XX:+PrintCompilation"]
-    words = [sys.executable, "-c", FIRST_SOLVE, model, "-pf", question, *switches]
-    run = run_command(words, timeout=300, PRISM_DIR=str(prism_install.root))
+    watched = runner(FIRST_SOLVE, prism_install, "-nogpu", "-javaparams", "-XX:+PrintCompilation")
+    model = prism_examples / "dtmcs/herman/herman7.pm"
+    run = watched(model, "-pf", 'filter(max, R=? [ F "stable" ])')
     assert run.code == 0, run.output + run.errors
     return run.output
 
