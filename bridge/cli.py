@@ -190,9 +190,6 @@ def _warm_up(device: DeviceChoice, device_number: int) -> None:
     from prism_hooks.exit_gate import GATE, WARM_UP
 
     on_gpu = device is not DeviceChoice.CPU and backend.driver_present()
-
-    if on_gpu:
-        warm_up.MET.most_small = warm_up.MOST_STATES_WITHOUT_GPU
     sys.setswitchinterval(QUICK_SWITCHES)
 
     def load() -> None:

@@ -8,15 +8,26 @@ import threading
 import warnings
 from typing import Any
 
+from engines.cpu import host_loops
 from engines.environment import ALL_DEVICES, DeviceChoice, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.system import Engine, SweepSystem
+from engines.system import Engine, Scaling, SweepSystem
 
 GPU_ENTRIES = 20_000
 """Below this many entries a sweep on the CPU is over before a kernel has started."""
 
 GPU_ENTRIES_AT_START = 250_000
 """The same while no GPU is in use, which takes half a second to open: most solves end sooner."""
+
+GPU_ENTRIES_AT_ONCE = host_loops.MOST_ENTRIES
+"""From this many entries on, a GPU is opened for the first sweep: so much for a CPU to lay out."""
+
+ENTRIES_BEFORE_GPU = 400_000_000
+"""Entries that a CPU sweeps in about the half second that a GPU takes to open. A solve that has
+more to sweep repays it; one that begins on the CPU has lost no more than that if it goes on."""
+
+ROW_IN_ORDER = 10
+"""What a row costs, in entries, where it waits for the one before: steady states are swept so."""
 
 _used, _loaded = threading.Event(), threading.Event()
 
@@ -130,16 +141,50 @@ def is_loaded() -> bool:
     return is_used() or _loaded.is_set()
 
 
-def least_gpu_entries() -> int:
+def least_gpu_entries(sweeps: int | None = None) -> int:
     """Return from how many entries on a GPU sweeps what it may or may not sweep.
 
     What was in use before decides, not what has been loaded meanwhile: the same solves in the same
     order are made by the same devices.
+
+    Parameters
+    ----------
+    sweeps
+        How many sweeps there will be, or None where that is not known.
     """
-    return GPU_ENTRIES if is_used() else GPU_ENTRIES_AT_START
+    if is_used():
+        return GPU_ENTRIES
+    if sweeps is None:
+        return GPU_ENTRIES_AT_START
+    more = ENTRIES_BEFORE_GPU // max(sweeps, 1) + 1
+    return min(max(GPU_ENTRIES, more), GPU_ENTRIES_AT_ONCE)
 
 
-def choose_engine(environment: SolverEnvironment, system: SweepSystem) -> tuple[Engine, str]:
+def sweeps_before_gpu(environment: SolverEnvironment, system: SweepSystem) -> int | None:
+    """Return how many sweeps to make on the CPU before a GPU is opened for the rest.
+
+    None where the solve is to be made in one place: a device was named, the GPU is in use, there is
+    none, or the system is too small or too large for both.
+
+    Parameters
+    ----------
+    environment
+        Which device the user asked for, and the most sweeps.
+    system
+        What is to be solved, in an unknown number of sweeps.
+    """
+    if environment.device is not DeviceChoice.AUTO or is_used() or not driver_present():
+        return None
+    entries = system.matrix.num_entries
+    if not least_gpu_entries(environment.sweep_limit) <= entries < GPU_ENTRIES_AT_ONCE:
+        return None
+    in_order = environment.automatic and system.scaling is Scaling.BALANCE
+    return ENTRIES_BEFORE_GPU // (entries + (ROW_IN_ORDER * system.num_updates if in_order else 0))
+
+
+def choose_engine(
+    environment: SolverEnvironment, system: SweepSystem, sweeps: int | None = None
+) -> tuple[Engine, str]:
     """Return the engine for a solve, and a remark for the log.
 
     Parameters
@@ -148,6 +193,8 @@ def choose_engine(environment: SolverEnvironment, system: SweepSystem) -> tuple[
         Which device the user asked for.
     system
         What is to be solved.
+    sweeps
+        In how many sweeps at most, or None where that is not known.
 
     Raises
     ------
@@ -160,7 +207,7 @@ def choose_engine(environment: SolverEnvironment, system: SweepSystem) -> tuple[
     if choice is DeviceChoice.CPU:
         return CpuEngine(environment.matrix_format), ""
     if choice is DeviceChoice.AUTO and (
-        system.matrix.num_entries < least_gpu_entries() or not driver_present()
+        system.matrix.num_entries < least_gpu_entries(sweeps) or not driver_present()
     ):
         return CpuEngine(), ""
     refusal = gpu_refusal(environment.device_number)

@@ -346,7 +346,7 @@ def _sweep(
     if steps == 0 or system.num_updates == 0:
         return SolveResult.exact(system.start.copy(), method)
     started = time.perf_counter()
-    engine, note = choose_engine(environment, system)
+    engine, note = choose_engine(environment, system, steps)
     sweeper, refusal = sweeper_or_cpu(engine, system, NO_CHANGE, True)
     in_double = environment.double_instead("the error of bounded steps is proven")
     note = "; ".join(filter(None, (refusal or note, in_double)))

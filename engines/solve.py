@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from engines import late_gpu
 from engines.backend import choose_engine
 from engines.cpu.engine import CpuEngine, CpuSweeper
 from engines.cpu.symmetric import NAME as SYMMETRIC
@@ -106,8 +107,34 @@ def solve_system(
     -------
     The result, whose status the caller must look at.
     """
+    how = (system, environment, method, direct, direct_name, by_levels, progress)
+    on_cpu = late_gpu.environment_before(environment, system)
+    if on_cpu is None:
+        return _solve(*how)
+    first = direct if late_gpu.may_factorise(system) else None
+    told = late_gpu.opening(progress)
+    begun = _solve(system, on_cpu, method, first, direct_name, by_levels, told, going_over=True)
+    if late_gpu.is_over(begun, environment):
+        return begun
+    return _solve(*how, begun=begun)
+
+
+def _solve(
+    system: SweepSystem,
+    environment: SolverEnvironment,
+    method: str,
+    direct: Direct | None,
+    direct_name: str,
+    by_levels: bool,
+    progress: Progress | None,
+    *,
+    going_over: bool = False,
+    begun: SolveResult | None = None,
+) -> SolveResult:
+    """Solve in one place, or there to the limit of sweeps, or on from where others have come."""
     started = time.perf_counter()
-    engine, note = choose_engine(environment, system)
+    limit = None if begun is None else environment.sweep_limit
+    engine, note = choose_engine(environment, system, limit)
     named_gmres = environment.method is Method.GMRES
     if named_gmres:
         require_solvable(system)
@@ -119,7 +146,8 @@ def solve_system(
     if symmetric is not None:
         engine, method = symmetric, SYMMETRIC
     threshold = stop_threshold(environment)
-    sweeper, refusal = sweeper_or_cpu(engine, system, threshold, environment.absolute)
+    given = system if begun is None else replace(system, start=begun.values)
+    sweeper, refusal = sweeper_or_cpu(engine, given, threshold, environment.absolute)
     note = refusal or note
     setup = time.perf_counter() - started
     on_cpu = isinstance(sweeper, CpuSweeper | SymmetricSweeper)
@@ -147,16 +175,19 @@ def solve_system(
 
     head, remark = sweep_first_in_single(sweeper, system, environment, progress, give_up)
     note = "; ".join(filter(None, (note, remark)))
+    before = late_gpu.so_far(begun) if begun is not None else None
+    if head is not None:
+        before = head.so_far
     doubling = None
     if environment.automatic or head is not None:
-        doubling = _doubling(system, environment, 0 if head is None else head.iterations)
+        doubling = _doubling(system, environment, 0 if before is None else before.iterations)
     rises = environment.automatic and doubling is not None
-    in_colours = rises and on_cpu and head is None and coloured_rest.may_serve(system)
+    in_colours = rises and on_cpu and head is None and not going_over
+    in_colours = in_colours and coloured_rest.may_serve(system)
     if rises and head is None:
         stretches.allow(sweeper, np.inf if direct is None else slow_after)
     parts = (sweeper, engine, system, environment, doubling, stretches.then)
     sweeps = AutomaticSweeps(*parts, others_confirm=isinstance(sweeper, SymmetricSweeper))
-    before = None if head is None else head.so_far
     if head is not None and not head.goes_on(environment):
         outcome = head.ended(sweeper, environment, sweeps.judged)
     elif environment.automatic:
@@ -175,7 +206,8 @@ def solve_system(
             outcome = iterate(sweeper, environment, progress=progress)
             outcome = replace(outcome, iterations=wasted + outcome.iterations)
     else:
-        outcome = iterate(sweeper, environment, progress=progress)
+        made = 0 if before is None else before.iterations
+        outcome = iterate(sweeper, environment, progress=progress, made=made)
     solved = substitution.taken()
     while outcome.given_up and solved is None and stretches.are_due(outcome.iterations):
         solved = stretches.attempt(sweeper, outcome.iterations)
@@ -185,7 +217,8 @@ def solve_system(
             outcome = sweeps.run(give_up, outcome)
             solved = substitution.taken()
     substitution.forbid()
-    best = stretches.best
+    # Others go on from the iterate: values found otherwise are none.
+    best = None if going_over else stretches.best
     ended_in_place = solved is not None
     if not environment.automatic:
         direct = None
@@ -222,7 +255,8 @@ def solve_system(
                 outcome = sweeps.run(never, outcome)
     if best is not None and not _is_better(solved, outcome, best[1]):
         solved, direct_name = best, stretches.description
-    failure = "" if outcome.status is Status.CONVERGED else stretches.failure
+    quiet = going_over or outcome.status is Status.CONVERGED
+    failure = "" if quiet else stretches.failure
     note = "; ".join(filter(None, (note, stretches.remark, failure)))
     swept = time.perf_counter() - started
     result = SolveResult(
@@ -239,6 +273,8 @@ def solve_system(
         cost=sweeper.cost,
         note=note,
     )
+    if begun is not None:
+        result = late_gpu.joined(begun, result)
     if head is not None:
         result = head.completed(result, environment)
     if not environment.automatic:
@@ -267,14 +303,12 @@ def _is_better(solved: tuple[FloatArray, float] | None, outcome: Iteration, erro
     return outcome.status is Status.CONVERGED or outcome.error_estimate < error
 
 
-def _doubling(
-    system: SweepSystem, environment: SolverEnvironment, in_single: int
-) -> Doubling | None:
-    """Return what proves the error of sweeps, after so many in single precision."""
+def _doubling(system: SweepSystem, environment: SolverEnvironment, begun: int) -> Doubling | None:
+    """Return what proves the error of sweeps, after so many elsewhere or in single precision."""
     if not rises_from_zero(system):
         return None
     absolute = environment.absolute
-    return LateDoubling(absolute, in_single) if in_single else Doubling(absolute)
+    return LateDoubling(absolute, begun) if begun else Doubling(absolute)
 
 
 def _slow_after(system: SweepSystem, on_cpu: bool, limit: int) -> int:

@@ -311,7 +311,7 @@ def _sum_powers(
 ) -> tuple[Summed, str]:
     from engines.cpu.uniformise import sum_powers as on_cpu
 
-    engine, note = choose_engine(environment, problem.system)
+    engine, note = choose_engine(environment, problem.system, problem.last)
     in_double = environment.double_instead("the error of uniformisation is proven")
     note = "; ".join(filter(None, (note, in_double)))
     if engine.name == "CPU":

@@ -84,11 +84,13 @@ class SymmetricEngine:
         if environment.matrix_format not in (Format.AUTO, Format.CSR):
             return None
         entries = system.matrix.num_entries
-        of_jacobi = min(num_cores(), entries // ENTRIES_PER_THREAD)
-        if entries < FEWEST_ENTRIES or of_jacobi > MOST_THREADS:
+        if entries < FEWEST_ENTRIES:
             return None
         loops = host_loops.registered() if entries <= host_loops.MOST_ENTRIES else None
-        return cls(loops) if loops is not None or repays_numba(entries) else None
+        if loops is not None:
+            return cls(loops)  # Jacobi's sweeps would have no more threads there.
+        of_jacobi = min(num_cores(), entries // ENTRIES_PER_THREAD)
+        return cls(None) if of_jacobi <= MOST_THREADS and repays_numba(entries) else None
 
     def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> SymmetricSweeper:
         """Prepare a solve; see `engines.system.Engine.sweeper`."""

@@ -14,11 +14,8 @@ from engines.formats.csr import CsrMatrix
 from engines.model import ExplicitModel, ModelKind
 
 MOST_STATES_WITHOUT = 500_000
-"""Models of so few states are solved without numba, by the host's loops, in less time than it takes
-to load; where a solve turns out to be long, it is loaded beside it."""
-
-MOST_STATES_WITHOUT_GPU = 100_000
-"""Models of so few states are no work for a GPU."""
+"""Models of so few states are solved without numba or a GPU, by the host's loops, in less time than
+those take to load; where a solve turns out to be long, they are loaded beside it."""
 
 SWEEPS = ("sweep_rows", "repeat_rows", "sweep_groups", "repeat_groups")
 
@@ -27,7 +24,6 @@ class ModelsMet:
     """Which models have been asked about: small ones want nothing that takes time to load."""
 
     def __init__(self) -> None:
-        self.most_small = MOST_STATES_WITHOUT
         self._any = False
         self._large = threading.Event()
         self._long_solve = threading.Event()
@@ -41,11 +37,11 @@ class ModelsMet:
             Its number of states.
         """
         self._any = True
-        if num_states > self.most_small:
+        if num_states > MOST_STATES_WITHOUT:
             self._large.set()
 
     def meet_long_solve(self) -> None:
-        """Note that a solve has swept for so long that numba would repay its loading."""
+        """Note that a solve has swept for so long that numba or a GPU would repay loading."""
         self._long_solve.set()
         self._large.set()
 

@@ -109,6 +109,8 @@ class Stretches:
         most, stretch = self._environment.sweep_limit - before, FIRST_STRETCH
         if not self._named:
             most, stretch = min(most, int(MOST * iterations)), iterations // FIRST_SHARE
+            if most <= 0:
+                return None
 
         def told(report: SweepReport) -> None:
             if self._progress is not None:

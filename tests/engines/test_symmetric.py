@@ -189,6 +189,12 @@ def test_it_serves_only_where_it_is_asked_for_nothing_else(monkeypatch):
     assert serves(engine, system, CPU) is not None
     monkeypatch.setattr(symmetric, "ENTRIES_PER_THREAD", 1)
     assert serves(engine, system, CPU) is None
+    # The host's loops have few threads for either.
+    monkeypatch.setattr(host_loops, "_registered", [object()])
+    assert serves(engine, system, CPU) is not None
+    monkeypatch.setattr(host_loops, "MOST_ENTRIES", system.matrix.num_entries - 1)
+    assert serves(engine, system, CPU) is None
+    monkeypatch.setattr(host_loops, "_registered", [])
     with_cores(monkeypatch, 2)
     monkeypatch.setattr(symmetric, "FEWEST_ENTRIES", system.matrix.num_entries + 1)
     assert serves(engine, system, CPU) is None

@@ -59,13 +59,6 @@ def test_small_models_are_waited_out():
     assert not begun.wait(0.1)
     met.meet(MOST_STATES_WITHOUT + 1)
     assert begun.wait(5.0)
-    met = ModelsMet()
-    met.most_small = 7
-    met.meet(7)
-    begun = waits(met)
-    assert not begun.wait(0.1)
-    met.meet(8)
-    assert begun.wait(5.0)
 
 
 def test_small_systems_use_loaded_kernels(monkeypatch):
