@@ -377,7 +377,7 @@ class Threads:
         self.most = max(1, min(num_cores(), entries // ENTRIES_PER_THREAD, MOST_THREADS))
         self._allowed = self.most
         self._calls = 0
-        self._paces: dict[int, float] = {}
+        self._paces: dict[int, tuple[float, ...]] = {}
 
     def leave_a_core(self) -> None:
         """Leave a core to what loads beside the sweeps."""
@@ -396,7 +396,8 @@ class Threads:
         for threads in (self._allowed, 1):
             if threads not in self._paces:
                 return threads
-        return 1 if self._paces[1] < self._paces[self._allowed] else self._allowed
+        alone, together = (min(self._paces[threads]) for threads in (1, self._allowed))
+        return 1 if alone < together else self._allowed
 
     def note(self, threads: int, sweeps: int, seconds: float) -> None:
         """Note how long a call took.
@@ -409,7 +410,8 @@ class Threads:
             How many sweeps it made, in how long.
         """
         if self._calls > 1 and sweeps:
-            self._paces[threads] = seconds / sweeps
+            # Of the last two: one call may have been held up, as when its loops are compiled anew.
+            self._paces[threads] = (*self._paces.get(threads, ())[-1:], seconds / sweeps)
 
 
 def pieces_for(system: SweepSystem, threads: int) -> IndexArray:

@@ -175,6 +175,17 @@ def test_one_thread_sweeps_where_several_are_slower(monkeypatch):
     assert host_loops.Threads(host_loops.ENTRIES_PER_THREAD).most == 1
 
 
+def test_one_call_that_was_held_up_changes_nothing_and_two_do(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _process: range(8), raising=False)
+    threads = host_loops.Threads(10 * host_loops.ENTRIES_PER_THREAD)
+    chosen = []
+    for seconds in (9.0, 1.0, 2.0, 1.0, 9.0, 1.0, 9.0, 9.0):
+        chosen.append(threads.now())
+        threads.note(chosen[-1], 1, seconds)
+    assert chosen == [4, 4, 1, 4, 4, 4, 4, 4]
+    assert threads.now() == 1
+
+
 @pytest.mark.parametrize(("cores", "expected"), [(2, [1, 2, 2]), (4, [3, 4, 4]), (8, [4, 4, 4])])
 def test_the_first_sweeps_leave_a_core_to_what_compiles_them(monkeypatch, cores, expected):
     monkeypatch.setattr("os.sched_getaffinity", lambda _process: range(cores), raising=False)

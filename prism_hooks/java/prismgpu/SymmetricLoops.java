@@ -45,7 +45,8 @@ public final class SymmetricLoops
 				total += values[entry] * (column >= first && column < behind ? xNew[column] : x[column]);
 			}
 			double before = xNew[row];
-			double after = omega == 1.0 ? total : (1.0 - omega) * before + omega * total;
+			// Without a branch for ω = 1, which adds nothing: taken late, it would have the loop compiled anew.
+			double after = (1.0 - omega) * before + omega * total;
 			xNew[row] = after;
 			// Comparisons with NaN fail, so that 0/0 and infinity less infinity count as no change.
 			double change = Math.abs(after - before);
