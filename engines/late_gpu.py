@@ -1,9 +1,10 @@
 """Solves that begin on the CPU and go over to a GPU once they have proved to be long.
 
 A GPU that is not in use yet takes half a second to open, and most solves are over sooner. How long
-one will be is not known before. So the CPU sweeps first, for about as long, while the GPU is opened
-beside it, which then goes on from the iterate. When that is depends on how much has been swept, not
-on the time it took: it is after the same sweep in each run.
+one will be is not known before. So the CPU sweeps first, for about as long, and the GPU goes on
+from the iterate. When that is depends on how much has been swept, not on the time it took: it is
+after the same sweep in each run. Nor is the GPU opened beside the sweeps: loading CuPy keeps them
+from the interpreter, and those that end on the CPU would take twice as long.
 """
 
 from __future__ import annotations
@@ -11,22 +12,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engines.backend import GPU_ENTRIES_AT_START, sweeps_before_gpu
-from engines.cpu import warm_up
 from engines.environment import DeviceChoice, Method, Precision, SolverEnvironment
 from engines.formats.choice import Format
 from engines.iterate import Iteration
-from engines.progress import Progress, SweepReport
 from engines.result import SolveResult, Status
 from engines.system import SweepSystem
 
 WITHOUT_COLOURS = (Method.AUTO, Method.POWER, Method.JACOBI, Method.JOR, Method.VALUE_ITERATION)
 """Methods of which each sweep is a function of the iterate before, whatever the device: those in
 colours may have others on a GPU, and others begin by themselves."""
-
-LOAD_SECONDS = 0.05
-SECONDS_TO_COME = 0.2
-"""A solve that has swept for so long, and is expected to for so long, has the GPU opened beside it:
-it may end before it would go over."""
 
 
 def environment_before(
@@ -64,25 +58,6 @@ def may_factorise(system: SweepSystem) -> bool:
         What is to be solved.
     """
     return system.matrix.num_entries < GPU_ENTRIES_AT_START
-
-
-def opening(progress: Progress | None) -> Progress:
-    """Return a callback for the sweeps on the CPU that has the GPU opened where they take long.
-
-    Parameters
-    ----------
-    progress
-        The caller's own, which is called as well.
-    """
-
-    def told(report: SweepReport) -> None:
-        to_come = report.sweeps_to_go * report.seconds / report.iterations
-        if report.seconds > LOAD_SECONDS and to_come > SECONDS_TO_COME:
-            warm_up.MET.meet_long_solve()
-        if progress is not None:
-            progress(report)
-
-    return told
 
 
 def is_over(begun: SolveResult, environment: SolverEnvironment) -> bool:

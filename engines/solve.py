@@ -107,23 +107,21 @@ def solve_system(
     -------
     The result, whose status the caller must look at.
     """
-    how = (system, environment, method, direct, direct_name, by_levels, progress)
+    how, begun = (method, direct_name, by_levels, progress), None
     on_cpu = late_gpu.environment_before(environment, system)
-    if on_cpu is None:
-        return _solve(*how)
-    first = direct if late_gpu.may_factorise(system) else None
-    told = late_gpu.opening(progress)
-    begun = _solve(system, on_cpu, method, first, direct_name, by_levels, told, going_over=True)
-    if late_gpu.is_over(begun, environment):
-        return begun
-    return _solve(*how, begun=begun)
+    if on_cpu is not None:
+        soon = direct if late_gpu.may_factorise(system) else None
+        begun = _solve(system, on_cpu, soon, *how, going_over=True)
+        if late_gpu.is_over(begun, environment):
+            return begun
+    return _solve(system, environment, direct, *how, begun=begun)
 
 
 def _solve(
     system: SweepSystem,
     environment: SolverEnvironment,
-    method: str,
     direct: Direct | None,
+    method: str,
     direct_name: str,
     by_levels: bool,
     progress: Progress | None,

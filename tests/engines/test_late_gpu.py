@@ -15,7 +15,6 @@ from engines.errors import DeviceMemoryError
 from engines.formats.choice import Format
 from engines.linear import coloured_rest, stretches
 from engines.model import ModelKind
-from engines.progress import SweepReport
 from engines.result import Status
 from engines.time_bounded import time_bounded_until
 from tests.engines.late_gpu_cases import (
@@ -238,21 +237,6 @@ def test_so_does_a_known_number_of_terms(gpu, monkeypatch):
     assert backend.least_gpu_entries(1) == 39_201
     gpu.open(AUTOMATIC)
     assert backend.least_gpu_entries(1) == backend.GPU_ENTRIES
-
-
-def test_a_solve_that_takes_long_has_the_gpu_opened_beside_it(monkeypatch):
-    told, loaded = [], []
-    monkeypatch.setattr(late_gpu.warm_up.MET, "meet_long_solve", lambda: loaded.append(len(told)))
-    report = late_gpu.opening(told.append)
-    so_far, sweeps = 2.0 * late_gpu.LOAD_SECONDS, 100
-    few = late_gpu.SECONDS_TO_COME / so_far * sweeps
-    report(SweepReport(sweeps, np.ones(1), so_far, sweeps_to_go=0.9 * few))
-    report(SweepReport(sweeps, np.ones(1), so_far / 4))
-    assert not loaded
-    report(SweepReport(sweeps, np.ones(1), so_far, sweeps_to_go=1.1 * few))
-    late_gpu.opening(None)(SweepReport(sweeps, np.ones(1), so_far))
-    assert loaded == [2, 3]
-    assert len(told) == 3
 
 
 def _system(size=100):
