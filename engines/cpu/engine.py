@@ -240,7 +240,7 @@ class CpuSweeper:
         loops = host_loops.stand_in(entries)
         if loops is None:
             return False
-        threads = host_loops.Threads(entries)
+        threads = host_loops.Threads(entries, self._system.matrix.num_rows)
         sweeps = loops.sweeps(self._system, host_loops.pieces_for(self._system, threads.most))
         if sweeps is None:
             return False

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.cpu import warm_up
-from engines.cpu.chunks import CHUNKS_PER_THREAD, ENTRIES_PER_THREAD, cut_rows, num_cores
+from engines.cpu.chunks import CHUNKS_PER_THREAD, ENTRIES_PER_THREAD, ROW_COST, cut_rows, num_cores
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray
 from engines.system import SweepSystem
 
@@ -371,10 +371,13 @@ class Threads:
     ----------
     entries
         Entries of the matrix.
+    rows
+        Its rows, where those are worth a thread as well.
     """
 
-    def __init__(self, entries: int) -> None:
-        self.most = max(1, min(num_cores(), entries // ENTRIES_PER_THREAD, MOST_THREADS))
+    def __init__(self, entries: int, rows: int = 0) -> None:
+        repaid = (entries + ROW_COST * rows) // ENTRIES_PER_THREAD
+        self.most = max(1, min(num_cores(), repaid, MOST_THREADS))
         self._allowed = self.most
         self._calls = 0
         self._paces: dict[int, tuple[float, ...]] = {}

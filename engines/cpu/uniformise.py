@@ -114,7 +114,7 @@ def _host_of(problem: PowerSum) -> _Host:
     many = entries >= host_loops.FEWEST_ENTRIES_OF_SUMS or problem.last >= NUMBA_SWEEPS
     loops = host_loops.stand_in(entries) if many else None
     if loops is not None:
-        threads = host_loops.Threads(entries)
+        threads = host_loops.Threads(entries, problem.system.matrix.num_rows)
         powers = loops.powers(problem, host_loops.pieces_for(problem.system, threads.most))
         if powers is not None:
             return _ByHost(problem, powers, f"{loops.name}, threads {threads.most}", threads)

@@ -173,6 +173,8 @@ def test_one_thread_sweeps_where_several_are_slower(monkeypatch):
         threads.note(now, 10, paces[now])
         assert now == expected
     assert host_loops.Threads(host_loops.ENTRIES_PER_THREAD).most == 1
+    # Rows of two entries take about twice as long as they do.
+    assert host_loops.Threads(host_loops.ENTRIES_PER_THREAD, host_loops.ENTRIES_PER_THREAD).most > 1
 
 
 def test_one_call_that_was_held_up_changes_nothing_and_two_do(monkeypatch):
