@@ -373,11 +373,13 @@ class Threads:
         Entries of the matrix.
     rows
         Its rows, where those are worth a thread as well.
+    most
+        The most there can be.
     """
 
-    def __init__(self, entries: int, rows: int = 0) -> None:
+    def __init__(self, entries: int, rows: int = 0, most: int = MOST_THREADS) -> None:
         repaid = (entries + ROW_COST * rows) // ENTRIES_PER_THREAD
-        self.most = max(1, min(num_cores(), repaid, MOST_THREADS))
+        self.most = max(1, min(num_cores(), repaid, most, MOST_THREADS))
         self._allowed = self.most
         self._calls = 0
         self._paces: dict[int, tuple[float, ...]] = {}

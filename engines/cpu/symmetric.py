@@ -43,6 +43,11 @@ MOST_THREADS = 8
 """More threads of Jacobi's, where a system repays them, are sooner done than these, of which there
 are few: in many pieces, which know nothing of each other within a sweep, they would be like it."""
 
+FEWEST_PIECES = 2
+ENTRIES_PER_PIECE = 250_000
+"""More pieces of fewer entries know too little of each other: poll11, of 214,016 transitions, takes
+96 sweeps in one piece, 229 in two, 1,045 in four."""
+
 RELAXED_AFTER = 96
 """Sweeps after which they are relaxed. Polling, in two pieces, swings: poll13 takes 460 if it
 is after 256, 256 so. Cluster, which does not, takes 10 % more of them if it is after 64."""
@@ -96,7 +101,8 @@ class SymmetricEngine:
         """Prepare a solve; see `engines.system.Engine.sweeper`."""
         system = scaled(system)
         entries = system.matrix.num_entries
-        threads = host_loops.Threads(entries)
+        most = max(FEWEST_PIECES, entries // ENTRIES_PER_PIECE)
+        threads = host_loops.Threads(entries, most=most)
         pieces = cut_rows(system.matrix.row_offsets, threads.most)
         loops, sweeps = self._loops, None
         if loops is not None:

@@ -37,6 +37,7 @@ def pieces(request, monkeypatch):
     for limit in ("NUMBA_ENTRIES", "NUMBA_ENTRIES_AT_START"):
         monkeypatch.setattr(cpu, limit, 0)
     monkeypatch.setattr(host_loops, "ENTRIES_PER_THREAD", 1)
+    monkeypatch.setattr(symmetric, "ENTRIES_PER_PIECE", 1)
     with_cores(monkeypatch, request.param)
     return request.param
 
@@ -198,6 +199,18 @@ def test_it_serves_only_where_it_is_asked_for_nothing_else(monkeypatch):
     with_cores(monkeypatch, 2)
     monkeypatch.setattr(symmetric, "FEWEST_ENTRIES", system.matrix.num_entries + 1)
     assert serves(engine, system, CPU) is None
+
+
+def test_small_systems_are_cut_into_few_pieces(monkeypatch):
+    kernels = []
+    monkeypatch.setattr(host_loops, "ENTRIES_PER_THREAD", 1)
+    with_cores(monkeypatch, 8)
+    rates = models.recurrent(1, 40).matrix
+    entries = balance_matrix(rates).num_entries
+    for each in (entries, entries // 3, 1):
+        monkeypatch.setattr(symmetric, "ENTRIES_PER_PIECE", each)
+        kernels.append(symmetric.SymmetricEngine(None).sweeper(system_of(rates), -1.0, True).cost)
+    assert [cost.kernel for cost in kernels] == [f"numba, threads {most}" for most in (2, 3, 4)]
 
 
 @pytest.mark.usefixtures("pieces")
