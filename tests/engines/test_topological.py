@@ -310,7 +310,7 @@ def test_the_gpu_asked_for_and_missing_is_an_error(monkeypatch):
 def test_the_gpu_asked_for_gets_the_largest_component_however_small(monkeypatch):
     swept = []
 
-    def gpu(_, system):
+    def gpu(_, system, _sweeps=None):
         swept.append(system.num_updates)
         return CpuEngine(), ""
 
