@@ -132,7 +132,12 @@ def sizes(output):
     return [sorted(int(word.partition(":")[2]) for word in line) for line in words]
 
 
-@pytest.mark.parametrize("name", COMPONENTS)
+def usual(cases, *kept):
+    """Return the names of cases; all but some are for those who ask for slow tests."""
+    return [name if name in kept else pytest.param(name, marks=pytest.mark.slow) for name in cases]
+
+
+@pytest.mark.parametrize("name", usual(COMPONENTS, "ctmc", "mdp", "mdp rewards"))
 def test_components_are_prisms(name, every_graph, prism_gpu, prism, prism_install, tmp_path):
     text, more, questions = COMPONENTS[name]
     model = prism_install.root.parent / "prism-examples" / text
@@ -174,7 +179,7 @@ def patient(prism_install):
     return runner(PATIENT, prism_install)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", usual(CASES, "dtmc", "mdp", "mdp LTL"))
 def test_sets_and_rounds_are_prisms(name, patient, every_graph, prism, prism_install):
     (model, *more), text = CASES[name]
     words = (prism_install.root.parent / model, *more, "-pf", text, "-sparse")

@@ -143,7 +143,13 @@ def test_a_method_named_with_the_explicit_engine_repeats_that_engine(
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("engine", ["sparse", "explicit"])
-@pytest.mark.parametrize("name", DECISIONS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name == "zeroconf" else name
+        for name in DECISIONS
+    ],
+)
 def test_named_value_iteration_repeats_prism_s(
     prism_gpu, prism, prism_examples, name, engine, epsilon
 ):

@@ -314,7 +314,11 @@ def outcome(output: str) -> list[str]:
             ("-simmethod", "adaptive", "-simwidth", "0.005"),
             marks=pytest.mark.slow,
         ),
-        ("P=? [ F s=7 & d=1 ]", ("-simmethod", "clopper-pearson", "-simsamples", "30001")),
+        pytest.param(
+            "P=? [ F s=7 & d=1 ]",
+            ("-simmethod", "clopper-pearson", "-simsamples", "30001"),
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["prism's methods", "adaptive", "clopper-pearson"],
 )
