@@ -176,9 +176,10 @@ def _solve(
     before = late_gpu.so_far(begun) if begun is not None else None
     if head is not None:
         before = head.so_far
+    made_before = 0 if before is None else before.iterations
     doubling = None
     if environment.automatic or head is not None:
-        doubling = _doubling(system, environment, 0 if before is None else before.iterations)
+        doubling = _doubling(system, environment, made_before)
     rises = environment.automatic and doubling is not None
     in_colours = rises and on_cpu and head is None and not going_over
     in_colours = in_colours and coloured_rest.may_serve(system)
@@ -204,8 +205,7 @@ def _solve(
             outcome = iterate(sweeper, environment, progress=progress)
             outcome = replace(outcome, iterations=wasted + outcome.iterations)
     else:
-        made = 0 if before is None else before.iterations
-        outcome = iterate(sweeper, environment, progress=progress, made=made)
+        outcome = iterate(sweeper, environment, progress=progress, made=made_before)
     solved = substitution.taken()
     while outcome.given_up and solved is None and stretches.are_due(outcome.iterations):
         solved = stretches.attempt(sweeper, outcome.iterations)
