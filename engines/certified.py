@@ -1,7 +1,8 @@
-"""Bounds around a direct solution, verified by a sweep, where sweeps are too slow."""
+"""Proven bounds around a direct solution, where sweeps are too slow."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -13,9 +14,14 @@ from engines.linear import direct
 from engines.narrow import Narrowing, measured_width
 from engines.policy_iteration import DirectPolicyIteration
 from engines.result import Status
-from engines.strategy import row_values
+from engines.strategy import groups_of, row_values
 from engines.system import Direction, SweepSystem
-from engines.two_sided import ROUNDING_SLACK, TwoSidedSystem, rounding_of_rows
+from engines.two_sided import (
+    ROUNDING_SLACK,
+    UNIT_ROUNDOFF,
+    TwoSidedSystem,
+    rounding_of_rows,
+)
 
 FINISHED_BY = "bounds around a direct solution"
 ATTEMPTS = 4
@@ -28,8 +34,9 @@ def certify(
     environment: SolverEnvironment,
     slow: Narrowing,
     slack: int = ROUNDING_SLACK,
+    solve: Callable[[], tuple[FloatArray, float]] | None = None,
 ) -> Narrowing | None:
-    """Return verified bounds around a direct solution: of a chain, or of an MDP's best policy.
+    """Return proven bounds around a direct solution: of a chain, or of an MDP's best policy.
 
     Parameters
     ----------
@@ -43,25 +50,53 @@ def certify(
         better.
     slack
         Roundings that an entry of the matrix may have suffered.
+    solve
+        How the solution and a bound of its relative error are found, where not by `solve_chain`.
 
     Returns
     -------
-    The bounds, or None where they could not be verified.
+    The bounds, or None where there are none.
 
     Notes
     -----
-    For the solution x of the factorised system let e_i be what rounding and the residual of row i
-    amount to, and let w solve w = c e + A w, of an MDP with the choices that make it largest. Then
-    x + w does not rise in a sweep, nor does x − w fall, if c is large enough: an iterate that does
-    not rise is an upper bound, and one that does not fall a lower bound, because the equations have
-    one solution. Both are checked by sweeps that round outwards, so that nothing depends on the
-    quality of x and w, nor on the policy's being the best.
+    Elimination without subtraction bounds the error of its values. The best policy of an MDP is
+    proven to be so where each other choice loses by more than rounding can have made of it; else
+    the bounds around its values are verified by sweeps that round outwards.
     """
     states = slice(None) if plain.states is None else plain.states
     try:
-        values, reach = _solution_and_reach(plain, slow, slack)
+        if plain.group_offsets is None:
+            values, error = solve() if solve is not None else direct.solve_chain(plain)
+        else:
+            solver = DirectPolicyIteration(plain, prove=True)
+            values, error = solver.solve(slow.lower)
+            if not solver.proven:
+                return _verified(plain, environment, slow, slack, solver)
     except (MemoryError, RuntimeError):
         return None
+    error += 2.0 * plain.num_updates * slack * UNIT_ROUNDOFF
+    margin = np.zeros(plain.num_states)
+    margin[states] = (error + 4.0 * UNIT_ROUNDOFF) * values[states]
+    return _narrowed(np.maximum(values - margin, 0.0), values + margin, plain, environment, slow)
+
+
+def _verified(
+    plain: SweepSystem,
+    environment: SolverEnvironment,
+    slow: Narrowing,
+    slack: int,
+    solver: DirectPolicyIteration,
+) -> Narrowing | None:
+    """Return bounds around the values of an MDP's policy, verified by a sweep.
+
+    For its values x let e_i be what rounding and the residual of row i amount to, and let w solve
+    w = c e + A w with the choices that make it largest. Then x + w does not rise in a sweep, nor
+    does x − w fall, if c is large enough: an iterate that does not rise is an upper bound, and one
+    that does not fall a lower bound, because the equations have one solution. Both are checked by
+    sweeps that round outwards, so that nothing depends on the quality of x and w, nor on the
+    policy's being the best.
+    """
+    values, reach = _solution_and_reach(plain, solver, slack)
     for attempt in range(ATTEMPTS):
         margin = MARGIN**attempt * np.abs(reach)
         lower, upper = np.maximum(values - margin, 0.0), values + margin
@@ -74,17 +109,23 @@ def certify(
         )
         record = sweeper.run(1)
         if record.rises[0] == 0.0 and record.falls[0] == 0.0:
-            break
-    else:
-        return None
-    lower, upper = sweeper.bounds()
+            return _narrowed(*sweeper.bounds(), plain, environment, slow)
+    return None
+
+
+def _narrowed(
+    lower: FloatArray,
+    upper: FloatArray,
+    plain: SweepSystem,
+    environment: SolverEnvironment,
+    slow: Narrowing,
+) -> Narrowing:
+    """Return the better ones of two pairs of bounds, with what there is to say of them."""
+    states = slice(None) if plain.states is None else plain.states
     lower, upper = np.maximum(lower, slow.lower), np.minimum(upper, slow.upper)
     width = measured_width(lower[states], upper[states], environment.absolute)
     narrow_enough = width < environment.epsilon
-    note = (
-        f"sweeps are too slow here ({slow.iterations} made): bounds around an LU solution, "
-        "verified by a sweep"
-    )
+    note = f"sweeps are too slow here ({slow.iterations} made): proven bounds of a direct solution"
     if not narrow_enough:
         note += f"; they are {width:.1e} apart, more than epsilon {environment.epsilon:.1e}"
     status = Status.CONVERGED if narrow_enough else Status.CHANGE_ONLY
@@ -105,42 +146,29 @@ def may_certify(plain: SweepSystem) -> bool:
 
 
 def _solution_and_reach(
-    plain: SweepSystem, slow: Narrowing, slack: int
+    plain: SweepSystem, solver: DirectPolicyIteration, slack: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the direct solution x and the first guess of w, both of shape (states,)."""
-    nothing = np.zeros(plain.num_states)
-    if plain.group_offsets is None:
-        values, _ = direct.solve_reachability_system(plain, as_given=True)
-        sources = replace(plain, start=nothing, offset=_errors(plain, values, None, slack))
-        return values, direct.solve_reachability_system(sources, as_given=True)[0]
-    solver = DirectPolicyIteration(plain)
-    solver.solve(slow.lower)
+    """Return the policy's values x and the first guess of w, both of shape (states,)."""
     policy = solver.rows
     assert policy is not None
-    values, _ = direct.solve_reachability_system(solver.chain(policy), as_given=True)
+    values, _ = direct.solve_chain(solver.chain(policy))
     error = _errors(plain, values, policy, slack)
+    nothing = np.zeros(plain.num_states)
     # The worst that errors add up to, because every choice has to keep within w.
     worst = replace(plain, start=nothing, offset=error, direction=Direction.MAXIMISE)
     return values, DirectPolicyIteration(worst).solve(nothing)[0]
 
 
-def _errors(
-    plain: SweepSystem, values: FloatArray, policy: IndexArray | None, slack: int
-) -> FloatArray:
+def _errors(plain: SweepSystem, values: FloatArray, policy: IndexArray, slack: int) -> FloatArray:
     """Return by how much each row may miss its state's value, shape (rows,).
 
     A choice that the policy does not take may be worse, and not better, by as much as it likes.
     """
     worth = row_values(plain, values)
-    groups = plain.group_offsets
     own = values if plain.states is None else values[plain.states]
-    if groups is not None:
-        own = np.repeat(own, np.diff(groups))
-    missed = np.abs(worth - own)
-    if policy is not None:
-        better = worth - own if plain.direction is Direction.MAXIMISE else own - worth
-        taken = missed[policy]
-        missed = np.maximum(better, 0.0)
-        missed[policy] = taken
+    own = np.repeat(own, np.diff(groups_of(plain)))
+    taken = np.abs(worth - own)[policy]
+    missed = np.maximum(worth - own if plain.direction is Direction.MAXIMISE else own - worth, 0.0)
+    missed[policy] = taken
     scale = np.maximum(np.abs(own), np.abs(worth))
     return MARGIN * (rounding_of_rows(plain.matrix, slack) * scale + missed) + 1e-300

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from engines.certified import certify
 from engines.cpu.sparse_tools import transposed
 from engines.environment import Method, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray
+from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, row_sums
 from engines.graph.components import Components, bsccs
 from engines.graph.operations import operations_of
 from engines.linear import direct
@@ -144,7 +145,13 @@ def _entered(
     epsilon = SHARE * environment.epsilon
     if environment.absolute:
         epsilon /= len(rows)
-    visits = _solution(system, visited, replace(environment, epsilon=epsilon), progress, parts)
+    inner = replace(environment, epsilon=epsilon)
+
+    def solve() -> tuple[FloatArray, float]:
+        onward = replace(matrix, values=probabilities).select_rows(rows)
+        return direct.visits(onward, rows, initial[rows])
+
+    visits = _solution(system, visited, inner, progress, parts, solve)
     row = matrix.row_of_entry()
     last = visited[row] & recurrent[matrix.columns] & (steps > 0.0)
     into, leaving = components.labels[matrix.columns[last]], probabilities[last]
@@ -185,7 +192,17 @@ def _shares(
     epsilon = SHARE * environment.epsilon
     if environment.absolute:
         epsilon /= len(states)
-    times = _solution(system, unknown, replace(environment, epsilon=epsilon), progress, parts)
+    inner = replace(environment, epsilon=epsilon)
+
+    def solve() -> tuple[FloatArray, float]:
+        onward = replace(chain.matrix, values=steps)
+        given = onward.select_rows(anchors)
+        started = row_sums(given.columns, given.values, chain.num_states)[rows]
+        found, error = direct.visits(onward.select_rows(rows), rows, started)
+        found[anchors] = 1.0
+        return found, error
+
+    times = _solution(system, unknown, inner, progress, parts, solve)
     least = _sums(here, times.lower, len(anchors)).lower[here]
     most = _sums(here, times.upper, len(anchors)).upper[here]
     outwards = ROUNDING_SLACK * UNIT_ROUNDOFF
@@ -235,8 +252,12 @@ def _solution(
     environment: SolverEnvironment,
     progress: Progress | None,
     parts: list[SolveResult],
+    solve: Callable[[], tuple[FloatArray, float]],
 ) -> _Between:
-    """Bound the one solution of a system of non-negative numbers; add the solve to the parts."""
+    """Bound the one solution of a system of non-negative numbers; add the solve to the parts.
+
+    It is found directly by `solve`, with a bound of its relative error, where sweeps are too slow.
+    """
     started = time.perf_counter()
     # A guess is not verified yet, so that any first upper iterate will do.
     sweeper, note = two_sided_sweeper(TwoSidedSystem(system, system.start), environment, -1.0)
@@ -247,7 +268,7 @@ def _solution(
     batches = Batches(sweeper, environment, progress)
     outcome = narrow_by_guesses(sweeper, trivial, environment, may_give_up, progress, batches)
     if outcome.given_up:
-        outcome = certify(system, environment, outcome) or narrow_by_guesses(
+        outcome = certify(system, environment, outcome, solve=solve) or narrow_by_guesses(
             sweeper, trivial, environment, False, progress, batches
         )
     width = measured_width(outcome.lower, outcome.upper, environment.absolute)

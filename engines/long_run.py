@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype
 from engines.graph.components import Components, bsccs
 from engines.graph.prob01 import prob1
-from engines.linear.elimination import small_steady_states
+from engines.linear import direct
+from engines.linear.direct import classes_at_once
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 from engines.progress import Progress
 from engines.reachability import solve_reachability
@@ -176,10 +177,13 @@ def steady_state_distribution(
     sizes = np.bincount(components.labels[recurrent], minlength=components.count)
     wanted = (sizes > 1) & (entering > 0.0)
     if environment.automatic:
-        shares, solved = small_steady_states(model.matrix, components.labels, wanted)
-        inside = recurrent & solved[components.labels]
-        values[inside] *= shares[inside]
-        wanted &= ~solved
+        solved, part = classes_at_once(environment, model.matrix, components.labels, wanted)
+        if part is not None:
+            inside = recurrent & solved[components.labels]
+            values[inside] *= part.values[inside]
+            largest = part.error_estimate
+            parts.append(part)
+            wanted &= ~solved
     for label, states in _members(components, wanted):
         part = _steady_state(model, states, environment, progress)
         parts.append(part)
@@ -250,12 +254,15 @@ def _component_values(
     values = least.copy()
     error, parts, wanted = 0.0, [], least < most
     if environment.automatic:
-        shares, solved = small_steady_states(model.matrix, components.labels, wanted)
-        means = np.bincount(
-            labels, weights=(shares * earned)[recurrent], minlength=components.count
-        )
-        values = np.where(solved, means, values)
-        wanted &= ~solved
+        solved, part = classes_at_once(environment, model.matrix, components.labels, wanted)
+        if part is not None:
+            earnings = (part.values * earned)[recurrent]
+            means = np.bincount(labels, weights=earnings, minlength=components.count)
+            values = np.where(solved, means, values)
+            weight = float(earned[recurrent].max()) if environment.absolute else 1.0
+            error = part.error_estimate * weight
+            parts.append(part)
+            wanted &= ~solved
     for label, states in _members(components, wanted):
         part = _steady_state(model, states, environment, progress)
         parts.append(part)
@@ -317,18 +324,10 @@ def _entered(
         probabilities = rows.values
         if model.kind is ModelKind.CTMC:
             probabilities = probabilities / rows.row_sums()[row]
-        position = np.full(model.num_states, -1, dtype=index_dtype(len(transient)))
-        position[transient] = np.arange(len(transient), dtype=position.dtype)
-        inner = position[rows.columns] >= 0
-        visits = _expected_visits(
-            row[inner],
-            position[rows.columns[inner]],
-            probabilities[inner],
-            initial[transient],
-            environment,
-            progress,
-        )
+        onward = replace(rows, values=probabilities)
+        visits = _expected_visits(onward, transient, initial[transient], environment, progress)
         parts.append(visits)
+        inner = ~recurrent[rows.columns]
         leaving = probabilities[~inner]
         arriving += np.bincount(
             rows.columns[~inner],
@@ -345,20 +344,32 @@ def _entered(
 
 
 def _expected_visits(
-    row: IndexArray,
-    column: IndexArray,
-    probabilities: FloatArray,
+    onward: CsrMatrix,
+    transient: IndexArray,
     initial: FloatArray,
     environment: SolverEnvironment,
     progress: Progress | None,
 ) -> SolveResult:
     """Solve y = initial + y P over the transient states: rewards of the transposed chain."""
-    size = len(initial)
+    size = len(transient)
+    position = np.full(onward.num_columns, -1, dtype=index_dtype(size))
+    position[transient] = np.arange(size, dtype=position.dtype)
+    inner = position[onward.columns] >= 0
+    row, column = onward.row_of_entry()[inner], position[onward.columns[inner]]
     offsets = np.zeros(size + 1, dtype=index_dtype(len(row)))
     np.cumsum(np.bincount(row, minlength=size), out=offsets[1:])
-    forward = CsrMatrix(offsets, column, probabilities, size)
-    backward = ExplicitModel(ModelKind.DTMC, transposed(forward, forward.values))
-    everywhere = np.ones(size, dtype=np.bool_)
+    forward = CsrMatrix(offsets, column, onward.values[inner], size)
+
+    def solve(most_operations: float) -> tuple[FloatArray, float]:
+        values, error = direct.visits(onward, transient, initial, most_operations)
+        return values[transient], error
+
     return solve_reachability(
-        backward, everywhere, np.zeros(size), environment, rewards=initial, progress=progress
+        ExplicitModel(ModelKind.DTMC, transposed(forward, forward.values)),
+        np.ones(size, dtype=np.bool_),
+        np.zeros(size),
+        environment,
+        rewards=initial,
+        progress=progress,
+        directly=solve,
     )

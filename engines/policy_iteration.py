@@ -5,43 +5,84 @@ Howard (1960), Dynamic Programming and Markov Processes; Puterman (1994), sectio
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from engines.formats.csr import FloatArray, IndexArray, MaskArray
+from engines.formats.csr import FloatArray, IndexArray, MaskArray, ranges
 from engines.graph.distances import distances
+from engines.host.elimination import TooDearError
+from engines.host.gains import gains_of_choices
 from engines.linear import direct
+from engines.linear.direct import ChainSolution
+from engines.linear.elimination import MOST_OPERATIONS
 from engines.strategy import (
-    best_of_groups,
     first_rows_of,
     groups_of,
     known_states,
     optimal_rows,
-    row_values,
     states_of_groups,
 )
 from engines.system import Direction, SweepSystem
 
-GAIN = 1e-14
-"""A choice is better if it gains this much, relative to the value; less is rounding."""
+UNIT_ROUNDOFF = 2.0**-53
 
-ROUNDING = 1e-8
-"""Gains that add up to less than this, relative to the value, may all be rounding."""
+WIDE_STATES = 2_000
+WIDE_OPERATIONS = 4e6
+"""Up to this many states and multiplications a policy is solved in quadruple precision where double
+precision cannot tell its choices from others: 0.2 s at most."""
+
+DIGITS = 32.0 * UNIT_ROUNDOFF
+"""Relative error taken of double values where choices are compared. What elimination leaves is far
+less than its bound, and nearly the same in states that lead to each other."""
+
+MOST_TRIALS = 64
+"""Up to this many choices that a step's gain does not judge even in quadruple precision are judged
+by what the policies that take them are worth, which elimination finds to the last digit."""
+
+OPEN_ERROR = 1e-9
+"""Relative error allowed for where no single choice was seen to better a policy, and their steps
+leave it open whether several would together."""
+
+NEGLIGIBLE = 1e-15
+"""Choices that may gain less than this in all, relative to the value, are as good."""
 
 MOST_POLICIES = 1_000
-"""Policy iteration takes a dozen policies; far more of them means that rounding leads it about."""
+"""Policy iteration takes a dozen policies; more than this means that something leads it about."""
 
 
 class ImproperPolicyError(RuntimeError):
     """A policy whose chain never ends, and that earns for ever or never reaches its target."""
 
 
+@dataclass(frozen=True)
+class _Policy:
+    """A policy and what it is worth.
+
+    Parameters
+    ----------
+    rows
+        The row of each group, shape (groups,).
+    solution
+        The values of its chain.
+    wide
+        Whether they were computed in quadruple precision.
+    """
+
+    rows: IndexArray
+    solution: ChainSolution
+    wide: bool
+
+
 class DirectPolicyIteration:
-    """Policy iteration whose chains are solved by LU.
+    """Policy iteration whose chains are solved by elimination without subtraction.
 
     It starts from the strategy that values so far suggest, among whose choices some lead to the
     known states (`engines.strategy.optimal_rows`). A choice is changed only where another is
-    strictly better. If the first policy is proper, so are then all others: in a set that a policy
-    never leaves, a changed choice would have to gain on average, which it cannot.
+    better for certain, whatever rounding has done. If the first policy is proper, so are then all
+    others: in a set that a policy never leaves, a changed choice would have to gain on average,
+    which it cannot. Where double precision leaves it open which of several choices is the best,
+    the policy is solved in quadruple precision; what that leaves open counts as error.
 
     A maximum of probabilities may have end components: the fixed point of a policy that earns its
     values is the least one. A minimum of rewards over proper policies is what a reachability
@@ -52,10 +93,22 @@ class DirectPolicyIteration:
     ----------
     system
         A system with groups and a direction, before any scaling.
+    most_operations
+        Multiplications that the elimination of a policy may take.
+    prove
+        Whether the optimal policy is to be proven so, and not just beyond reasonable doubt.
     """
 
-    def __init__(self, system: SweepSystem) -> None:
+    def __init__(
+        self,
+        system: SweepSystem,
+        most_operations: float = MOST_OPERATIONS,
+        *,
+        prove: bool = False,
+    ) -> None:
+        self._prove = prove
         self._system = system
+        self._most_operations = most_operations
         self._groups = groups_of(system)
         self._states = states_of_groups(system)
         self._known = known_states(system)
@@ -66,12 +119,15 @@ class DirectPolicyIteration:
         """The optimal row of each group, once `solve` has found it."""
         self.policies = 0
         """How many policies were solved."""
+        self.proven = False
+        """Whether that was asked for, and each other choice is worse for certain, or the same."""
+        self._may_widen = len(self._states) <= WIDE_STATES
 
     @property
     def fits(self) -> bool:
-        """Whether the chain of a policy may be small and sparse enough for LU.
+        """Whether the chain of a policy may be small and sparse enough for elimination.
 
-        How far the factors fill up is looked at when they are needed.
+        How far the factors fill up is found out when they are needed.
         """
         chain = self._system.matrix.select_rows(self._groups[:-1])
         return direct.fits(chain)
@@ -89,28 +145,27 @@ class DirectPolicyIteration:
         RuntimeError
             If a policy's chain cannot be solved, or the policies do not settle.
         """
-        rows = optimal_rows(self._system, x, self.ends(x))
-        values, error = self._evaluate(rows)
-        while True:
+        policy = self._evaluated(optimal_rows(self._system, x, self.ends(x)), wide=False)
+        while self.policies < MOST_POLICIES:
             self.policies += 1
-            better = self._improved(rows, values)
-            if better is None:
-                break
-            try:
-                new_values, new_error = self._evaluate(better)
-            except ImproperPolicyError:
-                # Rounding can make a strict improvement improper; else the values are infinite.
-                if self._still_to_gain(rows, values) > ROUNDING:
-                    raise
-                break
-            moved = np.abs(new_values - values)[self._states] > GAIN * np.abs(values)[self._states]
-            rows, values, error = better, new_values, new_error
-            if not moved.any():
-                break
-            if self.policies >= MOST_POLICIES:
-                raise RuntimeError(f"{MOST_POLICIES} policies have not settled")
-        self.rows = rows
-        return values, max(error, self._still_to_gain(rows, values))
+            better, open_gains = self._improved(policy)
+            if better is not None:
+                policy = self._evaluated(better, wide=policy.wide)
+                continue
+            missed = self._still_to_gain(policy, open_gains)
+            enough, proven = 0.0 if self._prove else NEGLIGIBLE, not open_gains.any()
+            if missed > enough and not policy.wide and self._may_widen:
+                policy = self._evaluated(policy.rows, wide=True)
+                continue
+            if missed > enough and policy.wide:
+                tried, judged, proven = self._tried(policy)
+                if tried is not None:
+                    policy = tried
+                    continue
+                missed = min(missed, OPEN_ERROR) if judged else missed
+            self.rows, self.proven = policy.rows, self._prove and proven
+            return policy.solution.values, policy.solution.error + missed
+        raise RuntimeError(f"{MOST_POLICIES} policies have not settled")
 
     def ends(self, x: FloatArray) -> MaskArray:
         """Return where a policy may end: known states, and others that it need not leave.
@@ -157,8 +212,8 @@ class DirectPolicyIteration:
             self._states,
         )
 
-    def _evaluate(self, rows: IndexArray) -> tuple[FloatArray, float]:
-        """Return the values of a policy, shape (states,), and their estimated relative error."""
+    def _evaluated(self, rows: IndexArray, *, wide: bool) -> _Policy:
+        """Return a policy with its values."""
         chain = self.chain(rows)
         ends = self._known | self._earning_nothing(chain)
         if not _reach(chain, ends).all():
@@ -166,12 +221,21 @@ class DirectPolicyIteration:
         start = np.where(self._known, chain.start, 0.0)
         inner = np.flatnonzero(~ends[self._states])
         if len(inner) == 0:
-            return start, 0.0
-        offset = None if chain.offset is None else chain.offset[inner]
-        matrix = chain.matrix.select_rows(inner)
-        return direct.solve_reachability_system(
-            SweepSystem(matrix, start, offset, self._states[inner])
+            return _Policy(rows, ChainSolution(start, np.zeros(len(start)), 0.0, 0.0), True)
+        part = SweepSystem(
+            chain.matrix.select_rows(inner),
+            start,
+            None if chain.offset is None else chain.offset[inner],
+            self._states[inner],
         )
+        if wide:
+            try:
+                solved = direct.solved_chain(part, wide=True, most_operations=WIDE_OPERATIONS)
+                return _Policy(rows, solved, True)
+            except TooDearError:
+                self._may_widen = False
+        solved = direct.solved_chain(part, most_operations=self._most_operations)
+        return _Policy(rows, solved, False)
 
     def _earning_nothing(self, chain: SweepSystem) -> MaskArray:
         """Return the unknown states from which a policy earns exactly 0, shape (states,)."""
@@ -182,44 +246,124 @@ class DirectPolicyIteration:
             earning[self._states[chain.offset > 0.0]] = True
         return ~_reach(chain, earning) & ~self._known
 
-    def _improved(self, rows: IndexArray, values: FloatArray) -> IndexArray | None:
-        """Return the policy with strictly better choices, or None if there are none."""
-        worth = row_values(self._system, values)
-        best = best_of_groups(self._system, worth)
-        gain = np.abs(best - worth[rows])
-        # What a policy's own equation leaves is rounding, and no gain of others.
-        noise = np.abs(worth[rows] - values[self._states])
-        changed = gain > np.maximum(GAIN * np.abs(best), 4.0 * noise)
-        if not changed.any():
-            return None
-        first_best = first_rows_of(
-            self._group_of_row, worth == best[self._group_of_row], len(self._states)
-        )
-        return np.where(changed, first_best, rows).astype(rows.dtype)
+    def _tried(self, policy: _Policy) -> tuple[_Policy | None, bool, bool]:
+        """Return a policy with one other choice that is better, or None.
 
-    def _still_to_gain(self, rows: IndexArray, values: FloatArray) -> float:
-        """Return what the gains that were left as rounding may add up to, relative to the values.
+        And whether no single choice was seen to better it, and whether each is worse for certain:
+        a policy that no single choice betters is optimal.
+        """
+        more, doubt = self._gained(policy)
+        open_rows = np.flatnonzero(more + doubt > 0.0)
+        open_rows = open_rows[policy.rows[self._group_of_row[open_rows]] != open_rows]
+        proven = len(open_rows) <= MOST_TRIALS
+        for row in open_rows[:MOST_TRIALS]:
+            group = self._group_of_row[row]
+            rows = policy.rows.copy()
+            rows[group] = row
+            try:
+                other = self._evaluated(rows, wide=True)
+            except ImproperPolicyError:
+                continue
+            difference, rounding = self._difference(other, policy, int(self._states[group]))
+            if difference > rounding:
+                return other, False, False
+            proven &= difference < -rounding
+        return None, len(open_rows) <= MOST_TRIALS, proven
+
+    def _difference(self, other: _Policy, policy: _Policy, state: int) -> tuple[float, float]:
+        """Return by how much another policy is better in a state, and the rounding of that."""
+        one, two = policy.solution, other.solution
+        high, low = two.values[state] - one.values[state], two.rest[state] - one.rest[state]
+        sign = 1.0 if self._system.direction is Direction.MAXIMISE else -1.0
+        off = two.rounding * two.values[state] + one.rounding * one.values[state]
+        rounding = off + 4.0 * UNIT_ROUNDOFF * (abs(high) + abs(low))
+        return float(sign * (high + low)), float(rounding)
+
+    def _improved(self, policy: _Policy) -> tuple[IndexArray | None, FloatArray]:
+        """Return a policy that is better for certain, or None; and what other choices may gain.
+
+        The latter has shape (groups,): 0 where every other choice is no better for certain.
+        """
+        more, doubt = self._gained(policy)
+        certain = more > doubt
+        if certain.any():
+            ranked = np.where(certain, more, -np.inf)
+            best = np.maximum.reduceat(ranked, self._groups[:-1])
+            first = first_rows_of(
+                self._group_of_row,
+                certain & (ranked == best[self._group_of_row]),
+                len(self._states),
+            )
+            return np.where(first >= 0, first, policy.rows).astype(policy.rows.dtype), doubt
+        open_gains = np.maximum(more + doubt, 0.0)
+        open_gains[policy.rows] = 0.0
+        return None, np.maximum.reduceat(open_gains, self._groups[:-1])
+
+    def _gained(self, policy: _Policy) -> tuple[FloatArray, FloatArray]:
+        """Return how much more than its own choice a step of another one gains, and the doubt.
+
+        Both have shape (rows,).
+        """
+        solution = policy.solution
+        exact = policy.wide or self._prove
+        digits = solution.rounding if exact else min(DIGITS, solution.rounding)
+        gains, rounding = gains_of_choices(
+            self._system.matrix,
+            self._states[self._group_of_row],
+            self._system.offset,
+            solution.values,
+            solution.rest,
+            digits,
+        )
+        possible = np.isfinite(gains)
+        gains = np.where(possible, gains, 0.0)
+        own = policy.rows[self._group_of_row]
+        sign = 1.0 if self._system.direction is Direction.MAXIMISE else -1.0
+        # Whatever may be infinite is avoided by a minimum, and is not left to a maximum.
+        more = np.where(possible, sign * (gains - gains[own]), -np.inf)
+        doubt = rounding + rounding[own]
+        alike = self._alike(own)
+        more[alike], doubt[alike] = 0.0, 0.0
+        return more, doubt
+
+    def _alike(self, own: IndexArray) -> MaskArray:
+        """Return which rows have the same numbers as another row each, shape (rows,)."""
+        matrix, offset = self._system.matrix, self._system.offset
+        lengths = matrix.row_lengths()
+        alike = lengths == lengths[own]
+        if offset is not None:
+            alike &= offset == offset[own]
+        rows = np.flatnonzero(alike)
+        one = ranges(matrix.row_offsets[rows], lengths[rows])
+        two = ranges(matrix.row_offsets[own[rows]], lengths[rows])
+        differs = matrix.columns[one] != matrix.columns[two]
+        differs |= matrix.values[one] != matrix.values[two]
+        alike[np.repeat(rows, lengths[rows])[differs]] = False
+        found: MaskArray = alike
+        return found
+
+    def _still_to_gain(self, policy: _Policy, gains: FloatArray) -> float:
+        """Return what choices that may be better add up to, relative to the values.
 
         A gain of δ in each step adds up to (I − P)⁻¹ δ.
         """
-        worth = row_values(self._system, values)
-        gain = np.abs(best_of_groups(self._system, worth) - values[self._states])
-        chain = self.chain(rows)
-        resting = self._earning_nothing(chain)[self._states]
-        if (gain[resting] > 0.0).any():
-            return float("inf")
-        if not gain.any():
+        if not gains.any():
             return 0.0
+        chain = self.chain(policy.rows)
+        resting = self._earning_nothing(chain)[self._states]
+        if (gains[resting] > 0.0).any():
+            return float("inf")
         inner = np.flatnonzero(~resting)
-        left, _ = direct.solve_reachability_system(
+        left, _ = direct.solve_chain(
             SweepSystem(
                 chain.matrix.select_rows(inner),
                 np.zeros(chain.num_states),
-                gain[inner],
+                gains[inner],
                 self._states[inner],
-            )
+            ),
+            most_operations=self._most_operations,
         )
-        more, scale = left[self._states[inner]], np.abs(values[self._states[inner]])
+        more, scale = left[self._states[inner]], np.abs(policy.solution.values[self._states[inner]])
         gaining = more > 0.0
         with np.errstate(divide="ignore"):
             return float(np.max(more[gaining] / scale[gaining], initial=0.0))

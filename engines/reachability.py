@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import time
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +22,8 @@ from engines.formats.csr import (
 from engines.formats.groups import choices_of, select_groups
 from engines.gauss_seidel import relaxation, sweeps_in_colours
 from engines.graph.operations import operations_of
-from engines.linear import direct
+from engines.host.elimination import TooDearError
+from engines.linear import direct, elimination
 from engines.model import ExplicitModel, ModelKind
 from engines.modified_policy_iteration import policy_iteration
 from engines.policy_iteration import DirectPolicyIteration, ImproperPolicyError
@@ -29,6 +33,13 @@ from engines.solve import solve_system
 from engines.strategy import ANY_CHOICE, optimal_rows
 from engines.system import Direction, Scaling, SweepSystem, rows_of_states
 from engines.topological import solve_topologically
+
+BY_POLICIES = "policy iteration with elimination"
+
+POLICY_OPERATIONS = 2e7
+"""Multiplications of each policy of a small MDP that is solved before any iteration: 0.01 s."""
+
+Directly = Callable[[float], tuple[FloatArray, float]]
 
 MDP_METHODS = (Method.VALUE_ITERATION, Method.POLICY_ITERATION, Method.MODIFIED_POLICY_ITERATION)
 
@@ -43,6 +54,7 @@ def solve_reachability(
     direction: Direction | None = None,
     progress: Progress | None = None,
     want_strategy: bool = False,
+    directly: Directly | None = None,
 ) -> SolveResult:
     """Compute until probabilities or expected reachability rewards.
 
@@ -68,6 +80,9 @@ def solve_reachability(
         Called after each batch of sweeps.
     want_strategy
         MDPs: whether the result shall have an optimal strategy, of the unknown states.
+    directly
+        Chains: what finds the solution without iterations where the rows are not those of a chain,
+        with a bound of its relative error, in so many multiplications at most.
 
     Raises
     ------
@@ -81,7 +96,7 @@ def solve_reachability(
             model, unknown, start, environment, rewards, direction, progress, want_strategy
         )
     else:
-        result = _solve_chain(model, unknown, start, environment, rewards, progress)
+        result = _solve_chain(model, unknown, start, environment, rewards, progress, directly)
     if rewards is not None:
         return result
     return result.at_most(max(1.0, float(np.max(start))))
@@ -94,6 +109,7 @@ def _solve_chain(
     environment: SolverEnvironment,
     rewards: FloatArray | None,
     progress: Progress | None,
+    directly: Directly | None,
 ) -> SolveResult:
     if environment.method in MDP_METHODS:
         name = environment.method[0].lower() + environment.method[1:]
@@ -120,24 +136,35 @@ def _solve_chain(
     if environment.topological:
         if sweeps_in_colours(method) or method is Method.GMRES:
             raise UnsupportedError(f"{method} of one component after the other")
-        return solve_topologically(system, environment, method, direct=_by_lu, progress=progress)
+        return solve_topologically(
+            system, environment, method, direct=_by_elimination, progress=progress
+        )
+
+    eliminated = directly or functools.partial(direct.solve_chain, plain)
 
     def solve_directly(_: FloatArray) -> tuple[FloatArray, float]:
-        return direct.solve_reachability_system(plain)
+        return eliminated(elimination.MOST_OPERATIONS)
 
+    if direct.at_once(environment, plain):
+        started = time.perf_counter()
+        # Where factors fill up, iterations take less time.
+        with contextlib.suppress(RuntimeError):
+            solved = eliminated(elimination.AT_ONCE_OPERATIONS)
+            return direct.direct_result(plain, environment, solved, method, started)
     return solve_system(
         system,
         environment,
         method,
         direct=solve_directly if direct.fits(matrix) else None,
+        direct_name=elimination.NAME,
         progress=progress,
     )
 
 
-def _by_lu(chain: SweepSystem, _: FloatArray) -> tuple[FloatArray, float]:
+def _by_elimination(chain: SweepSystem, _: FloatArray) -> tuple[FloatArray, float]:
     if not direct.fits(chain.matrix):
-        raise RuntimeError(f"{chain.matrix.num_rows} states are too many for LU")
-    return direct.solve_reachability_system(chain)
+        raise RuntimeError(f"{chain.matrix.num_rows} states are too many for elimination")
+    return direct.solve_chain(chain)
 
 
 def _embedded(rates: CsrMatrix, rewards: FloatArray | None) -> tuple[CsrMatrix, FloatArray | None]:
@@ -206,12 +233,24 @@ def _value_iteration(
         _require_proper(model, unknown, system)
         return solver.solve(x)
 
+    if direct.at_once(environment, system):
+        started = time.perf_counter()
+        soon = DirectPolicyIteration(system, POLICY_OPERATIONS)
+        # Where some strategy stays for ever, or factors fill up, iterations tell more.
+        with contextlib.suppress(ImproperPolicyError, TooDearError):
+            _require_proper(model, unknown, system)
+            solved = soon.solve(np.where(unknown, 0.0, system.start))
+            how = f"{BY_POLICIES} ({soon.policies} policies)"
+            result = direct.direct_result(
+                system, environment, solved, "Iterative method", started, how=how
+            )
+            return result, soon.rows
     result = solve_system(
         system,
         environment,
         "Iterative method",
         direct=solve_directly if environment.automatic and solver.fits else None,
-        direct_name="policy iteration with LU",
+        direct_name=BY_POLICIES,
         progress=progress,
     )
     return result, solver.rows
@@ -227,7 +266,7 @@ def _topological_iteration(
     def by_policies(part: SweepSystem, x: FloatArray) -> tuple[FloatArray, float]:
         solver = DirectPolicyIteration(part)
         if not solver.fits:
-            raise RuntimeError(f"{part.num_updates} states are too many for LU")
+            raise RuntimeError(f"{part.num_updates} states are too many for elimination")
         _require_proper(model, unknown, system)
         return solver.solve(x)
 
@@ -236,7 +275,7 @@ def _topological_iteration(
         environment,
         "Iterative method",
         direct=by_policies,
-        direct_name="policy iteration with LU",
+        direct_name=BY_POLICIES,
         progress=progress,
     )
 

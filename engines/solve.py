@@ -20,7 +20,6 @@ from engines.formats.csr import FloatArray
 from engines.gauss_seidel import GaussSeidelEngine, WatchedSweeper, sweeps_in_colours
 from engines.iterate import Iteration, iterate, stop_threshold
 from engines.linear import coloured_rest
-from engines.linear import direct as lu
 from engines.linear.confirmation import AutomaticSweeps, never
 from engines.linear.doubling import Doubling, LateDoubling, rises_from_zero
 from engines.linear.multilevel import LevelEngine, solve_by_levels
@@ -37,17 +36,17 @@ SLOW_AFTER = 5_000
 
 SMALL_SYSTEM = 10_000
 SLOW_AFTER_IF_SMALL = 1_000
-"""The same for systems of so few rows, which LU solves in milliseconds."""
+"""The same for systems of so few rows, which elimination solves in milliseconds."""
 
 TINY_SYSTEM = 512
 LOOKED_AT_IF_TINY = 128
-"""Of MDPs of so few states, which LU solves as fast as some sweeps are made, sweeps are asked this
-early whether they will be many. Chains of that size are swept in no time, and what proves their
-error knows less of them so early."""
+"""Of MDPs of so few states, which elimination solves as fast as some sweeps are made, sweeps are
+asked this early whether they will be many. Chains of that size are swept in no time, and what
+proves their error knows less of them so early."""
 
 SLOW_AFTER_WITH_CHOICES = 1_000
-"""The same for MDPs: the last sweeps suggest a policy that is optimal or nearly so, and LU of its
-chain takes as long as some hundred sweeps."""
+"""The same for MDPs: the last sweeps suggest a policy that is optimal or nearly so, and elimination
+of its chain takes as long as some hundred sweeps."""
 
 PATIENCE_OF_GPUS = 16
 """On a GPU large systems are swept so many times as long, because factors stay the CPU's work."""
@@ -80,7 +79,7 @@ def solve_system(
     method: str,
     *,
     direct: Direct | None = None,
-    direct_name: str = "LU",
+    direct_name: str = "elimination",
     by_levels: bool = False,
     progress: Progress | None = None,
 ) -> SolveResult:
@@ -286,7 +285,7 @@ def _solve(
         if solved is substitution.solved:
             return judged(substitution.completed(result))
         accepted = environment.epsilon if named_gmres else max(environment.epsilon, DIRECT_ERROR)
-        how = (system.num_updates, solved, residual, direct_name, accepted)
+        how = (solved, residual, direct_name, accepted)
         result = _solved_directly(result, outcome, *how)
         if named_gmres:
             note = "; ".join(filter(None, (note, direct_name)))
@@ -379,7 +378,6 @@ def _residual_of(values: FloatArray, system: SweepSystem, sweeper: Sweeper) -> f
 def _solved_directly(
     result: SolveResult,
     outcome: Iteration,
-    unknowns: int,
     solved: tuple[FloatArray, float],
     residual: float,
     direct_name: str,
@@ -400,23 +398,19 @@ def _solved_directly(
         residual=residual,
         change=error_estimate,
         error_estimate=error_estimate,
-        cost=_direct_cost(direct_name, unknowns, result.cost),
+        cost=_direct_cost(direct_name, result.cost),
         rounding=0.0,
         finished_by=direct_name,
         note="; ".join(filter(None, (result.note, so_far))),
     )
 
 
-def _direct_cost(direct_name: str, unknowns: int, of_sweeps: SweepCost) -> SweepCost:
+def _direct_cost(direct_name: str, of_sweeps: SweepCost) -> SweepCost:
     if direct_name.startswith(GMRES):
         return of_sweeps
     if direct_name == LEVELS:
         return SweepCost(of_sweeps.engine, LEVELS, "csr", 0)
-    if "LU" not in direct_name:
-        return SweepCost("CPU", "NumPy", "dense", 0)
-    if unknowns <= lu.LARGEST_DENSE_SYSTEM:
-        return SweepCost("CPU", "NumPy", "dense", 0)
-    return SweepCost("CPU", "SuperLU", "csc", 0)
+    return SweepCost("CPU", "elimination", "csr", 0)
 
 
 def judged(result: SolveResult) -> SolveResult:

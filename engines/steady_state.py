@@ -12,12 +12,7 @@ from engines.environment import Convention, Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype
 from engines.gauss_seidel import relaxation
-from engines.linear import direct
-from engines.linear.elimination import (
-    LARGEST_DENSE_CLASS,
-    ROUNDING_OF_ELIMINATION,
-    eliminated_class,
-)
+from engines.linear import direct, elimination
 from engines.model import ExplicitModel, ModelKind
 from engines.progress import Progress
 from engines.result import SolveResult, Status
@@ -94,19 +89,15 @@ def solve_steady_state(
         omega = relaxation(method, environment.omega)
         system = SweepSystem(rates, start, scaling=Scaling.BALANCE, omega=omega)
 
-    dense = rates.num_rows <= LARGEST_DENSE_CLASS
-
-    def solve_directly(iterate: FloatArray) -> tuple[FloatArray, float]:
-        if dense:
-            return eliminated_class(rates), rates.num_rows * ROUNDING_OF_ELIMINATION
-        return direct.solve_balance_system(rates, iterate)
+    def solve_directly(_: FloatArray) -> tuple[FloatArray, float]:
+        return direct.solve_balance(rates)
 
     result = solve_system(
         system,
         environment,
         method,
-        direct=solve_directly if dense or direct.fits(rates) else None,
-        direct_name="elimination without subtraction" if dense else "LU",
+        direct=solve_directly if direct.fits(rates) else None,
+        direct_name=elimination.NAME,
         by_levels=rates.num_rows > SMALL_SYSTEM,
         progress=progress,
     )

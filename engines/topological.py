@@ -45,7 +45,7 @@ def solve_topologically(
     method: str,
     *,
     direct: Direct | None = None,
-    direct_name: str = "LU",
+    direct_name: str = "elimination",
     progress: Progress | None = None,
 ) -> SolveResult:
     """Solve a system component by component, each after those that it leads to.

@@ -174,7 +174,7 @@ class _Solve:
         self._two_sided, self._components, self._how = two_sided, components, how
         self._environment = environment
         self._may_certify = ours_to_choose and system.group_offsets is None
-        self.parts = Parts("bounds around LU, verified by a sweep")
+        self.parts = Parts("proven bounds of direct solutions")
         self.sweeping_seconds = 0.0
         self.lower = np.array(system.start, dtype=np.float64)
         self.upper = np.array(two_sided.upper, dtype=np.float64)

@@ -1,51 +1,81 @@
-"""LU: the way out when sweeps contract too slowly and the system is small enough."""
+"""The direct solution of systems that are small enough, by elimination without subtraction."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import time
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engines.cpu.prepare import off_diagonal_row_sums
-from engines.cpu.sparse_tools import CsrProduct, from_entries
-from engines.formats.csr import CsrMatrix, FloatArray, row_sums
-from engines.linear.dense import DenseFactors
+from engines.cpu.engine import CpuEngine
+from engines.environment import DeviceChoice, Precision, SolverEnvironment
+from engines.formats.choice import Format
+from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, row_sums
+from engines.host.gains import earned_by_known
 from engines.linear.elimination import (
-    LARGEST_DENSE_CLASS,
-    ROUNDING_OF_ELIMINATION,
-    eliminated_chain,
+    AT_ONCE_ENTRIES,
+    AT_ONCE_STATES,
+    MOST_OPERATIONS,
+    NAME,
+    EliminatedChain,
+    chain_of,
+    lacking,
+    steady_states,
 )
-from engines.linear.fill import require_little_fill
-from engines.linear.superlu import SparseFactors
+from engines.result import SolveResult, Status, SweepCost
+from engines.single import largest_value
 from engines.system import SweepSystem
 
 LARGEST_SYSTEM = 500_000
 LARGEST_MEAN_ROW = 12.0
-LARGEST_DENSE_ENTRIES = 20_000
+LARGEST_DENSE_ENTRIES = 200_000
 """Beyond these, fill-in exhausts memory or patience."""
 
-ACCURATE = 1e-10
-"""Where LU leaves a larger error, a small chain is eliminated without subtraction instead."""
+LARGEST_CLASS = 16
+"""Recurrent classes of up to this many states are eliminated whatever the device."""
 
-LARGEST_DENSE_SYSTEM = 64
-"""Up to so many unknowns a system is solved as a dense one: sooner than SuperLU is loaded."""
-
-MASS_ROUNDING = 1e-14
-"""By how much the probabilities of a row may miss 1."""
+COST = SweepCost("CPU", "elimination", "csr", 0)
 
 
 def fits(matrix: CsrMatrix) -> bool:
-    """Return whether LU of a system over this matrix may be cheap enough to try.
+    """Return whether elimination of a system over this matrix may be cheap enough to try.
 
-    How far the factors fill up is looked at when they are needed.
+    How far the factors fill up is found out when they are needed.
+
+    Parameters
+    ----------
+    matrix
+        Shape (rows, states).
     """
     sparse = matrix.num_entries <= max(LARGEST_MEAN_ROW * matrix.num_rows, LARGEST_DENSE_ENTRIES)
     return 0 < matrix.num_rows <= LARGEST_SYSTEM and sparse
 
 
-def solve_reachability_system(
-    system: SweepSystem, *, as_given: bool = False
+def at_once(environment: SolverEnvironment, system: SweepSystem) -> bool:
+    """Return whether a system is to be solved directly before any iteration.
+
+    It is where the method is ours to choose, nobody asked for a device or its formats, and the
+    system is small: then elimination takes less time than to find out how fast iterations converge.
+
+    Parameters
+    ----------
+    environment
+        What the user asked for.
+    system
+        What is to be solved.
+    """
+    small = system.num_updates <= AT_ONCE_STATES and system.matrix.num_entries <= AT_ONCE_ENTRIES
+    return small and environment.automatic and _is_open(environment)
+
+
+def _is_open(environment: SolverEnvironment) -> bool:
+    """Return whether nobody asked for a device, nor for what only iterations have."""
+    plain = environment.precision is Precision.DOUBLE and environment.matrix_format is Format.AUTO
+    return environment.device is not DeviceChoice.GPU and plain and environment.num_devices == 1
+
+
+def solve_chain(
+    system: SweepSystem, most_operations: float = MOST_OPERATIONS
 ) -> tuple[FloatArray, float]:
     """Solve x = A x + b for the states that have a row; the others keep their start values.
 
@@ -53,133 +83,231 @@ def solve_reachability_system(
     ----------
     system
         A system without choices, before any scaling.
-    as_given
-        Whether the entries are to be taken as they are. Else rows that sum to 1 but for rounding
-        are taken to do so exactly, where the solution depends on that.
+    most_operations
+        Multiplications that the elimination may take.
 
     Returns
     -------
-    Values of all states, shape (states,), and their estimated relative error.
+    Values of all states, shape (states,), and a bound of each value's relative error.
 
     Raises
     ------
     RuntimeError
-        If the factors would fill up, or the matrix is singular.
+        If the factors would fill up, some state never leaves, or a value overflows.
     """
+    solution = solved_chain(system, most_operations=most_operations)
+    return solution.values, solution.error
+
+
+@dataclass(frozen=True)
+class ChainSolution:
+    """The solution of a chain, with all its digits.
+
+    Parameters
+    ----------
+    values, rest
+        The nearest doubles and, in quadruple precision, what is to be added to them; each of shape
+        (states,).
+    error
+        A bound of the relative error of `values`, roundings of the system's numbers included.
+    rounding
+        The same of values and rest together, the system's numbers taken as they are.
+    """
+
+    values: FloatArray
+    rest: FloatArray
+    error: float
+    rounding: float
+
+
+def solved_chain(
+    system: SweepSystem, *, wide: bool = False, most_operations: float = MOST_OPERATIONS
+) -> ChainSolution:
+    """Solve a chain as `solve_chain` does, in quadruple precision if asked.
+
+    Parameters
+    ----------
+    system, most_operations
+        As in `solve_chain`.
+    wide
+        Whether to compute in quadruple precision.
+    """
+    states = np.arange(system.matrix.num_rows) if system.states is None else system.states
     matrix = system.matrix
-    states = np.arange(matrix.num_rows) if system.states is None else system.states
-    position = np.full(system.num_states, -1, dtype=np.int64)
-    position[states] = np.arange(len(states))
-    row = matrix.row_of_entry()
-    inner = position[matrix.columns] >= 0
-    right = np.zeros(len(states)) if system.offset is None else system.offset.copy()
-    right += np.bincount(
-        row[~inner],
-        weights=matrix.values[~inner] * system.start[matrix.columns[~inner]],
-        minlength=len(states),
+    missing, doubt = lacking(matrix)
+    outside = np.array(system.start, dtype=np.float64)
+    outside[states] = 0.0
+    earned = earned_by_known(matrix, system.offset, outside)
+    chain = EliminatedChain(
+        chain_of(matrix, states), missing, most_operations=most_operations, wide=wide
     )
-    identity = np.arange(len(states))
-    places = row[inner], position[matrix.columns[inner]]
-    solution, error = _solve(
-        np.concatenate([places[0], identity]),
-        np.concatenate([places[1], identity]),
-        np.concatenate([-matrix.values[inner], np.ones(len(states))]),
-        right,
-    )
-    dense = not as_given and len(states) <= LARGEST_DENSE_CLASS
-    if error > ACCURATE and dense and _keeps_mass(matrix):
-        leaving = row_sums(row[~inner], matrix.values[~inner], len(states))
-        inside = row_sums(
-            places[0].astype(np.int64) * len(states) + places[1],
-            matrix.values[inner],
-            len(states) ** 2,
-        )
-        solution = eliminated_chain(inside.reshape((len(states), -1)), leaving, right)
-        error = len(states) * ROUNDING_OF_ELIMINATION
-    values = np.array(system.start, dtype=np.float64)
-    values[states] = solution
-    return values, error
+    values, rest = np.array(system.start, dtype=np.float64), np.zeros(system.num_states)
+    if wide:
+        values[states], rest[states], error = chain.split_values(*earned)
+    else:
+        values[states], error = chain.values(*earned)
+    return ChainSolution(values, rest, error + doubt, chain.rounding + doubt)
 
 
-def _keeps_mass(matrix: CsrMatrix) -> bool:
-    """Return whether the rows are probabilities of all that may happen: what is not inside leaves.
-
-    Elimination without subtraction rests on that; a transposed chain does not have it.
-    """
-    positive = bool(np.all(matrix.values >= 0.0))
-    return positive and bool(np.all(np.abs(matrix.row_sums() - 1.0) <= MASS_ROUNDING))
-
-
-def solve_balance_system(rates: CsrMatrix, start: FloatArray) -> tuple[FloatArray, float]:
-    """Solve π Q = 0, Σ π = 1 for a recurrent class.
-
-    One unknown, the largest of `start`, is fixed at 1 and its equation dropped; what remains is
-    a non-singular M-matrix. The solution is normalised afterwards.
+def solve_balance(rates: CsrMatrix) -> tuple[FloatArray, float]:
+    """Solve π Q = 0, Σ π = 1 for one recurrent class.
 
     Parameters
     ----------
     rates
         Rates or probabilities of the class, square; self-loops do not matter.
-    start
-        An approximation of π, shape (states,).
 
     Returns
     -------
-    π, shape (states,), and its estimated relative error.
+    π, shape (states,), and a bound of each probability's relative error.
 
     Raises
     ------
     RuntimeError
         If the factors would fill up.
     """
-    size = rates.num_rows
-    pinned = int(np.argmax(start))
-    exits = off_diagonal_row_sums(rates)
-    row = rates.row_of_entry()
-    keep = (rates.columns != row) & (rates.columns != pinned)
-    inner = keep & (row != pinned)
-    position = np.arange(size) - (np.arange(size) > pinned)
-    right = np.bincount(
-        rates.columns[keep & (row == pinned)],
-        weights=rates.values[keep & (row == pinned)],
-        minlength=size,
-    )
-    others = np.arange(size) != pinned
-    identity = np.arange(size - 1)
-    solution, error = _solve(
-        np.concatenate([position[rates.columns[inner]], identity]),
-        np.concatenate([position[row[inner]], identity]),
-        np.concatenate([-rates.values[inner], exits[others]]),
-        right[others],
-    )
-    values = np.ones(size)
-    values[others] = solution
-    return values / values.sum(), error
+    everyone = np.zeros(rates.num_rows, dtype=np.int64)
+    limits = (rates.num_rows, MOST_OPERATIONS)
+    values, solved, error = steady_states(rates, everyone, np.ones(1, dtype=np.bool_), *limits)
+    if not solved[0]:
+        raise RuntimeError("the factors would fill up")
+    return values, error
 
 
-def _solve(
-    rows: np.ndarray, columns: np.ndarray, entries: FloatArray, right: FloatArray
+def visits(
+    matrix: CsrMatrix,
+    states: IndexArray,
+    given: FloatArray,
+    most_operations: float = MOST_OPERATIONS,
 ) -> tuple[FloatArray, float]:
-    """Return the solution, and the relative size of the last of two steps of refinement.
+    """Return y = c + y P: the expected visits, or for rates the time spent, of transient states.
 
-    What a refinement step still changes is what rounding, times the condition of the system, has
-    left: an estimate of the error where a residual alone says little.
+    Parameters
+    ----------
+    matrix
+        Probabilities that add up to 1, or rates, shape (rows, states of the model).
+    states
+        The state of each row, shape (rows,).
+    given
+        c, where the chain starts, shape (rows,).
+    most_operations
+        Multiplications that the elimination may take.
+
+    Returns
+    -------
+    Shape (states of the model,), 0 where a state has no row; and a bound of the relative error.
+
+    Raises
+    ------
+    RuntimeError
+        If the factors would fill up, some state never leaves, or a value overflows.
     """
-    size = len(right)
-    matrix: Any
-    solve: Callable[[FloatArray], FloatArray]
-    if size <= LARGEST_DENSE_SYSTEM:
-        matrix = np.zeros((size, size))
-        np.add.at(matrix, (rows, columns), entries)
-        solve = DenseFactors(matrix).solve
-    else:
-        require_little_fill(rows, columns, size)
-        sparse = from_entries(rows, columns, entries, size, size)
-        matrix, solve = CsrProduct(sparse), SparseFactors(sparse).solve
-    solution = solve(right)
-    for _ in range(2):
-        correction = solve(right - matrix @ solution)
-        solution = solution + correction
-    positive = np.abs(solution) > 0.0
-    error = np.max(np.abs(correction[positive] / solution[positive]), initial=0.0)
-    return solution, float(error)
+    found = np.zeros(matrix.num_columns)
+    leaving = np.zeros(len(states))
+    chain = EliminatedChain(chain_of(matrix, states), leaving, most_operations=most_operations)
+    found[states], error = chain.visits(given)
+    return found, error
+
+
+def classes_at_once(
+    environment: SolverEnvironment, rates: CsrMatrix, labels: IndexArray, wanted: MaskArray
+) -> tuple[MaskArray, SolveResult | None]:
+    """Solve those wanted recurrent classes that are small enough, before any iteration.
+
+    Parameters
+    ----------
+    environment
+        What the user asked for; the method is ours to choose.
+    rates
+        Rates or probabilities, square.
+    labels
+        The recurrent class of each state, -1 for none, shape (states,).
+    wanted
+        Which classes to solve, shape (classes,).
+
+    Returns
+    -------
+    Which classes were solved, shape (classes,), and the result, None if those are none: its values
+    add up to 1 in each class, and its error is relative.
+    """
+    started = time.perf_counter()
+    largest = AT_ONCE_STATES if _is_open(environment) else LARGEST_CLASS
+    values, solved, error = steady_states(rates, labels, wanted, largest)
+    if not solved.any():
+        return solved, None
+    seconds = time.perf_counter() - started
+    count = int(np.count_nonzero(values))
+    return solved, SolveResult(
+        values=values,
+        status=Status.CONVERGED,
+        method=environment.method,
+        iterations=0,
+        change=error,
+        residual=_imbalance(rates, values),
+        error_estimate=error,
+        seconds=seconds,
+        setup_seconds=seconds,
+        sweeping_seconds=0.0,
+        cost=COST,
+        note=f"{count} states of {np.count_nonzero(solved)} recurrent classes solved by {NAME}",
+        finished_by=NAME,
+    )
+
+
+def _imbalance(rates: CsrMatrix, values: FloatArray) -> float:
+    """Return by how much what enters a state differs from what leaves it, over its exit rate."""
+    row = rates.row_of_entry()
+    counts = (rates.columns != row) & (values[row] > 0.0)
+    row, column, weights = row[counts], rates.columns[counts], rates.values[counts]
+    largest = weights.max(initial=0.0) or 1.0
+    exits = row_sums(row, weights / largest, rates.num_rows)
+    enters = row_sums(column, values[row] * (weights / largest), rates.num_rows)
+    held = exits > 0.0
+    return float(np.max(np.abs(enters[held] / exits[held] - values[held]), initial=0.0))
+
+
+def direct_result(
+    system: SweepSystem,
+    environment: SolverEnvironment,
+    solved: tuple[FloatArray, float],
+    method: str,
+    started: float,
+    *,
+    how: str = NAME,
+) -> SolveResult:
+    """Return the result of a solve that needed no iteration.
+
+    Parameters
+    ----------
+    system
+        What was solved, before any scaling.
+    environment
+        Whether errors are absolute.
+    solved
+        Values of all states, shape (states,), and a bound of their relative error.
+    method
+        What the log calls the method that iterates otherwise.
+    started
+        When it began, by `time.perf_counter`.
+    how
+        What the log calls the direct method.
+    """
+    values, error = solved
+    error *= largest_value(values, environment.absolute)
+    seconds = time.perf_counter() - started
+    check = CpuEngine().sweeper(replace(system, start=values), -1.0, True)
+    return SolveResult(
+        values=values,
+        status=Status.CONVERGED,
+        method=method,
+        iterations=0,
+        change=error,
+        residual=check.residual(),
+        error_estimate=error,
+        seconds=seconds,
+        setup_seconds=seconds,
+        sweeping_seconds=0.0,
+        cost=COST,
+        note=f"{system.num_updates} states solved by {how}",
+        finished_by=how,
+    )

@@ -8,6 +8,7 @@ from engines.backend import gpu_refusal
 from engines.cpu import engine as cpu
 from engines.cpu import host_loops
 from engines.environment import DeviceChoice
+from engines.linear import direct
 
 
 @pytest.fixture(autouse=True)
@@ -30,3 +31,9 @@ def device(request, monkeypatch):
     for limit in ("NUMBA_ENTRIES", "NUMBA_ENTRIES_AT_START"):
         monkeypatch.setattr(cpu, limit, 0 if request.param == "cpu-numba" else 10**12)
     return DeviceChoice.CPU
+
+
+@pytest.fixture
+def never_at_once(monkeypatch):
+    """Small systems are swept first, as large ones are."""
+    monkeypatch.setattr(direct, "AT_ONCE_STATES", 0)

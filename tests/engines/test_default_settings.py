@@ -14,17 +14,18 @@ from hypothesis import strategies as st
 
 from engines.cpu.engine import CpuEngine
 from engines.environment import Method, SolverEnvironment
+from engines.host.elimination import TooDearError
 from engines.iterate import iterate
-from engines.linear.direct import solve_reachability_system
+from engines.linear.direct import solve_chain
 from engines.linear.doubling import Doubling, rises_from_zero
-from engines.linear.elimination import eliminated_class
-from engines.linear.fill import require_little_fill
+from engines.linear.elimination import EliminatedChain
 from engines.linear.mixing import sweeps_of_memory
 from engines.reachability import solve_reachability
 from engines.result import Status
 from engines.steady_state import solve_steady_state
 from engines.system import Scaling, SweepSystem
 from tests.engines import models
+from tests.engines.stationary import eliminated_class
 
 ENOUGH = 1e-5
 
@@ -331,7 +332,7 @@ def test_elimination_keeps_every_digit_of_rare_probabilities(seed, decades):
     np.testing.assert_allclose(found, exact_steady_state(rows), rtol=1e-13)
 
 
-def test_a_small_chain_that_lu_cannot_resolve_is_eliminated():
+def test_a_small_chain_that_hardly_ends_keeps_its_digits():
     # Up with probability 2^-40 only: ten such steps in a row take 2^400 steps, all told.
     size = 10
     system = SweepSystem(
@@ -340,7 +341,7 @@ def test_a_small_chain_that_lu_cannot_resolve_is_eliminated():
         np.ones(size),
         np.arange(size),
     )
-    values, error = solve_reachability_system(system)
+    values, error = solve_chain(system)
     assert error < 1e-12
     assert relative_error(values, walk_times(size, 2.0**-40)) < 1e-12
 
@@ -348,15 +349,17 @@ def test_a_small_chain_that_lu_cannot_resolve_is_eliminated():
 def test_components_one_after_the_other_do_not_fill_up_together():
     rng = np.random.default_rng(2)
     size, blocks = 3_000, 300
-    member = np.repeat(np.arange(blocks), size // blocks)
-    row = np.repeat(np.arange(size), 3)
-    # Within a block anywhere; beyond it anywhere downwards.
-    inside = member[row] * (size // blocks) + rng.integers(0, size // blocks, len(row))
-    beyond = rng.integers(0, np.maximum(row, 1))
-    require_little_fill(np.append(row, row), np.append(inside, beyond), size)
-    anywhere = rng.integers(0, 9_000, 27_000)
-    with pytest.raises(RuntimeError, match="would fill up"):
-        require_little_fill(np.repeat(np.arange(9_000), 3), anywhere, 9_000)
+    rows = []
+    for state in range(size):
+        first = state - state % (size // blocks)
+        # Within a block anywhere; beyond it anywhere downwards.
+        row = dict.fromkeys((first + rng.integers(0, size // blocks, 3)).tolist(), 1.0)
+        rows.append({**row, **dict.fromkeys(rng.integers(0, max(first, 1), 3).tolist(), 0.5)})
+    leaving = np.ones(size)
+    EliminatedChain(models.csr(rows), leaving, most_operations=1e5)
+    anywhere = [dict.fromkeys(rng.integers(0, size, 3).tolist(), 1.0) for _ in range(size)]
+    with pytest.raises(TooDearError, match="would fill up"):
+        EliminatedChain(models.csr(anywhere), leaving, most_operations=1e5)
 
 
 def test_a_named_method_that_stops_too_soon_says_so(device):

@@ -22,7 +22,6 @@ from engines.environment import Method, SolverEnvironment
 from engines.errors import InvalidModelError
 from engines.formats.choice import Format
 from engines.graph.components import bsccs, sccs
-from engines.linear.elimination import eliminated_class
 from engines.long_run import long_run_rewards
 from engines.model import RewardStructure
 from engines.reachability import solve_reachability
@@ -32,6 +31,7 @@ from engines.time_bounded import distribution_at
 from tests.engines import models
 from tests.engines.diagrams.random_diagrams import diagram_of, numbering_of, random_model
 from tests.engines.stand_in import StandIn
+from tests.engines.stationary import eliminated_class
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix
 from engines.linear import multilevel
-from engines.linear.elimination import eliminated_class
 from engines.linear.multilevel import LevelEngine, solve_by_levels
 from engines.system import Scaling, SweepSystem
 from tests.engines import models
+from tests.engines.stationary import eliminated_class
 from tests.gpu import big
 
 ENVIRONMENT = SolverEnvironment()

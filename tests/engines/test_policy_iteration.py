@@ -1,4 +1,4 @@
-"""Policy iteration: by sweeps, as PRISM counts; and with LU, where sweeps are too slow."""
+"""Policy iteration: by sweeps, as PRISM counts; and with direct solutions of chains."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from engines import solve as solve_module
 from engines.cpu import engine as cpu
 from engines.environment import Convention, Method, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.linear import direct, fill
+from engines.host.elimination import TooDearError
+from engines.linear import direct
 from engines.model import RewardStructure
 from engines.policy_iteration import DirectPolicyIteration, ImproperPolicyError
-from engines.reachability import solve_reachability
+from engines.reachability import BY_POLICIES, solve_reachability
 from engines.reachability_rewards import reachability_rewards
 from engines.result import Status
 from engines.system import SweepSystem
@@ -163,11 +164,12 @@ def test_chains_have_no_policies(method):
         solve(problem, SolverEnvironment(method=method))
 
 
+@pytest.mark.usefixtures("never_at_once")
 @pytest.mark.parametrize("direction", BOTH)
 def test_slow_sweeps_turn_to_policies(device, direction):
     problem = ruin_problem(200, direction)
     result = solve(problem, SolverEnvironment(epsilon=1e-12, device=device))
-    assert "policy iteration with LU" in result.note
+    assert BY_POLICIES in result.note
     assert result.iterations < 2 * solve_module.LOOKED_AT_IF_TINY
     assert result.status is Status.CONVERGED
     assert result.residual < 1e-12
@@ -175,15 +177,17 @@ def test_slow_sweeps_turn_to_policies(device, direction):
     np.testing.assert_allclose(result.values, ruin_answer(problem.model, direction), rtol=1e-9)
 
 
+@pytest.mark.usefixtures("never_at_once")
 @pytest.mark.parametrize("direction", BOTH)
 def test_systems_that_are_not_tiny_are_swept_longer_first(device, direction, monkeypatch):
     monkeypatch.setattr(solve_module, "TINY_SYSTEM", 100)
     result = solve(ruin_problem(200, direction), SolverEnvironment(epsilon=1e-12, device=device))
-    assert "policy iteration with LU" in result.note
+    assert BY_POLICIES in result.note
     least = solve_module.SLOW_AFTER_WITH_CHOICES
     assert least <= result.iterations < 2 * least
 
 
+@pytest.mark.usefixtures("never_at_once")
 @pytest.mark.parametrize("direction", BOTH)
 def test_slow_rewards_turn_to_policies(device, direction):
     model = slow_mdp(120)
@@ -197,7 +201,7 @@ def test_slow_rewards_turn_to_policies(device, direction):
         direction=direction,
         want_strategy=True,
     )
-    assert "policy iteration with LU" in result.note
+    assert BY_POLICIES in result.note
     chain = oracles.dense(model)[np.where(result.strategy < 0, 0, result.strategy)]
     chain[target] = np.eye(121)[target]
     found = oracles.reachability_reward(chain, np.ones(121), target)
@@ -281,15 +285,16 @@ def test_a_minimum_with_end_components_is_left_to_the_sweeps(monkeypatch):
     assert result.strategy[0] == 0
 
 
+@pytest.mark.usefixtures("never_at_once")
 def test_when_policies_fail_the_sweeps_go_on(device, monkeypatch):
-    def fail(_system):
-        raise RuntimeError("Factor is exactly singular")
+    def fail(_system, **_options):
+        raise TooDearError("the factors would fill up")
 
-    monkeypatch.setattr(direct, "solve_reachability_system", fail)
+    monkeypatch.setattr(direct, "solved_chain", fail)
     problem = ruin_problem(60, models.MAX)
     result = solve(problem, SolverEnvironment(epsilon=1e-10, device=device), want_strategy=True)
     assert result.status is Status.CONVERGED
-    assert "policy iteration with LU failed: Factor is exactly singular" in result.note
+    assert f"{BY_POLICIES} failed: the factors would fill up" in result.note
     np.testing.assert_allclose(result.values, ruin_answer(problem.model, models.MAX), rtol=1e-8)
     assert result.strategy is not None
 
@@ -301,11 +306,12 @@ def test_policies_that_do_not_settle_are_given_up(monkeypatch):
         DirectPolicyIteration(system_of(problem)).solve(np.linspace(1.0, 0.0, 201))
 
 
-def test_a_system_that_is_too_large_for_lu_is_swept(monkeypatch):
+@pytest.mark.usefixtures("never_at_once")
+def test_a_system_that_is_too_large_to_be_eliminated_is_swept(monkeypatch):
     monkeypatch.setattr(direct, "LARGEST_SYSTEM", 10)
     problem = ruin_problem(60, models.MAX)
     result = solve(problem, SolverEnvironment(epsilon=1e-10))
-    assert "LU" not in result.note
+    assert "elimination" not in result.note
     assert result.status is Status.CONVERGED
 
 
@@ -324,25 +330,15 @@ def random_successors(size, leak=1e-5):
     return models.Problem(model, ~ends, start, None, models.MAX)
 
 
-def test_a_chain_whose_factors_would_fill_up_is_not_factorised(monkeypatch):
+def test_a_chain_whose_factors_would_fill_up_is_not_factorised():
     problem = random_successors(5_000)
     guess = np.full(5_001, 0.5)
-    with pytest.raises(RuntimeError, match="would fill up"):
-        DirectPolicyIteration(system_of(problem)).solve(guess)
-    # As many states on a line are solved, and so are many short ones side by side.
+    with pytest.raises(TooDearError, match="would fill up"):
+        DirectPolicyIteration(system_of(problem), 1e8).solve(guess)
+    # As many states on a line are solved.
     line = ruin_problem(5_000, models.MAX)
-    values, _ = DirectPolicyIteration(system_of(line)).solve(np.linspace(0.0, 1.0, 5_001))
+    values, _ = DirectPolicyIteration(system_of(line), 1e8).solve(np.linspace(0.0, 1.0, 5_001))
     assert (np.diff(values) > -1e-12).all()
-    monkeypatch.setattr(fill, "SURELY_SMALL", 0)
-    monkeypatch.setattr(fill, "WIDEST_LEVEL", 3)
-    states = []
-    for i in range(100):
-        states += [[{3 * i + 1: 0.5, 300: 0.5}], [{3 * i + 2: 1.0}], [{3 * i: 0.5, 301: 0.5}]]
-    model = models.mdp([*states, [{300: 1.0}], [{301: 1.0}]])
-    start = models.mask(302, [300]).astype(float)
-    problem = models.Problem(model, ~models.mask(302, [300, 301]), start, None, models.MAX)
-    values, _ = DirectPolicyIteration(system_of(problem)).solve(start)
-    np.testing.assert_allclose(values[0:300:3], 0.5 / 0.75, rtol=1e-12)
 
 
 def test_a_long_solve_on_the_cpu_goes_on_compiled(monkeypatch):

@@ -15,11 +15,11 @@ from engines.cpu.prepare import balance_matrix
 from engines.environment import DeviceChoice, Method, Precision, SolverEnvironment
 from engines.formats.choice import Format
 from engines.gauss_seidel import RELAXED_OMEGA
-from engines.linear.elimination import eliminated_class
 from engines.result import Status
 from engines.steady_state import solve_steady_state
 from engines.system import Scaling, SweepSystem
 from tests.engines import models
+from tests.engines.stationary import eliminated_class
 
 CPU = SolverEnvironment(device=DeviceChoice.CPU, epsilon=1e-10)
 PROBLEMS = models.steady_state_problems()
@@ -139,7 +139,6 @@ def test_a_periodic_class_settles(step):
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-10])
 def test_parts_that_hardly_exchange_anything_are_weighed_right(monkeypatch, epsilon):
     # Each of two halves settles at once; between them little flows, and no sweep shows it.
-    monkeypatch.setattr("engines.steady_state.LARGEST_DENSE_CLASS", 0)
     monkeypatch.setattr("engines.linear.direct.fits", lambda _: False)
     size, rare = 40, 1e-2
     rows = []

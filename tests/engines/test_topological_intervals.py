@@ -144,7 +144,7 @@ def test_slow_components_get_verified_bounds_from_the_bounds_below_them(device, 
     ratio = Fraction(51, 49)
     lower, upper = result.bounds
     assert result.status is Status.CONVERGED
-    assert "verified" in result.note
+    assert "proven bounds" in result.note
     for at in range(size):
         value = y * (1 - ratio ** (at + 1)) / (1 - ratio ** (size + 1))
         assert Fraction(float(lower[first + at])) <= value <= Fraction(float(upper[first + at]))

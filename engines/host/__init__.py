@@ -1,0 +1,1 @@
+"""The compiled library of the CPU engine, and thin classes over it."""

@@ -1,0 +1,175 @@
+"""The compiled elimination of the transient states of a chain, without subtraction."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+
+import numpy as np
+
+from engines.formats.csr import CsrMatrix, FloatArray, IndexArray
+from engines.host.library import doubles, indices, library, pointer
+
+OPERATIONS_OF_A_PART = 1e9
+"""Multiplications after which Python may answer an interrupt: half a second."""
+
+DONE, GOES_ON, TOO_DEAR, NEVER_LEFT = range(4)
+
+
+class TooDearError(RuntimeError):
+    """The factors would take more memory or operations than allowed."""
+
+
+class Elimination:
+    """Factors of a chain's transient states, by elimination without subtraction.
+
+    Parameters
+    ----------
+    matrix
+        Probabilities or rates, not negative, a row for each of the states; columns from their
+        number on are outside. The diagonal is not read.
+    leaving
+        What else leaves from each state, shape (states,).
+    wide
+        Whether to compute in quadruple precision, whose range is far wider too.
+    most_entries, most_operations
+        Limits of one triangular factor's entries and of the multiplications it takes.
+
+    Raises
+    ------
+    TooDearError
+        If a limit is exceeded; found out before the elimination begins.
+    RuntimeError
+        If some state never leaves.
+    MemoryError
+        If there is too little memory.
+    """
+
+    def __init__(
+        self,
+        matrix: CsrMatrix,
+        leaving: FloatArray,
+        *,
+        wide: bool = False,
+        most_entries: float = np.inf,
+        most_operations: float = np.inf,
+    ) -> None:
+        self.size = matrix.num_rows
+        # The library reads them as long as it eliminates.
+        self._offsets = indices(matrix.row_offsets)
+        self._columns = indices(matrix.columns)
+        self._values = doubles(matrix.values)
+        self._leaving = doubles(leaving)
+        handle = ctypes.c_void_p()
+        status = library().pg_eliminate(
+            self.size,
+            pointer(self._offsets),
+            pointer(self._columns),
+            pointer(self._values),
+            pointer(self._leaving),
+            int(wide),
+            most_entries,
+            most_operations,
+            ctypes.byref(handle),
+        )
+        _check(status)
+        self._handle = handle
+        weakref.finalize(self, library().pg_release, handle)
+        status = GOES_ON
+        while status == GOES_ON:
+            status = library().pg_advance(handle, OPERATIONS_OF_A_PART)
+        _check(status)
+        numbers = np.zeros(5)
+        library().pg_numbers(handle, pointer(numbers))
+        self.error = float(numbers[0])
+        """A bound of the relative error of every value, roundings of the given numbers included."""
+        self.rounding = float(numbers[4])
+        """A bound of what elimination itself adds to that, in the precision that it computes in."""
+        self.entries = int(numbers[1])
+        """Entries of one triangular factor."""
+        self.in_range = bool(numbers[3])
+        """Whether no intermediate product can have left the normal numbers."""
+
+    def values(self, right: FloatArray, rest: FloatArray | None = None) -> FloatArray:
+        """Return x = b + P x, scaled as the chain is; shape (states,).
+
+        Parameters
+        ----------
+        right, rest
+            b is their sum, not negative, each of shape (states,): rewards of a step, or for rates
+            of a unit of time.
+        """
+        return self.split_values(right, rest)[0]
+
+    def split_values(
+        self, right: FloatArray, rest: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the same as the nearest doubles and what those are off by.
+
+        Parameters
+        ----------
+        right, rest
+            As in `values`.
+        """
+        high, low = np.empty(self.size), np.empty(self.size)
+        status = library().pg_values(
+            self._handle,
+            pointer(doubles(right)),
+            None if rest is None else pointer(doubles(rest)),
+            pointer(high),
+            pointer(low),
+        )
+        _check(status)
+        return high, low
+
+    def visits(self, given: FloatArray) -> FloatArray:
+        """Return y = c + y P: the expected visits, or for rates the time spent; shape (states,).
+
+        Parameters
+        ----------
+        given
+            c, not negative, shape (states,): where the chain starts.
+        """
+        found: FloatArray = np.empty(self.size)
+        _check(library().pg_visits(self._handle, pointer(doubles(given)), pointer(found)))
+        return found
+
+    def shares(
+        self, given: FloatArray, group: IndexArray, groups: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return visits as shares of a group of states and of one more state, visited once.
+
+        Parameters
+        ----------
+        given
+            As in `visits`.
+        group
+            The group of each state, shape (states,).
+        groups
+            How many groups there are.
+
+        Returns
+        -------
+        The shares of the states, shape (states,), and of the one more state of each group.
+        """
+        found, rest = np.empty(self.size), np.empty(groups)
+        where = indices(group)
+        status = library().pg_shares(
+            self._handle,
+            pointer(doubles(given)),
+            pointer(where),
+            groups,
+            pointer(found),
+            pointer(rest),
+        )
+        _check(status)
+        return found, rest
+
+
+def _check(status: int) -> None:
+    if status == TOO_DEAR:
+        raise TooDearError("the factors would fill up")
+    if status == NEVER_LEFT:
+        raise RuntimeError("some states are never left")
+    if status != DONE:
+        raise MemoryError("elimination: out of memory")

@@ -1,0 +1,84 @@
+"""Rates that lie far apart: every value is within its error, and right to nine digits."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from engines.environment import Method, SolverEnvironment
+from engines.intervals import reachability_reward_bounds, until_bounds
+from engines.model import ModelKind
+from engines.reachability_rewards import reachability_rewards
+from engines.system import Direction
+from engines.until import until_probabilities
+from tests.engines.stiff_models import StiffModel, exact_values, stiff_model
+
+KINDS = (ModelKind.DTMC, ModelKind.CTMC, ModelKind.MDP)
+
+
+def answers(model: StiffModel, environment: SolverEnvironment, *, bounds: bool = False):
+    """Yield the result and the exact values of each question."""
+    explicit, goal, absorbing = model.explicit(), model.goal, model.absorbing
+    remain = np.ones(len(goal), dtype=np.bool_)
+    directions = [None]
+    if model.kind is ModelKind.MDP:
+        directions = [Direction.MINIMISE, Direction.MAXIMISE]
+    until = until_bounds if bounds else until_probabilities
+    reward = reachability_reward_bounds if bounds else reachability_rewards
+    for direction in directions:
+        maximise = direction is Direction.MAXIMISE
+        yield (
+            until(explicit, remain, goal, environment, direction=direction),
+            exact_values(model, rewards=False, maximise=maximise),
+        )
+        yield (
+            reward(explicit, explicit.rewards[0], absorbing, environment, direction=direction),
+            exact_values(model, rewards=True, maximise=maximise),
+        )
+
+
+def worst_error(values: np.ndarray, exact: list[Fraction]) -> float:
+    """Return the largest relative error; infinite where 0 is not met."""
+    errors = [0.0]
+    for value, right in zip(values, exact, strict=True):
+        if right == 0:
+            errors.append(0.0 if value == 0.0 else np.inf)
+        else:
+            errors.append(float(abs(Fraction(float(value)) - right) / right))
+    return max(errors)
+
+
+def assert_as_promised(model: StiffModel):
+    for result, exact in answers(model, SolverEnvironment()):
+        error = worst_error(result.values, exact)
+        assert error <= max(result.error_estimate, 2.0**-52), model.seed
+        assert error <= 1e-9, model.seed
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(12))
+def test_each_value_is_within_its_error_and_right_to_nine_digits(kind, seed):
+    assert_as_promised(stiff_model(kind, seed, largest=30))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(100, 170))
+def test_two_hundred_and_ten_models_keep_the_promise(kind, seed):
+    # Exact policy iteration of more states takes minutes.
+    largest = 60 if kind is ModelKind.MDP or seed % 7 else 400
+    assert_as_promised(stiff_model(kind, seed, largest))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(20, 26))
+def test_bounds_hold_the_exact_values_and_end_soon(kind, seed):
+    model = stiff_model(kind, seed, largest=12)
+    environment = SolverEnvironment(method=Method.INTERVAL, epsilon=1e-6)
+    for result, exact in answers(model, environment, bounds=True):
+        lower, upper = result.bounds
+        for low, value, high in zip(lower, exact, upper, strict=True):
+            assert Fraction(float(low)) <= value <= Fraction(float(high)), seed
+        assert result.iterations < 100_000
