@@ -47,10 +47,16 @@ if [ ! -x "$venv/bin/python" ] || ! "$venv/bin/python" -c 'import pip' 2>/dev/nu
         "$python" -m venv "$venv"
     }
 fi
+# The CPU engine's library is compiled when prism-gpu is installed.
+if [ -z "${CXX:-}" ] && ! command -v c++ >/dev/null && ! command -v g++ >/dev/null &&
+    ! command -v clang++ >/dev/null; then
+    debian_package g++ || exit 1
+fi
 extras=${SETUP_EXTRA:-}$(cuda_extra)
 extras=${extras#,}
 stamp="$venv/prism-gpu-set-up-${extras:-plain}"
-if [ ! -f "$stamp" ] || [ "$root/pyproject.toml" -nt "$stamp" ]; then
+if [ ! -f "$stamp" ] || [ -n "$(find "$root/pyproject.toml" "$root/CMakeLists.txt" \
+    "$root/engines/host/src" -newer "$stamp")" ]; then
     echo "Installing prism-gpu into $venv ..." >&2
     pip="$venv/bin/python -m pip install -q --disable-pip-version-check"
     $pip -e "$root${extras:+[$extras]}"
