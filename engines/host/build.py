@@ -63,7 +63,8 @@ def build(folder: Path) -> Path:
     """
     sources = sorted(Path(__file__).with_name("src").glob("*.cpp"))
     made = folder / FILE_NAME
-    part = made.with_name(f"{FILE_NAME}.{os.getpid()}")
+    made.parent.mkdir(parents=True, exist_ok=True)
+    part = made.with_name(f"{made.name}.{os.getpid()}")
     try:
         subprocess.run([*compiler(), *OPTIONS, "-o", str(part), *map(str, sources)], check=True)
         part.replace(made)

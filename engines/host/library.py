@@ -13,7 +13,8 @@ import numpy as np
 
 from engines.formats.csr import FloatArray, IndexArray
 
-FILE_NAME = "prism_gpu_host.so"
+FILE_NAME = "lib/prism_gpu_host.so"
+"""In a folder of its own: beside the modules it would be taken for one."""
 
 _DOUBLES, _INDICES = POINTER(c_double), POINTER(c_int64)
 
@@ -55,7 +56,7 @@ class LibraryMissingError(ImportError):
 
 def _candidates() -> Iterator[Path]:
     """Yield where the library may lie: beside this file, or where an editable install puts it."""
-    yield Path(__file__).with_name(FILE_NAME)
+    yield Path(__file__).parent / FILE_NAME
     for kind in ("platlib", "purelib"):
         yield Path(sysconfig.get_path(kind)) / "engines" / "host" / FILE_NAME
 

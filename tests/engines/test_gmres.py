@@ -145,10 +145,10 @@ def test_values_beyond_all_numbers_end_it():
 def test_a_named_method_is_no_other():
     system = two_valleys(60, 1e-5)
     few = replace(NAMED, max_iterations=100)
-    result = solve_system(system, few, Method.GMRES, direct=lambda _: pytest.fail("LU"))
+    result = solve_system(system, few, Method.GMRES, direct=lambda _: pytest.fail("direct"))
     assert result.status is Status.NOT_CONVERGED
     fine = replace(NAMED, epsilon=1e-15)
-    result = solve_system(system, fine, Method.GMRES, direct=lambda _: pytest.fail("LU"))
+    result = solve_system(system, fine, Method.GMRES, direct=lambda _: pytest.fail("direct"))
     assert result.status is Status.CHANGE_ONLY
     for precision in (Precision.SINGLE, Precision.MIXED):
         result = solve_system(system, replace(NAMED, precision=precision), Method.GMRES)
@@ -194,13 +194,13 @@ def test_an_error_that_rounding_leaves_is_better_than_none(monkeypatch):
     assert abs(result.values[0] - 1.0) <= result.error_estimate < 1e-3
     assert "rounding leaves an error" in result.note
     result = solve_system(system, AUTOMATIC, "Jacobi", direct=lambda _: (np.ones(1), 1e-12))
-    assert result.finished_by == "LU"
+    assert result.finished_by == "elimination"
 
 
 def test_a_slow_automatic_solve_ends_by_it(monkeypatch):
     monkeypatch.setattr(solve, "SMALL_SYSTEM", 10)
     system = two_valleys(60, 1e-5)
-    result = solve_system(system, AUTOMATIC, "Jacobi", direct=lambda _: pytest.fail("LU"))
+    result = solve_system(system, AUTOMATIC, "Jacobi", direct=lambda _: pytest.fail("direct"))
     assert result.status is Status.CONVERGED
     assert result.finished_by.startswith(NAME)
     assert "contracts too slowly" in result.note
@@ -208,11 +208,11 @@ def test_a_slow_automatic_solve_ends_by_it(monkeypatch):
     assert stretches.LATE < result.iterations < 3 * stretches.LATE
 
 
-def test_a_small_system_is_left_to_lu():
+def test_a_small_system_is_left_to_elimination():
     system = two_valleys(60, 1e-5)
     exact = exactly(system)
     result = solve_system(system, AUTOMATIC, "Jacobi", direct=lambda _: (exact, 1e-12))
-    assert result.finished_by == "LU"
+    assert result.finished_by == "elimination"
 
 
 @pytest.mark.parametrize("direct", [False, True])

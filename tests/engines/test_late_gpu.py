@@ -97,6 +97,7 @@ def test_a_short_solve_opens_no_gpu(gpu, monkeypatch, kind):
     assert result.values == pytest.approx(exact, rel=1e-4)
 
 
+@pytest.mark.usefixtures("never_at_once")
 @pytest.mark.parametrize("kind", [ModelKind.DTMC, ModelKind.MDP])
 @pytest.mark.parametrize("environment", [AUTOMATIC, replace(AUTOMATIC, absolute=True)])
 def test_a_long_solve_goes_over_and_is_as_right(gpu, monkeypatch, kind, environment):
@@ -185,6 +186,7 @@ def test_so_is_what_is_too_small_or_too_large_for_both(gpu, monkeypatch):
     assert late_gpu.environment_before(AUTOMATIC, _system()) is None
 
 
+@pytest.mark.usefixtures("never_at_once")
 def test_the_cpu_does_not_begin_what_a_gpu_could_not_go_on_with(gpu, monkeypatch):
     """Colours and factors: both come before the solve would go over."""
     monkeypatch.setattr(coloured_rest, "COLOURS_AFTER", 16)
@@ -193,7 +195,7 @@ def test_the_cpu_does_not_begin_what_a_gpu_could_not_go_on_with(gpu, monkeypatch
     nothing_is_open(monkeypatch, 3_000, entries_of_ruin())
     result, exact = ruin(AUTOMATIC)
     assert gpu.opened == 1
-    assert result.finished_by == "LU"
+    assert result.finished_by == "elimination without subtraction"
     assert result.note.startswith("3000 sweeps on the CPU")
     assert "Gauss-Seidel" not in result.note
     assert result.values == pytest.approx(exact, rel=1e-6)
@@ -201,7 +203,7 @@ def test_the_cpu_does_not_begin_what_a_gpu_could_not_go_on_with(gpu, monkeypatch
     nothing_is_open(monkeypatch, 3_000, entries_of_ruin(), factors=10_000)
     result, exact = ruin(AUTOMATIC)
     assert gpu.opened == 1
-    assert result.finished_by == "LU"
+    assert result.finished_by == "elimination without subtraction"
     assert result.values == pytest.approx(exact, rel=1e-9)
 
 

@@ -73,6 +73,7 @@ def test_mdps_agree_with_the_best_of_all_strategies(device, seed, direction):
         np.testing.assert_array_equal(result.values[close], sure)
 
 
+@pytest.mark.usefixtures("never_at_once")
 @pytest.mark.parametrize("direction", Direction)
 def test_the_estimated_error_covers_the_true_one(direction):
     environment = SolverEnvironment(epsilon=1e-4)
