@@ -31,11 +31,14 @@ class Experiment:
         The argument of -const.
     declared
         All constants declared beside them.
+    where
+        Where they are declared, for the message that one has a value already.
     """
 
     open_constants: tuple[ConstantDeclaration, ...]
     switch: str
     declared: tuple[ConstantDeclaration, ...]
+    where: str = ""
 
     @property
     def ranging(self) -> tuple[str, ...]:
@@ -62,7 +65,9 @@ class Experiment:
 
     def assignments(self) -> Iterator[Constants]:
         """Return the choices of values, the last constant varying fastest."""
-        return experiment_values(self.open_constants, parse_const_switch(self.switch))
+        defined = tuple(item for item in self.declared if item.value is not None)
+        ranges = parse_const_switch(self.switch)
+        return experiment_values((*self.open_constants, *defined), ranges, self.where)
 
     def values(self, model_constants: Constants, given: Constants) -> dict[str, Value]:
         """Return the values of all declared constants that can be known.
@@ -108,9 +113,8 @@ def model_experiment(declared: tuple[ConstantDeclaration, ...], switch: str) -> 
     InvalidModelError
         With PRISM's words, for a constant that has no value, or two.
     """
-    return _checked(
-        Experiment(tuple(item for item in declared if item.value is None), switch, declared)
-    )
+    undefined = tuple(item for item in declared if item.value is None)
+    return _checked(Experiment(undefined, switch, declared, " in the model"))
 
 
 def property_experiment(item: Property, file: PropertiesFile, switch: str) -> Experiment:

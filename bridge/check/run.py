@@ -350,11 +350,12 @@ class _Run:
             self._log(f'\nParsing properties file "{path}"...')
             if not path.is_file():
                 raise BridgeError(f'File "{path}" not found')
-            found = parse_properties(path.read_text(encoding="utf-8", errors="replace"), str(path))
+            text = path.read_text(encoding="utf-8", errors="replace")
+            found = parse_properties(text, str(path), self._source.names)
         if options.properties_text is not None:
             if found.properties:
                 raise UsageError("Cannot specify both a properties file and -pctl, -csl or -pf")
-            found = parse_properties(options.properties_text, "")
+            found = parse_properties(options.properties_text, "", self._source.names)
         count = len(found.properties)
         if count:
             self._log(f"\n{count} propert{'y' if count == 1 else 'ies'}:")

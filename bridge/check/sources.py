@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +30,10 @@ class ModelSource(Protocol):
     @property
     def constants(self) -> tuple[ConstantDeclaration, ...]:
         """The model's constants."""
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The names that properties cannot declare; see `parse_properties`."""
 
     def describe(self, log: Log) -> None:
         """Print what is known before the model is built."""
@@ -83,6 +87,11 @@ class FileSource:
     def _model(self) -> CheckableModel:
         return read_checkable(self.path, self.kind)
 
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The names of variables and labels; PRISM does not tell them apart here."""
+        return dict.fromkeys((*self._model.variables, *_quoted(self._model.model.labels)), "")
+
     def describe(self, log: Log) -> None:
         """Read the model, and print what the files say of it."""
         log(f'\nImporting model from "{self.path}"...')
@@ -126,6 +135,17 @@ class StormSource:
         """The model's constants."""
         return self._outline.constants
 
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The declared names, and as what they are declared."""
+        found = self._outline
+        return {
+            **{item.name: "constant" for item in found.constants},
+            **dict.fromkeys(found.formulas, "formula"),
+            **dict.fromkeys(found.variables, "variable"),
+            **dict.fromkeys(_quoted(found.labels), "label"),
+        }
+
     def describe(self, log: Log) -> None:
         """Print what the model's text says."""
         log(f'\nParsing PRISM model file "{self.path}"...')
@@ -144,6 +164,11 @@ class StormSource:
     def text(self) -> str:
         """Return the file's text."""
         return self.path.read_text(encoding="utf-8", errors="replace")
+
+
+def _quoted(labels: Iterable[str]) -> Iterator[str]:
+    """Return the names of labels as declarations have them, without those of every model."""
+    return (f'"{name}"' for name in labels if name not in ("init", "deadlock"))
 
 
 def _describe(

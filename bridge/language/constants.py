@@ -50,7 +50,10 @@ def define_constants(
         unknown name; a value that cannot be computed.
     """
     known, formulas = known or {}, formulas or {}
-    _check_given(declarations, given)
+    for item in declarations:
+        if item.value is not None and item.name in given:
+            raise InvalidModelError(f'Constant "{item.name}" has already been defined')
+    _require_all(declarations, given)
     definitions = {item.name: item.value for item in declarations if item.value is not None}
     what = dict.fromkeys(formulas, "definition of formula")
     what.update(dict.fromkeys(definitions, "definition of constant"))
@@ -75,7 +78,7 @@ def define_constants(
 
 
 def experiment_values(
-    declarations: Sequence[ConstantDeclaration], ranges: Mapping[str, Range]
+    declarations: Sequence[ConstantDeclaration], ranges: Mapping[str, Range], where: str = ""
 ) -> Iterator[dict[str, Value]]:
     """Return the assignments to the constants without a definition; the last one varies fastest.
 
@@ -85,20 +88,28 @@ def experiment_values(
     Parameters
     ----------
     declarations
-        The constants; those with a definition are passed over.
+        The constants; those with a definition must not be given.
     ranges
-        What `parse_const_switch` returned.
+        What `parse_const_switch` returned; names that are not declared are passed over.
+    where
+        Where the constants are declared, for the message that one is given a second value.
 
     Raises
     ------
     InvalidModelError
         With PRISM's words, before the first assignment: for a constant without a value, or with
-        two; a value that is none of the constant's type; a range that makes no sense.
+        two; a value that is none of the constant's type; a range that makes no sense. The first
+        fault of the switch counts, then a missing value.
     """
-    _check_given(declarations, ranges)
-    undefined = [item for item in declarations if item.value is None]
-    choices = [ranges[item.name].values(item.name, item.type) for item in undefined]
-    names = [item.name for item in undefined]
+    declared = {item.name: item for item in declarations}
+    given: dict[str, Sequence[Value]] = {}
+    for name in (name for name in ranges if name in declared):
+        if declared[name].value is not None:
+            raise InvalidModelError(f'Constant "{name}" has already been defined{where}')
+        given[name] = ranges[name].values(name, declared[name].type)
+    _require_all(declarations, given)
+    names = [item.name for item in declarations if item.value is None]
+    choices = [given[name] for name in names]
     return (dict(zip(names, values, strict=True)) for values in product(*choices))
 
 
@@ -142,10 +153,7 @@ def undefined_constants(
     )
 
 
-def _check_given(declarations: Sequence[ConstantDeclaration], given: Mapping[str, object]) -> None:
-    for item in declarations:
-        if item.value is not None and item.name in given:
-            raise InvalidModelError(f'Constant "{item.name}" has already been defined')
+def _require_all(declarations: Sequence[ConstantDeclaration], given: Mapping[str, object]) -> None:
     missing = [
         f'"{item.name}"' for item in declarations if item.value is None and item.name not in given
     ]

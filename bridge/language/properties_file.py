@@ -71,7 +71,9 @@ class PropertiesFile:
     formulas: Mapping[str, Expression] = field(default_factory=dict)
 
 
-def parse_properties(text: str, source: str = "") -> PropertiesFile:
+def parse_properties(
+    text: str, source: str = "", model_names: Mapping[str, str] | None = None
+) -> PropertiesFile:
     """Parse a list of properties: a file, or the text after ``-pctl``.
 
     Parameters
@@ -81,6 +83,9 @@ def parse_properties(text: str, source: str = "") -> PropertiesFile:
         labels, in any order.
     source
         What the text is called in error messages.
+    model_names
+        The names that the model uses, labels in quotation marks, and what for; an empty text where
+        that is not known. None of them can be declared again.
 
     Raises
     ------
@@ -88,7 +93,7 @@ def parse_properties(text: str, source: str = "") -> PropertiesFile:
         For what PRISM refuses about the text alone: a token that its grammar does not allow, a
         name that is declared twice, constants or properties that are defined by themselves.
     """
-    parser = PropertiesParser(tokenise(text, source), source=source)
+    parser = PropertiesParser(tokenise(text, source), source=source, model_names=model_names)
     while parser.next.kind != "end":
         parser.item()
     return parser.finished()
@@ -97,8 +102,15 @@ def parse_properties(text: str, source: str = "") -> PropertiesFile:
 class PropertiesParser(Parser):
     """A parser of lists of properties."""
 
-    def __init__(self, tokens: Sequence[Token], position: int = 0, source: str = "") -> None:
+    def __init__(
+        self,
+        tokens: Sequence[Token],
+        position: int = 0,
+        source: str = "",
+        model_names: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(tokens, position, source)
+        self._model_names = model_names or {}
         self._properties: list[Property] = []
         self._constants: list[ConstantDeclaration] = []
         self._labels: dict[str, Expression] = {}
@@ -185,12 +197,16 @@ class PropertiesParser(Parser):
 
     def _refuse_duplicates(self, use: str, taken: dict[str, str]) -> None:
         for token, name, shown in self._declared[use]:
-            if name in taken:
-                message = f"Name of {use} {name} is already used for a {taken[name]}"
+            where = "model" if name in self._model_names else "properties"
+            other = self._model_names.get(name, taken.get(name))
+            if other is not None:
+                message = f"Name of {use} {name} is already used for a {other}"
+                if not other:
+                    message = f"Identifier {name} is already used"
                 # PRISM points at a label's name, not at the quotation mark before it.
                 column = token.column + (use == "label")
                 raise PropertySyntaxError(
-                    f"{message} in the properties", shown, token.line, column, self.source
+                    f"{message} in the {where}", shown, token.line, column, self.source
                 )
             taken[name] = use
 

@@ -142,7 +142,9 @@ def parse_const_switch(text: str) -> dict[str, Range]:
         found = Range(numbers[0])
         if len(numbers) > 1:
             found = Range(numbers[0], numbers[-1], numbers[1] if len(numbers) > 2 else None)
-        ranges[name] = replace(found, repeated=name in ranges)
+        # PRISM minds a second value where it stands.
+        repeated = ranges.pop(name, None) is not None
+        ranges[name] = replace(found, repeated=repeated)
     return ranges
 
 

@@ -106,6 +106,15 @@ def test_an_experiment_gives_a_table(folder, tmp_path):
     assert "k\tResult\n1\t0.1666" in listed
 
 
+@pytest.mark.parametrize("ending", [".umb", ".tra"])
+def test_a_constant_with_a_value_is_not_overridden(folder, ending):
+    words = (folder / f"dice{ending}", "-pctl", "const int k = 1; P=? [ F d=k ]")
+    run = prism_gpu(*words, "-const", "k=1:2:5")
+    assert run.code == 1
+    assert '\nError: Constant "k" has already been defined.\n' in run.output
+    assert "Result" not in run.output
+
+
 def test_vectors_and_models_are_exported(folder, tmp_path):
     words = (folder / "gamble.umb", "-pctl", 'Pmax=? [ F "won" ]')
     run = prism_gpu(*words, "-exportvector", tmp_path / "v", "-exportmodel", tmp_path / "m.all")

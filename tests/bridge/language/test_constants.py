@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bridge.check.experiment import model_experiment, property_experiment
 from bridge.language.constants import (
     constant_value,
     define_constants,
@@ -161,6 +162,34 @@ def test_the_constants_that_prism_needs(prism_says):
     assert ours == prism_says("needed", FILE)["value"]
 
 
+@pytest.mark.parametrize(
+    ("switch", "message"),
+    [
+        ("T=100", 'Constant "T" has already been defined'),
+        ("T=1:2:9", 'Constant "T" has already been defined'),
+        ("K=1,T=2", 'Constant "T" has already been defined'),
+        ("K=1,K=2,T=2", 'Duplicate definitions for undefined constant "K"'),
+        ("lam=5", 'Constant "lam" has already been defined in the model'),
+        ("T=3,lam=5", 'Constant "lam" has already been defined in the model'),
+    ],
+)
+def test_a_constant_with_a_value_cannot_be_given_another(switch, message):
+    def experiments():
+        model_experiment(_declared("const double lam = 0.1;"), switch)
+        property_experiment(file.properties[0], file, switch)
+
+    file = parse_properties("const int T = 1; const int K; const int V; P=? [ F<=K true ]", "")
+    with pytest.raises(InvalidModelError) as raised:
+        experiments()
+    assert str(raised.value) == message
+
+
+def test_other_constants_of_the_switch_are_passed_over():
+    file = parse_properties("const int T = 1; const int V; P=? [ F<=T true ]", "")
+    found = property_experiment(file.properties[0], file, "other=3,other=4,V=1,V=2")
+    assert list(found.assignments()) == [{}]
+
+
 DECLARED = "const int N; const double p; const bool b; const int M = N * 2; const double q = p + M;"
 
 
@@ -205,6 +234,10 @@ DECLARED = "const int N; const double p; const bool b; const int M = N * 2; cons
         "N=1,N=2,p=0.1,b=true",
         "x=1,x=2,N=1,p=0.1,b=true",
         "N=1,p=0.1,b=true,M=3",
+        "M=3,M=4,N=1,p=0.1,b=true",
+        "M=1:2:9,N=abc,p=0.1,b=true",
+        "N=abc,M=3,p=0.1,b=true",
+        "M=3",
         "N=1073741824,p=0.1,b=true",
         "N",
         "N=1:",

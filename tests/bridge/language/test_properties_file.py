@@ -67,3 +67,29 @@ def test_what_is_refused(text, message):
     with pytest.raises(InvalidModelError) as raised:
         parse_properties(text, "file.props")
     assert str(raised.value) == message
+
+
+MODEL_NAMES = {"c": "constant", "x": "variable", "f": "formula", '"l"': "label"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("const int c = 2;", "Name of constant c is already used for a constant in the model"),
+        ("const int x = 2;", "Name of constant x is already used for a variable in the model"),
+        ("const int f = 2;", "Name of constant f is already used for a formula in the model"),
+        ('label "l" = true;', 'Name of label "l" is already used for a label in the model'),
+        ('"l": true', 'Name of property "l" is already used for a label in the model'),
+    ],
+)
+def test_names_of_the_model_are_not_declared_again(text, message):
+    assert parse_properties(text, "")
+    with pytest.raises(InvalidModelError) as raised:
+        parse_properties(text, "", MODEL_NAMES)
+    assert str(raised.value).startswith(f"{message} (")
+
+
+def test_names_of_a_model_in_files_are_not_declared_again():
+    with pytest.raises(InvalidModelError) as raised:
+        parse_properties('label "g" = true;', "", {"x": "", '"g"': ""})
+    assert str(raised.value).startswith('Identifier "g" is already used in the model (')
