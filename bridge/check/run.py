@@ -348,7 +348,7 @@ class _Run:
         if len(options.files) == 2:
             path = Path(options.files[1])
             self._log(f'\nParsing properties file "{path}"...')
-            if not path.is_file():
+            if not path.exists() or path.is_dir():
                 raise BridgeError(f'File "{path}" not found')
             text = path.read_text(encoding="utf-8", errors="replace")
             found = parse_properties(text, str(path), self._source.names)

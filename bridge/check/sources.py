@@ -65,6 +65,11 @@ def model_source(path: Path, *, kind: ModelKind | None, fix_deadlocks: bool) -> 
     if not path.exists():
         raise BridgeError(f'File "{path}" not found')
     if is_model_file(path):
+        if not (path.is_file() or path.is_dir()):
+            raise BridgeError(
+                f'"{path}" is no regular file; explicit files are read several times, and cannot '
+                "come out of a pipe"
+            )
         return FileSource(path, kind)
     from bridge.storm import unavailable
 
@@ -159,10 +164,16 @@ class StormSource:
         """Build the model."""
         from bridge.storm import build_model
 
-        return build_model(self.path, constants, fix_deadlocks=self.fix_deadlocks, log=log)
+        return build_model(
+            self.path, constants, text=self.text(), fix_deadlocks=self.fix_deadlocks, log=log
+        )
 
     def text(self) -> str:
-        """Return the file's text."""
+        """Return the file's text, which is read once: it may come out of a pipe."""
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         return self.path.read_text(encoding="utf-8", errors="replace")
 
 

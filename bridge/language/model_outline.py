@@ -124,7 +124,7 @@ def outline(text: str, source: str) -> ModelOutline:
     ------
     InvalidModelError
         The text breaks the grammar, declares something twice, or renames a module that there is
-        not; commands and updates are left to Storm's parser.
+        not, or has no module or no variable; commands and updates are left to Storm's parser.
     """
     return _Reader(text, source).read()
 
@@ -167,6 +167,8 @@ class _Reader(Parser):
             if read is None:
                 self.fail()
             read(self)
+        if not self._modules:
+            raise InvalidModelError("There must be at least one module")
         modules = {name: self._resolved(name, ()) for name in self._modules}
         variables = (*self._globals, *(v for module in modules.values() for v in module.variables))
         twice = [name for name, count in Counter(variables).items() if count > 1]
@@ -174,6 +176,8 @@ class _Reader(Parser):
             raise InvalidModelError(
                 f"Name of variable {twice[0]} is already used for a variable in the model"
             )
+        if not variables:
+            raise InvalidModelError("There must be at least one variable")
         found = [action for module in modules.values() for action in module.actions]
         actions = tuple(dict.fromkeys(found))
         for action, (begin, text) in self._reward_actions.items():

@@ -31,6 +31,7 @@ def build_model(
     path: Path,
     constants: Mapping[str, Value],
     *,
+    text: str | None = None,
     fix_deadlocks: bool = True,
     log: Callable[[str], None],
 ) -> CheckableModel:
@@ -42,6 +43,8 @@ def build_model(
         The model's file.
     constants
         The values of the constants that it does not define; other names are passed over.
+    text
+        What the file holds, where it was read before: a pipe can be read once.
     fix_deadlocks
         Whether states without a transition get a self-loop, of rate 1 in a CTMC; else they are an
         error.
@@ -71,7 +74,8 @@ def build_model(
     reason = unavailable()
     if reason is not None:
         raise BridgeError(reason)
-    text = path.read_text(encoding="utf-8", errors="replace")
+    if text is None:
+        text = path.read_text(encoding="utf-8", errors="replace")
     declared = outline(text, str(path))
     _require_support(declared, path)
     values = define_constants(declared.constants, constants, formulas=declared.formulas)

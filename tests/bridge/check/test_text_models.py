@@ -1,0 +1,60 @@
+"""`prism-gpu` on models in PRISM's language without PRISM: Storm builds, the checks are ours."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.bridge.check.test_run import prism_gpu
+from tests.conftest import Run
+
+pytest.importorskip("stormpy", reason="needs stormpy")
+
+COIN = """dtmc
+module coin
+  x : [0..2] init 0;
+  [] x=0 -> 0.5 : (x'=1) + 0.5 : (x'=2);
+  [] x>0 -> true;
+endmodule
+"""
+FAULTS = {
+    "": "There must be at least one module",
+    "\n// no module\n": "There must be at least one module",
+    "dtmc\nglobal x : [0..1];": "There must be at least one module",
+    "mdp\nmodule m\nendmodule\n": "There must be at least one variable",
+}
+
+
+def checked(folder: Path, text: str, *words: str) -> Run:
+    """Return the run that checks a model's text."""
+    path = folder / "model.prism"
+    path.write_text(text)
+    return prism_gpu(path, "-frontend", "storm", *words)
+
+
+@pytest.mark.parametrize("words", [["-pf", "P=? [ F x=2 ]"], ["-pf", "P=? [ F x=2 ]", "-sim"]])
+def test_a_model_comes_out_of_a_pipe(words):
+    command = [sys.executable, "-m", "bridge", "/dev/stdin", "-frontend", "storm", "-nogpu"]
+    done = subprocess.run(
+        [*command, *words], input=COIN, capture_output=True, text=True, check=True, timeout=60
+    )
+    run = Run(done.returncode, done.stdout, done.stderr)
+    assert run.numbers() == pytest.approx([0.5], abs=0.05)
+
+
+@pytest.mark.parametrize("text", FAULTS)
+def test_a_text_without_a_model_is_an_error(text, tmp_path):
+    run = checked(tmp_path, text, "-pf", "P=? [ F true ]")
+    assert run.code == 1
+    assert f"\nError: {FAULTS[text]}.\n" in run.output
+
+
+def test_explicit_files_do_not_come_out_of_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "model.tra")
+    run = prism_gpu(tmp_path / "model.tra", "-pf", "P=? [ F true ]")
+    assert run.code == 1
+    assert "cannot come out of a pipe" in run.output
