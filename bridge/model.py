@@ -16,6 +16,41 @@ StateVector = MaskArray | IndexArray | FloatArray
 
 
 @dataclass(frozen=True)
+class RewardFault:
+    """A reward that no engine takes: negative, infinite, or no number.
+
+    Parameters
+    ----------
+    value
+        The reward.
+    state
+        The state that earns it, or where the choice or transition starts that does.
+    """
+
+    value: float
+    state: int
+
+
+def first_fault(rewards: FloatArray | None, states: IndexArray | None = None) -> RewardFault | None:
+    """Return the first reward that no engine takes, or None.
+
+    Parameters
+    ----------
+    rewards
+        Any rewards; None for none.
+    states
+        The state of each; by default rewards are those of the states.
+    """
+    if rewards is None:
+        return None
+    wrong = ~((rewards >= 0.0) & (rewards < np.inf))
+    if not wrong.any():
+        return None
+    place = int(np.argmax(wrong))
+    return RewardFault(float(rewards[place]), place if states is None else int(states[place]))
+
+
+@dataclass(frozen=True)
 class NamedRewards:
     """A reward structure, by the name that properties use.
 
@@ -27,11 +62,14 @@ class NamedRewards:
         What the engines take: the rewards of transitions are in there as expected values.
     instantaneous
         Shape (states,): the rewards of the states alone, which ``R [ I=t ]`` is about.
+    fault
+        Why no property can use the structure, or None.
     """
 
     name: str
     expected: RewardStructure
     instantaneous: FloatArray
+    fault: RewardFault | None = None
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bridge.check.bounds import steps, time
 from bridge.check.outcome import Bounded, Outcome
 from bridge.check.paths import has_temporal, ltl_formula
@@ -43,13 +45,14 @@ def expected_reward(checker: Checker, reward: Reward, direction: Direction | Non
     Raises
     ------
     InvalidModelError
-        When there is no such reward structure.
+        When there is no such reward structure, or one with a reward that no engine takes.
     UnsupportedError
         For ratios of rewards, and for path formulas that are not co-safe or have bounds.
     """
     if reward.divisor is not None:
         raise UnsupportedError(f"{reward}: ratios of rewards are not supported")
     structure = reward_structure(checker, reward.structure)
+    _refuse_fault(checker, structure)
     match reward.body:
         case Cumulative(bound=None):
             return _total(checker, structure, direction)
@@ -110,6 +113,18 @@ def reward_structure(checker: Checker, named: str | Expression | None) -> NamedR
     if not 1 <= number <= len(structures):
         raise InvalidModelError(f"Invalid reward structure index {number}")
     return structures[number - 1]
+
+
+def _refuse_fault(checker: Checker, structure: NamedRewards) -> None:
+    fault = structure.fault
+    if fault is None:
+        return
+    number = next(i for i, item in enumerate(checker.model.rewards, start=1) if item is structure)
+    shown = f'"{structure.name}"' if structure.name else str(number)
+    what = f"negative ({fault.value})" if np.isfinite(fault.value) else "not finite"
+    raise InvalidModelError(
+        f"Reward structure {shown} is {what} at state {checker.model.state_line(fault.state)}"
+    )
 
 
 def _refuse_mdp(checker: Checker, what: str) -> None:

@@ -90,7 +90,7 @@ def checkable_from_text(file: FileModel, path: Path) -> CheckableModel:
     return CheckableModel(
         _with_standard_labels(file.model),
         rewards=tuple(
-            NamedRewards(item.name, item, file.state_rewards[number])
+            NamedRewards(item.name, item, file.state_rewards[number], file.reward_faults[number])
             for number, item in enumerate(file.model.rewards)
         ),
         variables=variables,
@@ -103,7 +103,12 @@ def checkable_from_text(file: FileModel, path: Path) -> CheckableModel:
 def _umb_rewards(file: UmbFile) -> tuple[NamedRewards, ...]:
     zeros: FloatArray = np.zeros(file.model.num_states)
     return tuple(
-        NamedRewards(raw.name, folded, zeros if raw.states is None else raw.states)
+        NamedRewards(
+            raw.name,
+            folded,
+            zeros if raw.states is None else raw.states,
+            raw.fault(file.model),
+        )
         for raw, folded in zip(file.rewards, file.model.rewards, strict=True)
     )
 

@@ -16,6 +16,7 @@ from bridge.files.rewards import read_reward_structure
 from bridge.files.source import Section, fail
 from bridge.files.states import StateVariables, read_states
 from bridge.files.transitions import read_transitions
+from bridge.model import RewardFault
 from engines.formats.csr import FloatArray, IndexArray
 from engines.model import ExplicitModel, ModelKind
 
@@ -41,6 +42,8 @@ class FileModel:
         The file that was read.
     state_rewards
         For each reward structure the rewards of the states alone, shape (states,).
+    reward_faults
+        For each reward structure why no property can use it, or None.
     """
 
     model: ExplicitModel
@@ -49,6 +52,7 @@ class FileModel:
     actions: IndexArray | None = None
     source: Path | None = None
     state_rewards: tuple[FloatArray, ...] = ()
+    reward_faults: tuple[RewardFault | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,7 @@ def read_model(path: Path | str, kind: ModelKind | str | None = None) -> FileMod
         transitions.row_group_offsets,
         initial_states=initial,
         labels={INIT: initial, DEADLOCK: deadlocks, **labels},
-        rewards=tuple(structure for structure, _ in rewards),
+        rewards=tuple(structure for structure, _, _ in rewards),
     )
     variables = None if files.states is None else read_states(files.states, num_states)
     actions = transitions.actions
@@ -120,7 +124,8 @@ def read_model(path: Path | str, kind: ModelKind | str | None = None) -> FileMod
         transitions.action_names,
         actions,
         files.transitions.path,
-        tuple(of_states for _, of_states in rewards),
+        tuple(of_states for _, of_states, _ in rewards),
+        tuple(fault for _, _, fault in rewards),
     )
 
 

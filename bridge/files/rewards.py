@@ -8,10 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from bridge.files import assemble
-from bridge.files.rows import RowBlock, check_values, read_rows, read_size_line
+from bridge.files.rows import RowBlock, read_rows, read_size_line
 from bridge.files.source import Section
 from bridge.files.transitions import Transitions
-from engines.formats.csr import FloatArray, MaskArray
+from bridge.model import RewardFault, first_fault
+from engines.formats.csr import FloatArray, IndexArray, MaskArray
 from engines.model import ModelKind, RewardStructure
 
 NAME = re.compile(r'# ?Reward structure:?(?:\s*"([^"]*)")?\s*')
@@ -20,7 +21,7 @@ KIND = re.compile(r"# (?:State rewards|Transition rewards|Transitions.*|States|L
 
 def read_reward_structure(
     state_section: Section | None, transition_section: Section | None, transitions: Transitions
-) -> tuple[RewardStructure, FloatArray]:
+) -> tuple[RewardStructure, FloatArray, RewardFault | None]:
     """Read one reward structure.
 
     Rewards on the transitions of a Markov chain become rewards of their source, as PRISM's engines
@@ -36,7 +37,7 @@ def read_reward_structure(
 
     Returns
     -------
-    The structure, and the rewards of the states alone, shape (states,).
+    The structure, the rewards of the states alone, shape (states,), and the first negative reward.
 
     Raises
     ------
@@ -51,6 +52,7 @@ def read_reward_structure(
         name, state_rewards = _read_state_rewards(state_section, num_states)
         names.append(name)
     of_states = state_rewards
+    fault = first_fault(of_states)
     if transition_section is not None:
         name, entry_rewards = _read_transition_rewards(transition_section, transitions)
         if names and names[0] != name:
@@ -60,6 +62,8 @@ def read_reward_structure(
             )  # fmt: skip
         names.append(name)
         matrix = transitions.matrix
+        if entry_rewards is not None:
+            fault = fault or first_fault(entry_rewards, _state_of_entry(transitions))
         if entry_rewards is None:
             pass
         elif transitions.kind is ModelKind.MDP:
@@ -74,7 +78,16 @@ def read_reward_structure(
             )
     if transitions.kind is ModelKind.MDP and choice_rewards is None:
         choice_rewards = np.zeros(transitions.matrix.num_rows)
-    return RewardStructure(names[0] if names else "", state_rewards, choice_rewards), of_states
+    structure = RewardStructure(names[0] if names else "", state_rewards, choice_rewards)
+    return structure, of_states, fault
+
+
+def _state_of_entry(transitions: Transitions) -> IndexArray:
+    rows = transitions.matrix.row_of_entry()
+    groups = transitions.row_group_offsets
+    if groups is None:
+        return rows
+    return np.repeat(np.arange(len(groups) - 1), np.diff(groups))[rows]
 
 
 def _read_state_rewards(section: Section, num_states: int) -> tuple[str, FloatArray]:
@@ -95,6 +108,14 @@ def _read_state_rewards(section: Section, num_states: int) -> tuple[str, FloatAr
             _refuse_repeated(section, block, again)
         rewards[states] = block.values
     return name, rewards
+
+
+def _refuse_infinite(section: Section, block: RowBlock) -> None:
+    wrong = ~np.isfinite(block.values)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        reward = block.values[row]
+        section.fail(block.line_of(row), f"the reward is {reward}; it must be finite")
 
 
 def _refuse_repeated(section: Section, block: RowBlock, again: MaskArray) -> None:
@@ -150,7 +171,7 @@ def _refuse_parallel(section: Section, transitions: Transitions, entry_rewards: 
     for each that is not zero, without the action. The file does not tell which it is, and PRISM
     itself reads it wrongly.
     """
-    unclear = (transitions.actions == assemble.MERGED) & (entry_rewards > 0)
+    unclear = (transitions.actions == assemble.MERGED) & (entry_rewards != 0)
     if unclear.any():
         entry = int(np.argmax(unclear))
         state = int(np.searchsorted(transitions.matrix.row_offsets, entry, side="right")) - 1
@@ -194,7 +215,7 @@ def _read(
         with section.open() as reader:
             read_size_line(reader, (len(counts) + 1,), count_names)
             for block in read_rows(reader, integers, shape):
-                check_values(section, block, "reward")
+                _refuse_infinite(section, block)
                 met += len(block.values)
                 yield block
         if met != size.numbers[-1]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridge.files.umb_valuations import StateValuations
+from bridge.model import RewardFault, first_fault
 from engines.formats.csr import FloatArray
 from engines.model import ExplicitModel
 
@@ -39,13 +40,31 @@ class UmbRewards:
         The structure's name, empty where it has none.
     states, choices, branches
         Shapes (states,), (choices,), (branches,); a branch's reward is not multiplied by its
-        probability.
+        probability. They may be negative or not finite: `fault` says whether properties can use
+        them.
     """
 
     name: str
     states: FloatArray | None = None
     choices: FloatArray | None = None
     branches: FloatArray | None = None
+
+    def fault(self, model: ExplicitModel) -> RewardFault | None:
+        """Return the first reward that no engine takes, or None.
+
+        Parameters
+        ----------
+        model
+            The model that has the rewards.
+        """
+        groups, matrix = model.row_group_offsets, model.matrix
+        states = np.arange(model.num_states)
+        of_choices = states if groups is None else np.repeat(states, np.diff(groups))
+        return (
+            first_fault(self.states)
+            or first_fault(self.choices, of_choices)
+            or first_fault(self.branches, np.repeat(of_choices, matrix.row_lengths()))
+        )
 
 
 @dataclass(frozen=True)

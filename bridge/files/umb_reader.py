@@ -14,7 +14,7 @@ from bridge.files.umb_archive import Archive, Bytes
 from bridge.files.umb_content import Actions, UmbFile, UmbRewards
 from bridge.files.umb_index import Annotation, Index, parse_index
 from bridge.files.umb_valuations import StateValuations
-from engines.errors import InvalidModelError, UnsupportedError
+from engines.errors import InvalidModelError
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype, row_sums
 from engines.model import ROW_SUM_TOLERANCE, ExplicitModel, ModelKind, RewardStructure
 
@@ -64,7 +64,7 @@ class _Reader:
             "branches",
             least=0 if index.kind is ModelKind.CTMC else 1,
         )
-        probabilities = self._values("branch-to-probability.bin", "branches", least=0.0)
+        probabilities = self._values("branch-to-probability.bin", "branches")
         if probabilities is None:
             probabilities = np.ones(self._counts["branches"])
         branches = CsrMatrix(offsets, self._targets(), probabilities, self._counts["states"])
@@ -159,21 +159,19 @@ class _Reader:
             )
         return _narrow(targets, states)
 
-    def _values(self, name: str, entity: str, least: float | None = None) -> FloatArray | None:
-        """Return an array of finite numbers, not below `least`; None where it is absent."""
+    def _values(self, name: str, entity: str) -> FloatArray | None:
+        """Return an array of finite numbers, none negative; None where it is absent."""
         content = self._content.get(name)
         if content is None:
             return None
         values: FloatArray = content.view("<f8").astype(np.float64, copy=False)
-        wrong = ~np.isfinite(values)
-        if least is not None:
-            wrong |= values < least
+        wrong = ~np.isfinite(values) | (values < 0.0)
         if np.any(wrong):
             entry = int(np.argmax(wrong))
-            rule = "finite" if least is None else "finite and not negative"
             raise self._invalid(
                 name,
-                f"entry {entry} of the {entity} is {values[entry]}; values must be {rule}",
+                f"entry {entry} of the {entity} is {values[entry]}; values must be finite and not "
+                "negative",
             )
         return values
 
@@ -182,7 +180,7 @@ class _Reader:
         if self._index.kind is not ModelKind.CTMC:
             return None
         name = "state-to-exit-rate.bin"
-        rates = self._values(name, "states", least=0.0)
+        rates = self._values(name, "states")
         if rates is None:
             raise self._invalid(name, "missing, though the model is a CTMC")
         absorbing = branches.row_lengths() == 0
@@ -228,15 +226,9 @@ class _Reader:
         parts: dict[str, FloatArray] = {}
         for entity in annotation.entities:
             name = annotation.member(entity)
-            values = self._values(name, entity)
-            if values is None:
+            if (content := self._content.get(name)) is None:
                 raise self._invalid(name, "missing")
-            if np.any(values < 0):
-                entry = int(np.argmax(values < 0))
-                raise UnsupportedError(
-                    f"{self._path}: {name}: entry {entry} is {values[entry]}; "
-                    "negative rewards are not supported"
-                )
+            values: FloatArray = content.view("<f8").astype(np.float64, copy=False)
             parts[entity] = values
         return UmbRewards(annotation.name, **parts)
 
@@ -302,6 +294,7 @@ def _keep_rewards(structure: UmbRewards, keep: MaskArray) -> UmbRewards:
     return UmbRewards(structure.name, structure.states, structure.choices, structure.branches[keep])
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _fold_rewards(
     structure: UmbRewards, kind: ModelKind, branches: CsrMatrix, exit_rates: FloatArray | None
 ) -> RewardStructure:

@@ -10,9 +10,8 @@ from bridge.files.umb import UmbFile
 from bridge.language.ast import Value
 from bridge.language.evaluate import Scope, evaluate
 from bridge.language.model_outline import ModelOutline, RewardOutline
-from bridge.model import NamedRewards, StateVector
+from bridge.model import NamedRewards, RewardFault, StateVector, first_fault
 from bridge.storm.model_text import storm_reward_names
-from engines.errors import UnsupportedError
 from engines.formats.csr import FloatArray, IndexArray, MaskArray
 from engines.model import RewardStructure
 
@@ -50,8 +49,6 @@ def named_rewards(
     ------
     InvalidModelError
         For a reward that cannot be computed.
-    UnsupportedError
-        For a negative reward.
     """
     at_deadlocks = Scope(
         num_states=int(np.count_nonzero(deadlocks)),
@@ -66,8 +63,11 @@ def named_rewards(
         own: FloatArray = np.zeros(len(states))
         expected: FloatArray = np.zeros(len(states))
         choices: FloatArray | None = None
+        fault = None
         if stored in raw:
             structure = folded[stored]
+            if (fault := raw[stored].fault(umb.model)) is not None:
+                fault = RewardFault(fault.value, int(np.flatnonzero(states == fault.state)[0]))
             expected = structure.state_rewards[states]
             if (alone := raw[stored].states) is not None:
                 own = alone[states]
@@ -78,7 +78,7 @@ def named_rewards(
             own[deadlocks] = lost
             expected[deadlocks] = lost
         rewards = RewardStructure(outlined.name, expected, choices)
-        found.append(NamedRewards(outlined.name, rewards, own))
+        found.append(NamedRewards(outlined.name, rewards, own, first_fault(own) or fault))
     return tuple(found)
 
 
@@ -96,9 +96,4 @@ def _state_rewards(structure: RewardOutline, scope: Scope) -> FloatArray:
                     scope.formulas,
                 )
                 total[holds] += np.asarray(evaluate(item.value, here), dtype=np.float64)
-    if np.any(total < 0):
-        raise UnsupportedError(
-            f'the reward structure "{structure.name}" has a reward of {total.min()}; '
-            "negative rewards are not supported"
-        )
     return total

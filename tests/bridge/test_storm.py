@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 from bridge import storm
 from bridge.files.umb import UmbFile, read_umb
 from bridge.language.model_outline import outline
-from bridge.model import CheckableModel
+from bridge.model import CheckableModel, RewardFault
 from bridge.storm.model_text import for_storm, storm_reward_names
 from engines.errors import (
     InvalidModelError,
@@ -385,12 +385,21 @@ def test_other_kinds_are_refused_by_name(kind, tmp_path):
         build(tmp_path, commands(kind, "[] true -> (x'=0);"))
 
 
-def test_negative_rewards_are_refused(tmp_path):
-    for guard in ("x=0", "x=1"):  # an ordinary state, and a deadlock
-        text = commands("dtmc", "[] x=0 -> (x'=1);", more=f"rewards {guard} : -1; endrewards")
-        with pytest.raises(UnsupportedError, match="negative rewards") as caught:
-            build(tmp_path, text)
-        assert "prism-gpu-" not in str(caught.value)
+def test_a_negative_reward_is_a_fault_of_its_structure_alone(tmp_path):
+    for state, guard in enumerate(("x=0", "x=1")):  # an ordinary state, and a deadlock
+        more = f'rewards "steps" true : 1; endrewards rewards {guard} : -1; endrewards'
+        steps, other = build(tmp_path, commands("dtmc", "[] x=0 -> (x'=1);", more=more)).rewards
+        assert steps.fault is None
+        assert other.fault == RewardFault(-1.0, state)
+
+
+@pytest.mark.parametrize("value", ["1/x", "x/x"])
+def test_a_reward_that_is_not_finite_is_a_fault_of_its_structure_alone(value, tmp_path):
+    text = commands("dtmc", "[a] x=0 -> (x'=1);", more=f"rewards [a] true : {value}; endrewards")
+    (rewards,) = build(tmp_path, text).rewards
+    assert rewards.fault is not None
+    assert not np.isfinite(rewards.fault.value)
+    assert rewards.fault.state == 0
 
 
 def test_a_text_that_storm_accepts_stays_as_it_is():

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from bridge.check.checker import Checker
 from bridge.files.checkable import as_file_model, as_umb, read_checkable
-from bridge.files.umb import write_umb
-from bridge.model import CheckableModel, NamedRewards
-from engines.errors import UnsupportedError
+from bridge.files.umb import UmbRewards, write_umb
+from bridge.files.writer import write_model
+from bridge.language.parser import parse_property
+from bridge.model import CheckableModel, NamedRewards, RewardFault
+from engines.environment import SolverEnvironment
+from engines.errors import InvalidModelError, UnsupportedError
 from engines.formats.csr import CsrMatrix
 from engines.model import ExplicitModel, ModelKind, RewardStructure
+from tests.bridge.check.models import queue
 
 STATES = 40
 
@@ -82,3 +89,34 @@ def test_a_variable_that_is_no_integer_is_refused_by_name_in_text_files():
     wrong = CheckableModel(given.model, variables={"clock": np.linspace(0.0, 1.0, STATES)})
     with pytest.raises(UnsupportedError, match="clock"):
         as_file_model(wrong)
+
+
+@pytest.mark.parametrize("ending", [".umb", ".tra"])
+def test_a_negative_reward_is_a_fault_of_its_structure_alone(tmp_path, ending):
+    given = queue()
+    losses = np.array([0.0, -4.0, 0.0, -1.0])
+    loss = NamedRewards("loss", RewardStructure("loss", losses), losses)
+    given = replace(given, rewards=(*given.rewards, loss))
+    write_umb(as_umb(given), tmp_path / "m.umb")
+    write_model(as_file_model(given), tmp_path / "m")
+    read = read_checkable(tmp_path / f"m{ending}")
+    assert [item.fault for item in read.rewards] == [None, RewardFault(-4.0, 1)]
+    checker = Checker(read, SolverEnvironment(), log=[].append)
+    assert checker.check(parse_property('R{"customers"}=? [ I=0 ]')).value == 0.0
+    for body in ("C<=1", "I=1", "F n=3", "S"):
+        with pytest.raises(InvalidModelError) as raised:
+            checker.check(parse_property(f'R{{"loss"}}=? [ {body} ]'))
+        assert str(raised.value) == 'Reward structure "loss" is negative (-4.0) at state 1:(1)'
+
+
+@pytest.mark.parametrize(
+    ("rewards", "fault"),
+    [
+        (UmbRewards("r", choices=np.array([1.0, -2.0])), RewardFault(-2.0, 1)),
+        (UmbRewards("r", branches=np.array([1.0, 2.0, np.inf])), RewardFault(np.inf, 1)),
+        (UmbRewards("r", states=np.array([0.0, 1.0])), None),
+    ],
+)
+def test_rewards_of_choices_and_branches_may_be_at_fault(rewards, fault):
+    matrix = CsrMatrix(np.array([0, 2, 3]), np.array([0, 1, 1]), np.array([0.5, 0.5, 1.0]), 2)
+    assert rewards.fault(ExplicitModel(ModelKind.DTMC, matrix)) == fault

@@ -133,7 +133,6 @@ TREW = '# Reward structure "r"\n# Transition rewards\n2 1\n0 1 4\n'
 BAD_REWARDS = {
     "states": ("srew", SREW.replace("2 2\n", "3 2\n"), "m.srew, line 3: rewards of a model of 3"),
     "count": ("srew", SREW.replace("2 2\n", "2 3\n"), "m.srew, line 3: 3 rewards are declared"),
-    "negative": ("srew", SREW.replace("1.5", "-1.5"), "line 4: the reward is -1.5"),
     "infinite": ("srew", SREW.replace("1.5", "Infinity"), "line 4: the reward is inf"),
     "twice": ("srew", SREW.replace("1 2", "0 2"), "line 5: state 0 has had a reward"),
     "outside": ("srew", SREW.replace("1 2", "2 2"), "line 5: state 2, but"),

@@ -115,10 +115,14 @@ def test_wrong_offsets(refused, members, name, entry, value):
     assert name in refused(with_entry(members("mdp"), name, entry, value, "<u8"))
 
 
-@pytest.mark.parametrize(("value", "error"), [(np.nan, InvalidModelError), (-1, UnsupportedError)])
-def test_wrong_rewards(refused, members, value, error):
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1.0])
+def test_a_wrong_reward_leaves_the_rest_of_the_model(members, tmp_path, value):
     name = "annotations/rewards/steps/states/values.bin"
-    assert name in refused(with_entry(members("dtmc"), name, 1, value, "<f8"), error)
+    read = read_umb(pack(with_entry(members("dtmc"), name, 1, value, "<f8"), tmp_path / "m.umb"))
+    for structure in read.rewards:
+        fault = structure.fault(read.model)
+        assert (fault is not None) == (structure.name == "steps")
+        assert fault is None or fault.state == 1
 
 
 def test_a_missing_member(refused, members):

@@ -60,8 +60,8 @@ def assert_sound(read: UmbFile) -> None:
     assert model.num_states == len(model.initial_states)
     assert all(len(mask) == model.num_states for mask in model.labels.values())
     assert np.all(np.isfinite(model.matrix.values))
-    for reward in model.rewards:
-        assert np.all(reward.state_rewards >= 0)
+    for reward, stored in zip(model.rewards, read.rewards, strict=True):
+        assert stored.fault(model) is not None or np.all(reward.state_rewards >= 0)
     if read.valuations is not None:
         for name in read.valuations.names:
             assert len(read.valuations.values(name)) == model.num_states
