@@ -168,3 +168,30 @@ def test_limits_end_in_prism_s_own_errors(prism_gpu, prism, prism_examples, swit
     runs = [run(*words, *switches) for run in (prism_gpu, prism)]
     assert all(text in run.output for run in runs), runs[0].output
     assert runs[0].code == runs[1].code
+
+
+LEAST_TOTAL = """mdp
+module m
+  s : [0..3] init 0;
+  [a] s=0 -> 0.5:(s'=1) + 0.5:(s'=2);
+  [b] s=0 -> (s'=3);
+  [] s=1 -> (s'=0);
+  [] s=2 -> true;
+  [c] s=3 -> 0.5:(s'=2) + 0.5:(s'=3);
+endmodule
+rewards s=0 : 1; s=1 : 2; [c] true : 3; endrewards
+rewards "everywhere" true : 1; endrewards
+"""
+
+
+def test_the_least_total_reward_is_answered_where_prism_has_no_method(prism_gpu, tmp_path):
+    path = tmp_path / "least.nm"
+    path.write_text(LEAST_TOTAL)
+    text = 'Rmin=? [ C ]; R>=3.9 [ C ]; R{"everywhere"}min=? [ C ]'
+    for switch in ("-hybrid", "-sparse"):
+        run = prism_gpu(path, switch, "-pf", text)
+        least, bounded, endless = run.results()
+        assert float(least) == pytest.approx(4.0, rel=1e-9)
+        assert (bounded, endless) == ("true", "Infinity")
+    refused = prism_gpu(path, "-mtbdd", "-pf", "Rmin=? [ C ]")
+    assert "Expected minimum total reward (C) is not yet supported for MDPs" in refused.output

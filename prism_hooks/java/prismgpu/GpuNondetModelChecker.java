@@ -1,5 +1,6 @@
 package prismgpu;
 
+import dv.DoubleVector;
 import jdd.JDDNode;
 import parser.ast.Expression;
 import parser.ast.PropertiesFile;
@@ -8,6 +9,7 @@ import prism.PrismException;
 import symbolic.comp.NondetModelChecker;
 import symbolic.model.Model;
 import symbolic.states.StateValues;
+import symbolic.states.StateValuesDV;
 
 /** MDPs under PRISM's symbolic engines. */
 public class GpuNondetModelChecker extends NondetModelChecker
@@ -63,6 +65,19 @@ public class GpuNondetModelChecker extends NondetModelChecker
 	protected StateValues computeReachRewards(JDDNode tr, JDDNode tra, JDDNode tr01, JDDNode sr, JDDNode trr, JDDNode b, boolean min) throws PrismException
 	{
 		return stated(() -> super.computeReachRewards(tr, tra, tr01, sr, trr, b, min));
+	}
+
+	/** PRISM has no method for the least total reward; what our engines cannot do either, it refuses. */
+	@Override
+	protected StateValues computeTotalRewards(JDDNode tr, JDDNode tr01, JDDNode tra, JDDNode sr, JDDNode trr, boolean min) throws PrismException
+	{
+		if (!min || engine == Prism.MTBDD || fairness)
+			return super.computeTotalRewards(tr, tr01, tra, sr, trr, min);
+		mainLog.println("\nStarting total expected reward (min)...");
+		return stated(() -> {
+			DoubleVector rewards = Symbolic.leastTotalReward(tr, sr, trr, odd, allDDRowVars, allDDColVars, allDDNondetVars);
+			return rewards != null ? new StateValuesDV(rewards, model) : super.computeTotalRewards(tr, tr01, tra, sr, trr, true);
+		});
 	}
 
 	@Override

@@ -311,6 +311,13 @@ final class Symbolic
 		return solve(problem, adversaryRefusal());
 	}
 
+	static DoubleVector leastTotalReward(JDDNode trans, JDDNode sr, JDDNode trr, ODDNode odd, JDDVars rows, JDDVars cols, JDDVars nondet) throws PrismException
+	{
+		Problem problem = problem("total reward", "MDP", trans, odd, rows, cols, nondet).choosing(true);
+		earn(problem, trans, sr, trr, cols);
+		return solve(problem, adversaryRefusal());
+	}
+
 	/** Whether our engines answer at all, with PRISM's present settings. */
 	static boolean answers()
 	{
