@@ -13,11 +13,14 @@ from bridge.files.umb import Actions, UmbFile, UmbRewards, pack_valuations, read
 from bridge.files.umb_writer import split_rates
 from bridge.model import CheckableModel, NamedRewards, StateVector
 from engines.errors import InvalidModelError, UnsupportedError
-from engines.formats.csr import FloatArray
+from engines.formats.csr import FloatArray, index_dtype
 from engines.model import ExplicitModel, ModelKind
 
 if TYPE_CHECKING:
     from bridge.files.reader import FileModel
+
+NUMBER = "x"
+"""The variable of a model in files that has none of its own."""
 
 
 def read_checkable(path: Path, kind: ModelKind | str | None = None) -> CheckableModel:
@@ -56,7 +59,7 @@ def read_checkable(path: Path, kind: ModelKind | str | None = None) -> Checkable
 def checkable_from_umb(path: Path) -> CheckableModel:
     """Read a model from a UMB file; see `read_checkable`."""
     file = read_umb(path)
-    variables: dict[str, StateVector] = {}
+    variables = _numbered(file.model.num_states)
     if file.valuations is not None:
         variables = {name: file.valuations.values(name) for name in file.valuations.names}
     actions = file.choice_actions if file.choice_actions is not None else file.branch_actions
@@ -81,8 +84,9 @@ def checkable_from_text(file: FileModel, path: Path) -> CheckableModel:
     path
         Where, for the report.
     """
-    variables: dict[str, StateVector] = {}
+    variables = _numbered(file.model.num_states)
     if file.variables is not None:
+        variables = {}
         for number, name in enumerate(file.variables.names):
             column = file.variables.values[:, number]
             is_boolean = file.variables.booleans[number]
@@ -98,6 +102,11 @@ def checkable_from_text(file: FileModel, path: Path) -> CheckableModel:
         action_names=file.action_names,
         actions=file.actions,
     )
+
+
+def _numbered(num_states: int) -> dict[str, StateVector]:
+    """Return the variable that PRISM gives a model in files without any: the state's number."""
+    return {NUMBER: np.arange(num_states, dtype=index_dtype(num_states))}
 
 
 def _umb_rewards(file: UmbFile) -> tuple[NamedRewards, ...]:

@@ -66,6 +66,26 @@ def test_files_read_back_keep_states_variables_and_rewards(folder):
         assert model.rewards[0].instantaneous.tolist() == [0.0, 1.0, 2.0, 3.0]
 
 
+NO_VARIABLES = {
+    "dtmc": ("3 4\n0 1 0.5\n0 2 0.5\n1 1 1\n2 2 1\n", "P=? [ F x=1 ]", 0.5),
+    "ctmc": ("3 3\n0 1 1\n0 2 3\n1 1 1\n", "P=? [ F x=1 ]", 0.25),
+    "mdp": ("3 4 5\n0 0 1 .5\n0 0 2 .5\n0 1 2 1\n1 0 1 1\n2 0 2 1\n", "Pmax=? [ F x=1 ]", 0.5),
+}
+
+
+@pytest.mark.parametrize("kind", NO_VARIABLES)
+def test_a_model_without_variables_has_prism_s_x(kind, tmp_path):
+    text, asked, value = NO_VARIABLES[kind]
+    (tmp_path / "m.tra").write_text(text)
+    words = ("-pf", f"{asked}; filter(print, x>0)", "-exportstates", "stdout")
+    run = prism_gpu(tmp_path / "m.tra", f"-{kind}", *words, "-exportmodel", tmp_path / "m.umb")
+    assert float(run.results()[0]) == pytest.approx(value, rel=1e-9)
+    assert "\nVariables:   x\n" in run.output
+    assert "\n(x)\n0:(0)\n1:(1)\n2:(2)\n" in run.output
+    assert "\nSatisfying states:\n1:(1)\n2:(2)\n" in run.output
+    assert prism_gpu(tmp_path / "m.umb", *words).results() == run.results()
+
+
 def test_named_methods_count_their_sweeps(folder):
     run = prism_gpu(folder / "dice.umb", "-pctl", 'P=? [ F "six" ]', "-jacobi", "-gpuinfo")
     assert "Jacobi: 22 iterations in " in run.output
