@@ -28,8 +28,8 @@ def error_line(error: BaseException) -> str:
         The exception.
     """
     text = fault_text(error).rstrip(".")
-    # Below the last line of several may be what points at a place in them.
-    return f"\nError: {text}" if "\n" in text else f"\nError: {text}."
+    # The last line may be a mark that points at a place in the line above.
+    return f"\nError: {text}" if text.endswith("^") else f"\nError: {text}."
 
 
 def require_gpu(device_number: int, *, opened: bool = True) -> None:

@@ -7,47 +7,19 @@ with their commands, renamed ones written out, and rewards.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from bridge.check.words import Names
 from bridge.language.ast import Expression, Value
 from bridge.language.constants import constant_value, define_constants
-from bridge.language.lexer import Token
 from bridge.language.model_outline import ModelOutline, RewardOutline, outline
-from bridge.language.parser import Parser
+from bridge.language.modules import Command, VariableDeclaration, WrittenModule
 from engines.errors import InvalidModelError, UnsupportedError
 
 KINDS = {"dtmc": "dtmc", "mdp": "dtmc", "ctmc": "ctmc"}
 """What paths are sampled as: the choices of an MDP are resolved uniformly, as PRISM's simulator
 resolves them, and so are those of a DTMC."""
-
-
-@dataclass(frozen=True)
-class _Variable:
-    name: str
-    type: str
-    low: Expression | None
-    high: Expression | None
-    initial: Expression | None
-
-
-@dataclass(frozen=True)
-class _Command:
-    action: str
-    guard: Expression
-    updates: tuple[tuple[Expression | None, tuple[tuple[str, Expression], ...]], ...]
-
-
-@dataclass
-class _Module:
-    """A module as written, or what it renames and how."""
-
-    variables: list[_Variable] = field(default_factory=list)
-    commands: list[_Command] = field(default_factory=list)
-    base: str = ""
-    renaming: dict[str, str] = field(default_factory=dict)
 
 
 class SimulatedModel:
@@ -73,11 +45,11 @@ class SimulatedModel:
         self.kind = self.outline.kind or "mdp"
         if self.kind not in KINDS:
             raise UnsupportedError(f"simulation of a model of type {self.kind.upper()}")
-        reader = _Reader(list(self.outline.tokens), source)
-        reader.read()
-        self._globals, self._modules = reader.globals, reader.modules
-        if reader.has_system:
+        self._globals, self._modules = self.outline.global_variables, self.outline.written
+        if self.outline.has_system:
             raise UnsupportedError("simulation of a model with a system definition")
+        if any(module.invariant is not None for module in self._modules.values()):
+            raise UnsupportedError("simulation of a module with an invariant")
         if self.outline.initial is not None:
             raise UnsupportedError("simulation from initial states that init … endinit describes")
 
@@ -136,9 +108,9 @@ class SimulatedModel:
         }
 
     @cached_property
-    def _variables(self) -> list[tuple[_Variable, int, tuple[Mapping[str, str], ...]]]:
+    def _variables(self) -> list[tuple[VariableDeclaration, int, tuple[Mapping[str, str], ...]]]:
         """The variables in PRISM's order, each with its module and the renamings above it."""
-        found: list[tuple[_Variable, int, tuple[Mapping[str, str], ...]]] = [
+        found: list[tuple[VariableDeclaration, int, tuple[Mapping[str, str], ...]]] = [
             (variable, -1, ()) for variable in self._globals
         ]
         for number, name in enumerate(self._modules):
@@ -146,24 +118,24 @@ class SimulatedModel:
             found += [(variable, number, renamings) for variable in written.variables]
         return found
 
-    def _resolved(self, name: str) -> tuple[_Module, tuple[Mapping[str, str], ...]]:
+    def _resolved(self, name: str) -> tuple[WrittenModule, tuple[Mapping[str, str], ...]]:
         """Return the module that is written out, and what renames it on the way."""
         renamings: list[Mapping[str, str]] = []
         module = self._modules[name]
-        while module.base:
+        while module.base is not None:
             renamings.insert(0, module.renaming)
-            module = self._modules[module.base]
+            module = self._modules[module.base.text]
         return module, tuple(renamings)
 
     def _variable(
         self,
-        variable: _Variable,
+        variable: VariableDeclaration,
         module: int,
         constants: Mapping[str, Value],
         renamings: tuple[Mapping[str, str], ...],
     ) -> dict[str, Any]:
         names = Names({}, constants, self.outline.formulas, renamings=renamings)
-        name = names.renamed(variable.name)
+        name = names.renamed(variable.name.name)
 
         def value(expression: Expression | None, default: Value | None) -> Value | None:
             if expression is None:
@@ -198,15 +170,16 @@ class SimulatedModel:
         alphabet = dict.fromkeys(entry["action"] for entry in commands if entry["action"])
         return {"name": name, "alphabet": list(alphabet), "commands": commands}
 
-    def _command(self, command: _Command, names: Names) -> dict[str, Any]:
+    def _command(self, command: Command, names: Names) -> dict[str, Any]:
         updates: list[list[Any]] = []
-        for weight, assignments in command.updates:
+        for written in command.updates:
+            weight = written.weight
             update: list[Any] = [[1.0] if weight is None else names.words(weight)]
-            for target, value in assignments:
-                place = names.variables.get(names.renamed(target))
-                if place is None:
+            for item in written.assignments:
+                target = names.renamed(item.variable.name)
+                if target not in names.variables:
                     raise InvalidModelError(f'Unknown variable "{target}" in update')
-                update.append([place, names.words(value)])
+                update.append([names.variables[target], names.words(item.value)])
             updates.append(update)
         return {
             "action": self._action(names.renamed(command.action)),
@@ -227,106 +200,3 @@ class SimulatedModel:
             else:
                 transitions.append([self._action(item.action), *words])
         return {"name": structure.name, "states": states, "transitions": transitions}
-
-
-class _Reader(Parser):
-    """Reads variables and modules; the rest of a text that `outline` has read is passed over."""
-
-    def __init__(self, tokens: list[Token], source: str) -> None:
-        super().__init__(tokens, source=source)
-        self.globals: list[_Variable] = []
-        self.modules: dict[str, _Module] = {}
-        self.has_system = False
-
-    def read(self) -> None:
-        while self.next.kind != "end":
-            if self.accept("global"):
-                self.globals.append(self._variable())
-            elif self.accept("module"):
-                name = self.expect_name().text
-                self.modules[name] = self._module()
-            else:
-                self.has_system |= self.at("system")
-                self.advance()
-        self.raise_faults()
-
-    def _variable(self) -> _Variable:
-        name = self.expect_name().text
-        self.expect(":")
-        low = high = None
-        if self.accept("["):
-            kind, low = "int", self.expression()
-            self.expect("..")
-            high = self.expression()
-            self.expect("]")
-        elif self.at("bool", "int"):
-            kind = self.advance().text
-        else:
-            raise UnsupportedError(f"simulation of a variable of the type {self.next.text}")
-        initial = self.expression() if self.accept("init") else None
-        self.expect(";")
-        return _Variable(name, kind, low, high, initial)
-
-    def _module(self) -> _Module:
-        module = _Module()
-        if self.accept("="):
-            module.base = self.expect_name().text
-            self.expect("[")
-            while not self.accept("]"):
-                old = self.advance().text
-                self.expect("=")
-                module.renaming[old] = self.advance().text
-                self.accept(",")
-            self.expect("endmodule")
-            return module
-        while not self.accept("endmodule"):
-            if self.at("["):
-                module.commands.append(self._command())
-            elif self.at("invariant"):
-                raise UnsupportedError("simulation of a module with an invariant")
-            else:
-                module.variables.append(self._variable())
-        return module
-
-    def _command(self) -> _Command:
-        self.expect("[")
-        action = "" if self.at("]") else self.expect_name().text
-        self.expect("]")
-        guard = self.expression()
-        self.expect("->")
-        updates = [self._weighted_update()]
-        while self.accept("+"):
-            updates.append(self._weighted_update())
-        self.expect(";")
-        if len(updates) > 1 and any(weight is None for weight, _ in updates):
-            self.fail()
-        return _Command(action, guard, tuple(updates))
-
-    def _weighted_update(self) -> tuple[Expression | None, tuple[tuple[str, Expression], ...]]:
-        if self._at_update():
-            return None, self._update()
-        weight = self.expression()
-        self.expect(":")
-        return weight, self._update()
-
-    def _at_update(self) -> bool:
-        """Whether assignments come next, and no probability."""
-        if self.at("true"):
-            return self.at(";", "+", "&", ahead=1)
-        return self.at("(") and self.peek(1).is_name and self.at("'", ahead=2)
-
-    def _update(self) -> tuple[tuple[str, Expression], ...]:
-        if self.accept("true"):
-            return ()
-        assignments = []
-        while True:
-            self.expect("(")
-            name = self.advance()
-            if not name.is_name:
-                self.fail()
-            self.expect("'")
-            self.expect("=")
-            assignments.append((name.text, self.expression()))
-            self.expect(")")
-            if not self.accept("&"):
-                return tuple(assignments)

@@ -11,7 +11,8 @@ from typing import Protocol
 from bridge.files.checkable import read_checkable
 from bridge.files.names import is_model_file
 from bridge.language.ast import Value
-from bridge.language.model_outline import ModelOutline, outline
+from bridge.language.model_check import checked_outline
+from bridge.language.model_outline import ModelOutline
 from bridge.language.properties_file import ConstantDeclaration
 from bridge.model import CheckableModel
 from engines.errors import BridgeError, UnsupportedError
@@ -133,7 +134,7 @@ class StormSource:
 
     @cached_property
     def _outline(self) -> ModelOutline:
-        return outline(self.text(), str(self.path))
+        return checked_outline(self.text(), str(self.path))
 
     @property
     def constants(self) -> tuple[ConstantDeclaration, ...]:
@@ -165,7 +166,12 @@ class StormSource:
         from bridge.storm import build_model
 
         return build_model(
-            self.path, constants, text=self.text(), fix_deadlocks=self.fix_deadlocks, log=log
+            self.path,
+            constants,
+            text=self.text(),
+            declared=self._outline,
+            fix_deadlocks=self.fix_deadlocks,
+            log=log,
         )
 
     def text(self) -> str:

@@ -77,6 +77,11 @@ class Token:
     column: int
 
     @property
+    def place(self) -> tuple[int, int]:
+        """Its line and column."""
+        return self.line, self.column
+
+    @property
     def is_name(self) -> bool:
         """Whether it is an identifier and no keyword."""
         return self.kind == "identifier" and self.text not in KEYWORDS

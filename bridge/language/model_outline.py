@@ -1,4 +1,4 @@
-"""What stands in a model's text: its declarations, without the commands.
+"""What stands in a model's text: its declarations, and its modules.
 
 Storm builds the model; the names, their order and the rewards' items come from here, as PRISM reads
 them.
@@ -12,7 +12,13 @@ from dataclasses import dataclass, field
 
 from bridge.language.ast import Expression
 from bridge.language.lexer import PropertySyntaxError, Token, tokenise
-from bridge.language.parser import Parser
+from bridge.language.modules import (
+    Module,
+    ModuleParser,
+    Renaming,
+    VariableDeclaration,
+    WrittenModule,
+)
 from bridge.language.properties_file import ConstantDeclaration
 from engines.errors import InvalidModelError
 
@@ -27,6 +33,7 @@ MODEL_KINDS = {
         for kind in ("ma", "smg", "csg", "tsg", "stpg", "tptg", "ctmdp", "idtmc", "imdp", "lts")
     },
 }
+_OUTLINED = ("dtmc", "ctmc", "mdp", "pta")
 _CONSTANT_TYPES = ("int", "double", "bool")
 _CONSTANT_STARTS = ("const", "rate", "prob")
 
@@ -90,6 +97,14 @@ class ModelOutline:
     spans
         Where the statements lie among the tokens: "kind", "constants", "formulas", and the heads of
         the "rewards".
+    global_variables, written
+        The global variables, and the modules as written.
+    resolved
+        The modules with renamings carried out.
+    expressions
+        All expressions, each with its place among the tokens.
+    has_system
+        Whether the modules are composed by `system … endsystem`.
     """
 
     kind: str | None
@@ -103,6 +118,17 @@ class ModelOutline:
     actions: tuple[str, ...]
     tokens: tuple[Token, ...] = field(repr=False)
     spans: Mapping[str, tuple[Span, ...]] = field(repr=False)
+    global_variables: tuple[VariableDeclaration, ...]
+    written: Mapping[str, WrittenModule] = field(repr=False)
+    resolved: tuple[Module, ...] = field(repr=False)
+    expressions: tuple[tuple[Span, Expression], ...] = field(repr=False)
+    has_system: bool
+
+    @property
+    def declared_variables(self) -> tuple[VariableDeclaration, ...]:
+        """The variables' declarations, in PRISM's order."""
+        of_modules = (variable for module in self.resolved for variable in module.variables)
+        return (*self.global_variables, *of_modules)
 
     @property
     def reward_names(self) -> tuple[str, ...]:
@@ -124,22 +150,14 @@ def outline(text: str, source: str) -> ModelOutline:
     ------
     InvalidModelError
         The text breaks the grammar, declares something twice, or renames a module that there is
-        not, or has no module or no variable; commands and updates are left to Storm's parser.
+        not, or has no module or no variable.
+    UnsupportedError
+        For probabilities that are intervals.
     """
     return _Reader(text, source).read()
 
 
-@dataclass
-class _Module:
-    """A module as written: its variables and actions, or the module that it renames, and how."""
-
-    variables: list[str] = field(default_factory=list)
-    actions: list[str] = field(default_factory=list)
-    base: Token | None = None
-    renaming: dict[str, str] = field(default_factory=dict)
-
-
-class _Reader(Parser):
+class _Reader(ModuleParser):
     """Walks over the statements of a model."""
 
     def __init__(self, text: str, source: str) -> None:
@@ -149,11 +167,13 @@ class _Reader(Parser):
         self._constants: list[ConstantDeclaration] = []
         self._formulas: dict[str, Expression] = {}
         self._labels: dict[str, Expression] = {}
-        self._globals: list[str] = []
-        self._modules: dict[str, _Module] = {}
+        self._globals: list[VariableDeclaration] = []
+        self._modules: dict[str, WrittenModule] = {}
+        self._expressions: list[tuple[Span, Expression]] = []
         self._rewards: list[RewardOutline] = []
         self._reward_actions: dict[str, tuple[Token, str]] = {}
         self._initial: Expression | None = None
+        self._has_system = False
         self._spans: dict[str, list[Span]] = {
             "kind": [],
             "constants": [],
@@ -169,19 +189,20 @@ class _Reader(Parser):
             read(self)
         if not self._modules:
             raise InvalidModelError("There must be at least one module")
-        modules = {name: self._resolved(name, ()) for name in self._modules}
-        variables = (*self._globals, *(v for module in modules.values() for v in module.variables))
+        modules = tuple(self._resolved(name, ()) for name in self._modules)
+        declared = (*self._globals, *(v for module in modules for v in module.variables))
+        variables = tuple(variable.name.name for variable in declared)
         twice = [name for name, count in Counter(variables).items() if count > 1]
         if twice:
             raise InvalidModelError(
                 f"Name of variable {twice[0]} is already used for a variable in the model"
             )
-        if not variables:
+        if not variables and self._is_outlined:
             raise InvalidModelError("There must be at least one variable")
-        found = [action for module in modules.values() for action in module.actions]
-        actions = tuple(dict.fromkeys(found))
+        found = [command.action for module in modules for command in module.commands]
+        actions = tuple(dict.fromkeys(action for action in found if action))
         for action, (begin, text) in self._reward_actions.items():
-            if action not in actions:
+            if self._is_outlined and action not in actions:
                 what = f"Unknown action name {action} in reward structure item"
                 raise PropertySyntaxError(what, text, begin.line, begin.column, self.source)
         return ModelOutline(
@@ -190,13 +211,29 @@ class _Reader(Parser):
             formulas=self._formulas,
             labels=self._labels,
             variables=variables,
-            modules=tuple(modules),
+            modules=tuple(self._modules),
             rewards=tuple(self._rewards),
             initial=self._initial,
             actions=actions,
             tokens=tuple(self.tokens),
             spans={what: tuple(spans) for what, spans in self._spans.items()},
+            global_variables=tuple(self._globals),
+            written=self._modules,
+            resolved=modules,
+            expressions=tuple(self._expressions),
+            has_system=self._has_system,
         )
+
+    def model_expression(self) -> Expression:
+        """Return the expression at the next token, and note where it stands."""
+        start = self.position
+        found = self.expression()
+        self._expressions.append((Span(start, self.position), found))
+        return found
+
+    @property
+    def _is_outlined(self) -> bool:
+        return self._kind is None or self._kind in _OUTLINED
 
     def _skip_past(self, text: str) -> None:
         while not self.at(text):
@@ -234,7 +271,7 @@ class _Reader(Parser):
             written = self.accept(*_CONSTANT_TYPES)
             declared = written.text if written else "int"
         name = self._name_of("constant")
-        value = self.expression() if self.accept("=") else None
+        value = self.model_expression() if self.accept("=") else None
         self.expect(";")
         self._constants.append(ConstantDeclaration(name, declared, value))
         self._keep_span("constants", start)
@@ -244,7 +281,7 @@ class _Reader(Parser):
         self.advance()
         name = self._name_of("formula")
         self.expect("=")
-        self._formulas[name] = self.expression()
+        self._formulas[name] = self.model_expression()
         self.expect(";")
         self._keep_span("formulas", start)
 
@@ -260,67 +297,47 @@ class _Reader(Parser):
             what = 'Cannot define a label called "deadlock" - this is a built-in label'
             raise self._invalid(what, token)
         self.expect("=")
-        self._labels[token.text] = self.expression()
+        self._labels[token.text] = self.model_expression()
         self.expect(";")
 
     def _read_global(self) -> None:
         self.advance()
-        self._globals.append(self._variable())
+        self._globals.append(self.variable())
 
-    def _variable(self) -> str:
-        name = self._name_of("variable")
-        self.expect(":")
-        self._skip_past(";")
-        return name
+    def variable(self) -> VariableDeclaration:
+        """Return the declaration of a variable under a new name."""
+        start = self.position
+        self._name_of("variable")
+        self.position = start
+        return super().variable()
 
     def _read_module(self) -> None:
         self.advance()
         name = self.expect_name()
         if name.text in self._modules:
             raise self._invalid(f'Duplicated module name "{name.text}"', name)
-        module = self._modules[name.text] = _Module()
-        if self.accept("="):
-            module.base = self.expect_name()
-            self._read_renaming(module)
-            self.expect("endmodule")
-            return
-        while not self.accept("endmodule"):
-            if self.accept("["):
-                if not self.at("]"):
-                    module.actions.append(self.expect_name().text)
-                self.expect("]")
-                self._skip_past(";")
-            elif self.accept("invariant"):
-                self._skip_past("endinvariant")
-            else:
-                module.variables.append(self._variable())
+        if self._is_outlined:
+            self._modules[name.text] = self.module_content()
+        else:
+            # What other kinds have in them is not read.
+            self._skip_past("endmodule")
+            self._modules[name.text] = WrittenModule()
 
-    def _read_renaming(self, module: _Module) -> None:
-        self.expect("[")
-        while True:
-            # Functions can be renamed too.
-            old = self.accept("min", "max") or self.expect_name()
-            self.expect("=")
-            new = self.accept("min", "max") or self.expect_name()
-            module.renaming[old.text] = new.text
-            if not self.accept(","):
-                break
-        self.expect("]")
-
-    def _resolved(self, name: str, above: tuple[str, ...]) -> _Module:
-        module = self._modules[name]
-        if module.base is None:
-            return module
-        base = module.base.text
+    def _resolved(self, name: str, above: tuple[str, ...]) -> Module:
+        written = self._modules[name]
+        if written.base is None:
+            content = tuple(written.variables), tuple(written.commands), written.invariant
+            return Module(name, *content)
+        base = written.base.text
         if base not in self._modules or base in (*above, name):
             what = f'No such module {base} in renamed module "{name}"'
-            raise self._invalid(what, module.base)
+            raise self._invalid(what, written.base)
+        for old in written.renaming:
+            if old in self._formulas:
+                what = "cannot be renamed since formulas are expanded before module renaming"
+                raise InvalidModelError(f'Formula "{old}" {what}')
         source = self._resolved(base, (*above, name))
-
-        def renamed(names: list[str]) -> list[str]:
-            return [module.renaming.get(old, old) for old in names]
-
-        return _Module(renamed(source.variables), renamed(source.actions))
+        return Renaming(written.renaming, self._formulas).module(source, name)
 
     def _read_rewards(self) -> None:
         start = self.position
@@ -338,9 +355,9 @@ class _Reader(Parser):
             if self.accept("["):
                 action = "" if self.at("]") else self.expect_name().text
                 self.expect("]")
-            guard = self.expression()
+            guard = self.model_expression()
             self.expect(":")
-            value = self.expression()
+            value = self.model_expression()
             self.expect(";")
             items.append(RewardItem(action, guard, value))
             if action:
@@ -351,8 +368,12 @@ class _Reader(Parser):
         token = self.advance()
         if self._initial is not None:
             raise self._invalid("There were multiple init...endinit constructs", token)
-        self._initial = self.expression()
+        self._initial = self.model_expression()
         self.expect("endinit")
+
+    def _read_system(self) -> None:
+        self._has_system = True
+        self._skip_past("endsystem")
 
 
 _STATEMENTS: dict[str, Callable[[_Reader], None]] = {
@@ -367,5 +388,5 @@ _STATEMENTS: dict[str, Callable[[_Reader], None]] = {
     "observables": lambda reader: reader._skip_past("endobservables"),
     "observable": lambda reader: reader._skip_past(";"),
     "player": lambda reader: reader._skip_past("endplayer"),
-    "system": lambda reader: reader._skip_past("endsystem"),
+    "system": _Reader._read_system,
 }

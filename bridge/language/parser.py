@@ -59,6 +59,7 @@ class Parser(OperatorParser):
         PropertySyntaxError
             At the token that PRISM's grammar does not allow.
         """
+        begin = self.next
         with self.nested():
             left = self._temporal_operand(properties, paths)
             if not self.at("U", "W", "R") or self._is_primed():
@@ -67,7 +68,8 @@ class Parser(OperatorParser):
                 self.fail()
             operator = self.advance().text
             bound = self._bound()
-            return Temporal(operator, left, self._temporal_operand(properties, paths), bound)
+            right = self._temporal_operand(properties, paths)
+            return Temporal(operator, left, right, bound).at(begin.place)
 
     def conditional(self, properties: bool = False, paths: bool = False) -> Expression:
         """Return the expression at the next token, which is no temporal operator.
@@ -82,16 +84,17 @@ class Parser(OperatorParser):
         PropertySyntaxError
             At the token that PRISM's grammar does not allow.
         """
-        choices: list[tuple[Expression, Expression]] = []
+        choices: list[tuple[Token, Expression, Expression]] = []
         while True:
+            begin = self.next
             value = self._binary(Precedence.IMPLIES, properties, paths)
             if not self.accept("?"):
                 break
             then = self._binary(Precedence.IMPLIES, properties, paths)
             self.expect(":")
-            choices.append((value, then))
-        for condition, then in reversed(choices):
-            value = Conditional(condition, then, value)
+            choices.append((begin, value, then))
+        for begin, condition, then in reversed(choices):
+            value = Conditional(condition, then, value).at(begin.place)
         return value
 
     def _temporal_operand(self, properties: bool, paths: bool) -> Expression:
@@ -103,7 +106,7 @@ class Parser(OperatorParser):
             prefixes.append((operator, self._bound()))
         operand = self.conditional(properties, paths)
         for operator, bound in reversed(prefixes):
-            operand = Temporal(operator.text, None, operand, bound)
+            operand = Temporal(operator.text, None, operand, bound).at(operator.place)
             if operator.text == "X" and bound is not None:
                 message = "Cannot attach bounds to X operator"
                 self.faults.append(self.error_from(operator, message, operand))
@@ -132,6 +135,7 @@ class Parser(OperatorParser):
 
     def _binary(self, loosest: Precedence, properties: bool, paths: bool) -> Expression:
         """Return an expression of binary operators that bind at least as tightly as `loosest`."""
+        begin = self.next
         left = self._operand(loosest, properties, paths)
         while self.next.kind == "symbol" and self.next.text in BINARY_PRECEDENCE:
             operator = self.next.text
@@ -144,17 +148,19 @@ class Parser(OperatorParser):
                     right = self._binary(precedence, properties, paths)
             else:
                 right = self._binary(Precedence(precedence + 1), properties, paths)
-            left = Binary(operator, left, right)
+            left = Binary(operator, left, right).at(begin.place)
         return left
 
     def _operand(self, loosest: Precedence, properties: bool, paths: bool) -> Expression:
         negation = self.next.text if self.at("!", "-") else ""
         if negation == "-" or (negation == "!" and loosest <= Precedence.NOT):
-            self.advance()
+            begin = self.advance()
             binds = Precedence.NOT if negation == "!" else Precedence.MINUS
             with self.nested():
-                return Unary(negation, self._binary(binds, properties, paths))
-        return self._basic(properties, paths)
+                operand = self._binary(binds, properties, paths)
+            return Unary(negation, operand).at(begin.place)
+        begin = self.next
+        return self._basic(properties, paths).at(begin.place)
 
     def _basic(self, properties: bool, paths: bool) -> Expression:
         token = self.next

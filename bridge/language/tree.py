@@ -6,7 +6,7 @@ tree: hashes are made bottom-up with the nodes, and the rest walks with a stack 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from enum import IntEnum
 from typing import Any, Self, TypeAlias
@@ -37,9 +37,16 @@ class Node:
 
     Its subclasses are dataclasses; `_parts` describes their text: strings, and nodes in
     the places of theirs.
+
+    Attributes
+    ----------
+    position
+        The line and column where it starts in the text that it was read from, or None; no part of
+        its content.
     """
 
     _hash: int
+    position: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_hash", hash((type(self), *self._content())))
@@ -86,6 +93,12 @@ class Node:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"
 
+    def at(self, position: tuple[int, int] | None) -> Self:
+        """Return the node, its position noted where it had none."""
+        if self.position is None:
+            object.__setattr__(self, "position", position)
+        return self
+
     def _content(self) -> tuple[Any, ...]:
         return tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
 
@@ -131,6 +144,34 @@ class Node:
 
 
 TextPart: TypeAlias = str | Node
+
+
+def rebuilt(root: Node, change: Callable[[Node], Node]) -> Any:
+    """Return a tree with its nodes changed, each after those below it; positions stay.
+
+    Parameters
+    ----------
+    root
+        The tree.
+    change
+        Returns what takes a node's place.
+    """
+    done: dict[int, Node] = {}
+
+    def replaced(value: Any) -> Any:
+        if isinstance(value, Node):
+            return done[id(value)]
+        if isinstance(value, tuple):
+            return tuple(replaced(item) for item in value)
+        return value
+
+    for node in root.walk_up():
+        old = node._content()
+        new = tuple(replaced(value) for value in old)
+        same = all(a is b or not isinstance(b, Node | tuple) for a, b in zip(old, new, strict=True))
+        own = node if same else type(node)(*new).at(node.position)
+        done[id(node)] = change(own).at(node.position)
+    return done[id(root)]
 
 
 def _wrapped(operand: Node, wanted: bool) -> list[TextPart]:

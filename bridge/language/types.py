@@ -42,8 +42,8 @@ _LOGIC = ("=>", "<=>", "|", "&")
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 
-def invalid(message: str, node: Node) -> InvalidModelError:
-    """Return the error for a node; PRISM shows its text where that is short.
+class InvalidNodeError(InvalidModelError):
+    """What is wrong about a node; PRISM shows the node's text where that is short.
 
     Parameters
     ----------
@@ -52,8 +52,35 @@ def invalid(message: str, node: Node) -> InvalidModelError:
     node
         What is wrong about.
     """
+
+    def __init__(self, message: str, node: Node) -> None:
+        super().__init__(_with_details(message, node, None))
+        self._message, self._node = message, node
+
+    def placed(self) -> InvalidModelError:
+        """Return the error as PRISM shows it for a model: with the node's line and column."""
+        return InvalidModelError(_with_details(self._message, self._node, self._node.position))
+
+
+def _with_details(message: str, node: Node, place: tuple[int, int] | None) -> str:
     text = str(node)
-    return InvalidModelError(f'{message} ("{text}")' if len(text) < _SHOWN else message)
+    details = [f'"{text}"'] if len(text) < _SHOWN else []
+    if place is not None:
+        details.append("line {}, column {}".format(*place))
+    return f"{message} ({', '.join(details)})" if details else message
+
+
+def invalid(message: str, node: Node) -> InvalidNodeError:
+    """Return the error for a node.
+
+    Parameters
+    ----------
+    message
+        What is wrong.
+    node
+        What is wrong about.
+    """
+    return InvalidNodeError(message, node)
 
 
 def type_of_value(value: Value) -> str:

@@ -13,9 +13,11 @@ import numpy as np
 from bridge.files.umb import UmbFile, read_umb
 from bridge.language.ast import Value
 from bridge.language.constants import define_constants
-from bridge.language.model_outline import ModelOutline, outline
+from bridge.language.model_check import check_with_constants, checked_outline
+from bridge.language.model_outline import ModelOutline
 from bridge.language.text import seconds_text
 from bridge.model import CheckableModel, StateVector
+from bridge.storm.command_faults import command_fault
 from bridge.storm.model_text import for_storm
 from bridge.storm.process import run_storm, storm_version, unavailable
 from bridge.storm.rewards import named_rewards
@@ -32,6 +34,7 @@ def build_model(
     constants: Mapping[str, Value],
     *,
     text: str | None = None,
+    declared: ModelOutline | None = None,
     fix_deadlocks: bool = True,
     log: Callable[[str], None],
 ) -> CheckableModel:
@@ -45,6 +48,8 @@ def build_model(
         The values of the constants that it does not define; other names are passed over.
     text
         What the file holds, where it was read before: a pipe can be read once.
+    declared
+        What stands in the text, where it was read and checked before.
     fix_deadlocks
         Whether states without a transition get a self-loop, of rate 1 in a CTMC; else they are an
         error.
@@ -59,8 +64,8 @@ def build_model(
     Raises
     ------
     InvalidModelError
-        For a text that breaks the grammar, undefined constants, probabilities that do not sum to 1,
-        variables that leave their range, and deadlocks that are not to be fixed.
+        For a text that breaks the grammar, wrong types, undefined constants, probabilities that do
+        not sum to 1, variables that leave their range, and deadlocks that are not to be fixed.
     UnsupportedError
         For kinds of model other than DTMC, CTMC and MDP, and for what Storm's builder or the
         engines cannot do.
@@ -76,14 +81,20 @@ def build_model(
         raise BridgeError(reason)
     if text is None:
         text = path.read_text(encoding="utf-8", errors="replace")
-    declared = outline(text, str(path))
+    if declared is None:
+        declared = checked_outline(text, str(path))
     _require_support(declared, path)
     values = define_constants(declared.constants, constants, formulas=declared.formulas)
+    check_with_constants(declared, values)
     begin = time.perf_counter()
     open_values = {
         item.name: values[item.name] for item in declared.constants if item.value is None
     }
-    umb, notes = _built(for_storm(text, str(path), declared), open_values, path)
+    try:
+        umb, notes = _built(for_storm(text, str(path), declared), open_values, path)
+    except (InvalidModelError, BridgeError) as error:
+        # Storm's words, or those on its arrays, name no command.
+        raise command_fault(declared, values) or error from None
     built = time.perf_counter()
     deadlocks = _label(umb, "deadlock")
     if fixed := int(np.count_nonzero(deadlocks)):

@@ -7,6 +7,8 @@ import re
 from bridge.language.ast import Identifier
 from bridge.language.dependencies import dependency_order, names_in
 from bridge.language.model_outline import ModelOutline, Span, outline
+from bridge.language.modules import Renaming
+from bridge.storm.expressions import reads_otherwise, storm_text
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _TAB = 8
@@ -17,7 +19,8 @@ def for_storm(text: str, source: str, declared: ModelOutline | None = None) -> s
     """Return a model's text as Storm's parser accepts it.
 
     Storm wants the kind of the model first, today's words for it and for constants, and constants
-    before those that refer to them; of reward structures without a name it keeps only one. What
+    before those that refer to them; of reward structures without a name it keeps only one; some
+    expressions it reads otherwise (see `bridge.storm.expressions`). What
     must move goes to the front of the first line, so that line numbers stay.
 
     Parameters
@@ -48,13 +51,22 @@ def for_storm(text: str, source: str, declared: ModelOutline | None = None) -> s
         span = declared.spans["constants"][number]
         value = ""
         if constant.value is not None:
-            value = f" = {_definition(declared, span)}"
+            written_out = Renaming({}, declared.formulas).renamed(constant.value)
+            value = f" = {storm_text(written_out)}"
         front.append(f"const {constant.type} {constant.name}{value};")
         edit.blank(span)
-    for span, name, own in zip(
-        declared.spans["rewards"], storm_reward_names(declared), declared.reward_names, strict=True
+    moved_spans = [declared.spans["constants"][number] for number in moved]
+    for span, expression in declared.expressions:
+        elsewhere = any(other.start <= span.start < other.end for other in moved_spans)
+        if not elsewhere and reads_otherwise(expression):
+            edit.replace(span, storm_text(expression))
+    for span, name, structure in zip(
+        declared.spans["rewards"], storm_reward_names(declared), declared.rewards, strict=True
     ):
-        if name != own:
+        if not structure.items:
+            # Storm has no structure without items; it is made up for afterwards.
+            edit.blank(Span(span.start, span.end + 1))
+        elif name != structure.name:
             edit.replace(span, f'rewards "{name}"')
     return " ".join([*front, ""]) + edit.result() if front else edit.result()
 
@@ -92,8 +104,10 @@ class _Edit:
         self._changes.append((begin, end, _VISIBLE.sub(" ", self._text[begin:end])))
 
     def replace(self, span: Span, by: str) -> None:
-        """Put a text in the place of tokens on one line."""
-        self._changes.append((self._begin(span.start), self._end(span.end - 1), by))
+        """Put a text of one line in the place of tokens; lines stay."""
+        begin, end = self._begin(span.start), self._end(span.end - 1)
+        lines = len(_LINE_END.findall(self._text[begin:end]))
+        self._changes.append((begin, end, by + "\n" * lines))
 
     def result(self) -> str:
         """Return the changed text."""
@@ -148,19 +162,3 @@ def _constants_to_move(declared: ModelOutline) -> list[int]:
                 moved |= {other} | needed[other]
     undefined = [name for name in place if name not in values]
     return [place[name] for name in (*undefined, *order) if name in moved]
-
-
-def _definition(declared: ModelOutline, span: Span) -> str:
-    """Return the text of what is defined, its formulas written out, on one line."""
-    tokens = declared.tokens[span.start : span.end - 1]
-    start = next(place for place, token in enumerate(tokens) if token.text == "=")
-    return " ".join(
-        f"({_definition(declared, _formula_span(declared, token.text))})"
-        if token.is_name and token.text in declared.formulas
-        else token.text
-        for token in tokens[start + 1 :]
-    )
-
-
-def _formula_span(declared: ModelOutline, name: str) -> Span:
-    return declared.spans["formulas"][list(declared.formulas).index(name)]

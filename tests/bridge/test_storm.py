@@ -363,14 +363,14 @@ def test_sums_that_only_rounding_keeps_from_one_are_right(tmp_path):
         (commands("const int N=1;", "[] true -> (x'=N);"), "N=2", "already been defined"),
         (commands("const bool N;", "[] N -> (x'=1);"), "N=2", "not a valid Boolean"),
         (commands("const int N=M; const int M=N;"), "", "Cyclic dependency"),
-        (commands("mdp", "[] true -> 0.5:(x'=1) + 0.49:(x'=0);"), "", "do not sum to one"),
+        (commands("mdp", "[] true -> 0.5:(x'=1) + 0.49:(x'=0);"), "", "sum to less than one"),
         (commands("mdp", "[] true -> 0.5:(x'=1) + 0.4999999:(x'=0);"), "", "do not sum to one"),
-        (commands("mdp", "[] true -> (x'=x+1);"), "", r"out-of-bounds value \(4\)"),
+        (commands("mdp", "[] true -> (x'=x+1);"), "", "some of the updates give out-of-range"),
         (commands("dtmc", "[] true -> 1.5:(x'=1) + -0.5:(x'=2);"), "", "negative"),
         (commands("dtmc", "[] true -> (x'=1)"), "", "Syntax error"),
-        (commands("dtmc", "[] true -> (x'=y);"), "", r"model.prism, line 4, column \d+: expecting"),
-        (commands("dtmc", "[] true -> (x'=0.5);"), "", "model.prism, line 4: illegally assigning"),
-        (commands("dtmc", "[] true -> (z'=1);"), "", "declared"),
+        (commands("dtmc", "[] true -> (x'=y);"), "", r"Undeclared identifier \("),
+        (commands("dtmc", "[] true -> (x'=0.5);"), "", "Type error in update to variable"),
+        (commands("dtmc", "[] true -> (z'=1);"), "", 'Unknown variable "z" in update'),
     ],
 )  # fmt: skip
 def test_invalid_models_are_refused_with_a_reason(text, given, message, tmp_path):
@@ -411,7 +411,7 @@ def test_lines_stay_where_they_are():
     changed = for_storm(ODD["odd.pm"], "").splitlines()
     original = ODD["odd.pm"].splitlines()
     assert len(changed) == len(original)
-    moved = "dtmc const double p = 0.25; const int K = (2) + 1; "
+    moved = "dtmc const double p = 0.25; const int K = (2 + 1); "
     assert changed[0] == moved + original[0]
     differing = {number for number, (a, b) in enumerate(zip(changed, original, strict=True))
                  if a.rstrip() != b.rstrip()}  # fmt: skip

@@ -117,7 +117,14 @@ def _needed(question):
     ]
 
 
+def _model(question):
+    file = PARSER.parseModulesFile(_stream(question["text"]), None)
+    file.tidyUp()
+    return [str(file.getVarName(i)) for i in range(file.getNumVars())]
+
+
 ANSWERS = {
+    "model": _model,
     "properties": _properties,
     "expression": _expression,
     "evaluate": _evaluate,
