@@ -1,0 +1,1 @@
+"""Random models, asked by every route: does the exact value lie within what is printed?"""
