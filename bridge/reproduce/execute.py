@@ -177,6 +177,25 @@ def parsed(output: str) -> Record:
     return record
 
 
+def in_cpu_time(record: Record) -> Record:
+    """Return a record of PRISM's log with the names of what it measures in CPU time.
+
+    The sparse and hybrid engines print of a solve the CPU time of the whole process, user and
+    system. Building and checking are measured by the wall clock, by PRISM as by us.
+
+    Parameters
+    ----------
+    record
+        As `parsed` returns it.
+    """
+    names = {
+        "solve_seconds": "solve_cpu_seconds",
+        "setup_seconds": "setup_cpu_seconds",
+        "sweep_microseconds": "sweep_cpu_microseconds",
+    }
+    return {names.get(name, name): value for name, value in record.items()}
+
+
 class Programs:
     """Both programs on this machine.
 
@@ -289,7 +308,7 @@ class Programs:
         script = host.prism.root / "bin" / "prism"
         command = [str(script), *self._question(job), *job.parameters["switches"]]
         environment = {"PRISM_JAVA": str(host.java.home / "bin" / "java")}
-        record = self._timed(command, limit, deadline, environment)
+        record = in_cpu_time(self._timed(command, limit, deadline, environment))
         record["command"] = _shown(["prism", *command[1:]], program="")
         record["status"] = "done"
         return record

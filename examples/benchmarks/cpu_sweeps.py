@@ -4,7 +4,8 @@
 
 Jacobi for the steady states of tandem and cluster. Every layout must give the iterate of CSR to the
 last bit before its time is shown: the shortest of several batches, in microseconds a sweep. With
-`--prism`, PRISM's sparse engine makes the same sweeps; what it prints is its mean.
+`--prism`, PRISM's sparse engine makes the same sweeps; what it prints is its mean, in CPU time;
+ours are by the wall clock.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def swept(system: SweepSystem, matrix_format: Format, sweeps: int) -> tuple[CpuS
 
 
 def prism_mean(name: str, constant: str, size: int, sweeps: int) -> float:
-    """Return the mean seconds of a sweep of PRISM's sparse engine."""
+    """Return the mean CPU time of a sweep of PRISM's sparse engine, in seconds."""
     folder = os.environ.get("PRISM_DIR")
     prism = str(Path(folder) / "bin" / "prism") if folder else "prism"
     constants = f"{constant}={size}" + (",T=1" if name == "cluster" else "")
@@ -79,7 +80,8 @@ def main(names: tuple[str, ...], sweeps: int, prism: bool) -> None:
     """Print microseconds a sweep of the cases, such as "tandem 511"; all by default."""
     cases = [case for case in CASES if not names or f"{case[0]} {case[2]}" in names]
     click.echo(
-        "| case | csr | values | patterns | layout | PRISM sparse |\n|---|---|---|---|---|---|"
+        "| case | csr | values | patterns | layout | PRISM sparse, CPU time |\n"
+        "|---|---|---|---|---|---|"
     )
     for name, constant, size in cases:
         system = jacobi_system(name, constant, size)

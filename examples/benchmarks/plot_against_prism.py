@@ -15,7 +15,7 @@ import click
 @click.argument("measured", type=click.Path(exists=True, dir_okay=False))
 @click.argument("picture", type=click.Path(dir_okay=False))
 def main(measured: str, picture: str) -> None:
-    """Draw the solve times of both programs, and their ratio, as a PNG or SVG."""
+    """Draw the times of checking of both programs, and their ratio, as a PNG or SVG."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -23,41 +23,41 @@ def main(measured: str, picture: str) -> None:
 
     record = json.loads(Path(measured).read_text(encoding="utf-8"))
     rows = record["rows"]
-    rows.sort(key=lambda row: row["prism_seconds"])
+    rows.sort(key=lambda row: row["prism_check_seconds"])
     places = range(len(rows))
     figure, axes = plt.subplots(figsize=(8, 3.4), layout="constrained")
     axes.barh(
         [place + 0.2 for place in places],
-        [row["prism_seconds"] for row in rows],
+        [row["prism_check_seconds"] for row in rows],
         height=0.38,
         color="#9aa5b1",
         label="PRISM, sparse engine, one core",
     )
     axes.barh(
         [place - 0.2 for place in places],
-        [row["seconds"] for row in rows],
+        [row["check_seconds"] for row in rows],
         height=0.38,
         color="#1f77b4",
         label=f"prism-gpu, {record.get('device', 'CPU')}",
     )
     for place, row in zip(places, rows, strict=True):
         axes.text(
-            row["seconds"] * 1.1,
+            row["check_seconds"] * 1.1,
             place - 0.2,
-            f"{row['seconds']:.2f} s, {row['ratio']:.0f} times as fast",
+            f"{row['check_seconds']:.2f} s, {row['ratio']:.0f} times as fast",
             va="center",
             fontsize=9,
         )
         axes.text(
-            row["prism_seconds"] * 1.1,
+            row["prism_check_seconds"] * 1.1,
             place + 0.2,
-            f"{row['prism_seconds']:.1f} s",
+            f"{row['prism_check_seconds']:.1f} s",
             va="center",
             fontsize=9,
         )
     axes.set_xscale("log")
     axes.set_xlim(0.01, 200)
-    axes.set_xlabel("seconds to solve, Jacobi, set-up included")
+    axes.set_xlabel("seconds of checking by the wall clock, Jacobi")
     axes.set_yticks(
         list(places), [f"{row['case']}\n{row['states']:,} states" for row in rows], fontsize=9
     )

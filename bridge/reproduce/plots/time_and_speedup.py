@@ -45,7 +45,7 @@ def _draw(
 ) -> style.Drawing | None:
     ours: Points = []
     prism: Points = []
-    solves: tuple[Points, Points] = ([], [])
+    checks: tuple[Points, Points] = ([], [])
     ratios: tuple[Points, Points] = ([], [])
     for row in rows:
         mine, other, _ = pair(row, results)
@@ -54,14 +54,14 @@ def _draw(
             ours.append((row.size, whole))
         if whole_prism:
             prism.append((row.size, whole_prism))
-        if mine and mine.get("solve_seconds"):
-            solves[0].append((row.size, mine["solve_seconds"]))
-        if other and other.get("solve_seconds"):
-            solves[1].append((row.size, other["solve_seconds"]))
+        if mine and mine.get("check_seconds"):
+            checks[0].append((row.size, mine["check_seconds"]))
+        if other and other.get("check_seconds"):
+            checks[1].append((row.size, other["check_seconds"]))
         if whole and whole_prism:
             ratios[0].append((row.size, whole_prism / whole))
-        if mine and other and mine.get("solve_seconds") and other.get("solve_seconds"):
-            ratios[1].append((row.size, other["solve_seconds"] / mine["solve_seconds"]))
+        if mine and other and mine.get("check_seconds") and other.get("check_seconds"):
+            ratios[1].append((row.size, other["check_seconds"] / mine["check_seconds"]))
     if not ours:
         return None
     sizes = [row.size for row in rows]
@@ -73,9 +73,9 @@ def _draw(
     figure, grid = style.subplots(1, 1 + compared, 10.5 if compared else 7.0, 4.8)
     times = grid[0][0]
     _curve(times, ours, "ours, whole run", style.OURS, "o")
-    _curve(times, solves[0], "ours, solve", style.OURS_TOO, "o", fill=False)
+    _curve(times, checks[0], "ours, check", style.OURS_TOO, "o", fill=False)
     _curve(times, prism, "PRISM today, whole run", style.PRISM, "s")
-    _curve(times, solves[1], "PRISM today, solve", "#E69F00", "s", fill=False)
+    _curve(times, checks[1], "PRISM today, check", "#E69F00", "s", fill=False)
     for name, label, line, marker, colour in PUBLISHED:
         points = [(int(row["size"]), row[name]) for row in published if row[name]]
         if points:
@@ -85,7 +85,7 @@ def _draw(
     if compared:
         speed = grid[0][1]
         _curve(speed, ratios[0], "ours over PRISM today, whole run", style.OURS, "o")
-        _curve(speed, ratios[1], "ours over PRISM today, solve", style.OURS_TOO, "o", fill=False)
+        _curve(speed, ratios[1], "ours over PRISM today, check", style.OURS_TOO, "o", fill=False)
         for name, label, line, marker, colour in FACTORS:
             points = [(int(row["size"]), row[name]) for row in published if row[name]]
             if points:
@@ -106,8 +106,8 @@ def _draw(
         f"{subject}: time{' and speed-up' * compared} against {symbol}, as in Figure 1 of 2011. "
         "Ours on "
         f"{host.device_name}; PRISM today is its sparse engine on the same host; grey curves are "
-        "published ones, of whole runs. PRISM's points are its runs that ended within the "
-        "limit.",
+        "published ones, of whole runs. Seconds are wall-clock ones. PRISM's points are its runs "
+        "that ended within the limit.",
     )
 
 

@@ -15,6 +15,7 @@ from bridge.reproduce.tables.solves import (
     OURS_AND_PRISM,
     PUBLISHED_ONLY,
     REMARKS,
+    SECONDS,
     SIZES,
     compared_cells,
     pair,
@@ -65,8 +66,8 @@ def _rows(scale: Scale, host: Host, results: Results) -> Table:
         "Gauss-Seidel in colours (thesis of 2013: Figures 5.4 to 5.16)",
         f"To a relative change of 1e-6. Ours on {host.device_name}, with the number of colours of "
         f"its own choice; PRISM of today is its hybrid engine's pseudo Gauss-Seidel (-pgs), on one "
-        f"core of {host.processor}, as in the thesis. Solve: from the matrix to the solution, "
-        "set-up included. Columns that begin with 2013 are the thesis's, whose seconds are of "
+        f"core of {host.processor}, as in the thesis. {SECONDS} "
+        "Columns that begin with 2013 are the thesis's, whose seconds are of "
         f"sweeps only: {paper.source}; on {paper.hardware}. {paper.remark}. "
         "Rows that are published only are measured with --scale paper, where the model is ours.",
         [*SIZES, Column("property", text=True), *OURS_AND_PRISM, *theirs, REMARKS],

@@ -15,6 +15,7 @@ from bridge.reproduce.tables.solves import (
     OURS_AND_PRISM,
     PUBLISHED_ONLY,
     REMARKS,
+    SECONDS,
     SIZES,
     compared_cells,
     pair,
@@ -83,8 +84,7 @@ def _table(subject: Subject, scale: Scale, host: Host, results: Results) -> Tabl
         TITLES[subject],
         f"Jacobi to a relative change of 1e-6, property {_property(subject)}. Ours on "
         f"{host.device_name}; PRISM of today is its sparse engine, on one core of "
-        f"{host.processor}. Solve: from the matrix to the solution, set-up included; whole run: "
-        "building and checking, without the start of the program. Columns that begin with 2011 "
+        f"{host.processor}. {SECONDS} Columns that begin with 2011 "
         f"are the paper's, whose seconds are of whole runs: {paper.source}; on {paper.hardware}. "
         "Rows that are published only are measured with --scale paper.",
         [*SIZES, *OURS_AND_PRISM, *theirs, REMARKS],

@@ -16,15 +16,24 @@ OURS_AND_PRISM = (
     Column("sweeps, ours"),
     Column("sweeps, PRISM today"),
     Column("relative error, ours"),
-    Column("PRISM today: solve s"),
+    Column("PRISM today: check s"),
+    Column("ours: check s"),
+    Column("speed-up, check"),
+    Column("PRISM today: solve, CPU time s"),
     Column("ours: solve s"),
-    Column("speed-up, solve"),
     Column("PRISM today: whole run s"),
     Column("ours: whole run s"),
     Column("speed-up, whole run"),
     Column("ours: µs a sweep"),
     Column("ours: GPU memory MB"),
 )
+SECONDS = (
+    "Seconds are wall-clock ones. Check: what both programs print as time for model checking, all "
+    "of a property's work on a model that is built; whole run: building and checking, without the "
+    "start of the program. Solve: from the matrix to the solution, set-up included; PRISM prints "
+    "the CPU time of its process for it, which is not compared with ours."
+)
+"""What the columns of `OURS_AND_PRISM` hold."""
 REMARKS = Column("remarks", text=True)
 PUBLISHED_ONLY = "published only"
 
@@ -122,9 +131,11 @@ def compared_cells(row: Solve, ours: Record | None, theirs: Record | None, why: 
         number(mine.get("sweeps")),
         number(other.get("sweeps")),
         relative(mine["error"]) if mine else "",
-        _prism_seconds(other.get("solve_seconds")) or why,
+        seconds(other.get("check_seconds")) or why,
+        seconds(mine.get("check_seconds")),
+        ratio(other.get("check_seconds"), mine.get("check_seconds")),
+        _cpu_seconds(other.get("solve_cpu_seconds")),
         seconds(mine.get("solve_seconds")),
-        ratio(other.get("solve_seconds"), mine.get("solve_seconds")),
         seconds(theirs_whole) or why,
         seconds(whole),
         ratio(theirs_whole, whole),
@@ -133,7 +144,7 @@ def compared_cells(row: Solve, ours: Record | None, theirs: Record | None, why: 
     ]
 
 
-def _prism_seconds(value: float | None) -> Cell:
+def _cpu_seconds(value: float | None) -> Cell:
     """Return seconds of PRISM's log, which has hundredths and none smaller."""
     return "< 0.01" if value is not None and value < 0.005 else seconds(value)
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from bridge.reproduce.execute import Failed, Stopped, judge, parsed, printed
+from bridge.reproduce.execute import Failed, Stopped, in_cpu_time, judge, parsed, printed
 
 PRISM = """
 Reachability (BFS): 191 iterations in 0.01 seconds (average 0.000052, setup 0.00)
@@ -39,6 +39,16 @@ def test_a_log_of_prism_is_read():
     assert (found["method"], found["sweeps"]) == ("Jacobi", 1056)
     assert (found["build_seconds"], found["check_seconds"]) == (0.048, 0.099)
     assert (found["solve_seconds"], found["sweep_microseconds"]) == (0.06, pytest.approx(57))
+
+
+def test_what_prism_measures_in_cpu_time_is_named_so():
+    found = in_cpu_time(parsed(PRISM))
+    assert (found["solve_cpu_seconds"], found["sweep_cpu_microseconds"]) == (
+        0.06,
+        pytest.approx(57),
+    )
+    assert (found["build_seconds"], found["check_seconds"]) == (0.048, 0.099)
+    assert not {"solve_seconds", "setup_seconds", "sweep_microseconds"} & found.keys()
 
 
 def test_the_longest_of_our_solves_counts_to_all_digits():

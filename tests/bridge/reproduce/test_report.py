@@ -49,7 +49,7 @@ def test_columns_without_a_cell_are_left_out():
             del results.records[name]
     table = tables_of(machine, results)["tandem"]
     heads = [head.title for head in table.columns]
-    assert "speed-up, solve" not in heads
+    assert "speed-up, check" not in heads
     assert "ours: solve s" in heads
     assert "2011: GPU s, 32 bit" in heads
 
@@ -59,7 +59,7 @@ def test_published_figures_stand_beside_ours():
     row = column(table, "instance").index("tandem c=2047")
     assert column(table, "2011: CPU s, 32 bit")[row] == "9,672"
     assert column(table, "2011: iterations")[row] == "24,141"
-    assert column(table, "speed-up, solve")[row] == "20 ×"
+    assert column(table, "speed-up, check")[row] == "18 ×"
 
 
 def test_at_the_scale_of_the_papers_no_published_row_of_ours_is_missing():
@@ -80,7 +80,7 @@ def test_no_time_is_shown_of_a_wrong_answer():
     table = spoilt(Kind.OURS, status="wrong", wrong="the value is 3")
     assert column(table, "ours: solve s")[0] == ""
     assert column(table, "ours: whole run s")[0] == ""
-    assert column(table, "speed-up, solve")[0] == ""
+    assert column(table, "speed-up, check")[0] == ""
     assert "WRONG: the value is 3" in column(table, "remarks")[0]
 
 
@@ -95,15 +95,30 @@ def test_no_time_is_shown_of_a_wrong_answer():
 def test_no_time_is_shown_where_the_programs_differ(changes, said):
     table = spoilt(Kind.PEER, **changes)
     assert column(table, "ours: solve s")[0] == ""
-    assert column(table, "PRISM today: solve s")[0] in ("", "–")
+    assert column(table, "ours: check s")[0] == ""
+    assert column(table, "PRISM today: check s")[0] in ("", "–")
     assert f"DIFFERENT: {said}" in column(table, "remarks")[0]
 
 
 def test_a_run_of_prism_that_was_stopped_says_so_in_its_cells():
     table = spoilt(Kind.PEER, status="stopped", limit=120.0)
-    assert column(table, "PRISM today: solve s")[0] == "> 120 s"
+    assert column(table, "PRISM today: check s")[0] == "> 120 s"
     assert column(table, "ours: solve s")[0] != ""
-    assert column(table, "speed-up, solve")[0] == ""
+    assert column(table, "speed-up, check")[0] == ""
+
+
+def test_cpu_time_is_named_and_compared_with_nothing():
+    # Whatever PRISM's solve took of the CPU, it was checking as long as ours.
+    table = spoilt(Kind.PEER, solve_cpu_seconds=100.0, check_seconds=0.1)
+    assert column(table, "PRISM today: solve, CPU time s")[0] == "100"
+    assert column(table, "PRISM today: check s")[0] == column(table, "ours: check s")[0]
+    assert column(table, "speed-up, check")[0] == "1 ×"
+    heads = [head.title for head in table.columns]
+    assert [head for head in heads if head.startswith("speed-up")] == [
+        "speed-up, check",
+        "speed-up, whole run",
+    ]
+    assert "CPU time" in table.caption
 
 
 def test_no_time_is_shown_of_a_decomposition_that_nobody_confirmed():
