@@ -63,15 +63,16 @@ def printed_answers(log: str) -> list[Printed]:
     return found
 
 
-def fault(question: Question, case: Case, exact: Value | None, printed: Printed) -> str:
+def fault(question: Question, text: Case | None, exact: Value | None, printed: Printed) -> str:
     """Return what is wrong with an answer; empty where nothing is.
 
     Parameters
     ----------
     question
         What was asked.
-    case
-        The model.
+    text
+        The model as it is written, where its numbers were rounded when they were read; None where
+        they were doubles before.
     exact
         The question's value; None where there is no answer to compare with it.
     printed
@@ -90,8 +91,10 @@ def fault(question: Question, case: Case, exact: Value | None, printed: Printed)
     allowed, kind = _allowed(question, value, printed.claim)
     if allowed is None or distance <= allowed:
         return ""
-    # The numbers of the model were rounded when they were read, and those of the time.
-    read = question.exact(case.rounded())
+    if text is None:
+        return kind
+    # Rounded numbers may have another value: that of the model which was read.
+    read = question.exact(text.read())
     if read != INFINITY:
         allowed += abs(Fraction(read) - exact)
     return kind if distance > allowed else ""

@@ -19,7 +19,7 @@ Row = dict[int, Fraction]
 
 DTMC, CTMC, MDP = ModelKind.DTMC, ModelKind.CTMC, ModelKind.MDP
 SIZES = (2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 10, 14, 20, 40)
-STRUCTURES = ("random", "ring", "walk", "acyclic", "classes")
+STRUCTURES = ("random", "ring", "walk", "acyclic", "classes", "exits")
 SPANS = (0, 0, 2, 5, 9)
 """Rates lie between 10^-span and 10^span."""
 PAYMENTS = tuple(Fraction(text) for text in ("0", "0", "0", "1", "1", "2.5", "0.125", "7", "1000"))
@@ -65,27 +65,23 @@ class Case:
         paid = [*self.state_rewards, *(p for some in self.choice_rewards for p in some)]
         return min(number for number in (*numbers, *paid, Fraction(1)) if number)
 
-    def rounded(self) -> Case:
+    def read(self) -> Case:
         """Return the model as a computer reads it: each number the nearest double.
 
-        The probabilities of a choice are scaled to a sum of 1, so that what a loop keeps is what
-        the others leave of it.
+        The probabilities of a choice are scaled to a sum of 1, exactly.
         """
 
-        def read(row: Row) -> Row:
+        def scaled(row: Row) -> Row:
             near = {s: Fraction(float(p)) for s, p in row.items()}
-            if self.kind is CTMC or len(near) == 1:
-                return near
-            kept = max(near, key=lambda s: near[s])
-            near[kept] = 1 - sum(p for s, p in near.items() if s != kept)
-            return near
+            total = 1 if self.kind is CTMC else sum(near.values(), Fraction(0))
+            return near if total == 1 else {s: p / total for s, p in near.items()}
 
         def doubles(numbers: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
             return tuple(Fraction(float(number)) for number in numbers)
 
         return replace(
             self,
-            choices=tuple(tuple(read(row) for row in rows) for rows in self.choices),
+            choices=tuple(tuple(scaled(row) for row in rows) for rows in self.choices),
             state_rewards=doubles(self.state_rewards),
             choice_rewards=tuple(doubles(paid) for paid in self.choice_rewards),
         )
@@ -193,7 +189,9 @@ def draw(seed: int, kind: ModelKind | None = None, most: int = 40) -> Case:
         rows: list[Row] = []
         for _ in range(pick.choice((1, 2, 2, 3)) if kind is MDP else 1):
             successors = _successors(pick, structure, state, size)
-            if kind is CTMC:
+            if structure == "exits":
+                rows.append(_exits(pick, kind, successors, state, size))
+            elif kind is CTMC:
                 rows.append(_rates(pick, successors, state, span, structure == "walk"))
             else:
                 rows.append(_probabilities(pick, successors, state, rare) or {state: Fraction(1)})
@@ -228,6 +226,15 @@ def _successors(pick: random.Random, structure: str, state: int, size: int) -> l
     elif structure == "acyclic":
         later = range(state + 1, size)
         found = pick.sample(later, min(len(later), pick.randint(1, 3)))
+    elif structure == "exits":
+        # All but the last states lead to one another, and now and then to one of those.
+        absorbing = range(_first_exit(size), size)
+        if state in absorbing:
+            return []
+        inside = [s for s in range(absorbing.start) if s != state]
+        found = pick.sample(inside, min(len(inside), pick.randint(1, 3)))
+        if pick.random() < 0.6 or not found:
+            found += pick.sample(absorbing, min(len(absorbing), pick.randint(1, 2)))
     elif structure == "classes":
         # The first third is left for good, into one of two classes.
         first, middle = size // 3, (size // 3 + size) // 2
@@ -263,6 +270,30 @@ def _probabilities(pick: random.Random, successors: list[int], state: int, rare:
         cuts = sorted(pick.sample(range(1, 10), len(successors) - 1))
         weights = [b - a for a, b in itertools.pairwise((0, *cuts, 10))]
     return {s: Fraction(w, sum(weights)) for s, w in zip(successors, weights, strict=True)}
+
+
+def _first_exit(size: int) -> int:
+    """Return the first of the absorbing states of a model that others leave rarely."""
+    return max(1, size - 1 - size // 3)
+
+
+def _exits(
+    pick: random.Random, kind: ModelKind, successors: list[int], state: int, size: int
+) -> Row:
+    """Return a row of ordinary numbers, but for exits at widely different ones."""
+    if not successors:
+        return {} if kind is CTMC else {state: Fraction(1)}
+    exits = [s for s in successors if s >= _first_exit(size)]
+    row = {s: Fraction(pick.randint(1, 9), 10 ** pick.choice((1, 3, 6, 9, 12))) for s in exits}
+    others = [s for s in successors if s not in row]
+    if kind is CTMC:
+        return {**row, **{s: Fraction(pick.randint(1, 9)) for s in others}}
+    row = {s: p / 10 for s, p in row.items()}
+    left = 1 - sum(row.values(), Fraction(0))
+    shares = {1: (10,), 2: (3, 7), 3: (5, 3, 2)}[len(others)] if others else (10,)
+    for s, share in zip(others or [state], shares, strict=True):
+        row[s] = row.get(s, Fraction(0)) + left * Fraction(share, 10)
+    return row
 
 
 def _rates(pick: random.Random, successors: list[int], state: int, span: int, repair: bool) -> Row:

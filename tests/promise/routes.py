@@ -25,6 +25,8 @@ FORMS = {
     "hybrid": "prism",
 }
 """The form that each route wants the model in."""
+FILES = ("tra", "umb")
+"""The forms that hold doubles."""
 SWITCHES = {"storm": ("-frontend", "storm"), "explicit": ("-explicit",), "sparse": ("-sparse",)}
 IN_DIAGRAMS = ("sparse", "hybrid")
 FINEST_IN_DIAGRAMS = Fraction("1e-12")
