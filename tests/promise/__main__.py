@@ -20,6 +20,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the first model")
     parser.add_argument("--most", type=int, default=40, help="the most states of a model")
     parser.add_argument("--routes", default="tra", help=f"of {', '.join(FORMS)}, or all")
+    parser.add_argument(
+        "--rotate", action="store_true", help="ask each model by one of the routes, in turn"
+    )
     parser.add_argument("--settings", default="", help="names of settings; all by default")
     parser.add_argument("--families", default="", help='kinds of questions, such as "P F,R C"')
     parser.add_argument("--seconds", type=float, default=30.0, help="for a model and a setting")
@@ -39,7 +42,8 @@ def main() -> int:
                 break
             asked += 1
             case = draw(seed, most=given.most)
-            for found in asking.ask(seed, routes, settings, case=case, families=families):
+            by = [routes[asked % len(routes)]] if given.rotate else routes
+            for found in asking.ask(seed, by, settings, case=case, families=families):
                 if not given.quiet:
                     print(found.text(), flush=True)
         summary(asking.tally, asked, time.perf_counter() - began)

@@ -14,13 +14,12 @@ from tests.promise.oracle import Value
 from tests.promise.questions import Question, questions_for
 from tests.promise.routes import (
     FILES,
-    FINEST_IN_DIAGRAMS,
     FORMS,
-    IN_DIAGRAMS,
     IN_PRISM,
     Asker,
     command_words,
     settings_for,
+    takes,
 )
 
 LARGEST_ERROR = 1e-3
@@ -186,7 +185,7 @@ class Questioner:
         known: dict[tuple[str, bool], Value] = {}
         fitting = settings_for(case.kind)
         for route in routes:
-            if route in IN_DIAGRAMS and case.finest < FINEST_IN_DIAGRAMS:
+            if not takes(route, case):
                 continue
             model = case.write(self.folder, FORMS[route])
             for setting in settings or fitting:

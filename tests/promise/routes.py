@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from engines.model import ModelKind
-from tests.promise.models import MDP
+from tests.promise.models import MDP, Case
 
 ROOT = Path(__file__).parents[2]
 FORMS = {
@@ -61,6 +61,19 @@ OF_MDPS = {
 def settings_for(kind: ModelKind) -> dict[str, tuple[str, ...]]:
     """Return the switches that a kind of model is asked with, by name."""
     return OF_MDPS if kind is MDP else OF_CHAINS
+
+
+def takes(route: str, case: Case) -> bool:
+    """Return whether a route can tell the numbers of a model apart.
+
+    Parameters
+    ----------
+    route
+        Its name.
+    case
+        The model.
+    """
+    return route not in IN_DIAGRAMS or case.finest >= FINEST_IN_DIAGRAMS
 
 
 def command_words(
