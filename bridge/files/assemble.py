@@ -249,18 +249,6 @@ def _sort_row(
 
 
 @njit(cache=True)
-def first_wrong_sum(offsets: IndexArray, entries: FloatArray, tolerance: float) -> int:
-    """Return the first row whose entries do not sum to 1, or −1."""
-    for row in range(len(offsets) - 1):
-        total = 0.0
-        for entry in range(offsets[row], offsets[row + 1]):
-            total += entries[entry]
-        if not abs(total - 1.0) <= tolerance:
-            return row
-    return -1
-
-
-@njit(cache=True)
 def find_entry(offsets: IndexArray, columns: IndexArray, row: int, column: int) -> int:
     """Return the position of an entry in rows sorted by column, or −1."""
     low = offsets[row]

@@ -68,7 +68,7 @@ def checkable_from_umb(path: Path) -> CheckableModel:
         rewards=_umb_rewards(file),
         variables=variables,
         source=str(path),
-        notes=tuple(f"not read: {what}" for what in file.left_out),
+        notes=(*(f"not read: {what}" for what in file.left_out), *_rescaled(file)),
         action_names=("",) if actions is None else actions.names,
         actions=None if actions is None else actions.indices.astype(np.int32),
     )
@@ -99,6 +99,7 @@ def checkable_from_text(file: FileModel, path: Path) -> CheckableModel:
         ),
         variables=variables,
         source=str(path),
+        notes=tuple(f"prism-gpu: {note}" for note in file.notes),
         action_names=file.action_names,
         actions=file.actions,
     )
@@ -107,6 +108,12 @@ def checkable_from_text(file: FileModel, path: Path) -> CheckableModel:
 def _numbered(num_states: int) -> dict[str, StateVector]:
     """Return the variable that PRISM gives a model in files without any: the state's number."""
     return {NUMBER: np.arange(num_states, dtype=index_dtype(num_states))}
+
+
+def _rescaled(file: UmbFile) -> tuple[str, ...]:
+    if file.rescaled is None:
+        return ()
+    return (f"prism-gpu: {file.rescaled.remark(file.model.row_group_offsets)}",)
 
 
 def _umb_rewards(file: UmbFile) -> tuple[NamedRewards, ...]:

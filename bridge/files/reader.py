@@ -44,6 +44,8 @@ class FileModel:
         For each reward structure the rewards of the states alone, shape (states,).
     reward_faults
         For each reward structure why no property can use it, or None.
+    notes
+        What was changed in reading it, for the log.
     """
 
     model: ExplicitModel
@@ -53,6 +55,7 @@ class FileModel:
     source: Path | None = None
     state_rewards: tuple[FloatArray, ...] = ()
     reward_faults: tuple[RewardFault | None, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,7 @@ def read_model(path: Path | str, kind: ModelKind | str | None = None) -> FileMod
         files.transitions.path,
         tuple(of_states for _, of_states, _ in rewards),
         tuple(fault for _, _, fault in rewards),
+        (transitions.note,) if transitions.note else (),
     )
 
 

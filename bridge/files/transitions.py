@@ -23,6 +23,7 @@ from bridge.files.rows import (
 from bridge.files.source import STATES_FOR_FREE, Section
 from engines.formats.csr import CsrMatrix, IndexArray, MaskArray, index_dtype
 from engines.model import ROW_SUM_TOLERANCE, ModelKind
+from engines.row_sums import rescaled
 
 HEADER = re.compile(r"# ?Transitions(?: \((.*)\))?\s*")
 SECTION_TITLE = re.compile(
@@ -41,7 +42,8 @@ class Transitions:
     kind
         The kind of model.
     matrix
-        A row a state, or a choice (MDP); sorted by column, without zeros.
+        A row a state, or a choice (MDP); sorted by column, without zeros. Probabilities of a row
+        sum to 1 but for rounding.
     row_group_offsets
         MDPs only, shape (states + 1,).
     action_names
@@ -53,6 +55,8 @@ class Transitions:
         States without a line, which got a self-loop as PRISM gives them; shape (states,).
     num_choices
         The number of choices that the file declares (MDP).
+    note
+        Which rows were divided by their sums, for the log; empty for none.
     """
 
     kind: ModelKind
@@ -62,6 +66,7 @@ class Transitions:
     actions: IndexArray | None
     deadlocks: MaskArray
     num_choices: int
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -276,7 +281,7 @@ class _Assembly:
             self._refuse(status, block, entry)
 
     def finish(self) -> Transitions:
-        """Add self-loops to deadlocks, sort the rows, and check the sums."""
+        """Add self-loops to deadlocks, sort the rows, and see to their sums."""
         deadlocks = self._fix_deadlocks()
         offsets = _offsets(self.lengths).astype(index_dtype(len(self.values)), copy=False)
         codes = self.codes if self.table.names[1:] else self.codes[:0]
@@ -290,21 +295,27 @@ class _Assembly:
         if left < len(self.values):
             self.columns, self.values = self.columns[:left].copy(), self.values[:left].copy()
             codes = codes if self.nondeterministic else codes[:left].copy()
+        matrix = CsrMatrix(offsets, self.columns, self.values, self.head.states)
+        note = ""
         if self.head.kind is not ModelKind.CTMC:
-            row = assemble.first_wrong_sum(offsets, self.values, ROW_SUM_TOLERANCE)
-            if row >= 0:
-                total = float(self.values[offsets[row] : offsets[row + 1]].sum())
-                self._fail_at(
-                    row, group_offsets, None, f"the probabilities from here sum to {total!r}, not 1"
-                )
+            self._check_sums(matrix, group_offsets)
+            matrix, changed = rescaled(matrix)
+            note = "" if changed is None else changed.remark(group_offsets)
         actions: IndexArray | None = None
         if len(codes):
             actions = codes if len(self.table.names) > 127 else codes.astype(np.int8)
-        matrix = CsrMatrix(offsets, self.columns, self.values, self.head.states)
         return Transitions(
             self.head.kind, matrix, group_offsets, tuple(self.table.names), actions, deadlocks,
-            self.head.choices,
+            self.head.choices, note,
         )  # fmt: skip
+
+    def _check_sums(self, matrix: CsrMatrix, group_offsets: IndexArray | None) -> None:
+        sums = matrix.row_sums()
+        wrong = np.abs(sums - 1.0) > ROW_SUM_TOLERANCE
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            reason = f"the probabilities from here sum to {float(sums[row])!r}, not 1"
+            self._fail_at(row, group_offsets, None, reason)
 
     def _blocks(self) -> Iterator[RowBlock]:
         with self.section.open() as reader:

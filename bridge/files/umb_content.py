@@ -12,6 +12,7 @@ from bridge.files.umb_valuations import StateValuations
 from bridge.model import RewardFault, first_fault
 from engines.formats.csr import FloatArray
 from engines.model import ExplicitModel
+from engines.row_sums import RescaledRows
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,8 @@ class UmbFile:
         and a CTMC's in the state rewards (times the exit rate in a CTMC), an MDP's in the choice
         rewards. Branches of probability 0 are dropped; the others keep the file's order.
     probabilities
-        Shape (branches,): for a CTMC the embedded chain's, else the matrix's values.
+        Shape (branches,): for a CTMC the embedded chain's, else the matrix's values. Those of a row
+        sum to 1 but for rounding.
     exit_rates
         Shape (states,), CTMCs only.
     rewards
@@ -92,6 +94,8 @@ class UmbFile:
         What `index.json` says of the model's name and origin and of the tool that wrote the file.
     left_out
         What the file holds besides, in words.
+    rescaled
+        Which rows of probabilities were divided by their sums; None for none.
     """
 
     model: ExplicitModel
@@ -104,3 +108,4 @@ class UmbFile:
     model_data: dict[str, Any]
     file_data: dict[str, Any]
     left_out: tuple[str, ...]
+    rescaled: RescaledRows | None = None

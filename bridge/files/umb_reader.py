@@ -17,6 +17,7 @@ from bridge.files.umb_valuations import StateValuations
 from engines.errors import InvalidModelError
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype, row_sums
 from engines.model import ROW_SUM_TOLERANCE, ExplicitModel, ModelKind, RewardStructure
+from engines.row_sums import rescaled
 
 
 def read_umb(path: str | PathLike[str]) -> UmbFile:
@@ -77,6 +78,10 @@ class _Reader:
             rewards = [_keep_rewards(structure, keep) for structure in rewards]
             if (labelled := actions.get("branches")) is not None:
                 actions["branches"] = Actions(labelled.names, labelled.indices[keep])
+        self._check_sums(branches)
+        changed = None
+        if index.kind is not ModelKind.CTMC:
+            branches, changed = rescaled(branches)
         model = self._model(groups, branches, exit_rates, rewards)
         return UmbFile(
             model=model,
@@ -89,7 +94,21 @@ class _Reader:
             model_data=index.model_data,
             file_data=index.file_data,
             left_out=index.left_out,
+            rescaled=changed,
         )
+
+    def _check_sums(self, branches: CsrMatrix) -> None:
+        sums = branches.row_sums()
+        wrong = np.abs(sums - 1.0) > ROW_SUM_TOLERANCE
+        if self._index.kind is ModelKind.CTMC:
+            wrong &= branches.row_lengths() > 0
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            row_name = "choice" if self._index.kind is ModelKind.MDP else "state"
+            raise self._invalid(
+                "branch-to-probability.bin",
+                f"the probabilities of {row_name} {row} sum to {sums[row]!r}, not 1",
+            )
 
     def _model(
         self,
@@ -176,7 +195,7 @@ class _Reader:
         return values
 
     def _exit_rates(self, branches: CsrMatrix) -> FloatArray | None:
-        """Return a CTMC's exit rates, once its embedded chain is known to be one."""
+        """Return a CTMC's exit rates."""
         if self._index.kind is not ModelKind.CTMC:
             return None
         name = "state-to-exit-rate.bin"
@@ -187,13 +206,6 @@ class _Reader:
         if np.any(lost := absorbing & (rates > 0)):
             state = int(np.argmax(lost))
             raise self._invalid(name, f"state {state} has rate {rates[state]} but no branches")
-        sums = branches.row_sums()
-        if np.any(wrong := ~absorbing & (np.abs(sums - 1.0) > ROW_SUM_TOLERANCE)):
-            state = int(np.argmax(wrong))
-            raise self._invalid(
-                "branch-to-probability.bin",
-                f"the probabilities of state {state} sum to {sums[state]}, not 1",
-            )
         return rates
 
     def _mask(self, name: str) -> MaskArray | None:

@@ -62,9 +62,25 @@ public class GpuPrism extends Prism
 			SymbolicModel.releaseAll();
 		long timer = System.currentTimeMillis();
 		String before = HeapLimit.begin(HeapLimit.BUILDING);
+		boolean wasBuilt = modelIsBuilt();
 		super.buildModelIfRequired();
+		if (!wasBuilt)
+			rescale();
 		HeapLimit.begin(before);
 		adviseOnEngine((System.currentTimeMillis() - timer) / 1000.0);
+	}
+
+	@Override
+	public void buildModel() throws PrismException
+	{
+		super.buildModel();
+		rescale();
+	}
+
+	private void rescale()
+	{
+		if (Hooks.backend != null && Hooks.backend.leftToPrism().isEmpty())
+			RowSums.rescale(this);
 	}
 
 	@Override
