@@ -121,7 +121,9 @@ class ExplicitModel:
                 f"{self.matrix.num_rows} rows but {self.num_states} columns: the matrix of a "
                 f"{self.kind} is square"
             )
-        if self.kind is not ModelKind.CTMC:
+        if self.kind is ModelKind.CTMC:
+            self.require_finite_exit_rates()
+        else:
             sums = self.matrix.row_sums()
             wrong = np.abs(sums - 1.0) > ROW_SUM_TOLERANCE
             if np.any(wrong):
@@ -130,6 +132,26 @@ class ExplicitModel:
                     f"the probabilities of {row_name} {row} sum to {sums[row]!r}, not 1"
                 )
         return self
+
+    def require_finite_exit_rates(self) -> None:
+        """Raise unless the rates of each state have a sum that a double can hold.
+
+        Raises
+        ------
+        InvalidModelError
+            Naming the first state whose exit rate overflows.
+        """
+        largest = float(self.matrix.values.max(initial=0.0))
+        if largest <= np.finfo(np.float64).max / max(self.num_states, 1):
+            return
+        with np.errstate(over="ignore"):
+            sums = self.matrix.row_sums()
+        if not np.isfinite(sums).all():
+            state = int(np.argmin(np.isfinite(sums)))
+            raise InvalidModelError(
+                f"the exit rate of state {state} overflows: its rates sum to more than the largest "
+                "double; use a longer unit of time"
+            )
 
     def _check_groups(self) -> None:
         groups = self.row_group_offsets

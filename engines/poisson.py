@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines.errors import UnsupportedError
+from engines.errors import InvalidModelError
 from engines.formats.csr import FloatArray
 
 LARGEST_RATE_TIME = 1e12
@@ -68,7 +68,7 @@ def poisson_weights(rate_time: float, accuracy: float) -> PoissonWeights:
     ------
     ValueError
         For a mean that is negative or no number, or an accuracy out of range.
-    UnsupportedError
+    InvalidModelError
         For a mean above 10¹².
 
     Notes
@@ -85,9 +85,11 @@ def poisson_weights(rate_time: float, accuracy: float) -> PoissonWeights:
     if not SMALLEST_ACCURACY <= accuracy < 1.0:
         raise ValueError(f"accuracy must be from {SMALLEST_ACCURACY} to below 1, not {accuracy}")
     if rate_time > LARGEST_RATE_TIME:
-        raise UnsupportedError(
-            f"uniformisation would take about {rate_time:.3g} steps (largest rate times time), "
-            f"and the limit is {LARGEST_RATE_TIME:.0e}: ask for a shorter time"
+        # PRISM, which counts in 32 bits, has given up long before.
+        raise InvalidModelError(
+            "Overflow in Fox-Glynn computation (time bound too big?): uniformisation would take "
+            f"about {rate_time:.3g} iterations (largest rate times time), and the limit is "
+            f"{LARGEST_RATE_TIME:.0e}"
         )
     if rate_time == 0.0:
         return PoissonWeights(0, np.ones(1), 0, 0.0)

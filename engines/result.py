@@ -198,7 +198,8 @@ class SolveResult:
         Raises
         ------
         ConvergenceError
-            With PRISM's own text, when the method did not converge or left the finite numbers.
+            With PRISM's own text, when the method did not converge or left the finite numbers; and
+            if a value is not a number.
         """
         if self.status in (Status.NOT_CONVERGED, Status.DIVERGED):
             diverged = self.status is Status.DIVERGED
@@ -207,6 +208,23 @@ class SolveResult:
                 f"Iterative method {happened} {self.iterations} iterations.\n"
                 "Consider using a different numerical method or increasing "
                 "the maximum number of iterations"
+            )
+        return self.require_numbers()
+
+    def require_numbers(self) -> SolveResult:
+        """Return the result itself if every value is a number.
+
+        Raises
+        ------
+        ConvergenceError
+            Naming the first state whose value is not.
+        """
+        # The least of values one of which is no number is none; it takes no array of comparisons.
+        if np.isnan(np.min(self.values, initial=np.inf)):
+            state = int(np.argmax(np.isnan(self.values)))
+            raise ConvergenceError(
+                f"{self.method}: the value of state {state} is not a number (NaN): rates, "
+                "probabilities or rewards of the model are too large or too far apart"
             )
         return self
 

@@ -62,7 +62,9 @@ def time_bounded_until(
     Raises
     ------
     UnsupportedError
-        For another kind of model, or more than 10¹² jumps to expect.
+        For another kind of model.
+    InvalidModelError
+        For more than 10¹² jumps to expect.
     ValueError
         For times that are no interval.
 
@@ -124,7 +126,9 @@ def time_bounded_after(
     Raises
     ------
     UnsupportedError
-        For another kind of model, or more than 10¹² jumps to expect.
+        For another kind of model.
+    InvalidModelError
+        For more than 10¹² jumps to expect.
     ValueError
         For a negative time, or values that are not finite.
     """
@@ -161,9 +165,9 @@ def cumulative_rewards_until(
     Raises
     ------
     InvalidModelError
-        For rewards that are negative or not finite.
+        For rewards that are negative or not finite, or more than 10¹² jumps to expect.
     UnsupportedError
-        For another kind of model, or more than 10¹² jumps to expect.
+        For another kind of model.
     ValueError
         For a negative time.
     """
@@ -204,9 +208,9 @@ def instantaneous_rewards_at(
     Raises
     ------
     InvalidModelError
-        For rewards that are negative or not finite.
+        For rewards that are negative or not finite, or more than 10¹² jumps to expect.
     UnsupportedError
-        For another kind of model, or more than 10¹² jumps to expect.
+        For another kind of model.
     ValueError
         For a negative time.
     """
@@ -242,7 +246,9 @@ def distribution_at(
     Raises
     ------
     UnsupportedError
-        For another kind of model, or more than 10¹² jumps to expect.
+        For another kind of model.
+    InvalidModelError
+        For more than 10¹² jumps to expect.
     ValueError
         For a negative time.
     """

@@ -19,7 +19,7 @@ import numpy as np
 from engines.backend import choose_engine
 from engines.cpu.sparse_tools import transposed
 from engines.environment import SolverEnvironment
-from engines.errors import DeviceMemoryError
+from engines.errors import DeviceMemoryError, InvalidModelError
 from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype
 from engines.poisson import PoissonWeights, poisson_weights
 from engines.progress import Measure, Progress, SweepReport
@@ -239,8 +239,9 @@ def _solve(
     `exits` are the exit rates of the states that `system` computes, each of at most `longest_exit`
     rates; `greatest` is what no iterate exceeds.
     """
-    if not 0.0 <= time_bound < np.inf:
-        raise ValueError(f"a time must be a finite number of at least 0, not {time_bound}")
+    if time_bound < 0.0:
+        raise ValueError(f"a time must be at least 0, not {time_bound}")
+    _refuse_overflow(system, exits, time_bound, cumulative)
     started = time.perf_counter()
     # States without a row keep their value, or earn it all the time.
     values = system.start * time_bound if cumulative else system.start.copy()
@@ -289,6 +290,26 @@ def _solve(
         two_sided=error.proven,
         bounds=error.bounds(values, greatest * whole) if error.proven else None,
     )
+
+
+def _refuse_overflow(
+    system: SweepSystem, exits: FloatArray, time_bound: float, cumulative: bool
+) -> None:
+    """Refuse times that are infinite or no numbers, and products with them that overflow."""
+    fastest = int(np.argmax(exits)) if len(exits) else 0
+    rate = float(exits[fastest]) if len(exits) else 0.0
+    if not rate * time_bound < np.inf:
+        state = fastest if system.states is None else int(system.states[fastest])
+        raise InvalidModelError(
+            "Overflow in Fox-Glynn computation (time bound too big?): "
+            f"rate {rate:.6g} of state {state} times time {time_bound:.6g}"
+        )
+    if cumulative and not float(system.start.max(initial=0.0)) * time_bound < np.inf:
+        state = int(np.argmax(system.start))
+        raise InvalidModelError(
+            f"the reward {system.start[state]:.6g} of state {state} times time {time_bound:.6g} "
+            "overflows"
+        )
 
 
 def _power_sum(

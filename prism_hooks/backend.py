@@ -274,6 +274,7 @@ class EngineBackend:
         self._report(problem, result, ending)
         if problem.errorOnNonConvergence or result.status is Status.DIVERGED:
             result.raise_unless_converged()
+        result.require_numbers()
         problem.iterations = result.iterations
         problem.errorBound, problem.errorAbsolute, problem.guaranteed = claim_of(
             result, absolute=environment.absolute, automatic=environment.automatic, ending=ending

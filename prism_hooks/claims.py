@@ -63,7 +63,7 @@ def claim_of(
         # Proven, but PRISM takes a proven result for one without any other uncertainty: its tests
         # then want as many digits of it as were claimed, and models have rounded rates.
         return Claim(result.error_estimate, True, False)
-    if result.iterations == 0 and result.error_estimate == 0.0:
+    if result.iterations == 0 and result.error_estimate == result.residual == 0.0:
         return Claim(0.0, absolute, False)
     if result.two_sided:
         if result.bounds is not None and not np.isfinite(result.error_estimate):
@@ -75,7 +75,16 @@ def claim_of(
         # differ by a rounding for different: a filter would miss the ties of its maximum.
         error = max(result.error_estimate, result.change, ROUNDING_BOUND)
         return Claim(error, absolute, False) if np.isfinite(error) else UNKNOWN
-    return Claim(10.0 * result.change, absolute, False)
+    # A sweep may change next to nothing because it is relaxed, and yet be far from a solution.
+    largest = 1.0 if absolute else _largest_value(result)
+    unexplained = result.residual / largest if largest > 0.0 else result.residual
+    error = 10.0 * float(np.maximum(result.change, unexplained))
+    return Claim(error, absolute, False) if np.isfinite(error) else UNKNOWN
+
+
+def _largest_value(result: SolveResult) -> float:
+    known = np.isfinite(result.values)
+    return float(np.max(np.abs(result.values), initial=0.0, where=known))
 
 
 def _largest_distance(result: SolveResult) -> float:

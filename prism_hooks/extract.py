@@ -50,11 +50,14 @@ def extracted_model(extract: Any) -> ExplicitModel:
         numpy_array(extract.values, np.float64),
         int(extract.numStates),
     )
-    return ExplicitModel(
+    model = ExplicitModel(
         ModelKind(str(extract.kind)),
         matrix,
         None if groups is None else numpy_array(groups, np.int32),
     )
+    if model.kind is ModelKind.CTMC:
+        model.require_finite_exit_rates()
+    return model
 
 
 def embedded_chain(ctmc: ExplicitModel) -> ExplicitModel:

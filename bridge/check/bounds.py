@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -75,14 +76,14 @@ def time_bounds(checker: Checker, path: Temporal) -> TimeBounds:
     """
     bound = path.bound
     assert bound is not None
-    lower = 0.0 if bound.lower is None else checker.number(bound.lower)
+    lower = 0.0 if bound.lower is None else _moment(checker, bound.lower)
     if lower < 0:
         raise InvalidModelError(
             f"Invalid lower bound {double_text(lower)} in time-bounded until formula"
         )
     if bound.upper is None:
         return TimeBounds(lower, None)
-    upper = checker.number(bound.upper)
+    upper = _moment(checker, bound.upper)
     if upper < 0 or (upper == 0 and bound.upper_strict):
         relation = "<" if bound.upper_strict else "<="
         raise InvalidModelError(
@@ -115,9 +116,19 @@ def steps(checker: Checker, expression: Expression, strict: bool, what: object) 
 
 def time(checker: Checker, expression: Expression, what: object) -> float:
     """Return a time; the parameters are those of `steps`."""
-    number = checker.number(expression)
+    number = _moment(checker, expression)
     if number < 0:
         raise InvalidModelError(
             f"Invalid time bound {double_text(number)} in {what}: it is negative"
+        )
+    return number
+
+
+def _moment(checker: Checker, expression: Expression) -> float:
+    number = checker.number(expression)
+    if not math.isfinite(number):
+        raise InvalidModelError(
+            "Overflow in Fox-Glynn computation (time bound too big?): "
+            f"{expression} is {double_text(number)}"
         )
     return number

@@ -281,20 +281,12 @@ class _Assembly:
             self._refuse(status, block, entry)
 
     def finish(self) -> Transitions:
-        """Add self-loops to deadlocks, sort the rows, and see to their sums."""
+        """Sort the rows, add self-loops to deadlocks, and see to the rows' sums."""
+        self._tidy_rows()
         deadlocks = self._fix_deadlocks()
         offsets = _offsets(self.lengths).astype(index_dtype(len(self.values)), copy=False)
         codes = self.codes if self.table.names[1:] else self.codes[:0]
-        sorted_codes = codes[:0] if self.nondeterministic else codes
-        status, row, left = assemble.tidy_rows(offsets, self.columns, self.values, sorted_codes)
-        group_offsets = None
-        if self.nondeterministic:
-            group_offsets = _offsets(self.groups).astype(index_dtype(len(self.lengths)), copy=False)
-        if status == assemble.DUPLICATE:
-            self._fail_at(row, group_offsets, int(left), "a duplicate of an earlier transition")
-        if left < len(self.values):
-            self.columns, self.values = self.columns[:left].copy(), self.values[:left].copy()
-            codes = codes if self.nondeterministic else codes[:left].copy()
+        group_offsets = self._group_offsets()
         matrix = CsrMatrix(offsets, self.columns, self.values, self.head.states)
         note = ""
         if self.head.kind is not ModelKind.CTMC:
@@ -308,6 +300,26 @@ class _Assembly:
             self.head.kind, matrix, group_offsets, tuple(self.table.names), actions, deadlocks,
             self.head.choices, note,
         )  # fmt: skip
+
+    def _group_offsets(self) -> IndexArray | None:
+        if not self.nondeterministic:
+            return None
+        return _offsets(self.groups).astype(index_dtype(len(self.lengths)), copy=False)
+
+    def _tidy_rows(self) -> None:
+        """Sort the rows and drop zeros: without rates above 0 a state is a deadlock."""
+        offsets = _offsets(self.lengths).astype(index_dtype(len(self.values)), copy=False)
+        codes = self.codes if self.table.names[1:] and not self.nondeterministic else self.codes[:0]
+        status, row, left = assemble.tidy_rows(offsets, self.columns, self.values, codes)
+        if status == assemble.DUPLICATE:
+            reason = "a duplicate of an earlier transition"
+            self._fail_at(row, self._group_offsets(), int(left), reason)
+        if left == len(self.values):
+            return
+        self.columns, self.values = self.columns[:left].copy(), self.values[:left].copy()
+        self.lengths = np.diff(offsets).astype(self.lengths.dtype, copy=False)
+        if not self.nondeterministic:
+            self.codes = self.codes[:left].copy()
 
     def _check_sums(self, matrix: CsrMatrix, group_offsets: IndexArray | None) -> None:
         sums = matrix.row_sums()

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import poisson
 
-from engines.errors import UnsupportedError
+from engines.errors import InvalidModelError
 from engines.poisson import poisson_weights
 
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
@@ -151,5 +151,5 @@ def test_an_accuracy_out_of_range_is_refused(accuracy):
 
 
 def test_more_steps_than_anyone_waits_for_are_refused():
-    with pytest.raises(UnsupportedError, match=r"1e\+13 steps.*shorter time"):
+    with pytest.raises(InvalidModelError, match=r"time bound too big.*1e\+13 iterations"):
         poisson_weights(1e13, 1e-14)

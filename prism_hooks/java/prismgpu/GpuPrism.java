@@ -28,6 +28,8 @@ public class GpuPrism extends Prism
 	private static final double SLOW_BUILD = 3.0;
 	/** The pace of the explicit engine on a slow model. */
 	private static final double EXPLICIT_STATES_A_SECOND = 1e5;
+	/** Why the model that was built cannot be checked; null if it can. */
+	private PrismException refusal;
 
 	public GpuPrism(PrismLog mainLog)
 	{
@@ -66,6 +68,8 @@ public class GpuPrism extends Prism
 		super.buildModelIfRequired();
 		if (!wasBuilt)
 			rescale();
+		else if (refusal != null)
+			throw refusal;
 		HeapLimit.begin(before);
 		adviseOnEngine((System.currentTimeMillis() - timer) / 1000.0);
 	}
@@ -77,10 +81,17 @@ public class GpuPrism extends Prism
 		rescale();
 	}
 
-	private void rescale()
+	private void rescale() throws PrismException
 	{
-		if (Hooks.backend != null && Hooks.backend.leftToPrism().isEmpty())
+		refusal = null;
+		if (Hooks.backend == null || !Hooks.backend.leftToPrism().isEmpty())
+			return;
+		try {
 			RowSums.rescale(this);
+		} catch (PrismException e) {
+			refusal = e;
+			throw e;
+		}
 	}
 
 	@Override

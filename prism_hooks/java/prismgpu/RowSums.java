@@ -10,6 +10,7 @@ import jdd.JDDVars;
 import odd.ODDUtils;
 import prism.ModelType;
 import prism.Prism;
+import prism.PrismException;
 import symbolic.model.ModelSymbolic;
 import symbolic.model.NondetModel;
 import symbolic.model.ProbModel;
@@ -19,6 +20,8 @@ final class RowSums
 {
 	/** A sum this close to 1 is 1 but for rounding; `engines.row_sums` says why. */
 	private static final double ROUNDED_SUM = 1e-13;
+	/** Rates below that do not add up to infinity, however many there are. */
+	private static final double LARGE_RATE = 1e290;
 
 	private final Prism prism;
 	/** What PRISM lets a sum miss 1 by. */
@@ -33,10 +36,12 @@ final class RowSums
 	}
 
 	/** Divides such probabilities by their sum, and says so: whatever reads the model reads the same numbers. */
-	static void rescale(Prism prism)
+	static void rescale(Prism prism) throws PrismException
 	{
 		RowSums sums = new RowSums(prism);
 		ModelType type = prism.getBuiltModel() == null ? null : prism.getBuiltModel().getModelType();
+		if (type == ModelType.CTMC && prism.getBuiltModel() instanceof ModelSymbolic)
+			sums.refuseOverflow((ModelSymbolic) prism.getBuiltModel());
 		if (type != ModelType.DTMC && type != ModelType.MDP)
 			return;
 		if (prism.getBuiltModel() instanceof ModelSymbolic)
@@ -129,6 +134,22 @@ final class RowSums
 			JDD.Deref(divisors);
 		}
 		JDD.Deref(off, sums);
+	}
+
+	/** PRISM would divide rates by infinity, and find that nothing can be reached. */
+	private void refuseOverflow(ModelSymbolic model) throws PrismException
+	{
+		if (JDD.FindMax(model.getTrans()) < LARGE_RATE)
+			return;
+		JDDNode exits = JDD.SumAbstract(model.getTrans().copy(), model.getAllDDColVars());
+		JDDNode infinite = JDD.GreaterThan(exits.copy(), Double.MAX_VALUE);
+		boolean overflows = !infinite.equals(JDD.ZERO);
+		if (overflows)
+			note(model, exits, infinite);
+		JDD.Deref(exits, infinite);
+		if (overflows)
+			throw new PrismException("The exit rate overflows: " + first
+					+ ", which is more than the largest double; use a longer unit of time");
 	}
 
 	private void note(ModelSymbolic model, JDDNode sums, JDDNode off)
