@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from engines import exact
 from engines.backend import choose_engine
 from engines.cpu.sparse_tools import transposed
 from engines.environment import SolverEnvironment
@@ -71,7 +72,9 @@ def next_probabilities(
         system = SweepSystem(rates.divide_rows(exits), start, states=states)
     else:
         system = _system(model, start, direction)
-    return _with_sure_states(_sweep(system, 1, environment), system)
+    result = _with_sure_states(_sweep(system, 1, environment), system)
+    active = np.ones(model.num_states, dtype=np.bool_)
+    return replace(result, exactly=exact.step_bounded(model, active, start, 1, direction=direction))
 
 
 def _with_sure_states(result: SolveResult, system: SweepSystem) -> SolveResult:
@@ -134,10 +137,12 @@ def bounded_until(
     if not 0 <= lower <= steps:
         raise ValueError(f"[{lower}, {steps}] is no interval of steps from 0 on")
     start = target.astype(np.float64)
-    system = _system(model, start, direction, active=remain & ~target)
+    active = remain & ~target
+    system = _system(model, start, direction, active=active)
     last = _sweep(system, steps - lower, environment, progress).at_most(1.0)
     if lower == 0:
-        return last
+        exactly = exact.step_bounded(model, active, start, steps, direction=direction)
+        return replace(last, exactly=exactly)
     first = after(
         model, remain, last.values, lower, environment, direction=direction, progress=progress
     )
@@ -221,9 +226,11 @@ def cumulative_rewards(
         For a negative number of steps, or an MDP without a direction.
     """
     _require_steps(model, "rewards of a number of steps")
-    system = _system(model, np.zeros(model.num_states), direction)
-    system = replace(system, offset=step_rewards(model, rewards))
-    return _sweep(system, steps, environment, progress)
+    start, earned = np.zeros(model.num_states), step_rewards(model, rewards)
+    system = replace(_system(model, start, direction), offset=earned)
+    everywhere = np.ones(model.num_states, dtype=np.bool_)
+    exactly = exact.step_bounded(model, everywhere, start, steps, earned, direction)
+    return replace(_sweep(system, steps, environment, progress), exactly=exactly)
 
 
 def instantaneous_rewards(
@@ -260,7 +267,10 @@ def instantaneous_rewards(
     _require_steps(model, "rewards after a number of steps")
     step_rewards(model, rewards)
     start = np.asarray(rewards.state_rewards, dtype=np.float64)
-    return _sweep(_system(model, start, direction), steps, environment, progress)
+    everywhere = np.ones(model.num_states, dtype=np.bool_)
+    exactly = exact.step_bounded(model, everywhere, start, steps, direction=direction)
+    result = _sweep(_system(model, start, direction), steps, environment, progress)
+    return replace(result, exactly=exactly)
 
 
 def distribution_after(

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from engines import exact
 from engines.certified import certify, may_certify
 from engines.environment import Method, SolverEnvironment
 from engines.errors import UnsupportedError
@@ -105,6 +106,7 @@ def until_bounds(
     system = plain_system(model, unknown, start, None, direction)
     upper = np.where(unknown, 1.0, start)
     result = _solve(system, upper, unknown, environment, slack, progress)
+    result = replace(result, exactly=exact.reachability(model, unknown, start, None, direction))
     return _mapped(result, state_of, greatest=1.0)
 
 
@@ -183,7 +185,8 @@ def reachability_reward_bounds(
     start[solved] = environment.interval.lower or 0.0
     system = plain_system(model, solved, start, earned, direction)
     result = _solve(system, upper, solved, environment, slack, progress)
-    return _mapped(result, state_of, infinite=infinite)
+    exactly = exact.reachability(model, solved, np.where(solved, 0.0, start), earned, direction)
+    return _mapped(replace(result, exactly=exactly), state_of, infinite=infinite)
 
 
 def _check_method(model: ExplicitModel, environment: SolverEnvironment) -> None:
@@ -378,5 +381,6 @@ def _mapped(
         return values if infinite is None else np.where(infinite, np.inf, values)
 
     lower, upper = result.bounds or (result.values, result.values)
+    moved = result if state_of is None else result.of_parts(state_of)
     values = of_model(result.values)
-    return replace(result, values=values, bounds=(of_model(lower), of_model(upper)))
+    return replace(moved, values=values, bounds=(of_model(lower), of_model(upper)))

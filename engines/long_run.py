@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from engines import exact
 from engines.cpu.sparse_tools import transposed
+from engines.decided import decided_values
 from engines.environment import Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype
@@ -189,9 +191,7 @@ def steady_state_distribution(
         parts.append(part)
         largest = max(largest, part.error_estimate)
         values[states] = entering[label] * part.values
-    if not parts:
-        return SolveResult.exact(values, environment.method)
-    return SolveResult.combined(values, parts, error + largest)
+    return _put_together(values, parts, error + largest, environment)
 
 
 def _refuse_choices(model: ExplicitModel, what: str) -> None:
@@ -201,7 +201,10 @@ def _refuse_choices(model: ExplicitModel, what: str) -> None:
 
 @dataclass(frozen=True)
 class _ComponentValues:
+    """Shape (BSCCs,) each: their values, and which of them have no error."""
+
     values: FloatArray
+    decided: MaskArray
     error: float
     parts: list[SolveResult]
 
@@ -217,7 +220,8 @@ def _long_run_values(
     classes = _component_values(model, components, earned, environment, progress)
     values = np.zeros(model.num_states)
     values[recurrent] = classes.values[components.labels[recurrent]]
-    unknown = ~recurrent
+    unknown, sound = ~recurrent, recurrent.copy()
+    sound[recurrent] = classes.decided[components.labels[recurrent]]
     everywhere = np.ones(model.num_states, dtype=np.bool_)
     for extreme in (classes.values.min(), classes.values.max()):
         if not unknown.any():
@@ -225,6 +229,7 @@ def _long_run_values(
         ending = recurrent & (values == extreme)
         only_there = prob1(model, everywhere, ending, environment=environment) & unknown
         values[only_there] = extreme
+        sound[only_there] = sound[ending].all()
         unknown &= ~only_there
     parts, error = list(classes.parts), classes.error
     if unknown.any():
@@ -232,9 +237,20 @@ def _long_run_values(
         values = result.values
         error += result.error_estimate
         parts.append(result)
-    if not parts:
-        return SolveResult.exact(values, environment.method)
-    return SolveResult.combined(values, parts, error)
+    return replace(
+        _put_together(values, parts, error, environment),
+        decided=decided_values(values, sound),
+        exactly=exact.long_run(model, earned, components.labels),
+    )
+
+
+def _put_together(
+    values: FloatArray, parts: list[SolveResult], error: float, environment: SolverEnvironment
+) -> SolveResult:
+    if parts:
+        return SolveResult.combined(values, parts, error)
+    result = SolveResult.exact(values, environment.method)
+    return replace(result, error_estimate=error, unrounded=error == 0.0)
 
 
 def _component_values(
@@ -252,7 +268,8 @@ def _component_values(
     most = np.full(components.count, -np.inf)
     np.maximum.at(most, labels, earned[recurrent])
     values = least.copy()
-    error, parts, wanted = 0.0, [], least < most
+    decided = least == most
+    error, parts, wanted = 0.0, [], ~decided
     if environment.automatic:
         solved, part = classes_at_once(environment, model.matrix, components.labels, wanted)
         if part is not None:
@@ -269,7 +286,7 @@ def _component_values(
         values[label] = float(part.values @ earned[states])
         weight = float(earned[states].sum()) if environment.absolute else 1.0
         error = max(error, part.error_estimate * weight)
-    return _ComponentValues(values, error, parts)
+    return _ComponentValues(values, decided, error, parts)
 
 
 def _members(components: Components, wanted: MaskArray) -> Iterator[tuple[int, IndexArray]]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from engines import exact
 from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import FloatArray, MaskArray, row_sums
@@ -170,7 +171,8 @@ def _bounds(
         parts.append(result)
         assert result.bounds is not None
         lower[~known], upper[~known] = (bound[~known] for bound in result.bounds)
-    return bounded_result(lower, upper, parts, environment)
+    result = bounded_result(lower, upper, parts, environment)
+    return replace(result, exactly=exact.long_run(model, earned, components.labels))
 
 
 def _expected_endings(

@@ -108,7 +108,7 @@ def ltl_probabilities(
     result = _largest(model, opposite, atoms, environment, Direction.MAXIMISE, progress, two_sided)
     if result.bounds is not None:
         return _complement(result, result.bounds, environment)
-    return result.with_values(np.clip(1.0 - result.values, 0.0, 1.0))
+    return result.complement()
 
 
 def _largest(
@@ -153,7 +153,7 @@ def first_states(result: SolveResult, size: int) -> SolveResult:
     size
         States of the model.
     """
-    cut = result.with_values(result.values[:size])
+    cut = result.of_parts(np.arange(size))
     if result.bounds is None:
         return cut
     lower, upper = result.bounds
@@ -171,7 +171,8 @@ def _complement(
     upper = np.where(moved[0], np.minimum(np.nextafter(upper, 2.0), 1.0), upper)
     complement = bounded_result(np.maximum(lower, 0.0), upper, [result], environment)
     # What the sweeps came to rest by is the width of what they computed.
-    return replace(complement, status=result.status)
+    exactly = result.complement().exactly
+    return replace(complement, status=result.status, exactly=exactly)
 
 
 def with_probabilities_above_zero(model: ExplicitModel) -> ExplicitModel:

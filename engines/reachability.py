@@ -10,6 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from engines import exact
+from engines.decided import decided_values
 from engines.environment import Convention, Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import (
@@ -33,6 +35,7 @@ from engines.solve import solve_system
 from engines.strategy import ANY_CHOICE, optimal_rows
 from engines.system import Direction, Scaling, SweepSystem, rows_of_states
 from engines.topological import solve_topologically
+from engines.unrounded import solves_exactly
 
 BY_POLICIES = "policy iteration with elimination"
 
@@ -59,7 +62,8 @@ def solve_reachability(
     """Compute until probabilities or expected reachability rewards.
 
     The caller has done the precomputation: `unknown` are the states left over, and `start` holds
-    the values of all the others (1 and 0 for until; 0 at the target and infinity for rewards).
+    the values of all the others (1 and 0 for until; 0 at the target and infinity for rewards),
+    which count as values without error.
 
     Parameters
     ----------
@@ -97,9 +101,15 @@ def solve_reachability(
         )
     else:
         result = _solve_chain(model, unknown, start, environment, rewards, progress, directly)
-    if rewards is not None:
-        return result
-    return result.at_most(max(1.0, float(np.max(start))))
+    if rewards is None:
+        result = result.at_most(max(1.0, float(np.max(start))))
+    given = (rewards, direction)
+    return replace(
+        result,
+        unrounded=solves_exactly(model, unknown, result.values, *given),
+        decided=decided_values(result.values, ~unknown),
+        exactly=exact.reachability(model, unknown, start, *given),
+    )
 
 
 def _solve_chain(

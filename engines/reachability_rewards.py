@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from engines.decided import decided_values
 from engines.environment import SolverEnvironment
 from engines.formats.csr import FloatArray, IndexArray, MaskArray
 from engines.graph.mec import EndComponents, maximal_end_components
@@ -193,7 +194,7 @@ def solve_rewards(
     The result; exact where the unknown states earn nothing.
     """
     start = np.zeros(model.num_states)
-    given, quotient = model, None
+    given, given_unknown, quotient = model, unknown, None
     if not np.any(earned[model.rows_of(unknown)] > 0.0):
         result = SolveResult.exact(np.where(infinite, np.inf, start), environment.method)
         if not want_strategy or direction is None:
@@ -222,10 +223,15 @@ def solve_rewards(
     if result.strategy is not None and quotient is not None and collapsing is not None:
         strategy = expanded_strategy(given, collapsing, quotient, result.strategy)
         result = replace(result, strategy=strategy)
-    values = result.values if state_of is None else result.values[state_of]
+    if state_of is not None:
+        result = result.of_parts(state_of)
+    if not infinite.any():
+        return result
     # No row that was swept enters an infinite state, so the infinities can wait until here: with
     # finite numbers alone, every kernel will do.
-    return result.with_values(np.where(infinite, np.inf, values))
+    values = np.where(infinite, np.inf, result.values)
+    decided = decided_values(values, ~given_unknown)
+    return replace(result, values=values, decided=decided)
 
 
 def _free_strategy(

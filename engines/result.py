@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from fractions import Fraction
 
 import numpy as np
 
+from engines.decided import decided_complements
 from engines.errors import ConvergenceError
 from engines.formats.csr import FloatArray, IndexArray
+
+ExactValues = Callable[[IndexArray], list[Fraction] | None]
+"""Returns the exact values of some states, by their numbers; None where that takes too long."""
 
 
 class Status(StrEnum):
@@ -96,6 +101,13 @@ class SolveResult:
         values; 0 in double precision, which leaves its own out.
     finished_by
         The direct method that took over from sweeps that contract too slowly; empty for none.
+    unrounded
+        Whether every value is the exact one: no operation has rounded.
+    decided
+        Values without any error in every state that has them, such as the 0, the 1 and the infinity
+        of states that the graph decides. Other states may have an error.
+    exactly
+        Computes exact values where the rounded ones do not decide a question; None for no way.
     """
 
     values: FloatArray
@@ -116,6 +128,9 @@ class SolveResult:
     remedy: str = "a smaller -epsilon may help"
     rounding: float = 0.0
     finished_by: str = ""
+    unrounded: bool = False
+    decided: tuple[float, ...] = ()
+    exactly: ExactValues | None = None
 
     @classmethod
     def exact(cls, values: FloatArray, method: str, note: str = "") -> SolveResult:
@@ -143,6 +158,7 @@ class SolveResult:
             sweeping_seconds=0.0,
             cost=SweepCost("CPU", "none", "none", 0),
             note=note,
+            unrounded=True,
         )
 
     @classmethod
@@ -243,6 +259,48 @@ class SolveResult:
     def with_values(self, values: FloatArray) -> SolveResult:
         """Return the same result with other values, after a normalisation or an embedding.
 
-        Bounds, which are those of the values before, are dropped.
+        What is known of the values before, such as bounds, is dropped.
         """
-        return replace(self, values=np.asarray(values, dtype=np.float64), bounds=None)
+        return replace(
+            self,
+            values=np.asarray(values, dtype=np.float64),
+            bounds=None,
+            unrounded=False,
+            decided=(),
+            exactly=None,
+        )
+
+    def of_parts(self, part_of: IndexArray) -> SolveResult:
+        """Return the result of states each of which has the value of one of the states here.
+
+        Parameters
+        ----------
+        part_of
+            The number here of each state, shape (states,); as of a quotient or a product.
+        """
+        exactly = self.exactly
+        result = replace(self.with_values(self.values[part_of]), decided=self.decided)
+        if exactly is None:
+            return replace(result, unrounded=self.unrounded)
+
+        def of_states(states: IndexArray) -> list[Fraction] | None:
+            return exactly(part_of[states])
+
+        return replace(result, unrounded=self.unrounded, exactly=of_states)
+
+    def complement(self) -> SolveResult:
+        """Return the result of the complementary probabilities, without bounds."""
+        exactly = self.exactly
+        result = replace(
+            self.with_values(np.clip(1.0 - self.values, 0.0, 1.0)),
+            unrounded=self.unrounded,
+            decided=decided_complements(self.values, self.decided),
+        )
+        if exactly is None:
+            return result
+
+        def of_states(states: IndexArray) -> list[Fraction] | None:
+            values = exactly(states)
+            return None if values is None else [1 - value for value in values]
+
+        return replace(result, exactly=of_states)

@@ -91,6 +91,8 @@ def time_bounded_until(
     # Neither phase makes an error larger: both are averages.
     error = first.error_estimate + last.error_estimate
     result = SolveResult.combined(first.values, [last, first], error)
+    both = tuple(value for value in first.decided if value in last.decided)
+    result = replace(result, unrounded=first.unrounded and last.unrounded, decided=both)
     if first.bounds is None or not last.two_sided:
         return result
     low, up = first.bounds

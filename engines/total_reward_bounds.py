@@ -107,5 +107,5 @@ def _most(
         slack=slack_of_quotient(model.matrix) if free.count else ROUNDING_SLACK,
     )
     lower, upper = result.bounds or (result.values, result.values)
-    moved = result.with_values(result.values[state_of])
+    moved = result.of_parts(state_of)
     return replace(moved, bounds=(lower[state_of], upper[state_of]))

@@ -18,9 +18,12 @@ import numpy as np
 
 from engines.backend import choose_engine
 from engines.cpu.sparse_tools import transposed
+from engines.decided import decided_values
 from engines.environment import SolverEnvironment
 from engines.errors import DeviceMemoryError, InvalidModelError
 from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype
+from engines.graph.operations import operations_of
+from engines.model import ExplicitModel, ModelKind
 from engines.poisson import PoissonWeights, poisson_weights
 from engines.progress import Measure, Progress, SweepReport
 from engines.result import SolveResult, Status, SweepCost
@@ -176,7 +179,27 @@ def backward(
     system = SweepSystem(matrix, np.asarray(start, dtype=np.float64), states=states)
     longest, greatest = _longest_row(matrix), float(system.start.max())
     result = _solve(system, exits, longest, greatest, time_bound, environment, cumulative, progress)
-    return result if cumulative else result.at_most(greatest)
+    result = result if cumulative else result.at_most(greatest)
+    sound = np.zeros(len(active), dtype=np.bool_) if cumulative else ~moving
+    return _with_decided(result, rates, moving, system.start, sound, environment)
+
+
+def _with_decided(
+    result: SolveResult,
+    rates: CsrMatrix,
+    moving: MaskArray,
+    start: FloatArray,
+    sound: MaskArray,
+    environment: SolverEnvironment,
+) -> SolveResult:
+    """Return the result with the values that have no error, beside those of the `sound` states."""
+    worth = start > 0.0
+    if not worth.any():
+        return replace(result, error_estimate=0.0, unrounded=True)
+    if (result.values == 0.0).any():
+        graph = operations_of(ExplicitModel(ModelKind.CTMC, rates), environment)
+        sound = sound | ~graph.may_reach(worth, moving)
+    return replace(result, decided=decided_values(result.values, sound))
 
 
 def forward(

@@ -141,4 +141,4 @@ def _solve_without_end_components(
     if result.strategy is not None:
         strategy = expanded_strategy(model, components, quotient, result.strategy)
         result = replace(result, strategy=strategy)
-    return result.with_values(result.values[quotient.state_of])
+    return result.of_parts(quotient.state_of)

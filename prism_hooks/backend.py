@@ -276,9 +276,12 @@ class EngineBackend:
             result.raise_unless_converged()
         result.require_numbers()
         problem.iterations = result.iterations
-        problem.errorBound, problem.errorAbsolute, problem.guaranteed = claim_of(
+        claim = claim_of(
             result, absolute=environment.absolute, automatic=environment.automatic, ending=ending
         )
+        problem.errorBound, problem.errorAbsolute = claim.error, claim.absolute
+        problem.guaranteed = claim.guaranteed
+        problem.decided, problem.complements = map(np.array, (claim.decided, claim.complements))
 
     def _symbolic_to_expand(
         self, problem: Any, environment: SolverEnvironment

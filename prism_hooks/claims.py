@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from engines.decided import decided_complements, decided_values
+from engines.formats.csr import FloatArray
 from engines.result import SolveResult
 from prism_hooks.report import Ending
 
@@ -24,11 +26,17 @@ class Claim(NamedTuple):
         Whether it is absolute; else relative.
     guaranteed
         Whether it is a bound; else an estimate.
+    decided
+        Values that have no error in any state.
+    complements
+        Of probabilities p: values of 1 - p that have no error in any state.
     """
 
     error: float
     absolute: bool
     guaranteed: bool
+    decided: tuple[float, ...] = ()
+    complements: tuple[float, ...] = ()
 
 
 UNKNOWN = Claim(1.0, False, False)
@@ -53,38 +61,59 @@ def claim_of(
 
     Notes
     -----
-    PRISM estimates ten times the last change, and so do we for a method that the user named. A
-    method of our choice has a better estimate, from the contraction that it observed; and what
-    single precision has rounded off is far more than the last change shows.
+    PRISM estimates ten times the last change, and so do we for a method that the user named, unless
+    the contraction that was observed, of which the log warns, lets expect more. A method of our
+    choice is estimated by that alone; and what single precision has rounded off is far more than
+    the last change shows.
     """
+    claim = _claim_of(result, absolute, automatic, ending)
+    if claim.error == 0.0:
+        return claim
+    decided = _decided(result)
+    complements = decided_complements(result.values, decided)
+    return claim._replace(decided=decided, complements=complements)
+
+
+def _claim_of(result: SolveResult, absolute: bool, automatic: bool, ending: Ending) -> Claim:
     if ending is Ending.STEPS:
         return Claim(0.0, True, False)
     if ending is Ending.TIME:
         # Proven, but PRISM takes a proven result for one without any other uncertainty: its tests
         # then want as many digits of it as were claimed, and models have rounded rates.
         return Claim(result.error_estimate, True, False)
-    if result.iterations == 0 and result.error_estimate == result.residual == 0.0:
+    if result.unrounded:
         return Claim(0.0, absolute, False)
     if result.two_sided:
         if result.bounds is not None and not np.isfinite(result.error_estimate):
             # A lower bound of 0 leaves the relative error open, and not the absolute one.
             return Claim(_largest_distance(result), True, True)
         return Claim(result.error_estimate, absolute, True)
+    # Even a fixed point of the sweeps is not exact, and PRISM takes states whose exact values
+    # differ by a rounding for different: a filter would miss the ties of its maximum.
+    rounding = ROUNDING_BOUND * (_largest(result.values) if absolute else 1.0)
+    expected = result.error_estimate
     if automatic or result.rounding > 0.0:
-        # Even a fixed point of the sweeps is not exact, and PRISM takes states whose exact values
-        # differ by a rounding for different: a filter would miss the ties of its maximum.
-        error = max(result.error_estimate, result.change, ROUNDING_BOUND)
+        error = max(expected, result.change, rounding)
         return Claim(error, absolute, False) if np.isfinite(error) else UNKNOWN
-    # A sweep may change next to nothing because it is relaxed, and yet be far from a solution.
-    largest = 1.0 if absolute else _largest_value(result)
-    unexplained = result.residual / largest if largest > 0.0 else result.residual
-    error = 10.0 * float(np.maximum(result.change, unexplained))
-    return Claim(error, absolute, False) if np.isfinite(error) else UNKNOWN
+    # Relaxed sweeps may change next to nothing, and stand far from a solution.
+    scale = 1.0 if absolute else _largest(result.values) or 1.0
+    if result.residual / scale > 10.0 * max(result.change, ROUNDING_BOUND):
+        return UNKNOWN
+    # Few sweeps show no contraction.
+    error = max(10.0 * result.change, expected if np.isfinite(expected) else 0.0, rounding)
+    return Claim(error, absolute, False)
 
 
-def _largest_value(result: SolveResult) -> float:
-    known = np.isfinite(result.values)
-    return float(np.max(np.abs(result.values), initial=0.0, where=known))
+def _largest(values: FloatArray) -> float:
+    return float(np.max(np.abs(values[np.isfinite(values)]), initial=0.0))
+
+
+def _decided(result: SolveResult) -> tuple[float, ...]:
+    if result.bounds is None:
+        return result.decided
+    lower, upper = result.bounds
+    between = decided_values(result.values, lower == upper)
+    return tuple(sorted({*result.decided, *between}))
 
 
 def _largest_distance(result: SolveResult) -> float:

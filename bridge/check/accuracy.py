@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 
 from bridge.language.text import double_text
+from engines.environment import SolverEnvironment
 from engines.errors import ConvergenceError
 from engines.formats.csr import FloatArray, MaskArray
 from engines.result import SolveResult
 from prism_hooks.claims import claim_of
+from prism_hooks.report import Ending
 
 TESTING_ERROR = 1e-5
 """The relative error that PRISM assumes of values whose accuracy is unknown or an estimate."""
+
+
+class Bounded(Enum):
+    """What bounds a question whose number of sweeps is fixed."""
+
+    STEPS = "steps"
+    """Its values are exact but for rounding, as PRISM has it."""
+    TIME = "time"
+    """Its error is absolute."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +40,17 @@ class Accuracy:
         Which of the two.
     guaranteed
         Whether it is a bound; else an estimate.
+    decided
+        Values that have no error in any state.
+    complements
+        Of probabilities p: values of 1 - p that have no error in any state.
     """
 
     error: float
     absolute: bool = True
     guaranteed: bool = False
+    decided: tuple[float, ...] = ()
+    complements: tuple[float, ...] = ()
 
     def remark(self, value: float) -> str:
         """Return what the report puts behind a result.
@@ -42,7 +60,7 @@ class Accuracy:
         value
             The result.
         """
-        if self.error == 0.0:
+        if self.error == 0.0 or value in self.decided:
             return "exact floating point"
         relative, absolute = self._relative(value), self._absolute(value)
         estimated = "" if self.guaranteed else " estimated"
@@ -68,29 +86,43 @@ class Accuracy:
         values
             Shape (states,).
         """
-        if self.absolute:
-            return np.full(values.shape, self.error)
-        finite = np.isfinite(values)
-        return np.where(finite, self.error * np.abs(np.where(finite, values, 0.0)), 0.0)
+        sizes = np.ones(values.shape) if self.absolute else np.abs(values)
+        known = ~np.isfinite(values) | np.isin(values, self.decided)
+        return self.error * np.where(known, 0.0, sizes)
 
+
+ENDINGS = {
+    None: Ending.CONVERGENCE,
+    Bounded.STEPS: Ending.STEPS,
+    Bounded.TIME: Ending.TIME,
+}
 
 TESTING = Accuracy(TESTING_ERROR, absolute=False)
 
 
-def accuracy_of(result: SolveResult, absolute: bool, automatic: bool) -> Accuracy:
+def accuracy_of(
+    result: SolveResult, environment: SolverEnvironment, bounded: Bounded | None = None
+) -> Accuracy:
     """Return what is known of a solve's accuracy.
 
     Parameters
     ----------
     result
         The solve.
-    absolute
-        Whether its changes are absolute.
-    automatic
-        Whether the method was ours to choose. One that the user named gets PRISM's estimate: ten
-        times the last change.
+    environment
+        What it was asked for.
+    bounded
+        What bounds a question whose number of sweeps is fixed.
     """
-    return Accuracy(*claim_of(result, absolute=absolute, automatic=automatic))
+    claim = claim_of(
+        result,
+        absolute=environment.absolute,
+        automatic=environment.automatic,
+        ending=ENDINGS[bounded],
+    )
+    # Behind PRISM's back nobody takes a proven error for the only one.
+    proven = claim.guaranteed or (bounded is Bounded.TIME and result.two_sided)
+    return Accuracy(*claim._replace(guaranteed=proven))
 
 
 def compare(

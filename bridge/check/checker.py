@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from bridge.check.accuracy import Accuracy, accuracy_of, compare
+from bridge.check.accuracy import Accuracy, Bounded, accuracy_of, compare
 from bridge.check.ctl import satisfied
 from bridge.check.filters import apply_filter, with_default_filter
-from bridge.check.outcome import Bounded, Outcome, everywhere
+from bridge.check.outcome import Outcome, everywhere
 from bridge.check.paths import certain_path, path_probability
 from bridge.check.rewards import expected_reward, long_run_probability
 from bridge.language.ast import (
@@ -257,13 +257,7 @@ class Checker:
                 f"\nprism-gpu: {result.method} has no bounds here: the error of this result is "
                 "estimated, in spite of -ii"
             )
-        absolute = self.environment.absolute
-        if bounded is None:
-            accuracy = accuracy_of(result, absolute, self.environment.automatic)
-        elif bounded is Bounded.STEPS:
-            accuracy = Accuracy(0.0)
-        else:
-            accuracy = Accuracy(result.error_estimate, True, result.two_sided)
+        accuracy = accuracy_of(result, self.environment, bounded)
         return Outcome(result.values, accuracy)
 
     def print_vector(

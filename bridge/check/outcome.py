@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import Enum
 
 import numpy as np
 
@@ -11,15 +10,6 @@ from bridge.check.accuracy import Accuracy
 from bridge.language.ast import Value
 from bridge.model import StateVector
 from engines.formats.csr import FloatArray
-
-
-class Bounded(Enum):
-    """What bounds a question whose number of sweeps is fixed."""
-
-    STEPS = "steps"
-    """Its values are exact but for rounding, as PRISM has it."""
-    TIME = "time"
-    """Its error is absolute."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +40,12 @@ class Outcome:
         """
         accuracy = self.accuracy
         if accuracy is not None:
-            accuracy = replace(accuracy, absolute=True)
+            accuracy = replace(
+                accuracy,
+                absolute=True,
+                decided=accuracy.complements,
+                complements=accuracy.decided,
+            )
         return Outcome(1.0 - self.numbers, accuracy)
 
     def no_better_than(self, other: Outcome) -> Outcome:

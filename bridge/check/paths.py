@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bridge.check.accuracy import Bounded
 from bridge.check.bounds import StepBounds, TimeBounds, step_bounds, time_bounds
-from bridge.check.outcome import Bounded, Outcome
+from bridge.check.outcome import Outcome
 from bridge.language.ast import Binary, Expression, Literal, Parentheses, Temporal, Unary
 from engines.automata import ltl
 from engines.errors import UnsupportedError

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bridge.check.accuracy import Bounded
 from bridge.check.bounds import steps, time
-from bridge.check.outcome import Bounded, Outcome
+from bridge.check.outcome import Outcome
 from bridge.check.paths import has_temporal, ltl_formula
 from bridge.language.ast import (
     Bound,

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bridge.exchange.content import differences, digests, mask_digest, read_built
 from bridge.exchange.manifest import Manifest
 from bridge.exchange.prism_run import Exchange, masks, with_labels
@@ -109,6 +111,7 @@ class Answers(Exchange):
             operator.errorBound = float(accuracy["error"])
             operator.absolute = bool(accuracy["absolute"])
             operator.guaranteed = bool(accuracy["guaranteed"])
+            operator.decided = np.array([float(value) for value in accuracy.get("decided", ())])
         operator.remark = f"\nprism-gpu: {key}: {_remark(answer)}"
 
 

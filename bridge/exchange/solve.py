@@ -222,6 +222,8 @@ def _plain_accuracy(accuracy: Accuracy | None) -> dict[str, Any] | None:
         "error": float(accuracy.error),
         "absolute": bool(accuracy.absolute),
         "guaranteed": bool(accuracy.guaranteed),
+        # As texts, since JSON has no infinity.
+        "decided": [str(float(value)) for value in accuracy.decided],
     }
 
 

@@ -25,6 +25,8 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	private ExpressionQuant operator;
 	/** The absolute errors of the solves of the until at hand, added up; NaN where one is not known. */
 	private double error;
+	/** What is known of the error after all of them; null before the first. */
+	private Accuracy combined;
 
 	public GpuCTMCModelChecker(PrismComponent parent) throws PrismException
 	{
@@ -60,7 +62,7 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	protected StateValues checkProbPathFormulaSimple(Model<?> model, Expression expr, MinMax minMax, BitSet statesOfInterest) throws PrismException
 	{
 		StateValues probs = super.checkProbPathFormulaSimple(model, expr, minMax, statesOfInterest);
-		return Hooks.isNegated(expr) && !Hooks.asksForCertainty(operator, constantValues) ? Hooks.negated(probs) : probs;
+		return Hooks.isNegated(expr) ? Hooks.negated(probs) : probs;
 	}
 
 	/** PRISM puts an until together from solves, and forgets their errors; neither makes one larger. */
@@ -68,14 +70,17 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	protected StateValues checkProbBoundedUntil(Model<?> model, ExpressionTemporal expr, MinMax minMax, BitSet statesOfInterest) throws PrismException
 	{
 		double outer = error;
+		Accuracy outerAccuracy = combined;
 		error = 0.0;
+		combined = null;
 		try {
 			StateValues probs = super.checkProbBoundedUntil(model, expr, minMax, statesOfInterest);
 			if (!Double.isNaN(error) && !Hooks.asksForCertainty(operator, constantValues))
-				probs.setAccuracy(Hooks.accuracy(error, true, false));
+				probs.setAccuracy(combined == null ? new ExactAccuracy() : combined);
 			return probs;
 		} finally {
 			error = outer;
+			combined = outerAccuracy;
 		}
 	}
 
@@ -101,7 +106,8 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	private ModelCheckerResult noted(ModelCheckerResult res)
 	{
 		Accuracy accuracy = res.accuracy;
-		error += accuracy == null ? Double.NaN : accuracy.getAbsoluteErrorBound(1.0);
+		error += accuracy == null ? Double.NaN : DecidedAccuracy.ofProbabilities(accuracy);
+		combined = DecidedAccuracy.ofSeveral(error, combined, accuracy);
 		return res;
 	}
 

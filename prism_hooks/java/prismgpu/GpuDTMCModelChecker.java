@@ -264,7 +264,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	protected StateValues checkProbPathFormulaSimple(Model<?> model, Expression expr, MinMax minMax, BitSet statesOfInterest) throws PrismException
 	{
 		StateValues probs = super.checkProbPathFormulaSimple(model, expr, minMax, statesOfInterest);
-		return Hooks.isNegated(expr) && !Hooks.asksForCertainty(operator, constantValues) ? Hooks.negated(probs) : probs;
+		return Hooks.isNegated(expr) ? Hooks.negated(probs) : probs;
 	}
 
 	@Override
@@ -290,7 +290,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 		if (res == null)
 			return super.checkProbBoundedUntil(model, expr, minMax, statesOfInterest);
 		if (until != null && !Hooks.asksForCertainty(operator, constantValues))
-			res.accuracy = until.accuracy;
+			res.accuracy = DecidedAccuracy.without(until.accuracy);
 		return StateValues.createFromArrayResult(res, model);
 	}
 

@@ -217,14 +217,14 @@ public class GpuMDPModelChecker extends MDPModelChecker
 	protected StateValues checkProbPathFormulaSimple(Model<?> model, Expression expr, MinMax minMax, BitSet statesOfInterest) throws PrismException
 	{
 		StateValues probs = super.checkProbPathFormulaSimple(model, expr, minMax, statesOfInterest);
-		return Hooks.isNegated(expr) && !Hooks.asksForCertainty(operator, constantValues) ? Hooks.negated(probs) : probs;
+		return Hooks.isNegated(expr) ? Hooks.negated(probs) : probs;
 	}
 
 	@Override
 	protected StateValues checkProbPathFormulaLTL(Model<?> model, Expression expr, boolean qual, MinMax minMax, BitSet statesOfInterest) throws PrismException
 	{
 		StateValues probs = super.checkProbPathFormulaLTL(model, expr, qual, minMax, statesOfInterest);
-		return minMax.isMin() && !Hooks.asksForCertainty(operator, constantValues) ? Hooks.negated(probs) : probs;
+		return minMax.isMin() ? Hooks.negated(probs) : probs;
 	}
 
 	@Override
@@ -251,7 +251,7 @@ public class GpuMDPModelChecker extends MDPModelChecker
 		if (res == null)
 			return super.checkProbBoundedUntil(model, expr, minMax, statesOfInterest);
 		if (until != null && !Hooks.asksForCertainty(operator, constantValues))
-			res.accuracy = until.accuracy;
+			res.accuracy = DecidedAccuracy.without(until.accuracy);
 		return StateValues.createFromArrayResult(res, model);
 	}
 

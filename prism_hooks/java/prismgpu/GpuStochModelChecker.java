@@ -5,6 +5,7 @@ import parser.ast.Expression;
 import parser.ast.ExpressionSS;
 import parser.ast.ExpressionTemporal;
 import parser.ast.PropertiesFile;
+import prism.Accuracy;
 import prism.OpRelOpBound;
 import prism.Prism;
 import prism.PrismException;
@@ -17,6 +18,8 @@ public class GpuStochModelChecker extends StochModelChecker
 {
 	/** The absolute errors of the solves of the until at hand, added up; NaN where one is not known. */
 	private double error;
+	/** What is known of the error after all of them; null before the first. */
+	private Accuracy combined;
 
 	public GpuStochModelChecker(Prism prism, Model model, PropertiesFile propertiesFile) throws PrismException
 	{
@@ -91,14 +94,17 @@ public class GpuStochModelChecker extends StochModelChecker
 	protected StateValues checkProbBoundedUntil(ExpressionTemporal expr, JDDNode statesOfInterest) throws PrismException
 	{
 		double outer = error;
+		Accuracy outerAccuracy = combined;
 		error = 0.0;
+		combined = null;
 		try {
 			StateValues probs = super.checkProbBoundedUntil(expr, statesOfInterest);
 			if (!Double.isNaN(error))
-				probs.setAccuracy(Hooks.accuracy(error, true, false));
+				probs.setAccuracy(combined == null ? new ExactAccuracy() : combined);
 			return probs;
 		} finally {
 			error = outer;
+			combined = outerAccuracy;
 		}
 	}
 
@@ -132,7 +138,9 @@ public class GpuStochModelChecker extends StochModelChecker
 	/** Adds the error of probabilities, none above 1, to that of the until at hand. */
 	private StateValues noted(StateValues probs)
 	{
-		error += probs.getAccuracy() == null ? Double.NaN : probs.getAccuracy().getAbsoluteErrorBound(1.0);
+		Accuracy accuracy = probs.getAccuracy();
+		error += accuracy == null ? Double.NaN : DecidedAccuracy.ofProbabilities(accuracy);
+		combined = DecidedAccuracy.ofSeveral(error, combined, accuracy);
 		return probs;
 	}
 

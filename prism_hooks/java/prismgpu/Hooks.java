@@ -17,7 +17,6 @@ import parser.ast.ExpressionQuant;
 import parser.type.TypeDouble;
 import prism.Accuracy;
 import prism.Accuracy.AccuracyLevel;
-import prism.Accuracy.AccuracyType;
 import prism.ModelType;
 import prism.OpRelOpBound;
 import prism.PrismException;
@@ -216,7 +215,7 @@ public final class Hooks
 		res.soln = problem.solution;
 		res.numIters = problem.iterations;
 		res.timeTaken = (System.currentTimeMillis() - timer) / 1000.0;
-		res.accuracy = accuracy(problem.errorBound, problem.errorAbsolute, problem.guaranteed);
+		res.accuracy = accuracy(problem.errorBound, problem.errorAbsolute, problem.guaranteed, problem.decided, problem.complements);
 		return res;
 	}
 
@@ -343,12 +342,16 @@ public final class Hooks
 		return null;
 	}
 
-	/** @param errorBound 0 for values that are exact but for rounding */
-	static Accuracy accuracy(double errorBound, boolean absolute, boolean guaranteed)
+	/**
+	 * @param errorBound 0 for values that are exact but for rounding
+	 * @param decided Values that have no error in any state; null for none
+	 * @param complements The same of 1 - p
+	 */
+	static Accuracy accuracy(double errorBound, boolean absolute, boolean guaranteed, double[] decided, double[] complements)
 	{
 		if (errorBound == 0.0)
 			return new ExactAccuracy();
-		return new Accuracy(guaranteed ? AccuracyLevel.BOUNDED : AccuracyLevel.ESTIMATED_BOUNDED, errorBound, absolute);
+		return new DecidedAccuracy(guaranteed ? AccuracyLevel.BOUNDED : AccuracyLevel.ESTIMATED_BOUNDED, errorBound, absolute, decided, complements);
 	}
 
 	/**
@@ -375,13 +378,12 @@ public final class Hooks
 	static StateValues negated(StateValues probs)
 	{
 		Accuracy accuracy = probs.getAccuracy();
-		boolean relative = accuracy != null && accuracy.getLevel() != AccuracyLevel.EXACT_FLOATING_POINT && accuracy.getType() == AccuracyType.RELATIVE;
-		if (!relative || !(probs.getType() instanceof TypeDouble))
+		if (!(accuracy instanceof DecidedAccuracy) || !(probs.getType() instanceof TypeDouble))
 			return probs;
 		double largest = 0.0;
 		for (double value : probs.getDoubleArray())
 			largest = Math.max(largest, 1.0 - value);
-		probs.setAccuracy(new Accuracy(accuracy.getLevel(), accuracy.getErrorBound() * largest, true));
+		probs.setAccuracy(((DecidedAccuracy) accuracy).ofComplements(largest));
 		return probs;
 	}
 

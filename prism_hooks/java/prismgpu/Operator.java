@@ -20,6 +20,8 @@ public final class Operator
 	public boolean absolute;
 	/** Whether the error is a bound; else an estimate. */
 	public boolean guaranteed;
+	/** Values that have no error in any state; null for none. */
+	public double[] decided;
 	/** A line for the log. */
 	public String remark;
 	/** Set instead of an answer: why there is none. */

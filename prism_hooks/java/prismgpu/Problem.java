@@ -98,6 +98,10 @@ public final class Problem
 	public boolean errorAbsolute;
 	/** Whether the error is a bound; else an estimate. */
 	public boolean guaranteed;
+	/** Values that have no error in any state; null for none. */
+	public double[] decided;
+	/** The same of 1 - p, if the values are probabilities. */
+	public double[] complements;
 	/** Set instead of an answer: why PRISM's own code must do this one. */
 	public String refusal;
 	/** Set instead of an answer: the text of the PrismException to throw. */

@@ -9,8 +9,6 @@ import odd.ODDNode;
 import parser.ast.Expression;
 import parser.ast.ExpressionFilter;
 import prism.Accuracy;
-import prism.Accuracy.AccuracyLevel;
-import prism.Accuracy.AccuracyType;
 import prism.Prism;
 import prism.PrismException;
 import prism.PrismLog;
@@ -164,9 +162,8 @@ final class Symbolic
 	static StateValues negated(StateValues probs)
 	{
 		Accuracy error = probs.getAccuracy();
-		boolean relative = error != null && error.getLevel() != AccuracyLevel.EXACT_FLOATING_POINT && error.getType() == AccuracyType.RELATIVE;
-		if (relative)
-			probs.setAccuracy(new Accuracy(error.getLevel(), error.getErrorBound(), true));
+		if (error instanceof DecidedAccuracy)
+			probs.setAccuracy(((DecidedAccuracy) error).ofComplements(1.0));
 		return probs;
 	}
 

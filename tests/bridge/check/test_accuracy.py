@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bridge.check.accuracy import Accuracy, compare
+from engines.decided import decided_complements, decided_values
 from engines.errors import ConvergenceError
 
 
@@ -24,3 +25,19 @@ def test_values_are_compared_only_as_far_as_their_accuracy_reaches():
     with pytest.raises(ConvergenceError, match=r"value 0\.4999 is not enough to compare"):
         compare(values, ">=", 0.4999, accuracy)
     assert compare(values, ">=", 0.4999, Accuracy(0.0)).tolist() == [False, True, True]
+
+
+def test_decided_values_have_no_error():
+    accuracy = Accuracy(1e-6, decided=(0.0, np.inf), complements=(1.0,))
+    assert accuracy.remark(np.inf) == "exact floating point"
+    assert accuracy.remark(0.0) == "exact floating point"
+    assert accuracy.remark(1.0) == "+/- 1.0E-6 estimated; rel err 1.0E-6"
+    assert accuracy.errors(np.array([0.0, 0.5, np.inf])).tolist() == [0.0, 1e-6, 0.0]
+    assert compare(np.array([0.0, np.inf]), "<=", 0.0, accuracy).tolist() == [True, False]
+
+
+def test_a_complement_is_decided_as_far_as_no_tiny_probability_is_rounded_off():
+    assert decided_values(np.array([0.0, 1.0, 0.5]), np.array([True, True, False])) == (0.0, 1.0)
+    assert decided_values(np.array([0.0, 1.0, 1.0]), np.array([True, True, False])) == (0.0,)
+    assert decided_complements(np.array([0.0, 1.0, 0.5]), (0.0, 1.0)) == (1.0, 0.0)
+    assert decided_complements(np.array([0.0, 1.0, 1e-20]), (0.0, 1.0)) == (0.0,)

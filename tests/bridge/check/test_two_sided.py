@@ -158,7 +158,7 @@ def test_a_lower_bound_of_zero_leaves_an_absolute_error():
     result = SolveResult.exact(values, "a method")
     result = SolveResult.combined(values, [result], float("inf"))
     result = replace(result, two_sided=True, bounds=bounds)
-    accuracy = accuracy_of(result, absolute=False, automatic=True)
+    accuracy = accuracy_of(result, SolverEnvironment())
     assert accuracy.guaranteed
     assert accuracy.absolute
     assert 1e-12 <= accuracy.error < 1.1e-12

@@ -1,0 +1,68 @@
+"""Doubles as the rationals that were meant by them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+LARGEST_DENOMINATOR = 100_000
+"""Fractions with larger denominators are not looked for: chance would find some."""
+
+ROUNDINGS = 2
+"""How many units in the last place a double may be away from the fraction that it stands for, such
+as 1 - 2/3 from 1/3."""
+
+MOST_DIGITS = 15
+"""A double of so few decimal digits is taken for the decimal that was written."""
+
+
+def rational(number: float) -> Fraction:
+    """Return the rational that a double stands for.
+
+    It is a simple fraction if one is as near as rounding leaves it, else a short decimal if the
+    double is the nearest to one, else the double itself.
+
+    Parameters
+    ----------
+    number
+        A finite number.
+    """
+    exact = Fraction(number)
+    simple = exact.limit_denominator(LARGEST_DENOMINATOR)
+    if abs(simple - exact) <= ROUNDINGS * Fraction(math.ulp(number)):
+        return simple
+    decimal = _decimal(number)
+    return exact if decimal is None else decimal
+
+
+def probabilities(numbers: Sequence[float], remainder: int | None = None) -> list[Fraction]:
+    """Return the rationals that the probabilities of a row stand for; they sum to 1.
+
+    Parameters
+    ----------
+    numbers
+        The probabilities as doubles, which sum to 1 but for rounding.
+    remainder
+        Where doubles that stand for no rationals of sum 1 are taken as they are: the place of the
+        probability that is what the others leave; None to divide all by their sum.
+    """
+    meant = [rational(number) for number in numbers]
+    if sum(meant) == 1:
+        return meant
+    exact = [Fraction(number) for number in numbers]
+    decimals = [_decimal(number) or given for number, given in zip(numbers, exact, strict=True)]
+    if sum(decimals) == 1:
+        return decimals
+    total = sum(exact)
+    if remainder is not None and total - exact[remainder] <= 1:
+        exact[remainder] += 1 - total
+        return exact
+    return [number / total for number in exact]
+
+
+def _decimal(number: float) -> Fraction | None:
+    """Return the shortest decimal that rounds to a double, if it is short."""
+    text = repr(number)
+    digits = text.partition("e")[0].replace(".", "").replace("-", "").strip("0")
+    return Fraction(text) if len(digits) <= MOST_DIGITS else None

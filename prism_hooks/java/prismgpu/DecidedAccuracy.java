@@ -1,0 +1,100 @@
+package prismgpu;
+
+import java.util.Arrays;
+
+import prism.Accuracy;
+
+/** The accuracy of values some of which have no error, such as those that the graph of the model decides. */
+final class DecidedAccuracy extends Accuracy
+{
+	private static final double[] NONE = {};
+
+	/** Values that have no error in any state. */
+	private final double[] decided;
+	/** The same of the complements 1 - p. */
+	private final double[] complements;
+
+	/** @param decided Values that have no error in any state; null for none */
+	DecidedAccuracy(AccuracyLevel level, double errorBound, boolean absolute, double[] decided, double[] complements)
+	{
+		super(level, errorBound, absolute);
+		this.decided = decided == null ? NONE : decided;
+		this.complements = complements == null ? NONE : complements;
+	}
+
+	/** The error of probabilities that are not decided, none above 1; 0 where all are exact. */
+	static double ofProbabilities(Accuracy accuracy)
+	{
+		return accuracy instanceof DecidedAccuracy ? accuracy.getErrorBound() : accuracy.getAbsoluteErrorBound(1.0);
+	}
+
+	/** The same error of other values, none of which is known to have none. */
+	static Accuracy without(Accuracy known)
+	{
+		if (!(known instanceof DecidedAccuracy))
+			return known;
+		return new DecidedAccuracy(known.getLevel(), known.getErrorBound(), known.getType() == AccuracyType.ABSOLUTE, null, null);
+	}
+
+	/**
+	 * The accuracy of 1 - p: an absolute one.
+	 * @param largest Of the 1 - p
+	 */
+	DecidedAccuracy ofComplements(double largest)
+	{
+		double scale = getType() == AccuracyType.ABSOLUTE ? 1.0 : largest;
+		return new DecidedAccuracy(getLevel(), getErrorBound() * scale, true, complements, decided);
+	}
+
+	/**
+	 * The accuracy of probabilities that were computed from others in several solves.
+	 * @param error The sum of the errors
+	 * @param before Of those computed before; null for none
+	 */
+	static Accuracy ofSeveral(double error, Accuracy before, Accuracy last)
+	{
+		if (error == 0.0)
+			return new ExactAccuracy();
+		double[] decided = { 0.0, 1.0 }, complements = decided;
+		for (Accuracy part : new Accuracy[] { before, last })
+			if (part instanceof DecidedAccuracy) {
+				decided = both(decided, ((DecidedAccuracy) part).decided);
+				complements = both(complements, ((DecidedAccuracy) part).complements);
+			}
+		return new DecidedAccuracy(AccuracyLevel.ESTIMATED_BOUNDED, error, true, decided, complements);
+	}
+
+	private static double[] both(double[] some, double[] others)
+	{
+		return Arrays.stream(some).filter(value -> among(others, value)).toArray();
+	}
+
+	private static boolean among(double[] values, double wanted)
+	{
+		return Arrays.stream(values).anyMatch(value -> value == wanted);
+	}
+
+	boolean decides(double value)
+	{
+		return among(decided, value);
+	}
+
+	@Override
+	public double getAbsoluteErrorBound(double result)
+	{
+		return decides(result) ? 0.0 : super.getAbsoluteErrorBound(result);
+	}
+
+	@Override
+	public double getRelativeErrorBound(double result)
+	{
+		return decides(result) ? 0.0 : super.getRelativeErrorBound(result);
+	}
+
+	@Override
+	public String toString(Object result)
+	{
+		boolean exact = result instanceof Double && decides((Double) result);
+		return exact ? new ExactAccuracy().toString(result) : super.toString(result);
+	}
+}
