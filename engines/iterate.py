@@ -288,7 +288,8 @@ class _Judge:
         self.met = at_rest or proven < self._environment.epsilon
         self.only_rounding = stirring and self._doubling.rise < ROUNDING_RISE and not self.met
         if at_rest or np.isfinite(proven):
-            self.error = (0.0 if at_rest else proven) + iterations * ROUNDING_A_SWEEP
+            rounding = iterations * ROUNDING_A_SWEEP * self._doubling.scale
+            self.error = (0.0 if at_rest else proven) + rounding
 
     def sweeps_to_look(self, iterations: int, batch: int) -> int:
         """Return after how many sweeps to look next: so many, or fewer if that may be a proof."""

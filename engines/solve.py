@@ -28,7 +28,7 @@ from engines.linear.stretches import Stretches, require_solvable
 from engines.linear.substitution import Substitution
 from engines.progress import Progress
 from engines.result import SolveResult, Status, SweepCost
-from engines.single import NO_HELP, sweep_first_in_single
+from engines.single import NO_HELP, largest_value, sweep_first_in_single
 from engines.system import Engine, HasTwin, Sweeper, SweepSystem
 
 SLOW_AFTER = 5_000
@@ -245,7 +245,7 @@ def _solve(
         outcome = sweeps.run(give_up, outcome)
     if solved is None and outcome.given_up and direct is not None:
         try:
-            solved = direct(sweeper.values())
+            solved = in_unit(direct(sweeper.values()), environment)
         except (MemoryError, RuntimeError) as error:
             note = "; ".join(filter(None, (note, f"{direct_name} failed: {error}")))
             if best is None:
@@ -284,13 +284,28 @@ def _solve(
             residual = _residual_of(solved[0], system, sweeper)
         if solved is substitution.solved:
             return judged(substitution.completed(result))
-        accepted = environment.epsilon if named_gmres else max(environment.epsilon, DIRECT_ERROR)
-        how = (solved, residual, direct_name, accepted)
+        how = (solved, residual, direct_name, environment)
         result = _solved_directly(result, outcome, *how)
         if named_gmres:
             note = "; ".join(filter(None, (note, direct_name)))
             result = replace(result, note=note, finished_by="")
     return judged(result)
+
+
+def in_unit(
+    solved: tuple[FloatArray, float], environment: SolverEnvironment
+) -> tuple[FloatArray, float]:
+    """Return values and their error as it is asked for, which is given as a relative one.
+
+    Parameters
+    ----------
+    solved
+        Values, shape (states,), and their relative error.
+    environment
+        Says whether errors are absolute: then none is above that of the largest value.
+    """
+    values, error = solved
+    return values, error * largest_value(values, environment.absolute)
 
 
 def _is_better(solved: tuple[FloatArray, float] | None, outcome: Iteration, error: float) -> bool:
@@ -381,16 +396,20 @@ def _solved_directly(
     solved: tuple[FloatArray, float],
     residual: float,
     direct_name: str,
-    accepted: float,
+    environment: SolverEnvironment,
 ) -> SolveResult:
     values, error_estimate = solved
+    scale, accepted = largest_value(values, environment.absolute), environment.epsilon
+    if environment.method is not Method.GMRES:
+        accepted = max(accepted, DIRECT_ERROR * scale)
     so_far = (
         f"{result.method} contracts too slowly here ({outcome.iterations} sweeps, expected "
         f"error still {outcome.error_estimate:.1e}): solved by {direct_name}"
     )
     status = Status.CONVERGED
     if error_estimate > accepted:
-        status = Status.CHANGE_ONLY if error_estimate <= NO_DIGITS else Status.NOT_CONVERGED
+        rough = error_estimate <= NO_DIGITS * scale
+        status = Status.CHANGE_ONLY if rough else Status.NOT_CONVERGED
     return replace(
         result,
         values=values,

@@ -106,6 +106,8 @@ def solve_steady_state(
         return result if states is None else result.with_values(np.full(model.num_states, np.nan))
     # The residual is linear in π, like all else here.
     result = replace(result, residual=result.residual / abs(total))
+    if environment.absolute:
+        result = replace(result, error_estimate=result.error_estimate / abs(total))
     values = result.values / total
     if exits is not None:
         values = values / exits

@@ -18,9 +18,11 @@ from engines.cpu.topological_kernels import Rule
 from engines.environment import DeviceChoice, Precision, SolverEnvironment
 from engines.formats.csr import FloatArray, IndexArray
 from engines.linear.confirmation import MOST_PROVEN_ERROR
+from engines.linear.doubling import ROUNDING_A_SWEEP
 from engines.progress import Progress, SweepReport
 from engines.result import SolveResult, Status, SweepCost
-from engines.solve import DIRECT_ERROR, NO_DIGITS, solve_system
+from engines.single import largest_value
+from engines.solve import DIRECT_ERROR, NO_DIGITS, in_unit, solve_system
 from engines.system import Direction, Scaling, SweepSystem
 
 SLOW_AFTER = 1_000
@@ -100,6 +102,10 @@ def solve_topologically(
     solve = _TopologicalSolve(prepared, components, how, environment, method, direct, direct_name)
     status = solve.run(progress, started)
     values, error = solve.values, solve.error
+    if environment.absolute and environment.automatic:
+        # The loops count what rounding leaves out as relative errors.
+        sweeps = solve.iterations - int(np.count_nonzero(components.sizes == 1))
+        error += sweeps * ROUNDING_A_SWEEP * largest_value(values, True)
     allowed = environment.epsilon * (1.0 if solve.unmet else MOST_PROVEN_ERROR)
     if status is Status.CONVERGED and environment.automatic and not error <= allowed:
         status = Status.CHANGE_ONLY
@@ -368,13 +374,14 @@ class _TopologicalSolve:
             return
         part, states = self._components.extract(self._system, own, self.values)
         try:
-            values, error = self._direct(part, part.start)
+            values, error = in_unit(self._direct(part, part.start), self._environment)
         except (MemoryError, RuntimeError):
             return
-        if error <= max(self._environment.epsilon, DIRECT_ERROR):
+        scale = largest_value(values, self._environment.absolute)
+        if error <= max(self._environment.epsilon, DIRECT_ERROR * scale):
             self.parts.directly += 1
             self._take(states, values, error, error)
-        elif error <= NO_DIGITS:
+        elif error <= NO_DIGITS * scale:
             self._rough[own] = (states, values, error)
 
     def _took_rough(self) -> bool:

@@ -105,6 +105,11 @@ class Doubling:
             return math.inf
         return self._scale * self.rise**2 / (1.0 - self.rise**2)
 
+    @property
+    def scale(self) -> float:
+        """What a relative error of the last iterate looked at is multiplied by."""
+        return self._scale
+
     def is_due(self, iterations: int) -> bool:
         """Return whether an iterate is worth keeping.
 
