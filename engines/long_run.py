@@ -239,6 +239,7 @@ def _long_run_values(
         parts.append(result)
     return replace(
         _put_together(values, parts, error, environment),
+        trusted_above=parts[-1].trusted_above if unknown.any() else 0.0,
         decided=decided_values(values, sound),
         exactly=exact.long_run(model, earned, components.labels),
     )
@@ -284,8 +285,10 @@ def _component_values(
         part = _steady_state(model, states, environment, progress)
         parts.append(part)
         values[label] = float(part.values @ earned[states])
-        weight = float(earned[states].sum()) if environment.absolute else 1.0
-        error = max(error, part.error_estimate * weight)
+        own = part.error_of_mean(earned[states], values[label])
+        if environment.absolute:
+            own = part.error_estimate * float(earned[states].sum())
+        error = max(error, own)
     return _ComponentValues(values, decided, error, parts)
 
 

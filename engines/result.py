@@ -99,6 +99,9 @@ class SolveResult:
     rounding
         The part of `error_estimate` that bounds what roundings in single precision have made of the
         values; 0 in double precision, which leaves its own out.
+    trusted_above
+        Where `error_estimate` is relative: the value below which it does not hold, because digits
+        were lost at the end of a range; there a value may be off by twice this. 0 for none.
     finished_by
         The direct method that took over from sweeps that contract too slowly; empty for none.
     unrounded
@@ -127,6 +130,7 @@ class SolveResult:
     strategy: IndexArray | None = None
     remedy: str = "a smaller -epsilon may help"
     rounding: float = 0.0
+    trusted_above: float = 0.0
     finished_by: str = ""
     unrounded: bool = False
     decided: tuple[float, ...] = ()
@@ -198,6 +202,7 @@ class SolveResult:
             two_sided=all(part.two_sided for part in parts),
             remedy=max(parts, key=lambda part: part.status.severity).remedy,
             rounding=max(part.rounding for part in parts),
+            trusted_above=max(part.trusted_above for part in parts),
             finished_by=" and ".join(
                 dict.fromkeys(part.finished_by for part in parts if part.finished_by)
             ),
@@ -207,6 +212,20 @@ class SolveResult:
     def sweep_seconds(self) -> float:
         """Mean seconds of a sweep."""
         return self.sweeping_seconds / self.iterations if self.iterations else 0.0
+
+    def error_of_mean(self, weights: FloatArray, mean: float) -> float:
+        """Return the estimated relative error of a weighted sum of the values.
+
+        Parameters
+        ----------
+        weights
+            Not negative, shape (states,).
+        mean
+            The sum.
+        """
+        if self.trusted_above == 0.0 or mean == 0.0:
+            return self.error_estimate
+        return self.error_estimate + 2.0 * self.trusted_above * float(weights.sum()) / mean
 
     def raise_unless_converged(self) -> SolveResult:
         """Return the result itself if it may be used.

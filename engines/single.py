@@ -166,8 +166,6 @@ class SingleSweeps:
             ended = replace(ended, error_estimate=self.proven + rounding)
         elif environment.automatic:
             ended = confirm(ended, rounding)
-        if not absolute and bool(np.any(after[~digits] > 0.0)):
-            return replace(ended, error_estimate=float("inf"))
         met = ended.error_estimate if environment.automatic else change
         return replace(ended, status=Status.CONVERGED) if met < environment.epsilon else ended
 
@@ -236,6 +234,7 @@ class SingleSweeps:
         moved = self.iterations * ours.bytes_per_sweep + after * theirs.bytes_per_sweep
         rounding = 0.0
         if environment.precision is Precision.SINGLE:
+            result = replace(result, trusted_above=self._least(result.values, environment))
             note = self._remark(result, environment)
             rounding = self.rounding(largest_value(result.values, environment.absolute))
         else:
@@ -249,18 +248,23 @@ class SingleSweeps:
             rounding=rounding,
         )
 
+    def _least(self, values: FloatArray, environment: SolverEnvironment) -> float:
+        """Return the value below which some have lost digits; 0 where none has."""
+        least = NO_DIGITS / self.factor
+        lost = not environment.absolute and bool(np.any((values > 0.0) & (values < least)))
+        return least if lost else 0.0
+
     def _remark(self, result: SolveResult, environment: SolverEnvironment) -> str:
         kind = "absolute" if environment.absolute else "relative"
         rounding = self.rounding(largest_value(result.values, environment.absolute))
         made = f"{self.iterations} sweeps in single precision"
         share = f"{made}: the {kind} error to expect is {result.error_estimate:.1e}"
         if not np.isfinite(result.error_estimate):
-            least = NO_DIGITS / self.factor
             share = f"{made}: the {kind} error is unknown"
-            if not environment.absolute and np.min(result.values) < least:
-                share = f"{made}: the relative error is unknown of values below {least:.0e}"
-            return f"{share}; all roundings make at most {rounding:.1e} of it elsewhere"
+            return f"{share}; all roundings make at most {rounding:.1e} of it"
         share += f", {rounding:.1e} of it a bound on all roundings"
+        if result.trusted_above > 0.0:
+            share += f", but unknown of values below {result.trusted_above:.0e}"
         if result.status is not Status.CHANGE_ONLY:
             return share
         return f"{share}; further sweeps come no closer to epsilon {environment.epsilon:.1e}"

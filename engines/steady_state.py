@@ -106,8 +106,12 @@ def solve_steady_state(
         return result if states is None else result.with_values(np.full(model.num_states, np.nan))
     # The residual is linear in π, like all else here.
     result = replace(result, residual=result.residual / abs(total))
-    if environment.absolute:
-        result = replace(result, error_estimate=result.error_estimate / abs(total))
+    scale = abs(total) if environment.absolute else 1.0
+    result = replace(
+        result,
+        error_estimate=result.error_estimate / scale,
+        trusted_above=result.trusted_above / abs(total),
+    )
     values = result.values / total
     if exits is not None:
         values = values / exits

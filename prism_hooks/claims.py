@@ -94,6 +94,9 @@ def _claim_of(result: SolveResult, absolute: bool, automatic: bool, ending: Endi
     expected = result.error_estimate
     if automatic or result.rounding > 0.0:
         error = max(expected, result.change, rounding)
+        if result.trusted_above > 0.0:
+            error = error * _largest(result.values) + 2.0 * result.trusted_above
+            absolute = True
         return Claim(error, absolute, False) if np.isfinite(error) else UNKNOWN
     # Relaxed sweeps may change next to nothing, and stand far from a solution.
     scale = 1.0 if absolute else _largest(result.values) or 1.0

@@ -106,12 +106,12 @@ class LongRun:
             return SolveResult.exact(np.full(len(earned), least), environment.method)
         result = self._steady_state(found, environment, progress)
         value = float(result.values @ earned)
-        error = result.error_estimate
+        error = result.error_of_mean(earned, value)
         if environment.absolute:
             # As in `engines.long_run`: it counts once for each state, times its reward.
-            error *= float(inside.sum())
+            error = result.error_estimate * float(inside.sum())
         values = np.full(len(earned), value)
-        return SolveResult.combined(values, [result], error)
+        return replace(SolveResult.combined(values, [result], error), trusted_above=0.0)
 
     def distribution(
         self, initial: FloatArray, environment: SolverEnvironment, progress: Progress | None = None

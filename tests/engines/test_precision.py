@@ -16,9 +16,12 @@ from engines.formats.choice import Format
 from engines.formats.csr import CsrMatrix
 from engines.intervals import until_bounds
 from engines.linear.doubling import LateDoubling
+from engines.long_run import long_run_rewards
+from engines.model import ModelKind, RewardStructure
 from engines.result import SolveResult, Status
 from engines.single import DOWN, TO_NEAREST
 from engines.solve import solve_system
+from engines.steady_state import solve_steady_state
 from engines.system import Direction, HasSingle, Scaling, SweepSystem
 from prism_hooks.claims import claim_of
 from tests.engines import models
@@ -217,8 +220,8 @@ def test_states_far_below_the_range_of_single_precision_are_found_all_the_same()
     settings = replace(CPU, method=Method.JOR, epsilon=1e-9)
     single = solve_system(system, replace(settings, precision=Precision.SINGLE), "single")
     assert single.status is Status.CHANGE_ONLY
-    assert np.isinf(single.error_estimate)
-    assert "the relative error is unknown of values below" in single.note
+    assert single.trusted_above > 0.0
+    assert "but unknown of values below" in single.note
     mixed = solve_system(system, replace(settings, precision=Precision.MIXED), "mixed")
     assert mixed.status is Status.CONVERGED
     assert relative_error(mixed.values / mixed.values.sum(), exact) < 1e-6
@@ -276,7 +279,7 @@ def test_what_is_claimed_of_single_precision_covers_its_roundings():
             assert claim.error == result.error_estimate > result.rounding > 0.0
         else:
             assert result.rounding == 0.0
-            assert claim.error == 10.0 * result.change
+            assert claim.error == max(10.0 * result.change, result.error_estimate)
     both = SolveResult.combined(result.values, [result, replace(result, rounding=1e-3)], 1e-3)
     assert both.rounding == 1e-3
 
@@ -408,3 +411,23 @@ def test_bounded_questions_stay_in_double_precision():
     assert "computed in double precision" in result.note
     bounds = until_bounds(model, everywhere, target, settings)
     assert "-gpuprecision single: bounds need every digit" in bounds.note
+
+
+def test_rare_states_without_digits_hardly_add_to_the_error_of_a_mean():
+    size = 120
+    rates = [{i + 1: 0.1, i - 1: 1.0} for i in range(size)]
+    del rates[0][-1], rates[-1][size]
+    model = models.chain(ModelKind.CTMC, rates)
+    exact = 0.1 ** np.arange(size) / np.sum(0.1 ** np.arange(size))
+    earned = np.arange(size, dtype=float)
+    settings = replace(CPU, method=Method.JOR, epsilon=1e-9, precision=Precision.SINGLE)
+    result = long_run_rewards(model, RewardStructure("", earned), settings)
+    claim = claim_of(result, absolute=False, automatic=False)
+    assert not claim.absolute
+    assert abs(result.values[0] - exact @ earned) <= claim.error * result.values[0]
+    assert claim.error < 1e-3
+    assert result.trusted_above == 0.0
+    found = solve_steady_state(model, np.ones(size, dtype=bool), settings)
+    claim = claim_of(found, absolute=False, automatic=False)
+    assert claim.absolute
+    assert np.max(np.abs(found.values - exact)) <= claim.error < 1e-3
