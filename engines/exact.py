@@ -7,6 +7,7 @@ it is small. The doubles of the model are taken for the rationals that they stan
 
 from __future__ import annotations
 
+import heapq
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from engines.rationals import probabilities, rational
 from engines.result import ExactValues
 from engines.system import Direction
 
-MOST_STATES = 400
+MOST_STATES = 10_000
 """States of the largest part of a model that is solved exactly."""
 
 MOST_WORK = 300_000
@@ -154,23 +155,35 @@ def chain_values(
             before[column].add(state)
     order: list[int] = []
     left = set(choices)
+
+    def ways(state: int) -> tuple[int, int]:
+        return len(before[state]) * len(rows[state]), state
+
+    queue = [ways(state) for state in choices]
+    heapq.heapify(queue)
     while left:
-        state = min(left, key=lambda s: (len(before[s]) * len(rows[s]), s))
+        entry = heapq.heappop(queue)
+        state = entry[1]
+        if state not in left or entry != ways(state):
+            continue
         left.remove(state)
         order.append(state)
         row = rows[state]
+        origins = before[state] - {state}
         loop = 1 / (1 - row.pop(state, Fraction(0)))
         worth[state] = budget.spend(worth[state] * loop)
         for column in row:
             row[column] = budget.spend(row[column] * loop)
             before[column].discard(state)
-        for origin in before[state] - {state}:
+        for origin in origins:
             share = rows[origin].pop(state)
             worth[origin] = budget.spend(worth[origin] + share * worth[state])
             for column, further in row.items():
                 moved = rows[origin].get(column, Fraction(0)) + share * further
                 rows[origin][column] = budget.spend(moved)
                 before[column].add(origin)
+        for touched in origins.union(row):
+            heapq.heappush(queue, ways(touched))
     values: dict[int, Fraction] = {}
     for state in reversed(order):
         inside = (share * values[column] for column, share in rows[state].items())
@@ -232,7 +245,8 @@ def best_values(
 
 def _leaving_policy(choices: Mapping[int, list[Choice]]) -> dict[int, int]:
     policy: dict[int, int] = {}
-    waiting = list(choices)
+    # Those found last are next to the known ones.
+    waiting = list(choices)[::-1]
     while waiting:
         still = []
         for state in waiting:

@@ -43,7 +43,7 @@ from engines.intervals import until_bounds
 from engines.long_run_bounds import bounded_result
 from engines.model import ExplicitModel, ModelKind
 from engines.progress import Progress
-from engines.result import SolveResult
+from engines.result import SolveResult, of_complements
 from engines.system import Direction
 from engines.until import until_probabilities
 
@@ -171,7 +171,7 @@ def _complement(
     upper = np.where(moved[0], np.minimum(np.nextafter(upper, 2.0), 1.0), upper)
     complement = bounded_result(np.maximum(lower, 0.0), upper, [result], environment)
     # What the sweeps came to rest by is the width of what they computed.
-    exactly = result.complement().exactly
+    exactly = of_complements(result.exactly)
     return replace(complement, status=result.status, exactly=exactly)
 
 

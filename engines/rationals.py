@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 LARGEST_DENOMINATOR = 100_000
 """Fractions with larger denominators are not looked for: chance would find some."""
@@ -17,6 +18,7 @@ MOST_DIGITS = 15
 """A double of so few decimal digits is taken for the decimal that was written."""
 
 
+@lru_cache
 def rational(number: float) -> Fraction:
     """Return the rational that a double stands for.
 

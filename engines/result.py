@@ -17,6 +17,18 @@ ExactValues = Callable[[IndexArray], list[Fraction] | None]
 """Returns the exact values of some states, by their numbers; None where that takes too long."""
 
 
+def of_complements(exactly: ExactValues | None) -> ExactValues | None:
+    """Return what computes 1 minus the exact values, if anything computes these."""
+    if exactly is None:
+        return None
+
+    def values(states: IndexArray) -> list[Fraction] | None:
+        found = exactly(states)
+        return None if found is None else [1 - value for value in found]
+
+    return values
+
+
 class Status(StrEnum):
     """How a solve ended."""
 
@@ -309,17 +321,9 @@ class SolveResult:
 
     def complement(self) -> SolveResult:
         """Return the result of the complementary probabilities, without bounds."""
-        exactly = self.exactly
-        result = replace(
+        return replace(
             self.with_values(np.clip(1.0 - self.values, 0.0, 1.0)),
             unrounded=self.unrounded,
             decided=decided_complements(self.values, self.decided),
+            exactly=of_complements(self.exactly),
         )
-        if exactly is None:
-            return result
-
-        def of_states(states: IndexArray) -> list[Fraction] | None:
-            values = exactly(states)
-            return None if values is None else [1 - value for value in values]
-
-        return replace(result, exactly=of_states)

@@ -18,6 +18,7 @@ from engines.progress import Progress
 from engines.result import SolveResult, Status
 from prism_hooks import java_loops
 from prism_hooks.claims import claim_of
+from prism_hooks.comparison import compared
 from prism_hooks.diagram_graph import decomposed_diagram, hand_over_components
 from prism_hooks.diagram_search import search_for_java
 from prism_hooks.exit_gate import GATE, SOLVE
@@ -217,7 +218,7 @@ class EngineBackend:
             progress = self._progress(problem, ending)
             result = solve_without_matrix(problem, model, reason, environment, progress)
             self._say(problem, f"solved on PRISM's diagram, without a matrix: {reason}")
-            self._finish(problem, result, environment, ending)
+            result = self._finish(problem, result, environment, ending)
         hand_over(problem, result.values)
 
     def _why_without_matrix(
@@ -248,12 +249,11 @@ class EngineBackend:
         kept = None if self._record is not None else self._kept.find(*question)
         if kept is not None:
             problem.say(AGAIN)
-            self._finish(problem, kept, environment, ending)
-            return kept
+            return self._finish(problem, kept, environment, ending)
         result = answer(model, asked, environment, self._progress(problem, ending))
-        self._finish(problem, result, environment, ending)
+        finished = self._finish(problem, result, environment, ending)
         self._kept.keep(*question, result)
-        return result
+        return finished
 
     def _progress(self, problem: Any, ending: Ending) -> Progress:
         return progress_lines(problem, ending, self._bar, self._record)
@@ -265,8 +265,8 @@ class EngineBackend:
 
     def _finish(
         self, problem: Any, result: SolveResult, environment: SolverEnvironment, ending: Ending
-    ) -> None:
-        """Report a solve and what is known of its error."""
+    ) -> SolveResult:
+        """Report a solve and what is known of its error; return what PRISM gets."""
         if self._bar is not None:
             self._bar.close()
         if self._record is not None:
@@ -279,9 +279,11 @@ class EngineBackend:
         claim = claim_of(
             result, absolute=environment.absolute, automatic=environment.automatic, ending=ending
         )
+        result, claim = compared(problem, result, claim, environment)
         problem.errorBound, problem.errorAbsolute = claim.error, claim.absolute
         problem.guaranteed = claim.guaranteed
         problem.decided, problem.complements = map(np.array, (claim.decided, claim.complements))
+        return result
 
     def _symbolic_to_expand(
         self, problem: Any, environment: SolverEnvironment

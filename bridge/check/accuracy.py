@@ -8,15 +8,20 @@ from enum import Enum
 import numpy as np
 
 from bridge.language.text import double_text
+from engines.comparison import HOLDS
 from engines.environment import SolverEnvironment
 from engines.errors import ConvergenceError
 from engines.formats.csr import FloatArray, MaskArray
-from engines.result import SolveResult
+from engines.rationals import rational
+from engines.result import ExactValues, SolveResult
 from prism_hooks.claims import claim_of
 from prism_hooks.report import Ending
 
 TESTING_ERROR = 1e-5
 """The relative error that PRISM assumes of values whose accuracy is unknown or an estimate."""
+
+ROUNDING = 1e-12
+"""What rounding may make of values that PRISM takes for exact, by its own account."""
 
 
 class Bounded(Enum):
@@ -126,7 +131,11 @@ def accuracy_of(
 
 
 def compare(
-    values: FloatArray, relation: str, bound: float, accuracy: Accuracy | None
+    values: FloatArray,
+    relation: str,
+    bound: float,
+    accuracy: Accuracy | None,
+    exactly: ExactValues | None = None,
 ) -> MaskArray:
     """Return which values satisfy a bound.
 
@@ -140,27 +149,31 @@ def compare(
         What the values are compared with.
     accuracy
         How accurate they are.
+    exactly
+        Computes the exact values of those that are too near to the bound for that; None for no way.
 
     Raises
     ------
     ConvergenceError
-        When a value is too near to the bound for its accuracy.
+        When a value is too near to the bound for its accuracy, and no exact one is known.
     """
-    functions = {
-        "<": np.less,
-        "<=": np.less_equal,
-        ">": np.greater,
-        ">=": np.greater_equal,
-    }
-    holds = functions[relation]
-    if accuracy is not None and accuracy.error > 0.0:
-        errors = accuracy.errors(values)
-        undecided = holds(values - errors, bound) != holds(values + errors, bound)
-        if np.any(undecided):
-            value = float(values[int(np.argmax(undecided))])
-            raise ConvergenceError(
-                f"Accuracy of value {double_text(value)} is not enough to compare to bound "
-                f"{double_text(bound)}"
-            )
+    holds = HOLDS[relation]
     satisfied: MaskArray = holds(values, bound)
+    if accuracy is None:
+        return satisfied
+    errors = accuracy.errors(values)
+    undecided = holds(values - errors, bound) != holds(values + errors, bound)
+    if exactly is not None:
+        known = ~np.isfinite(values) | np.isin(values, accuracy.decided)
+        near = np.flatnonzero(undecided | (np.isclose(values, bound, 0.0, ROUNDING) & ~known))
+        found = exactly(near) if len(near) else None
+        if found is not None:
+            satisfied[near] = [bool(holds(value, rational(bound))) for value in found]
+            return satisfied
+    if np.any(undecided):
+        value = float(values[int(np.argmax(undecided))])
+        raise ConvergenceError(
+            f"Accuracy of value {double_text(value)} is not enough to compare to bound "
+            f"{double_text(bound)}"
+        )
     return satisfied

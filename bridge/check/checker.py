@@ -258,7 +258,7 @@ class Checker:
                 "estimated, in spite of -ii"
             )
         accuracy = accuracy_of(result, self.environment, bounded)
-        return Outcome(result.values, accuracy)
+        return Outcome(result.values, accuracy, result.exactly)
 
     def print_vector(
         self, values: StateVector | None, states: MaskArray, limit: int | None = None
@@ -371,7 +371,9 @@ class Checker:
         if threshold.bound is None:
             return outcome
         bound = self._bound(threshold.bound, probability=probability)
-        satisfied = compare(outcome.numbers, threshold.relation, bound, outcome.accuracy)
+        satisfied = compare(
+            outcome.numbers, threshold.relation, bound, outcome.accuracy, outcome.exactly
+        )
         return Outcome(satisfied)
 
     def _bound(self, expression: Expression, *, probability: bool) -> float:

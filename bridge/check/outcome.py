@@ -10,6 +10,7 @@ from bridge.check.accuracy import Accuracy
 from bridge.language.ast import Value
 from bridge.model import StateVector
 from engines.formats.csr import FloatArray
+from engines.result import ExactValues, of_complements
 
 
 @dataclass(frozen=True)
@@ -22,10 +23,13 @@ class Outcome:
         Shape (states,): bool, int64 or float64.
     accuracy
         How accurate they are; None where that is not known, or not a question.
+    exactly
+        Computes exact values of states; None for no way.
     """
 
     values: StateVector
     accuracy: Accuracy | None = None
+    exactly: ExactValues | None = None
 
     @property
     def numbers(self) -> FloatArray:
@@ -46,21 +50,21 @@ class Outcome:
                 decided=accuracy.complements,
                 complements=accuracy.decided,
             )
-        return Outcome(1.0 - self.numbers, accuracy)
+        return Outcome(1.0 - self.numbers, accuracy, of_complements(self.exactly))
 
     def no_better_than(self, other: Outcome) -> Outcome:
         """Return the same values, at most as accurate as those that they were computed from."""
         if other.accuracy is None or self.accuracy is None:
-            return replace(self, accuracy=None)
+            return replace(self, accuracy=None, exactly=None)
         error = self.accuracy.error + other.accuracy.error
         if error == 0.0:
-            return self
+            return replace(self, exactly=None)
         # A relative error of probabilities is an absolute one too, and not the other way round.
         absolute = self.accuracy.absolute or other.accuracy.absolute
         guaranteed = all(
             part.guaranteed or part.error == 0.0 for part in (self.accuracy, other.accuracy)
         )
-        return replace(self, accuracy=Accuracy(error, absolute, guaranteed))
+        return replace(self, accuracy=Accuracy(error, absolute, guaranteed), exactly=None)
 
 
 def everywhere(value: Value, num_states: int) -> StateVector:

@@ -83,6 +83,7 @@ def problem(model: Model, task: str, direction: str | None = None, **question) -
         "errorOnNonConvergence": True, "say": lambda _: None, "warn": lambda _: None,
         "error": None, "refusal": None, "solution": None, "iterations": 0, "errorBound": -1.0,
         "errorAbsolute": None, "guaranteed": None, "parts": None,
+        "bound": float("nan"), "relation": None,
     }  # fmt: skip
     return SimpleNamespace(**(fields | question))
 

@@ -2,7 +2,10 @@ package prismgpu;
 
 import java.util.Arrays;
 
+import jdd.JDD;
+import jdd.JDDNode;
 import prism.Accuracy;
+import symbolic.states.StateValues;
 
 /** The accuracy of values some of which have no error, such as those that the graph of the model decides. */
 final class DecidedAccuracy extends Accuracy
@@ -77,6 +80,19 @@ final class DecidedAccuracy extends Accuracy
 	boolean decides(double value)
 	{
 		return among(decided, value);
+	}
+
+	/** The states whose values are too near to a positive bound to tell on which side of it the exact ones are. */
+	JDDNode near(double bound, StateValues values)
+	{
+		double error = getErrorBound();
+		boolean absolute = getType() == AccuracyType.ABSOLUTE;
+		double low = absolute ? bound - error : bound / (1.0 + error), high = absolute ? bound + error : bound / Math.max(0.0, 1.0 - error);
+		JDDNode near = values.getBDDFromInterval(low, Math.min(high, Double.MAX_VALUE));
+		for (double value : decided)
+			if (low <= value && value <= high)
+				near = JDD.And(near, JDD.Not(values.getBDDFromInterval(value, value)));
+		return near;
 	}
 
 	@Override

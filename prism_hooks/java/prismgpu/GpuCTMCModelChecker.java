@@ -11,7 +11,6 @@ import explicit.StateValues;
 import explicit.Utils;
 import explicit.rewards.MCRewards;
 import parser.ast.Expression;
-import parser.ast.ExpressionQuant;
 import parser.ast.ExpressionTemporal;
 import prism.Accuracy;
 import prism.PrismComponent;
@@ -21,8 +20,6 @@ import prism.Result;
 /** Numerical work on CTMCs; what has no bound of time PRISM sends to the embedded DTMC. */
 public class GpuCTMCModelChecker extends CTMCModelChecker
 {
-	/** The innermost P, R or S operator that is being checked. */
-	private ExpressionQuant operator;
 	/** The absolute errors of the solves of the until at hand, added up; NaN where one is not known. */
 	private double error;
 	/** What is known of the error after all of them; null before the first. */
@@ -49,13 +46,7 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 		StateValues answer = Operators.answer(this, model, expr, propertiesFile);
 		if (answer != null)
 			return answer;
-		ExpressionQuant outer = operator;
-		operator = expr instanceof ExpressionQuant ? (ExpressionQuant) expr : outer;
-		try {
-			return super.checkExpression(model, expr, statesOfInterest);
-		} finally {
-			operator = outer;
-		}
+		return Comparison.in(expr, constantValues, () -> super.checkExpression(model, expr, statesOfInterest));
 	}
 
 	@Override
@@ -75,7 +66,7 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 		combined = null;
 		try {
 			StateValues probs = super.checkProbBoundedUntil(model, expr, minMax, statesOfInterest);
-			if (!Double.isNaN(error) && !Hooks.asksForCertainty(operator, constantValues))
+			if (!Double.isNaN(error) && !Comparison.asksForCertainty())
 				probs.setAccuracy(combined == null ? new ExactAccuracy() : combined);
 			return probs;
 		} finally {
@@ -133,7 +124,7 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	/** Leaves out the accuracy, as PRISM does, where no accuracy would do. */
 	private ModelCheckerResult decidable(ModelCheckerResult res) throws PrismException
 	{
-		if (Hooks.asksForCertainty(operator, constantValues))
+		if (Comparison.asksForCertainty())
 			res.accuracy = null;
 		return res;
 	}
@@ -163,10 +154,10 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 		return res != null ? res : super.computeSteadyStateRewards(ctmc, mcRewards);
 	}
 
-	/** Between bounds the long run is one question; else PRISM puts it together from solves. */
+	/** Between bounds, or compared with one, the long run is one question; else PRISM puts it together from solves. */
 	private ModelCheckerResult solveAverage(CTMC<Double> ctmc, double[] rewards) throws PrismException
 	{
-		if (!getDoIntervalIteration() || Hooks.backend == null)
+		if (!getDoIntervalIteration() && !Comparison.compares() || Hooks.backend == null)
 			return null;
 		return Hooks.solve(problem(ctmc, "long-run average").earning(rewards), mainLog);
 	}

@@ -17,7 +17,6 @@ import explicit.Utils;
 import explicit.rewards.MCRewards;
 import explicit.rewards.Rewards;
 import parser.ast.Expression;
-import parser.ast.ExpressionQuant;
 import parser.ast.ExpressionTemporal;
 import prism.IntegerBound;
 import prism.PrismComponent;
@@ -33,8 +32,6 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 
 	/** The method that the user named, while PRISM's code sees another in its place; else null. */
 	private LinEqMethod hidden;
-	/** The innermost P, R or S operator that is being checked. */
-	private ExpressionQuant operator;
 
 	public GpuDTMCModelChecker(PrismComponent parent) throws PrismException
 	{
@@ -57,13 +54,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 		StateValues answer = Operators.answer(this, model, expr, propertiesFile);
 		if (answer != null)
 			return answer;
-		ExpressionQuant outer = operator;
-		operator = expr instanceof ExpressionQuant ? (ExpressionQuant) expr : outer;
-		try {
-			return super.checkExpression(model, expr, statesOfInterest);
-		} finally {
-			operator = outer;
-		}
+		return Comparison.in(expr, constantValues, () -> super.checkExpression(model, expr, statesOfInterest));
 	}
 
 	// PRISM builds the products with automata here, those of CTMCs too.
@@ -289,7 +280,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 		ModelCheckerResult res = Hooks.solve(problem, mainLog, BOUNDED_BEGUN, BOUNDED_DONE);
 		if (res == null)
 			return super.checkProbBoundedUntil(model, expr, minMax, statesOfInterest);
-		if (until != null && !Hooks.asksForCertainty(operator, constantValues))
+		if (until != null && !Comparison.asksForCertainty())
 			res.accuracy = DecidedAccuracy.without(until.accuracy);
 		return StateValues.createFromArrayResult(res, model);
 	}
@@ -350,10 +341,10 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 		return res != null ? res : super.computeSteadyStateRewards(dtmc, mcRewards);
 	}
 
-	/** Between bounds the long run is one question; else PRISM puts it together from solves. */
+	/** Between bounds, or compared with one, the long run is one question; else PRISM puts it together from solves. */
 	private ModelCheckerResult solveAverage(DTMC<Double> dtmc, double[] rewards) throws PrismException
 	{
-		if (!getDoIntervalIteration() || Hooks.backend == null)
+		if (!getDoIntervalIteration() && !Comparison.compares() || Hooks.backend == null)
 			return null;
 		return Hooks.solve(problem(dtmc, "long-run average").earning(rewards), mainLog);
 	}

@@ -14,7 +14,6 @@ import explicit.StateValues;
 import explicit.rewards.MDPRewards;
 import explicit.rewards.Rewards;
 import parser.ast.Expression;
-import parser.ast.ExpressionQuant;
 import parser.ast.ExpressionTemporal;
 import prism.IntegerBound;
 import prism.PrismComponent;
@@ -29,8 +28,6 @@ public class GpuMDPModelChecker extends MDPModelChecker
 	/** PRISM's number for it in a strategy. */
 	private static final int ANY_CHOICE = -2;
 
-	/** The innermost P or R operator that is being checked. */
-	private ExpressionQuant operator;
 
 	/** Whether the MDPs are steps of solving a POMDP, which is PRISM's as a whole. */
 	private final boolean ofBeliefs;
@@ -57,13 +54,7 @@ public class GpuMDPModelChecker extends MDPModelChecker
 		StateValues answer = Operators.answer(this, model, expr, propertiesFile);
 		if (answer != null)
 			return answer;
-		ExpressionQuant outer = operator;
-		operator = expr instanceof ExpressionQuant ? (ExpressionQuant) expr : outer;
-		try {
-			return super.checkExpression(model, expr, statesOfInterest);
-		} finally {
-			operator = outer;
-		}
+		return Comparison.in(expr, constantValues, () -> super.checkExpression(model, expr, statesOfInterest));
 	}
 
 	@Override
@@ -167,7 +158,7 @@ public class GpuMDPModelChecker extends MDPModelChecker
 	/** Leaves out the accuracy, as PRISM's policy iteration does, where no accuracy would do. */
 	private ModelCheckerResult decidable(ModelCheckerResult res) throws PrismException
 	{
-		if (Hooks.asksForCertainty(operator, constantValues))
+		if (Comparison.asksForCertainty())
 			res.accuracy = null;
 		return res;
 	}
@@ -250,7 +241,7 @@ public class GpuMDPModelChecker extends MDPModelChecker
 		ModelCheckerResult res = solveBounded(problem, min);
 		if (res == null)
 			return super.checkProbBoundedUntil(model, expr, minMax, statesOfInterest);
-		if (until != null && !Hooks.asksForCertainty(operator, constantValues))
+		if (until != null && !Comparison.asksForCertainty())
 			res.accuracy = DecidedAccuracy.without(until.accuracy);
 		return StateValues.createFromArrayResult(res, model);
 	}

@@ -22,7 +22,13 @@ public class GpuNondetModelChecker extends NondetModelChecker
 	@Override
 	public StateValues checkExpression(Expression expr, JDDNode statesOfInterest) throws PrismException
 	{
-		return Symbolic.kept(expr, GraphSearch.in(model, () -> super.checkExpression(expr, statesOfInterest)), model);
+		return Symbolic.kept(expr, Comparison.in(expr, constantValues, () -> GraphSearch.in(model, () -> super.checkExpression(expr, statesOfInterest))), model);
+	}
+
+	@Override
+	protected StateValues checkProbPathFormula(Expression expr, boolean qual, boolean min, JDDNode statesOfInterest) throws PrismException
+	{
+		return Comparison.comparable(super.checkProbPathFormula(expr, qual, min, statesOfInterest), model);
 	}
 
 	@Override
@@ -64,7 +70,7 @@ public class GpuNondetModelChecker extends NondetModelChecker
 	@Override
 	protected StateValues computeReachRewards(JDDNode tr, JDDNode tra, JDDNode tr01, JDDNode sr, JDDNode trr, JDDNode b, boolean min) throws PrismException
 	{
-		return stated(() -> super.computeReachRewards(tr, tra, tr01, sr, trr, b, min));
+		return Comparison.comparable(stated(() -> super.computeReachRewards(tr, tra, tr01, sr, trr, b, min)), model);
 	}
 
 	/** PRISM has no method for the least total reward; what our engines cannot do either, it refuses. */
@@ -83,7 +89,7 @@ public class GpuNondetModelChecker extends NondetModelChecker
 	@Override
 	protected StateValues computeTotalRewardsMax(JDDNode tr, JDDNode tr01, JDDNode tra, JDDNode sr, JDDNode trr, boolean noPositiveECs) throws PrismException
 	{
-		return stated(() -> super.computeTotalRewardsMax(tr, tr01, tra, sr, trr, noPositiveECs));
+		return Comparison.comparable(stated(() -> super.computeTotalRewardsMax(tr, tr01, tra, sr, trr, noPositiveECs)), model);
 	}
 
 	private StateValues stated(Hooks.Work<StateValues> work) throws PrismException

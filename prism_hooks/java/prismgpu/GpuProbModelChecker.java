@@ -23,13 +23,19 @@ public class GpuProbModelChecker extends ProbModelChecker
 	@Override
 	public StateValues checkExpression(Expression expr, JDDNode statesOfInterest) throws PrismException
 	{
-		return Symbolic.kept(expr, GraphSearch.in(model, () -> super.checkExpression(expr, statesOfInterest)), model);
+		return Symbolic.kept(expr, Comparison.in(expr, constantValues, () -> GraphSearch.in(model, () -> super.checkExpression(expr, statesOfInterest))), model);
 	}
 
 	@Override
 	protected StateValues checkProbUntil(JDDNode b1, JDDNode b2, boolean qual) throws PrismException
 	{
 		return GraphSearch.in(model, () -> super.checkProbUntil(b1, b2, qual));
+	}
+
+	@Override
+	protected StateValues checkProbPathFormula(Expression expr, boolean qual, JDDNode statesOfInterest) throws PrismException
+	{
+		return Comparison.comparable(super.checkProbPathFormula(expr, qual, statesOfInterest), model);
 	}
 
 	@Override
@@ -100,13 +106,13 @@ public class GpuProbModelChecker extends ProbModelChecker
 	@Override
 	protected StateValues computeReachRewards(JDDNode tr, JDDNode tr01, JDDNode sr, JDDNode trr, JDDNode b) throws PrismException
 	{
-		return stated(() -> super.computeReachRewards(tr, tr01, sr, trr, b));
+		return Comparison.comparable(stated(() -> super.computeReachRewards(tr, tr01, sr, trr, b)), model);
 	}
 
 	@Override
 	protected StateValues computeTotalRewards(JDDNode tr, JDDNode tr01, JDDNode sr, JDDNode trr) throws PrismException
 	{
-		return stated(() -> super.computeTotalRewards(tr, tr01, sr, trr));
+		return Comparison.comparable(stated(() -> super.computeTotalRewards(tr, tr01, sr, trr)), model);
 	}
 
 	private StateValues stated(Hooks.Work<StateValues> work) throws PrismException

@@ -29,13 +29,19 @@ public class GpuStochModelChecker extends StochModelChecker
 	@Override
 	public StateValues checkExpression(Expression expr, JDDNode statesOfInterest) throws PrismException
 	{
-		return Symbolic.kept(expr, GraphSearch.in(model, () -> super.checkExpression(expr, statesOfInterest)), model);
+		return Symbolic.kept(expr, Comparison.in(expr, constantValues, () -> GraphSearch.in(model, () -> super.checkExpression(expr, statesOfInterest))), model);
 	}
 
 	@Override
 	protected StateValues checkProbUntil(JDDNode b1, JDDNode b2, boolean qual) throws PrismException
 	{
 		return GraphSearch.in(model, () -> super.checkProbUntil(b1, b2, qual));
+	}
+
+	@Override
+	protected StateValues checkProbPathFormula(Expression expr, boolean qual, JDDNode statesOfInterest) throws PrismException
+	{
+		return Comparison.comparable(super.checkProbPathFormula(expr, qual, statesOfInterest), model);
 	}
 
 	@Override
@@ -118,7 +124,7 @@ public class GpuStochModelChecker extends StochModelChecker
 	@Override
 	protected StateValues computeCumulRewards(JDDNode tr, JDDNode tr01, JDDNode sr, JDDNode trr, double time) throws PrismException
 	{
-		return Symbolic.stated(() -> super.computeCumulRewards(tr, tr01, sr, trr, time));
+		return Comparison.comparable(Symbolic.stated(() -> super.computeCumulRewards(tr, tr01, sr, trr, time)), model);
 	}
 
 	@Override
@@ -147,13 +153,13 @@ public class GpuStochModelChecker extends StochModelChecker
 	@Override
 	protected StateValues computeReachRewards(JDDNode tr, JDDNode tr01, JDDNode sr, JDDNode trr, JDDNode b) throws PrismException
 	{
-		return stated(tr, () -> super.computeReachRewards(tr, tr01, sr, trr, b));
+		return Comparison.comparable(stated(tr, () -> super.computeReachRewards(tr, tr01, sr, trr, b)), model);
 	}
 
 	@Override
 	protected StateValues computeTotalRewards(JDDNode tr, JDDNode tr01, JDDNode sr, JDDNode trr) throws PrismException
 	{
-		return stated(null, () -> super.computeTotalRewards(tr, tr01, sr, trr));
+		return Comparison.comparable(stated(null, () -> super.computeTotalRewards(tr, tr01, sr, trr)), model);
 	}
 
 	/** @param rates What PRISM solves the embedded chain of; null for no matter */

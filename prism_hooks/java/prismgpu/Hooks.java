@@ -11,14 +11,11 @@ import explicit.ProbModelChecker;
 import explicit.ProbModelChecker.TermCrit;
 import explicit.StateValues;
 import explicit.rewards.Rewards;
-import parser.Values;
 import parser.ast.Expression;
-import parser.ast.ExpressionQuant;
 import parser.type.TypeDouble;
 import prism.Accuracy;
 import prism.Accuracy.AccuracyLevel;
 import prism.ModelType;
-import prism.OpRelOpBound;
 import prism.PrismException;
 import prism.PrismLog;
 import prism.PrismSettings;
@@ -199,6 +196,7 @@ public final class Hooks
 		}
 		course = Course.COMPUTED;
 		long timer = System.currentTimeMillis();
+		Comparison.tell(problem);
 		solving = problem.task + " computation";
 		try {
 			answer(problem);
@@ -352,20 +350,6 @@ public final class Hooks
 		if (errorBound == 0.0)
 			return new ExactAccuracy();
 		return new DecidedAccuracy(guaranteed ? AccuracyLevel.BOUNDED : AccuracyLevel.ESTIMATED_BOUNDED, errorBound, absolute, decided, complements);
-	}
-
-	/**
-	 * Whether an operator compares with a value that is met exactly or not at all: 0, or probability 1.
-	 * No error bound decides that, and where PRISM states none it compares the numbers.
-	 */
-	static boolean asksForCertainty(ExpressionQuant operator, Values constants) throws PrismException
-	{
-		if (operator == null)
-			return false;
-		OpRelOpBound bound = operator.getRelopBoundInfo(constants);
-		if (bound.isNumeric())
-			return false;
-		return bound.getBound() == 0.0 || bound.isProbabilistic() && bound.getBound() == 1.0;
 	}
 
 	/** Whether PRISM computes a path formula's probabilities as those that it does not hold. */

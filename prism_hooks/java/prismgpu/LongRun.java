@@ -70,6 +70,7 @@ final class LongRun
 		JDD.Deref(statesOfInterest);
 		if (bound.isNumeric())
 			return values;
+		Comparison.comparable(values, model);
 		JDDNode met = JDD.And(values.getBDDFromInterval(bound.getRelOp(), bound.getBound()), model.getReach().copy());
 		values.clear();
 		return new StateValuesMTBDD(met, model);
@@ -83,9 +84,10 @@ final class LongRun
 		JDDNode rewards = JDD.Apply(JDD.PLUS, stateRewards.copy(), earned);
 		StateValues values = average(continuous, rewards, model);
 		JDD.Deref(rewards);
-		if (values != null)
-			JDD.Deref(statesOfInterest);
-		return values;
+		if (values == null)
+			return null;
+		JDD.Deref(statesOfInterest);
+		return Comparison.comparable(values, model);
 	}
 
 	/** The averages of rewards of states. */

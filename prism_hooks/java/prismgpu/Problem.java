@@ -75,6 +75,10 @@ public final class Problem
 	public boolean topological;
 	/** Whether an optimal choice of each state is wanted. */
 	public boolean wantsStrategy;
+	/** What the values, or 1 minus these, are compared with; NaN for nothing. */
+	public double bound = Double.NaN;
+	/** How: one of < <= > >=; null for not at all. */
+	public String relation;
 	/** Sub-switches of interval iteration where bounds are wanted; else null. */
 	public Intervals intervals;
 

@@ -10,7 +10,7 @@ from bridge.check.checker import Checker
 from bridge.language.parser import parse_property
 from bridge.language.properties_file import parse_properties
 from engines.environment import SolverEnvironment
-from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
+from engines.errors import InvalidModelError, UnsupportedError
 from tests.bridge.check.models import dice, gamble, queue, two_sources
 
 TIGHT = SolverEnvironment(epsilon=1e-10)
@@ -232,9 +232,10 @@ def test_an_mdp_wants_a_direction_and_has_no_steady_state():
         check(gamble(), 'S=? [ "won" ]')
 
 
-def test_a_value_too_near_to_its_bound_is_not_compared():
-    with pytest.raises(ConvergenceError, match="not enough to compare"):
-        check(dice(), f"P>={1 / 3!r} [ F s=7&d<3 ]")
+def test_a_value_too_near_to_its_bound_is_compared_exactly():
+    for relation, holds in ((">=", True), ("<=", True), (">", False), ("<", False)):
+        assert value(dice(), f"P{relation}1/3 [ F s=7&d<3 ]") == holds
+        assert value(dice(), f"P{relation}2/3 [ G !(s=7&d<3) ]") == holds
 
 
 def test_vectors_are_available_for_every_state():

@@ -1,0 +1,47 @@
+"""Values on their way to PRISM, which compares them with the bound of an operator."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from engines.comparison import settle
+from engines.environment import SolverEnvironment
+from engines.result import SolveResult
+from prism_hooks.claims import Claim
+
+
+def compared(
+    problem: Any, result: SolveResult, claim: Claim, environment: SolverEnvironment
+) -> tuple[SolveResult, Claim]:
+    """Return values that PRISM compares with a bound as it would compare the exact ones.
+
+    Parameters
+    ----------
+    problem
+        The `prismgpu.Problem`, with the bound.
+    result
+        What was found.
+    claim
+        What is known of its error.
+    environment
+        What was asked for.
+    """
+    exactly = result.exactly
+    if np.isnan(problem.bound) or exactly is None or result.unrounded:
+        return result, claim
+    error, absolute = claim.error, claim.absolute
+    if error == 0.0:
+        # After a number of steps, values are exact but for what this counts.
+        error, absolute = result.error_estimate, environment.absolute
+    known = ~np.isfinite(result.values) | np.isin(result.values, claim.decided)
+    sizes = 1.0 if absolute else np.abs(result.values)
+    errors = np.where(known, 0.0, error * sizes)
+    relation, bound = str(problem.relation), float(problem.bound)
+    values, exact = settle(result.values, errors, relation, bound, exactly)
+    decided = {*claim.decided, *exact}
+    complements = {*claim.complements, *(1.0 - value for value in exact)}
+    claim = claim._replace(decided=tuple(sorted(decided)), complements=tuple(sorted(complements)))
+    return replace(result, values=values), claim

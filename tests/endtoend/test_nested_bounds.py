@@ -1,0 +1,97 @@
+"""Values whose error holds the bound of an operator: decided exactly, or refused."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+pytestmark = pytest.mark.prism
+
+RESULT = re.compile(r"^(?:Result|Error): (.*?)(?: \(.*\))?$", re.M)
+
+THIRD = """dtmc
+module m
+  x : [0..3] init 0;
+  [] x=0 -> 1/3:(x'=0) + 1/3:(x'=1) + 1/3:(x'=2);
+  [] x>0 -> true;
+endmodule
+rewards "s" x=0 : 1; endrewards
+"""
+OF_THIRD = {
+    "P=? [ F (P>=0.5 [ F x=1 ]) ]": "1.0",
+    "P>=0.5 [ F x=1 ]": "true",
+    "P<=0.5 [ F x=1 ]": "true",
+    "P>0.5 [ F x=1 ]": "false",
+    "P>=0.5 [ G x!=1 ]": "true",
+    "P<0.5 [ F G x=1 ]": "false",
+    "P>1/3 [ X x=1 ]": "false",
+    "P<=13/27 [ F<=3 x=1 ]": "true",
+    "R>=1.5 [ F x>0 ]": "true",
+    "R>1.5 [ F x>0 ]": "false",
+    "S>=0.5 [ x=1 ]": "true",
+    "S<0.5 [ x=1 ]": "false",
+    "filter(count, P>=0.5 [ F x=1 ])": "2",
+}
+HALF = """mdp
+module m
+  x : [0..3] init 0;
+  [a] x=0 -> 1/2:(x'=0) + 1/4:(x'=1) + 1/4:(x'=2);
+  [b] x=0 -> 1/3:(x'=0) + 1/3:(x'=1) + 1/3:(x'=2);
+  [] x>0 -> true;
+endmodule
+rewards "s" x=0 : 1; endrewards
+"""
+OF_HALF = {
+    "P<=0.5 [ F x=1 ]": "true",
+    "P>0.5 [ F x=1 ]": "false",
+    "P>=0.5 [ G x!=1 ]": "true",
+    "Pmax=? [ F (P>=0.5 [ F x=1 ]) & x=0 ]": "1.0",
+    "R<=2 [ F x>0 ]": "true",
+    "R>=1.5 [ F x>0 ]": "true",
+    "R<2 [ F x>0 ]": "false",
+}
+TENTH = """ctmc
+module m
+  x : [0..2] init 0;
+  [] x=0 -> 9:(x'=1) + 1:(x'=2);
+  [] x=1 -> 1:(x'=1);
+endmodule
+"""
+OF_TENTH = {
+    "P>=0.1 [ G x!=1 ]": "true",
+    "P<=0.1 [ G x!=1 ]": "true",
+    "P>0.1 [ G x!=1 ]": "false",
+    "P<=0.9 [ F x=1 ]": "true",
+    "S<=0.9 [ x=1 ]": "true",
+    "S>0.9 [ x=1 ]": "false",
+    "P>0 [ F<=1 x=2 ]": "true",
+    "P>=1 [ F<=1 x=1 ]": "false",
+}
+ROUTES = ["-explicit", "-sparse", "-hybrid", "-ii", "-gs", "-frontend storm"]
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize(
+    ("text", "questions"), [(THIRD, OF_THIRD), (HALF, OF_HALF), (TENTH, OF_TENTH)]
+)
+def test_a_bound_that_is_the_exact_value_is_met(prism_gpu, tmp_path, text, questions, route):
+    if route == "-frontend storm":
+        pytest.importorskip("stormpy")
+    model = tmp_path / "model.pm"
+    model.write_text(text, encoding="utf-8")
+    run = prism_gpu(model, "-pf", "; ".join(questions), *route.split())
+    assert run.code == 0, run.output
+    found = RESULT.findall(run.output)
+    assert dict(zip(questions, found, strict=True)) == questions
+
+
+@pytest.mark.parametrize("engine", ["-explicit", "-sparse", "-hybrid"])
+def test_what_no_exact_value_decides_is_refused_in_the_words_of_prism(prism_gpu, tmp_path, engine):
+    model = tmp_path / "model.sm"
+    model.write_text(TENTH, encoding="utf-8")
+    asked = "P=? [ F[0.2,0.4] x=1 ]"
+    (value,) = RESULT.findall(prism_gpu(model, "-pf", asked, engine).output)
+    questions = [asked.replace("=?", f"{how}{value}") for how in (">=", "<")]
+    found = RESULT.findall(prism_gpu(model, "-pf", "; ".join(questions), engine).output)
+    assert found == [f"Accuracy of value {value} is not enough to compare to bound {value}."] * 2
