@@ -13,7 +13,8 @@ from typing import Any
 from bridge.check.words import Names
 from bridge.language.ast import Expression, Value
 from bridge.language.constants import constant_value, define_constants
-from bridge.language.model_outline import ModelOutline, RewardOutline, outline
+from bridge.language.model_check import checked_outline
+from bridge.language.model_outline import ModelOutline, RewardOutline
 from bridge.language.modules import Command, VariableDeclaration, WrittenModule
 from engines.errors import InvalidModelError, UnsupportedError
 
@@ -41,7 +42,7 @@ class SimulatedModel:
     """
 
     def __init__(self, text: str, source: str) -> None:
-        self.outline: ModelOutline = outline(text, source)
+        self.outline: ModelOutline = checked_outline(text, source)
         self.kind = self.outline.kind or "mdp"
         if self.kind not in KINDS:
             raise UnsupportedError(f"simulation of a model of type {self.kind.upper()}")

@@ -117,7 +117,7 @@ def test_the_example_models_are_checked_without_prism_and_java(embedded, tmp_pat
     ("text", "message"),
     [
         ("dtmc\nmodule m\n  x : [0..1];\n  [] x=0 -> 0.5:(x'=1);\nendmodule\n", "sum"),
-        ("dtmc\nmodule m\n  x : [0..1];\n  [] x=0 -> (x'=2);\nendmodule\n", "x"),
+        ("dtmc\nmodule m\n  x : [0..1];\n  [] x=0 -> (x'=2);\nendmodule\n", "range"),
         ("dtmc\nmodule m\n  x : [0..1];\n  [] y=0 -> (x'=1);\nendmodule\n", "y"),
         ("dtmc\nmodule m\n  x : [0..1]\nendmodule\n", "line"),
         ("dtmc\nconst int N;\nmodule m\n  x : [0..N];\n  [] true -> (x'=1);\nendmodule\n", '"N"'),

@@ -11,7 +11,7 @@ import pytest
 from bridge import jvm
 from bridge.built import prism_call
 from bridge.check.simulated_model import SimulatedModel
-from engines.errors import UnsupportedError
+from engines.errors import InvalidModelError, UnsupportedError
 from prism_hooks.options import HookOptions
 from prism_hooks.program import read_program
 from tests.conftest import Run, run_command
@@ -157,9 +157,13 @@ def test_it_needs_no_prism(embedded, tmp_path):
         ("dtmc module m x:[0..1]; endmodule init x=0 endinit", "init … endinit"),
         ("dtmc module m x:[0..1]; endmodule system m endsystem", "a system definition"),
         ("pta module m x:clock; endmodule", "type PTA"),
-        ("dtmc module m x:clock; endmodule", "of the type clock"),
     ],
 )
 def test_what_cannot_be_simulated_is_refused_by_name(text, reason):
     with pytest.raises(UnsupportedError, match=reason):
         SimulatedModel(text, "model")
+
+
+def test_a_text_with_a_fault_is_not_simulated():
+    with pytest.raises(InvalidModelError, match="Clock variables are not allowed in DTMC models"):
+        SimulatedModel("dtmc module m x:clock; endmodule", "model")
