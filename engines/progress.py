@@ -29,7 +29,7 @@ class SweepReport:
     Parameters
     ----------
     iterations
-        Sweeps made, from 1 on.
+        Sweeps made, from 1 on; 0 announces a long solve before it starts.
     numbers
         Shape (sweeps,): what `measure` says of each of the last sweeps, or of the last one alone.
     seconds
@@ -73,3 +73,14 @@ class SweepReport:
 
 Progress = Callable[[SweepReport], None]
 """Called after a batch of sweeps; what it does delays the next."""
+
+
+def announcement(report: SweepReport) -> str:
+    """Return the line that a long solve is announced with.
+
+    Parameters
+    ----------
+    report
+        One of no sweep, with the number of those to expect.
+    """
+    return f"Starting iterations... ({report.sweeps_to_go:,.0f} are expected)"

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,14 +28,19 @@ from engines.model import ExplicitModel, ModelKind
 from engines.poisson import PoissonWeights, poisson_weights
 from engines.progress import Measure, Progress, SweepReport
 from engines.result import SolveResult, Status, SweepCost
+from engines.squaring import squared_sum
 from engines.system import SweepSystem, rows_of_states
-from engines.uniformisation_error import sum_error
+from engines.uniformisation_error import SumError, sum_error
 
 METHOD = "Uniformisation"
 
 COARSEST_ACCURACY, FINEST_ACCURACY = 1e-8, 1e-16
 SMALLEST_SHARE = 1e-16
 """The smallest share of the largest value that is still computed to the accuracy asked for."""
+
+LONG_SUM = 1e9
+"""From this many operations on, entries and rows times sweeps, a sum is announced before it starts:
+it takes a second or more."""
 
 ROUNDING_A_SWEEP = 2.0**-52
 """What a sweep adds to the relative error: one unit in the last place, which its few roundings
@@ -272,28 +278,28 @@ def _solve(
     # bring serves limits, not sums.
     rate = float(exits.max(initial=0.0))
     if rate * time_bound == 0.0:
-        bounds = (values * (1.0 - ROUNDING_A_SWEEP), values * (1.0 + ROUNDING_A_SWEEP))
-        exact = SolveResult.exact(values, METHOD)
-        if cumulative:
-            rounding = ROUNDING_A_SWEEP * float(values.max(initial=0.0))
-            exact = replace(exact, error_estimate=rounding)
-        return replace(exact, two_sided=True, bounds=bounds if cumulative else (values, values))
+        return _unmoved(values, cumulative)
     # Of the coefficients, a little more than it is.
     whole = time_bound * (1.0 + ROUNDING_A_SWEEP) if cumulative else 1.0
     accuracy = min(max(environment.epsilon, FINEST_ACCURACY), COARSEST_ACCURACY)
-    poisson = poisson_weights(rate * time_bound, accuracy * SMALLEST_SHARE)
-    problem = _power_sum(system, exits, rate, poisson, cumulative)
-    done, note = _sum_powers(problem, environment, progress)
+    product = rate * time_bound
+    sizes = (longest_exit, greatest)
+    found = _squared(system, exits, rate, product, accuracy, *sizes, cumulative)
+    if found is None:
+        poisson = poisson_weights(product, accuracy * SMALLEST_SHARE)
+        problem = _power_sum(system, exits, rate, poisson, cumulative)
+        done, note = _sum_powers(problem, environment, progress)
+        error = sum_error(problem, poisson, *sizes, product)
+        found = _Found(done, error, f"terms {poisson.left} to {poisson.right}", note)
+    done, error = found.done, found.error
     values[slice(None) if system.states is None else system.states] = done.values
-
-    error = sum_error(problem, poisson, longest_exit, greatest, rate * time_bound)
     largest = float(np.abs(values).max())
     # Where there is no bound, for want of digits, an estimate has to do.
     share = error.relative if error.proven else done.sweeps * ROUNDING_A_SWEEP
     rounding = share * largest
     window = (
-        f"q.t = {rate:.6g} x {time_bound:.6g} = {rate * time_bound:.6g}, "
-        f"terms {poisson.left} to {poisson.right}, truncation below {error.absolute:.1e}, "
+        f"q.t = {rate:.6g} x {time_bound:.6g} = {product:.6g}, "
+        f"{found.terms}, truncation below {error.absolute:.1e}, "
         f"rounding {'below' if error.proven else 'about'} {rounding:.1e}"
     )
     setup = time.perf_counter() - started - done.sweeping_seconds
@@ -309,10 +315,20 @@ def _solve(
         setup_seconds=setup,
         sweeping_seconds=done.sweeping_seconds,
         cost=done.cost,
-        note="; ".join(part for part in (note, window) if part),
+        note="; ".join(part for part in (found.note, window) if part),
         two_sided=error.proven,
         bounds=error.bounds(values, greatest * whole) if error.proven else None,
     )
+
+
+def _unmoved(values: FloatArray, cumulative: bool) -> SolveResult:
+    """Return the result where no state is left: values are kept, or earned all the time."""
+    bounds = (values * (1.0 - ROUNDING_A_SWEEP), values * (1.0 + ROUNDING_A_SWEEP))
+    exact = SolveResult.exact(values, METHOD)
+    if cumulative:
+        rounding = ROUNDING_A_SWEEP * float(values.max(initial=0.0))
+        exact = replace(exact, error_estimate=rounding)
+    return replace(exact, two_sided=True, bounds=bounds if cumulative else (values, values))
 
 
 def _refuse_overflow(
@@ -333,6 +349,41 @@ def _refuse_overflow(
             f"the reward {system.start[state]:.6g} of state {state} times time {time_bound:.6g} "
             "overflows"
         )
+
+
+class _Found(NamedTuple):
+    """A sum, its error, and what the log says of its terms and of where it was made."""
+
+    done: Summed
+    error: SumError
+    terms: str
+    note: str
+
+
+def _squared(
+    system: SweepSystem,
+    exits: FloatArray,
+    rate: float,
+    rate_time: float,
+    accuracy: float,
+    longest_exit: int,
+    greatest: float,
+    cumulative: bool,
+) -> _Found | None:
+    """Return the sum by squaring; None where sweeps are as soon done, or it leaves no digits."""
+    squared = squared_sum(system, exits, rate, rate_time, accuracy * SMALLEST_SHARE)
+    if squared is None:
+        return None
+    error = squared.error(longest_exit, greatest, cumulative)
+    if not error.proven:
+        return None
+    started = time.perf_counter()
+    values = squared.values(cumulative)
+    seconds = time.perf_counter() - started
+    cost = SweepCost("CPU", "NumPy", "dense", 0)
+    done = Summed(values, squared.right + squared.squarings, 0.0, seconds, cost)
+    terms = f"terms 0 to {squared.right} of 1/2^{squared.squarings} of the time, squared"
+    return _Found(done, error, terms, "")
 
 
 def _power_sum(
@@ -358,6 +409,10 @@ def _sum_powers(
     engine, note = choose_engine(environment, problem.system, problem.last)
     in_double = environment.double_instead("the error of uniformisation is proven")
     note = "; ".join(filter(None, (note, in_double)))
+    work = problem.last * float(problem.system.matrix.num_entries + len(problem.stay))
+    if progress is not None and work >= LONG_SUM:
+        whole, to_go = np.ones(1), float(problem.last)
+        progress(SweepReport(0, whole, 0.0, Measure.REMAINDER, sweeps_to_go=to_go))
     if engine.name == "CPU":
         return on_cpu(problem, progress), note
     from engines.cuda.several import SeveralEngine

@@ -135,6 +135,8 @@ class RunRecord:
 
     def sweeps(self, report: SweepReport) -> None:
         """Take in sweeps; see `engines.progress.Progress`."""
+        if report.iterations == 0:
+            return
         curve = self._curves[-1] if self._curves else None
         if (
             curve is None

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from enum import Enum, auto
 from typing import Any
 
-from engines.progress import Progress, SweepReport
+from engines.progress import Progress, SweepReport, announcement
 from engines.result import SolveResult
 from prism_hooks.exit_gate import GATE, SOLVE
 from prism_hooks.record import RunRecord
@@ -54,6 +54,9 @@ def progress_lines(
     def report(sweeps: SweepReport) -> None:
         nonlocal due
         GATE.stop_if_ending(SOLVE)
+        if sweeps.iterations == 0:
+            problem.say(f"\n{announcement(sweeps)}")
+            return
         if record is not None:
             record.sweeps(sweeps)
         if bar is not None:

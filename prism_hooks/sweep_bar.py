@@ -33,6 +33,8 @@ class SweepBar:
 
     def __call__(self, report: SweepReport) -> None:
         """Show how far a solve is; see `engines.progress.Progress`."""
+        if report.iterations == 0:
+            return
         if self._bar is not None and report.iterations < self._bar.n:
             # Another solve of the same question.
             self.close()

@@ -29,7 +29,7 @@ from bridge.refusals import error_line, fault_text
 from bridge.versions import own_version
 from engines.errors import BridgeError, ConvergenceError, InvalidModelError, UnsupportedError
 from engines.model import ModelKind
-from engines.progress import SweepReport
+from engines.progress import SweepReport, announcement
 from engines.result import SolveResult
 from prism_hooks.options import HookOptions
 from prism_hooks.record import RunRecord
@@ -100,7 +100,7 @@ class _Run:
     ) -> None:
         self._options, self._hooks = options, hooks
         self._bar, self._record = bar, record
-        self._progress = None if bar is None and record is None else self._follow
+        self._progress = self._follow
         self._header(command, why)
         self._source: ModelSource = model_source(
             Path(options.files[0]), kind=options.kind, fix_deadlocks=options.fix_deadlocks
@@ -288,6 +288,9 @@ class _Run:
             self._record.begin(question, pairs)
 
     def _follow(self, report: SweepReport) -> None:
+        if report.iterations == 0:
+            self._log(f"\n{announcement(report)}")
+            return
         if self._record is not None:
             self._record.sweeps(report)
         if self._bar is not None:
