@@ -68,7 +68,9 @@ def test_questions_with_bounds_are_answered_alike(examples):
                 at_rest if question in STEPS else gpu.iterations < cpu.iterations
             )
             assert gpu.status is cpu.status is Status.CONVERGED
-            rounding = 2.0**-52 * (gpu.iterations + 4) * (case.size + 4)
+            # Either may make the more sweeps, and rounds in each of them.
+            sweeps = max(cpu.iterations, gpu.iterations)
+            rounding = 2.0**-52 * (sweeps + 4) * (case.size + 4)
             np.testing.assert_allclose(gpu.values, cpu.values, rtol=rounding, atol=1e-300)
             assert gpu.error_estimate == pytest.approx(cpu.error_estimate, rel=1e-9)
 
