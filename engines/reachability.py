@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from engines import exact
+from engines.afterwards import affordable, measured
 from engines.decided import decided_values
 from engines.environment import Convention, Method, SolverEnvironment
 from engines.errors import UnsupportedError
@@ -128,6 +129,7 @@ def _solve_chain(
     states = rows_of_states(unknown)
     matrix = model.matrix if states is None else model.matrix.select_rows(states)
     offset = None if rewards is None else (rewards if states is None else rewards[states])
+    offset = None if offset is None else np.asarray(offset, dtype=np.float64)
     if model.kind is ModelKind.CTMC:
         matrix, offset = _embedded(matrix, offset)
     sparse = environment.convention is Convention.SPARSE and not environment.topological
@@ -143,32 +145,34 @@ def _solve_chain(
         omega=relaxation(method, environment.omega),
     )
 
-    if environment.topological:
-        if sweeps_in_colours(method) or method is Method.GMRES:
-            raise UnsupportedError(f"{method} of one component after the other")
-        return solve_topologically(
-            system, environment, method, direct=_by_elimination, progress=progress
-        )
-
     eliminated = directly or functools.partial(direct.solve_chain, plain)
 
     def solve_directly(_: FloatArray) -> tuple[FloatArray, float]:
         return eliminated(elimination.MOST_OPERATIONS)
 
-    if direct.at_once(environment, plain):
-        started = time.perf_counter()
-        # Where factors fill up, iterations take less time.
-        with contextlib.suppress(RuntimeError):
-            solved = eliminated(elimination.AT_ONCE_OPERATIONS)
-            return direct.direct_result(plain, environment, solved, method, started)
-    return solve_system(
-        system,
-        environment,
-        method,
-        direct=solve_directly if direct.fits(matrix) else None,
-        direct_name=elimination.NAME,
-        progress=progress,
-    )
+    if environment.topological:
+        if sweeps_in_colours(method) or method is Method.GMRES:
+            raise UnsupportedError(f"{method} of one component after the other")
+        result = solve_topologically(
+            system, environment, method, direct=_by_elimination, progress=progress
+        )
+    else:
+        if direct.at_once(environment, plain):
+            started = time.perf_counter()
+            # Where factors fill up, iterations take less time.
+            with contextlib.suppress(RuntimeError):
+                solved = eliminated(elimination.AT_ONCE_OPERATIONS)
+                return direct.direct_result(plain, environment, solved, method, started)
+        result = solve_system(
+            system,
+            environment,
+            method,
+            direct=solve_directly if direct.fits(matrix) else None,
+            direct_name=elimination.NAME,
+            progress=progress,
+        )
+    reference = (lambda: solve_directly(result.values)) if affordable(matrix) else None
+    return measured(result, environment, reference)
 
 
 def _by_elimination(chain: SweepSystem, _: FloatArray) -> tuple[FloatArray, float]:
@@ -220,6 +224,12 @@ def _solve_mdp(
         result, rows = _topological_iteration(model, unknown, system, environment, progress), None
     else:
         result, rows = _value_iteration(model, unknown, system, solver, environment, progress)
+
+    def by_policies() -> tuple[FloatArray, float]:
+        _require_proper(model, unknown, system)
+        return DirectPolicyIteration(system).solve(result.values)
+
+    result = measured(result, environment, by_policies if affordable(matrix) else None)
     if not want_strategy:
         return result
     if rows is None or not solver.is_proper(rows):

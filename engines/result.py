@@ -123,6 +123,8 @@ class SolveResult:
         of states that the graph decides. Other states may have an error.
     exactly
         Computes exact values where the rounded ones do not decide a question; None for no way.
+    error_known
+        Whether `error_estimate` is more than what the last changes let expect of a named method.
     """
 
     values: FloatArray
@@ -147,6 +149,7 @@ class SolveResult:
     unrounded: bool = False
     decided: tuple[float, ...] = ()
     exactly: ExactValues | None = None
+    error_known: bool = True
 
     @classmethod
     def exact(cls, values: FloatArray, method: str, note: str = "") -> SolveResult:
@@ -212,6 +215,7 @@ class SolveResult:
             cost=max(parts, key=lambda part: part.iterations).cost,
             note="; ".join(dict.fromkeys(part.note for part in parts if part.note)),
             two_sided=all(part.two_sided for part in parts),
+            error_known=all(part.error_known for part in parts),
             remedy=max(parts, key=lambda part: part.status.severity).remedy,
             rounding=max(part.rounding for part in parts),
             trusted_above=max(part.trusted_above for part in parts),

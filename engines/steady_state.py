@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from engines.afterwards import affordable, measured
 from engines.cpu.prepare import off_diagonal_row_sums
 from engines.cpu.sparse_tools import transposed
 from engines.environment import Convention, Method, SolverEnvironment
@@ -116,6 +117,8 @@ def solve_steady_state(
     if exits is not None:
         values = values / exits
         values /= values.sum()
+    reference = (lambda: solve_directly(values)) if affordable(rates) else None
+    result = measured(result.with_values(values), environment, reference)
     if states is not None:
         everywhere = np.zeros(model.num_states)
         everywhere[states] = values

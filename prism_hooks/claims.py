@@ -21,7 +21,7 @@ class Claim(NamedTuple):
     Parameters
     ----------
     error
-        The error; 0 for values that are exact but for rounding.
+        The error; 0 for values that are exact but for rounding, NaN where nothing is known.
     absolute
         Whether it is absolute; else relative.
     guaranteed
@@ -38,6 +38,9 @@ class Claim(NamedTuple):
     decided: tuple[float, ...] = ()
     complements: tuple[float, ...] = ()
 
+
+UNSTATED = Claim(float("nan"), False, False)
+"""Where nothing is known of the error."""
 
 UNKNOWN = Claim(1.0, False, False)
 """Where no contraction was seen, the error may be as large as the value."""
@@ -62,9 +65,9 @@ def claim_of(
     Notes
     -----
     PRISM estimates ten times the last change, and so do we for a method that the user named, unless
-    the contraction that was observed, of which the log warns, lets expect more. A method of our
-    choice is estimated by that alone; and what single precision has rounded off is far more than
-    the last change shows.
+    what another solution tells (see `engines.afterwards`) is more; where that takes too long,
+    nothing is stated. A method of our choice is estimated by the contraction that was observed
+    alone; and what single precision has rounded off is far more than the last change shows.
     """
     claim = _claim_of(result, absolute, automatic, ending)
     if claim.error == 0.0:
@@ -88,6 +91,8 @@ def _claim_of(result: SolveResult, absolute: bool, automatic: bool, ending: Endi
             # A lower bound of 0 leaves the relative error open, and not the absolute one.
             return Claim(_largest_distance(result), True, True)
         return Claim(result.error_estimate, absolute, True)
+    if not result.error_known:
+        return UNSTATED
     # Even a fixed point of the sweeps is not exact, and PRISM takes states whose exact values
     # differ by a rounding for different: a filter would miss the ties of its maximum.
     rounding = ROUNDING_BOUND * (_largest(result.values) if absolute else 1.0)

@@ -33,7 +33,7 @@ def compared(
     if np.isnan(problem.bound) or exactly is None or result.unrounded:
         return result, claim
     error, absolute = claim.error, claim.absolute
-    if error == 0.0:
+    if not error > 0.0:
         # After a number of steps, values are exact but for what this counts.
         error, absolute = result.error_estimate, environment.absolute
     known = ~np.isfinite(result.values) | np.isin(result.values, claim.decided)

@@ -107,8 +107,8 @@ TESTING = Accuracy(TESTING_ERROR, absolute=False)
 
 def accuracy_of(
     result: SolveResult, environment: SolverEnvironment, bounded: Bounded | None = None
-) -> Accuracy:
-    """Return what is known of a solve's accuracy.
+) -> Accuracy | None:
+    """Return what is known of a solve's accuracy; None for nothing.
 
     Parameters
     ----------
@@ -125,6 +125,8 @@ def accuracy_of(
         automatic=environment.automatic,
         ending=ENDINGS[bounded],
     )
+    if np.isnan(claim.error):
+        return None
     # Behind PRISM's back nobody takes a proven error for the only one.
     proven = claim.guaranteed or (bounded is Bounded.TIME and result.two_sided)
     return Accuracy(*claim._replace(guaranteed=proven))

@@ -1,10 +1,13 @@
 package prismgpu;
 
+import java.util.Arrays;
+
 import jdd.JDD;
 import jdd.JDDNode;
 import parser.Values;
 import parser.ast.Expression;
 import parser.ast.ExpressionQuant;
+import prism.Accuracy;
 import prism.OpRelOpBound;
 import prism.PrismException;
 import symbolic.model.Model;
@@ -37,10 +40,10 @@ final class Comparison
 		}
 	}
 
-	/** Whether the operator at work has a bound. */
-	static boolean compares()
+	/** Whether values of an unknown error are compared with a bound near them. */
+	static boolean isNear(double[] values)
 	{
-		return current != null;
+		return current != null && Arrays.stream(values).anyMatch(value -> Math.abs(value - current.getBound()) <= Accuracy.DEFAULT_ERROR_BOUND * Math.abs(value));
 	}
 
 	/** Tells the engines what a problem's values are compared with. */

@@ -143,23 +143,29 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	@Override
 	protected StateValues computeSteadyStateFormula(CTMC<Double> ctmc, BitSet b) throws PrismException
 	{
-		ModelCheckerResult res = solveAverage(ctmc, Utils.bitsetToDoubleArray(b, ctmc.getNumStates()));
-		return res != null ? StateValues.createFromArrayResult(res, ctmc) : super.computeSteadyStateFormula(ctmc, b);
+		double[] within = Utils.bitsetToDoubleArray(b, ctmc.getNumStates());
+		ModelCheckerResult res = getDoIntervalIteration() ? solveAverage(ctmc, within) : null;
+		StateValues put = res == null ? super.computeSteadyStateFormula(ctmc, b) : null;
+		if (put != null && Comparison.isNear(put.getDoubleArray()))
+			res = solveAverage(ctmc, within);
+		return res != null ? StateValues.createFromArrayResult(res, ctmc) : put;
 	}
 
 	@Override
 	public ModelCheckerResult computeSteadyStateRewards(CTMC<Double> ctmc, MCRewards<Double> mcRewards) throws PrismException
 	{
-		ModelCheckerResult res = solveAverage(ctmc, Hooks.stateRewards(ctmc.getNumStates(), mcRewards));
-		return res != null ? res : super.computeSteadyStateRewards(ctmc, mcRewards);
+		double[] rewards = Hooks.stateRewards(ctmc.getNumStates(), mcRewards);
+		ModelCheckerResult res = getDoIntervalIteration() ? solveAverage(ctmc, rewards) : null;
+		ModelCheckerResult put = res == null ? super.computeSteadyStateRewards(ctmc, mcRewards) : null;
+		if (put != null && Comparison.isNear(put.soln))
+			res = solveAverage(ctmc, rewards);
+		return res != null ? res : put;
 	}
 
-	/** Between bounds, or compared with one, the long run is one question; else PRISM puts it together from solves. */
+	/** The long run as one question, between bounds or near the one that it is compared with; else PRISM puts it together from solves. */
 	private ModelCheckerResult solveAverage(CTMC<Double> ctmc, double[] rewards) throws PrismException
 	{
-		if (!getDoIntervalIteration() && !Comparison.compares() || Hooks.backend == null)
-			return null;
-		return Hooks.solve(problem(ctmc, "long-run average").earning(rewards), mainLog);
+		return Hooks.backend == null ? null : Hooks.solve(problem(ctmc, "long-run average").earning(rewards), mainLog);
 	}
 
 	@Override

@@ -330,23 +330,29 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	@Override
 	protected StateValues computeSteadyStateFormula(DTMC<Double> dtmc, BitSet b) throws PrismException
 	{
-		ModelCheckerResult res = solveAverage(dtmc, Utils.bitsetToDoubleArray(b, dtmc.getNumStates()));
-		return res != null ? StateValues.createFromArrayResult(res, dtmc) : super.computeSteadyStateFormula(dtmc, b);
+		double[] within = Utils.bitsetToDoubleArray(b, dtmc.getNumStates());
+		ModelCheckerResult res = getDoIntervalIteration() ? solveAverage(dtmc, within) : null;
+		StateValues put = res == null ? super.computeSteadyStateFormula(dtmc, b) : null;
+		if (put != null && Comparison.isNear(put.getDoubleArray()))
+			res = solveAverage(dtmc, within);
+		return res != null ? StateValues.createFromArrayResult(res, dtmc) : put;
 	}
 
 	@Override
 	public ModelCheckerResult computeSteadyStateRewards(DTMC<Double> dtmc, MCRewards<Double> mcRewards) throws PrismException
 	{
-		ModelCheckerResult res = solveAverage(dtmc, Hooks.stateRewards(dtmc.getNumStates(), mcRewards));
-		return res != null ? res : super.computeSteadyStateRewards(dtmc, mcRewards);
+		double[] rewards = Hooks.stateRewards(dtmc.getNumStates(), mcRewards);
+		ModelCheckerResult res = getDoIntervalIteration() ? solveAverage(dtmc, rewards) : null;
+		ModelCheckerResult put = res == null ? super.computeSteadyStateRewards(dtmc, mcRewards) : null;
+		if (put != null && Comparison.isNear(put.soln))
+			res = solveAverage(dtmc, rewards);
+		return res != null ? res : put;
 	}
 
-	/** Between bounds, or compared with one, the long run is one question; else PRISM puts it together from solves. */
+	/** The long run as one question, between bounds or near the one that it is compared with; else PRISM puts it together from solves. */
 	private ModelCheckerResult solveAverage(DTMC<Double> dtmc, double[] rewards) throws PrismException
 	{
-		if (!getDoIntervalIteration() && !Comparison.compares() || Hooks.backend == null)
-			return null;
-		return Hooks.solve(problem(dtmc, "long-run average").earning(rewards), mainLog);
+		return Hooks.backend == null ? null : Hooks.solve(problem(dtmc, "long-run average").earning(rewards), mainLog);
 	}
 
 	@Override

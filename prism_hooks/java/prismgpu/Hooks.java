@@ -341,12 +341,14 @@ public final class Hooks
 	}
 
 	/**
-	 * @param errorBound 0 for values that are exact but for rounding
+	 * @param errorBound 0 for values that are exact but for rounding, NaN where nothing is known
 	 * @param decided Values that have no error in any state; null for none
 	 * @param complements The same of 1 - p
 	 */
 	static Accuracy accuracy(double errorBound, boolean absolute, boolean guaranteed, double[] decided, double[] complements)
 	{
+		if (Double.isNaN(errorBound))
+			return null;
 		if (errorBound == 0.0)
 			return new ExactAccuracy();
 		return new DecidedAccuracy(guaranteed ? AccuracyLevel.BOUNDED : AccuracyLevel.ESTIMATED_BOUNDED, errorBound, absolute, decided, complements);

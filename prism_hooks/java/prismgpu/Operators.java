@@ -115,7 +115,7 @@ final class Operators
 
 	private static Accuracy accuracy(Operator operator)
 	{
-		return Double.isNaN(operator.errorBound) ? null : Hooks.accuracy(operator.errorBound, operator.absolute, operator.guaranteed, operator.decided, null);
+		return Hooks.accuracy(operator.errorBound, operator.absolute, operator.guaranteed, operator.decided, null);
 	}
 
 	/** Products and quotients have states of their own: no answer fits them. */

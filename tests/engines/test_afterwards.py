@@ -1,0 +1,79 @@
+"""The error of a named method, found when its iterations have ended."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engines.afterwards import distance, measured
+from engines.environment import Method, SolverEnvironment
+from engines.long_run import long_run_probabilities, long_run_rewards
+from engines.model import ModelKind, RewardStructure
+from engines.reachability import solve_reachability
+from engines.result import SolveResult, Status
+from prism_hooks.claims import claim_of
+from tests.engines import models
+
+NAMED = [Method.POWER, Method.JACOBI, Method.JOR, Method.GAUSS_SEIDEL, Method.SOR]
+LEAK = 1e-11
+
+
+def _two_boxes(kind):
+    half, third = (1 - LEAK) / 2, (1 - 3 * LEAK) / 2
+    inside = [{0: half, 1: half, 2: LEAK}] * 2
+    return models.chain(kind, [*inside, *[{2: third, 3: third, 0: 3 * LEAK}] * 2])
+
+
+def _claim(result, environment):
+    return claim_of(result, absolute=environment.absolute, automatic=environment.automatic)
+
+
+@pytest.mark.parametrize("absolute", [False, True])
+@pytest.mark.parametrize("method", NAMED)
+@pytest.mark.parametrize("kind", [ModelKind.DTMC, ModelKind.CTMC])
+def test_a_long_run_that_mixes_slowly_lies_within_its_error(kind, method, absolute):
+    model = _two_boxes(kind)
+    environment = SolverEnvironment(method=method, omega=0.9, epsilon=1e-6, absolute=absolute)
+    rewards = RewardStructure("r", state_rewards=np.array([1.0, 1.0, 10.0, 10.0]))
+    mean = long_run_rewards(model, rewards, environment)
+    share = long_run_probabilities(model, np.array([True, True, False, False]), environment)
+    for result, exact in ((mean, 3.25), (share, 0.75)):
+        error = _claim(result, environment).error
+        scale = 1.0 if absolute else result.values
+        assert np.all(np.abs(result.values - exact) <= error * scale * (1 + 1e-12))
+
+
+def test_a_probability_and_a_reward_that_are_reached_slowly_lie_within_their_errors():
+    move = 2.0**-17
+    chain = models.chain(ModelKind.DTMC, [{0: 1 - 2 * move, 1: move, 2: move}, {1: 1.0}, {2: 1.0}])
+    unknown = np.array([True, False, False])
+    environment = SolverEnvironment(method=Method.POWER, epsilon=1e-6)
+    for start, rewards, exact in (
+        (np.array([0.0, 1.0, 0.0]), None, 0.5),
+        (np.zeros(3), np.array([1.0, 0.0, 0.0]), 2.0**16),
+    ):
+        result = solve_reachability(chain, unknown, start, environment, rewards=rewards)
+        error = _claim(result, environment).error
+        assert 1e-3 * exact < abs(result.values[0] - exact) <= error * result.values[0]
+
+
+def test_where_no_other_solution_is_affordable_no_error_is_stated():
+    result = SolveResult.exact(np.array([0.5, 0.25]), Method.JACOBI)
+    result = SolveResult.combined(result.values, [result], 1e-9)
+    assert result.status is Status.CONVERGED
+    named = SolverEnvironment(method=Method.JACOBI)
+
+    def too_dear():
+        raise RuntimeError
+
+    for reference in (None, too_dear):
+        assert np.isnan(_claim(measured(result, named, reference), named).error)
+        assert measured(result, SolverEnvironment(), reference) is result
+    found = measured(result, named, lambda: (np.array([0.5, 0.5]), 1e-15))
+    assert 1.0 < _claim(found, named).error < 1.0 + 1e-14
+
+
+def test_equal_infinities_are_no_distance():
+    values, exact = np.array([np.inf, 0.0, 2.0]), np.array([np.inf, 0.0, 1.0])
+    assert distance(values, exact, absolute=True) == 1.0
+    assert distance(values, exact, absolute=False) == 0.5
