@@ -84,7 +84,7 @@ def _claim_of(result: SolveResult, absolute: bool, automatic: bool, ending: Endi
         # Proven, but PRISM takes a proven result for one without any other uncertainty: its tests
         # then want as many digits of it as were claimed, and models have rounded rates.
         return Claim(result.error_estimate, True, False)
-    if result.unrounded:
+    if result.unrounded and result.residual == 0.0:
         return Claim(0.0, absolute, False)
     if result.two_sided:
         if result.bounds is not None and not np.isfinite(result.error_estimate):
@@ -103,12 +103,12 @@ def _claim_of(result: SolveResult, absolute: bool, automatic: bool, ending: Endi
             error = error * _largest(result.values) + 2.0 * result.trusted_above
             absolute = True
         return Claim(error, absolute, False) if np.isfinite(error) else UNKNOWN
-    # Relaxed sweeps may change next to nothing, and stand far from a solution.
-    scale = 1.0 if absolute else _largest(result.values) or 1.0
-    if result.residual / scale > 10.0 * max(result.change, ROUNDING_BOUND):
-        return UNKNOWN
     # Few sweeps show no contraction.
     error = max(10.0 * result.change, expected if np.isfinite(expected) else 0.0, rounding)
+    scale = 1.0 if absolute else _largest(result.values) or 1.0
+    if result.residual / scale > 10.0 * error:
+        # Relaxed sweeps may change next to nothing, and stand far from a solution.
+        return UNSTATED
     return Claim(error, absolute, False)
 
 

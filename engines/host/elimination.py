@@ -20,6 +20,10 @@ class TooDearError(RuntimeError):
     """The factors would take more memory or operations than allowed."""
 
 
+class NeverLeftError(RuntimeError):
+    """Some state has no way out, as far as the numbers reach."""
+
+
 class Elimination:
     """Factors of a chain's transient states, by elimination without subtraction.
 
@@ -170,6 +174,6 @@ def _check(status: int) -> None:
     if status == TOO_DEAR:
         raise TooDearError("the factors would fill up")
     if status == NEVER_LEFT:
-        raise RuntimeError("some states are never left")
+        raise NeverLeftError("some states are never left")
     if status != DONE:
         raise MemoryError("elimination: out of memory")

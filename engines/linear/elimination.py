@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, row_sums
-from engines.host.elimination import Elimination, TooDearError
+from engines.host.elimination import Elimination, NeverLeftError, TooDearError
 
 NAME = "elimination without subtraction"
 
@@ -72,13 +72,19 @@ class EliminatedChain:
 
     def _factorised(self, wide: bool) -> Elimination:
         entries, operations = self._most
-        return Elimination(
-            self._matrix,
-            self._leaving,
-            wide=wide,
-            most_entries=entries,
-            most_operations=operations,
-        )
+        try:
+            return Elimination(
+                self._matrix,
+                self._leaving,
+                wide=wide,
+                most_entries=entries,
+                most_operations=operations,
+            )
+        except NeverLeftError:
+            # What leaves some state may have been too little for a double.
+            if wide:
+                raise
+            return self._factorised(True)
 
     def values(self, right: FloatArray, rest: FloatArray | None = None) -> tuple[FloatArray, float]:
         """Return x = b + P x, shape (states,), and a bound of each value's relative error.
