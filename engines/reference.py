@@ -162,8 +162,9 @@ def reachability_sweep(
     """Return the function that makes one sweep over the given states.
 
     For chains: the power method, x_i ← b_i + Σ_j a_ij x_j; Jacobi,
-    x_i ← (b_i + Σ_{j≠i} a_ij x_j) / (1 − a_ii); or JOR, (1 − ω) x + ω Jacobi(x). For MDPs: the
-    best b_c + Σ_j a_cj x_j over the choices c of the state.
+    x_i ← (b_i + Σ_{j≠i} a_ij x_j) / (1 − a_ii), whose divisor is Σ_{j≠i} a_ij where the row
+    adds up to 1; or JOR, (1 − ω) x + ω Jacobi(x). For MDPs: the best b_c + Σ_j a_cj x_j over the
+    choices c of the state.
     """
     rows, b = step_probabilities(model), step_rewards(model, rewards)
     choices = choices_of(model)
@@ -180,7 +181,10 @@ def reachability_sweep(
         for column, probability in rows[state].items():
             if column != state:
                 total += probability * x[column]
-        pivot = 1.0 - rows[state].get(state, 0.0)
+        own = rows[state].get(state, 0.0)
+        others = sum(value for column, value in rows[state].items() if column != state)
+        whole = own != 0.0 and abs(others + own - 1.0) <= 1e-11
+        pivot = others if whole else 1.0 - own
         return total / pivot if pivot > 0.0 else total
 
     def new_value(state: int, x: Vector) -> float:

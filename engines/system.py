@@ -11,6 +11,9 @@ import numpy as np
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray
 from engines.result import SweepCost
 
+ROUNDING_OF_A_SUM = 1e-11
+"""By how much probabilities that add up to 1 may miss it."""
+
 
 class Scaling(StrEnum):
     """How a matrix becomes the iteration matrix A of ``x ← (1 − ω) x + ω (b + A x)``."""
@@ -18,7 +21,8 @@ class Scaling(StrEnum):
     NONE = "none"
     """As it is: the power method, value iteration."""
     DIAGONAL = "diagonal"
-    """Jacobi for x = A x + b: row i without its diagonal, matrix and b divided by 1 − a_ii."""
+    """Jacobi for x = A x + b: row i without its diagonal, matrix and b divided by 1 − a_ii; where
+    the row adds up to 1 that is the sum of its other entries, which no rounding of a_ii reaches."""
     BALANCE = "balance"
     """Jacobi for π Q = 0: a_ji = r_ij / Σ_{k≠j} r_jk off the diagonal, for rates r."""
 

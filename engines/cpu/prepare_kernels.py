@@ -9,7 +9,7 @@ import numpy as np
 from engines.cpu.compiled import are_compiled
 from engines.cpu.kernels import use_threads
 from engines.formats.csr import INT32_MAX, CsrMatrix, FloatArray, IndexArray, index_dtype
-from engines.system import Scaling, SweepSystem
+from engines.system import ROUNDING_OF_A_SUM, Scaling, SweepSystem
 
 # isort: split
 # `engines.cpu.kernels` sets what OpenMP reads when numba loads it.
@@ -137,15 +137,18 @@ def _measure_diagonal(
 ) -> None:
     """Write 1 less each row's diagonal, and behind a 0 how many entries it has beside that."""
     for row in prange(len(offsets) - 1):
-        diagonal = 0.0
+        diagonal, others = 0.0, 0.0
         for entry in range(offsets[row], offsets[row + 1]):
             if columns[entry] == states[row]:
                 diagonal += values[entry]
             else:
+                others += values[entry]
                 kept[row + 1] += 1
         # A state that only loops has nothing to divide by; PRISM puts 1 there.
-        if diagonal < 1.0:
-            pivots[row] = 1.0 - diagonal
+        whole = diagonal != 0.0 and abs(others + diagonal - 1.0) <= ROUNDING_OF_A_SUM
+        pivot = others if whole else 1.0 - diagonal
+        if pivot > 0.0:
+            pivots[row] = pivot
 
 
 @njit(parallel=True, cache=True, error_model="numpy")

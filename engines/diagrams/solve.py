@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from engines.afterwards import measured
 from engines.backend import driver_present, gpu_refusal
 from engines.diagrams.build import build
 from engines.diagrams.coloured import ColouredDiagramEngine, DiagramEngine
@@ -355,6 +356,8 @@ def _solve(
         remarks.append(sweeper.note)
     if not environment.automatic:
         remarks.append(unsafe_remark(result, environment))
+    # Without the matrix there is no other solution that tells the error of a named method.
+    result = measured(result, environment, None)
     return judged(replace(result, note="; ".join(filter(None, remarks))))
 
 

@@ -37,7 +37,10 @@ BUILDING = (
 )
 """Modules that lay a matrix out in another format than CSR, or expand one; loaded when wanted."""
 
-BESIDE_BUILDING = {"diagrams": ("formats/jobs.cuh",)}
+BESIDE_BUILDING = {
+    "diagrams": ("pivot.cuh", "formats/jobs.cuh"),
+    "formats/layout": ("pivot.cuh",),
+}
 """The headers of such modules beside the one that all of them have."""
 
 OFFSET_TYPES = ("int", "long long")
@@ -83,6 +86,8 @@ def source(module: str, matrix_format: str = "csr") -> str:
         headers = (*HEADERS[OVER.get(module, matrix_format)], "products")
         tested = ("changes.cuh",) if module in TESTED else ()
         names = [*(f"formats/{header}.cuh" for header in headers), *tested, *names]
+    elif module == "prepare":
+        names = ["pivot.cuh", *names]
     elif module in BY_WORKLIST:
         names = ["worklist.cuh", *names]
     elif module in BUILDING:

@@ -206,12 +206,11 @@ extern "C" __global__ void find_pivots(
     if (row >= rows) return;
     Jobs all = {JOBS};
     int state = row_states ? row_states[row] : row;
-    double pivot = 1.0;
+    double own = 0.0, others = 0.0;
     for_entries(all, span_of(all, state), [&](int column, double value) {
-        if (column == state) pivot -= value;
+        if (column == state) own += value; else others += value;
     });
-    // A state that only loops has nothing to divide by; PRISM puts 1 there.
-    if (pivot <= 0.0) pivot = 1.0;
+    double pivot = pivot_of(own, others);
     divisors[row] = pivot;
     if (offset) offset[row] /= pivot;
 }

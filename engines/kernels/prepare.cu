@@ -12,14 +12,16 @@ extern "C" __global__ void divide_by_diagonal(
     if (row >= rows) return;
     int state = states ? states[row] : row;
     OFFSET begin = offsets[row], end = offsets[row + 1];
-    double pivot = 1.0;
+    double own = 0.0, others = 0.0;
     for (OFFSET entry = begin; entry < end; entry++)
         if (columns[entry] == state) {
-            pivot -= values[entry];
+            own += values[entry];
             values[entry] = 0.0;
+        } else {
+            others += values[entry];
         }
-    // A state that only loops has nothing to divide by; PRISM puts 1 there.
-    if (pivot <= 0.0 || pivot == 1.0) return;
+    double pivot = pivot_of(own, others);
+    if (pivot == 1.0) return;
     for (OFFSET entry = begin; entry < end; entry++) values[entry] /= pivot;
     if (offset) offset[row] /= pivot;
 }

@@ -10,6 +10,7 @@ import numpy as np
 
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, row_sums
 from engines.host.elimination import Elimination, NeverLeftError, TooDearError
+from engines.system import ROUNDING_OF_A_SUM
 
 NAME = "elimination without subtraction"
 
@@ -22,9 +23,6 @@ before any iteration: in 0.05 s at most."""
 MOST_ENTRIES = 5e7
 MOST_OPERATIONS = 5e10
 """Of a factor that is computed where iterations take too long: 1.2 GB, and half a minute."""
-
-ROUNDING_OF_A_SUM = 1e-11
-"""By how much probabilities that add up to 1 may miss it; what a row lacks beyond that leaves."""
 
 TIGHT = 1e-11
 """Above this error bound, one from the residual is worth another right-hand side."""

@@ -269,19 +269,26 @@ def passing(case: RandomModel, text: str, rows: list[Row]) -> set[int]:
     return everywhere - {s for members in recurrent_classes(rows) for s in members}
 
 
+def leaving(rows: list[Row], through: set[int]) -> set[int]:
+    """Return the states of a set from which a path leaves it."""
+    return exact.reaching(rows, set(range(len(rows))) - through, through) & through
+
+
 def amplification(case: RandomModel, text: str) -> float:
     """Return what a relative error made in each step adds up to, relative to a value, at most.
 
     An error of δ in the equation of j adds G(i,j) δ x_j to the value of i, G(i,j) the expected
     visits to j before the states of the equations are left. Since i has the share of getting to j
     in its value, G(i,j) x_j ≤ G(j,j) x_i. So δ times the sum of all G(j,j) is a bound, and the
-    largest of all strategies is one for an MDP.
+    largest of all strategies is one for an MDP, whose equations are those of the states that some
+    strategy takes to known ones: a bad strategy is swept until its value has faded.
     """
+    known = set(range(case.size))
+    for rows, _, _ in strategies(case):
+        known -= leaving(rows, passing(case, text, rows))
     largest = 0.0
     for rows, _, _ in strategies(case):
-        through = passing(case, text, rows)
-        outside = set(range(case.size)) - through
-        left = sorted(exact.reaching(rows, outside, through) & through)
+        left = sorted(leaving(rows, passing(case, text, rows) - known))
         step = np.array([[float(rows[i].get(j, 0)) for j in left] for i in left])
         if not left:
             continue

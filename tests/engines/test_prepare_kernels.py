@@ -109,3 +109,11 @@ def test_without_a_diagonal_nothing_is_copied(subset):
     found = scaled_by_loops(system)
     assert found.matrix is matrix
     expect_the_same(found, scaled_by_arrays(system))
+
+
+@pytest.mark.parametrize("scale", [scaled_by_arrays, scaled_by_loops])
+def test_what_leaves_a_state_is_added_up_where_it_mostly_stays(scale):
+    matrix = models.csr([{0: 1.0 - 4e-12, 1: 1e-12, 2: 3e-12}, {0: 0.5, 1: 0.2}, {2: 1.0}])
+    found = scale(SweepSystem(matrix, np.ones(3), np.full(3, 8e-12), scaling=Scaling.DIAGONAL))
+    np.testing.assert_allclose(found.matrix.values, [0.25, 0.75, 0.625], rtol=1e-15)
+    np.testing.assert_allclose(found.offset, [2.0, 1e-11, 8e-12], rtol=1e-15)

@@ -139,15 +139,16 @@ extern "C" __global__ void split_diagonal(
     OFFSET row = thread_number();
     if (row >= rows) return;
     int state = state_of(states, row);
-    double pivot = 1.0;
+    double own = 0.0, others = 0.0;
     OFFSET end = offsets[row + 1];
     for (OFFSET entry = offsets[row]; entry < end; entry++)
         if (columns[entry] == state) {
-            pivot -= values[entry];
+            own += values[entry];
             values[entry] = 0.0;
+        } else {
+            others += values[entry];
         }
-    // A state that only loops has nothing to divide by; PRISM puts 1 there.
-    if (pivot <= 0.0) pivot = 1.0;
+    double pivot = pivot_of(own, others);
     divisors[row] = pivot;
     if (offset) offset[row] /= pivot;
 }
