@@ -40,12 +40,9 @@ MOST_TRIALS = 64
 """Up to this many choices that a step's gain does not judge even in quadruple precision are judged
 by what the policies that take them are worth, which elimination finds to the last digit."""
 
-OPEN_ERROR = 1e-9
+OPEN_ERROR = 1e-10
 """Relative error allowed for where no single choice was seen to better a policy, and their steps
 leave it open whether several would together."""
-
-NEGLIGIBLE = 1e-15
-"""Choices that may gain less than this in all, relative to the value, are as good."""
 
 MOST_POLICIES = 1_000
 """Policy iteration takes a dozen policies; more than this means that something leads it about."""
@@ -152,12 +149,12 @@ class DirectPolicyIteration:
             if better is not None:
                 policy = self._evaluated(better, wide=policy.wide)
                 continue
-            missed = self._still_to_gain(policy, open_gains)
-            enough, proven = 0.0 if self._prove else NEGLIGIBLE, not open_gains.any()
-            if missed > enough and not policy.wide and self._may_widen:
+            proven = not open_gains.any()
+            if not proven and not policy.wide and self._may_widen:
                 policy = self._evaluated(policy.rows, wide=True)
                 continue
-            if missed > enough and policy.wide:
+            missed = self._still_to_gain(policy, open_gains)
+            if not proven and policy.wide:
                 tried, judged, proven = self._tried(policy)
                 if tried is not None:
                     policy = tried
@@ -212,8 +209,8 @@ class DirectPolicyIteration:
             self._states,
         )
 
-    def _evaluated(self, rows: IndexArray, *, wide: bool) -> _Policy:
-        """Return a policy with its values."""
+    def _evaluated(self, rows: IndexArray, *, wide: bool, trials: int = 1) -> _Policy:
+        """Return a policy with its values, in quadruple precision if so many policies may be."""
         chain = self.chain(rows)
         ends = self._known | self._earning_nothing(chain)
         if not _reach(chain, ends).all():
@@ -230,10 +227,11 @@ class DirectPolicyIteration:
         )
         if wide:
             try:
-                solved = direct.solved_chain(part, wide=True, most_operations=WIDE_OPERATIONS)
+                most = WIDE_OPERATIONS / trials
+                solved = direct.solved_chain(part, wide=True, most_operations=most)
                 return _Policy(rows, solved, True)
             except TooDearError:
-                self._may_widen = False
+                self._may_widen &= trials > 1
         solved = direct.solved_chain(part, most_operations=self._most_operations)
         return _Policy(rows, solved, False)
 
@@ -255,20 +253,24 @@ class DirectPolicyIteration:
         more, doubt = self._gained(policy)
         open_rows = np.flatnonzero(more + doubt > 0.0)
         open_rows = open_rows[policy.rows[self._group_of_row[open_rows]] != open_rows]
-        proven = len(open_rows) <= MOST_TRIALS
-        for row in open_rows[:MOST_TRIALS]:
+        if len(open_rows) > MOST_TRIALS:
+            return None, False, False
+        proven = True
+        for row in open_rows:
             group = self._group_of_row[row]
             rows = policy.rows.copy()
             rows[group] = row
             try:
-                other = self._evaluated(rows, wide=True)
+                other = self._evaluated(rows, wide=True, trials=len(open_rows))
             except ImproperPolicyError:
                 continue
+            if not other.wide:
+                return None, False, False
             difference, rounding = self._difference(other, policy, int(self._states[group]))
             if difference > rounding:
                 return other, False, False
             proven &= difference < -rounding
-        return None, len(open_rows) <= MOST_TRIALS, proven
+        return None, True, proven
 
     def _difference(self, other: _Policy, policy: _Policy, state: int) -> tuple[float, float]:
         """Return by how much another policy is better in a state, and the rounding of that."""
@@ -345,7 +347,8 @@ class DirectPolicyIteration:
     def _still_to_gain(self, policy: _Policy, gains: FloatArray) -> float:
         """Return what choices that may be better add up to, relative to the values.
 
-        A gain of δ in each step adds up to (I − P)⁻¹ δ.
+        A gain of δ in each step adds up to (I − P)⁻¹ δ, where P is that of the policy in hand: a
+        choice that takes far more steps is found by trying it.
         """
         if not gains.any():
             return 0.0

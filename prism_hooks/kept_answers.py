@@ -78,7 +78,7 @@ class KeptAnswers:
         environment: SolverEnvironment,
         result: SolveResult,
     ) -> None:
-        """Keep an answer, unless it is large, or no sweeps were made for it.
+        """Keep an answer, unless it is large, or the graph gave it.
 
         Parameters
         ----------
@@ -88,7 +88,8 @@ class KeptAnswers:
             The answer.
         """
         held = [*_arrays(asked), *_arrays(result), *(result.bounds or ())]
-        if result.iterations and sum(array.nbytes for array in held) <= BYTES_KEPT:
+        solved = result.iterations or result.finished_by
+        if solved and sum(array.nbytes for array in held) <= BYTES_KEPT:
             self._kept.append(_Kept(weakref.ref(model), answer, asked, environment, result))
 
 

@@ -252,7 +252,7 @@ class Checker:
                 f"the estimated error is {result.error_estimate:.2g}; {result.remedy}."
             )
         asked = self.two_sided and bounded is not Bounded.STEPS
-        if asked and not result.two_sided and result.iterations:
+        if asked and not result.two_sided and result.error_estimate > 0.0:
             self.log(
                 f"\nprism-gpu: {result.method} has no bounds here: the error of this result is "
                 "estimated, in spite of -ii"

@@ -117,15 +117,17 @@ class Answers(Exchange):
 
 def _remark(answer: Answer) -> str:
     records: list[Mapping[str, Any]] = answer.record.get("solves", [])
-    solves = [record for record in records if record.get("iterations")]
+    solves = [r for r in records if r.get("iterations") or r.get("finished by")]
     date = answer.record.get("date", "an unknown date")
     if not solves:
         return f"found on {date}, without a numerical solve"
     last = solves[-1]
     more = f", the last of {len(solves)} solves" if len(solves) > 1 else ""
+    sweeps = last.get("iterations")
+    how = f"{last.get('method')}, {sweeps} iterations" if sweeps else last.get("finished by")
     return (
-        f"solved on {date} by {last.get('engine')}, {last.get('method')}, "
-        f"{last.get('iterations')} iterations, residual {_shown(last.get('residual'))}, "
+        f"solved on {date} by {last.get('engine')}, {how}, "
+        f"residual {_shown(last.get('residual'))}, "
         f"{float(last.get('seconds', 0.0)):.3f} seconds{more}"
     )
 

@@ -237,6 +237,7 @@ def _plain_solve(result: SolveResult) -> dict[str, Any]:
         "two-sided": bool(result.two_sided),
         "seconds": float(result.seconds),
         "engine": result.cost.engine,
+        "finished by": result.finished_by,
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import sysconfig
+import sys
 from collections.abc import Iterator
 from ctypes import POINTER, c_double, c_int32, c_int64, c_void_p
 from pathlib import Path
@@ -57,8 +57,8 @@ class LibraryMissingError(ImportError):
 def _candidates() -> Iterator[Path]:
     """Yield where the library may lie: beside this file, or where an editable install puts it."""
     yield Path(__file__).parent / FILE_NAME
-    for kind in ("platlib", "purelib"):
-        yield Path(sysconfig.get_path(kind)) / "engines" / "host" / FILE_NAME
+    for folder in sys.path:
+        yield Path(folder) / "engines" / "host" / FILE_NAME
 
 
 @functools.cache

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.prism
 
 AGAIN = "prism-gpu: this was asked before in this run"
 SWEEPS = r"^(?!Prob)\S.*: (\d+) iterations in (\S+) seconds"
-HERMAN = "dtmcs/herman/herman7.pm"
+HERMAN = "dtmcs/herman/herman11.pm"
 COIN = "mdps/consensus/coin2.nm"
 FILTERS = """
 filter(max, R=? [ F "stable" ]);
@@ -32,7 +32,7 @@ filter(min, Pmin=? [ F "finished" & "all_coins_equal_0" ], counter=5);
 @pytest.mark.parametrize("engine", ["-explicit", "-hybrid", "-sparse"])
 @pytest.mark.parametrize(
     ("model", "text", "constants", "kept"),
-    [(HERMAN, FILTERS, (), 3), (COIN, EXTREMES, ("-const", "K=2"), 2)],
+    [("dtmcs/herman/herman7.pm", FILTERS, (), 3), (COIN, EXTREMES, ("-const", "K=2"), 2)],
 )
 def test_values_are_kept_for_the_same_question_alone(
     prism_gpu, prism, prism_examples, tmp_path, engine, model, text, constants, kept

@@ -120,7 +120,7 @@ METHODS = {
     "method", ["none named", "-jacobi", *(pytest.param(m, marks=pytest.mark.slow) for m in LONG)]
 )
 def test_no_convergence_is_prism_s_error(prism_gpu, prism, tandem, tmp_path, method):
-    words = (tandem, "-const", "c=15", "-pctl", "R=? [ S ]", "-maxiters", "10", *METHODS[method])
+    words = (tandem, "-const", "c=31", "-pctl", "R=? [ S ]", "-maxiters", "10", *METHODS[method])
     text = "Iterative method did not converge within 10 iterations."
     ours = prism_gpu(*words, "-exportresults", tmp_path / "ours")
     theirs = prism(*words, "-sparse", "-exportresults", tmp_path / "prism's")
@@ -133,7 +133,7 @@ def test_no_convergence_is_prism_s_error(prism_gpu, prism, tandem, tmp_path, met
 @pytest.mark.parametrize("method", [(), ("-valiter",)], ids=["none named", "-valiter"])
 def test_no_convergence_on_an_mdp_is_prism_s_error(prism_gpu, prism, prism_examples, method):
     model = prism_examples / "mdps" / "consensus" / "coin2.nm"
-    words = (model, "-const", "K=2", "-pctl", 'R{"steps"}max=? [ F "finished" ]')
+    words = (model, "-const", "K=16", "-pctl", 'R{"steps"}max=? [ F "finished" ]')
     words += ("-maxiters", "10", *method)
     ours, theirs = (run(*words, "-explicit") for run in (prism_gpu, prism))
     assert error_line(ours.output).startswith("Iterative method did not converge within 10")
@@ -143,7 +143,7 @@ def test_no_convergence_on_an_mdp_is_prism_s_error(prism_gpu, prism, prism_examp
 
 
 def test_a_property_without_convergence_leaves_the_others_their_results(prism_gpu, prism, tandem):
-    words = (tandem, "-const", "c=15", "-pctl", "R=? [ S ]; P=? [ X sc=1 ]", "-maxiters", "10")
+    words = (tandem, "-const", "c=31", "-pctl", "R=? [ S ]; P=? [ X sc=1 ]", "-maxiters", "10")
     ours, theirs = prism_gpu(*words), prism(*words, "-sparse")
     assert ours.results() == theirs.results() == ["1.0"]
 

@@ -39,14 +39,14 @@ def test_solves_of_all_kinds_are_drawn(prism_gpu, tmp_path, engine):
     path = tmp_path / "run.svg"
     properties = 'S=? [ "premium" ]; P=? [ F<=5 !"minimum" ]; R{"num_repairs"}=? [ F !"minimum" ]'
     run = prism_gpu(
-        CLUSTER, "-pf", properties, "-const", "N=2", "-tr", "1", engine, "-gpuplot", path
+        CLUSTER, "-pf", properties, "-const", "N=16", "-tr", "1", engine, "-gpuplot", path
     )
     assert run.code == 0, run.output
     assert len(run.results()) == 3
     assert said(run) == f"{path} shows the sweeps of 4 solves"
     text = text_of(path)
     for expected in (
-        "S=? [ \"premium\" ], N=2", "P=? [ F<=5 !\"minimum\" ]", "transient distribution",
+        "S=? [ \"premium\" ], N=16", "P=? [ F<=5 !\"minimum\" ]", "transient distribution",
         "Uniformisation", "epsilon 1e-06", "share of the sum still to come",
     ):  # fmt: skip
         assert expected in text, expected

@@ -98,7 +98,7 @@ def test_without_precomputation_the_values_are_the_same(prism_gpu, tmp_path, cho
             text = f'{operator} [ "stay" U "goal" ]'
             run = prism_gpu(*words, "-pf", text, "-exportvector", vector, *switches)
             assert run.code == 0, run.output + run.errors
-            assert "prism-gpu: " not in run.output
+            assert "PRISM's own code" not in run.output
             found.append(np.array(vector.read_text(encoding="utf-8").split(), dtype=float))
         np.testing.assert_array_equal(*found)
 

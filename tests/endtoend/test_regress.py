@@ -186,6 +186,7 @@ def test_a_planted_number_in_our_engine_is_found(regress):
 
 def test_a_planted_label_is_found(regress):
     words = ("-const", "N=5", "-prop", "1", "--engines", "sparse", "--ours", "cpu")
+    words += ("-epsilon", "1e-12")
     done, verdicts, _ = regress(*words, sitecustomize=PLANTED_LABEL)
     assert done.code == 1, done.output + done.errors
     found = verdicts["model [N=5]"]
