@@ -27,6 +27,22 @@ class Scaling(StrEnum):
     """Jacobi for π Q = 0: a_ji = r_ij / Σ_{k≠j} r_jk off the diagonal, for rates r."""
 
 
+def pivots(own: FloatArray, others: FloatArray) -> FloatArray:
+    """Return what rows are divided by to take the diagonal out, `Scaling.DIAGONAL`.
+
+    Parameters
+    ----------
+    own
+        The diagonal, shape (rows,).
+    others
+        The sum of each row's other entries, shape (rows,); it matters where there is a diagonal.
+    """
+    whole = (own != 0.0) & (np.abs(others + own - 1.0) <= ROUNDING_OF_A_SUM)
+    pivot = np.where(whole, others, 1.0 - own)
+    # A state that only loops has nothing to divide by; PRISM puts 1 there.
+    return np.where(pivot > 0.0, pivot, 1.0)
+
+
 class Direction(StrEnum):
     """How an MDP's choices are resolved."""
 

@@ -19,7 +19,7 @@ from engines.errors import UnsupportedError
 from engines.formats.choice import Format
 from engines.formats.csr import FloatArray, IndexArray, MaskArray
 from engines.result import SweepCost
-from engines.system import Scaling
+from engines.system import Scaling, pivots
 
 MOST_COLOURS = 2**16 - 1
 """With fewer colours, two bytes a state tell them apart, and those that are not computed."""
@@ -173,9 +173,7 @@ class HostRows:
             assert system.rates is not None, "balance equations without the rates out of states"
             divisors = HostHybrid.of(system.rates).exit_rates()
         elif system.scaling is Scaling.DIAGONAL:
-            divisors = 1.0 - hybrid.row_parts()[0]
-            # A state that only loops has nothing to divide by; PRISM puts 1 there.
-            divisors[divisors <= 0.0] = 1.0
+            divisors = pivots(*hybrid.row_parts())
             if len(states):
                 divisors = divisors[states]
             if len(offset):

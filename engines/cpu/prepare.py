@@ -17,7 +17,7 @@ from engines.formats.csr import (
     index_dtype,
     row_sums,
 )
-from engines.system import ROUNDING_OF_A_SUM, Scaling, SweepSystem
+from engines.system import Scaling, SweepSystem, pivots
 
 LOOPS_ENTRIES = 1 << 22
 """From so many entries on, numba's loops save more of the time of NumPy's passes, nine tenths, than
@@ -75,7 +75,9 @@ def _without_diagonal(system: SweepSystem) -> SweepSystem:
     loops, at = _loops(matrix, system.states)
     reduced = _without(matrix, loops, at)
     own = row_sums(at, matrix.values[loops], matrix.num_rows)
-    pivot = _pivots(own, at, reduced)
+    others, looping = np.zeros(matrix.num_rows), distinct(at)
+    others[looping] = reduced.select_rows(looping).row_sums()
+    pivot = pivots(own, others)
     if len(loops):
         lengths = reduced.row_lengths()
         for rows, entries in _pieces(reduced):
@@ -83,30 +85,6 @@ def _without_diagonal(system: SweepSystem) -> SweepSystem:
                 reduced.values[entries] /= np.repeat(pivot[rows], lengths[rows])
     offset = None if system.offset is None else system.offset / pivot
     return replace(system, matrix=reduced, offset=offset, scaling=Scaling.NONE)
-
-
-def _pivots(own: FloatArray, looping: IndexArray, reduced: CsrMatrix) -> FloatArray:
-    """Return what each row is divided by, shape (rows,).
-
-    Parameters
-    ----------
-    own
-        The diagonal, shape (rows,).
-    looping
-        The rows with a diagonal.
-    reduced
-        The matrix without it.
-    """
-    pivot = 1.0 - own
-    if len(looping):
-        rows = distinct(looping)
-        others = reduced.select_rows(rows).row_sums()
-        pivot[rows] = np.where(
-            np.abs(others + own[rows] - 1.0) <= ROUNDING_OF_A_SUM, others, pivot[rows]
-        )
-    # A state that only loops has nothing to divide by; PRISM puts 1 there.
-    pivot[pivot <= 0.0] = 1.0
-    return pivot
 
 
 def _loops(matrix: CsrMatrix, states: IndexArray | None) -> tuple[IndexArray, IndexArray]:

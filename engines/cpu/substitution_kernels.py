@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from engines.formats.csr import FloatArray, IndexArray
+from engines.system import ROUNDING_OF_A_SUM
 
 IMPOSSIBLE = -1.0
 """Returned where states need each other, or one leads to nothing but itself."""
@@ -89,20 +90,25 @@ def substitute(
             best = np.inf if minimise else -np.inf
             for row in range(first, last):
                 total = 0.0 if len(offset) == 0 else offset[row]
-                own, inherited = 0.0, 0.0
+                own, others, inherited = 0.0, 0.0, 0.0
                 for entry in range(offsets[row], offsets[row + 1]):
                     column = columns[entry]
                     if column == state:
                         own += values[entry]
                     else:
+                        others += values[entry]
                         total += values[entry] * x[column]
                         inherited = max(inherited, errors[column])
                 roundings = float(offsets[row + 1]) - float(offsets[row]) + SLACK
                 if own > 0.0:
                     if not own < 1.0:
                         return IMPOSSIBLE
-                    total /= 1.0 - own
-                    roundings *= 1.0 + own / (1.0 - own)
+                    if abs(others + own - 1.0) <= ROUNDING_OF_A_SUM:
+                        total /= others
+                        roundings *= 2.0
+                    else:
+                        total /= 1.0 - own
+                        roundings *= 1.0 + own / (1.0 - own)
                 if total < best if minimise else total > best:
                     best = total
                 errors[state] = max(errors[state], inherited + roundings * UNIT)

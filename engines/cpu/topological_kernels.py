@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from engines.cpu.graph_closures import Vector
+from engines.system import ROUNDING_OF_A_SUM
 
 DONE, OUTSIDE, SLOW, OUT_OF_BUDGET, LIMIT = range(5)
 """Why a walk stopped: at its end; at a component that is solved elsewhere, whose sweeps are too
@@ -139,7 +140,7 @@ def best_row(
     best = INFINITY if minimise else -INFINITY
     for row in range(equations.groups[state], equations.groups[state + 1]):
         total = equations.offset[row] if len(equations.offset) else 0.0
-        loop = 0.0
+        loop, others = 0.0, 0.0
         leaves = False
         for entry in range(offsets[row], offsets[row + 1]):
             column = columns[entry]
@@ -147,10 +148,13 @@ def best_row(
                 loop += values[entry]
             else:
                 leaves = True
+                others += values[entry]
                 total += values[entry] * x[column]
         if loop > 0.0:
             if not leaves:
                 total = INFINITY if total > 0.0 else 0.0
+            elif abs(others + loop - 1.0) <= ROUNDING_OF_A_SUM:
+                total /= others
             elif loop < 1.0:
                 total /= 1.0 - loop
         if (total < best) if minimise else (total > best):

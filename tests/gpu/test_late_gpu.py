@@ -23,7 +23,7 @@ from tests.engines.late_gpu_cases import (
 pytestmark = pytest.mark.gpu
 
 
-@pytest.mark.parametrize("size", [100, 3_000])
+@pytest.mark.parametrize("size", [2_100, 3_000])
 @pytest.mark.parametrize("kind", [ModelKind.DTMC, ModelKind.MDP])
 def test_a_long_solve_goes_over_and_is_as_right(monkeypatch, kind, size):
     nothing_is_open(monkeypatch, 64, entries_of_ruin(size))

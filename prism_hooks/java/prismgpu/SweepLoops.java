@@ -12,6 +12,8 @@ import java.util.Arrays;
 public final class SweepLoops
 {
 	private static final double UNIT = 0x1p-53;
+	/** By how much probabilities that add up to 1 may miss it. */
+	private static final double ROUNDING_OF_A_SUM = 1e-11;
 	/** Roundings of a row besides one for each entry. */
 	private static final int SLACK = 8;
 	/** Returned by a walk where states need each other, or one leads to nothing but itself. */
@@ -122,12 +124,13 @@ public final class SweepLoops
 		int first = groups == null ? group : groups[group], behind = groups == null ? group + 1 : groups[group + 1];
 		double best = minimise ? Double.POSITIVE_INFINITY : Double.NEGATIVE_INFINITY, error = 0.0;
 		for (int row = first; row < behind; row++) {
-			double total = offset == null ? 0.0 : offset[row], own = 0.0, inherited = 0.0;
+			double total = offset == null ? 0.0 : offset[row], own = 0.0, others = 0.0, inherited = 0.0;
 			for (int entry = offsets[row], end = offsets[row + 1]; entry < end; entry++) {
 				int column = columns[entry];
 				if (column == state)
 					own += values[entry];
 				else {
+					others += values[entry];
 					total += values[entry] * x[column];
 					inherited = Math.max(inherited, errors[column]);
 				}
@@ -136,8 +139,13 @@ public final class SweepLoops
 			if (own > 0.0) {
 				if (!(own < 1.0))
 					return IMPOSSIBLE;
-				total /= 1.0 - own;
-				roundings *= 1.0 + own / (1.0 - own);
+				if (Math.abs(others + own - 1.0) <= ROUNDING_OF_A_SUM) {
+					total /= others;
+					roundings *= 2.0;
+				} else {
+					total /= 1.0 - own;
+					roundings *= 1.0 + own / (1.0 - own);
+				}
 			}
 			if (minimise ? total < best : total > best)
 				best = total;
