@@ -9,10 +9,11 @@ import pytest
 
 from engines.environment import Method, SolverEnvironment
 from engines.intervals import reachability_reward_bounds, until_bounds
-from engines.model import ModelKind
+from engines.model import ExplicitModel, ModelKind
 from engines.reachability_rewards import reachability_rewards
 from engines.system import Direction
 from engines.until import until_probabilities
+from tests.engines import models
 from tests.engines.stiff_models import StiffModel, exact_values, stiff_model
 
 KINDS = (ModelKind.DTMC, ModelKind.CTMC, ModelKind.MDP)
@@ -82,3 +83,39 @@ def test_bounds_hold_the_exact_values_and_end_soon(kind, seed):
         for low, value, high in zip(lower, exact, upper, strict=True):
             assert Fraction(float(low)) <= value <= Fraction(float(high)), seed
         assert result.iterations < 100_000
+
+
+def rarely_left(kind: ModelKind) -> ExplicitModel:
+    """Return a model that goes to and fro between two states, and leaves 1 with 1e-16 each way."""
+    rows = [{1: 1.0}, {0: 1.0, 2: 1e-16, 3: 1e-16}, {2: 1.0}, {3: 1.0}]
+    if kind is ModelKind.MDP:
+        return models.mdp([[row, row] for row in rows])
+    return models.ctmc(rows) if kind is ModelKind.CTMC else models.dtmc(rows)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bounds_of_loops_that_are_hardly_left_end_soon(kind):
+    environment = SolverEnvironment(method=Method.INTERVAL, epsilon=1e-6)
+    model, everywhere = rarely_left(kind), np.ones(4, dtype=np.bool_)
+    direction = Direction.MAXIMISE if kind is ModelKind.MDP else None
+    result = until_bounds(model, everywhere, models.mask(4, [2]), environment, direction=direction)
+    lower, upper = result.bounds
+    assert lower[0] <= 0.5 <= upper[0] <= lower[0] * (1.0 + 1e-6)
+    assert result.iterations < 100_000
+
+
+@pytest.mark.parametrize("up", [0.3, 0.01])
+def test_bounds_of_a_walk_that_mostly_returns_to_its_middle_end_soon(up):
+    # From the middle a run of `length` steps outwards, each made with probability `up`, is wanted.
+    length = 28
+    middle, size = length, 2 * length + 1
+    rows = [{middle: 1.0 - up, i + (1 if i > middle else -1): up} for i in range(size)]
+    rows[middle] = {middle - 1: 0.6, middle + 1: 0.4}
+    rows[0], rows[-1] = {0: 1.0}, {size - 1: 1.0}
+    environment = SolverEnvironment(method=Method.INTERVAL, epsilon=1e-6)
+    goal = models.mask(size, [size - 1])
+    result = until_bounds(models.dtmc(rows), np.ones(size, dtype=np.bool_), goal, environment)
+    lower, upper = result.bounds
+    assert (upper <= 1.0).all()
+    assert lower[middle] <= 0.4 <= upper[middle] <= lower[middle] * (1.0 + 1e-6)
+    assert result.iterations < 100_000

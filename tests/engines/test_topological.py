@@ -382,3 +382,19 @@ def test_errors_of_many_components_one_above_the_other_stay_small(method):
         assert result.status is Status.CONVERGED
     else:
         assert errors.max() > 1e-9
+
+
+def test_a_choice_that_mostly_stays_is_worth_what_it_earns_until_it_leaves():
+    # 1 - p of the loop as it is rounded is off in the eighth digit.
+    model = models.mdp(
+        [[{0: 0.9999999975, 2: 25e-10}, {1: 4 / 7, 2: 3 / 7}], [{2: 1.0}], [{2: 1.0}]]
+    )
+    rewards = RewardStructure("", np.zeros(3), np.array([1e6, 1.0, 2.5, 0.0]))
+    found = reachability_rewards(
+        model,
+        rewards,
+        models.mask(3, [2]),
+        Environment(topological=True, device=DeviceChoice.CPU),
+        direction=models.MAX,
+    )
+    assert found.values[0] == pytest.approx(4e14, rel=1e-14)
