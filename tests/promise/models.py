@@ -290,7 +290,7 @@ def _exits(
         return {**row, **{s: Fraction(pick.randint(1, 9)) for s in others}}
     row = {s: p / 10 for s, p in row.items()}
     left = 1 - sum(row.values(), Fraction(0))
-    shares = {1: (10,), 2: (3, 7), 3: (5, 3, 2)}[len(others)] if others else (10,)
+    shares = {1: (10,), 2: (3, 7), 3: (5, 3, 2), 4: (4, 3, 2, 1)}[len(others)] if others else (10,)
     for s, share in zip(others or [state], shares, strict=True):
         row[s] = row.get(s, Fraction(0)) + left * Fraction(share, 10)
     return row
