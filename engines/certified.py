@@ -13,7 +13,7 @@ from engines.formats.csr import FloatArray, IndexArray
 from engines.linear import direct
 from engines.narrow import Narrowing, measured_width
 from engines.policy_iteration import DirectPolicyIteration
-from engines.result import Status
+from engines.result import ExactValues, Status
 from engines.strategy import groups_of, row_values
 from engines.system import Direction, SweepSystem
 from engines.two_sided import (
@@ -35,6 +35,7 @@ def certify(
     slow: Narrowing,
     slack: int = ROUNDING_SLACK,
     solve: Callable[[], tuple[FloatArray, float]] | None = None,
+    exactly: ExactValues | None = None,
 ) -> Narrowing | None:
     """Return proven bounds around a direct solution: of a chain, or of an MDP's best policy.
 
@@ -52,6 +53,9 @@ def certify(
         Roundings that an entry of the matrix may have suffered.
     solve
         How the solution and a bound of its relative error are found, where not by `solve_chain`.
+    exactly
+        Computes exact values of states, for a small MDP in which rounding hides which policy is the
+        best; None for no way.
 
     Returns
     -------
@@ -61,7 +65,8 @@ def certify(
     -----
     Elimination without subtraction bounds the error of its values. The best policy of an MDP is
     proven to be so where each other choice loses by more than rounding can have made of it; else
-    the bounds around its values are verified by sweeps that round outwards.
+    the bounds around its values are verified by sweeps that round outwards, and where that leaves
+    them wide, the values are computed exactly if the MDP is small.
     """
     states = slice(None) if plain.states is None else plain.states
     try:
@@ -71,7 +76,13 @@ def certify(
             solver = DirectPolicyIteration(plain, prove=True)
             values, error = solver.solve(slow.lower)
             if not solver.proven:
-                return _verified(plain, environment, slow, slack, solver)
+                found = _verified(plain, environment, slow, slack, solver)
+                if exactly is None or (found is not None and found.status is Status.CONVERGED):
+                    return found
+                best = exactly(np.arange(plain.num_states)[states])
+                if best is None:
+                    return found
+                values[states], error = [float(value) for value in best], UNIT_ROUNDOFF
     except (MemoryError, RuntimeError):
         return None
     error += 2.0 * plain.num_updates * slack * UNIT_ROUNDOFF

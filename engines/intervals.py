@@ -24,7 +24,7 @@ from engines.reachability_rewards import (
     may_enter,
     without_choices,
 )
-from engines.result import SolveResult
+from engines.result import ExactValues, SolveResult
 from engines.step_rewards import step_rewards
 from engines.system import Direction, SweepSystem
 from engines.topological_intervals import narrow_topologically
@@ -105,8 +105,8 @@ def until_bounds(
             unknown, start = _moved(unknown, state_of), _moved(start, state_of)
     system = plain_system(model, unknown, start, None, direction)
     upper = np.where(unknown, 1.0, start)
-    result = _solve(system, upper, unknown, environment, slack, progress)
-    result = replace(result, exactly=exact.reachability(model, unknown, start, None, direction))
+    exactly = exact.reachability(model, unknown, start, None, direction)
+    result = _solve(system, upper, unknown, environment, slack, exactly, progress)
     return _mapped(result, state_of, greatest=1.0)
 
 
@@ -184,9 +184,9 @@ def reachability_reward_bounds(
     upper = _start_from_above(model, unknown, solved, earned, direction, environment, slack)
     start[solved] = environment.interval.lower or 0.0
     system = plain_system(model, solved, start, earned, direction)
-    result = _solve(system, upper, solved, environment, slack, progress)
     exactly = exact.reachability(model, solved, np.where(solved, 0.0, start), earned, direction)
-    return _mapped(replace(result, exactly=exactly), state_of, infinite=infinite)
+    result = _solve(system, upper, solved, environment, slack, exactly, progress)
+    return _mapped(result, state_of, infinite=infinite)
 
 
 def _check_method(model: ExplicitModel, environment: SolverEnvironment) -> None:
@@ -283,6 +283,7 @@ def _solve(
     unknown: MaskArray,
     environment: SolverEnvironment,
     slack: int,
+    exactly: ExactValues,
     progress: Progress | None,
 ) -> SolveResult:
     started = time.perf_counter()
@@ -309,7 +310,7 @@ def _solve(
         stop_below = -1.0 if optimistic else environment.epsilon
         sweeper, note = two_sided_sweeper(system, environment, stop_below)
         setup = time.perf_counter() - started
-        outcome = _narrowed(sweeper, plain, upper, environment, slack, progress)
+        outcome = _narrowed(sweeper, plain, upper, environment, slack, exactly, progress)
         cost, sweeping = sweeper.cost, sweeper.seconds
         if environment.topological:
             remark = "guesses are of all strongly connected components together"
@@ -336,6 +337,7 @@ def _solve(
         two_sided=True,
         bounds=(lower, upper),
         finished_by=outcome.finished_by,
+        exactly=exactly,
     )
 
 
@@ -345,6 +347,7 @@ def _narrowed(
     upper: FloatArray,
     environment: SolverEnvironment,
     slack: int,
+    exactly: ExactValues,
     progress: Progress | None,
 ) -> Narrowing:
     """Narrow the bounds; where sweeps are too slow, look for bounds around a direct solution."""
@@ -359,7 +362,7 @@ def _narrowed(
     outcome = swept(direct_fits)
     if not outcome.given_up:
         return outcome
-    return certify(plain, environment, outcome, slack) or swept(False)
+    return certify(plain, environment, outcome, slack, exactly=exactly) or swept(False)
 
 
 def _exact(values: FloatArray, environment: SolverEnvironment) -> SolveResult:

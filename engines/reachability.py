@@ -200,6 +200,9 @@ def _solve_mdp(
     groups = model.row_group_offsets
     if direction is None or groups is None:
         raise ValueError("an MDP needs row groups and a direction: minimise or maximise")
+    if rewards is not None and environment.method is Method.MODIFIED_POLICY_ITERATION:
+        # PRISM's is for probabilities alone: it goes over to Gauss-Seidel, and so to our choice.
+        environment = replace(environment, method=Method.AUTO)
     states = rows_of_states(unknown)
     matrix, offset = model.matrix, rewards
     choices: IndexArray | None = None

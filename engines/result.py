@@ -125,6 +125,8 @@ class SolveResult:
         Computes exact values where the rounded ones do not decide a question; None for no way.
     error_known
         Whether `error_estimate` is more than what the last changes let expect of a named method.
+    absolute
+        Whether `error_estimate` is absolute whatever the environment asked for.
     """
 
     values: FloatArray
@@ -150,6 +152,7 @@ class SolveResult:
     decided: tuple[float, ...] = ()
     exactly: ExactValues | None = None
     error_known: bool = True
+    absolute: bool = False
 
     @classmethod
     def exact(cls, values: FloatArray, method: str, note: str = "") -> SolveResult:
@@ -216,6 +219,7 @@ class SolveResult:
             note="; ".join(dict.fromkeys(part.note for part in parts if part.note)),
             two_sided=all(part.two_sided for part in parts),
             error_known=all(part.error_known for part in parts),
+            absolute=any(part.absolute for part in parts),
             remedy=max(parts, key=lambda part: part.status.severity).remedy,
             rounding=max(part.rounding for part in parts),
             trusted_above=max(part.trusted_above for part in parts),
@@ -324,10 +328,15 @@ class SolveResult:
         return replace(result, unrounded=self.unrounded, exactly=of_states)
 
     def complement(self) -> SolveResult:
-        """Return the result of the complementary probabilities, without bounds."""
+        """Return the result of the complementary probabilities, without bounds.
+
+        An error relative to the probabilities says nothing of the complement's relative error; it
+        is an absolute one of at most the same size, because no probability exceeds 1.
+        """
         return replace(
             self.with_values(np.clip(1.0 - self.values, 0.0, 1.0)),
             unrounded=self.unrounded,
+            absolute=True,
             decided=decided_complements(self.values, self.decided),
             exactly=of_complements(self.exactly),
         )

@@ -69,7 +69,7 @@ def claim_of(
     nothing is stated. A method of our choice is estimated by the contraction that was observed
     alone; and what single precision has rounded off is far more than the last change shows.
     """
-    claim = _claim_of(result, absolute, automatic, ending)
+    claim = _claim_of(result, absolute or result.absolute, automatic, ending)
     if claim.error == 0.0:
         return claim
     decided = _decided(result)
@@ -95,7 +95,8 @@ def _claim_of(result: SolveResult, absolute: bool, automatic: bool, ending: Endi
         return UNSTATED
     # Even a fixed point of the sweeps is not exact, and PRISM takes states whose exact values
     # differ by a rounding for different: a filter would miss the ties of its maximum.
-    rounding = ROUNDING_BOUND * (_largest(result.values) if absolute else 1.0)
+    largest = max(_largest(result.values), 1.0 if result.absolute else 0.0)
+    rounding = ROUNDING_BOUND * (largest if absolute else 1.0)
     expected = result.error_estimate
     if automatic or result.rounding > 0.0:
         error = max(expected, result.change, rounding)

@@ -91,6 +91,9 @@ def test_named_methods_agree_with_value_iteration(device, name, method):
         **problem.keywords,
     )
     assert result.status is Status.CONVERGED
+    if method is Method.MODIFIED_POLICY_ITERATION and problem.keywords.get("rewards") is not None:
+        # PRISM has it for probabilities alone.
+        method = "Iterative method"
     assert result.method == method
     assert result.residual < 1e-11 * max(1.0, np.max(result.values[problem.unknown]))
     np.testing.assert_allclose(result.values, swept, rtol=1e-8, atol=1e-12)

@@ -8,8 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from engines.automata import ltl
 from engines.environment import Method, SolverEnvironment
 from engines.long_run import long_run_rewards
+from engines.ltl import ltl_probabilities
 from engines.model import ModelKind, RewardStructure
 from engines.reachability_rewards import reachability_rewards
 from engines.result import SolveResult, SweepCost
@@ -59,6 +61,20 @@ def test_so_are_those_of_an_mdp_and_of_a_long_run():
     claim = _claim(mean)
     assert abs(Fraction(float(mean.values[0])) - Fraction(2 * 10**9, 21)) <= claim.error
     assert 0.0 < claim.error <= 1e-12 * BIG
+
+
+def test_the_error_of_a_complement_is_not_relative_to_it():
+    rare = 5e-9
+    choices = models.mdp([[{0: 0.5, 1: rare, 2: 0.5 - rare}], [{1: 1.0}], [{2: 1.0}]])
+    atoms = {"a": np.array([False, True, False])}
+    always = ltl.eventually(ltl.always(ltl.atom("a")))
+    least = ltl_probabilities(
+        choices, always, atoms, SolverEnvironment(), direction=Direction.MINIMISE
+    )
+    exact = Fraction(rare) / (Fraction(rare) + Fraction(0.5 - rare))
+    claim = _claim(least, SolverEnvironment())
+    assert claim.absolute
+    assert abs(Fraction(float(least.values[0])) - exact) <= claim.error <= 1e-13
 
 
 def _named(**known):

@@ -60,8 +60,10 @@ class Case:
 
     @property
     def finest(self) -> Fraction:
-        """The smallest probability, rate or reward that is not 0."""
-        numbers = [p for rows in self.choices for row in rows for p in row.values()]
+        """The smallest probability, rate or reward that is not 0, a CTMC's jumps among them."""
+        rows = [row for rows in self.choices for row in rows if row]
+        numbers = [p for row in rows for p in row.values()]
+        numbers += [p / sum(row.values()) for row in rows for p in row.values()]
         paid = [*self.state_rewards, *(p for some in self.choice_rewards for p in some)]
         return min(number for number in (*numbers, *paid, Fraction(1)) if number)
 

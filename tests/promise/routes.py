@@ -54,7 +54,8 @@ OF_MDPS = {
     "valiter": ("-valiter",),
     "gs": ("-gs",),
     "politer": ("-politer",),
-    "modpoliter": ("-modpoliter",),
+    # A hundred sweeps each; PRISM's limit of 10,000 policies takes it minutes, and us a minute.
+    "modpoliter": ("-modpoliter", "-maxiters", "300"),
 }
 
 

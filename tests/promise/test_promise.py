@@ -61,6 +61,14 @@ def test_the_exact_value_inside_prism_lies_within_what_is_printed(asking, route,
     assert broken(asking, route, kind) == ""
 
 
+@pytest.mark.parametrize(
+    ("seed", "setting"),
+    [(7040, "ii"), (7057, "modpoliter"), (7124, "topological"), (7188, "gs"), (7209, "default")],
+)
+def test_models_that_once_broke_it_do_so_no_more(asking, seed, setting):
+    assert asking.ask(seed, ["tra"], [setting]) == []
+
+
 def test_the_value_of_a_file_is_that_of_its_doubles():
     case = draw(1, DTMC)
     (question,) = (q for q in questions_for(case, 1) if q.family == "P X")
