@@ -291,11 +291,10 @@ def _solve(
     chain = plain.group_offsets is None
     jacobi = chain and environment.method is not Method.POWER
     optimistic = environment.method is Method.OPTIMISTIC
-    # What is not verified yet must not be infinite: 0 times that is no number.
-    first_upper = np.where(np.isfinite(upper), upper, 0.0)
     system = TwoSidedSystem(
         without_self_loops(plain) if jacobi else plain,
-        first_upper,
+        # What is not verified yet must not be infinite: 0 times that is no number.
+        np.where(np.isfinite(upper), upper, 0.0),
         options.monotonic_below,
         options.monotonic_above or optimistic,
         slack,
@@ -319,11 +318,10 @@ def _solve(
     width = measured_width(lower[unknown], upper[unknown], environment.absolute)
     midpoint = options.select_midpoint and bool(np.isfinite(upper[unknown]).all())
     sweeps = Method.JACOBI if jacobi else Method.POWER if chain else Method.VALUE_ITERATION
-    name = Method.OPTIMISTIC if optimistic else Method.INTERVAL
     return SolveResult(
         values=lower + (upper - lower) / 2.0 if midpoint else lower,
         status=outcome.status,
-        method=f"{name} ({sweeps})",
+        method=f"{Method.OPTIMISTIC if optimistic else Method.INTERVAL} ({sweeps})",
         iterations=outcome.iterations,
         change=width,
         # A sweep keeps an iterate between the bounds there.

@@ -277,12 +277,12 @@ def _solve(
     # The largest rate itself, not a little more: fewest sweeps. The aperiodicity that more would
     # bring serves limits, not sums.
     rate = float(exits.max(initial=0.0))
-    if rate * time_bound == 0.0:
+    product = rate * time_bound
+    if product == 0.0:
         return _unmoved(values, cumulative)
     # Of the coefficients, a little more than it is.
     whole = time_bound * (1.0 + ROUNDING_A_SWEEP) if cumulative else 1.0
     accuracy = min(max(environment.epsilon, FINEST_ACCURACY), COARSEST_ACCURACY)
-    product = rate * time_bound
     sizes = (longest_exit, greatest)
     found = _squared(system, exits, rate, product, accuracy, *sizes, cumulative)
     if found is None:
@@ -293,16 +293,15 @@ def _solve(
         found = _Found(done, error, f"terms {poisson.left} to {poisson.right}", note)
     done, error = found.done, found.error
     values[slice(None) if system.states is None else system.states] = done.values
-    largest = float(np.abs(values).max())
     # Where there is no bound, for want of digits, an estimate has to do.
     share = error.relative if error.proven else done.sweeps * ROUNDING_A_SWEEP
-    rounding = share * largest
+    rounding = share * float(np.abs(values).max())
     window = (
         f"q.t = {rate:.6g} x {time_bound:.6g} = {product:.6g}, "
         f"{found.terms}, truncation below {error.absolute:.1e}, "
         f"rounding {'below' if error.proven else 'about'} {rounding:.1e}"
     )
-    setup = time.perf_counter() - started - done.sweeping_seconds
+    seconds = time.perf_counter() - started
     return SolveResult(
         values=values,
         status=Status.DIVERGED if np.isnan(values).any() else Status.CONVERGED,
@@ -311,8 +310,8 @@ def _solve(
         change=0.0,
         residual=0.0,
         error_estimate=error.absolute + rounding,
-        seconds=time.perf_counter() - started,
-        setup_seconds=setup,
+        seconds=seconds,
+        setup_seconds=seconds - done.sweeping_seconds,
         sweeping_seconds=done.sweeping_seconds,
         cost=done.cost,
         note="; ".join(part for part in (found.note, window) if part),
