@@ -6,6 +6,7 @@ import json
 import pkgutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -15,8 +16,10 @@ import prism_hooks
 
 
 def modules_of(package):
+    # An editable installation has the examples beside the package's own folder.
+    folder = str(Path(package.__file__).parent)
     names = [package.__name__]
-    names += [m.name for m in pkgutil.walk_packages(package.__path__, package.__name__ + ".")]
+    names += [m.name for m in pkgutil.walk_packages([folder], package.__name__ + ".")]
     return [name for name in names if not name.endswith("__main__")]
 
 
