@@ -71,7 +71,7 @@ def examine(prism_dir: str | None = None) -> list[Finding]:
     storm = _storm()
     findings = [_prism(prism_dir), _java()]
     findings += [_package(name, distribution) for name, distribution in _PACKAGES.items()]
-    findings.append(_cache_folder())
+    findings += [_compiled_library(), _cache_folder()]
     if storm.ok and not findings[0].ok and _no_prism_at_all(prism_dir):
         findings = [
             replace(found, required=found.name not in _FOR_PRISM_ONLY) for found in findings
@@ -169,6 +169,16 @@ def _failed(name: str, error: BridgeError) -> Finding:
     if isinstance(error, RequirementError):
         return Finding(name, False, True, error.problem, error.remedy)
     return Finding(name, False, True, str(error))
+
+
+def _compiled_library() -> Finding:
+    from engines.host.library import LibraryMissingError, library
+
+    name = "compiled library"
+    try:
+        return Finding(name, True, True, str(library()._name))
+    except LibraryMissingError as error:
+        return Finding(name, False, True, str(error))
 
 
 def _c_compiler() -> Finding:

@@ -13,6 +13,7 @@ from engines.backend import gpu_refusal
 from engines.cpu.warm_up import MET
 from engines.environment import DeviceChoice, IntervalOptions, Method, SolverEnvironment
 from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
+from engines.host.library import LibraryMissingError
 from engines.model import ExplicitModel, ModelKind
 from engines.progress import Progress
 from engines.result import SolveResult, Status
@@ -170,7 +171,7 @@ class EngineBackend:
                 problem.error = str(error)
             else:
                 problem.refusal = f"{problem.task} ({error})"
-        except (ConvergenceError, InvalidModelError) as error:
+        except (ConvergenceError, InvalidModelError, LibraryMissingError) as error:
             problem.error = str(error)
         except MemoryError as error:
             problem.error = shortage(problem, error)

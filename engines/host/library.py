@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import sys
 from collections.abc import Iterator
 from ctypes import POINTER, c_double, c_int32, c_int64, c_void_p
 from pathlib import Path
 
 import numpy as np
 
+import engines.host
 from engines.formats.csr import FloatArray, IndexArray
 
 FILE_NAME = "lib/prism_gpu_host.so"
@@ -50,15 +50,14 @@ _FUNCTIONS = {
 """Result and arguments of each function of the library."""
 
 
-class LibraryMissingError(ImportError):
+class LibraryMissingError(OSError):
     """The compiled library is not there, or not the one that belongs to this source."""
 
 
 def _candidates() -> Iterator[Path]:
-    """Yield where the library may lie: beside this file, or where an editable install puts it."""
-    yield Path(__file__).parent / FILE_NAME
-    for folder in sys.path:
-        yield Path(folder) / "engines" / "host" / FILE_NAME
+    """Yield where the library may lie: an editable installation has a second folder for it."""
+    for folder in engines.host.__path__:
+        yield Path(folder) / FILE_NAME
 
 
 @functools.cache
