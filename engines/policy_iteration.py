@@ -154,7 +154,9 @@ class DirectPolicyIteration:
                 policy = self._evaluated(policy.rows, wide=True)
                 continue
             missed = self._still_to_gain(policy, open_gains)
-            if not proven and policy.wide:
+            if not proven and policy.wide and not self._prove:
+                missed = max(missed, self._gained_together(policy))
+            if not proven and policy.wide and (self._prove or missed > OPEN_ERROR):
                 tried, judged, proven = self._tried(policy)
                 if tried is not None:
                     policy = tried
@@ -366,7 +368,42 @@ class DirectPolicyIteration:
             ),
             most_operations=self._most_operations,
         )
-        more, scale = left[self._states[inner]], np.abs(policy.solution.values[self._states[inner]])
+        return self._relative(left, policy, inner)
+
+    def _gained_together(self, policy: _Policy) -> float:
+        """Return what choices left open add up to at most, however they are combined, relative.
+
+        Of all policies that take the one in hand's choices or open ones, that which gains most is
+        found by policy iteration: its gain is (I − P)⁻¹ δ, with its own P. Infinite where that
+        finds none.
+        """
+        more, doubt = self._gained(policy)
+        gains = np.maximum(more + doubt, 0.0)
+        gains[policy.rows] = 0.0
+        kept = gains > 0.0
+        kept[policy.rows] = True
+        rows = np.flatnonzero(kept)
+        counts = np.bincount(self._group_of_row[rows], minlength=len(self._states))
+        open_ones = SweepSystem(
+            self._system.matrix.select_rows(rows),
+            np.zeros(self._system.num_states),
+            gains[rows],
+            self._states,
+            group_offsets=np.concatenate([[0], np.cumsum(counts)]),
+            direction=Direction.MAXIMISE,
+        )
+        solver = DirectPolicyIteration(open_ones, self._most_operations)
+        solver._may_widen = False
+        try:
+            left, error = solver.solve(open_ones.start)
+        except (RuntimeError, MemoryError):
+            return float("inf")
+        return self._relative(left, policy, np.arange(len(self._states))) * (1.0 + error)
+
+    def _relative(self, gains: FloatArray, policy: _Policy, groups: IndexArray) -> float:
+        """Return the largest gain relative to the policy's value, of the states of groups."""
+        states = self._states[groups]
+        more, scale = gains[states], np.abs(policy.solution.values[states])
         gaining = more > 0.0
         with np.errstate(divide="ignore"):
             return float(np.max(more[gaining] / scale[gaining], initial=0.0))
