@@ -154,9 +154,11 @@ class DirectPolicyIteration:
                 policy = self._evaluated(policy.rows, wide=True)
                 continue
             missed = self._still_to_gain(policy, open_gains)
-            if not proven and policy.wide and not self._prove:
-                missed = max(missed, self._gained_together(policy))
-            if not proven and policy.wide and (self._prove or missed > OPEN_ERROR):
+            doubtful = not proven and policy.wide and not self._prove
+            together = self._gained_together(policy) if doubtful else np.inf
+            if together <= OPEN_ERROR:
+                missed = together
+            elif not proven and policy.wide:
                 tried, judged, proven = self._tried(policy)
                 if tried is not None:
                     policy = tried
