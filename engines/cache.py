@@ -33,7 +33,7 @@ MANIFEST = "manifest.json"
 """In each entry: the digest of each file, by its path."""
 ROOM_BYTES = 1 << 20
 """A folder where so much cannot be written is full: that is why the build failed, not its input."""
-STALE_S = 60.0
+STALE_S = 5.0
 """Age from which a folder that nobody builds in is removed."""
 STALE_WITHOUT_LOCKS_S = 86_400.0
 """The same where files cannot be locked, so that nobody knows whether it is in use."""
@@ -116,20 +116,28 @@ def private_folder(name: str, named: str | None = None) -> Path | None:
     name
         Of the folder in the cache.
     named
-        A folder that the user named for this library: it is taken if nobody else can write there.
+        A folder that the user named for this library: it is taken if it is there and has mode 700.
     """
-    if named:
-        folder = Path(named).absolute()
-        if _prepared(folder) is None and os.access(folder, os.W_OK | os.X_OK):
-            return folder
+    if named and _is_secret(Path(named).absolute()):
+        return Path(named).absolute()
     for place in _usable_places({}):
         folder = place / name
         with contextlib.suppress(OSError):
             folder.mkdir(mode=0o700, exist_ok=True)
-            if refusal(folder) is None and os.access(folder, os.W_OK | os.X_OK):
+            if refusal(folder) is None:
                 folder.chmod(0o700)
+            if _is_secret(folder):
                 return folder
     return None
+
+
+def _is_secret(folder: Path) -> bool:
+    """Return whether the user, and nobody else, can read and write in a folder."""
+    try:
+        mode = folder.lstat().st_mode
+        return refusal(folder) is None and not mode & 0o077 and os.access(folder, os.W_OK)
+    except OSError:
+        return False
 
 
 def refusal(folder: Path) -> str | None:

@@ -97,7 +97,7 @@ def _content_key(location: Path) -> str:
         stamp = _stamp(location)
     except OSError as error:
         raise BridgeError(f"cannot read the Java classes in {location}: {error}") from error
-    return kept(f"content-{stamp}", make, lambda folder: (folder / "key").read_text("ascii"))
+    return kept(f"classes-{stamp}", make, lambda folder: (folder / "key").read_text("ascii"))
 
 
 def _stamp(location: Path) -> str:

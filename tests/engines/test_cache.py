@@ -345,6 +345,33 @@ def test_what_an_interrupted_run_left_is_removed_and_what_is_in_use_is_not(place
     assert left == {"entry", "building-used", "building-new", "building-unlocked"}
 
 
+LOOK = """
+from engines.cpu import kernels
+print(kernels.sweep_rows.stats.cache_path)
+"""
+
+
+def compiled_kernels_lie_in(**environment) -> str:
+    variables = {**os.environ, **environment}
+    return subprocess.check_output([sys.executable, "-c", LOOK], text=True, env=variables).strip()
+
+
+def test_compiled_kernels_lie_where_nobody_else_can_look(place, spare, tmp_path):
+    own, public = tmp_path / "own", tmp_path / "public"
+    own.mkdir(mode=0o700)
+    public.mkdir()
+    public.chmod(0o777)
+    # An index is a pickle, which is executed.
+    (public / "numba").mkdir()
+    where = {"XDG_CACHE_HOME": str(public), "PRISM_GPU_CACHE": str(place)}
+    for named, expected in ((public, place / "jit"), ("", place / "jit"), (own, own)):
+        found = compiled_kernels_lie_in(NUMBA_CACHE_DIR=str(named), **where)
+        assert found.startswith(f"{expected}/")
+        assert stat.S_IMODE(expected.stat().st_mode) == 0o700
+    place.chmod(0o777)
+    assert compiled_kernels_lie_in(NUMBA_CACHE_DIR="", **where).startswith(f"{spare}/jit/")
+
+
 KILLED = """
 import os, sys
 from pathlib import Path
