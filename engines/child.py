@@ -1,4 +1,4 @@
-"""Commands that this process waits for and that end with it, however it ends."""
+"""Processes that this one starts: what they may import, and that they end with it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 # It reads a pipe whose other end is in our process alone: the end of the pipe is our own end. All
 # that it starts is in its group of processes.
@@ -21,6 +22,26 @@ nothing = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
 child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=nothing)
 os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 255)
 """
+
+
+def module(name: str) -> tuple[str, ...]:
+    """Return the command that runs a module of ours in a Python of its own.
+
+    Nothing is imported from the working folder, where ``python -m`` and ``python -c`` look first:
+    it may be somebody else's.
+
+    Parameters
+    ----------
+    name
+        Such as `bridge`.
+    """
+    start = (
+        "import runpy, sys; "
+        f"root = {str(Path(__file__).parents[1])!r}; "
+        "root in sys.path or sys.path.insert(0, root); "
+        f"runpy.run_module({name!r}, run_name='__main__', alter_sys=True)"
+    )
+    return (sys.executable, "-P", "-c", start)
 
 
 def run(

@@ -12,6 +12,7 @@ import importlib
 import os
 import signal
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from engines.cache import CACHE_VARIABLE, private_folder
@@ -173,6 +174,7 @@ def _open_here(distributed: Any, number: int, stack: contextlib.ExitStack) -> An
         f"distributed.{who}.http.routes": [] for who in ("scheduler", "worker")
     }
     stack.enter_context(config.set(no_pages))
+    stack.enter_context(_nothing_imported_from_the_working_folder())
     cluster = distributed.LocalCluster(
         n_workers=0,
         threads_per_worker=1,
@@ -191,6 +193,20 @@ def _open_here(distributed: Any, number: int, stack: contextlib.ExitStack) -> An
     stack.callback(client.close)
     _start_workers(client, number)
     return client
+
+
+@contextlib.contextmanager
+def _nothing_imported_from_the_working_folder() -> Iterator[None]:
+    """Start each Python without the folder that it would look into first."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
 
 
 def _start_workers(client: Any, number: int) -> None:
