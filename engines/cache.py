@@ -7,19 +7,17 @@ and renamed into place, whole or not at all. An entry with a file too few or too
 owner or with another digest is built again. Where the cache folder cannot be used (somebody
 else's, read-only, on a full disk), the same is kept in the user's own folder below one for
 temporary files.
+
+Every run imports this module, most only to look: what takes time to load is loaded when it is used.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
-import json
 import os
-import shutil
 import stat
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -211,6 +209,8 @@ def _places() -> Iterator[Path]:
             if above and os.path.isabs(above):
                 yield Path(above, f"prism-gpu-{os.geteuid()}")
     else:
+        import tempfile
+
         yield Path(tempfile.gettempdir(), "prism-gpu")
 
 
@@ -271,6 +271,9 @@ def _is_whole(entry: Path) -> bool:
 
     Each must be the user's own: others may have written into the folder before it was private.
     """
+    import hashlib
+    import json
+
     try:
         manifest = json.loads(_read_own(entry / MANIFEST))
         if refusal(entry) is not None or not isinstance(manifest, dict):
@@ -315,6 +318,8 @@ def _read_own(path: Path) -> bytes:
 
 
 def _build(place: Path, name: str, make: Callable[[Path], None]) -> None:
+    import tempfile
+
     building = Path(tempfile.mkdtemp(prefix=_BUILDING, dir=place))
     try:
         with _locked(building):
@@ -335,12 +340,17 @@ def _build(place: Path, name: str, make: Callable[[Path], None]) -> None:
 
 def _require_room(folder: Path) -> None:
     """Raise OSError where the disk is full: compilers only say that they failed."""
+    import tempfile
+
     with tempfile.TemporaryFile(dir=folder) as file:
         file.write(bytes(ROOM_BYTES))
 
 
 def _seal(content: Path) -> None:
     """Write the list of an entry's files, all of which are made the user's alone."""
+    import hashlib
+    import json
+
     manifest = {}
     for path in sorted(content.rglob("*")):
         if path.is_dir():
@@ -409,6 +419,8 @@ def _is_stale(path: Path) -> bool:
 
 def _remove(path: Path) -> None:
     """Remove a file or a folder, as far as that is possible."""
+    import shutil
+
     with contextlib.suppress(OSError):
         if not stat.S_ISDIR(path.lstat().st_mode):
             path.unlink()
