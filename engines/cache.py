@@ -198,12 +198,15 @@ def _is_own_group(group: int) -> bool:
 
 def _places() -> Iterator[Path]:
     """Yield the folders where entries may lie, the best first."""
-    from platformdirs import user_cache_path
-
     named = os.environ.get(CACHE_VARIABLE)
-    first = Path(named).absolute() if named else user_cache_path("prism-gpu", appauthor=False)
-    if first.is_absolute():  # it is not where the user has no home
-        yield first
+    if named:
+        yield Path(named).absolute()
+    else:
+        from platformdirs import user_cache_path
+
+        usual = user_cache_path("prism-gpu", appauthor=False)
+        if usual.is_absolute():  # it is not where the user has no home
+            yield usual
     if hasattr(os, "geteuid"):
         for above in dict.fromkeys((os.environ.get("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm")):
             if above and os.path.isabs(above):
