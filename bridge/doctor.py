@@ -255,16 +255,13 @@ def _distribution_version(distribution: str) -> str | None:
 def _cache_folder() -> Finding:
     name = "cache folder"
     try:
-        from prism_hooks.build import cache_folder
+        from engines.cache import cache_folder
 
-        folder = cache_folder()
+        return Finding(name, True, True, str(cache_folder()))
     except BridgeError as error:
         return _failed(name, error)
-    except (ImportError, OSError) as error:
+    except ImportError as error:
         return Finding(name, False, True, f"cannot be used: {error}", None)
-    if not os.access(folder, os.W_OK | os.X_OK):
-        return Finding(name, False, True, f"{folder} cannot be written", f"chmod u+rwx {folder}")
-    return Finding(name, True, True, str(folder))
 
 
 def _driver_library() -> ctypes.CDLL | None:

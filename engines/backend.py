@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import threading
@@ -11,6 +12,7 @@ from typing import Any
 from engines.cpu import host_loops
 from engines.environment import ALL_DEVICES, DeviceChoice, SolverEnvironment
 from engines.errors import UnsupportedError
+from engines.jit_folder import keep_cupy_private
 from engines.system import Engine, Scaling, SweepSystem
 
 GPU_ENTRIES = 20_000
@@ -32,7 +34,6 @@ ROW_IN_ORDER = 10
 _used, _loaded = threading.Event(), threading.Event()
 
 
-@functools.cache
 def cupy() -> Any:
     """Return the module `cupy`.
 
@@ -41,24 +42,51 @@ def cupy() -> Any:
     UnsupportedError
         Saying what is missing: the driver, a device, or CuPy.
     """
+    module, _, refusal = find_cupy()
+    if refusal:
+        raise UnsupportedError(refusal)
+    return module
+
+
+@functools.cache
+def find_cupy() -> tuple[Any, int, str]:
+    """Return the module `cupy`, the number of devices, and why they cannot be used, if so.
+
+    What is broken is asked once: importing it again would take as long each time. A broken library
+    raises whatever it likes, and CuPy's own errors share no base class.
+    """
     if not driver_present():
-        raise UnsupportedError("no NVIDIA driver was found (libcuda)")
+        return None, 0, "no NVIDIA driver was found (libcuda)"
+    keep_cupy_private()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             import cupy as module
     except ImportError as error:
-        raise UnsupportedError(
+        return (
+            *(None, 0),
             'CuPy is not installed: pip install "prism-gpu[cuda12x]" or "prism-gpu[cuda13x]", '
-            f"whichever matches the driver ({error})"
-        ) from error
+            f"whichever matches the driver ({_one_line(error)})",
+        )
+    except Exception as error:
+        return None, 0, f"CuPy cannot be imported ({_one_line(error)})"
     try:
-        devices = module.cuda.runtime.getDeviceCount()
-    except module.cuda.runtime.CUDARuntimeError as error:
-        raise UnsupportedError(f"CUDA reports no usable device ({error})") from error
-    if devices == 0:
-        raise UnsupportedError("CUDA reports no device")
-    return module
+        devices = int(module.cuda.runtime.getDeviceCount())
+        if devices == 0:
+            return None, 0, "CUDA reports no device"
+    except Exception as error:
+        return None, 0, f"CUDA reports no usable device ({_one_line(error)})"
+    try:
+        module.cuda.nvrtc.getVersion()
+    except Exception as error:
+        return None, 0, f"CUDA's run-time compiler (NVRTC) cannot be loaded ({_one_line(error)})"
+    return module, devices, ""
+
+
+def _one_line(error: Exception) -> str:
+    """Return the kind of an error and the first line of its text: some fill a screen."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
 @functools.cache
@@ -98,9 +126,12 @@ def early_refusal(device_number: int = 0) -> str | None:
         return gpu_refusal(device_number)
     if os.name == "nt":
         return None
-    driver = ctypes.CDLL("libcuda.so.1")
     count = ctypes.c_int()
-    if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+        if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
+            return gpu_refusal(device_number)
+    except (OSError, AttributeError):  # a driver of another name, or what only has its name
         return gpu_refusal(device_number)
     return _number_refusal(device_number, count.value)
 
@@ -119,11 +150,8 @@ def gpu_refusal(device_number: int = 0) -> str | None:
     device_number
         Which of the devices.
     """
-    try:
-        devices = cupy().cuda.runtime.getDeviceCount()
-    except UnsupportedError as error:
-        return str(error)
-    return _number_refusal(device_number, devices)
+    _, devices, refusal = find_cupy()
+    return refusal or _number_refusal(device_number, devices)
 
 
 def note_use() -> None:
@@ -221,7 +249,7 @@ def choose_engine(
 def _cuda_engine(environment: SolverEnvironment) -> Engine:
     note_use()
     first, wanted = environment.device_number, environment.num_devices
-    there = int(cupy().cuda.runtime.getDeviceCount()) - first
+    there = find_cupy()[1] - first
     if wanted > there:
         raise UnsupportedError(f"there are {there} GPUs from number {first} on, not {wanted}")
     how = (environment.matrix_format, environment.device_memory)
@@ -238,6 +266,8 @@ def _cuda_engine(environment: SolverEnvironment) -> Engine:
 def preload(device_number: int) -> None:
     """Open the GPU and load the kernels, if there is one that can be used.
 
+    What cannot be loaded now, the solve that wants it tries again, and says why not.
+
     Parameters
     ----------
     device_number
@@ -246,8 +276,9 @@ def preload(device_number: int) -> None:
     if gpu_refusal(device_number) is None:
         from engines.cuda import warm_up
 
-        warm_up.preload(device_number)
-        _loaded.set()
+        with contextlib.suppress(Exception):
+            warm_up.preload(device_number)
+            _loaded.set()
 
 
 def device_summary() -> list[str]:

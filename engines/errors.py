@@ -21,3 +21,7 @@ class DeviceMemoryError(MemoryError):
 
 class BridgeError(RuntimeError):
     """PRISM, Java or the link between them is missing or unusable."""
+
+
+class CacheError(BridgeError, UnsupportedError):
+    """No folder can be used for what is built and executed; the message says why, for each."""

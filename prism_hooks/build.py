@@ -1,74 +1,20 @@
-"""The classes that plug the engines into PRISM: relinked, compiled once, cached.
-
-What lies in the cache is executed, so the folder must belong to the user alone; a set of classes
-is built aside and renamed into place, so that it is there whole or not at all, and two first runs
-at once both end with one.
-"""
+"""The classes that plug the engines into PRISM: relinked, compiled once, kept in the cache."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import shutil
-import stat
-import subprocess
-import tempfile
 from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
 
+from engines import child
+from engines.cache import kept
 from engines.errors import BridgeError
 from prism_hooks.relink import iter_class_files, relink
 
-MANIFEST = "manifest.json"
-CACHE_VARIABLE = "PRISM_GPU_CACHE"
 COMPILER_MODULE = "jdk.compiler/com.sun.tools.javac.Main"
-
-
-def cache_folder() -> Path:
-    """Return the cache folder, made if need be.
-
-    It is `PRISM_GPU_CACHE` if that is set, else the platform's folder for caches.
-
-    Raises
-    ------
-    BridgeError
-        When the folder cannot be made, or is not the user's alone.
-    """
-    from platformdirs import user_cache_path
-
-    named = os.environ.get(CACHE_VARIABLE)
-    folder = Path(named) if named else user_cache_path("prism-gpu", appauthor=False)
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise BridgeError(
-            f"the cache folder {folder} cannot be made ({error.strerror}); "
-            f"name another with {CACHE_VARIABLE}"
-        ) from error
-    _require_private(folder)
-    return folder
-
-
-def _require_private(folder: Path) -> None:
-    """Raise unless the folder is a real one, the user's own, and writable by nobody else."""
-    if not hasattr(os, "geteuid"):
-        return
-    found = folder.lstat()
-    advice = f"remove it, or name another folder with {CACHE_VARIABLE}"
-    if not stat.S_ISDIR(found.st_mode):
-        raise BridgeError(f"the cache folder {folder} is not a folder of its own; {advice}")
-    if found.st_uid != os.geteuid():
-        raise BridgeError(
-            f"the cache folder {folder} belongs to another user (number {found.st_uid}); what lies "
-            f"in it would be executed; {advice}"
-        )
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise BridgeError(
-            f"the cache folder {folder} is writable by others; what lies in it would be executed; "
-            f"run chmod 700 {folder}, or {advice}"
-        )
 
 
 def hook_sources(name: str) -> dict[str, bytes]:
@@ -117,7 +63,6 @@ def hook_classes(
     BridgeError
         When the cache cannot be used, PRISM's classes cannot be read, or the compiler fails.
     """
-    cache = cache_folder()
     sources = hook_sources(hooks)
     recipe = hashlib.sha256(
         json.dumps(
@@ -126,35 +71,33 @@ def hook_classes(
     )
     for name in sorted(sources):
         recipe.update(name.encode() + b"\0" + sources[name] + b"\0")
-    recipe_key = recipe.hexdigest()[:16]
-    content = _content_key(class_location, cache)
-    folder = cache / f"hooks-{content[:16]}-{recipe_key}"
-    if not _is_whole(folder):
-        shutil.rmtree(folder, ignore_errors=True)
+
+    def make(folder: Path) -> None:
         changed = relink(class_location, constructors, statics)
-        _build(cache, folder, changed, sources, hooks, list(classpath), java_home)
-    return folder
+        _build(folder, changed, sources, hooks, list(classpath), java_home)
+
+    content = _content_key(class_location)
+    return kept(f"hooks-{content[:16]}-{recipe.hexdigest()[:16]}", make, lambda folder: folder)
 
 
-def _content_key(location: Path, cache: Path) -> str:
+def _content_key(location: Path) -> str:
     """Return a hash of PRISM's classes.
 
     Reading two thousand files takes longer than starting PRISM, so the hash is remembered under
     their names, sizes and times of change.
     """
-    stamp_file = cache / f"content-{_stamp(location)}"
+
+    def make(folder: Path) -> None:
+        content = hashlib.sha256()
+        for name, data in iter_class_files(location):
+            content.update(name.encode() + b"\0" + hashlib.sha256(data).digest())
+        (folder / "key").write_text(content.hexdigest(), encoding="ascii")
+
     try:
-        key = stamp_file.read_text(encoding="ascii")
-    except OSError:
-        key = ""
-    if len(key) == 64:
-        return key
-    content = hashlib.sha256()
-    for name, data in iter_class_files(location):
-        content.update(name.encode() + b"\0" + hashlib.sha256(data).digest())
-    key = content.hexdigest()
-    _write_whole(stamp_file, key.encode("ascii"))
-    return key
+        stamp = _stamp(location)
+    except OSError as error:
+        raise BridgeError(f"cannot read the Java classes in {location}: {error}") from error
+    return kept(f"classes-{stamp}", make, lambda folder: (folder / "key").read_text("ascii"))
 
 
 def _stamp(location: Path) -> str:
@@ -177,21 +120,7 @@ def _stamp_folder(folder: Path | str, stamp: hashlib._Hash) -> None:
                 stamp.update(f"{entry.path} {found.st_size} {found.st_mtime_ns}\n".encode())
 
 
-def _is_whole(folder: Path) -> bool:
-    """Return whether every file of the manifest is there as it was written."""
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        _require_private(folder)
-        return all(
-            hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
-            for name, digest in manifest.items()
-        )
-    except (OSError, ValueError, AttributeError):
-        return False
-
-
 def _build(
-    cache: Path,
     folder: Path,
     relinked: Mapping[str, bytes],
     sources: Mapping[str, bytes],
@@ -199,29 +128,17 @@ def _build(
     classpath: list[Path],
     java_home: Path,
 ) -> None:
-    with tempfile.TemporaryDirectory(prefix="building-", dir=cache) as building:
-        classes = Path(building) / "classes"
-        classes.mkdir(mode=0o700)
-        source_folder = Path(building) / "sources" / hooks
-        source_folder.mkdir(parents=True)
-        for name, text in sources.items():
-            (source_folder / name).write_bytes(text)
-        _compile(sorted(source_folder.iterdir()), classes, classpath, java_home)
-        for name, data in relinked.items():
-            target = classes / f"{name}.class"
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(data)
-        manifest = {
-            str(path.relative_to(classes)): hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in sorted(classes.rglob("*.class"))
-        }
-        (classes / MANIFEST).write_text(json.dumps(manifest, indent=0), encoding="utf-8")
-        try:
-            classes.rename(folder)
-        except OSError:
-            # Another run was faster; what it built is the same.
-            if not _is_whole(folder):
-                raise
+    """Write the compiled classes, then the relinked ones."""
+    # Beside the entry, so that the sources go with what is left of its making.
+    source_folder = folder.parent / "sources" / hooks
+    source_folder.mkdir(parents=True)
+    for name, text in sources.items():
+        (source_folder / name).write_bytes(text)
+    _compile(sorted(source_folder.iterdir()), folder, classpath, java_home)
+    for name, data in relinked.items():
+        target = folder / f"{name}.class"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
 
 
 def _compile(
@@ -229,6 +146,8 @@ def _compile(
 ) -> None:
     command = [
         str(java_home / "bin" / "java"),
+        # Else it writes into a folder for temporary files, which need not be there.
+        "-XX:-UsePerfData",
         "-m",
         COMPILER_MODULE,
         "-nowarn",
@@ -242,9 +161,7 @@ def _compile(
         *map(str, source_files),
     ]
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
-        )
+        done = child.run(command)
     except OSError as error:
         raise BridgeError(f"{command[0]} could not be run: {error.strerror}") from error
     if done.returncode != 0:
@@ -255,14 +172,3 @@ def _compile(
                 "on Debian with apt-get install default-jdk-headless"
             )
         raise BridgeError(f"the Java compiler failed on our hooks:\n{output}")
-
-
-def _write_whole(path: Path, data: bytes) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix="writing-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -6,10 +6,11 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
+
+from engines import child
 
 MOST_TASKS = 25
 """Tasks that one process serves, so that what PRISM leaves behind does not pile up."""
@@ -54,7 +55,7 @@ class Processes:
 
     def __init__(
         self,
-        command: tuple[str, ...] = (sys.executable, "-m", "bridge.regress.worker"),
+        command: tuple[str, ...] = child.module("bridge.regress.worker"),
         *,
         reuse: bool = False,
     ) -> None:

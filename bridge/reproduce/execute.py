@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 from bridge.reproduce.families import FAMILIES
 from bridge.reproduce.host import Host
 from bridge.reproduce.jobs import Job
+from engines import child
 
 MOST_ITERATIONS = "1000000"
 LONG_SECONDS = 10.0
@@ -247,7 +247,7 @@ class Programs:
         host = self._host
         where = ["-gpu"] if host.device == "gpu" else ["-nogpu"]
         where += ["-frontend", host.front_end]
-        base = [sys.executable, "-m", "bridge", *self._question(job), *where, "-gpuinfo"]
+        base = [*child.module("bridge"), *self._question(job), *where, "-gpuinfo"]
         switches = list(job.parameters["switches"])
         family, size = FAMILIES[job.parameters["family"]], job.parameters["size"]
         known = family.value(job.parameters["property"], size)

@@ -19,6 +19,7 @@ from typing import Any, TextIO
 
 from bridge.reproduce.execute import Failed, Stopped, end_group
 from bridge.reproduce.jobs import RUNS, Kind
+from engines import child
 
 Record = dict[str, Any]
 Partial = Callable[[Record], None]
@@ -66,7 +67,7 @@ class Worker:
             return self._process
         self._unread = b""
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "bridge.reproduce.worker"],
+            child.module("bridge.reproduce.worker"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

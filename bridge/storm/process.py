@@ -55,7 +55,10 @@ def import_failure() -> str | None:
     It takes most of a second, and finds what `unavailable` cannot see: a library that is missing.
     """
     done = subprocess.run(
-        [sys.executable, "-c", "import stormpy"], capture_output=True, text=True, check=False
+        [sys.executable, "-P", "-c", "import stormpy"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode == 0:
         return None

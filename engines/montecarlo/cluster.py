@@ -79,7 +79,7 @@ def run_on_cluster(
     methods
         Methods that have seen no path, or what else takes paths; finished on return.
     address
-        Of a dask scheduler (``tcp://host:8786``), or ``local:N`` for N processes of this machine;
+        Of a dask scheduler (``tls://host:8786``), or ``local:N`` for N processes of this machine;
         or a cluster that is open, and stays so.
     options
         How to deal with the workers.

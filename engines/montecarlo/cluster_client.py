@@ -1,4 +1,9 @@
-"""The connection to a cluster: a dask scheduler somewhere, or processes of this machine."""
+"""The connection to a cluster: a dask scheduler somewhere, or processes of this machine.
+
+Who can speak to a scheduler runs code on its workers, and what they answer is code for its clients.
+So all that is said goes over TLS, and each end shows a certificate: processes of this machine have
+one that is made for them and kept in memory, for a scheduler elsewhere dask's own settings name it.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +12,26 @@ import importlib
 import os
 import signal
 import time
+from collections.abc import Iterator
 from typing import Any
 
-from engines.errors import UnsupportedError
+from engines.cache import CACHE_VARIABLE, private_folder
+from engines.errors import CacheError, UnsupportedError
 
 LOCAL = "local:"
 CONNECT_S = 10
 REPLACE_S = 1.0
 """How often to see whether processes of this machine must be replaced."""
+START_S = 60.0
+"""How long processes of this machine may take to start, until one is there at least."""
+ENCRYPTED = "tls://"
+PLAIN_ALLOWED = "distributed.comm.require-encryption"
+"""Dask's setting: False allows a scheduler that anybody may speak to."""
+LOOK_S = 0.02
+"""How often to see whether they have started."""
+_HOW_TO_INSTALL = 'pip install "prism-gpu[cluster]"'
+_SCRATCH = "workers"
+_ENDED = ("closing", "closed", "failed")
 
 
 class OpenCluster:
@@ -23,13 +40,14 @@ class OpenCluster:
     Parameters
     ----------
     address
-        Of a dask scheduler (``tcp://host:8786``), or ``local:N`` for N processes of this machine,
+        Of a dask scheduler (``tls://host:8786``), or ``local:N`` for N processes of this machine,
         which end with this object and with this process.
 
     Raises
     ------
     UnsupportedError
-        If dask.distributed is not installed, or the address makes no sense.
+        If dask.distributed or cryptography is not installed, the address makes no sense, or nobody
+        answers there over TLS.
     """
 
     def __init__(self, address: str) -> None:
@@ -54,7 +72,7 @@ class OpenCluster:
     def replace_lost(self, num_workers: int) -> None:
         """Start processes of this machine anew that have died for good; others are left alone.
 
-        dask starts one again that dies, unless it dies while it starts.
+        Dask itself starts one again that dies, unless it dies while it starts.
 
         Parameters
         ----------
@@ -66,7 +84,7 @@ class OpenCluster:
         if wanted is None or num_workers >= wanted or now - self._replaced_s < REPLACE_S:
             return
         self._replaced_s = now
-        self.client.cluster.scale(wanted)
+        _replace_ended(self.client.cluster, wanted)
 
     def close(self) -> None:
         """Part from the cluster; processes of this machine end."""
@@ -107,30 +125,120 @@ def _open(address: str, stack: contextlib.ExitStack) -> Any:
     except ImportError:
         raise UnsupportedError(
             "sampling on a cluster needs dask.distributed, which is not installed: "
-            'pip install "prism-gpu[cluster]"'
+            f"{_HOW_TO_INSTALL}"
         ) from None
     if number is None:
-        try:
-            client = distributed.Client(address, timeout=CONNECT_S)
-        except (OSError, ValueError) as error:
-            raise UnsupportedError(
-                f"there is no dask scheduler at {address}: {error}; start one with "
-                "`dask scheduler`, or use local:N for N processes of this machine"
-            ) from error
-        stack.callback(client.close)
-        return client
+        return _open_elsewhere(distributed, address, stack)
+    return _open_here(distributed, number, stack)
+
+
+def _open_elsewhere(distributed: Any, address: str, stack: contextlib.ExitStack) -> Any:
+    from dask import config
+
+    if not address.startswith(ENCRYPTED) and config.get(PLAIN_ALLOWED, None) is not False:
+        raise UnsupportedError(
+            f"{address} is no address over TLS: anybody who can reach such a scheduler runs code "
+            "on its workers and here; give it certificates and use tls://host:port (docs/"
+            "montecarlo.md says how), or, in a network that you trust, set "
+            "DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION=False"
+        )
+    try:
+        client = distributed.Client(address, timeout=CONNECT_S)
+    # Dask raises TypeError and RuntimeError where certificates are missing.
+    except (OSError, ValueError, TypeError, RuntimeError) as error:
+        raise UnsupportedError(
+            f"there is no dask scheduler at {address} that answers: {error}; start one with "
+            "`dask scheduler`, see that both have certificates (docs/montecarlo.md), or use "
+            "local:N for N processes of this machine"
+        ) from error
+    stack.callback(client.close)
+    return client
+
+
+def _open_here(distributed: Any, number: int, stack: contextlib.ExitStack) -> Any:
+    try:
+        security = distributed.Security.temporary()
+    except ImportError:
+        raise UnsupportedError(
+            "processes of this machine speak over TLS, whose keys are made by cryptography, which "
+            f"is not installed: {_HOW_TO_INSTALL}"
+        ) from None
+    from dask import config
+
+    # What others could write into a folder for temporary files would be executed.
+    scratch = private_folder(_SCRATCH)
+    if scratch is None:
+        raise CacheError(f"no folder for workers; name one of your own with {CACHE_VARIABLE}")
+    # No pages: they are open to all users of the machine.
+    no_pages: dict[str, list[str]] = {
+        f"distributed.{who}.http.routes": [] for who in ("scheduler", "worker")
+    }
+    stack.enter_context(config.set(no_pages))
+    stack.enter_context(_nothing_imported_from_the_working_folder())
     cluster = distributed.LocalCluster(
-        n_workers=number,
+        n_workers=0,
         threads_per_worker=1,
         processes=True,
+        host="127.0.0.1",
+        protocol="tls://",
+        security=security,
         dashboard_address="127.0.0.1:0",
+        scheduler_kwargs={"dashboard": False},
+        local_directory=str(scratch),
         silence_logs=50,
         preload=[__name__],
     )
     stack.callback(cluster.close)
     client = distributed.Client(cluster)
     stack.callback(client.close)
+    _start_workers(client, number)
     return client
+
+
+@contextlib.contextmanager
+def _nothing_imported_from_the_working_folder() -> Iterator[None]:
+    """Start each Python without the folder that it would look into first."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
+
+
+def _start_workers(client: Any, number: int) -> None:
+    """Start processes, and those anew that die meanwhile, until all are there."""
+    client.cluster.scale(number)
+    end = time.monotonic() + START_S
+    replaced_s = time.monotonic()
+    while (there := len(client.nthreads())) < number:
+        now = time.monotonic()
+        if now > end:
+            if there:
+                return
+            raise UnsupportedError(
+                f"none of {number} processes of this machine could be started in {START_S:.0f} s"
+            )
+        if now - replaced_s > REPLACE_S:
+            _replace_ended(client.cluster, number)
+            replaced_s = now
+        time.sleep(LOOK_S)
+
+
+def _replace_ended(cluster: Any, number: int) -> None:
+    """Have dask start others for processes that died while they started: it still counts them."""
+
+    def replace() -> None:
+        for name, nanny in list(cluster.workers.items()):
+            if nanny.status.name in _ENDED:
+                del cluster.workers[name]
+                cluster.worker_spec.pop(name, None)
+        cluster.scale(number)
+
+    cluster.loop.add_callback(replace)
 
 
 def dask_setup(_worker: object) -> None:

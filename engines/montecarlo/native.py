@@ -1,10 +1,8 @@
-"""Compiled sources on the CPU: the C compiler, its cache, and threads.
+"""Compiled sources on the CPU: the C compiler, what is kept of it, and threads.
 
-A library is compiled once: it is kept in the user's cache under a hash of the source, the
-compiler's version and its options, and put there by renaming, so that two runs at once cannot meet
-half of one. What lies in the cache is executed, so its folder must belong to the user alone.
-Options are such that results do not depend on the compiler: no contraction of multiplications and
-additions, no reordering.
+A library is compiled once: it is kept in the cache under a hash of the source, the compiler's
+version and its options. Options are such that results do not depend on the compiler: no
+contraction of multiplications and additions, no reordering.
 """
 
 from __future__ import annotations
@@ -15,20 +13,20 @@ import hashlib
 import os
 import platform
 import shutil
-import stat
 import subprocess
-import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+from engines import child
+from engines.cache import kept
 from engines.errors import UnsupportedError
 from engines.montecarlo.results import PathArrays
 
 OPTIONS = ("-O2", "-std=c11", "-ffp-contract=off", "-fno-fast-math", "-shared", "-fPIC")
 _COMPILERS = ("cc", "gcc", "clang")
-CACHE_VARIABLE = "PRISM_GPU_CACHE"
-"""Names another folder than the platform's for caches."""
+LIBRARY = "paths.so"
 _SHARE = 1024
 """Paths that a thread takes at a time, at the most."""
 
@@ -49,8 +47,8 @@ def compiler() -> tuple[str, ...]:
         If there is none, saying how to get one.
     """
     named = os.environ.get("CC", "").split()
-    if named and shutil.which(named[0]):
-        return tuple(named)
+    if named and (path := shutil.which(named[0])):
+        return (path, *named[1:])
     for name in _COMPILERS:
         path = shutil.which(name)
         if path is not None:
@@ -67,110 +65,51 @@ def _identity() -> str:
     return repr((compiler(), version.stdout, OPTIONS, platform.machine(), platform.system()))
 
 
-def cache_folder() -> Path:
-    """Return the folder of compiled sources, made if need be.
+def load(text: str) -> ctypes.CDLL:
+    """Compile a source, unless that has been done, and load the library.
 
-    It is in the folder that `PRISM_GPU_CACHE` names, else in the platform's one for caches.
+    Parameters
+    ----------
+    text
+        The source.
 
     Raises
     ------
     UnsupportedError
-        If it cannot be made, or others than the user may write there.
+        If there is no C compiler, it refuses the source, or no folder can be used.
     """
-    from platformdirs import user_cache_path
-
-    named = os.environ.get(CACHE_VARIABLE)
-    above = Path(named) if named else user_cache_path("prism-gpu", appauthor=False)
-    folder = above / "paths"
-    try:
-        above.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise UnsupportedError(
-            f"the compiled model cannot be kept in {folder} ({error.strerror}): make that "
-            f"writable, or name another folder in {CACHE_VARIABLE}"
-        ) from error
-    for place in (above, folder):
-        _require_private(place)
-    return folder
-
-
-def _require_private(folder: Path) -> None:
-    """Raise unless the folder is a real one, the user's own, and writable by nobody else."""
-    if not hasattr(os, "geteuid"):
-        return
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode):
-        problem = "is not a folder of its own"
-    elif found.st_uid != os.geteuid():
-        problem = f"belongs to another user (number {found.st_uid})"
-    elif found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        problem = "is writable by others"
-    else:
-        return
-    raise UnsupportedError(
-        f"the cache folder {folder} {problem}, and compiled models in it would be executed: "
-        f"run chmod 700 on it if it is yours, or name another folder in {CACHE_VARIABLE}"
-    )
-
-
-def library_path(text: str) -> Path:
-    """Return where the library of a source is, or will be, in the cache; raises as that does."""
     key = hashlib.blake2b(f"{_identity()}\n{text}".encode(), digest_size=16).hexdigest()
-    return cache_folder() / f"{key}.so"
+    return kept(f"paths-{key}", lambda folder: _compile(text, folder / LIBRARY), _opened)
 
 
-def build(text: str) -> Path:
-    """Compile a source, unless that has been done, and return the library's path.
+def _opened(folder: Path) -> ctypes.CDLL:
+    return ctypes.CDLL(str(folder / LIBRARY))
 
-    Raises
-    ------
-    UnsupportedError
-        If there is no C compiler, it refuses the source, or the cache cannot be written or is not
-        the user's alone.
-    """
-    target = library_path(text)
-    if target.is_file():
-        return target
-    try:
-        return _compile(text, target)
-    except OSError as error:
+
+def _compile(text: str, library: Path) -> None:
+    # Beside the entry, so that the source goes with what is left of its making.
+    aside = library.parent.parent
+    source = aside / "paths.c"
+    source.write_text(text, encoding="ascii")
+    command = [*compiler(), *OPTIONS, "-o", str(library), str(source)]
+    outcome = child.run(command, {"TMPDIR": str(aside)})
+    if outcome.returncode != 0:
         raise UnsupportedError(
-            f"the compiled model cannot be kept in {target.parent} ({error.strerror}): make that "
-            f"writable, or name another folder in {CACHE_VARIABLE}"
-        ) from error
-
-
-def _compile(text: str, target: Path) -> Path:
-    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        source, library = Path(folder) / "paths.c", Path(folder) / "paths.so"
-        source.write_text(text, encoding="ascii")
-        command = [*compiler(), *OPTIONS, "-o", str(library), str(source)]
-        outcome = subprocess.run(command, capture_output=True, text=True, check=False)
-        if outcome.returncode != 0:
-            raise UnsupportedError(
-                f"{command[0]} did not compile the model: {outcome.stderr.strip()[:2000]}"
-            )
-        library.replace(target)
-    return target
+            f"{command[0]} did not compile the model: {outcome.stderr.strip()[:2000]}"
+        )
 
 
 @functools.lru_cache(maxsize=64)
-def _load(path: Path) -> ctypes.CDLL:
-    try:
-        library = ctypes.CDLL(str(path))
-    except OSError as error:
-        raise UnsupportedError(
-            f"the compiled model {path} cannot be loaded ({error}): delete it, or name a folder "
-            f"from which libraries may be loaded in {CACHE_VARIABLE}"
-        ) from error
+def _entry(text: str) -> Any:
+    """Return the entry of a source's library."""
+    entry = load(text).sample_paths
     whole, pointer = ctypes.c_uint64, ctypes.c_void_p
-    library.sample_paths.restype = None
-    library.sample_paths.argtypes = [
+    entry.restype = None
+    entry.argtypes = [
         *(whole, whole, whole, whole, ctypes.c_int64),
         *(pointer, pointer, pointer, whole),
     ]
-    return library
+    return entry
 
 
 class NativePaths:
@@ -185,7 +124,7 @@ class NativePaths:
     """
 
     def __init__(self, text: str, threads: int | None = None) -> None:
-        self._entry = _load(build(text)).sample_paths
+        self._entry = _entry(text)
         self.threads = threads or _cores()
 
     def sample(

@@ -46,7 +46,8 @@ R{"time_not_min"}=? [ C<=20 ];
 R{"num_repairs"}=? [ C<=20 ];
 """
 needs_distributed = pytest.mark.skipif(
-    importlib.util.find_spec("distributed") is None, reason="needs dask.distributed"
+    None in map(importlib.util.find_spec, ("distributed", "cryptography")),
+    reason="needs dask.distributed and cryptography",
 )
 
 
@@ -419,9 +420,9 @@ def test_a_cluster_that_makes_no_sense_is_an_error(prism_gpu, prism_examples, wo
 def test_a_scheduler_that_is_not_there_is_an_error_and_nobody_else_samples(
     prism_gpu, prism_examples
 ):
-    words = ("-pf", "P=? [ F d=1 ]", "-sim", "-simcluster", "tcp://127.0.0.1:1")
+    words = ("-pf", "P=? [ F d=1 ]", "-sim", "-simcluster", "tls://127.0.0.1:1")
     run = prism_gpu(prism_examples / DICE, *words)
-    assert "there is no dask scheduler at tcp://127.0.0.1:1" in run.output
+    assert "there is no dask scheduler at tls://127.0.0.1:1" in run.output
     assert not run.results()
 
 

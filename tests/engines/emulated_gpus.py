@@ -131,6 +131,7 @@ class Emulation:
         )
         cuda = SimpleNamespace(
             runtime=runtime,
+            nvrtc=SimpleNamespace(getVersion=lambda: (13, 0)),
             memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
             Device=lambda number: Device(self, number),
             Stream=lambda **_how: Stream(self, self.device),
@@ -421,5 +422,5 @@ def emulate(monkeypatch, count, seed=0, free=1 << 40):
 
 def forget():
     """Forget what is known of devices."""
-    for kept in (backend.cupy, modules.stream, modules._limits, several._stream):
+    for kept in (backend.find_cupy, modules.stream, modules._limits, several._stream):
         kept.cache_clear()

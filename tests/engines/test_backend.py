@@ -1,5 +1,7 @@
 """The choice between CPU and GPU, on machines where something is missing."""
 
+import os
+import re
 import sys
 import threading
 
@@ -17,9 +19,9 @@ from engines.system import SweepSystem
 @pytest.fixture
 def forgetful():
     """Forget what was found out about this machine, before and after."""
-    backend.cupy.cache_clear()
+    backend.find_cupy.cache_clear()
     yield
-    backend.cupy.cache_clear()
+    backend.find_cupy.cache_clear()
 
 
 @pytest.fixture
@@ -88,6 +90,64 @@ def test_a_missing_driver_is_named(monkeypatch):
     monkeypatch.setattr(backend, "driver_present", lambda: False)
     assert "no NVIDIA driver" in backend.gpu_refusal()
     assert backend.choose_engine(SolverEnvironment(), large_system())[1] == ""
+
+
+BROKEN = {
+    "another NumPy's": 'raise ValueError("numpy.dtype size changed\\nExpected 96, got 88")',
+    "half of one": "raise AttributeError(\"module has no attribute 'ndarray'\")",
+    "no libraries": 'raise RuntimeError("libcudart.so.12: cannot open")',
+    "an empty folder": None,
+    "devices not counted": """
+class Runtime:
+    def getDeviceCount(self):
+        raise SystemError("returned a result with an exception set")
+class cuda:
+    runtime = Runtime()
+""",
+    "no compiler": """
+class cuda:
+    class runtime:
+        getDeviceCount = staticmethod(lambda: 1)
+    class nvrtc:
+        def getVersion():
+            raise RuntimeError("libnvrtc.so.13 cannot be loaded")
+""",
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+@pytest.mark.usefixtures("forgetful")
+def test_whatever_a_broken_cupy_raises_is_a_reason_in_one_line(monkeypatch, tmp_path, what):
+    (tmp_path / "cupy").mkdir()
+    if BROKEN[what] is not None:
+        (tmp_path / "cupy" / "__init__.py").write_text(BROKEN[what])
+    monkeypatch.setattr(backend, "driver_present", lambda: True)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "cupy", raising=False)
+    engine, note = backend.choose_engine(SolverEnvironment(), large_system())
+    sys.modules.pop("cupy", None)
+    assert isinstance(engine, CpuEngine)
+    assert re.fullmatch(r"GPU not used: (CuPy|CUDA)[^\n]* \([^\n]*Error.*\)", note)
+    refusal = backend.gpu_refusal()
+    assert f"GPU not used: {refusal}" == note
+    assert "cupy" not in sys.modules  # it is not tried again
+    backend.preload(0)
+    with pytest.raises(UnsupportedError, match="no GPU can be used"):
+        backend.choose_engine(SolverEnvironment(device=DeviceChoice.GPU), large_system())
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_cupy_keeps_what_it_compiles_in_a_folder_of_the_user_s_own(monkeypatch, tmp_path):
+    (tmp_path / "public").mkdir()
+    (tmp_path / "public").chmod(0o777)
+    monkeypatch.setenv("PRISM_GPU_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path / "public"))
+    monkeypatch.setattr(backend, "driver_present", lambda: True)
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    backend.gpu_refusal()
+    folder = tmp_path / "cache" / "cuda"
+    assert os.environ["CUPY_CACHE_DIR"] == str(folder)
+    assert folder.stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.parametrize("value", ["", "-1"])

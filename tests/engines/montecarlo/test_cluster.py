@@ -8,11 +8,14 @@ import signal
 import threading
 import time
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 
 from engines.errors import UnsupportedError
 from engines.montecarlo.cluster import run_on_cluster
+from engines.montecarlo.cluster_client import OpenCluster
 from engines.montecarlo.cluster_options import ClusterOptions
 from engines.montecarlo.methods import Bound, SeveralMethods
 from engines.montecarlo.methods_confidence import FixedSampleInterval, Quantile
@@ -20,7 +23,8 @@ from engines.montecarlo.methods_exact import ExactInterval
 from engines.montecarlo.methods_sprt import SequentialTest
 from tests.engines.montecarlo.fake_samplers import Spec
 
-pytest.importorskip("distributed")
+distributed = pytest.importorskip("distributed")
+pytest.importorskip("cryptography")
 
 QUICK = ClusterOptions(batch_paths=500, patience_s=120.0)
 
@@ -158,9 +162,77 @@ def test_an_error_of_the_model_is_raised_if_its_path_is_needed():
     assert wanted.finished
 
 
-@pytest.mark.parametrize("address", ["local:0", "local:many", "tcp://127.0.0.1:1"])
+@pytest.mark.parametrize("address", ["local:0", "local:many", "tls://127.0.0.1:1"])
 def test_addresses_without_workers_are_refused(address):
     started = time.monotonic()
     with pytest.raises(UnsupportedError, match="use local"):
         run_on_cluster(Raising(0), methods(), address, QUICK)
     assert time.monotonic() - started < 60
+
+
+def stop_the_first(stop, killed):
+    """Kill -9 the first worker while it starts."""
+    while not killed and not stop.wait(0.01):
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                if b"spawn_main" in path.read_bytes() and is_ours(path.parent.name):
+                    os.kill(int(path.parent.name), signal.SIGKILL)
+                    killed.append(path.parent.name)
+                    break
+            except OSError:
+                continue
+
+
+def test_a_worker_killed_while_it_starts_is_started_anew():
+    stop, killed = threading.Event(), []
+    killer = threading.Thread(target=stop_the_first, args=(stop, killed))
+    killer.start()
+    try:
+        with OpenCluster("local:2") as cluster:
+            assert cluster.num_workers == 2
+    finally:
+        stop.set()
+        killer.join()
+    assert len(killed) == 1
+
+
+def test_nobody_without_the_key_speaks_to_processes_of_this_machine():
+    with OpenCluster("local:1") as cluster:
+        address = cluster.client.scheduler.address
+        assert address.startswith("tls://127.0.0.1:")
+        others = distributed.Security.temporary()
+        for where, security in ((address, others), (address.replace("tls", "tcp"), None)):
+            with pytest.raises(OSError, match=r"TLS|TCP|[Tt]imed out"):
+                distributed.Client(where, timeout=2, security=security)
+        served = [cluster.client.cluster.scheduler.http_server.port]
+        served += cluster.client.run(lambda dask_worker: dask_worker.http_server.port).values()
+        for port in served:
+            for page in ("json/counts.json", "info/main/workers.html", "proxy/22/127.0.0.1/"):
+                with pytest.raises(HTTPError, match="404"):
+                    urlopen(f"http://127.0.0.1:{port}/{page}", timeout=5)
+
+
+def test_a_scheduler_elsewhere_is_reached_by_certificates(tmp_path):
+    from dask import config
+
+    security = distributed.Security.temporary()
+    files = {"ca-file": security.tls_ca_file}
+    files |= {"client.cert": security.tls_client_cert, "client.key": security.tls_client_key}
+    settings = {}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+        settings[f"distributed.comm.tls.{name}"] = str(tmp_path / name)
+    with (
+        distributed.LocalCluster(
+            n_workers=1,
+            processes=False,
+            security=security,
+            protocol="tls://",
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+        ) as elsewhere,
+        config.set(settings),
+        OpenCluster(elsewhere.scheduler_address) as cluster,
+    ):
+        assert cluster.num_workers == 1
+        assert cluster.threads is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -100,7 +101,8 @@ def test_counts_and_outcomes_are_those_of_one_sampler():
 
 
 def test_an_open_cluster_serves_several_runs_of_several_ranges():
-    pytest.importorskip("distributed")
+    for needed in ("distributed", "cryptography"):
+        pytest.importorskip(needed)
     options = ClusterOptions(batch_paths=100, confirmed_share=1.0, patience_s=120.0)
     seen = []
     with OpenCluster("local:2") as cluster:
@@ -124,7 +126,7 @@ def test_trouble_is_told_in_words():
 
 def test_addresses_name_processes_or_a_scheduler():
     assert local_workers("local:12") == 12
-    assert local_workers("tcp://host:8786") is None
+    assert local_workers("tls://host:8786") is None
     for address in ("local:", "local:0", "local:-1", "local:x"):
         with pytest.raises(UnsupportedError, match="names no number of processes"):
             local_workers(address)
@@ -137,3 +139,34 @@ def test_without_dask_the_error_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(cluster_client.importlib, "import_module", missing)
     with pytest.raises(UnsupportedError, match=r'pip install "prism-gpu\[cluster\]"'):
         OpenCluster("local:1")
+
+
+def test_without_cryptography_nobody_listens_and_the_error_says_how_to_get_it(monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    with pytest.raises(UnsupportedError, match=r'over TLS.*pip install "prism-gpu\[cluster\]"'):
+        OpenCluster("local:1")
+
+
+@pytest.mark.parametrize("address", ["tcp://10.0.0.1:8786", "10.0.0.1:8786", "ws://10.0.0.1:1"])
+def test_a_scheduler_that_anybody_may_speak_to_is_refused(address):
+    pytest.importorskip("distributed")
+    with pytest.raises(UnsupportedError, match=r"no address over TLS.*use tls://"):
+        OpenCluster(address)
+
+
+def test_a_plain_scheduler_is_asked_where_dask_is_told_so():
+    pytest.importorskip("distributed")
+    from dask import config
+
+    with (
+        config.set({"distributed.comm.require-encryption": False}),
+        pytest.raises(UnsupportedError, match=r"no dask scheduler at tcp://127.0.0.1:1 "),
+    ):
+        OpenCluster("tcp://127.0.0.1:1")
+
+
+def test_a_certificate_that_is_missing_is_told():
+    pytest.importorskip("distributed")
+    with pytest.raises(UnsupportedError, match="certificates"):
+        OpenCluster("tls://127.0.0.1:1")

@@ -1,4 +1,4 @@
-"""Compiled sources are kept, and loaded only from where nobody else can put one."""
+"""Compiled sources are kept, and loaded only as they were written."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from engines.cache import CACHE_VARIABLE
 from engines.errors import UnsupportedError
 from engines.montecarlo import native
 
@@ -22,47 +23,49 @@ def cache(monkeypatch, tmp_path):
     except UnsupportedError as error:
         pytest.skip(str(error))
     folder = tmp_path / "cache"
-    monkeypatch.setenv(native.CACHE_VARIABLE, str(folder))
+    monkeypatch.setenv(CACHE_VARIABLE, str(folder))
     return folder
 
 
-def test_a_source_is_compiled_once_into_a_folder_of_the_user_s_own(cache, monkeypatch):
-    old = os.umask(0o002)
-    try:
-        library = native.build(SOURCE)
-    finally:
-        os.umask(old)
-    assert library.parent == cache / "paths"
-    assert [folder.stat().st_mode & 0o777 for folder in (cache, library.parent)] == [0o700] * 2
+def only_library(cache):
+    (library,) = cache.glob("paths-*/paths.so")
+    return library
+
+
+def test_a_source_is_compiled_once(cache, monkeypatch):
+    assert native.load(SOURCE).answer() == 42
+    assert only_library(cache).stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in cache.iterdir()] == [only_library(cache).parent.name]
     monkeypatch.setattr(native, "_compile", None)
-    assert native.build(SOURCE) == library
+    assert native.load(SOURCE).answer() == 42
 
 
-@pytest.mark.parametrize("writable", [".", "paths"])
-@pytest.mark.parametrize("mode", [0o770, 0o707])
-def test_a_library_that_others_may_have_written_is_not_loaded(cache, writable, mode):
-    native.build(SOURCE)
-    (cache / writable).chmod(mode)
-    with pytest.raises(UnsupportedError, match=r"writable by others.*chmod 700"):
-        native.build(SOURCE)
-    (cache / writable).chmod(0o700)
-    assert native.build(SOURCE).is_file()
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "another"])
+def test_a_library_that_is_not_as_it_was_written_is_not_loaded(cache, monkeypatch, damage):
+    # Not loaded before it is damaged: the linker knows a library by its path.
+    with monkeypatch.context() as patch:
+        patch.setattr(native, "_opened", str)
+        native.load(SOURCE)
+    library = only_library(cache)
+    whole = library.read_bytes()
+    if damage == "truncated":
+        library.write_bytes(whole[: len(whole) // 2])
+    elif damage == "flipped":
+        library.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    else:
+        native._compile(SOURCE.replace("42", "41"), library)
+    assert native.load(SOURCE).answer() == 42
+    assert library.read_bytes() == whole
 
 
-def test_a_folder_of_another_user_or_behind_a_link_is_refused(cache, monkeypatch, tmp_path):
-    native.build(SOURCE)
-    user = os.geteuid()
-    monkeypatch.setattr(os, "geteuid", lambda: user + 1)
-    with pytest.raises(UnsupportedError, match=f"belongs to another user .number {user}"):
-        native.build(SOURCE)
-    monkeypatch.undo()
-    (tmp_path / "link").symlink_to(cache)
-    monkeypatch.setenv(native.CACHE_VARIABLE, str(tmp_path / "link"))
-    with pytest.raises(UnsupportedError, match="not a folder of its own"):
-        native.build(SOURCE)
+def test_a_library_that_cannot_be_loaded_there_is_kept_elsewhere(cache, monkeypatch, tmp_path):
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    opened = native._opened
 
+    def no_exec(folder):
+        if cache in folder.parents:
+            raise OSError("failed to map segment from shared object")
+        return opened(folder)
 
-def test_a_folder_that_cannot_be_made_is_told(cache):
-    cache.write_text("a file")
-    with pytest.raises(UnsupportedError, match="cannot be kept"):
-        native.build(SOURCE)
+    monkeypatch.setattr(native, "_opened", no_exec)
+    assert native.load(SOURCE).answer() == 42
