@@ -20,7 +20,7 @@ from engines.model import ModelKind, RewardStructure
 from engines.reachability import solve_reachability
 from engines.reachability_rewards import reachability_rewards
 from engines.result import Status
-from engines.solve import report as solving
+from engines.solve import system as solving
 from engines.until import until_probabilities
 from tests.engines import models, oracles
 from tests.engines.topological_models import (
