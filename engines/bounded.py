@@ -22,7 +22,7 @@ from engines.iterate import BATCH_SECONDS, FIRST_BATCH, LONGEST_BATCH
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 from engines.progress import Measure, Progress, SweepReport
 from engines.result import SolveResult, Status
-from engines.solve import sweeper_or_cpu
+from engines.solve.system import sweeper_or_cpu
 from engines.step_rewards import step_rewards
 from engines.system import Direction, SweepSystem, rows_of_states
 

@@ -18,7 +18,7 @@ from engines.formats.csr import FloatArray, IndexArray, MaskArray
 from engines.iterate import Iteration, iterate, stop_threshold
 from engines.progress import Progress, SweepReport
 from engines.result import SolveResult, Status
-from engines.solve import sweeper_or_cpu
+from engines.solve.system import sweeper_or_cpu
 from engines.strategy import (
     ANY_CHOICE,
     best_of_groups,

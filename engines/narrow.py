@@ -13,7 +13,7 @@ from engines.formats.csr import FloatArray
 from engines.iterate import BATCH_SHARE, FIRST_BATCH, LONGEST_BATCH
 from engines.progress import Measure, Progress, SweepReport
 from engines.result import Status
-from engines.solve import SLOW_AFTER
+from engines.solve.system import SLOW_AFTER
 from engines.two_sided import SweepRecord, TwoSidedSweeper
 
 NOT_MONOTONIC = 1e-12

@@ -10,7 +10,7 @@ from engines.iterate import FIRST_BATCH
 from engines.narrow import Batches, Narrowing, narrow
 from engines.progress import Progress
 from engines.result import Status
-from engines.solve import SLOW_AFTER
+from engines.solve.system import SLOW_AFTER
 from engines.two_sided import TwoSidedSweeper
 
 GUESS = 0.9

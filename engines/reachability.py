@@ -32,7 +32,7 @@ from engines.modified_policy_iteration import policy_iteration
 from engines.policy_iteration import DirectPolicyIteration, ImproperPolicyError
 from engines.progress import Progress
 from engines.result import SolveResult
-from engines.solve import solve_system
+from engines.solve.system import solve_system
 from engines.strategy import ANY_CHOICE, optimal_rows
 from engines.system import Direction, Scaling, SweepSystem, rows_of_states
 from engines.topological import solve_topologically

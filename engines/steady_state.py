@@ -17,7 +17,7 @@ from engines.linear import direct, elimination
 from engines.model import ExplicitModel, ModelKind
 from engines.progress import Progress
 from engines.result import SolveResult, Status
-from engines.solve import SMALL_SYSTEM, solve_system
+from engines.solve.system import SMALL_SYSTEM, solve_system
 from engines.system import Scaling, SweepSystem
 
 POWER_STEP = 0.99

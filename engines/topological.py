@@ -22,7 +22,8 @@ from engines.linear.doubling import ROUNDING_A_SWEEP
 from engines.progress import Progress, SweepReport
 from engines.result import SolveResult, Status, SweepCost
 from engines.single import largest_value
-from engines.solve import DIRECT_ERROR, NO_DIGITS, in_unit, solve_system
+from engines.solve.report import DIRECT_ERROR, NO_DIGITS, in_unit
+from engines.solve.system import solve_system
 from engines.system import Direction, Scaling, SweepSystem
 
 SLOW_AFTER = 1_000

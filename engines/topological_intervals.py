@@ -19,7 +19,7 @@ from engines.linear import direct
 from engines.narrow import NOT_MONOTONIC, Batches, Narrowing, measured_width, narrow
 from engines.progress import Measure, Progress, SweepReport
 from engines.result import Status, SweepCost
-from engines.solve import SLOW_AFTER
+from engines.solve.system import SLOW_AFTER
 from engines.system import Direction, SweepSystem
 from engines.topological import Parts, described, placement
 from engines.two_sided import TwoSidedSystem, two_sided_sweeper, without_self_loops

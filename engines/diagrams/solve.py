@@ -29,7 +29,7 @@ from engines.linear.confirmation import AutomaticSweeps, never
 from engines.linear.doubling import Doubling, rises_from_zero
 from engines.progress import Progress
 from engines.result import SolveResult, Status
-from engines.solve import judged, unsafe_remark
+from engines.solve.report import judged, unsafe_remark
 from engines.steady_state import AUTOMATIC_OMEGA
 from engines.system import Scaling, SweepSystem, rows_of_states
 
@@ -321,7 +321,7 @@ def _solve(
     began: float,
     progress: Progress | None,
 ) -> SolveResult:
-    """Sweep and judge as `engines.solve.solve_system` does, without its other engines."""
+    """Sweep and judge as `engines.solve.system.solve_system` does, without its other engines."""
     in_double = environment.double_instead(
         "rows without a matrix are not swept in single precision"
     )

@@ -30,7 +30,7 @@ from engines.backend import device_summary
 from engines.environment import DeviceChoice, Method, Precision, SolverEnvironment
 from engines.formats.choice import Format
 from engines.result import SolveResult
-from engines.solve import solve_system
+from engines.solve.system import solve_system
 from engines.system import Scaling, SweepSystem
 
 RARE = 1e-30

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines import solve as solve_module
 from engines.environment import Method, SolverEnvironment
 from engines.formats.csr import CsrMatrix
 from engines.iterate import iterate
@@ -13,6 +12,7 @@ from engines.linear import direct
 from engines.model import ModelKind
 from engines.reachability import solve_reachability
 from engines.result import Status
+from engines.solve import system as solve_module
 from engines.steady_state import solve_steady_state
 from engines.system import SweepSystem
 from tests.engines import models

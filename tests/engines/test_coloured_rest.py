@@ -7,7 +7,6 @@ import pytest
 from scipy.sparse import csr_array, eye_array
 from scipy.sparse.linalg import spsolve
 
-from engines import solve
 from engines.cpu.engine import CpuEngine
 from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.errors import DeviceMemoryError
@@ -16,6 +15,7 @@ from engines.linear import coloured_rest, stretches
 from engines.model import ExplicitModel, ModelKind
 from engines.reachability import solve_reachability
 from engines.result import Status
+from engines.solve import system as solve
 from tests.engines import models
 
 ENVIRONMENT = SolverEnvironment(device=DeviceChoice.CPU)

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engines import solve
 from engines.cpu.engine import CpuEngine
 from engines.cpu.space import HostSpace
 from engines.environment import DeviceChoice, Method, Precision, SolverEnvironment
@@ -19,7 +18,8 @@ from engines.linear.gmres import Extrapolated, solve_by_stretches
 from engines.linear.space import HasSpace
 from engines.linear.stretches import NAME
 from engines.result import Status
-from engines.solve import solve_system
+from engines.solve import system as solve
+from engines.solve.system import solve_system
 from engines.system import Scaling
 from tests.engines.gmres_cases import CASES, exactly, ladder, line, system_of, two_valleys
 

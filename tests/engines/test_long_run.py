@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines import long_run, reference, solve
+from engines import long_run, reference
 from engines.environment import Convention, Method, SolverEnvironment
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.linear import elimination, stretches
@@ -16,6 +16,7 @@ from engines.long_run import (
 )
 from engines.model import ModelKind, RewardStructure
 from engines.result import SolveResult, Status
+from engines.solve import system as solve
 from tests.engines import models, oracles, published
 
 TIGHT = SolverEnvironment(epsilon=1e-10)

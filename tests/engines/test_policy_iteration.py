@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from engines import policy_iteration, reference
-from engines import solve as solve_module
 from engines.cpu import engine as cpu
 from engines.environment import Convention, Method, SolverEnvironment
 from engines.errors import UnsupportedError
@@ -17,6 +16,7 @@ from engines.policy_iteration import DirectPolicyIteration, ImproperPolicyError
 from engines.reachability import BY_POLICIES, solve_reachability
 from engines.reachability_rewards import reachability_rewards
 from engines.result import Status
+from engines.solve import system as solve_module
 from engines.system import SweepSystem
 from engines.until import until_probabilities
 from tests.engines import models, oracles

@@ -20,7 +20,7 @@ from engines.long_run import long_run_rewards
 from engines.model import ModelKind, RewardStructure
 from engines.result import SolveResult, Status
 from engines.single import DOWN, TO_NEAREST
-from engines.solve import solve_system
+from engines.solve.system import solve_system
 from engines.steady_state import solve_steady_state
 from engines.system import Direction, HasSingle, Scaling, SweepSystem
 from prism_hooks.claims import claim_of
@@ -342,7 +342,7 @@ def test_sweeps_that_single_precision_has_led_astray_begin_again(monkeypatch):
             pass
 
     prepared = iter([Stuck(), CpuEngine().sweeper(system, 1e-8, False)])
-    monkeypatch.setattr("engines.solve.sweeper_or_cpu", lambda *_: (next(prepared), ""))
+    monkeypatch.setattr("engines.solve.system.sweeper_or_cpu", lambda *_: (next(prepared), ""))
     settings = replace(NAMED, epsilon=1e-8, precision=Precision.MIXED)
     result = solve_system(system, settings, "mixed")
     assert result.status is Status.CONVERGED

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engines import backend, topological
-from engines import solve as solving
 from engines.cpu import topological as compiled
 from engines.cpu.engine import CpuEngine
 from engines.environment import DeviceChoice, Method
@@ -21,6 +20,7 @@ from engines.model import ModelKind, RewardStructure
 from engines.reachability import solve_reachability
 from engines.reachability_rewards import reachability_rewards
 from engines.result import Status
+from engines.solve import system as solving
 from engines.until import until_probabilities
 from tests.engines import models, oracles
 from tests.engines.topological_models import (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines import solve
 from engines.cpu.engine import CpuEngine
 from engines.cpu.space import HostSpace
 from engines.cuda.engine import CudaEngine
@@ -20,7 +19,8 @@ from engines.linear.gmres import solve_by_stretches
 from engines.linear.space import MOST_DIRECTIONS
 from engines.linear.stretches import NAME
 from engines.result import Status
-from engines.solve import solve_system
+from engines.solve import system as solve
+from engines.solve.system import solve_system
 from tests.engines.gmres_cases import CASES, exactly, ladder, two_valleys
 from tests.engines.test_gmres import off
 

@@ -15,7 +15,7 @@ from engines.errors import UnsupportedError
 from engines.formats.choice import Format
 from engines.result import Status
 from engines.single import DOWN, TO_NEAREST
-from engines.solve import solve_system
+from engines.solve.system import solve_system
 from engines.system import Direction, SweepSystem
 from tests.gpu.test_formats import MATRICES, systems
 

@@ -1,0 +1,168 @@
+"""A solve as a ladder of stages: sweeps first, and what takes over where they converge slowly.
+
+Sweeps go on until they have converged or a stage takes over. A stage returns an answer, or leaves
+the iterate to further sweeps. Stages are asked in order; one that has had its turn is gone, with
+all before it, unless it may try again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from engines.environment import SolverEnvironment
+from engines.formats.csr import FloatArray
+from engines.iterate import Iteration
+from engines.linear.confirmation import AutomaticSweeps
+from engines.result import Status, SweepCost
+from engines.system import Engine, Sweeper, SweepSystem
+
+
+def nothing_swept() -> Iteration:
+    """Return the outcome of no sweep at all."""
+    return Iteration(Status.NOT_CONVERGED, 0, np.inf, np.inf, given_up=True)
+
+
+@dataclass
+class Solve:
+    """What the stages of a solve hand on.
+
+    Parameters
+    ----------
+    system, engine, environment
+        What is solved, before any scaling; where; what the user asked for.
+    method
+        What the log calls the sweeps.
+    sweeper
+        Holds the iterate.
+    sweeps
+        Sweeps it, and confirms the result; None for a named method.
+    outcome
+        How the sweeps have ended so far.
+    notes
+        Remarks for the log.
+    earlier_seconds
+        Of sweeps by sweepers that have been replaced.
+    """
+
+    system: SweepSystem
+    engine: Engine
+    environment: SolverEnvironment
+    method: str
+    sweeper: Sweeper
+    sweeps: AutomaticSweeps | None = None
+    outcome: Iteration = field(default_factory=nothing_swept)
+    notes: list[str] = field(default_factory=list)
+    earlier_seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a stage has found.
+
+    Parameters
+    ----------
+    values
+        Shape (states,).
+    error
+        A bound or an estimate of their error, in the measure that the environment asks for.
+    name
+        What has found them, for the log.
+    cost
+        What that moved; None for as much as the sweeps.
+    in_place
+        Whether the sweeper's iterate is this.
+    """
+
+    values: FloatArray
+    error: float
+    name: str
+    cost: SweepCost | None = None
+    in_place: bool = False
+
+
+class Stage(Protocol):
+    """A way to go on from sweeps that converge slowly."""
+
+    @property
+    def alone(self) -> bool:
+        """Whether later stages are not asked while this one is to come."""
+
+    @property
+    def again(self) -> bool:
+        """Whether it may have another turn."""
+
+    @property
+    def sweeps_on(self) -> bool:
+        """After a turn in vain: whether sweeps go on before the next stage has its turn."""
+
+    def takes_over(self, made: int, expected: float) -> bool:
+        """Return whether sweeps are to be given up for this.
+
+        Parameters
+        ----------
+        made, expected
+            Sweeps made, and how many more are expected.
+        """
+
+    def is_due(self, outcome: Iteration) -> bool:
+        """Return whether it can go on from sweeps that were given up."""
+
+    def run(self, solve: Solve) -> Answer | None:
+        """Go on; return the answer, or None where sweeps or other stages must."""
+
+
+class Ladder:
+    """The stages that are left, in their order.
+
+    Parameters
+    ----------
+    stages
+        The stages.
+    """
+
+    def __init__(self, *stages: Stage) -> None:
+        self.stages = list(stages)
+
+    def takes_over(self, made: int, expected: float) -> bool:
+        """Return whether sweeps are to be given up.
+
+        Parameters
+        ----------
+        made, expected
+            Sweeps made, and how many more are expected.
+        """
+        for stage in self.stages:
+            if stage.takes_over(made, expected):
+                return True
+            if stage.alone:
+                return False
+        return False
+
+    def climb(self, solve: Solve) -> Answer | None:
+        """Let each stage take over in its turn from sweeps that were given up.
+
+        Parameters
+        ----------
+        solve
+            A solve whose sweeps have been made, as far as `takes_over` lets them.
+
+        Returns
+        -------
+        What a stage has found, or None: then the sweeps' iterate is the result.
+        """
+        assert solve.sweeps is not None
+        while solve.outcome.given_up:
+            stage = next((stage for stage in self.stages if stage.is_due(solve.outcome)), None)
+            if stage is None:
+                return None
+            answer = stage.run(solve)
+            if answer is not None:
+                return answer
+            if not stage.again:
+                del self.stages[: self.stages.index(stage) + 1]
+            if stage.sweeps_on:
+                solve.outcome = solve.sweeps.run(self.takes_over, solve.outcome)
+        return None

@@ -1,0 +1,186 @@
+"""The result of a solve, from what its sweeps and stages have come to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+
+from engines.cpu.engine import CpuEngine
+from engines.environment import Method, Precision, SolverEnvironment
+from engines.errors import DeviceMemoryError
+from engines.formats.csr import FloatArray
+from engines.iterate import Iteration
+from engines.result import SolveResult, Status
+from engines.single import largest_value
+from engines.solve.ladder import Answer, Solve
+from engines.system import HasTwin, Sweeper, SweepSystem
+
+DIRECT_ERROR = 1e-8
+"""A direct solution is taken up to this relative error, which the condition of a system may leave
+it with however small epsilon is."""
+
+NO_DIGITS = 0.1
+"""A direct solution with a larger relative error is none: it may even have the wrong sign."""
+
+UNSAFE = 10.0
+"""PRISM takes the error of a named method to be ten times epsilon; more is worth a warning."""
+
+
+def in_unit(
+    solved: tuple[FloatArray, float], environment: SolverEnvironment
+) -> tuple[FloatArray, float]:
+    """Return values and their error as it is asked for, which is given as a relative one.
+
+    Parameters
+    ----------
+    solved
+        Values, shape (states,), and their relative error.
+    environment
+        Says whether errors are absolute: then none is above that of the largest value.
+    """
+    values, error = solved
+    return values, error * largest_value(values, environment.absolute)
+
+
+def swept(solve: Solve, in_stretches: int, setup: float, seconds: float) -> SolveResult:
+    """Return the result of the sweeps.
+
+    Parameters
+    ----------
+    solve
+        A solve that has ended.
+    in_stretches
+        Sweeps that GMRES made besides.
+    setup, seconds
+        Seconds before the first sweep, and in all.
+    """
+    sweeper, outcome = solve.sweeper, solve.outcome
+    return SolveResult(
+        values=sweeper.values(),
+        status=outcome.status,
+        method=solve.method,
+        iterations=outcome.iterations + in_stretches,
+        change=outcome.change,
+        residual=sweeper.residual(),
+        error_estimate=outcome.error_estimate,
+        seconds=seconds,
+        setup_seconds=setup,
+        sweeping_seconds=solve.earlier_seconds + sweeper.seconds,
+        cost=sweeper.cost,
+        note=joined(solve.notes),
+    )
+
+
+def joined(remarks: Iterable[str]) -> str:
+    """Return remarks as one, without the empty ones."""
+    return "; ".join(filter(None, remarks))
+
+
+def answered(solve: Solve, result: SolveResult, answer: Answer) -> SolveResult:
+    """Return the result with the answer of a stage in place of what the sweeps have come to.
+
+    Parameters
+    ----------
+    solve
+        A solve that has ended.
+    result
+        That of its sweeps.
+    answer
+        What a stage has found.
+    """
+    environment, outcome, residual = solve.environment, solve.outcome, result.residual
+    if not answer.in_place:
+        residual = _residual_of(answer.values, solve.system, solve.sweeper)
+    named = environment.method is Method.GMRES
+    so_far = (
+        f"{result.method} contracts too slowly here ({outcome.iterations} sweeps, expected "
+        f"error still {outcome.error_estimate:.1e}): solved by {answer.name}"
+    )
+    return replace(
+        result,
+        values=answer.values,
+        status=_status(answer, environment),
+        residual=residual,
+        change=answer.error,
+        error_estimate=answer.error,
+        cost=answer.cost or result.cost,
+        rounding=0.0,
+        finished_by="" if named else answer.name,
+        note=joined((*solve.notes, answer.name) if named else (result.note, so_far)),
+    )
+
+
+def _status(answer: Answer, environment: SolverEnvironment) -> Status:
+    scale, accepted = largest_value(answer.values, environment.absolute), environment.epsilon
+    if environment.method is not Method.GMRES:
+        accepted = max(accepted, DIRECT_ERROR * scale)
+    if answer.error <= accepted:
+        return Status.CONVERGED
+    return Status.CHANGE_ONLY if answer.error <= NO_DIGITS * scale else Status.NOT_CONVERGED
+
+
+def is_better(answer: Answer | None, outcome: Iteration, error: float) -> bool:
+    """Return whether a solve has come to values whose error is smaller than another.
+
+    Parameters
+    ----------
+    answer
+        Of a stage; None for none.
+    outcome
+        Of the sweeps, which counts where there is no answer.
+    error
+        The other.
+    """
+    if answer is not None:
+        return answer.error < error
+    return outcome.status is Status.CONVERGED or outcome.error_estimate < error
+
+
+def _residual_of(values: FloatArray, system: SweepSystem, sweeper: Sweeper) -> float:
+    """Return the residual of values, by whoever has the rows laid out, if there is room."""
+    check = None
+    if isinstance(sweeper, HasTwin):
+        with suppress(DeviceMemoryError):
+            check = sweeper.twin(values, -1.0)
+    check = check or CpuEngine().sweeper(replace(system, start=values), -1.0, True)
+    return check.residual()
+
+
+def unsafe_remark(result: SolveResult, environment: SolverEnvironment) -> str:
+    """Return a warning where the test that a named method stops by is misleading, or nothing.
+
+    Parameters
+    ----------
+    result
+        A solve by a named method.
+    environment
+        What it was asked for.
+    """
+    error = result.error_estimate
+    if environment.precision is Precision.SINGLE:
+        return ""
+    if result.status is not Status.CONVERGED or not UNSAFE * environment.epsilon < error < np.inf:
+        return ""
+    kind = "absolute" if environment.absolute else "relative"
+    return (
+        f"{result.method} stopped because a sweep changes less than {environment.epsilon:.2g}, but "
+        f"its sweeps contract slowly here: the {kind} error to expect is {error:.1e}"
+    )
+
+
+def judged(result: SolveResult) -> SolveResult:
+    """Return the result with `Status.DIVERGED` where the iterate left the numbers.
+
+    Infinities may be meant (an infinite reward); a residual that is not a number never is.
+
+    Parameters
+    ----------
+    result
+        A solve that has ended.
+    """
+    if not np.isnan(result.values).any() and np.isfinite(result.residual):
+        return result
+    return replace(result, status=Status.DIVERGED)

@@ -1,0 +1,209 @@
+"""What takes over from sweeps that converge slowly, a class each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from engines.formats.csr import FloatArray
+from engines.iterate import Iteration
+from engines.linear import coloured_rest
+from engines.linear.doubling import LateDoubling
+from engines.linear.multilevel import solve_by_levels
+from engines.linear.stretches import Stretches
+from engines.linear.substitution import NAME as WALK
+from engines.linear.substitution import Substitution
+from engines.result import SweepCost
+from engines.solve.ladder import Answer, Solve
+from engines.solve.report import in_unit
+from engines.system import SweepSystem
+
+LEVELS = "multilevel cycles"
+LEVELS_AFTER = 4_096
+"""Sweeps after which an automatic solve of a steady state may turn to multilevel cycles."""
+
+LEVELS_REPAY = 20_000
+"""Sweeps still to be expected from which on cycles, their preparation and their confirmation are
+faster on a GPU, whose formats make sweeps cheap and cycles not."""
+
+Direct = Callable[[FloatArray], tuple[FloatArray, float]]
+"""Solves directly, from the present iterate to the solution and its estimated relative error."""
+
+
+class Walk:
+    """One walk along the edges, where no state leads back to itself.
+
+    Parameters
+    ----------
+    substitution
+        The walk, which is made as soon as it is asked whether it repays.
+    """
+
+    alone, again, sweeps_on = False, True, True
+
+    def __init__(self, substitution: Substitution) -> None:
+        self._substitution = substitution
+
+    def takes_over(self, made: int, expected: float) -> bool:
+        """Return whether the walk has been made."""
+        return self._substitution.ends(made, expected)
+
+    def is_due(self, _: Iteration) -> bool:
+        """Return whether the walk has been made."""
+        return self._substitution.solved is not None
+
+    def run(self, _: Solve) -> Answer | None:
+        """Return the values of the walk, which are the sweeper's iterate."""
+        solved = self._substitution.taken()
+        return None if solved is None else Answer(*solved, WALK, in_place=True)
+
+
+class Levels:
+    """Multilevel cycles, for steady states on a GPU."""
+
+    alone, again, sweeps_on = True, False, True
+
+    def takes_over(self, made: int, expected: float) -> bool:
+        """Return whether so many more sweeps take longer than the cycles."""
+        return made >= LEVELS_AFTER and expected > LEVELS_REPAY
+
+    def is_due(self, _: Iteration) -> bool:
+        """Return True: cycles go on from any iterate."""
+        return True
+
+    def run(self, solve: Solve) -> Answer | None:
+        """Solve by cycles."""
+        iterate = solve.sweeper.values()
+        try:
+            found = solve_by_levels(solve.system, solve.engine, solve.environment, iterate)
+        except (MemoryError, RuntimeError) as error:
+            solve.notes.append(f"{LEVELS} failed: {error}")
+            return None
+        cost = SweepCost(solve.sweeper.cost.engine, LEVELS, "csr", 0)
+        return Answer(*found, LEVELS, cost)
+
+
+class Gmres:
+    """GMRES over stretches of sweeps; what rounding has spoilt is kept for the end.
+
+    Parameters
+    ----------
+    stretches
+        The stretches, which know what they would cost.
+    """
+
+    alone, again = False, True
+
+    def __init__(self, stretches: Stretches) -> None:
+        self._stretches = stretches
+
+    @property
+    def sweeps_on(self) -> bool:
+        """Whether nothing was kept."""
+        return self._stretches.best is None
+
+    def takes_over(self, made: int, expected: float) -> bool:
+        """Return whether so many more sweeps take longer than stretches."""
+        return self._stretches.repay(made, expected)
+
+    def is_due(self, outcome: Iteration) -> bool:
+        """Return whether stretches may be tried after these sweeps."""
+        return self._stretches.are_due(outcome.iterations)
+
+    def run(self, solve: Solve) -> Answer | None:
+        """Solve by GMRES."""
+        found = self._stretches.attempt(solve.sweeper, solve.outcome.iterations)
+        return None if found is None else Answer(*found, self._stretches.description, in_place=True)
+
+
+class Coloured:
+    """Gauss-Seidel in colours on the CPU, from where Jacobi's sweeps have come.
+
+    Parameters
+    ----------
+    system
+        What is solved.
+    stretches
+        Those of `Gmres`: what they have kept comes first.
+    """
+
+    alone, again, sweeps_on = False, False, True
+
+    def __init__(self, system: SweepSystem, stretches: Stretches) -> None:
+        self._system, self._stretches = system, stretches
+
+    def takes_over(self, made: int, expected: float) -> bool:
+        """Return whether so many more sweeps take longer than those in colours."""
+        return coloured_rest.repays(self._system, made, expected)
+
+    def is_due(self, outcome: Iteration) -> bool:
+        """Return whether they repay, and nothing else was kept."""
+        kept = self._stretches.best is not None
+        return not kept and coloured_rest.repays(self._system, outcome.iterations, np.inf)
+
+    def run(self, solve: Solve) -> Answer | None:
+        """Replace the sweeper; the sweeps that go on are those in colours."""
+        assert solve.sweeps is not None
+        made, absolute = solve.outcome.iterations, solve.environment.absolute
+        iterate = solve.sweeper.values()
+        try:
+            coloured, colours = coloured_rest.coloured_sweeps(self._system, iterate, absolute)
+        except MemoryError as error:
+            solve.notes.append(f"no room for sweeps in colours: {error}")
+            return None
+        how = f"{solve.method} contracts slowly here: after {made} sweeps on by Gauss-Seidel"
+        solve.notes.append(f"{how}, {colours}")
+        solve.earlier_seconds, solve.sweeper = solve.sweeper.seconds, coloured
+        late = LateDoubling(absolute, made)
+        solve.sweeps = replace(solve.sweeps, sweeper=coloured, doubling=late, others_confirm=False)
+        return None
+
+
+class DirectMethod:
+    """Elimination, or policy iteration.
+
+    Parameters
+    ----------
+    direct
+        Solves.
+    name
+        What the log calls it.
+    looked_at
+        Sweeps after which it may take over.
+    slow_after
+        Sweeps still to be expected from which on it does.
+    stretches
+        Those of `Gmres`: where they have kept something, no more sweeps are made.
+    """
+
+    alone, again = False, False
+
+    def __init__(
+        self, direct: Direct, name: str, looked_at: int, slow_after: int, stretches: Stretches
+    ) -> None:
+        self._direct, self._name = direct, name
+        self._looked_at, self._slow_after, self._stretches = looked_at, slow_after, stretches
+
+    @property
+    def sweeps_on(self) -> bool:
+        """Whether GMRES has kept nothing."""
+        return self._stretches.best is None
+
+    def takes_over(self, made: int, expected: float) -> bool:
+        """Return whether too many more sweeps are expected."""
+        return made >= self._looked_at and (expected == np.inf or expected > self._slow_after)
+
+    def is_due(self, _: Iteration) -> bool:
+        """Return True: a direct method goes on from any iterate."""
+        return True
+
+    def run(self, solve: Solve) -> Answer | None:
+        """Solve directly."""
+        try:
+            found = in_unit(self._direct(solve.sweeper.values()), solve.environment)
+        except (MemoryError, RuntimeError) as error:
+            solve.notes.append(f"{self._name} failed: {error}")
+            return None
+        return Answer(*found, self._name, SweepCost("CPU", "elimination", "csr", 0))

@@ -1,0 +1,299 @@
+"""From a prepared system to a result: choose the engine, sweep, let stages take over, report."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from engines import late_gpu
+from engines.backend import choose_engine
+from engines.cpu.engine import CpuEngine, CpuSweeper
+from engines.cpu.symmetric import NAME as SYMMETRIC
+from engines.cpu.symmetric import SymmetricEngine, SymmetricSweeper
+from engines.environment import Method, SolverEnvironment
+from engines.errors import DeviceMemoryError
+from engines.gauss_seidel import GaussSeidelEngine, WatchedSweeper, sweeps_in_colours
+from engines.iterate import Iteration, iterate, stop_threshold
+from engines.linear import coloured_rest
+from engines.linear.confirmation import AutomaticSweeps
+from engines.linear.doubling import Doubling, LateDoubling, rises_from_zero
+from engines.linear.multilevel import LevelEngine
+from engines.linear.stretches import Stretches, require_solvable
+from engines.linear.substitution import NAME as WALK
+from engines.linear.substitution import Substitution
+from engines.progress import Progress
+from engines.result import SolveResult, Status
+from engines.single import NO_HELP, SingleSweeps, sweep_first_in_single
+from engines.solve.ladder import Answer, Ladder, Solve
+from engines.solve.report import (
+    DIRECT_ERROR,
+    answered,
+    is_better,
+    joined,
+    judged,
+    swept,
+    unsafe_remark,
+)
+from engines.solve.stages import Coloured, Direct, DirectMethod, Gmres, Levels, Walk
+from engines.system import Engine, Sweeper, SweepSystem
+
+SLOW_AFTER = 5_000
+"""Sweeps after which an automatic solve may turn to its direct method."""
+
+SMALL_SYSTEM = 10_000
+SLOW_AFTER_IF_SMALL = 1_000
+"""The same for systems of so few rows, which elimination solves in milliseconds."""
+
+TINY_SYSTEM = 512
+LOOKED_AT_IF_TINY = 128
+"""Of MDPs of so few states, which elimination solves as fast as some sweeps are made, sweeps are
+asked this early whether they will be many. Chains of that size are swept in no time, and what
+proves their error knows less of them so early."""
+
+SLOW_AFTER_WITH_CHOICES = 1_000
+"""The same for MDPs: the last sweeps suggest a policy that is optimal or nearly so, and elimination
+of its chain takes as long as some hundred sweeps."""
+
+PATIENCE_OF_GPUS = 16
+"""On a GPU large systems are swept so many times as long, because factors stay the CPU's work."""
+
+
+def solve_system(
+    system: SweepSystem,
+    environment: SolverEnvironment,
+    method: str,
+    *,
+    direct: Direct | None = None,
+    direct_name: str = "elimination",
+    by_levels: bool = False,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Solve a system by sweeps.
+
+    Parameters
+    ----------
+    system
+        What to solve.
+    environment
+        Method, termination, limits, device.
+    method
+        What the log calls the method.
+    direct
+        For automatic solves: what to do when the sweeps contract too slowly.
+    direct_name
+        What the log calls that.
+    by_levels
+        For automatic solves of a steady state on a GPU: whether multilevel cycles are tried first.
+    progress
+        Called after each batch of sweeps.
+
+    Returns
+    -------
+    The result, whose status the caller must look at.
+    """
+    how, begun = (method, direct_name, by_levels, progress), None
+    on_cpu = late_gpu.environment_before(environment, system)
+    if on_cpu is not None:
+        soon = direct if late_gpu.may_factorise(system) else None
+        begun = _solve(system, on_cpu, soon, *how, going_over=True)
+        if late_gpu.is_over(begun, environment):
+            return begun
+    return _solve(system, environment, direct, *how, begun=begun)
+
+
+def _solve(
+    system: SweepSystem,
+    environment: SolverEnvironment,
+    direct: Direct | None,
+    method: str,
+    direct_name: str,
+    by_levels: bool,
+    progress: Progress | None,
+    *,
+    going_over: bool = False,
+    begun: SolveResult | None = None,
+) -> SolveResult:
+    """Solve in one place, or there to the limit of sweeps, or on from where others have come."""
+    started = time.perf_counter()
+    solve = _prepared(system, environment, method, begun)
+    setup = time.perf_counter() - started
+    stretches = Stretches(system, environment, progress, DIRECT_ERROR)
+    walk = Substitution(system, environment, solve.sweeper, DIRECT_ERROR)
+    ladder = _ladder(solve, stretches, walk, direct, direct_name, by_levels)
+    head, remark = sweep_first_in_single(
+        solve.sweeper, system, environment, progress, ladder.takes_over
+    )
+    solve.notes.append(remark)
+    before = late_gpu.so_far(begun) if begun is not None else None
+    if head is not None:
+        before = head.so_far
+    elif environment.automatic and rises_from_zero(system):
+        stretches.allow(solve.sweeper, np.inf if direct is None else _slow_after_of(solve))
+        if _is_on_cpu(solve) and not going_over and coloured_rest.may_serve(system):
+            ladder.stages.insert(2, Coloured(system, stretches))
+    answer = None
+    if environment.automatic:
+        answer = _automatic(solve, ladder, stretches, before, head)
+    elif environment.method is Method.GMRES:
+        answer = Gmres(stretches).run(solve)
+    else:
+        head = _by_named_method(solve, head, before, progress)
+    # Others go on from the iterate: values found otherwise are none.
+    best = None if going_over else stretches.best
+    if best is not None and not is_better(answer, solve.outcome, best[1]):
+        answer = Answer(*best, stretches.description)
+    quiet = going_over or solve.outcome.status is Status.CONVERGED
+    solve.notes += [stretches.remark, "" if quiet else stretches.failure]
+    result = swept(solve, stretches.made, setup, time.perf_counter() - started)
+    if begun is not None:
+        result = late_gpu.joined(begun, result)
+    if head is not None:
+        result = head.completed(result, environment)
+    if not environment.automatic:
+        described = solve.sweeper.note if isinstance(solve.sweeper, WatchedSweeper) else ""
+        remarks = (result.note, described, unsafe_remark(result, environment))
+        result = replace(result, note=joined(remarks))
+    if answer is not None and answer.name == WALK:
+        return judged(walk.completed(result))
+    return judged(result if answer is None else answered(solve, result, answer))
+
+
+def _prepared(
+    system: SweepSystem, environment: SolverEnvironment, method: str, begun: SolveResult | None
+) -> Solve:
+    """Return a solve whose sweeps are prepared: on which engine, by which of its sweeps."""
+    limit = None if begun is None else environment.sweep_limit
+    engine, note = choose_engine(environment, system, limit)
+    if environment.method is Method.GMRES:
+        require_solvable(system)
+    if sweeps_in_colours(environment.method):
+        engine = GaussSeidelEngine.of(engine, environment)
+    elif environment.method is Method.MULTILEVEL:
+        engine = LevelEngine(engine)
+    symmetric = SymmetricEngine.where_best(engine, system, environment)
+    if symmetric is not None:
+        engine, method = symmetric, SYMMETRIC
+    given = system if begun is None else replace(system, start=begun.values)
+    threshold = stop_threshold(environment)
+    sweeper, refusal = sweeper_or_cpu(engine, given, threshold, environment.absolute)
+    return Solve(system, engine, environment, method, sweeper, notes=[refusal or note])
+
+
+def _is_on_cpu(solve: Solve) -> bool:
+    return isinstance(solve.sweeper, CpuSweeper | SymmetricSweeper)
+
+
+def _slow_after_of(solve: Solve) -> int:
+    return _slow_after(solve.system, _is_on_cpu(solve), solve.environment.sweep_limit)
+
+
+def _ladder(
+    solve: Solve,
+    stretches: Stretches,
+    walk: Substitution,
+    direct: Direct | None,
+    direct_name: str,
+    by_levels: bool,
+) -> Ladder:
+    """Return what takes over where the sweeps of an automatic solve contract slowly, in order."""
+    system, slow_after = solve.system, _slow_after_of(solve)
+    tiny = system.group_offsets is not None and system.num_updates <= TINY_SYSTEM
+    looked_at = min(slow_after, LOOKED_AT_IF_TINY) if tiny else slow_after
+    ladder = Ladder(Walk(walk))
+    # On a CPU a cycle costs far more sweeps' time than its work.
+    if by_levels and solve.environment.automatic and not _is_on_cpu(solve):
+        ladder.stages.append(Levels())
+    ladder.stages.append(Gmres(stretches))
+    if direct is not None:
+        ladder.stages.append(DirectMethod(direct, direct_name, looked_at, slow_after, stretches))
+    return ladder
+
+
+def _automatic(
+    solve: Solve,
+    ladder: Ladder,
+    stretches: Stretches,
+    before: Iteration | None,
+    head: SingleSweeps | None,
+) -> Answer | None:
+    made = 0 if before is None else before.iterations
+    solve.sweeps = AutomaticSweeps(
+        *(solve.sweeper, solve.engine, solve.system, solve.environment),
+        *(_doubling(solve.system, solve.environment, made), stretches.then),
+        others_confirm=isinstance(solve.sweeper, SymmetricSweeper),
+    )
+    if head is None or head.goes_on(solve.environment):
+        solve.outcome = solve.sweeps.run(ladder.takes_over, before)
+    else:
+        solve.outcome = head.ended(solve.sweeper, solve.environment, solve.sweeps.judged)
+    return ladder.climb(solve)
+
+
+def _by_named_method(
+    solve: Solve, head: SingleSweeps | None, before: Iteration | None, progress: Progress | None
+) -> SingleSweeps | None:
+    """Sweep as the user asked; return the sweeps in single precision that count, if any."""
+    environment, made = solve.environment, 0 if before is None else before.iterations
+    if head is None:
+        solve.outcome = iterate(solve.sweeper, environment, progress=progress, made=made)
+        return None
+    if not head.goes_on(environment):
+        solve.outcome = head.ended(solve.sweeper, environment, lambda outcome, _: outcome)
+        return head
+    solve.outcome = head.followed(solve.sweeper, environment, progress)
+    wasted = solve.outcome.iterations
+    if solve.outcome.status is Status.CONVERGED or wasted >= environment.sweep_limit:
+        return head
+    # Their memory comes first.
+    del solve.sweeper
+    parts = (solve.engine, solve.system, stop_threshold(environment), environment.absolute)
+    solve.sweeper, refusal = sweeper_or_cpu(*parts)
+    solve.notes[:] = [refusal, *solve.notes, NO_HELP]
+    outcome = iterate(solve.sweeper, environment, progress=progress)
+    solve.outcome = replace(outcome, iterations=wasted + outcome.iterations)
+    return None
+
+
+def _doubling(system: SweepSystem, environment: SolverEnvironment, begun: int) -> Doubling | None:
+    """Return what proves the error of sweeps, after so many elsewhere or in single precision."""
+    if not rises_from_zero(system):
+        return None
+    absolute = environment.absolute
+    return LateDoubling(absolute, begun) if begun else Doubling(absolute)
+
+
+def _slow_after(system: SweepSystem, on_cpu: bool, limit: int) -> int:
+    small = system.num_updates <= SMALL_SYSTEM
+    least = SLOW_AFTER if system.group_offsets is None else SLOW_AFTER_WITH_CHOICES
+    if small:
+        return min(least, SLOW_AFTER_IF_SMALL)
+    # A limit that the user set must leave room for the direct method.
+    return least if on_cpu else min(least * PATIENCE_OF_GPUS, max(least, limit // 2))
+
+
+def sweeper_or_cpu(
+    engine: Engine, system: SweepSystem, stop_below: float, absolute: bool
+) -> tuple[Sweeper, str]:
+    """Prepare sweeps, on the CPU where the engine's memory does not suffice.
+
+    Parameters
+    ----------
+    engine
+        Where the sweeps are to be made.
+    system, stop_below, absolute
+        As in `engines.system.Engine.sweeper`.
+
+    Returns
+    -------
+    The sweeper, and a remark for the log where it is the CPU's instead; else an empty one.
+    """
+    try:
+        sweeper = engine.sweeper(system, stop_below, absolute)
+        return sweeper, sweeper.cost.remark
+    except DeviceMemoryError as error:
+        cpu: Engine = CpuEngine()
+        if isinstance(engine, GaussSeidelEngine):
+            cpu = engine.moved_to(cpu)
+        return cpu.sweeper(system, stop_below, absolute), f"{error}; solving on the CPU"
