@@ -350,7 +350,7 @@ def test_results_cut_short_anywhere_are_refused(exported):
             load_results(exported, STATES)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(data=st.data())
 def test_a_changed_byte_in_the_results_is_refused_or_changes_no_answer(data, solved_bytes):
     folder, whole, expected = solved_bytes

@@ -208,7 +208,7 @@ def plain_weight(system, colours):
     return fresh
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10_000), count=st.integers(1, 9), backwards=st.booleans())
 def test_moving_states_never_makes_less_weight_fresh(seed, count, backwards):
     system = chain_system(seed, 25) if seed % 2 else mdp_system(seed, 25)
@@ -253,7 +253,7 @@ def plain_moves(reads, colours, count, levels):
                     colours[row] = best
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10_000), count=st.integers(1, 9), backwards=st.booleans())
 def test_moves_are_those_of_plain_loops(seed, count, backwards):
     system = chain_system(seed, 25) if seed % 2 else mdp_system(seed, 25)
@@ -296,7 +296,7 @@ def test_no_level_is_one_band():
     assert (len(keys), steps) == (0, MOVES[0].classes)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10_000), count=st.integers(1, 9))
 def test_arranging_only_renumbers(seed, count):
     system = chain_system(seed, 25) if seed % 2 else mdp_system(seed, 25)

@@ -213,7 +213,7 @@ def test_an_omega_that_cannot_converge_is_refused(omega):
         swept(system, Method.SOR)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(st.integers(1, 90), min_size=1, max_size=12), st.integers(0, 50))
 def test_a_run_makes_no_more_sweeps_than_asked_and_batches_do_not_matter(batches, seed):
     model, _ = swinging_cycle()

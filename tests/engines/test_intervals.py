@@ -114,7 +114,7 @@ def solve_by_default(model, rewards, target, direction):
 
 
 @given(st.integers(0, 10**9), st.sampled_from(DIRECTIONS), st.sampled_from([1e-2, 1e-6, 1e-10]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_mdps_of_any_seed(seed, direction, epsilon):
     choices = exact.random_choices(seed, 4)
     model = exact.mdp(choices)

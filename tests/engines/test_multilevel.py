@@ -64,7 +64,7 @@ def blocks(count, size, coupling):
 
 
 @given(seed=st.integers(0, 10_000), size=st.integers(65, 300), loops=st.booleans())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_random_classes_have_the_steady_state_of_elimination(seed, size, loops):
     matrix = models.recurrent(seed, size, loops=loops).matrix
     values, error = solved(matrix)

@@ -42,7 +42,7 @@ def test_chains(device, seed):
 
 
 @given(st.integers(0, 10**9), st.sampled_from(DIRECTIONS), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_mdps_of_any_seed(seed, direction, absolute):
     choices = exact.random_choices(seed, 4)
     model, target = exact.mdp(choices), models.mask(4, [0])

@@ -107,7 +107,7 @@ def test_the_window_is_as_wide_as_a_normal_tail_asks_for(mean, accuracy):
     mean=st.floats(1e-3, 1e7),
     accuracy=st.integers(-32, -1).map(lambda power: 10.0**power),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_any_window_rises_to_its_mode_and_falls_and_sums_to_one(mean, accuracy):
     window = poisson_weights(mean, accuracy)
     mode = math.floor(mean) - window.left

@@ -40,14 +40,14 @@ def expect_the_same(found, wanted):
         np.testing.assert_array_equal(found.offset, wanted.offset)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10_000), size=st.integers(1, 40))
 def test_balance_is_numpy_s(seed, size):
     system = SweepSystem(random_matrix(seed, size), np.ones(size), scaling=Scaling.BALANCE)
     expect_the_same(scaled_by_loops(system), scaled_by_arrays(system))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10_000),
     size=st.integers(1, 40),

@@ -46,7 +46,7 @@ EASY = 50.0
 
 LONG_RUN_TEXTS = tuple(question.text for question in LONG_RUN)
 POLICY_METHODS = (Method.POLICY_ITERATION, Method.MODIFIED_POLICY_ITERATION)
-QUIET = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+QUIET = {"suppress_health_check": list(HealthCheck)}
 EPSILONS = st.sampled_from([1e-6, 1e-10, 1e-3])
 
 SWEEP = pytest.param(2000, marks=pytest.mark.slow)

@@ -209,7 +209,7 @@ def test_zero_reward_loops_are_left_for_the_target(method):
     same(found, result.values)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10**6),
     size=st.integers(2, 25),

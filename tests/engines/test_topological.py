@@ -147,7 +147,7 @@ def test_the_automatic_method_gives_the_values_of_the_plain_one(device, name):
 
 
 @given(st.integers(0, 10**9), st.sampled_from([Method.AUTO, *NAMED]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_chains_of_any_seed_agree_with_a_direct_solution(seed, method):
     model = block_chain(seed, 8)
     target = models.mask(model.num_states, [0])

@@ -29,7 +29,7 @@ from tests.engines.random_questions import (
 
 DTMC, CTMC, MDP = ModelKind.DTMC, ModelKind.CTMC, ModelKind.MDP
 EXAMPLES = [20, pytest.param(500, marks=pytest.mark.slow)]
-QUIET = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+QUIET = {"suppress_health_check": list(HealthCheck)}
 LARGE = 100_002
 
 many = pytest.mark.parametrize("examples", EXAMPLES)

@@ -21,7 +21,7 @@ from engines.errors import InvalidModelError
 from engines.model import ROW_SUM_TOLERANCE, ModelKind
 
 MANY = int(os.environ.get("FUZZ_EXAMPLES", "20000"))
-QUIET = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+QUIET = {"suppress_health_check": list(HealthCheck)}
 
 CHAIN = {
     ".tra": b"# Transitions (DTMC)\n3 5\n0 1 0.5 a\n0 2 0.5 b\n1 1 1\n2 0 0.1\n2 2 9e-1\n",

@@ -20,8 +20,8 @@ from tests.bridge.files.test_umb_samples import pack, unpack
 
 ALLOWED = (InvalidModelError, UnsupportedError, OSError)
 CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-QUICK = settings(max_examples=150, deadline=None, suppress_health_check=CHECKS)
-LONG = settings(max_examples=20_000, deadline=None, suppress_health_check=CHECKS)
+QUICK = settings(max_examples=150, suppress_health_check=CHECKS)
+LONG = settings(max_examples=20_000, suppress_health_check=CHECKS)
 
 
 def valid_files(folder: Path) -> list[dict[str, bytes]]:

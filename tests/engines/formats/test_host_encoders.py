@@ -13,7 +13,7 @@ from engines.errors import UnsupportedError
 from engines.formats import entries, interleaved, patterns, segments, values
 from engines.formats.csr import CsrMatrix
 
-quick = settings(deadline=None, max_examples=60)
+quick = settings(max_examples=60)
 NUMBERS = (1.0, 0.5, 0.1, 0.0, -0.0, 1e-300, 3.0)
 
 

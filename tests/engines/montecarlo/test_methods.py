@@ -205,7 +205,7 @@ METHODS = [
 
 
 @pytest.mark.parametrize("place", range(len(METHODS)))
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(cuts=st.lists(st.integers(0, 4000), max_size=9))
 def test_batches_of_any_size_give_the_same_judgement(place, cuts):
     prototype, kind = METHODS[place]

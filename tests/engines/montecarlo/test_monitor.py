@@ -132,7 +132,7 @@ def trees(atoms=("p", "q")):
     )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(
     formula=trees(("p", "q", "r")),
     word=st.lists(st.sets(st.sampled_from(("p", "q", "r"))), min_size=1, max_size=12),
@@ -146,7 +146,7 @@ def test_the_monitor_and_the_definition_agree_on_any_formula(formula, word):
     )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(formula=trees())
 def test_monitors_are_minimal_and_their_verdicts_final(formula):
     monitor = monitor_of(formula, ATOMS)

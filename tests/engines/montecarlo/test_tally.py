@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engines.montecarlo import bounded_ltl as ltl
@@ -73,7 +73,6 @@ def batch_of(first_path, num_paths, seed=0):
     return PathBatch(first_path, num_paths, (BooleanOutcomes.of(answers),), lengths)
 
 
-@settings(deadline=None)
 @given(order=st.randoms(use_true_random=False))
 def test_batches_come_out_in_order_and_once(order):
     batches = [batch_of(first, 10) for first in range(0, 100, 10)]
