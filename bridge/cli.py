@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 import threading
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
@@ -33,6 +33,9 @@ def main(argv: list[str] | None = None) -> NoReturn:
     argv
         The arguments, without the program's name; those of the process by default.
     """
+    from bridge import ending
+
+    ending.watch()
     words = sys.argv[1:] if argv is None else argv
     if words and words[0] == "doctor":
         _doctor(words[1:])
@@ -65,16 +68,13 @@ def main(argv: list[str] | None = None) -> NoReturn:
         _run_embedded(arguments, words, reason, record)
     except (UsageError, BridgeError, UnsupportedError) as error:
         _fail(error)
-    except KeyboardInterrupt:
-        # Once there is a JVM, the interrupt is its to handle.
-        print("\nprism-gpu: interrupted", file=sys.stderr)
-        sys.exit(130)
 
 
 def _run_embedded(
     arguments: Arguments, words: list[str], reason: str, record: RunRecord | None
 ) -> NoReturn:
     """Check without PRISM; see `bridge.check.run`."""
+    from bridge import ending
     from bridge.arguments import HELP
     from bridge.refusals import require_gpu
     from engines.environment import DeviceChoice
@@ -89,12 +89,10 @@ def _run_embedded(
     from bridge.check.run import run
 
     try:
-        code = run(arguments.prism, hooks, words, reason, record)
+        with ending.first(record.finish) if record is not None else nullcontext():
+            code = run(arguments.prism, hooks, words, reason, record)
     except (InvalidModelError, OSError) as error:
         _fail(error)
-    except KeyboardInterrupt:
-        print("\nprism-gpu: interrupted", file=sys.stderr)
-        code = 130
     sys.stdout.flush()
     sys.exit(code)
 
@@ -148,6 +146,7 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     gc.freeze()
     sys.stdout.flush()
     sys.stderr.flush()
+    jvm.tell_of_signals(with_engines=arguments.engines)
     main_class = GUI_MAIN if arguments.gui else PRISM_MAIN
     _call_main(main_class, words, arguments.jvm.stack_bytes, arguments.engines)
 

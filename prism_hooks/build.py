@@ -19,6 +19,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from engines.errors import BridgeError
+from engines.leftovers import temporary_folder
 from prism_hooks.relink import iter_class_files, relink
 
 MANIFEST = "manifest.json"
@@ -199,10 +200,10 @@ def _build(
     classpath: list[Path],
     java_home: Path,
 ) -> None:
-    with tempfile.TemporaryDirectory(prefix="building-", dir=cache) as building:
-        classes = Path(building) / "classes"
+    with temporary_folder(cache, prefix="building-") as building:
+        classes = building / "classes"
         classes.mkdir(mode=0o700)
-        source_folder = Path(building) / "sources" / hooks
+        source_folder = building / "sources" / hooks
         source_folder.mkdir(parents=True)
         for name, text in sources.items():
             (source_folder / name).write_bytes(text)

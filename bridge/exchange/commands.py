@@ -105,7 +105,6 @@ _SWITCHES: dict[str, Callable[[str, SolverEnvironment], SolverEnvironment]] = {
     "gpuprecision": lambda text, given: replace(given, precision=precision(text)),
 }
 _OWN = {"to", "text", "force"}
-_INTERRUPTED = 130
 
 
 def main(command: str, words: list[str]) -> NoReturn:
@@ -132,9 +131,6 @@ def main(command: str, words: list[str]) -> NoReturn:
     ) as error:
         print(error_line(error), flush=True)
         code = 1
-    except KeyboardInterrupt:
-        print(f"\nprism-gpu: {command} was interrupted", flush=True)
-        code = _INTERRUPTED
     end(code)
 
 

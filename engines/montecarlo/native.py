@@ -17,12 +17,12 @@ import platform
 import shutil
 import stat
 import subprocess
-import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from engines.errors import UnsupportedError
+from engines.leftovers import temporary_folder
 from engines.montecarlo.results import PathArrays
 
 OPTIONS = ("-O2", "-std=c11", "-ffp-contract=off", "-fno-fast-math", "-shared", "-fPIC")
@@ -142,8 +142,8 @@ def build(text: str) -> Path:
 
 
 def _compile(text: str, target: Path) -> Path:
-    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        source, library = Path(folder) / "paths.c", Path(folder) / "paths.so"
+    with temporary_folder(target.parent) as folder:
+        source, library = folder / "paths.c", folder / "paths.so"
         source.write_text(text, encoding="ascii")
         command = [*compiler(), *OPTIONS, "-o", str(library), str(source)]
         outcome = subprocess.run(command, capture_output=True, text=True, check=False)
