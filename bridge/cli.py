@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import os
 import sys
 import threading
@@ -36,6 +37,10 @@ def main(argv: list[str] | None = None) -> NoReturn:
     from bridge import ending
 
     ending.watch()
+    for stream in (sys.stdout, sys.stderr):
+        # A name out of a file may be no text that can be encoded.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     words = sys.argv[1:] if argv is None else argv
     if words and words[0] == "doctor":
         _doctor(words[1:])
@@ -53,6 +58,7 @@ def main(argv: list[str] | None = None) -> NoReturn:
         regress(words[1:])
     from bridge.arguments import UsageError, parse
     from bridge.front_end import embedded_reason
+    from bridge.refusals import unused_switches
     from engines.errors import BridgeError, UnsupportedError
 
     try:
@@ -63,6 +69,9 @@ def main(argv: list[str] | None = None) -> NoReturn:
 
             record = plot_record(arguments)
         reason = embedded_reason(arguments)
+        remark = unused_switches(arguments.hooks) if arguments.engines else None
+        if remark is not None:
+            print(remark, flush=True)
         if reason is None:
             _run(arguments, record)
         _run_embedded(arguments, words, reason, record)

@@ -28,7 +28,7 @@ from bridge.exchange.words import (
     with_absolute_files,
 )
 from bridge.jvm import memory_bytes
-from bridge.refusals import error_line, require_gpu
+from bridge.refusals import error_line, require_gpu, unused_switches
 from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.errors import BridgeError, ConvergenceError, InvalidModelError, UnsupportedError
 
@@ -213,6 +213,8 @@ def _solve(words: list[str]) -> int:
     asked = changed(SolverEnvironment())
     if asked.device is DeviceChoice.GPU:
         require_gpu(asked.device_number)
+    if (remark := unused_switches(asked)) is not None:
+        print(remark, flush=True)
     showing = [part.value for part in parts if part.name == "gpuprogress"]
     if not set(showing) <= {"on", "off"}:
         raise UsageError(f'Invalid value "{showing[-1]}" for -gpuprogress switch: on or off')

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -230,3 +231,26 @@ def test_importing_the_package_touches_neither_numba_nor_scipy():
     code = "import sys, bridge.check.run; print({'numba', 'scipy', 'jpype'} & set(sys.modules))"
     run = run_command([sys.executable, "-c", code], timeout=60)
     assert run.output.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    "switches", [("-gpuformat", "panels"), ("-gpudevices", "2"), ("-gpumaxmem", "4g")], ids=str
+)
+def test_switches_for_a_gpu_are_not_ignored_in_silence(folder, switches):
+    run = prism_gpu(folder / "dice.umb", "-pctl", 'P=? [ F "six" ]', *switches)
+    remark = next(line for line in run.output.splitlines() if "without effect" in line)
+    assert switches[0] in remark
+    assert "-nogpu was given" in remark
+    plain = prism_gpu(folder / "dice.umb", "-pctl", 'P=? [ F "six" ]', "-gpuformat", "values")
+    assert "without effect" not in plain.output
+
+
+def test_a_label_that_is_no_text_is_shown_escaped(tmp_path):
+    model, path = dice(), tmp_path / "m.umb"
+    labels = {**model.model.labels, "XXXXXX": model.model.labels["six"]}
+    write_umb(as_umb(replace(model, model=replace(model.model, labels=labels))), path, "none")
+    path.write_bytes(path.read_bytes().replace(b'"XXXXXX"', rb'"\ud800"'))
+    run = prism_gpu(path, "-pctl", 'P=? [ F "six" ]', PYTHONIOENCODING="utf-8")
+    assert run.code == 0, run.output + run.errors
+    assert r'"\ud800"' in run.output
+    assert run.errors == ""
