@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gc
+import io
 import os
 import sys
 import threading
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
@@ -33,6 +34,13 @@ def main(argv: list[str] | None = None) -> NoReturn:
     argv
         The arguments, without the program's name; those of the process by default.
     """
+    from bridge import ending
+
+    ending.watch()
+    for stream in (sys.stdout, sys.stderr):
+        # A name out of a file may be no text that can be encoded.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     words = sys.argv[1:] if argv is None else argv
     if words and words[0] == "doctor":
         _doctor(words[1:])
@@ -50,6 +58,7 @@ def main(argv: list[str] | None = None) -> NoReturn:
         regress(words[1:])
     from bridge.arguments import UsageError, parse
     from bridge.front_end import embedded_reason
+    from bridge.refusals import unused_switches
     from engines.errors import BridgeError, UnsupportedError
 
     try:
@@ -60,21 +69,21 @@ def main(argv: list[str] | None = None) -> NoReturn:
 
             record = plot_record(arguments)
         reason = embedded_reason(arguments)
+        remark = unused_switches(arguments.hooks) if arguments.engines else None
+        if remark is not None:
+            print(remark, flush=True)
         if reason is None:
             _run(arguments, record)
         _run_embedded(arguments, words, reason, record)
     except (UsageError, BridgeError, UnsupportedError) as error:
         _fail(error)
-    except KeyboardInterrupt:
-        # Once there is a JVM, the interrupt is its to handle.
-        print("\nprism-gpu: interrupted", file=sys.stderr)
-        sys.exit(130)
 
 
 def _run_embedded(
     arguments: Arguments, words: list[str], reason: str, record: RunRecord | None
 ) -> NoReturn:
     """Check without PRISM; see `bridge.check.run`."""
+    from bridge import ending
     from bridge.arguments import HELP
     from bridge.refusals import require_gpu
     from engines.environment import DeviceChoice
@@ -89,12 +98,10 @@ def _run_embedded(
     from bridge.check.run import run
 
     try:
-        code = run(arguments.prism, hooks, words, reason, record)
+        with ending.first(record.finish) if record is not None else nullcontext():
+            code = run(arguments.prism, hooks, words, reason, record)
     except (InvalidModelError, OSError) as error:
         _fail(error)
-    except KeyboardInterrupt:
-        print("\nprism-gpu: interrupted", file=sys.stderr)
-        code = 130
     sys.stdout.flush()
     sys.exit(code)
 
@@ -148,6 +155,7 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     gc.freeze()
     sys.stdout.flush()
     sys.stderr.flush()
+    jvm.tell_of_signals(with_engines=arguments.engines)
     main_class = GUI_MAIN if arguments.gui else PRISM_MAIN
     _call_main(main_class, words, arguments.jvm.stack_bytes, arguments.engines)
 

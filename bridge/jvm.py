@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import gc
 import os
+import pwd
 import re
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bridge import ending
 from bridge.install import JavaInstall, PrismInstall, find_java, find_prism, require_compiler
 from bridge.versions import supported_release
+from engines import leftovers
 from engines.errors import BridgeError
 from prism_hooks.build import hook_classes
 from prism_hooks.options import HookOptions
@@ -181,6 +186,8 @@ def start(runtime: Runtime, options: JvmOptions) -> None:
     if jpype.isJVMStarted():
         raise BridgeError("this process has a JVM already; its options cannot be changed any more")
     arguments = [
+        # Signals are Python's: the JVM would end the process while we still call it.
+        "-Xrs",
         f"-Djava.awt.headless={'true' if options.headless else 'false'}",
         f"-Djava.library.path={runtime.prism.library_path}",
         f"-Xss{options.stack}",
@@ -194,6 +201,8 @@ def start(runtime: Runtime, options: JvmOptions) -> None:
     classpath = [*([runtime.hooks] if runtime.hooks else []), *runtime.prism.classpath]
     # PRISM's own code looks for its folder here.
     os.environ["PRISM_DIR"] = str(runtime.prism.root)
+    with suppress(KeyError):
+        leftovers.remove_at_end(_counters())
     try:
         jpype.startJVM(
             str(runtime.java.jvm_library),
@@ -207,6 +216,18 @@ def start(runtime: Runtime, options: JvmOptions) -> None:
             f"{error}"
         ) from error
     _part_collectors()
+
+
+def _counters() -> Path:
+    """Return the file of the JVM's performance counters, which it removes where it ends itself.
+
+    Raises
+    ------
+    KeyError
+        When the user has no name.
+    """
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    return Path(f"/tmp/hsperfdata_{user}/{os.getpid()}")
 
 
 def _part_collectors() -> None:
@@ -239,6 +260,30 @@ def install_engines(options: HookOptions, record: RunRecord | None = None) -> No
 
     GATE.install()
     jpype.JClass("prismgpu.Hooks").backend = java_backend(options, record)
+
+
+def tell_of_signals(*, with_engines: bool) -> None:
+    """Have the running JVM print what it holds before a signal ends the process.
+
+    Parameters
+    ----------
+    with_engines
+        Whether our classes are there.
+    """
+    from prism_hooks.exit_gate import GATE
+
+    hooks = java_class("prismgpu.Hooks") if with_engines else None
+    output = java_class("java.lang.System").out
+
+    def tell() -> None:
+        if GATE.ending:
+            # Nobody may call into a JVM that is ending.
+            time.sleep(ending.PATIENCE_S)
+        GATE.begin_end()
+        ending.within(ending.FLUSH_S, output.flush if hooks is None else hooks.beginEnd)
+        GATE.await_closed()
+
+    ending.do_first(tell)
 
 
 def java_class(name: str) -> Any:

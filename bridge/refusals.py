@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import UnsupportedError
+from engines.formats.choice import Format
+
+if TYPE_CHECKING:
+    from prism_hooks.options import HookOptions
+
+FORMATS_OF_CPU = (Format.AUTO, Format.CSR, Format.VALUES, Format.PATTERNS)
+"""The formats that the CPU engine knows."""
 
 
 def fault_text(error: BaseException) -> str:
@@ -52,3 +62,32 @@ def require_gpu(device_number: int, *, opened: bool = True) -> None:
     refusal = (gpu_refusal if opened else early_refusal)(device_number)
     if refusal is not None:
         raise UnsupportedError(f"-gpu was given, but no GPU can be used: {refusal}")
+
+
+def unused_switches(hooks: HookOptions | SolverEnvironment) -> str | None:
+    """Return a remark on switches that only a GPU heeds, where no GPU can be used; else None.
+
+    Parameters
+    ----------
+    hooks
+        What the command line says about the engines.
+    """
+    named = []
+    if hooks.matrix_format not in FORMATS_OF_CPU:
+        named.append(f"-gpuformat {hooks.matrix_format}")
+    if hooks.num_devices != 1:
+        named.append(f"-gpudevices {hooks.num_devices or 'all'}")
+    if hooks.device_memory is not None:
+        named.append("-gpumaxmem")
+    if hooks.device_number:
+        named.append(f"-gpudevice {hooks.device_number}")
+    if not named:
+        return None
+    reason: str | None = "-nogpu was given"
+    if hooks.device is not DeviceChoice.CPU:
+        from engines.backend import early_refusal
+
+        reason = early_refusal(hooks.device_number)
+    if reason is None:
+        return None
+    return f"prism-gpu: without effect, as no GPU is used: {', '.join(named)} ({reason})"

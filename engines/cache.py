@@ -202,11 +202,13 @@ def _places() -> Iterator[Path]:
     if named:
         yield Path(named).absolute()
     else:
-        from platformdirs import user_cache_path
+        # The engines run from their sources too, on a machine that has NumPy alone.
+        with contextlib.suppress(ModuleNotFoundError):
+            from platformdirs import user_cache_path
 
-        usual = user_cache_path("prism-gpu", appauthor=False)
-        if usual.is_absolute():  # it is not where the user has no home
-            yield usual
+            usual = user_cache_path("prism-gpu", appauthor=False)
+            if usual.is_absolute():  # it is not where the user has no home
+                yield usual
     if hasattr(os, "geteuid"):
         for above in dict.fromkeys((os.environ.get("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm")):
             if above and os.path.isabs(above):
@@ -321,24 +323,20 @@ def _read_own(path: Path) -> bytes:
 
 
 def _build(place: Path, name: str, make: Callable[[Path], None]) -> None:
-    import tempfile
+    from engines.leftovers import temporary_folder
 
-    building = Path(tempfile.mkdtemp(prefix=_BUILDING, dir=place))
-    try:
-        with _locked(building):
-            content = building / "content"
-            content.mkdir(mode=0o700)
-            try:
-                make(content)
-            except OSError:
-                raise
-            except Exception:
-                _require_room(building)
-                raise
-            _seal(content)
-            _put(content, place / name, building / "old")
-    finally:
-        _remove(building)
+    with temporary_folder(place, prefix=_BUILDING) as building, _locked(building):
+        content = building / "content"
+        content.mkdir(mode=0o700)
+        try:
+            make(content)
+        except OSError:
+            raise
+        except Exception:
+            _require_room(building)
+            raise
+        _seal(content)
+        _put(content, place / name, building / "old")
 
 
 def _require_room(folder: Path) -> None:

@@ -129,7 +129,7 @@ class ExplicitModel:
             if np.any(wrong):
                 row = int(np.argmax(wrong))
                 raise InvalidModelError(
-                    f"the probabilities of {row_name} {row} sum to {sums[row]!r}, not 1"
+                    f"the probabilities of {row_name} {row} sum to {float(sums[row])!r}, not 1"
                 )
         return self
 

@@ -120,6 +120,15 @@ class ExitGate:
     def _closed(self) -> None:
         self._flags[CLOSING] = 0
 
+    def begin_end(self) -> None:
+        """Have the threads stop, and what is to be closed closed, though the JVM is not ending."""
+        self._flags[ENDING] = 1
+
+    def await_closed(self) -> None:
+        """Wait until what is to be closed is."""
+        while self._flags[CLOSING]:
+            time.sleep(LOOK_S)
+
     @property
     def ending(self) -> bool:
         """Whether the end has begun."""

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bridge.check.paths import simple_path
+import numpy as np
+
+from bridge.check.paths import ltl_formula, simple_path
 from bridge.language.ast import Quantifier
+from engines.automata import ltl
+from engines.environment import Method
 from engines.errors import UnsupportedError
-from engines.formats.csr import MaskArray
+from engines.formats.csr import CsrMatrix, MaskArray
+from engines.model import ExplicitModel, ModelKind
+from engines.system import Direction
 
 if TYPE_CHECKING:
     from bridge.check.checker import Checker
@@ -26,11 +33,11 @@ def satisfied(checker: Checker, node: Quantifier) -> MaskArray:
     Raises
     ------
     UnsupportedError
-        For bounded operators, and for path formulas with several temporal operators.
+        For bounded operators.
     """
     path = simple_path(node.path)
     if path is None:
-        raise UnsupportedError(f"{node}: CTL takes a single temporal operator over state formulas")
+        return _ltl(checker, node)
     if path.bounded is not None:
         raise UnsupportedError("Model checking of bounded CTL operators is not supported")
     from engines.graph import ctl
@@ -47,3 +54,37 @@ def satisfied(checker: Checker, node: Quantifier) -> MaskArray:
     else:
         found = ctl.exists_never_until(model, checker.mask(path.remain), target)
     return ~found if universal else found
+
+
+def _ltl(checker: Checker, node: Quantifier) -> MaskArray:
+    """Return the states that satisfy a quantifier over an LTL formula.
+
+    Where each transition is a choice that is taken for sure, a path is a strategy: some path
+    satisfies a formula if its largest probability is 1, and else that is 0.
+    """
+    from engines.ltl import ltl_probabilities
+
+    atoms: dict[str, MaskArray] = {}
+    formula = ltl_formula(checker, node.path, atoms)
+    universal = node.name == "A"
+    result = ltl_probabilities(
+        _graph(checker.engine_model),
+        ltl.negation(formula) if universal else formula,
+        atoms,
+        replace(checker.environment, method=Method.AUTO),
+        direction=Direction.MAXIMISE,
+        progress=checker.progress,
+    )
+    found = checker.solved(result).numbers > 0.5
+    return ~found if universal else found
+
+
+def _graph(model: ExplicitModel) -> ExplicitModel:
+    """Return an MDP whose choices are the transitions of a model."""
+    matrix = model.matrix
+    offsets = matrix.row_offsets
+    if model.row_group_offsets is not None:
+        offsets = offsets[model.row_group_offsets]
+    rows = np.arange(matrix.num_entries + 1, dtype=offsets.dtype)
+    certain = CsrMatrix(rows, matrix.columns, np.ones(matrix.num_entries), matrix.num_columns)
+    return ExplicitModel(ModelKind.MDP, certain, offsets)

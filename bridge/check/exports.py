@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from bridge.files.umb import write_umb
 from bridge.language.text import value_text
 from bridge.model import CheckableModel, StateVector
 from engines.errors import UnsupportedError
+from engines.leftovers import temporary_folder
 
 Log = Callable[[str], None]
 PARTS = {"trans": ".tra", "states": ".sta", "labels": ".lab"}
@@ -46,8 +46,8 @@ def export_model(model: CheckableModel, what: str, target: str, log: Log) -> Non
         return
     from bridge.files.writer import write_model
 
-    with tempfile.TemporaryDirectory() as folder:
-        written = write_model(as_file_model(model), Path(folder) / "model")
+    with temporary_folder() as folder:
+        written = write_model(as_file_model(model), folder / "model")
         parts = {path.suffix: path for path in written}
         if what != "model":
             _deliver(parts, PARTS[what], NAMES[what], target, log)

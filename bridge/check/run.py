@@ -18,6 +18,7 @@ from bridge.check.checker import Checker
 from bridge.check.distributions import report_steady_state, report_transient
 from bridge.check.experiment import Experiment, model_experiment, property_experiment
 from bridge.check.exports import export_model, export_vector
+from bridge.check.meaning import require_meaningful
 from bridge.check.results import ResultsTable, export_results, short_text
 from bridge.check.sources import ModelSource, model_source
 from bridge.check.switches import CheckOptions, read_switches
@@ -359,6 +360,7 @@ class _Run:
             if found.properties:
                 raise UsageError("Cannot specify both a properties file and -pctl, -csl or -pf")
             found = parse_properties(options.properties_text, "", self._source.names)
+        require_meaningful(found, self._source.declared)
         count = len(found.properties)
         if count:
             self._log(f"\n{count} propert{'y' if count == 1 else 'ies'}:")

@@ -8,12 +8,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
+from bridge.check.meaning import Declared
 from bridge.files.checkable import read_checkable
 from bridge.files.names import is_model_file
 from bridge.language.ast import Value
+from bridge.language.evaluate import type_of_array
 from bridge.language.model_check import checked_outline
 from bridge.language.model_outline import ModelOutline
 from bridge.language.properties_file import ConstantDeclaration
+from bridge.language.types import type_of_value
 from bridge.model import CheckableModel
 from engines.errors import BridgeError, UnsupportedError
 from engines.model import ModelKind
@@ -35,6 +38,10 @@ class ModelSource(Protocol):
     @property
     def names(self) -> Mapping[str, str]:
         """The names that properties cannot declare; see `parse_properties`."""
+
+    @property
+    def declared(self) -> Declared:
+        """What properties may name."""
 
     def describe(self, log: Log) -> None:
         """Print what is known before the model is built."""
@@ -98,6 +105,15 @@ class FileSource:
         """The names of variables and labels; PRISM does not tell them apart here."""
         return dict.fromkeys((*self._model.variables, *_quoted(self._model.model.labels)), "")
 
+    @property
+    def declared(self) -> Declared:
+        """What properties may name."""
+        model = self._model
+        types = {name: type_of_value(value) for name, value in model.constants.items()}
+        types |= {name: type_of_array(values) for name, values in model.variables.items()}
+        labels = (*model.model.labels, *model.labels)
+        return Declared(types, labels, [item.name for item in model.rewards], model.formulas)
+
     def describe(self, log: Log) -> None:
         """Read the model, and print what the files say of it."""
         log(f'\nImporting model from "{self.path}"...')
@@ -151,6 +167,14 @@ class StormSource:
             **dict.fromkeys(found.variables, "variable"),
             **dict.fromkeys(_quoted(found.labels), "label"),
         }
+
+    @property
+    def declared(self) -> Declared:
+        """What properties may name."""
+        found = self._outline
+        types = {item.name: item.type for item in found.constants}
+        types |= {item.name.name: item.type for item in found.declared_variables}
+        return Declared(types, found.labels, found.reward_names, found.formulas)
 
     def describe(self, log: Log) -> None:
         """Print what the model's text says."""

@@ -28,7 +28,7 @@ from bridge.exchange.words import (
     with_absolute_files,
 )
 from bridge.jvm import memory_bytes
-from bridge.refusals import error_line, require_gpu
+from bridge.refusals import error_line, require_gpu, unused_switches
 from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.errors import BridgeError, ConvergenceError, InvalidModelError, UnsupportedError
 
@@ -105,7 +105,6 @@ _SWITCHES: dict[str, Callable[[str, SolverEnvironment], SolverEnvironment]] = {
     "gpuprecision": lambda text, given: replace(given, precision=precision(text)),
 }
 _OWN = {"to", "text", "force"}
-_INTERRUPTED = 130
 
 
 def main(command: str, words: list[str]) -> NoReturn:
@@ -132,9 +131,6 @@ def main(command: str, words: list[str]) -> NoReturn:
     ) as error:
         print(error_line(error), flush=True)
         code = 1
-    except KeyboardInterrupt:
-        print(f"\nprism-gpu: {command} was interrupted", flush=True)
-        code = _INTERRUPTED
     end(code)
 
 
@@ -217,6 +213,8 @@ def _solve(words: list[str]) -> int:
     asked = changed(SolverEnvironment())
     if asked.device is DeviceChoice.GPU:
         require_gpu(asked.device_number)
+    if (remark := unused_switches(asked)) is not None:
+        print(remark, flush=True)
     showing = [part.value for part in parts if part.name == "gpuprogress"]
     if not set(showing) <= {"on", "off"}:
         raise UsageError(f'Invalid value "{showing[-1]}" for -gpuprogress switch: on or off')

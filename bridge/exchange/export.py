@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,6 +26,7 @@ from bridge.versions import own_version
 from engines.environment import SolverEnvironment
 from engines.errors import BridgeError, UnsupportedError
 from engines.formats.csr import MaskArray
+from engines.leftovers import remove_abandoned, temporary_folder
 from prism_hooks.backend import EngineBackend
 from prism_hooks.options import HookOptions
 
@@ -216,17 +216,17 @@ def write_export(
 def _whole_folder(folder: Path) -> Iterator[Path]:
     """Yield a folder that takes the place of another once all is written."""
     folder = folder.absolute()
-    draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
+    remove_abandoned(folder)
     old: Path | None = None
     try:
-        yield draft
-        draft.chmod(0o755)
-        if folder.exists():
-            old = draft.with_name(f"{draft.name}.old")
-            folder.rename(old)
-        draft.rename(folder)
+        with temporary_folder(folder.parent, prefix=f".{folder.name}.", suffix=".part") as draft:
+            yield draft
+            draft.chmod(0o755)
+            if folder.exists():
+                old = draft.with_name(f"{draft.name}.old")
+                folder.rename(old)
+            draft.rename(folder)
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
         if old is not None:
             shutil.rmtree(old, ignore_errors=True)
 

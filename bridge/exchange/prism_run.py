@@ -95,6 +95,7 @@ def run_prism(arguments: Arguments, exchange: Exchange) -> str:
     words = arguments.prism
     if not arguments.hooks.engine_named:
         words = without_blockwise_methods(words)
+    jvm.tell_of_signals(with_engines=True)
     sys.stdout.flush()
     array = jpype.JArray(jpype.JString)(list(words))
     try:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bridge import ending
 from bridge.exchange.content import mask_digest
 from bridge.exchange.manifest import (
     Manifest,
@@ -101,16 +102,12 @@ class Solver:
         self._verify_model(manifest, model)
         results = self._known(manifest, model.model.num_states)
         checker = self._checker(model, environment)
-        try:
-            for number, question in enumerate(manifest.questions, start=1):
-                self.log(f"\nSolving ({number} of {len(manifest.questions)}): {question.key}")
-                self._one(question, checker, environment, results)
-                if self._unsaved and time.monotonic() - self._saved_at > SAVE_SECONDS:
-                    self._save(results)
-        finally:
-            if self._bar is not None:
-                self._bar.close()
-            if self._unsaved:
+        with ending.first(lambda: self._save(results)):
+            try:
+                self._solve_all(manifest, checker, environment, results)
+            finally:
+                if self._bar is not None:
+                    self._bar.close()
                 self._save(results)
         failed = [q.key for q in manifest.questions if results.answers[q.text].error]
         done = len(manifest.questions) - len(failed)
@@ -120,7 +117,23 @@ class Solver:
         )
         return 1 if failed else 0
 
+    def _solve_all(
+        self,
+        manifest: Manifest,
+        checker: Checker,
+        environment: SolverEnvironment,
+        results: Results,
+    ) -> None:
+        for number, question in enumerate(manifest.questions, start=1):
+            self.log(f"\nSolving ({number} of {len(manifest.questions)}): {question.key}")
+            self._one(question, checker, environment, results)
+            if time.monotonic() - self._saved_at > SAVE_SECONDS:
+                self._save(results)
+
     def _save(self, results: Results) -> None:
+        """Write the results, unless the file has them already."""
+        if not self._unsaved:
+            return
         results.save(self.folder)
         self._unsaved, self._saved_at = False, time.monotonic()
 
@@ -211,8 +224,8 @@ class Solver:
             record["error"] = fault_text(error)
             self.log(error_line(error))
         record["solves"] = [_plain_solve(solve) for solve in self._solves]
-        self._unsaved = True
         results.answers[question.text] = Answer(question.text, record, values)
+        self._unsaved = True
 
 
 def _plain_accuracy(accuracy: Accuracy | None) -> dict[str, Any] | None:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from engines.leftovers import in_use, remove_abandoned, removed_at_end
+
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
@@ -33,12 +35,15 @@ def replacing(path: Path) -> Iterator[Path]:
         yield path
         return
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    remove_abandoned(path)
     try:
-        draft.touch(exist_ok=False)
-        yield draft
-        with draft.open("rb+") as written:
-            os.fsync(written.fileno())
-        os.replace(draft, path)
+        with removed_at_end(draft):
+            draft.touch(exist_ok=False)
+            with in_use(draft):
+                yield draft
+            with draft.open("rb+") as written:
+                os.fsync(written.fileno())
+            os.replace(draft, path)
     except OSError as error:
         if str(error.filename) == str(draft):
             # What the message names is the file that was asked for.

@@ -107,7 +107,7 @@ class _Reader:
             row_name = "choice" if self._index.kind is ModelKind.MDP else "state"
             raise self._invalid(
                 "branch-to-probability.bin",
-                f"the probabilities of {row_name} {row} sum to {sums[row]!r}, not 1",
+                f"the probabilities of {row_name} {row} sum to {float(sums[row])!r}, not 1",
             )
 
     def _model(

@@ -73,8 +73,13 @@ class Scope:
         """Return a checker of types for these names."""
         types = {name: type_of_value(value) for name, value in self.constants.items()}
         for name, values in self.variables.items():
-            types[name] = _KINDS[values.dtype.kind]
+            types[name] = type_of_array(values)
         return TypeChecker(types, self.formulas, self.properties)
+
+
+def type_of_array(values: StateVector) -> str:
+    """Return the type of a variable with the given values: "bool", "int" or "double"."""
+    return _KINDS[values.dtype.kind]
 
 
 def type_of(expression: Expression, scope: Scope) -> str:

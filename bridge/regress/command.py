@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-import signal
 import sys
-import tempfile
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any, NoReturn
 
 import click
 
+from bridge import ending
 from bridge.arguments import UsageError
 from bridge.files.atomic import write_text
 from bridge.refusals import error_line, require_gpu
@@ -35,8 +34,9 @@ from bridge.regress.solvers import (
 from bridge.regress.table import case_lines, summary_lines
 from bridge.regress.verdicts import Outcome
 from engines.errors import BridgeError, InvalidModelError, UnsupportedError
+from engines.leftovers import temporary_folder
 
-DISAGREES, BAD_INPUT, INTERRUPTED = 1, 2, 130
+DISAGREES, BAD_INPUT = 1, 2
 _HELP = """Compare our engines with PRISM's, in every state.
 
 Each property is checked by PRISM's own engines, PRISM untouched, and by ours. WHAT is a model with
@@ -66,8 +66,7 @@ def main(words: list[str]) -> NoReturn:
         print(error_line(error), flush=True)
         sys.exit(BAD_INPUT)
     except (click.Abort, KeyboardInterrupt):
-        print("\nprism-gpu: regress was interrupted", file=sys.stderr)
-        sys.exit(INTERRUPTED)
+        sys.exit(ending.exit_code())
     sys.exit(0)
 
 
@@ -196,8 +195,7 @@ def _command(
             keep.mkdir(parents=True, exist_ok=True)
             folder = keep.absolute()
         else:
-            temporary = tempfile.TemporaryDirectory(prefix="prism-gpu-regress-")
-            folder = Path(stack.enter_context(temporary))
+            folder = stack.enter_context(temporary_folder(prefix="prism-gpu-regress-"))
         processes = Processes(reuse=reuse)
         stack.callback(processes.stop)
         runner = Runner(
@@ -214,7 +212,7 @@ def _command(
         told = _as_json(results, settings, what, begun, runtime.prism.version)
         write_text(json_file, json.dumps(told, indent=1) + "\n")
     if not whole:
-        sys.exit(INTERRUPTED)
+        sys.exit(ending.exit_code())
     if len(cases) == 1 and results and results[0].unreadable:
         sys.exit(BAD_INPUT)
     outcomes = {verdict.outcome for result in results for verdict in result.verdicts}
@@ -253,12 +251,11 @@ def _run(
             bar.write(text, file=sys.stdout)
             bar.update()
 
-    # An end that is asked for otherwise than by Ctrl-C leaves what was done just as well.
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        whole = Regression(runner, settings, told).run(cases, jobs, done)
+        # Whatever ends it, what was done is reported.
+        with ending.interrupting():
+            whole = Regression(runner, settings, told).run(cases, jobs, done)
     finally:
-        signal.signal(signal.SIGTERM, before)
         if bar is not None:
             bar.close()
     return whole, results

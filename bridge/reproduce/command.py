@@ -6,9 +6,7 @@ import re
 import resource
 import shlex
 import shutil
-import signal
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from typing import Any
 
 import click
 
+from bridge import ending
 from bridge.reproduce import plots, report
 from bridge.reproduce.execute import Programs
 from bridge.reproduce.host import Host, examine
@@ -27,13 +26,13 @@ from bridge.reproduce.store import Store, locked
 from bridge.reproduce.tables import all_tables
 from bridge.reproduce.worker import Worker
 from engines.errors import BridgeError
+from engines.leftovers import temporary_folder
 
 ALL = "all"
 DEFAULT_FOLDER = "prism-gpu-reproduce"
 DEFAULT_LIMITS = {Scale.SMALL: 30.0, Scale.PAPER: 120.0, Scale.MAX: 600.0}
 """Seconds of a run, where no limit was named."""
 
-INTERRUPTED = 130
 REPORT_SECONDS = 20.0
 """What of the budget is kept for pictures and the report; of a small one, a fifth."""
 
@@ -85,7 +84,8 @@ def reproduce(request: Request) -> int:
 
     Returns
     -------
-    0; 1 if an answer is wrong; 130 after an interruption, with the report of what was done.
+    0; 1 if an answer is wrong; 128 and a signal's number after an interruption, with the report
+    of what was done.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def reproduce(request: Request) -> int:
         _add_others(request, host, store, results)
         _leave(request, host, jobs, store, results)
     if results.interrupted:
-        return INTERRUPTED
+        return ending.exit_code()
     return 1 if results.wrong else 0
 
 
@@ -125,14 +125,13 @@ def _jobs(request: Request, host: Host) -> list[Job]:
 def _measured(host: Host, jobs: list[Job], store: Store, limits: Limits) -> Results:
     prism_dir = str(host.prism.root) if host.prism else ""
     worker = Worker(host.device, host.front_end, prism_dir)
-    with tempfile.TemporaryDirectory(prefix="prism-gpu-") as folder:
-        programs = Programs(host, Path(folder))
+    with temporary_folder() as folder:
+        programs = Programs(host, folder)
         performer = Performer(host, store, programs, worker, limits)
-        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
-            return performer.all(jobs, _tell)
+            with ending.interrupting():
+                return performer.all(jobs, _tell)
         finally:
-            signal.signal(signal.SIGTERM, before)
             worker.close()
 
 

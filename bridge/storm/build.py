@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -24,6 +23,7 @@ from bridge.storm.rewards import named_rewards
 from bridge.storm.states import choice_order, restored_rates, sorted_matrix, state_order
 from engines.errors import BridgeError, InvalidModelError, UnsupportedError
 from engines.formats.csr import CsrMatrix, IndexArray, MaskArray
+from engines.leftovers import temporary_folder
 from engines.model import ExplicitModel, ModelKind
 
 KINDS = tuple(kind.lower() for kind in ModelKind)
@@ -119,8 +119,8 @@ def _require_support(declared: ModelOutline, path: Path) -> None:
 
 def _built(text: str, constants: Mapping[str, Value], path: Path) -> tuple[UmbFile, list[str]]:
     """Return what Storm built, and its warnings."""
-    with tempfile.TemporaryDirectory(prefix="prism-gpu-") as folder:
-        model, archive = Path(folder, "model.prism"), Path(folder, "model.umb")
+    with temporary_folder() as folder:
+        model, archive = folder / "model.prism", folder / "model.umb"
         model.write_text(text, encoding="utf-8")
         notes = run_storm(model, constants, archive, source=str(path))
         try:

@@ -62,17 +62,23 @@ public final class Hooks
 	}
 
 	static {
-		Runtime.getRuntime().addShutdownHook(new Thread(() -> {
-			ending = true;
-			String what = solving;
-			if (what != null) {
-				System.out.flush();
-				// Of a line of progress nothing is left; the rest of another line stays.
-				String before = progressShown ? "\r\033[K" : "\n";
-				System.err.println(before + "prism-gpu: interrupted during " + what);
-				System.err.flush();
-			}
-		}));
+		Runtime.getRuntime().addShutdownHook(new Thread(Hooks::beginEnd));
+	}
+
+	/** Says what the end of the process interrupts, once. */
+	public static void beginEnd()
+	{
+		System.out.flush();
+		if (ending)
+			return;
+		ending = true;
+		String what = solving;
+		if (what != null) {
+			// Of a line of progress nothing is left; the rest of another line stays.
+			String before = progressShown ? "\r\033[K" : "\n";
+			System.err.println(before + "prism-gpu: interrupted during " + what);
+			System.err.flush();
+		}
 	}
 
 	/** Why PRISM's settings keep the engines out of value iteration, or null if they do not. */

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -190,10 +191,34 @@ def test_bad_input_ends_with_prism_s_form_of_error(folder, words, message):
 
 
 def test_a_fault_in_one_property_leaves_the_others(folder):
-    run = prism_gpu(folder / "dice.umb", "-pctl", 'P=? [ F "none" ]; P=? [ F "six" ]')
+    run = prism_gpu(folder / "dice.umb", "-pctl", 'P>2 [ F "six" ]; P=? [ F "six" ]')
     assert run.code == 0
-    assert 'Error: Undeclared label "none"' in run.output
+    assert "Error: Invalid probability bound 2.0" in run.output
     assert run.numbers() == pytest.approx([1 / 6], rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('P=? [ F "none" ]', 'Undeclared label (""none"", line 1, column 9).'),
+        ("P=? [ F t=1 ]", 'Undeclared identifier ("t", line 1, column 9).'),
+        ('P=? [ F "none" & t=1 ]', 'Undeclared identifier ("t", line 1, column 18).'),
+        ('label "l" = t=1; P=? [ F "six" ]', 'Undeclared identifier ("t", line 1, column 13).'),
+        (
+            "P=? [ F s ]",
+            'Type error: Argument of F operator is not Boolean ("s", line 1, column 9).',
+        ),
+        ('R{"x"}=? [ C ]', 'reward struct index "x" does not exist ("R{"x"}=? [ C ]", line 1, '),
+    ],
+)
+def test_properties_that_mean_nothing_end_the_run(folder, text, message):
+    run = prism_gpu(folder / "dice.umb", "-pctl", f"P=? [ F s=7 ]; {text}")
+    shift = len("P=? [ F s=7 ]; ")
+    for column in (9, 13, 18):
+        message = message.replace(f"column {column})", f"column {column + shift})")
+    assert run.code == 1
+    assert message in run.output
+    assert "Result" not in run.output
 
 
 def test_no_convergence_is_prism_s_error(folder):
@@ -206,3 +231,26 @@ def test_importing_the_package_touches_neither_numba_nor_scipy():
     code = "import sys, bridge.check.run; print({'numba', 'scipy', 'jpype'} & set(sys.modules))"
     run = run_command([sys.executable, "-c", code], timeout=60)
     assert run.output.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    "switches", [("-gpuformat", "panels"), ("-gpudevices", "2"), ("-gpumaxmem", "4g")], ids=str
+)
+def test_switches_for_a_gpu_are_not_ignored_in_silence(folder, switches):
+    run = prism_gpu(folder / "dice.umb", "-pctl", 'P=? [ F "six" ]', *switches)
+    remark = next(line for line in run.output.splitlines() if "without effect" in line)
+    assert switches[0] in remark
+    assert "-nogpu was given" in remark
+    plain = prism_gpu(folder / "dice.umb", "-pctl", 'P=? [ F "six" ]', "-gpuformat", "values")
+    assert "without effect" not in plain.output
+
+
+def test_a_label_that_is_no_text_is_shown_escaped(tmp_path):
+    model, path = dice(), tmp_path / "m.umb"
+    labels = {**model.model.labels, "XXXXXX": model.model.labels["six"]}
+    write_umb(as_umb(replace(model, model=replace(model.model, labels=labels))), path, "none")
+    path.write_bytes(path.read_bytes().replace(b'"XXXXXX"', rb'"\ud800"'))
+    run = prism_gpu(path, "-pctl", 'P=? [ F "six" ]', PYTHONIOENCODING="utf-8")
+    assert run.code == 0, run.output + run.errors
+    assert r'"\ud800"' in run.output
+    assert run.errors == ""

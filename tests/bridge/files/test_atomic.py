@@ -11,6 +11,7 @@ import pytest
 from bridge.files import atomic
 from bridge.files.atomic import replacing, write_text
 from bridge.files.writer import write_together
+from engines import leftovers
 
 
 def names(folder: Path) -> list[str]:
@@ -91,3 +92,14 @@ def test_of_several_files_all_are_written_or_none(tmp_path, compression):
     write_together({tmp_path / "a": iter(["1"]), tmp_path / "b": iter(["2"])}, compression)
     assert names(tmp_path) == [f"a{compression}", f"b{compression}"]
     assert all(path.stat().st_size for path in tmp_path.iterdir())
+
+
+def test_a_draft_whose_writer_was_killed_goes_with_the_next_write(tmp_path):
+    killed, new, running = (tmp_path / f".values.{name}.part" for name in "abc")
+    for draft in (killed, new, running):
+        draft.write_text("half")
+    for draft in (killed, running):
+        os.utime(draft, (1, 1))
+    with leftovers.in_use(running):
+        write_text(tmp_path / "values", "whole")
+    assert names(tmp_path) == [new.name, running.name, "values"]
