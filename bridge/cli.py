@@ -33,6 +33,9 @@ def main(argv: list[str] | None = None) -> NoReturn:
     argv
         The arguments, without the program's name; those of the process by default.
     """
+    from bridge.streams import secure_streams
+
+    secure_streams()
     words = sys.argv[1:] if argv is None else argv
     if words and words[0] == "doctor":
         _doctor(words[1:])
