@@ -17,7 +17,7 @@ class _Outlet(io.FileIO):
     written for another reason does, as any file does.
     """
 
-    def write(self, data: Any) -> int | None:
+    def write(self, data: Any, /) -> int:
         """Write bytes.
 
         Raises
@@ -51,14 +51,14 @@ def secure_streams() -> None:
     os.close(opened)
     if sys.stdin is None:
         sys.stdin = open(0, closefd=False)  # noqa: SIM115 - it stays open
-    sys.stdout = _secured(sys.stdout, 1)
-    sys.stderr = _secured(sys.stderr, STANDARD_ERROR)
+    sys.stdout = _secured(sys.stdout, sys.__stdout__, 1)
+    sys.stderr = _secured(sys.stderr, sys.__stderr__, STANDARD_ERROR)
 
 
-def _secured(stream: TextIO | None, number: int) -> TextIO:
+def _secured(stream: TextIO | None, original: TextIO | None, number: int) -> TextIO:
     if stream is None:
         return open(number, "w", closefd=False)
-    if stream is not (sys.__stderr__ if number == STANDARD_ERROR else sys.__stdout__):
+    if stream is not original:
         return stream  # Somebody, such as a test, has put it there.
     stream.flush()
     return io.TextIOWrapper(
