@@ -173,7 +173,8 @@ class OpenedModel:
         self._options = options
         self._log, self._symbolic = log, symbolic
         self._backend: SessionBackend | None = None
-        self._prism: Any = None
+        self.prism: Any = None
+        """PRISM's Java object; None while the model is not open."""
         self._modules: Any = None
         self._built: Built | None = None
 
@@ -206,7 +207,7 @@ class OpenedModel:
             output = jvm.java_class("prism.PrismFileLog")("stdout")
         else:
             output = jvm.java_class("prism.PrismDevNullLog")()
-        prism = self._prism = jvm.java_class("prismgpu.GpuPrism")(output)
+        prism = self.prism = jvm.java_class("prismgpu.GpuPrism")(output)
         prism.setEngine(prism.SPARSE if self._symbolic else prism.EXPLICIT)
         prism_call(prism.initialise)
         file = jvm.java_class("java.io.File")(str(self.path))
@@ -225,13 +226,13 @@ class OpenedModel:
 
     def close(self) -> None:
         """Have PRISM and the engines forget the model."""
-        if self._prism is not None:
+        if self.prism is not None:
             _Switchboard.turn_to(self._backend)
-            self._prism.closeDown(False)
+            self.prism.closeDown(False)
             _Switchboard.turn_to(None)
         if OpenedModel._with_diagrams is self:
             OpenedModel._with_diagrams = None
-        self._prism = self._modules = self._built = self._backend = None
+        self.prism = self._modules = self._built = self._backend = None
 
     @property
     def built(self) -> Built:
@@ -258,9 +259,9 @@ class OpenedModel:
             The most sweeps of a solve.
         """
         if self.built and epsilon is not None:
-            prism_call(self._prism.setTermCritParam, epsilon)
+            prism_call(self.prism.setTermCritParam, epsilon)
         if self.built and max_iterations is not None:
-            prism_call(self._prism.setMaxIters, max_iterations)
+            prism_call(self.prism.setMaxIters, max_iterations)
 
     def check(self, text: str, constants: Mapping[str, Constant]) -> CheckResult:
         """Check a property; see `bridge.session.Session.check`.
@@ -272,7 +273,7 @@ class OpenedModel:
         constants
             Values of constants that it leaves open.
         """
-        built, prism = self.built, self._prism
+        built, prism = self.built, self.prism
         properties = prism_call(prism.parsePropertiesString, prism.getModelInfo(), text)
         count = int(properties.getNumProperties())
         if count != 1:
