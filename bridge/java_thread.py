@@ -36,6 +36,16 @@ FORKED = (
 ENDING = "Python is ending: no model can be opened or checked any more"
 
 
+def jvm_runs() -> bool:
+    """Return whether this process has a JVM, or the copy of one that it was forked with."""
+    jpype = sys.modules.get("jpype")
+    return jpype is not None and bool(jpype.isJVMStarted())
+
+
+def _jpype() -> Any:
+    return importlib.import_module("_jpype")
+
+
 class Abandoned(Exception):  # noqa: N818 - no error: nobody waits for the outcome
     """Nobody waits for the work any more."""
 
@@ -91,7 +101,12 @@ class JavaThread:
         self._ended = False
         self.starts_jvm = False
         """Whether the thread starts the JVM, which cannot be ended while it starts."""
-        os.register_at_fork(after_in_child=self._leave)
+        self._attached = False
+        os.register_at_fork(
+            before=self._prepare_fork,
+            after_in_parent=self._forget_fork,
+            after_in_child=self._leave,
+        )
 
     def run(self, work: Callable[[], T]) -> T:
         """Return what some work gives, done in the thread.
@@ -170,10 +185,24 @@ class JavaThread:
             job.do()
             self._current = job = None
 
+    def _prepare_fork(self) -> None:
+        """Have the JVM know the thread that forks.
+
+        In the new process JPype goes on to ask Java whether a class is a sequence, say. A thread
+        that the JVM does not know would ask to be let in, and wait for threads that are not there.
+        """
+        if jvm_runs() and not _jpype().isThreadAttachedToJVM():
+            _jpype().attachThreadAsDaemon()
+            self._attached = True
+
+    def _forget_fork(self) -> None:
+        if self._attached:
+            self._attached = False
+            _jpype().detachThreadFromJVM()
+
     def _leave(self) -> None:
         """Forget the thread in a forked process; JPype is not to end a JVM that is not there."""
-        jpype = sys.modules.get("jpype")
-        if jpype is not None and jpype.isJVMStarted():
+        if jvm_runs():
             self._forked = True
             vars(importlib.import_module("jpype.config"))["onexit"] = False
 

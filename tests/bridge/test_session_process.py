@@ -79,7 +79,7 @@ def outcome(method):
 if __name__ == "__main__":
     with opened(CLUSTER, {"N": 2}) as session:
         session.check('P=? [ F "premium" ]')
-        print(outcome("fork"))
+        print({str(outcome("fork")) for _ in range(10)})
         print(outcome("spawn"))
         print(session.num_states)
 """)
