@@ -6,11 +6,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
+import numpy as np
+
 from engines.errors import BridgeError, InvalidModelError
-from engines.formats.csr import FloatArray, MaskArray
+from engines.formats.csr import FloatArray, IndexArray, MaskArray
 from engines.model import ExplicitModel, ModelKind, RewardStructure
+from prism_hooks.crossing import numpy_array
 from prism_hooks.extract import extracted_model, mask, vector
 from prism_hooks.symbolic import SymbolicModel, doubles_at
+
+StateVector = FloatArray | IndexArray | MaskArray
 
 
 def prism_call(function: Any, *arguments: Any) -> Any:
@@ -35,15 +40,25 @@ def prism_call(function: Any, *arguments: Any) -> Any:
     try:
         return function(*arguments)
     except jpype.JException as error:
-        name = type(error).__name__
-        message = str(error.getMessage() or name)
-        if name.startswith(("prism.", "parser.")):
-            raise InvalidModelError(message) from error
-        raise BridgeError(f"PRISM failed: {name}: {message}") from error
+        ours = _own_error(error)
+    # Raised here, it does not keep Java's objects alive for as long as somebody keeps it.
+    raise ours
+
+
+def _own_error(error: Any) -> Exception:
+    name = type(error).__name__
+    message = str(error.getMessage() or name)
+    if name.startswith(("prism.", "parser.")):
+        return InvalidModelError(message)
+    return BridgeError(f"PRISM failed: {name}: {message}")
 
 
 class Built(Protocol):
     """A built model."""
+
+    @property
+    def num_states(self) -> int:
+        """Number of states."""
 
     def model(self) -> ExplicitModel:
         """Return its arrays, checked; each is copied from PRISM once."""
@@ -60,15 +75,15 @@ class Built(Protocol):
             One of `label_names`.
         """
 
-    def vector(self, result: Any, *, boolean: bool) -> FloatArray | MaskArray:
-        """Return a property's value in every state, shape (states,).
+    def vector(self, result: Any, kind: str) -> StateVector:
+        """Return a property's value in every state, shape (states,): float64, int64 or bool.
 
         Parameters
         ----------
         result
             What PRISM holds of a result for all states.
-        boolean
-            Whether it is a set of states.
+        kind
+            PRISM's name of the property's type: bool, int or double.
         """
 
 
@@ -84,6 +99,11 @@ class BuiltExplicitly:
     def __init__(self, built: Any) -> None:
         self._built = built
         self._num_states = int(built.numStates())
+
+    @property
+    def num_states(self) -> int:
+        """Number of states."""
+        return self._num_states
 
     def model(self) -> ExplicitModel:
         """Return its arrays; see `Built.model`."""
@@ -105,10 +125,12 @@ class BuiltExplicitly:
         """Return the states that have a label; see `Built.label`."""
         return mask(prism_call(self._built.label, _java_string(name)), self._num_states)
 
-    def vector(self, result: Any, *, boolean: bool) -> FloatArray | MaskArray:
+    def vector(self, result: Any, kind: str) -> StateVector:
         """Return a property's value in every state; see `Built.vector`."""
-        if boolean:
+        if kind == "bool":
             return mask(result.getBitSet().toLongArray(), self._num_states)
+        if kind == "int":
+            return numpy_array(self._built.integers(result), np.int32).astype(np.int64)
         return vector(result.getDoubleArray())
 
 
@@ -126,6 +148,11 @@ class BuiltAsDiagrams:
     def __init__(self, built: Any) -> None:
         self._built = built
         self._model = SymbolicModel(prism_call(built.transitions))
+
+    @property
+    def num_states(self) -> int:
+        """Number of states."""
+        return self._model.num_states
 
     def model(self) -> ExplicitModel:
         """Return its arrays; see `Built.model`."""
@@ -150,13 +177,18 @@ class BuiltAsDiagrams:
         """Return the states that have a label; see `Built.label`."""
         return self._model.members(prism_call(self._built.label, _java_string(name)))
 
-    def vector(self, result: Any, *, boolean: bool) -> FloatArray | MaskArray:
+    def vector(self, result: Any, kind: str) -> StateVector:
         """Return a property's value in every state; see `Built.vector`."""
+        values = self._doubles(result, kind)
+        result.clear()
+        return values.astype(np.int64) if kind == "int" else values
+
+    def _doubles(self, result: Any, kind: str) -> FloatArray | MaskArray:
         address = int(self._built.addressOf(result))
         if address:
             return doubles_at(address, self._model.num_states).copy()
         values = self._built.diagramOf(result)
-        return self._model.members(values) if boolean else self._model.of_states(values)
+        return self._model.members(values) if kind == "bool" else self._model.of_states(values)
 
 
 def _rewards(

@@ -35,8 +35,10 @@ def main(argv: list[str] | None = None) -> NoReturn:
         The arguments, without the program's name; those of the process by default.
     """
     from bridge import ending
+    from bridge.streams import secure_streams
 
     ending.watch()
+    secure_streams()
     for stream in (sys.stdout, sys.stderr):
         # A name out of a file may be no text that can be encoded.
         if isinstance(stream, io.TextIOWrapper):

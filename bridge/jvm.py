@@ -36,6 +36,9 @@ COMPILER = (
 """Java writes the classes of lambda expressions with this method. As PRISM starts, it is called
 just often enough to be compiled, which takes 0.5 s; the loops of the first solve wait for that."""
 
+EMBEDDED = ("-XX:-StackTraceInThrowable",)
+"""JPype never frees the Python frames that it makes of the stack of an exception."""
+
 _MEMORY = re.compile(r"([0-9]+)([kmg]?)")
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
@@ -160,7 +163,7 @@ def find_runtime(prism_dir: str | None = None, *, with_engines: bool = True) -> 
     return Runtime(prism, java, hooks)
 
 
-def start(runtime: Runtime, options: JvmOptions) -> None:
+def start(runtime: Runtime, options: JvmOptions, *, embedded: bool = False) -> None:
     """Start the JVM of this process.
 
     Parameters
@@ -169,6 +172,9 @@ def start(runtime: Runtime, options: JvmOptions) -> None:
         What `find_runtime` found.
     options
         Heap, stack and further options.
+    embedded
+        Whether a Python program goes on beside the JVM, whose signals are its own; else SIGINT,
+        SIGTERM and SIGHUP end the process through Java, as PRISM's do.
 
     Raises
     ------
@@ -186,7 +192,8 @@ def start(runtime: Runtime, options: JvmOptions) -> None:
     if jpype.isJVMStarted():
         raise BridgeError("this process has a JVM already; its options cannot be changed any more")
     arguments = [
-        # Signals are Python's: the JVM would end the process while we still call it.
+        # Signals are Python's, or the Python program's: the JVM would end the process while we
+        # still call it.
         "-Xrs",
         f"-Djava.awt.headless={'true' if options.headless else 'false'}",
         f"-Djava.library.path={runtime.prism.library_path}",
@@ -197,6 +204,8 @@ def start(runtime: Runtime, options: JvmOptions) -> None:
     if runtime.java.major >= 17:
         arguments.append("--enable-native-access=ALL-UNNAMED")
         arguments.extend(COMPILER)
+    if embedded:
+        arguments.extend(EMBEDDED)
     arguments.extend(options.extra)
     classpath = [*([runtime.hooks] if runtime.hooks else []), *runtime.prism.classpath]
     # PRISM's own code looks for its folder here.
@@ -209,6 +218,8 @@ def start(runtime: Runtime, options: JvmOptions) -> None:
             *arguments,
             classpath=[str(path) for path in classpath],
             convertStrings=False,
+            # JPype has no handlers of its own to install: with -Xrs, Java would refuse them.
+            interrupt=True,
         )
     except (RuntimeError, OSError, ValueError, TypeError) as error:
         raise BridgeError(

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import threading
+import math
 import weakref
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, TypeVar
 
-from bridge import jvm
-from bridge.built import Built, BuiltAsDiagrams, BuiltExplicitly, prism_call
+from bridge.built import Built
+from bridge.java_thread import JAVA
+from bridge.opened import CheckResult, Constant, OpenedModel, start_jvm
 from engines.environment import DeviceChoice
-from engines.errors import BridgeError, InvalidModelError
+from engines.errors import InvalidModelError
 from engines.formats.csr import FloatArray, IndexArray, MaskArray
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 from prism_hooks.options import HookOptions
@@ -23,53 +23,29 @@ from prism_hooks.options import HookOptions
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Constant = bool | int | float | str
-_lock = threading.Lock()
+T = TypeVar("T")
 
-
-@dataclass(frozen=True)
-class CheckResult:
-    """The outcome of a property.
-
-    Parameters
-    ----------
-    property
-        The property's text.
-    value
-        What PRISM prints as the result: a number, a truth value, or a text.
-    vector
-        Shape (states,), float64 or bool: the property's value in every state; None where PRISM
-        keeps none.
-    accuracy
-        PRISM's remark on the value's accuracy, such as "+/- 1e-6 estimated"; empty for none.
-    """
-
-    property: str
-    value: float | bool | str
-    vector: FloatArray | MaskArray | None
-    accuracy: str
+__all__ = ["CheckResult", "Labels", "Session", "open_model"]
 
 
 class Labels(Mapping[str, MaskArray]):
     """A model's labels: boolean masks over the states, each computed when first asked for."""
 
-    def __init__(self, built: Built) -> None:
-        self._built = built
-        self._names = built.label_names()
-        self._masks: dict[str, MaskArray] = {}
+    def __init__(self, session: Session) -> None:
+        # As long as somebody has the labels, the session stays.
+        self._session = session
 
     def __getitem__(self, name: str) -> MaskArray:
-        if name not in self._names:
-            raise KeyError(f"no label {name!r}; the model has {', '.join(self._names)}")
-        if name not in self._masks:
-            self._masks[name] = self._built.label(name)
-        return self._masks[name]
+        if name not in self._session.label_names:
+            names = ", ".join(self._session.label_names)
+            raise KeyError(f"no label {name!r}; the model has {names}")
+        return self._session.label_mask(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return iter(self._session.label_names)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._session.label_names)
 
 
 def open_model(
@@ -128,29 +104,25 @@ def open_model(
         device_number=device_number,
         max_iterations_named=max_iterations is not None,
     )
-    _start_jvm(options, prism_dir, java_max_memory)
-    session = Session(path, dict(constants or {}), log=log, symbolic=symbolic)
+    _require_termination(epsilon, max_iterations)
+    JAVA.run(partial(start_jvm, prism_dir, java_max_memory))
+    session = Session(path, dict(constants or {}), options, log=log, symbolic=symbolic)
     session.set_termination(epsilon, max_iterations)
     return session
 
 
-def _start_jvm(options: HookOptions, prism_dir: str | None, max_memory: str | None) -> None:
-    import jpype
-
-    with _lock:
-        if not jpype.isJVMStarted():
-            runtime = jvm.find_runtime(prism_dir)
-            jvm_options = jvm.default_options()
-            if max_memory is not None:
-                jvm_options = replace(jvm_options, max_memory=max_memory)
-            jvm.start(runtime, jvm_options)
-        elif max_memory is not None:
-            raise BridgeError("this process has a JVM already: its memory cannot be set any more")
-        jvm.install_engines(options)
+def _require_termination(epsilon: float | None, max_iterations: int | None) -> None:
+    if epsilon is not None and not 0.0 <= epsilon < math.inf:
+        raise ValueError(f"epsilon must be a number that is not negative, not {epsilon}")
+    if max_iterations is not None and not 0 <= int(max_iterations) < 1 << 31:
+        raise ValueError(f"max_iterations must be from 0 to 2147483647, not {max_iterations}")
 
 
 class Session:
     """A built model, to be read as arrays and checked; a context manager.
+
+    Several threads may use one session, and one process several sessions: what they ask is
+    answered one after the other.
 
     Parameters
     ----------
@@ -158,48 +130,31 @@ class Session:
         The model's file.
     constants
         Values of its open constants.
+    options
+        What the engines are to use.
     log
         Whether PRISM's log goes to standard output.
     symbolic
         Whether PRISM builds the model as a decision diagram.
     """
 
-    _with_diagrams: ClassVar[weakref.ref[Session] | None] = None
-    """The open session whose model is a decision diagram: all of them share PRISM's one library."""
-
     def __init__(
-        self, path: Path, constants: dict[str, Constant], *, log: bool, symbolic: bool = False
+        self,
+        path: Path,
+        constants: dict[str, Constant],
+        options: HookOptions,
+        *,
+        log: bool,
+        symbolic: bool = False,
     ) -> None:
         self.path: Path = path
-        other = None if Session._with_diagrams is None else Session._with_diagrams()
-        if symbolic and other is not None:
-            raise BridgeError(
-                f"PRISM holds one model as a decision diagram at a time, and {other.path} is open: "
-                "close that session first, or open one of them with symbolic=False"
-            )
         self.constants = constants
-        file = jvm.java_class("java.io.File")(str(path))
-        if log:
-            output = jvm.java_class("prism.PrismFileLog")("stdout")
-        else:
-            output = jvm.java_class("prism.PrismDevNullLog")()
-        self._prism = jvm.java_class("prismgpu.GpuPrism")(output)
-        prism = self._prism
-        prism.setEngine(prism.SPARSE if symbolic else prism.EXPLICIT)
-        prism_call(prism.initialise)
-        self._modules = prism_call(prism.parseModelFile, file)
-        prism_call(prism.loadPRISMModel, self._modules)
-        values = jvm.java_class("prism.UndefinedConstants")(self._modules, None)
-        prism_call(values.defineUsingConstSwitch, _const_switch(constants))
-        prism_call(prism.setPRISMModelConstants, values.getMFConstantValues())
-        prism.setStoreVector(True)
-        prism_call(prism.buildModel)
-        self._built: Built
-        if symbolic:
-            Session._with_diagrams = weakref.ref(self)
-            self._built = BuiltAsDiagrams(jvm.java_class("prismgpu.BuiltDiagrams")(prism))
-        else:
-            self._built = BuiltExplicitly(jvm.java_class("prismgpu.BuiltModel")(prism))
+        self._label_masks: dict[str, MaskArray] = {}
+        self._opened = OpenedModel(path, constants, options, log=log, symbolic=symbolic)
+        # A session that is dropped is closed as well.
+        self._end = weakref.finalize(self, JAVA.later, self._opened.close)
+        self._end.atexit = False
+        JAVA.run(self._opened.open)
 
     def __enter__(self) -> Session:
         return self
@@ -213,12 +168,9 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Let PRISM forget the model."""
-        if Session._with_diagrams is not None and Session._with_diagrams() is self:
-            Session._with_diagrams = None
-        if self._prism is not None:
-            self._prism.closeDown(False)
-            self._prism = None
+        """Let PRISM forget the model; arrays that were read stay."""
+        if self._end.detach() is not None and JAVA.usable:
+            JAVA.run(self._opened.close)
 
     def set_termination(
         self, epsilon: float | None = None, max_iterations: int | None = None
@@ -231,16 +183,26 @@ class Session:
             Convergence threshold.
         max_iterations
             The most sweeps of a solve.
+
+        Raises
+        ------
+        ValueError
+            For a number that is negative, infinite or none.
         """
-        if epsilon is not None:
-            prism_call(self._prism.setTermCritParam, float(epsilon))
-        if max_iterations is not None:
-            prism_call(self._prism.setMaxIters, int(max_iterations))
+        _require_termination(epsilon, max_iterations)
+        JAVA.run(partial(self._opened.set_termination, epsilon, max_iterations))
+
+    def _read(self, what: Callable[[Built], T]) -> T:
+        return JAVA.run(lambda: what(self._opened.built))
+
+    @property
+    def _built(self) -> Built:
+        return self._opened.built
 
     @cached_property
     def model(self) -> ExplicitModel:
         """The model as the engines take it; its arrays are copied from PRISM once."""
-        return self._built.model()
+        return self._read(lambda built: built.model())
 
     @property
     def kind(self) -> ModelKind:
@@ -258,10 +220,27 @@ class Session:
         assert self.model.initial_states is not None
         return self.model.initial_states
 
-    @cached_property
+    @property
     def labels(self) -> Labels:
         """The labels, "init" and "deadlock" among them, as boolean masks."""
-        return Labels(self._built)
+        return Labels(self)
+
+    @cached_property
+    def label_names(self) -> list[str]:
+        """The names of the labels, "init" and "deadlock" first."""
+        return self._read(lambda built: built.label_names())
+
+    def label_mask(self, name: str) -> MaskArray:
+        """Return the states that have a label, shape (states,).
+
+        Parameters
+        ----------
+        name
+            One of `label_names`.
+        """
+        if name not in self._label_masks:
+            self._label_masks[name] = self._read(lambda built: built.label(name))
+        return self._label_masks[name]
 
     @cached_property
     def rewards(self) -> dict[str, RewardStructure]:
@@ -324,50 +303,7 @@ class Session:
             With PRISM's own message, when the property cannot be parsed or checked.
         ValueError
             When the text holds no property, or several.
+        BridgeError
+            When the session is closed, or the process was forked from the one that opened it.
         """
-        prism = self._prism
-        if prism is None:
-            raise BridgeError("the session is closed")
-        info = prism.getModelInfo()
-        properties = prism_call(prism.parsePropertiesString, info, property_text)
-        count = int(properties.getNumProperties())
-        if count != 1:
-            raise ValueError(f"one property is wanted, but the text holds {count}")
-        prop = properties.getPropertyObject(0)
-        constant_values = jvm.java_class("prism.UndefinedConstants")(
-            self._modules, properties, prop
-        )
-        prism_call(
-            constant_values.defineUsingConstSwitch,
-            _const_switch({**self.constants, **(constants or {})}),
-        )
-        prism_call(properties.setSomeUndefinedConstants, constant_values.getPFConstantValues())
-        result = prism_call(prism.modelCheck, properties, prop)
-        accuracy = result.getAccuracy()
-        values = result.getVector()
-        boolean = str(prop.getType()) == "bool"
-        return CheckResult(
-            property=property_text,
-            value=_python_value(result.getResult()),
-            vector=None if values is None else self._built.vector(values, boolean=boolean),
-            accuracy="" if accuracy is None else str(accuracy.toString(result.getResult())),
-        )
-
-
-def _const_switch(constants: Mapping[str, Constant]) -> str:
-    """Return constants in the form of PRISM's -const switch."""
-    texts = {True: "true", False: "false"}
-    return ",".join(
-        f"{name}={texts[value] if isinstance(value, bool) else value}"
-        for name, value in constants.items()
-    )
-
-
-def _python_value(value: Any) -> float | bool | str:
-    text = str(value)
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    try:
-        return float(text)
-    except ValueError:
-        return text
+        return JAVA.run(partial(self._opened.check, property_text, dict(constants or {})))

@@ -420,25 +420,29 @@ class EngineBackend:
             from prism_hooks.two_sided import interval_options
 
             intervals = interval_options(problem.intervals)
-        return SolverEnvironment(
-            method=method,
-            epsilon=float(problem.epsilon),
-            absolute=bool(problem.absolute),
-            max_iterations=int(problem.maxIterations),
-            max_iterations_named=options.max_iterations_named,
-            omega=float(problem.omega),
-            convention=options.convention,
-            device=options.device,
-            device_number=options.device_number,
-            matrix_format=options.matrix_format,
-            device_memory=options.device_memory,
-            num_devices=options.num_devices,
-            interval=intervals,
-            topological=bool(problem.topological),
-            slice_size=options.slice_size,
-            colours=options.colours,
-            precision=options.precision,
-        )
+        try:
+            return SolverEnvironment(
+                method=method,
+                epsilon=float(problem.epsilon),
+                absolute=bool(problem.absolute),
+                max_iterations=int(problem.maxIterations),
+                max_iterations_named=options.max_iterations_named,
+                omega=float(problem.omega),
+                convention=options.convention,
+                device=options.device,
+                device_number=options.device_number,
+                matrix_format=options.matrix_format,
+                device_memory=options.device_memory,
+                num_devices=options.num_devices,
+                interval=intervals,
+                topological=bool(problem.topological),
+                slice_size=options.slice_size,
+                colours=options.colours,
+                precision=options.precision,
+            )
+        except ValueError as error:
+            # A setting that PRISM lets pass, such as an epsilon of NaN.
+            raise InvalidModelError(str(error)) from error
 
     def _say(self, problem: Any, text: str) -> None:
         if text not in self._said:

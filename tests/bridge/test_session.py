@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bridge
-from engines.errors import InvalidModelError
+from engines.errors import BridgeError, InvalidModelError
 from engines.model import ModelKind
 
 pytestmark = pytest.mark.prism
@@ -91,6 +91,98 @@ def test_an_mdp_has_a_row_a_choice(walk):
     cost = walk.rewards["cost"]
     assert cost.state_rewards.tolist() == [2.0, 0.0, 0.0, 0.0]
     assert sorted(cost.choice_rewards[:2].tolist()) == [0.0, 5.0]
+
+
+SEVERAL = """mdp
+module several
+  s : [0..3];
+  [a] s=0 -> 0.5:(s'=1) + 0.5:(s'=2);
+  [b] s=0 -> (s'=2);
+  [] s>0 -> true;
+endmodule
+init s=0 | s=3 endinit
+label "goal" = s=1;
+"""
+
+
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_whole_numbers_and_filters_over_several_initial_states(prism_install, tmp_path, symbolic):
+    path = tmp_path / "several.nm"
+    path.write_text(SEVERAL)
+    goal = 'Pmax=? [ F "goal" ]'
+    with bridge.open(path, prism_dir=str(prism_install.root), symbolic=symbolic) as session:
+        for text, value in [
+            ("filter(count, s>0)", 3),
+            ("filter(sum, s)", 6),
+            ("2 * filter(max, s)", 6),
+            ("filter(state, s, s=2)", 2),
+            (f"filter(max, {goal})", 1.0),
+            (f"filter(avg, {goal})", 0.375),
+        ]:
+            result = session.check(text)
+            assert result.value == value
+            assert type(result.value) is type(value)
+            assert result.vector.tolist() == [value] * 4
+        assert session.check("filter(range, s)").value == "[0,3]"
+        assert session.check(f"filter(range, {goal})").value == "[0.0,1.0]"
+        whole = session.check("s")
+        assert whole.value == "[0,3]"
+        assert whole.vector.dtype == np.int64
+        assert whole.vector.tolist() == [0, 1, 2, 3]
+        over_initial = session.check(goal)
+        assert over_initial.value == "[0.0,0.5]"
+        assert over_initial.vector.tolist() == [0.5, 1.0, 0.0, 0.0]
+        assert not session.check("filter(argmax, s)").value
+
+
+def test_one_initial_state_gives_the_value_there(walk):
+    result = walk.check("s + 1")
+    assert result.value == 1
+    assert result.vector.tolist() == [1, 2, 3, 4]
+    assert walk.check("filter(range, s)").value == "[0,3]"
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"epsilon": float("nan")}, {"epsilon": -1.0}, {"max_iterations": -1}]
+)
+def test_a_termination_that_is_no_number_is_refused(walk, wrong):
+    (name,) = wrong
+    with pytest.raises(ValueError, match=f"{name} must be"):
+        walk.set_termination(**wrong)
+    with pytest.raises(ValueError, match=f"{name} must be"):
+        bridge.open(walk.path, **wrong)
+
+
+def test_a_session_keeps_its_own_settings_beside_others(prism_install):
+    file, root = MODELS / "cluster.sm", str(prism_install.root)
+    question = 'S=? [ "premium" ]'
+    with bridge.open(file, {"N": 4}, epsilon=1e-12, symbolic=True, prism_dir=root) as session:
+        alone = session.check(question).accuracy
+        with bridge.open(file, {"N": 4}, epsilon=1e-3, prism_dir=root) as other:
+            other.check(question)
+            assert session.check(question).accuracy == alone
+        assert session.check(question).accuracy == alone
+
+
+def test_a_closed_session_says_so_and_keeps_what_was_read(walk):
+    goal = walk.labels["goal"]
+    states = walk.num_states
+    walk.close()
+    walk.close()
+    for ask in (lambda: walk.check("true"), lambda: walk.labels["init"], walk.set_termination):
+        with pytest.raises(BridgeError, match="the session is closed"):
+            ask()
+    assert walk.labels["goal"] is goal
+    assert walk.num_states == states == 4
+
+
+def test_a_dropped_session_is_closed(prism_install):
+    file, root = MODELS / "cluster.sm", str(prism_install.root)
+    labels = bridge.open(file, {"N": 2}, symbolic=True, prism_dir=root).labels
+    assert labels["init"].sum() == 1
+    del labels
+    with bridge.open(file, {"N": 1}, symbolic=True, prism_dir=root) as session:
+        assert session.num_states == 112
 
 
 def test_faults_come_with_prism_s_own_words(cluster, prism_install, tmp_path):

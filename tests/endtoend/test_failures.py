@@ -82,6 +82,12 @@ def test_an_error_exit_leaves_no_trace_of_the_jvm_s_end(prism_gpu, dice):
         assert run.errors == ""
 
 
+def test_an_epsilon_that_is_no_number_is_an_error_in_one_line(prism_gpu, dice):
+    run = prism_gpu(dice, *QUERY, "-epsilon", "NaN")
+    assert_clean(run)
+    assert error_line(run.output) == "epsilon must be a number of at least 0, not nan."
+
+
 @pytest.mark.parametrize("words", [("-version",), pytest.param(("-help",), marks=pytest.mark.slow)])
 def test_information_ends_as_prism_ends(prism_gpu, prism, words):
     ours, theirs = prism_gpu(*words), prism(*words)

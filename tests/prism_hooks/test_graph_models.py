@@ -61,7 +61,7 @@ def built(prism_install):
         sessions.append(session)
         # Graphs of any size are for the engines.
         jvm.install_engines(HookOptions(device=DEVICE, smallest_graph=0))
-        return session._prism.getBuiltModelExplicit()
+        return session._opened.prism.getBuiltModelExplicit()
 
     yield build
     for session in sessions:

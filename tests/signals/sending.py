@@ -135,7 +135,7 @@ def _send(scenario: Scenario, number: signal.Signals, delay: float, folder: Path
     text = log.read_text(encoding="utf-8", errors="replace")
     if code not in (0, 128 + number, -number):
         faults.append(f"exit code {code}")
-    if text.startswith(PYTHON_STARTING):
+    if text.startswith(PYTHON_STARTING) or _from_site(text):
         # No code of ours has run.
         return Outcome(code, seconds, [], text)
     faults += [f"printed {word}" for word in NEVER if code != 0 and word in text]
@@ -151,6 +151,11 @@ def _send(scenario: Scenario, number: signal.Signals, delay: float, folder: Path
     if {path.name for path in work.iterdir()} != there or not scenario.sign:
         faults += scenario.faults(work)
     return Outcome(code, seconds, faults, text)
+
+
+def _from_site(text: str) -> bool:
+    """Return whether Ctrl-C came while Python still read its path, on a machine that is busy."""
+    return text.startswith("Traceback") and "bridge" not in text and "site.py" in text
 
 
 def _default_actions() -> None:

@@ -10,6 +10,7 @@ import parser.ast.ExpressionLabel;
 import prism.Prism;
 import prism.PrismException;
 import prism.RewardGenerator;
+import prism.StateVector;
 
 /** A model that PRISM has built, read for the Python API: one array a crossing. */
 public final class BuiltModel
@@ -54,6 +55,15 @@ public final class BuiltModel
 		StateModelChecker mc = StateModelChecker.createModelChecker(prism.getModelType(), prism);
 		mc.setModelCheckingInfo(prism.getModelInfo(), null, prism.getRewardGenerator());
 		return mc.checkExpression(model, new ExpressionLabel(name), null).getBitSet().toLongArray();
+	}
+
+	/** The values of a property of whole numbers. */
+	public static int[] integers(StateVector values) throws PrismException
+	{
+		int[] integers = new int[values.getSize()];
+		for (int s = 0; s < integers.length; s++)
+			integers[s] = ((Number) values.getValue(s)).intValue();
+		return integers;
 	}
 
 	/** Values of the model's constants, as PRISM prints them. */

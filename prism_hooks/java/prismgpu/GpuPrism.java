@@ -55,6 +55,8 @@ public class GpuPrism extends Prism
 		SymbolicModel.releaseAll();
 		Hooks.closing();
 		super.closeDown(check);
+		if (Symbolic.prism == this)
+			Symbolic.prism = null;
 	}
 
 	@Override
@@ -97,6 +99,7 @@ public class GpuPrism extends Prism
 	@Override
 	public Result modelCheck(PropertiesFile propertiesFile, Property prop) throws PrismException
 	{
+		Symbolic.prism = this;
 		Hooks.startProperty();
 		HeapLimit.begin(HeapLimit.CHECKING);
 		if (Hooks.exchange != null)

@@ -8,6 +8,7 @@ import jdd.JDDVars;
 import odd.ODDNode;
 import parser.ast.Expression;
 import parser.ast.ExpressionFilter;
+import parser.type.TypeBool;
 import prism.Accuracy;
 import prism.Prism;
 import prism.PrismException;
@@ -19,6 +20,7 @@ import symbolic.model.NondetModel;
 import symbolic.model.ProbModel;
 import symbolic.states.StateValues;
 import symbolic.states.StateValuesDV;
+import symbolic.states.StateValuesMTBDD;
 
 /** The solves of PRISM's sparse and hybrid engines, sent to ours; null means that PRISM's own code must solve. */
 final class Symbolic
@@ -151,8 +153,10 @@ final class Symbolic
 	static StateValues kept(Expression expr, StateValues values, Model model) throws PrismException
 	{
 		boolean stored = Expression.isFilter(expr, ExpressionFilter.FilterOperator.STORE);
-		if (!stored || model.getNumInitialStates() == 1 || !(values instanceof StateValuesDV))
+		if (!stored || model.getNumInitialStates() == 1 || expr.getType() instanceof TypeBool)
 			return values;
+		if (values instanceof StateValuesMTBDD)
+			return new StateValuesMTBDD(((StateValuesMTBDD) values).getJDDNode().copy(), model, values.getAccuracy());
 		DoubleVector copy = new DoubleVector(values.getSize());
 		copy.add(((StateValuesDV) values).getDoubleVector());
 		return new StateValuesDV(copy, model, values.getAccuracy());

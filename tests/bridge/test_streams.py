@@ -1,0 +1,84 @@
+"""Standard streams that are closed, that nobody reads, or that cannot be written."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Run
+
+RESULT = "Result: 0.25"
+MODEL = """dtmc
+module m
+  s : [0..2] init 0;
+  [] s=0 -> 0.25:(s'=1) + 0.75:(s'=2);
+  [] s>0 -> true;
+endmodule
+label "t" = s=1;
+"""
+
+
+@pytest.fixture(params=["files", pytest.param("prism", marks=pytest.mark.prism)])
+def checked(request, tmp_path) -> str:
+    """Return a model of files, or one for PRISM, as an argument."""
+    if request.param == "prism":
+        install = request.getfixturevalue("prism_install")
+        (tmp_path / "m.pm").write_text(MODEL)
+        return f"--prism-dir {shlex.quote(str(install.root))} {tmp_path}/m.pm"
+    (tmp_path / "m.tra").write_text("3 4\n0 1 0.25\n0 2 0.75\n1 1 1\n2 2 1\n")
+    (tmp_path / "m.lab").write_text('0="init" 1="deadlock" 2="t"\n0: 0\n1: 2\n')
+    return f"{tmp_path}/m.tra"
+
+
+def shell(checked: str, rest: str) -> Run:
+    """Run the command with its streams redirected, and return its own exit code."""
+    return command(f"{checked} -pf 'P=? [ F \"t\" ]' {rest}")
+
+
+def command(words: str) -> Run:
+    """Run the command by a shell."""
+    line = f"{shlex.quote(sys.executable)} -m bridge {words}"
+    done = subprocess.run(
+        ["bash", "-c", f"{line}; exit ${{PIPESTATUS[0]}}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        cwd=Path(__file__).parents[2],
+    )
+    return Run(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "<&- 2> /dev/full"])
+def test_the_result_is_printed_without_the_other_streams(checked, closed):
+    run = shell(checked, closed)
+    assert run.code == 0
+    assert RESULT in run.output
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-", "| head -2"])
+def test_a_run_that_nobody_reads_ends_well(checked, closed):
+    run = shell(checked, closed)
+    assert run.code == 0
+    assert run.errors == ""
+    assert len(run.output.splitlines()) == (2 if "head" in closed else 0)
+
+
+def test_a_closed_output_is_not_written_into_the_next_file(checked, tmp_path):
+    run = shell(checked, f"-exportvector {tmp_path}/values.txt >&-")
+    assert run.code == 0
+    assert [float(x) for x in (tmp_path / "values.txt").read_text().split()] == [0.25, 1.0, 0.0]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_an_output_that_cannot_be_written_is_an_error_in_one_line(tmp_path):
+    (tmp_path / "m.tra").write_text("1 1\n0 0 1\n")
+    for words in (f"{tmp_path}/m.tra", f"{tmp_path}/absent.tra", "doctor"):
+        run = command(f"{words} > /dev/full")
+        assert run.code == 1
+        assert run.errors.strip() == "Error: No space left on device: standard output."
