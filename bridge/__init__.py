@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False
+"""As in `typing`, which is not loaded: the command comes by here before it listens to signals."""
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from bridge.session import open_model as open
 
 __all__ = ["open"]

@@ -21,6 +21,7 @@ GONE_S = 2.0
 """Seconds in which what it started must have ended after it."""
 NEVER = ("Traceback", "Exception", "fatal error", "SIGSEGV", "KeyboardInterrupt", "rror:")
 PYTHON_STARTING = "Fatal Python error: init_import_site"
+RUNPY_STARTING = "Could not import runpy module"
 """How Python ends on Ctrl-C in the first hundredths of a second, whatever it is to run."""
 
 
@@ -133,11 +134,10 @@ def _send(scenario: Scenario, number: signal.Signals, delay: float, folder: Path
         code = process.wait()
     seconds = time.monotonic() - sent
     text = log.read_text(encoding="utf-8", errors="replace")
+    if _python_starts(text):
+        return Outcome(-number, seconds, [], text)
     if code not in (0, 128 + number, -number):
         faults.append(f"exit code {code}")
-    if text.startswith(PYTHON_STARTING) or _from_site(text):
-        # No code of ours has run.
-        return Outcome(code, seconds, [], text)
     faults += [f"printed {word}" for word in NEVER if code != 0 and word in text]
     faults += [f"left the process {name}" for name in _left(process.pid)]
     faults += [f"left {path}" for path in sorted(temporary.rglob("*")) if path.is_file()]
@@ -153,9 +153,10 @@ def _send(scenario: Scenario, number: signal.Signals, delay: float, folder: Path
     return Outcome(code, seconds, faults, text)
 
 
-def _from_site(text: str) -> bool:
-    """Return whether Ctrl-C came while Python still read its path, on a machine that is busy."""
-    return text.startswith("Traceback") and "bridge" not in text and "site.py" in text
+def _python_starts(text: str) -> bool:
+    """Return whether Ctrl-C came before any code of ours has run."""
+    ended = text.startswith((PYTHON_STARTING, RUNPY_STARTING, "Traceback"))
+    return ended and not any(f"/{name}/" in text for name in ("bridge", "engines", "prism_hooks"))
 
 
 def _default_actions() -> None:
