@@ -212,7 +212,7 @@ class CountingChecker:
         if len(self.asked) == self._at and self._fault is not None:
             raise self._fault
         self.asked.append(str(expression))
-        return Outcome(np.full(self.size, float(len(self.asked))), Accuracy(1e-9, absolute=True))
+        return Outcome(np.full(self.size, 1.0 / len(self.asked)), Accuracy(1e-9, absolute=True))
 
 
 def test_what_is_solved_is_kept_and_only_other_settings_solve_it_again(exported):
