@@ -172,9 +172,6 @@ def _export(words: list[str]) -> int:
     if len(targets) != 1 or not targets[0]:
         raise UsageError("Say once where to export: -to <dir>")
     folder = Path(targets[0])
-    if folder.is_symlink():
-        # What a link points to is the folder.
-        folder = Path(os.path.realpath(folder))
     asked = {part.name for part in own}
     kept = with_absolute_files([part for part in parts if part.name not in _OWN])
     require_exportable(kept)

@@ -126,32 +126,32 @@ def require_target(folder: Path, *, force: bool) -> None:
     BridgeError
         Saying what is in the way.
     """
-    parent = folder.absolute().parent
-    into = folder if folder.exists() else parent
-    if folder.exists():
+    asked, folder = folder, Path(os.path.realpath(folder))
+    if os.path.lexists(folder):
         if not folder.is_dir():
-            raise BridgeError(f"-to {folder}: this is a file, not a folder")
+            raise BridgeError(f"-to {asked}: this is a file, not a folder")
         # Drafts are those of other exports, at work or killed.
         inside = {entry.name for entry in folder.iterdir() if not entry.name.endswith(DRAFT)}
         if inside and MANIFEST not in inside:
-            raise BridgeError(f"-to {folder}: the folder is not empty, and holds no export")
+            raise BridgeError(f"-to {asked}: the folder is not empty, and holds no export")
         if inside and not force:
             raise BridgeError(
-                f"-to {folder}: there is an export already; name another folder, or replace it "
+                f"-to {asked}: there is an export already; name another folder, or replace it "
                 "with -force"
             )
         strangers = sorted(name for name in inside if not _ours(name))
         if strangers:
             raise BridgeError(
-                f"-to {folder}: {strangers[0]} is not part of the export there; remove it first"
+                f"-to {asked}: {strangers[0]} is not part of the export there; remove it first"
             )
     else:
         try:
-            parent.mkdir(parents=True, exist_ok=True)
+            folder.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise BridgeError(f"-to {folder}: {error.strerror}: {error.filename}") from error
+            raise BridgeError(f"-to {asked}: {error.strerror}: {error.filename}") from error
+    into = folder if folder.exists() else folder.parent
     if not os.access(into, os.W_OK | os.X_OK):
-        raise BridgeError(f"-to {folder}: {into} is not writable")
+        raise BridgeError(f"-to {asked}: {into} is not writable")
 
 
 def _ours(name: str) -> bool:
@@ -234,7 +234,8 @@ def _whole_folder(folder: Path, *, force: bool) -> Iterator[Path]:
 
     A folder that is there stays the same one: it may be someone's current folder.
     """
-    folder = folder.absolute()
+    # What a link points to is the folder.
+    folder = Path(os.path.realpath(folder))
     into = folder if folder.exists() else folder.parent
     draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=DRAFT, dir=into))
     try:

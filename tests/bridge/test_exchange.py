@@ -106,14 +106,14 @@ def exported(tmp_path, built) -> Path:  # noqa: ARG001 - what is built is needed
     return write(tmp_path / "exchange")
 
 
-def write(folder: Path, *, text: bool = False, questions=QUESTIONS) -> Path:
+def write(folder: Path, *, text: bool = False, questions=QUESTIONS, **options) -> Path:
     collector = Collector(HookOptions())
     collector.model(asked := problem(), None)
     assert asked.error is None
     for question in questions:
         collector.operator(taken := operator(*question))
         assert taken.error is None
-    write_export(folder, collector, ("m.pm", "p.props"), "4.10", text=text)
+    write_export(folder, collector, ("m.pm", "p.props"), "4.10", text=text, **options)
     return folder
 
 
