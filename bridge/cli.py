@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 from contextlib import nullcontext, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
@@ -44,17 +45,20 @@ def main(argv: list[str] | None = None) -> NoReturn:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     words = sys.argv[1:] if argv is None else argv
-    if words and words[0] == "doctor":
+    # A file that has the name of a command is a model.
+    if words and words[0] == "doctor" and not Path("doctor").is_file():
         _doctor(words[1:])
-    if words and words[0] == "reproduce":
+    if words and words[0] == "reproduce" and not Path("reproduce").is_file():
         from bridge.reproduce.command import command
 
         command.main(args=words[1:], prog_name="prism-gpu reproduce")
     if words and words[0] in ("export", "solve", "report"):
+        from bridge.exchange.commands import is_command
         from bridge.exchange.commands import main as exchange
 
-        exchange(words[0], words[1:])
-    if words and words[0] == "regress":
+        if is_command(words):
+            exchange(words[0], words[1:])
+    if words and words[0] == "regress" and not Path("regress").is_file():
         from bridge.regress.command import main as regress
 
         regress(words[1:])

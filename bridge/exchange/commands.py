@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,6 +27,8 @@ from bridge.exchange.words import (
     joined,
     require_exportable,
     require_output_only,
+    require_texts,
+    taken_apart,
     with_absolute_files,
 )
 from bridge.jvm import memory_bytes
@@ -68,7 +72,8 @@ Let PRISM report on what was exported to a folder and solved elsewhere.
 
 -exportresults <file> .................. Export the results, as in PRISM
 -exportvector <file> ................... Export their values in all states, as in PRISM
-and PRISM's other switches that write something out.""",
+and PRISM's other switches that write something out. What the export was told of files other than
+the model's and the properties', and of Java, is said again here: the folder does not decide it.""",
 }
 Change = Callable[[SolverEnvironment], SolverEnvironment]
 
@@ -105,6 +110,25 @@ _SWITCHES: dict[str, Callable[[str, SolverEnvironment], SolverEnvironment]] = {
     "gpuprecision": lambda text, given: replace(given, precision=precision(text)),
 }
 _OWN = {"to", "text", "force"}
+COMMANDS = ("export", "solve", "report")
+
+
+def is_command(words: list[str]) -> bool:
+    """Return whether a command line is one of export, solve or report.
+
+    Parameters
+    ----------
+    words
+        The command line. Where a file has the name of a command, it is the model, unless the
+        other words are what the command takes.
+    """
+    if not words or words[0] not in COMMANDS:
+        return False
+    if not Path(words[0]).is_file():
+        return True
+    if words[0] == "export":
+        return any(word in ("-to", "--to") for word in words)
+    return any(Path(word).is_dir() for word in words[1:])
 
 
 def main(command: str, words: list[str]) -> NoReturn:
@@ -147,16 +171,29 @@ def _export(words: list[str]) -> int:
     asked = {part.name for part in own}
     kept = with_absolute_files([part for part in parts if part.name not in _OWN])
     require_exportable(kept)
+    require_texts(joined(kept))
+    replayed, again = taken_apart(kept)
     arguments = _prism_arguments(joined([part for part in kept if part.name not in OUTPUT]))
     require_target(folder, force="force" in asked)
     collector = Collector(arguments.hooks)
     version = run_prism(arguments, collector)
-    manifest = write_export(folder, collector, joined(kept), version, text="text" in asked)
+    words_of_report, whole = joined(replayed), joined(kept)
+    manifest = write_export(
+        folder,
+        collector,
+        words_of_report,
+        version,
+        command_line=shlex.join(whole),
+        text="text" in asked,
+        force="force" in asked,
+    )
     asks = len(manifest.questions)
     print(
         f"\nprism-gpu: {asks} operator{'' if asks == 1 else 's'} on {manifest.provenance['model']} "
         f"exported to {folder}\nOn the machine that is to solve: prism-gpu solve {folder}"
     )
+    if again:
+        print(f"Afterwards, say again: prism-gpu report {folder} {shlex.join(joined(again))}")
     return 0
 
 
@@ -189,13 +226,18 @@ def _report(words: list[str]) -> int:
     from bridge.exchange.manifest import load_manifest
     from bridge.exchange.prism_run import run_prism
     from bridge.exchange.report import Answers, matching_results
+    from bridge.exchange.schema import require_plain_file
 
     folder, added = _folder_and_rest(words, set())
     require_output_only(added)
     manifest = load_manifest(folder)
+    for part in groups(manifest.command, set()):
+        if part.name is None:
+            with suppress(FileNotFoundError):
+                require_plain_file(Path(part.words[0]))
     results = matching_results(folder, manifest)
     answers = Answers(folder, manifest, results)
-    run_prism(_prism_arguments((*manifest.command, *joined(added))), answers)
+    run_prism(_prism_arguments((*joined(added), *manifest.command)), answers)
     return 1 if answers.incomplete else 0
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import shlex
-import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bridge.exchange.content import BuiltContent, digests, mask_digest, read_built
-from bridge.exchange.manifest import MANIFEST, Manifest, Question, file_digest, timestamp
+from bridge.exchange.manifest import MANIFEST, Manifest, Question, file_digest, set_names, timestamp
 from bridge.exchange.prism_run import Exchange, masks, with_labels
 from bridge.exchange.results import RESULTS
 from bridge.files.checkable import as_umb
@@ -31,6 +32,7 @@ from prism_hooks.backend import EngineBackend
 from prism_hooks.options import HookOptions
 
 MODEL_NAME = "model"
+DRAFT = ".part"
 
 
 class Collector(Exchange):
@@ -63,8 +65,8 @@ class Collector(Exchange):
             self._content = read_built(built)
             self._settings = self._backend.environment(problem)
             self._model_id = number
-            for name, states in self._content.model.labels.items():
-                self._names.setdefault(mask_digest(states), name)
+            labels = self._content.model.labels
+            self._names = set_names({name: mask_digest(labels[name]) for name in labels})
         elif number != self._model_id:
             raise UnsupportedError("the properties are about several models: export one at a time")
 
@@ -123,30 +125,32 @@ def require_target(folder: Path, *, force: bool) -> None:
     BridgeError
         Saying what is in the way.
     """
-    parent = folder.absolute().parent
-    if folder.exists():
+    asked, folder = folder, Path(os.path.realpath(folder))
+    if os.path.lexists(folder):
         if not folder.is_dir():
-            raise BridgeError(f"-to {folder}: this is a file, not a folder")
-        inside = {entry.name for entry in folder.iterdir()}
+            raise BridgeError(f"-to {asked}: this is a file, not a folder")
+        # Drafts are those of other exports, at work or killed.
+        inside = {entry.name for entry in folder.iterdir() if not entry.name.endswith(DRAFT)}
         if inside and MANIFEST not in inside:
-            raise BridgeError(f"-to {folder}: the folder is not empty, and holds no export")
+            raise BridgeError(f"-to {asked}: the folder is not empty, and holds no export")
         if inside and not force:
             raise BridgeError(
-                f"-to {folder}: there is an export already; name another folder, or replace it "
+                f"-to {asked}: there is an export already; name another folder, or replace it "
                 "with -force"
             )
         strangers = sorted(name for name in inside if not _ours(name))
         if strangers:
             raise BridgeError(
-                f"-to {folder}: {strangers[0]} is not part of the export there; remove it first"
+                f"-to {asked}: {strangers[0]} is not part of the export there; remove it first"
             )
     else:
         try:
-            parent.mkdir(parents=True, exist_ok=True)
+            folder.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise BridgeError(f"-to {folder}: {error.strerror}: {error.filename}") from error
-    if not os.access(parent, os.W_OK | os.X_OK):
-        raise BridgeError(f"-to {folder}: {parent} is not writable")
+            raise BridgeError(f"-to {asked}: {error.strerror}: {error.filename}") from error
+    into = folder if folder.exists() else folder.parent
+    if not os.access(into, os.W_OK | os.X_OK):
+        raise BridgeError(f"-to {asked}: {into} is not writable")
 
 
 def _ours(name: str) -> bool:
@@ -154,7 +158,14 @@ def _ours(name: str) -> bool:
 
 
 def write_export(
-    folder: Path, collector: Collector, command: tuple[str, ...], prism: str, *, text: bool
+    folder: Path,
+    collector: Collector,
+    command: tuple[str, ...],
+    prism: str,
+    *,
+    text: bool,
+    command_line: str | None = None,
+    force: bool = True,
 ) -> Manifest:
     """Write what was taken down, whole or not at all.
 
@@ -170,6 +181,10 @@ def write_export(
         PRISM's version.
     text
         Whether the model is written as text files instead of UMB.
+    command_line
+        All that the export was told, for people to read; `command` by default.
+    force
+        Whether an export that is there by now may be replaced.
 
     Raises
     ------
@@ -185,7 +200,7 @@ def write_export(
             "there is nothing to export: the properties have no P, R or S operator"
         )
     labels = {**model.labels, **collector.sets}
-    with _whole_folder(folder) as draft:
+    with _whole_folder(folder, force=force) as draft:
         labelled = CheckableModel(replace(model, labels=labels), content.rewards)
         if text:
             _write_text(labelled, draft)
@@ -196,7 +211,7 @@ def write_export(
                 "date": timestamp(),
                 "PRISM": prism,
                 "prism-gpu": own_version(),
-                "command line": f"prism-gpu export {shlex.join(command)}",
+                "command line": f"prism-gpu export {command_line or shlex.join(command)}",
                 "model": f"{model.kind}, {model.num_states} states, "
                 f"{model.matrix.num_entries} transitions",
                 "constants": content.constants,
@@ -213,22 +228,64 @@ def write_export(
 
 
 @contextmanager
-def _whole_folder(folder: Path) -> Iterator[Path]:
-    """Yield a folder that takes the place of another once all is written."""
-    folder = folder.absolute()
-    remove_abandoned(folder)
-    old: Path | None = None
+def _whole_folder(folder: Path, *, force: bool) -> Iterator[Path]:
+    """Yield a folder whose files are a folder's once all are written.
+
+    A folder that is there stays the same one: it may be someone's current folder.
+    """
+    # What a link points to is the folder.
+    folder = Path(os.path.realpath(folder))
+    into = folder if folder.exists() else folder.parent
+    remove_abandoned(into / folder.name)
+    with temporary_folder(into, prefix=f".{folder.name}.", suffix=DRAFT) as draft:
+        yield draft
+        draft.chmod(0o755)
+        if into is folder:
+            _replace_files(folder, draft, force=force)
+        else:
+            _rename(draft, folder)
+
+
+def _rename(draft: Path, folder: Path) -> None:
+    """Give a draft its final name; of several exports at once, one does."""
     try:
-        with temporary_folder(folder.parent, prefix=f".{folder.name}.", suffix=".part") as draft:
-            yield draft
-            draft.chmod(0o755)
-            if folder.exists():
-                old = draft.with_name(f"{draft.name}.old")
-                folder.rename(old)
-            draft.rename(folder)
+        draft.rename(folder)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+            raise
+        raise BridgeError(f"-to {folder}: it was written by another meanwhile") from error
+
+
+def _replace_files(folder: Path, draft: Path, *, force: bool) -> None:
+    """Put a draft's files in the places of those that are there, the manifest last."""
+    with _alone_in(folder):
+        require_target(folder, force=force)
+        aside = draft / "aside"
+        aside.mkdir()
+        moved: list[tuple[Path, Path]] = []
+        try:
+            there = [path for path in folder.iterdir() if _ours(path.name)]
+            for path in sorted(there, key=lambda path: path.name != MANIFEST):
+                moved.append((path, path.rename(aside / path.name)))
+            new = [path for path in draft.iterdir() if path != aside]
+            for path in sorted(new, key=lambda path: path.name == MANIFEST):
+                moved.append((path, path.rename(folder / path.name)))
+        except BaseException:
+            for before, after in reversed(moved):
+                after.rename(before)
+            raise
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Keep other exports out of a folder, where its file system has locks."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(opened, fcntl.LOCK_EX)
+        yield
     finally:
-        if old is not None:
-            shutil.rmtree(old, ignore_errors=True)
+        os.close(opened)
 
 
 def _write_text(labelled: CheckableModel, folder: Path) -> None:

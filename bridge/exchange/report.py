@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from bridge.exchange.content import differences, digests, mask_digest, read_built
-from bridge.exchange.manifest import Manifest
+from bridge.exchange.manifest import Manifest, questions_of, set_names
 from bridge.exchange.prism_run import Exchange, masks, with_labels
-from bridge.exchange.results import RESULTS, Answer, Results, load_results
+from bridge.exchange.results import RESULTS, Answer, Results, load_results, require_possible
 from engines.errors import InvalidModelError
 
 
@@ -40,6 +40,7 @@ def matching_results(folder: Path, manifest: Manifest) -> Results:
         raise InvalidModelError(
             f"{folder / RESULTS} is of another export: run prism-gpu solve {folder} again"
         )
+    require_possible(folder, questions_of(folder, manifest), results)
     return results
 
 
@@ -60,7 +61,7 @@ class Answers(Exchange):
         self._folder = folder
         self._manifest = manifest
         self._results = results
-        self._names = {digest: name for name, digest in manifest.sets.items()}
+        self._names = set_names(manifest.sets)
         self._texts = {question.text for question in manifest.questions}
         self._num_states = int(manifest.content["number of states"])
         self._verified: set[int] = set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,16 +15,27 @@ import numpy as np
 from bridge import ending
 from bridge.exchange.content import mask_digest
 from bridge.exchange.manifest import (
+    MANIFEST,
     Manifest,
     Question,
     file_digest,
     load_manifest,
     plain_settings,
+    questions_of,
     timestamp,
 )
-from bridge.exchange.results import RESULTS, Answer, Results, load_results
+from bridge.exchange.results import (
+    RESULTS,
+    Answer,
+    Results,
+    impossible,
+    load_results,
+    require_possible,
+)
+from bridge.exchange.schema import require_plain_file
 from bridge.files.checkable import read_checkable
-from bridge.language.parser import parse_property
+from bridge.files.names import is_text_model, is_umb_file
+from bridge.language.ast import Expression
 from bridge.model import CheckableModel
 from bridge.refusals import error_line, fault_text
 from bridge.versions import own_version
@@ -94,17 +105,18 @@ class Solver:
         manifest = load_manifest(self.folder)
         for line in ("model", "constants", "date"):
             self.log(f"{line.capitalize()}: {manifest.provenance.get(line, '')}")
-        self._verify(manifest)
+        questions = questions_of(self.folder, manifest)
+        source = self._verify(manifest)
         environment = self.changed(manifest.settings)
         self._bar = sweep_bar(wanted=self.show_progress)
         self._device_number = environment.device_number
-        model = read_checkable(self.folder)
+        model = read_checkable(source)
         self._verify_model(manifest, model)
-        results = self._known(manifest, model.model.num_states)
+        results = self._known(manifest, questions, model.model.num_states)
         checker = self._checker(model, environment)
         with ending.first(lambda: self._save(results)):
             try:
-                self._solve_all(manifest, checker, environment, results)
+                self._solve_all(manifest, questions, checker, environment, results)
             finally:
                 if self._bar is not None:
                     self._bar.close()
@@ -120,13 +132,14 @@ class Solver:
     def _solve_all(
         self,
         manifest: Manifest,
+        questions: Mapping[str, Expression],
         checker: Checker,
         environment: SolverEnvironment,
         results: Results,
     ) -> None:
         for number, question in enumerate(manifest.questions, start=1):
             self.log(f"\nSolving ({number} of {len(manifest.questions)}): {question.key}")
-            self._one(question, checker, environment, results)
+            self._one(question, questions[question.text], checker, environment, results)
             if time.monotonic() - self._saved_at > SAVE_SECONDS:
                 self._save(results)
 
@@ -137,10 +150,12 @@ class Solver:
         results.save(self.folder)
         self._unsaved, self._saved_at = False, time.monotonic()
 
-    def _verify(self, manifest: Manifest) -> None:
+    def _verify(self, manifest: Manifest) -> Path:
+        """Check the files of the export, and return the model's path."""
         for name, digest in manifest.files.items():
             path = self.folder / name
             try:
+                require_plain_file(path)
                 found = file_digest(path)
             except OSError as error:
                 raise InvalidModelError(
@@ -151,9 +166,28 @@ class Solver:
                     f"{path} is not the file that was exported (its SHA-256 differs): copy the "
                     "folder again, or export again"
                 )
+        models = [name for name in manifest.files if is_umb_file(Path(name))]
+        models = models or [name for name in manifest.files if is_text_model(Path(name))]
+        if len(models) != 1:
+            raise InvalidModelError(
+                f"{self.folder / MANIFEST}: files: one model is due, not {len(models)}: export "
+                "again"
+            )
+        # The reader of text would take companions that were not exported.
+        start = models[0].partition(".")[0]
+        for path in sorted(self.folder.iterdir()):
+            if path.name.startswith(f"{start}.") and path.name not in manifest.files:
+                raise InvalidModelError(f"{path} is not of the export: remove it")
+        return self.folder / models[0]
 
     def _verify_model(self, manifest: Manifest, model: CheckableModel) -> None:
-        """Check that the reader gives the questions' sets of states as PRISM had them."""
+        """Check that the reader gives the states and the questions' sets as PRISM had them."""
+        due, found = manifest.content["number of states"], model.model.num_states
+        if int(due) != found:
+            raise InvalidModelError(
+                f"{self.folder / MANIFEST}: content.number of states: {due}, and the model has "
+                f"{found}: export again"
+            )
         for name, digest in manifest.sets.items():
             states = model.model.labels.get(name)
             if states is None or mask_digest(states) != digest:
@@ -161,7 +195,9 @@ class Solver:
                     f'{self.folder}: the label "{name}" is not the one that was exported'
                 )
 
-    def _known(self, manifest: Manifest, num_states: int) -> Results:
+    def _known(
+        self, manifest: Manifest, questions: Mapping[str, Expression], num_states: int
+    ) -> Results:
         """Return the results that are there, as far as they are of this export and were solved."""
         results = load_results(self.folder, num_states)
         if results is not None and results.export != manifest.digest:
@@ -169,9 +205,10 @@ class Solver:
             results = None
         if results is None:
             results = Results(manifest.digest)
+        require_possible(self.folder, questions, results)
         results.provenance = {
             "date": timestamp(),
-            "machine": platform.node(),
+            "machine": printable(platform.node()),
             "prism-gpu": own_version(),
         }
         results.answers = {
@@ -202,6 +239,7 @@ class Solver:
     def _one(
         self,
         question: Question,
+        tree: Expression,
         checker: Checker,
         environment: SolverEnvironment,
         results: Results,
@@ -215,17 +253,25 @@ class Solver:
         record: dict[str, Any] = {"error": None, "settings": settings, "date": timestamp()}
         values = None
         try:
-            outcome = checker.outcome(parse_property(question.text, "the question"))
-            values = outcome.numbers
+            outcome = checker.outcome(tree)
             record["accuracy"] = _plain_accuracy(outcome.accuracy)
+            error_bound = 0.0 if outcome.accuracy is None else outcome.accuracy.error
+            if fault := impossible(tree, outcome.numbers, error_bound):
+                raise ConvergenceError(f"the solve ended with {fault}")
+            values = outcome.numbers
         except FAULTS as error:
             if self._bar is not None:
                 self._bar.close()
-            record["error"] = fault_text(error)
+            record["error"] = printable(fault_text(error))
             self.log(error_line(error))
         record["solves"] = [_plain_solve(solve) for solve in self._solves]
         results.answers[question.text] = Answer(question.text, record, values)
         self._unsaved = True
+
+
+def printable(text: str) -> str:
+    """Return a text on one line, without signs that steer a terminal."""
+    return "".join(sign if sign.isprintable() else " " for sign in text)
 
 
 def _plain_accuracy(accuracy: Accuracy | None) -> dict[str, Any] | None:

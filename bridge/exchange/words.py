@@ -7,18 +7,42 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from bridge.arguments import WITH_TWO_VALUES, WITH_VALUE, UsageError
+from bridge.arguments import LINEAR_METHODS, WITH_TWO_VALUES, WITH_VALUE, UsageError
 from engines.errors import UnsupportedError
 
 OURS_WITH_VALUE = {
     *("gpudevice", "gpudevices", "gpuengine", "gpuformat", "gpumaxmem", "gpumethod"),
     *("gpuslice", "gpucolours", "gpuprecision", "gpuplot", "gpuprogress"),
-    *("frontend", "prism-dir", "javamaxmem", "javastack"),
+    *("gpusimseed", "gpusimsource", "simcluster"),
+    *("frontend", "prism-dir", "javamaxmem", "javastack", "javaparams"),
 }
+# Switches that decide the model and the answers: what a report repeats of an export's command
+# line. None names a file, a log, a program or anything of Java.
+REPLAYED = {
+    *("explicit", "ex", "dtmc", "ctmc", "mdp", "importpepa", "const", "pf", "pctl", "csl"),
+    *("property", "prop", "fixdl", "nofixdl", "noprobchecks", "sumroundoff", "nopre", "noprob0"),
+    *("noprob1", "noprerel", "fair", "nofair", "zerorewardcheck", "nossdetect", "sccmethod"),
+    *("pathviaautomata", "nodasimplify", "ltl2dasyntax", "pmaxquotient", "ptamethod"),
+    *("transientmethod", "valiter", "topological", "intervaliter", "ii", "omega", "epsilon", "e"),
+    *("maxiters", "relative", "rel", "absolute", "abs", *LINEAR_METHODS),
+}
+WITH_OPTIONS = {"intervaliter", "ii"}
 # What PRISM does with results once they are there; the report does it, the export must not.
 OUTPUT = {"exportresults", "exportvector", "test", "testall"}
+# What decides the model too, but names a file or a program: the report takes it from its own
+# command line, never from the folder.
+FILES_READ = {
+    *("importmodel", "importtrans", "importstates", "importobs", "importlabels"),
+    *("importstaterewards", "importtransrewards", "importinitdist", "settings", "ltl2datool"),
+}
+PLACES = {"dir", "prism-dir", "javamaxmem", "javastack", "javaparams"}
 # What may be added to a report, beside what exports something.
-ADDED = OUTPUT | {"mainlog", "verbose", "v", "prism-dir", "javamaxmem", "javastack", "javaparams"}
+ADDED = {
+    *OUTPUT,
+    *FILES_READ,
+    *("mainlog", "verbose", "v", "noexportheaders", "timeout", "cuddmaxmem", "nocompact"),
+    *PLACES,
+}
 REFUSED = {
     **dict.fromkeys(("ss", "steadystate", "exportss", "exportsteadystate"), "steady states"),
     **dict.fromkeys(("tr", "transient", "exporttr", "exporttransient"), "transient distributions"),
@@ -69,6 +93,43 @@ def groups(words: list[str] | tuple[str, ...], with_value: set[str]) -> Iterator
         yield Group(name, (word, *islice(rest, values)))
 
 
+def replay_fault(part: Group) -> str:
+    """Return why a report does not repeat a part of a command line; empty where it does.
+
+    Parameters
+    ----------
+    part
+        A switch with its values, or the name of a file.
+    """
+    if part.name is None:
+        return f"{part.words[0]!r:.60} names no file" if part.words[0].startswith("-") else ""
+    sign, colon, _ = part.words[0].partition(":")
+    # Written otherwise, the command line's other readers may take it for something else.
+    as_due = sign in (f"-{part.name}", f"--{part.name}")
+    if part.name not in REPLAYED or not as_due or (colon and part.name not in WITH_OPTIONS):
+        return f"{part.words[0]!r:.60} is no switch that a report repeats"
+    if len(part.words) <= int(part.name in WITH_VALUE):
+        return f"no value for {part.words[0]!r:.60}"
+    return ""
+
+
+def taken_apart(parts: list[Group]) -> tuple[list[Group], list[Group]]:
+    """Return what a report repeats of an export's command line, and what must be said to it again.
+
+    Parameters
+    ----------
+    parts
+        The command line, files by their whole paths.
+    """
+    replayed = [part for part in parts if part.name is None or part.name in REPLAYED]
+    again = [part for part in parts if part.name in OUTPUT | FILES_READ | PLACES]
+    return replayed, again
+
+
+def _may_be_added(name: str) -> bool:
+    return name not in REFUSED and (name in ADDED or name.startswith("export"))
+
+
 def joined(parts: list[Group]) -> tuple[str, ...]:
     """Return the command line that groups were made of."""
     return tuple(word for part in parts for word in part.words)
@@ -104,12 +165,24 @@ def with_absolute_files(parts: list[Group]) -> list[Group]:
 
     The report may then run in any folder.
     """
-    if any(part.name == "dir" for part in parts):
-        return parts
+    folder = Path(*(part.value for part in parts if part.name == "dir")).absolute()
     return [
-        part if part.name is not None else Group(None, (str(Path(part.words[0]).absolute()),))
+        part if part.name is not None else Group(None, (str(folder / part.words[0]),))
         for part in parts
     ]
+
+
+def require_texts(words: tuple[str, ...]) -> None:
+    """Refuse names of files that are no text: a manifest cannot hold them.
+
+    Raises
+    ------
+    UsageError
+        Naming the first.
+    """
+    for word in words:
+        if any("\ud800" <= sign <= "\udfff" for sign in word):
+            raise UsageError(f"{word!a} is not UTF-8: give the file another name to export it")
 
 
 def require_output_only(parts: list[Group]) -> None:
@@ -121,9 +194,8 @@ def require_output_only(parts: list[Group]) -> None:
         Naming the first such word.
     """
     for part in parts:
-        exports = part.name is not None and part.name.startswith("export")
-        if part.name in REFUSED or not (part.name in ADDED or exports):
+        if part.name is None or not _may_be_added(part.name):
             raise UsageError(
                 f"{part.words[0]} cannot be added to a report, which repeats the export's command "
-                "line: only switches that write something out can"
+                "line: only switches that read or write a file can, and those of Java"
             )

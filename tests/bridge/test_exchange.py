@@ -106,14 +106,14 @@ def exported(tmp_path, built) -> Path:  # noqa: ARG001 - what is built is needed
     return write(tmp_path / "exchange")
 
 
-def write(folder: Path, *, text: bool = False, questions=QUESTIONS) -> Path:
+def write(folder: Path, *, text: bool = False, questions=QUESTIONS, **options) -> Path:
     collector = Collector(HookOptions())
     collector.model(asked := problem(), None)
     assert asked.error is None
     for question in questions:
         collector.operator(taken := operator(*question))
         assert taken.error is None
-    write_export(folder, collector, ("m.pm", "p.props"), "4.10", text=text)
+    write_export(folder, collector, ("m.pm", "p.props"), "4.10", text=text, **options)
     return folder
 
 
@@ -212,7 +212,7 @@ class CountingChecker:
         if len(self.asked) == self._at and self._fault is not None:
             raise self._fault
         self.asked.append(str(expression))
-        return Outcome(np.full(self.size, float(len(self.asked))), Accuracy(1e-9, absolute=True))
+        return Outcome(np.full(self.size, 1.0 / len(self.asked)), Accuracy(1e-9, absolute=True))
 
 
 def test_what_is_solved_is_kept_and_only_other_settings_solve_it_again(exported):
