@@ -9,6 +9,25 @@ UMB_ENDING = ".umb"
 TEXT_ENDINGS = (".tra", ".pexp")
 
 
+def printable(text: str) -> str:
+    """Return a text with a backslash escape for each character that is not printable.
+
+    Names come out of files that others may have written: a line feed in one would begin a line of
+    the report, a control character move the terminal's cursor, and half a surrogate pair cannot
+    be written at all.
+
+    Parameters
+    ----------
+    text
+        Any text.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text
+    )
+
+
 def plain_name(path: Path) -> str:
     """Return the name of a file without the ending of its compression.
 
