@@ -42,6 +42,15 @@ def read_checkable(path: Path, kind: ModelKind | str | None = None) -> Checkable
     OSError
         If a file cannot be read.
     """
+    try:
+        return _read(path, kind)
+    except MemoryError as error:
+        raise InvalidModelError(
+            f"{printable(str(path))}: the model does not fit into memory"
+        ) from error
+
+
+def _read(path: Path, kind: ModelKind | str | None) -> CheckableModel:
     if path.is_dir():
         archives = sorted(file for file in path.iterdir() if is_umb_file(file))
         texts = any(is_text_model(file) for file in path.iterdir())

@@ -56,6 +56,7 @@ class _Reader:
 
     def read(self) -> UmbFile:
         index = self._index
+        targets = self._targets()  # first: what it holds bounds what absent members stand for
         groups = None
         if index.kind is ModelKind.MDP:
             groups = self._offsets("state-to-choices.bin", "states", "choices", least=1)
@@ -68,7 +69,7 @@ class _Reader:
         probabilities = self._values("branch-to-probability.bin", "branches")
         if probabilities is None:
             probabilities = np.ones(self._counts["branches"])
-        branches = CsrMatrix(offsets, self._targets(), probabilities, self._counts["states"])
+        branches = CsrMatrix(offsets, targets, probabilities, self._counts["states"])
         exit_rates = self._exit_rates(branches)
         rewards = [self._rewards(annotation) for annotation in index.rewards]
         actions = {entity: self._actions(entity) for entity in index.num_actions}
@@ -107,7 +108,7 @@ class _Reader:
             row_name = "choice" if self._index.kind is ModelKind.MDP else "state"
             raise self._invalid(
                 "branch-to-probability.bin",
-                f"the probabilities of {row_name} {row} sum to {sums[row]!r}, not 1",
+                f"the probabilities of {row_name} {row} sum to {float(sums[row])!r}, not 1",
             )
 
     def _model(

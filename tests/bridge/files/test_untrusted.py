@@ -17,7 +17,7 @@ from bridge.files.names import printable
 from bridge.files.reader import read_model
 from bridge.files.umb import read_umb, write_umb
 from engines.errors import InvalidModelError
-from tests.bridge.files.test_umb import small_dtmc
+from tests.bridge.files.test_umb import SMALL, small_dtmc
 from tests.bridge.files.test_umb_samples import pack, unpack
 
 FORGED = "a\nResult: 1\n"
@@ -158,3 +158,16 @@ def test_names_in_text_files_can_be_printed(tmp_path):
     assert whole.variables.names == (r"x\x1b",)
     assert whole.model.rewards[0].name == r"r\x1b"
     assert whole.action_names == ("", r"a\x85", "b")
+
+
+@pytest.mark.parametrize("claimed", [10**9, 10**12, 2**62])
+@pytest.mark.parametrize("make", SMALL.values(), ids=SMALL)
+def test_counts_that_no_member_bears_out_are_refused_at_once(claimed, make, tmp_path):
+    path = tmp_path / "m.umb"
+    write_umb(make(), path)
+    index = json.loads(unpack(path)["index.json"])
+    system = index["transition-system"]
+    system |= dict.fromkeys(("#states", "#choices", "#branches"), claimed)
+    pack({"index.json": json.dumps(index).encode()}, path)
+    with within(1), pytest.raises(InvalidModelError, match=r"m\.umb: branch-to-target\.bin"):
+        read_checkable(path)
