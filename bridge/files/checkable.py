@@ -126,8 +126,8 @@ def _numbered(num_states: int) -> dict[str, StateVector]:
 
 
 def _other_init(model: ExplicitModel) -> tuple[str, ...]:
-    label = model.labels.get("init")
-    if label is None or np.array_equal(label, model.initial_states):
+    label, initial = model.labels.get("init"), model.initial_states
+    if label is None or initial is None or np.array_equal(label, initial):
         return ()
     return ('not read: the label "init", which differs from the initial states',)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 COMPRESSIONS = (".gz", ".gzip", ".xz")
@@ -26,6 +27,22 @@ def printable(text: str) -> str:
     return "".join(
         sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text
     )
+
+
+def first_repeated(names: Iterable[str]) -> str | None:
+    """Return the first name that has been there before, or None.
+
+    Parameters
+    ----------
+    names
+        Any names.
+    """
+    met: set[str] = set()
+    for name in names:
+        if name in met:
+            return name
+        met.add(name)
+    return None
 
 
 def plain_name(path: Path) -> str:

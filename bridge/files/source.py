@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import lzma
 import os
@@ -59,9 +60,12 @@ def open_regular(path: Path) -> BinaryIO:
         If it cannot be opened.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
         os.close(descriptor)
-        fail(path, None, "not a regular file; a model is not read from a pipe, device or folder")
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        fail(path, None, "not a regular file; a model is not read from a pipe or a device")
     return os.fdopen(descriptor, "rb")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from bridge.files.names import printable
+from bridge.files.names import first_repeated, printable
 from bridge.files.umb_archive import INDEX_NAME, Promise
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.model import ModelKind
@@ -275,8 +275,7 @@ def _parse_json(text: bytes, where: str) -> object:
     def fields_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         keys = [printable(key) for key, _ in pairs]
         fields = {key: _printable(value) for key, (_, value) in zip(keys, pairs, strict=True)}
-        if len(fields) < len(pairs):
-            twice = next(key for key in keys if keys.count(key) > 1)
+        if (twice := first_repeated(keys)) is not None:
             raise ValueError(f"the field {twice!r:.60} is there twice")
         return fields
 
@@ -375,9 +374,8 @@ def _annotations(
         entities = tuple(entity for entity in supported if entity in applies_to)
         if entities:
             found.append(Annotation(key, name, entities, group))
-    names = [annotation.name for annotation in found if annotation.name]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+    twice = first_repeated(annotation.name for annotation in found if annotation.name)
+    if twice is not None:
         raise InvalidModelError(f"{groups.where}.{group}: the name {twice!r:.60} is there twice")
     return tuple(found)
 

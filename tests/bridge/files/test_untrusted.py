@@ -171,3 +171,12 @@ def test_counts_that_no_member_bears_out_are_refused_at_once(claimed, make, tmp_
     pack({"index.json": json.dumps(index).encode()}, path)
     with within(1), pytest.raises(InvalidModelError, match=r"m\.umb: branch-to-target\.bin"):
         read_checkable(path)
+
+
+def test_a_name_repeated_among_very_many_is_found_at_once(tmp_path):
+    names = [*range(100_000), 99_999]
+    (tmp_path / "m.tra").write_text(TRANSITIONS)
+    line = " ".join(f'{number}="l{name}"' for number, name in enumerate(names))
+    (tmp_path / "m.lab").write_text(f"{line}\n")
+    with within(5), pytest.raises(InvalidModelError, match='label "l99999" is declared twice'):
+        read_model(tmp_path)
