@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bridge.files.names import is_text_model, is_umb_file
+from bridge.files.names import is_text_model, is_umb_file, printable
 from bridge.files.umb import Actions, UmbFile, UmbRewards, pack_valuations, read_umb
 from bridge.files.umb_writer import split_rates
 from bridge.model import CheckableModel, NamedRewards, StateVector
@@ -42,11 +42,22 @@ def read_checkable(path: Path, kind: ModelKind | str | None = None) -> Checkable
     OSError
         If a file cannot be read.
     """
+    try:
+        return _read(path, kind)
+    except MemoryError as error:
+        raise InvalidModelError(
+            f"{printable(str(path))}: the model does not fit into memory"
+        ) from error
+
+
+def _read(path: Path, kind: ModelKind | str | None) -> CheckableModel:
     if path.is_dir():
         archives = sorted(file for file in path.iterdir() if is_umb_file(file))
         texts = any(is_text_model(file) for file in path.iterdir())
         if len(archives) > 1 or (archives and texts):
-            raise InvalidModelError(f"{path}: the folder must hold one model, it holds several")
+            raise InvalidModelError(
+                f"{printable(str(path))}: the folder must hold one model, it holds several"
+            )
         path = archives[0] if archives else path
     if is_umb_file(path):
         return checkable_from_umb(path)
@@ -67,8 +78,12 @@ def checkable_from_umb(path: Path) -> CheckableModel:
         _with_standard_labels(file.model),
         rewards=_umb_rewards(file),
         variables=variables,
-        source=str(path),
-        notes=(*(f"not read: {what}" for what in file.left_out), *_rescaled(file)),
+        source=printable(str(path)),
+        notes=(
+            *(f"not read: {what}" for what in file.left_out),
+            *_other_init(file.model),
+            *_rescaled(file),
+        ),
         action_names=("",) if actions is None else actions.names,
         actions=None if actions is None else actions.indices.astype(np.int32),
     )
@@ -98,7 +113,7 @@ def checkable_from_text(file: FileModel, path: Path) -> CheckableModel:
             for number, item in enumerate(file.model.rewards)
         ),
         variables=variables,
-        source=str(path),
+        source=printable(str(path)),
         notes=tuple(f"prism-gpu: {note}" for note in file.notes),
         action_names=file.action_names,
         actions=file.actions,
@@ -108,6 +123,13 @@ def checkable_from_text(file: FileModel, path: Path) -> CheckableModel:
 def _numbered(num_states: int) -> dict[str, StateVector]:
     """Return the variable that PRISM gives a model in files without any: the state's number."""
     return {NUMBER: np.arange(num_states, dtype=index_dtype(num_states))}
+
+
+def _other_init(model: ExplicitModel) -> tuple[str, ...]:
+    label, initial = model.labels.get("init"), model.initial_states
+    if label is None or initial is None or np.array_equal(label, initial):
+        return ()
+    return ('not read: the label "init", which differs from the initial states',)
 
 
 def _rescaled(file: UmbFile) -> tuple[str, ...]:
@@ -134,6 +156,7 @@ def _with_standard_labels(model: ExplicitModel) -> ExplicitModel:
     nowhere = np.zeros(model.num_states, dtype=bool)
     initial = nowhere if model.initial_states is None else model.initial_states
     labels = {"init": initial, "deadlock": nowhere, **model.labels}
+    labels["init"] = initial  # whatever a file's label of this name says, as in PRISM
     return ExplicitModel(
         model.kind, model.matrix, model.row_group_offsets, initial, labels, model.rewards
     )

@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 from bridge.files import tokens
+from bridge.files.names import first_repeated, printable
 from bridge.files.rows import allocate
 from bridge.files.source import Section, TextReader, decoded, line_start
 from engines.formats.csr import MaskArray
@@ -91,9 +92,8 @@ def _read_names(reader: TextReader) -> list[str]:
             reader.fail(f'expected label names, such as `0="init"`, found {text[position:][:60]!r}')
         if int(match[1]) != len(names):
             reader.fail(f"label {match[1]} is declared where label {len(names)} should be")
-        names.append(match[2])
+        names.append(printable(match[2]))
         position = match.end()
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+    if (twice := first_repeated(names)) is not None:
         reader.fail(f'label "{twice}" is declared twice')
     return names

@@ -2,11 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 COMPRESSIONS = (".gz", ".gzip", ".xz")
 UMB_ENDING = ".umb"
 TEXT_ENDINGS = (".tra", ".pexp")
+
+
+def printable(text: str) -> str:
+    """Return a text with a backslash escape for each character that is not printable.
+
+    Names come out of files that others may have written: a line feed in one would begin a line of
+    the report, a control character move the terminal's cursor, and half a surrogate pair cannot
+    be written at all.
+
+    Parameters
+    ----------
+    text
+        Any text.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text
+    )
+
+
+def first_repeated(names: Iterable[str]) -> str | None:
+    """Return the first name that has been there before, or None.
+
+    Parameters
+    ----------
+    names
+        Any names.
+    """
+    met: set[str] = set()
+    for name in names:
+        if name in met:
+            return name
+        met.add(name)
+    return None
 
 
 def plain_name(path: Path) -> str:

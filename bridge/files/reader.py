@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -166,7 +167,7 @@ def _beside(stem: Path, ending: str, zipped: str) -> Section | None:
     """Return a companion, compressed as the `.tra` is, or else in another way."""
     for compression in dict.fromkeys((zipped, "", *COMPRESSIONS)):
         candidate = stem.with_name(stem.name + ending + compression)
-        if candidate.is_file():
+        if os.path.lexists(candidate):
             return Section(candidate)
     return None
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bridge.files import assemble
+from bridge.files.names import printable
 from bridge.files.rows import RowBlock, read_rows, read_size_line
 from bridge.files.source import Section
 from bridge.files.transitions import Transitions
@@ -57,7 +58,7 @@ def read_reward_structure(
         name, entry_rewards = _read_transition_rewards(transition_section, transitions)
         if names and names[0] != name:
             transition_section.fail(
-                None, f'rewards "{name}", but "{names[0]}" in {state_section.path}'
+                None, f'rewards "{name}", but "{names[0]}" in {printable(str(state_section.path))}'
                 if state_section else ""
             )  # fmt: skip
         names.append(name)
@@ -198,7 +199,7 @@ def _read(
     name = ""
     for comment in size.comments:
         if match := NAME.fullmatch(comment):
-            name = match[1] or ""
+            name = printable(match[1] or "")
         elif KIND.fullmatch(comment) and comment.strip() != title:
             section.fail(None, f"expected {title!r}, found {comment!r}")
     if size.numbers[0] != counts[0]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridge.files import tokens
+from bridge.files.names import printable
 from bridge.files.source import Section, TextReader, decoded, line_start
 from engines.errors import InvalidModelError
 from engines.formats.csr import FloatArray
@@ -94,7 +95,8 @@ class ActionTable:
         """Decode the names that a block added."""
         for number in range(len(self.names), count + 1):
             raw = self.bytes[self.offsets[number] : self.offsets[number + 1]].tobytes()
-            self.names.append(decoded(section, first_line + int(self.lines[number]), raw))
+            name = decoded(section, first_line + int(self.lines[number]), raw)
+            self.names.append(printable(name))
 
 
 def read_size_line(reader: TextReader, counts: tuple[int, ...], meaning: str) -> SizeLine:
@@ -253,5 +255,5 @@ def allocate(
         return np.zeros(shape, dtype=dtype)
     except (MemoryError, ValueError, OverflowError) as error:
         raise InvalidModelError(
-            f"{section.path}: {what} of shape {shape} do not fit into memory"
+            f"{printable(str(section.path))}: {what} of shape {shape} do not fit into memory"
         ) from error

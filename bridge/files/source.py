@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import lzma
+import os
+import stat
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +17,7 @@ from typing import BinaryIO, Literal, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bridge.files.names import COMPRESSIONS
+from bridge.files.names import COMPRESSIONS, printable
 from engines.errors import InvalidModelError
 
 Stream: TypeAlias = BinaryIO | gzip.GzipFile | lzma.LZMAFile
@@ -37,8 +40,33 @@ def fail(path: Path, line: int | None, message: str) -> NoReturn:
     InvalidModelError
         Always.
     """
-    where = str(path) if line is None else f"{path}, line {line}"
+    where = printable(str(path)) + ("" if line is None else f", line {line}")
     raise InvalidModelError(f"{where}: {message}")
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file for reading in binary mode.
+
+    Parameters
+    ----------
+    path
+        The file. A pipe would be waited on, and a device need never end.
+
+    Raises
+    ------
+    InvalidModelError
+        If it is no regular file.
+    OSError
+        If it cannot be opened.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        fail(path, None, "not a regular file; a model is not read from a pipe or a device")
+    return os.fdopen(descriptor, "rb")
 
 
 @dataclass(frozen=True)
@@ -69,7 +97,9 @@ class Section:
         if self.stop is not None:
             return claimed <= self.stop - self.start
         stored = self.path.stat().st_size
-        if _compression(self.path) is None:
+        with open_regular(self.path) as file:
+            compressed = _compression(file) is not None
+        if not compressed:
             return claimed <= stored - self.start
         if claimed <= SURE_RATIO * stored:
             return True
@@ -98,11 +128,12 @@ class TextReader:
         self.consumed = 0
         self._rest = b""
         self._left = None if section.stop is None else section.stop - section.start
-        self._stream: Stream = _open(section.path)
+        self._file = open_regular(section.path)
         try:
+            self._stream = _decompressed(self._file, section.path)
             self._skip(section.start)
         except BaseException:
-            self._stream.close()
+            self._file.close()
             raise
 
     def __enter__(self) -> TextReader:
@@ -115,6 +146,7 @@ class TextReader:
         trace: TracebackType | None,
     ) -> None:
         self._stream.close()
+        self._file.close()
 
     def readline(self) -> bytes | None:
         """Return the next line without its end, or None at the end of the section."""
@@ -212,20 +244,21 @@ def line_start(block: NDArray[np.uint8], line: int) -> bytes:
     return bytes(block).split(b"\n", line + 1)[line].strip()[:60]
 
 
-def _compression(path: Path) -> Literal["gz", "xz"] | None:
-    with path.open("rb") as file:
-        start = file.read(len(XZ_MAGIC))
+def _compression(file: BinaryIO) -> Literal["gz", "xz"] | None:
+    """Tell how a file at its first byte is compressed, and leave it there."""
+    start = file.read(len(XZ_MAGIC))
+    file.seek(0)
     if start.startswith(GZIP_MAGIC):
         return "gz"
     return "xz" if start == XZ_MAGIC else None
 
 
-def _open(path: Path) -> Stream:
-    compression = _compression(path)
+def _decompressed(file: BinaryIO, path: Path) -> Stream:
+    compression = _compression(file)
     if compression == "gz":
-        return gzip.open(path, "rb")
+        return gzip.GzipFile(fileobj=file)
     if compression == "xz":
-        return lzma.open(path, "rb")
+        return lzma.LZMAFile(file)
     if path.suffix in COMPRESSIONS:
         fail(path, None, f"the name says {path.suffix}, but the content is not compressed so")
-    return path.open("rb")
+    return file

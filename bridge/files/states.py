@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from bridge.files import tokens
 from bridge.files.labels import read_declaration
+from bridge.files.names import printable
 from bridge.files.rows import allocate
 from bridge.files.source import Section, TextReader, line_start
 from engines.formats.csr import MaskArray
@@ -76,7 +77,7 @@ def read_states(section: Section, num_states: int) -> StateVariables:
 
 def _read_names(reader: TextReader) -> list[str]:
     text = read_declaration(reader, "states", "the variables' names, such as `(x,y)`")
-    names = [name.strip() for name in text[1:-1].split(",")]
+    names = [printable(name.strip()) for name in text[1:-1].split(",")]
     if not (text.startswith("(") and text.endswith(")")) or not all(names):
         reader.fail(f"expected the variables' names, such as `(x,y)`, found {text[:60]!r}")
     if len(set(names)) < len(names):

@@ -1,10 +1,9 @@
 """UMB, the Unified Markov Binary format that PRISM and Storm share.
 
-A UMB file is a tar archive, plain or compressed: `index.json`, then one member an array. A plain
-file is memory-mapped: probabilities, rewards and exit rates are views of the file's pages, and only
-the indices are copied, to the width that `engines.formats.csr.index_dtype` names. Compressed files
-are streamed. Nothing is allocated before the tar header, `index.json` and the file's own size agree
-on it. Do not change or truncate a mapped file while its arrays are in use.
+A UMB file is a tar archive, plain or compressed: `index.json`, then one member an array. It is read
+once, front to back, and only the members that `index.json` promises; indices are copied again, to
+the width that `engines.formats.csr.index_dtype` names. Nothing is allocated before the tar header,
+`index.json` and the file's own size agree on it. What was read does not change with the file.
 """
 
 from __future__ import annotations

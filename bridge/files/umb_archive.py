@@ -1,4 +1,4 @@
-"""The tar archive around a UMB file: plain and memory-mapped, or a gz or xz stream.
+"""The tar archive around a UMB file: plain, or a gz or xz stream.
 
 Python's `tarfile` is not used: it allocates what a header claims before it looks at the file, and
 it offers no way to refuse a member before its bytes are read.
@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import os
 import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Protocol, TypeAlias, cast
+from typing import BinaryIO, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bridge.files.source import GZIP_MAGIC, XZ_MAGIC
+from bridge.files.names import printable
+from bridge.files.source import GZIP_MAGIC, XZ_MAGIC, open_regular
 from engines.errors import InvalidModelError, UnsupportedError
 
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -33,6 +35,7 @@ INDEX_LIMIT = 64 * 2**20
 EXTENDED_HEADER_LIMIT = 2**20
 MEMBER_COUNT_LIMIT = 100_000
 TRAILER_LIMIT = 2**20
+READ_BYTES = 2**24
 
 _MAGIC = {GZIP_MAGIC: "gz", XZ_MAGIC: "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd"}
 _FILE_TYPES = (b"0", b"\0", b"7")
@@ -54,58 +57,34 @@ class Promise:
     exact: bool = True
 
 
-class _Source(Protocol):
-    """Where an archive's bytes come from, front to back."""
+class _Source:
+    """Where an archive's bytes come from, front to back: a file, or what decompresses it.
 
-    streamed: bool
+    Parameters
+    ----------
+    stream
+        The bytes.
+    where
+        How messages name the file.
+    limit
+        The most bytes that it can hold.
+    streamed
+        Whether it is decompressed: only then must all be read that is skipped.
+    """
 
-    def take(self, size: int, what: str) -> Bytes: ...
-
-    def skip(self, size: int, what: str) -> None: ...
-
-    def finish(self) -> None: ...
-
-
-class _MappedSource:
-    """A plain archive in memory-mapped pages: what is taken are views."""
-
-    streamed = False
-
-    def __init__(self, file: BinaryIO, where: str) -> None:
-        # A plain array over the mapping: NumPy's memmap class would follow every result around.
-        self._data: Bytes = np.asarray(np.memmap(file, np.uint8, mode="r"))
-        self._position = 0
+    def __init__(self, stream: BinaryIO, where: str, limit: int, *, streamed: bool) -> None:
+        self.streamed = streamed
+        self._stream = stream
         self._where = where
+        self._limit = self._left = limit
+
+    def restart(self) -> None:
+        """Go back to the first byte; only where nothing is decompressed."""
+        self._stream.seek(0)
+        self._left = self._limit
 
     def take(self, size: int, what: str) -> Bytes:
-        left = len(self._data) - self._position
-        if size > left:
-            raise InvalidModelError(
-                f"{self._where}: {what} needs {size} bytes, but the file ends after {left}: "
-                "it is truncated, or the size is wrong"
-            )
-        taken = self._data[self._position : self._position + size]
-        self._position += size
-        return taken
-
-    def skip(self, size: int, what: str) -> None:
-        self.take(size, what)
-
-    def finish(self) -> None:
-        """Nothing follows that matters."""
-
-
-class _StreamedSource:
-    """A compressed archive: what is taken is copied out of the stream."""
-
-    streamed = True
-
-    def __init__(self, file: BinaryIO, where: str, limit: int) -> None:
-        self._file = file
-        self._where = where
-        self._left = limit
-
-    def take(self, size: int, what: str) -> Bytes:
+        """Return the next bytes, in an array of their own that no change of the file alters."""
         self._count(size, what)
         try:
             taken: Bytes = np.empty(size, np.uint8)
@@ -115,21 +94,28 @@ class _StreamedSource:
             ) from None
         rest = memoryview(cast("bytearray", taken))
         while rest:
-            got = self._read_into(rest[: 2**24])
+            got = self._read_into(rest[:READ_BYTES])
             if got == 0:
                 raise InvalidModelError(
-                    f"{self._where}: {what} needs {size} bytes, but the stream ends after "
+                    f"{self._where}: {what} needs {size} bytes, but the data ends after "
                     f"{size - len(rest)}: it is truncated, or the size is wrong"
                 )
             rest = rest[got:]
         return taken
 
     def skip(self, size: int, what: str) -> None:
+        """Leave out the next bytes."""
+        if not self.streamed:
+            self._count(size, what)
+            self._stream.seek(size, os.SEEK_CUR)
+            return
         while size > 0:
             size -= len(self.take(min(size, 2**20), what))
 
     def finish(self) -> None:
-        # To the stream's end, where its checksum is.
+        """Read a stream to its end, where its checksum is."""
+        if not self.streamed:
+            return
         trailer = bytearray(TRAILER_LIMIT + 1)
         read = 0
         while read <= TRAILER_LIMIT and (got := self._read_into(memoryview(trailer)[read:])):
@@ -139,14 +125,20 @@ class _StreamedSource:
 
     def _count(self, size: int, what: str) -> None:
         if size > self._left:
+            if self.streamed:
+                raise InvalidModelError(
+                    f"{self._where}: {what} claims {size} bytes, more than the compressed file can "
+                    "hold"
+                )
             raise InvalidModelError(
-                f"{self._where}: {what} claims {size} bytes, more than the compressed file can hold"
+                f"{self._where}: {what} needs {size} bytes, but the file ends after {self._left}: "
+                "it is truncated, or the size is wrong"
             )
         self._left -= size
 
     def _read_into(self, buffer: memoryview) -> int:
         try:
-            return self._file.readinto(buffer)  # type: ignore[attr-defined, no-any-return]
+            return self._stream.readinto(buffer)  # type: ignore[attr-defined, no-any-return]
         except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
             raise InvalidModelError(f"{self._where}: damaged compressed file: {error}") from None
         except MemoryError:
@@ -158,7 +150,7 @@ class _StreamedSource:
 class Archive:
     """The members of a UMB file: first the index, then the arrays that it promises.
 
-    Use it in a `with` statement; mapped arrays outlive it.
+    Use it in a `with` statement; the arrays are copies, and outlive the file.
 
     Parameters
     ----------
@@ -175,9 +167,9 @@ class Archive:
     """
 
     def __init__(self, path: Path) -> None:
-        self._where = str(path)
-        self._files: list[BinaryIO] = [path.open("rb")]
-        self._found: dict[str, Bytes] = {}
+        self._where = printable(str(path))
+        self._files: list[BinaryIO] = [open_regular(path)]
+        self._version = self._file_version()
         self._names: set[str] = set()
         self._source: _Source
         try:
@@ -210,7 +202,7 @@ class Archive:
         if kind is None:
             if size < BLOCK:
                 raise InvalidModelError(f"{self._where}: {size} bytes are no UMB file")
-            return _MappedSource(file, self._where)
+            return _Source(file, self._where, size, streamed=False)
         if kind not in GROWTH_LIMIT:
             raise UnsupportedError(
                 f"{self._where}: compressed with {kind}; UMB files are plain, gz or xz"
@@ -218,7 +210,8 @@ class Archive:
         opener = gzip.open if kind == "gz" else lzma.open
         stream = cast("BinaryIO", opener(file, "rb"))
         self._files.append(stream)
-        return _StreamedSource(stream, self._where, size * GROWTH_LIMIT[kind] + 2**16)
+        limit = size * GROWTH_LIMIT[kind] + 2**16
+        return _Source(stream, self._where, limit, streamed=True)
 
     def read_index(self) -> bytes:
         """Return the text of `index.json`."""
@@ -234,11 +227,11 @@ class Archive:
                     f"{self._where}: {name} comes before {INDEX_NAME}, which must be a compressed "
                     "file's first member; decompress the file"
                 )
-            self._found[name] = self._content(name, size)
+            self._skip_content(name, size)
         raise InvalidModelError(f"{self._where}: no {INDEX_NAME} in it: not a UMB file")
 
     def load(self, promises: Mapping[str, Promise], other_bytes: int) -> dict[str, Bytes]:
-        """Return the promised members that are there, as views or as arrays of their own.
+        """Return the promised members that are there, each an array of its own.
 
         Parameters
         ----------
@@ -247,26 +240,34 @@ class Archive:
         other_bytes
             How many bytes of other members a compressed file may hold.
         """
-        for name, content in self._found.items():
-            self._check_size(name, len(content), promises)
+        found: dict[str, Bytes] = {}
+        if not self._source.streamed:
+            # Some members may come before the index.
+            self._source.restart()
+            self._names.clear()
         while (member := self._next()) is not None:
             name, size = member
             if name in promises:
-                self._check_size(name, size, promises)
-                self._found[name] = self._content(name, size)
+                self._check_size(name, size, promises[name])
+                found[name] = self._content(name, size)
                 continue
             other_bytes -= size
             if self._source.streamed and other_bytes < 0:
                 raise InvalidModelError(
                     f"{self._where}: {name} of {size} bytes: {INDEX_NAME} promises no such bytes"
                 )
-            self._source.skip(size + -size % BLOCK, name)
+            self._skip_content(name, size)
         self._source.finish()
-        return {name: content for name, content in self._found.items() if name in promises}
+        if self._file_version() != self._version:
+            raise InvalidModelError(f"{self._where}: the file was changed while it was read")
+        return found
 
-    def _check_size(self, name: str, size: int, promises: Mapping[str, Promise]) -> None:
-        promise = promises.get(name)
-        if promise is None or size == promise.size or (size < promise.size and not promise.exact):
+    def _file_version(self) -> tuple[int, int]:
+        status = os.fstat(self._files[0].fileno())
+        return status.st_size, status.st_mtime_ns
+
+    def _check_size(self, name: str, size: int, promise: Promise) -> None:
+        if size == promise.size or (size < promise.size and not promise.exact):
             return
         bound = "" if promise.exact else "at most "
         raise InvalidModelError(
@@ -278,6 +279,9 @@ class Archive:
         content = self._source.take(size, name)
         self._source.skip(-size % BLOCK, f"the padding of {name}")
         return content
+
+    def _skip_content(self, name: str, size: int) -> None:
+        self._source.skip(size + -size % BLOCK, name)
 
     def _next(self) -> tuple[str, int] | None:
         """Return the next member's name and size, or None at the end of the archive."""
@@ -315,7 +319,7 @@ class Archive:
             raise InvalidModelError(
                 f"{self._where}: the path of member {name!r} leaves the archive"
             )
-        name = name.removeprefix("./")
+        name = printable(name.removeprefix("./"))
         if name in self._names:
             raise InvalidModelError(f"{self._where}: member {name!r} is there twice")
         if len(self._names) >= MEMBER_COUNT_LIMIT:

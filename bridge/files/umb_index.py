@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from bridge.files.names import first_repeated, printable
 from bridge.files.umb_archive import INDEX_NAME, Promise
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.model import ModelKind
@@ -271,22 +272,30 @@ def _parse_json(text: bytes, where: str) -> object:
     def refuse_constant(name: str) -> object:
         raise ValueError(f"{name} is not JSON")
 
-    def refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        fields = dict(pairs)
-        if len(fields) < len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
+    def fields_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = [printable(key) for key, _ in pairs]
+        fields = {key: _printable(value) for key, (_, value) in zip(keys, pairs, strict=True)}
+        if (twice := first_repeated(keys)) is not None:
             raise ValueError(f"the field {twice!r:.60} is there twice")
         return fields
 
     try:
         return json.loads(
-            text.decode(), parse_constant=refuse_constant, object_pairs_hook=refuse_duplicates
+            text.decode(), parse_constant=refuse_constant, object_pairs_hook=fields_of
         )
     except RecursionError:
         raise InvalidModelError(f"{where}: nested too deep") from None
     except ValueError as error:  # JSON errors, text that is not UTF-8, numbers of 5,000 digits
         raise InvalidModelError(f"{where}: {error}") from None
+
+
+def _printable(value: object) -> object:
+    """Return a text, or the texts of a list, as they can be shown; see `printable`."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, list):
+        return [_printable(item) for item in value]
+    return value
 
 
 def _model_kind(system: JsonObject, counts: dict[str, int]) -> ModelKind:
@@ -365,9 +374,8 @@ def _annotations(
         entities = tuple(entity for entity in supported if entity in applies_to)
         if entities:
             found.append(Annotation(key, name, entities, group))
-    names = [annotation.name for annotation in found if annotation.name]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+    twice = first_repeated(annotation.name for annotation in found if annotation.name)
+    if twice is not None:
         raise InvalidModelError(f"{groups.where}.{group}: the name {twice!r:.60} is there twice")
     return tuple(found)
 

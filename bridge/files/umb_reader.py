@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from bridge.files.names import printable
 from bridge.files.umb_archive import Archive, Bytes
 from bridge.files.umb_content import Actions, UmbFile, UmbRewards
 from bridge.files.umb_index import Annotation, Index, parse_index
@@ -40,15 +40,15 @@ def read_umb(path: str | PathLike[str]) -> UmbFile:
     """
     path = Path(path)
     with Archive(path) as archive:
-        index = parse_index(archive.read_index(), str(path))
+        index = parse_index(archive.read_index(), printable(str(path)))
         content = archive.load(index.promises(), index.other_bytes())
-    return _Reader(str(path), index, content).read()
+    return _Reader(printable(str(path)), index, content).read()
 
 
 class _Reader:
-    """Turns the members' bytes into arrays, checking each."""
+    """Turns the members' bytes into arrays, checking each; drops the bytes once it has done so."""
 
-    def __init__(self, path: str, index: Index, content: Mapping[str, Bytes]) -> None:
+    def __init__(self, path: str, index: Index, content: dict[str, Bytes]) -> None:
         self._path = path
         self._index = index
         self._content = content
@@ -56,6 +56,7 @@ class _Reader:
 
     def read(self) -> UmbFile:
         index = self._index
+        targets = self._targets()  # first: what it holds bounds what absent members stand for
         groups = None
         if index.kind is ModelKind.MDP:
             groups = self._offsets("state-to-choices.bin", "states", "choices", least=1)
@@ -68,7 +69,7 @@ class _Reader:
         probabilities = self._values("branch-to-probability.bin", "branches")
         if probabilities is None:
             probabilities = np.ones(self._counts["branches"])
-        branches = CsrMatrix(offsets, self._targets(), probabilities, self._counts["states"])
+        branches = CsrMatrix(offsets, targets, probabilities, self._counts["states"])
         exit_rates = self._exit_rates(branches)
         rewards = [self._rewards(annotation) for annotation in index.rewards]
         actions = {entity: self._actions(entity) for entity in index.num_actions}
@@ -142,7 +143,7 @@ class _Reader:
 
     def _offsets(self, name: str, owner: str, owned: str, *, least: int) -> IndexArray:
         count, total = self._counts[owner], self._counts[owned]
-        content = self._content.get(name)
+        content = self._content.pop(name, None)
         if content is None:
             if count != total:
                 raise self._invalid(name, f"missing, though {count} {owner} have {total} {owned}")
@@ -163,7 +164,7 @@ class _Reader:
 
     def _targets(self) -> IndexArray:
         name = "branch-to-target.bin"
-        content = self._content.get(name)
+        content = self._content.pop(name, None)
         if content is None:
             if self._counts["branches"]:
                 raise self._invalid(name, "missing")
@@ -180,7 +181,7 @@ class _Reader:
 
     def _values(self, name: str, entity: str) -> FloatArray | None:
         """Return an array of finite numbers, none negative; None where it is absent."""
-        content = self._content.get(name)
+        content = self._content.pop(name, None)
         if content is None:
             return None
         values: FloatArray = content.view("<f8").astype(np.float64, copy=False)
@@ -209,7 +210,7 @@ class _Reader:
         return rates
 
     def _mask(self, name: str) -> MaskArray | None:
-        content = self._content.get(name)
+        content = self._content.pop(name, None)
         if content is None:
             return None
         bits = np.unpackbits(content, bitorder="little").view(np.bool_)
@@ -238,7 +239,7 @@ class _Reader:
         parts: dict[str, FloatArray] = {}
         for entity in annotation.entities:
             name = annotation.member(entity)
-            if (content := self._content.get(name)) is None:
+            if (content := self._content.pop(name, None)) is None:
                 raise self._invalid(name, "missing")
             values: FloatArray = content.view("<f8").astype(np.float64, copy=False)
             parts[entity] = values
@@ -247,7 +248,7 @@ class _Reader:
     def _actions(self, entity: str) -> Actions:
         folder = f"actions/{entity}"
         count = self._index.num_actions[entity]
-        content = self._content.get(f"{folder}/values.bin")
+        content = self._content.pop(f"{folder}/values.bin", None)
         if content is None:
             content = np.zeros(4 * self._counts[entity], np.uint8)
         indices = content.view("<u4")
@@ -256,8 +257,8 @@ class _Reader:
         return Actions(self._action_names(folder, count), indices)
 
     def _action_names(self, folder: str, count: int) -> tuple[str, ...]:
-        mapping = self._content.get(f"{folder}/string-mapping.bin")
-        strings = self._content.get(f"{folder}/strings.bin")
+        mapping = self._content.pop(f"{folder}/string-mapping.bin", None)
+        strings = self._content.pop(f"{folder}/strings.bin", None)
         if mapping is None and strings is None:
             return tuple(f"_{number}" for number in range(1, count + 1))  # as PRISM names them
         if mapping is None or strings is None:
@@ -279,7 +280,7 @@ class _Reader:
         if layout is None:
             return None
         name = "valuations/states/valuations.bin"
-        content = self._content.get(name)
+        content = self._content.pop(name, None)
         if content is None:
             raise self._invalid(name, "missing")
         return StateValuations(layout, content.reshape(self._counts["states"], layout.record_bytes))

@@ -58,7 +58,7 @@ def write_umb(
     path
         The file, replaced if it exists. Its name's ending is not looked at.
     compression
-        A plain file is memory-mapped when it is read; PRISM writes gz.
+        A plain file is read fastest; PRISM writes gz.
     valuations, choice_actions, branch_actions
         What to write besides; they go before those of a `UmbFile`.
 

@@ -32,6 +32,7 @@ from tests.bridge.files.test_umb_samples import pack
 
 SECONDS = 5
 JSON_VALUES = [None, True, -1, 0, 1, 3, 10**12, 2**63, 10**30, 0.5, "", "states", "double", [], {}]
+NAMES = ["init", "deadlock", "x", "goal", "a\nResult: 1\n", "\ud800", "\x1b[2J", "../../x", "\0"]
 TAR_BLOCK = 512
 TAR_NAMES = [b"../../x", b"/etc/x", b"index.json", b"a" * 99, b"\xff\xfe", b""]
 TAR_SIZES = [
@@ -93,9 +94,12 @@ class Fuzzer:
 
     def umb_members(self) -> str:
         members = dict(self.random.choice(self.originals))
-        name = self.random.choice(list(members))
+        name = self.random.choice([*members, *["index.json"] * len(members)])
         if name == "index.json":
-            members[name] = self.changed_index(members[name])
+            if self.random.random() < 0.1:
+                members = self.claiming_more(members)
+            else:
+                members[name] = self.changed_index(members[name])
         elif self.random.random() < 0.6:
             members[name] = self.changed_word(members[name])
         else:
@@ -195,6 +199,16 @@ class Fuzzer:
         words[8 * word : 8 * word + 8] = number
         return bytes(words)
 
+    def claiming_more(self, members: dict[str, bytes]) -> dict[str, bytes]:
+        """Claim huge counts that agree with each other, and leave out members."""
+        index = json.loads(members["index.json"])
+        claimed = self.random.choice([10**9, 10**12, 2**62])
+        for entity in ("states", "choices", "branches"):
+            index["transition-system"][f"#{entity}"] = claimed
+        kept = {name: text for name, text in members.items() if self.random.random() < 0.2}
+        kept.pop("index.json", None)
+        return {"index.json": json.dumps(index).encode(), **kept}
+
     def changed_index(self, text: bytes) -> bytes:
         index = json.loads(text)
         for _ in range(self.random.randint(1, 3)):
@@ -208,7 +222,9 @@ class Fuzzer:
                     place = place[key]
                     continue
                 if self.random.random() < 0.75:
-                    place[key] = self.random.choice(JSON_VALUES)
+                    place[key] = self.random.choice([*JSON_VALUES, *NAMES])
+                elif isinstance(place, dict) and self.random.random() < 0.5:
+                    place[self.random.choice(NAMES)] = place.pop(key)
                 else:
                     del place[key]
                 break

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import mmap
 import os
 
 import numpy as np
@@ -23,7 +22,7 @@ from bridge.files.umb_writer import _tar_header, split_rates
 from engines.errors import InvalidModelError
 from engines.formats.csr import CsrMatrix
 from engines.model import ExplicitModel, ModelKind, RewardStructure
-from tests.bridge.files.test_umb_samples import assert_same, pack, sample, unpack
+from tests.bridge.files.test_umb_samples import assert_same, pack, unpack
 
 
 def matrix(rows: list[dict[int, float]], num_columns: int) -> CsrMatrix:
@@ -65,15 +64,6 @@ def small_mdp() -> ExplicitModel:
 SMALL = {"dtmc": small_dtmc, "ctmc": small_ctmc, "mdp": small_mdp}
 
 
-def mapped(array: np.ndarray) -> bool:
-    """Return whether an array's memory is a mapped file."""
-    while array is not None:
-        if isinstance(array, mmap.mmap):
-            return True
-        array = getattr(array, "base", getattr(array, "obj", None))
-    return False
-
-
 def wrapped(model: ExplicitModel) -> UmbFile:
     return UmbFile(model, model.matrix.values, None, (), None, None, None, {}, {}, ())
 
@@ -92,24 +82,6 @@ def test_the_bytes_are_the_same_every_time(compression, tmp_path, monkeypatch):
     monkeypatch.setattr("time.time", lambda: 2e9)
     write_umb(small_dtmc(), tmp_path / "other.umb", compression)
     assert (tmp_path / "one.umb").read_bytes() == (tmp_path / "other.umb").read_bytes()
-
-
-def test_a_plain_file_is_mapped_and_not_copied(tmp_path):
-    write_umb(read_umb(sample("wlan0_COL0")), tmp_path / "m.umb")
-    plain = read_umb(tmp_path / "m.umb")
-    assert mapped(plain.model.matrix.values)
-    assert mapped(plain.probabilities)
-    assert mapped(plain.valuations.records)
-    assert mapped(plain.choice_actions.indices)
-    for raw, reward in zip(plain.rewards, plain.model.rewards, strict=True):
-        assert mapped(raw.choices if raw.states is None else raw.states)
-        assert raw.states is None or reward.state_rewards is raw.states
-    assert not mapped(read_umb(sample("wlan0_COL0")).model.matrix.values)
-
-
-def test_the_exit_rates_of_a_plain_ctmc_are_mapped(tmp_path):
-    write_umb(small_ctmc(), tmp_path / "m.umb")
-    assert mapped(read_umb(tmp_path / "m.umb").exit_rates)
 
 
 def test_rates_come_back_to_the_last_bit():
