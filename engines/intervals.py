@@ -17,7 +17,7 @@ from engines.graph.operations import operations_of
 from engines.graph.prob01 import prob0, prob1
 from engines.graph.quotient import collapse
 from engines.model import ExplicitModel, ModelKind, RewardStructure
-from engines.narrow import Batches, Narrowing, measured_width, narrow
+from engines.narrow import Batches, Narrowing, largest_error, measured_width, narrow
 from engines.optimistic import narrow_by_guesses
 from engines.progress import Progress
 from engines.reachability_rewards import (
@@ -315,18 +315,20 @@ def _solve(
             remark = "guesses are of all strongly connected components together"
             note = "; ".join(filter(None, (note, remark)))
     lower, upper = outcome.lower, outcome.upper
-    width = measured_width(lower[unknown], upper[unknown], environment.absolute)
+    absolute = environment.absolute
+    width = measured_width(lower[unknown], upper[unknown], absolute)
     midpoint = options.select_midpoint and bool(np.isfinite(upper[unknown]).all())
     sweeps = Method.JACOBI if jacobi else Method.POWER if chain else Method.VALUE_ITERATION
+    values = lower + (upper - lower) / 2.0 if midpoint else lower
     return SolveResult(
-        values=lower + (upper - lower) / 2.0 if midpoint else lower,
+        values=values,
         status=outcome.status,
         method=f"{Method.OPTIMISTIC if optimistic else Method.INTERVAL} ({sweeps})",
         iterations=outcome.iterations,
         change=width,
         # A sweep keeps an iterate between the bounds there.
         residual=measured_width(lower[unknown], upper[unknown], True),
-        error_estimate=width / 2.0 if midpoint else width,
+        error_estimate=largest_error(values[unknown], lower[unknown], upper[unknown], absolute),
         seconds=time.perf_counter() - started,
         setup_seconds=setup,
         sweeping_seconds=sweeping,

@@ -15,7 +15,7 @@ from engines.graph.components import bsccs
 from engines.graph.prob01 import prob1
 from engines.intervals import reachability_reward_bounds
 from engines.model import ExplicitModel, ModelKind, RewardStructure
-from engines.narrow import measured_width
+from engines.narrow import largest_error, measured_width
 from engines.progress import Progress
 from engines.result import SolveResult, Status
 from engines.step_rewards import step_rewards
@@ -125,7 +125,8 @@ def bounded_result(
     if not parts:
         result = SolveResult.exact(values, environment.method)
     else:
-        result = SolveResult.combined(values, parts, width / 2.0 if midpoint else width)
+        error = largest_error(values, lower, upper, environment.absolute)
+        result = SolveResult.combined(values, parts, error)
     status = result.status
     if width == 0.0 or width < environment.epsilon:
         status = Status.CONVERGED

@@ -14,7 +14,7 @@ from engines.iterate import BATCH_SHARE, FIRST_BATCH, LONGEST_BATCH
 from engines.progress import Measure, Progress, SweepReport
 from engines.result import Status
 from engines.solve.system import SLOW_AFTER
-from engines.two_sided import SweepRecord, TwoSidedSweeper
+from engines.two_sided import UNIT_ROUNDOFF, SweepRecord, TwoSidedSweeper
 
 NOT_MONOTONIC = 1e-12
 """Relative steps in the wrong direction beyond this are no rounding."""
@@ -214,3 +214,24 @@ def measured_width(lower: FloatArray, upper: FloatArray, absolute: bool) -> floa
         with np.errstate(divide="ignore", invalid="ignore"):
             width = np.where(width > 0.0, width / lower, 0.0)
     return float(np.max(width, initial=0.0))
+
+
+def largest_error(
+    values: FloatArray, lower: FloatArray, upper: FloatArray, absolute: bool
+) -> float:
+    """Return how far values may be from what lies between bounds, rounded up.
+
+    A midpoint that was rounded is farther from one bound than half the width.
+
+    Parameters
+    ----------
+    values, lower, upper
+        Of one shape.
+    absolute
+        Whether the distance is absolute, else relative to the lower bound.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        off = np.maximum(upper - values, values - lower)
+        off = np.where(lower == upper, 0.0, off if absolute else off / lower)
+    # A subtraction and a division round by half a unit each.
+    return float(np.max(off, initial=0.0)) * (1.0 + 4.0 * UNIT_ROUNDOFF)

@@ -310,7 +310,7 @@ def questions_of(folder: Path, manifest: Manifest) -> dict[str, Expression]:
     InvalidModelError
         When a question is no operator that asks for values.
     """
-    found = {}
+    found: dict[str, Expression] = {}
     for place, question in enumerate(manifest.questions):
         field = f"{folder / MANIFEST}: questions[{place}].text"
         try:
