@@ -25,6 +25,7 @@ from engines.reachability_rewards import (
     without_choices,
 )
 from engines.result import ExactValues, SolveResult
+from engines.solve.report import joined
 from engines.step_rewards import step_rewards
 from engines.system import Direction, SweepSystem
 from engines.topological_intervals import narrow_topologically
@@ -312,8 +313,7 @@ def _solve(
         outcome = _narrowed(sweeper, plain, upper, environment, slack, exactly, progress)
         cost, sweeping = sweeper.cost, sweeper.seconds
         if environment.topological:
-            remark = "guesses are of all strongly connected components together"
-            note = "; ".join(filter(None, (note, remark)))
+            note = joined((note, "guesses are of all strongly connected components together"))
     lower, upper = outcome.lower, outcome.upper
     absolute = environment.absolute
     width = measured_width(lower[unknown], upper[unknown], absolute)
@@ -333,7 +333,7 @@ def _solve(
         setup_seconds=setup,
         sweeping_seconds=sweeping,
         cost=cost,
-        note="; ".join(remark for remark in (note, outcome.note) if remark),
+        note=joined((note, outcome.note)),
         two_sided=True,
         bounds=(lower, upper),
         finished_by=outcome.finished_by,
