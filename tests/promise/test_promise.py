@@ -63,7 +63,14 @@ def test_the_exact_value_inside_prism_lies_within_what_is_printed(asking, route,
 
 @pytest.mark.parametrize(
     ("seed", "setting"),
-    [(7040, "ii"), (7057, "modpoliter"), (7124, "topological"), (7188, "gs"), (7209, "default")],
+    [
+        (7040, "ii"),
+        (7057, "modpoliter"),
+        (7124, "topological"),
+        (7188, "gs"),
+        (7209, "default"),
+        (30646, "ii"),
+    ],
 )
 def test_models_that_once_broke_it_do_so_no_more(asking, seed, setting):
     assert asking.ask(seed, ["tra"], [setting]) == []
