@@ -317,8 +317,8 @@ def questions_of(folder: Path, manifest: Manifest) -> dict[str, Expression]:
             tree = parse_property(question.text, "the question")
         except (InvalidModelError, UnsupportedError, RecursionError) as error:
             raise InvalidModelError(f"{field}: {fault_text(error)}: export again") from error
-        asks = isinstance(tree, Probability | SteadyState | Reward)
-        if not asks or tree.threshold.bound is not None:
+        asks = isinstance(tree, Probability | SteadyState | Reward) and not tree.threshold.bound
+        if not asks:
             raise InvalidModelError(
                 f"{field}: {question.text:.60} is no operator that asks for values: export again"
             )
