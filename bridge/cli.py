@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import io
 import os
+import resource
 import sys
 import threading
 from contextlib import nullcontext, suppress
@@ -22,6 +23,9 @@ LOADING_DELAY = 1.5
 """Seconds of PRISM's own work after which a solve worth a GPU, or numba, is likely to come. A run
 that is over by then, or whose model has proved to be small, is not held up by loading it: the
 interpreter serves one thread at a time. A long solve in Java's loops has it loaded at once."""
+
+LEAST_ADDRESS_SPACE = 512 << 20
+"""Bytes in which the libraries of a run without PRISM can be loaded; a JVM takes more."""
 
 QUICK_SWITCHES = 5e-4
 """Seconds for which a thread that loads may keep the interpreter from one that solves."""
@@ -44,6 +48,7 @@ def main(argv: list[str] | None = None) -> NoReturn:
         # A name out of a file may be no text that can be encoded.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    _require_address_space()
     words = sys.argv[1:] if argv is None else argv
     # A file that has the name of a command is a model.
     if words and words[0] == "doctor" and not Path("doctor").is_file():
@@ -125,6 +130,21 @@ def _doctor(words: list[str]) -> NoReturn:
 
     command.main(args=words, prog_name="prism-gpu doctor")
     raise SystemExit(0)
+
+
+def _require_address_space() -> None:
+    """End where the limit of ``ulimit -v`` leaves no room for the libraries.
+
+    They are not made for it: with less, some abort while they are loaded, and others try for ever.
+    """
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY and limit < LEAST_ADDRESS_SPACE:
+        print(
+            f"\nError: The address space is limited to {limit >> 20} MiB (ulimit -v): "
+            f"{LEAST_ADDRESS_SPACE >> 20} MiB are needed.",
+            flush=True,
+        )
+        sys.exit(1)
 
 
 def _fail(error: Exception) -> NoReturn:

@@ -82,3 +82,15 @@ def test_an_output_that_cannot_be_written_is_an_error_in_one_line(tmp_path):
         run = command(f"{words} > /dev/full")
         assert run.code == 1
         assert run.errors.strip() == "Error: No space left on device: standard output."
+
+
+def test_too_little_address_space_is_told_before_libraries_are_loaded():
+    done = subprocess.run(
+        ["bash", "-c", f"ulimit -v 400000; {shlex.quote(sys.executable)} -m bridge x.tra"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )
+    assert done.returncode == 1
+    assert "limited to 390 MiB (ulimit -v): 512 MiB are needed" in done.stdout
