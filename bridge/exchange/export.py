@@ -16,7 +16,15 @@ from typing import Any
 import numpy as np
 
 from bridge.exchange.content import BuiltContent, digests, mask_digest, read_built
-from bridge.exchange.manifest import MANIFEST, Manifest, Question, file_digest, set_names, timestamp
+from bridge.exchange.manifest import (
+    MANIFEST,
+    Manifest,
+    Question,
+    file_digest,
+    is_file_of_model,
+    set_names,
+    timestamp,
+)
 from bridge.exchange.prism_run import Exchange, masks, with_labels
 from bridge.exchange.results import RESULTS
 from bridge.files.checkable import as_umb
@@ -154,7 +162,8 @@ def require_target(folder: Path, *, force: bool) -> None:
 
 
 def _ours(name: str) -> bool:
-    return name in (MANIFEST, RESULTS) or name.startswith((f"{MODEL_NAME}.", f".{RESULTS}."))
+    ours = name in (MANIFEST, RESULTS) or name.startswith(f".{RESULTS}.")
+    return ours or is_file_of_model(name, MODEL_NAME)
 
 
 def write_export(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -336,6 +337,19 @@ def set_names(sets: Mapping[str, str]) -> dict[str, str]:
         The digests by the names; several names may have the same states.
     """
     return {digest: name for name, digest in sorted(sets.items(), reverse=True)}
+
+
+def is_file_of_model(name: str, model: str) -> bool:
+    """Return whether a reader may take a file for a part of a model, as `model2.srew` of `model`.
+
+    Parameters
+    ----------
+    name
+        Of the file.
+    model
+        The model's name, without an ending.
+    """
+    return re.fullmatch(rf"{re.escape(model)}[0-9]*\..*", name) is not None
 
 
 def timestamp() -> str:

@@ -19,6 +19,7 @@ from bridge.exchange.manifest import (
     Manifest,
     Question,
     file_digest,
+    is_file_of_model,
     load_manifest,
     plain_settings,
     questions_of,
@@ -176,7 +177,7 @@ class Solver:
         # The reader of text would take companions that were not exported.
         start = models[0].partition(".")[0]
         for path in sorted(self.folder.iterdir()):
-            if path.name.startswith(f"{start}.") and path.name not in manifest.files:
+            if is_file_of_model(path.name, start) and path.name not in manifest.files:
                 raise InvalidModelError(f"{path} is not of the export: remove it")
         return self.folder / models[0]
 

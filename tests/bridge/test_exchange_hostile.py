@@ -244,6 +244,14 @@ def test_a_pipe_in_the_place_of_the_model_file_stops_the_report(exported, tmp_pa
 # Where an export goes.
 
 
+@pytest.mark.parametrize("name", ["model1.srew", "model1.trew", "model7.srew.gz"])
+def test_nothing_is_added_to_a_model(tmp_path, built, name):  # noqa: ARG001 - as in `exported`
+    folder = write(tmp_path / "exchange", text=True)
+    (folder / name).write_text("3 1\n0 5.0\n")
+    with pytest.raises(InvalidModelError, match=f"{name} is not of the export: remove it"):
+        silent(folder).run()
+
+
 def test_a_folder_stays_the_same_one(exported, monkeypatch):
     monkeypatch.chdir(exported)
     write(Path(), questions=[OVER])
