@@ -104,7 +104,7 @@ class Results:
             If the file cannot be written; an old one is then left as it was.
         """
         with (
-            replacing(folder / RESULTS) as draft,
+            replacing(folder / RESULTS, follow=False) as draft,
             zipfile.ZipFile(draft, "w", zipfile.ZIP_STORED) as archive,
         ):
             archive.writestr(_INDEX, self._index())

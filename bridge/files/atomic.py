@@ -12,7 +12,7 @@ from engines.leftovers import in_use, remove_abandoned, removed_at_end
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, *, follow: bool = True) -> Iterator[Path]:
     """Yield the path to write to, of a draft that takes a file's place once it is whole.
 
     A pipe or a device has no place to be taken: it is yielded itself.
@@ -21,10 +21,13 @@ def replacing(path: Path) -> Iterator[Path]:
     ----------
     path
         The file.
+    follow
+        Whether a link is followed, as where the user names the file; else it is replaced, as in a
+        folder that others may have filled.
 
     Yields
     ------
-    An empty file beside `path`. What writes it must have closed it at the end of the block.
+    An empty file beside the one to be replaced. What writes it must have closed it at the end of the block.
 
     Raises
     ------
@@ -34,8 +37,9 @@ def replacing(path: Path) -> Iterator[Path]:
     if path.exists() and not path.is_file():
         yield path
         return
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    remove_abandoned(path)
+    target = Path(os.path.realpath(path)) if follow else path
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    remove_abandoned(target)
     try:
         with removed_at_end(draft):
             draft.touch(exist_ok=False)
@@ -43,7 +47,7 @@ def replacing(path: Path) -> Iterator[Path]:
                 yield draft
             with draft.open("rb+") as written:
                 os.fsync(written.fileno())
-            os.replace(draft, path)
+            os.replace(draft, target)
     except OSError as error:
         if str(error.filename) == str(draft):
             # What the message names is the file that was asked for.

@@ -103,3 +103,17 @@ def test_a_draft_whose_writer_was_killed_goes_with_the_next_write(tmp_path):
     with leftovers.in_use(running):
         write_text(tmp_path / "values", "whole")
     assert names(tmp_path) == [new.name, running.name, "values"]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_is_followed_unless_others_may_have_made_it(tmp_path, there):
+    target, link = tmp_path / "target", tmp_path / "link"
+    if there:
+        target.write_text("old")
+    link.symlink_to(target)
+    with replacing(link) as draft:
+        draft.write_text("new")
+    assert (link.is_symlink(), target.read_text()) == (True, "new")
+    with replacing(link, follow=False) as draft:
+        draft.write_text("newest")
+    assert (link.is_symlink(), link.read_text(), target.read_text()) == (False, "newest", "new")
