@@ -27,7 +27,8 @@ def replacing(path: Path, *, follow: bool = True) -> Iterator[Path]:
 
     Yields
     ------
-    An empty file beside the one to be replaced. What writes it must have closed it at the end of the block.
+    An empty file beside the one to be replaced. What writes it must have closed it at the end of
+    the block.
 
     Raises
     ------
