@@ -42,8 +42,9 @@ def main(argv: list[str] | None = None) -> NoReturn:
     from bridge import ending
     from bridge.streams import secure_streams
 
-    ending.watch()
+    # Before anything is opened: it would take the place of a stream that is closed.
     secure_streams()
+    ending.watch()
     for stream in (sys.stdout, sys.stderr):
         # A name out of a file may be no text that can be encoded.
         if isinstance(stream, io.TextIOWrapper):

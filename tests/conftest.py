@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -17,6 +18,12 @@ from engines.errors import BridgeError
 # Machines with other work to do are no reason to fail: the whole suite has a time limit.
 settings.register_profile("ours", deadline=None)
 settings.load_profile("ours")
+
+# Who runs the suite in the background may ignore these, and so would what the tests start.
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        signal.signal(number, usual)
 
 
 @pytest.fixture(scope="session")

@@ -170,8 +170,17 @@ class StormSource:
 
     @property
     def declared(self) -> Declared:
-        """What properties may name."""
+        """What properties may name.
+
+        Raises
+        ------
+        UnsupportedError
+            If the model is of a kind that cannot be built.
+        """
+        from bridge.storm.build import require_support
+
         found = self._outline
+        require_support(found, self.path)
         types = {item.name: item.type for item in found.constants}
         types |= {item.name.name: item.type for item in found.declared_variables}
         return Declared(types, found.labels, found.reward_names, found.formulas)

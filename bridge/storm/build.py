@@ -83,7 +83,7 @@ def build_model(
         text = path.read_text(encoding="utf-8", errors="replace")
     if declared is None:
         declared = checked_outline(text, str(path))
-    _require_support(declared, path)
+    require_support(declared, path)
     values = define_constants(declared.constants, constants, formulas=declared.formulas)
     check_with_constants(declared, values)
     begin = time.perf_counter()
@@ -109,7 +109,21 @@ def build_model(
     return replace(model, notes=tuple(notes))
 
 
-def _require_support(declared: ModelOutline, path: Path) -> None:
+def require_support(declared: ModelOutline, path: Path) -> None:
+    """Refuse a model of a kind that is not built.
+
+    Parameters
+    ----------
+    declared
+        The model's outline.
+    path
+        Its file, for the message.
+
+    Raises
+    ------
+    UnsupportedError
+        For all but DTMCs, CTMCs and MDPs.
+    """
     kind = declared.kind or "mdp"
     if kind not in KINDS:
         raise UnsupportedError(

@@ -96,6 +96,10 @@ class Substitution:
             self._sweeper.restart(self.solved[0])
         return self.solved
 
+    def forbid(self) -> None:
+        """Make no more attempts, and let go of the sweeps: others may follow."""
+        self._sweeper = None
+
     def completed(self, result: SolveResult) -> SolveResult:
         """Return the result of the whole solve.
 

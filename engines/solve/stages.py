@@ -127,12 +127,14 @@ class Coloured:
         What is solved.
     stretches
         Those of `Gmres`: what they have kept comes first.
+    walk
+        That of `Walk`, which lets go of the sweeps that are replaced.
     """
 
     alone, again, sweeps_on = False, False, True
 
-    def __init__(self, system: SweepSystem, stretches: Stretches) -> None:
-        self._system, self._stretches = system, stretches
+    def __init__(self, system: SweepSystem, stretches: Stretches, walk: Substitution) -> None:
+        self._system, self._stretches, self._walk = system, stretches, walk
 
     def takes_over(self, made: int, expected: float) -> bool:
         """Return whether so many more sweeps take longer than those in colours."""
@@ -148,6 +150,7 @@ class Coloured:
         assert solve.sweeps is not None
         made, absolute = solve.outcome.iterations, solve.environment.absolute
         iterate = solve.sweeper.values()
+        self._walk.forbid()
         try:
             coloured, colours = coloured_rest.coloured_sweeps(self._system, iterate, absolute)
         except MemoryError as error:

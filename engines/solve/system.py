@@ -132,7 +132,7 @@ def _solve(
     elif environment.automatic and rises_from_zero(system):
         stretches.allow(solve.sweeper, np.inf if direct is None else _slow_after_of(solve))
         if _is_on_cpu(solve) and not going_over and coloured_rest.may_serve(system):
-            ladder.stages.insert(2, Coloured(system, stretches))
+            ladder.stages.insert(2, Coloured(system, stretches, walk))
     answer = None
     if environment.automatic:
         answer = _automatic(solve, ladder, stretches, before, head)

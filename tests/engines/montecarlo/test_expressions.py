@@ -29,7 +29,7 @@ from engines.montecarlo.expressions import (
     subexpressions,
     variables_of,
 )
-from engines.montecarlo.native import build
+from engines.montecarlo.native import load
 from engines.montecarlo.program import VariableDeclaration
 from engines.montecarlo.ranges import range_of
 from engines.montecarlo.wording import Wording
@@ -227,7 +227,7 @@ def test_c_gives_the_same_digits_and_the_same_failures(random_cases):
         "EXPORTED double value_of(int i, const int *v, u32 *fail) { Path p = {v[0], v[1], v[2], "
         "v[3], 0}; double x = value(&p, i); *fail = p.fail; return x; }"
     )
-    library = ctypes.CDLL(str(build("\n".join(lines) + "\n")))
+    library = load("\n".join(lines) + "\n")
     library.value_of.restype = ctypes.c_double
     fail = ctypes.c_uint32()
     failures = 0
