@@ -235,7 +235,8 @@ def _long_run_values(
     if unknown.any():
         result = solve_reachability(model, unknown, values, environment, progress=progress)
         values = result.values
-        error += result.error_estimate
+        # Relative errors multiply: those of the averages may be large where a method was named.
+        error += result.error_estimate * (1.0 if environment.absolute else 1.0 + error)
         parts.append(result)
     return replace(
         _put_together(values, parts, error, environment),

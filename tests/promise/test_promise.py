@@ -70,6 +70,7 @@ def test_the_exact_value_inside_prism_lies_within_what_is_printed(asking, route,
         (7188, "gs"),
         (7209, "default"),
         (30646, "ii"),
+        (61975, "power"),
     ],
 )
 def test_models_that_once_broke_it_do_so_no_more(asking, seed, setting):
