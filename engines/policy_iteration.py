@@ -145,7 +145,8 @@ class DirectPolicyIteration:
         policy = self._evaluated(optimal_rows(self._system, x, self.ends(x)), wide=False)
         while self.policies < MOST_POLICIES:
             self.policies += 1
-            better, open_gains = self._improved(policy)
+            gained = self._gained(policy)
+            better, open_gains = self._improved(policy, *gained)
             if better is not None:
                 policy = self._evaluated(better, wide=policy.wide)
                 continue
@@ -155,11 +156,11 @@ class DirectPolicyIteration:
                 continue
             missed = self._still_to_gain(policy, open_gains)
             doubtful = not proven and policy.wide and not self._prove
-            together = self._gained_together(policy) if doubtful else np.inf
+            together = self._gained_together(policy, *gained) if doubtful else np.inf
             if together <= OPEN_ERROR:
                 missed = together
             elif not proven and policy.wide:
-                tried, judged, proven = self._tried(policy)
+                tried, judged, proven = self._tried(policy, *gained)
                 if tried is not None:
                     policy = tried
                     continue
@@ -248,13 +249,14 @@ class DirectPolicyIteration:
             earning[self._states[chain.offset > 0.0]] = True
         return ~_reach(chain, earning) & ~self._known
 
-    def _tried(self, policy: _Policy) -> tuple[_Policy | None, bool, bool]:
+    def _tried(
+        self, policy: _Policy, more: FloatArray, doubt: FloatArray
+    ) -> tuple[_Policy | None, bool, bool]:
         """Return a policy with one other choice that is better, or None.
 
         And whether no single choice was seen to better it, and whether each is worse for certain:
         a policy that no single choice betters is optimal.
         """
-        more, doubt = self._gained(policy)
         open_rows = np.flatnonzero(more + doubt > 0.0)
         open_rows = open_rows[policy.rows[self._group_of_row[open_rows]] != open_rows]
         if len(open_rows) > MOST_TRIALS:
@@ -285,12 +287,13 @@ class DirectPolicyIteration:
         rounding = off + 4.0 * UNIT_ROUNDOFF * (abs(high) + abs(low))
         return float(sign * (high + low)), float(rounding)
 
-    def _improved(self, policy: _Policy) -> tuple[IndexArray | None, FloatArray]:
+    def _improved(
+        self, policy: _Policy, more: FloatArray, doubt: FloatArray
+    ) -> tuple[IndexArray | None, FloatArray]:
         """Return a policy that is better for certain, or None; and what other choices may gain.
 
         The latter has shape (groups,): 0 where every other choice is no better for certain.
         """
-        more, doubt = self._gained(policy)
         certain = more > doubt
         if certain.any():
             ranked = np.where(certain, more, -np.inf)
@@ -372,14 +375,13 @@ class DirectPolicyIteration:
         )
         return self._relative(left, policy, inner)
 
-    def _gained_together(self, policy: _Policy) -> float:
+    def _gained_together(self, policy: _Policy, more: FloatArray, doubt: FloatArray) -> float:
         """Return what choices left open add up to at most, however they are combined, relative.
 
         Of all policies that take the one in hand's choices or open ones, that which gains most is
         found by policy iteration: its gain is (I − P)⁻¹ δ, with its own P. Infinite where that
         finds none.
         """
-        more, doubt = self._gained(policy)
         gains = np.maximum(more + doubt, 0.0)
         gains[policy.rows] = 0.0
         kept = gains > 0.0
