@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import io
 import os
 import resource
 import sys
@@ -45,16 +44,15 @@ def main(argv: list[str] | None = None) -> NoReturn:
     # Before anything is opened: it would take the place of a stream that is closed.
     secure_streams()
     ending.watch()
-    for stream in (sys.stdout, sys.stderr):
-        # A name out of a file may be no text that can be encoded.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
     _require_address_space()
     words = sys.argv[1:] if argv is None else argv
     # A file that has the name of a command is a model.
-    if words and words[0] == "doctor" and not Path("doctor").is_file():
+    asked = words[0] if words and words[0] in ("doctor", "regress", "reproduce") else ""
+    if asked and Path(asked).is_file():
+        asked = ""
+    if asked == "doctor":
         _doctor(words[1:])
-    if words and words[0] == "reproduce" and not Path("reproduce").is_file():
+    if asked == "reproduce":
         from bridge.reproduce.command import command
 
         command.main(args=words[1:], prog_name="prism-gpu reproduce")
@@ -64,7 +62,7 @@ def main(argv: list[str] | None = None) -> NoReturn:
 
         if is_command(words):
             exchange(words[0], words[1:])
-    if words and words[0] == "regress" and not Path("regress").is_file():
+    if asked == "regress":
         from bridge.regress.command import main as regress
 
         regress(words[1:])

@@ -53,6 +53,10 @@ def secure_streams() -> None:
         sys.stdin = open(0, closefd=False)  # noqa: SIM115 - it stays open
     sys.stdout = _secured(sys.stdout, sys.__stdout__, 1)
     sys.stderr = _secured(sys.stderr, sys.__stderr__, STANDARD_ERROR)
+    for stream in (sys.stdout, sys.stderr):
+        # A name out of a file may be no text that can be encoded.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _secured(stream: TextIO | None, original: TextIO | None, number: int) -> TextIO:

@@ -35,7 +35,7 @@ from bridge.exchange.results import (
 )
 from bridge.exchange.schema import require_plain_file
 from bridge.files.checkable import read_checkable
-from bridge.files.names import is_text_model, is_umb_file
+from bridge.files.names import is_text_model, is_umb_file, printable
 from bridge.language.ast import Expression
 from bridge.model import CheckableModel
 from bridge.refusals import error_line, fault_text
@@ -268,11 +268,6 @@ class Solver:
         record["solves"] = [_plain_solve(solve) for solve in self._solves]
         results.answers[question.text] = Answer(question.text, record, values)
         self._unsaved = True
-
-
-def printable(text: str) -> str:
-    """Return a text on one line, without signs that steer a terminal."""
-    return "".join(sign if sign.isprintable() else " " for sign in text)
 
 
 def _plain_accuracy(accuracy: Accuracy | None) -> dict[str, Any] | None:
