@@ -15,7 +15,7 @@ from pathlib import Path
 
 from engines.host.library import FILE_NAME
 
-OPTIONS = ("-std=gnu++17", "-O3", "-ffp-contract=off", "-Wall", "-Wextra", "-shared", "-fPIC")
+OPTIONS = ("-std=gnu++20", "-O3", "-ffp-contract=off", "-Wall", "-Wextra", "-shared", "-fPIC")
 """Those of CMakeLists.txt. No contraction: digits must not differ between machines."""
 
 COMPILERS = ("g++", "clang++", "c++")

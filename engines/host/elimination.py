@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import ctypes
 import weakref
+from ctypes import POINTER, c_double, c_int32, c_int64, c_void_p
 
 import numpy as np
 
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray
-from engines.host.library import doubles, indices, library, pointer
+from engines.host.library import DOUBLES, INDICES, Function, doubles, indices
+
+_ELIMINATE = Function(
+    "pg_eliminate",
+    c_int32,
+    *(c_int64, INDICES, INDICES, DOUBLES, DOUBLES),
+    *(c_int32, c_double, c_double, POINTER(c_void_p)),
+)
+_ADVANCE = Function("pg_advance", c_int32, c_void_p, c_double)
+_NUMBERS = Function("pg_numbers", None, c_void_p, DOUBLES)
+_VALUES = Function("pg_values", c_int32, c_void_p, DOUBLES, DOUBLES, DOUBLES, DOUBLES)
+_VISITS = Function("pg_visits", c_int32, c_void_p, DOUBLES, DOUBLES)
+_SHARES = Function("pg_shares", c_int32, c_void_p, DOUBLES, INDICES, c_int64, DOUBLES, DOUBLES)
+_RELEASE = Function("pg_release", None, c_void_p)
 
 OPERATIONS_OF_A_PART = 1e9
 """Multiplications after which Python may answer an interrupt: half a second."""
@@ -64,13 +78,13 @@ class Elimination:
         self._columns = indices(matrix.columns)
         self._values = doubles(matrix.values)
         self._leaving = doubles(leaving)
-        handle = ctypes.c_void_p()
-        status = library().pg_eliminate(
+        handle = c_void_p()
+        status = _ELIMINATE(
             self.size,
-            pointer(self._offsets),
-            pointer(self._columns),
-            pointer(self._values),
-            pointer(self._leaving),
+            self._offsets,
+            self._columns,
+            self._values,
+            self._leaving,
             int(wide),
             most_entries,
             most_operations,
@@ -78,13 +92,13 @@ class Elimination:
         )
         _check(status)
         self._handle = handle
-        weakref.finalize(self, library().pg_release, handle)
+        weakref.finalize(self, _RELEASE, handle)
         status = GOES_ON
         while status == GOES_ON:
-            status = library().pg_advance(handle, OPERATIONS_OF_A_PART)
+            status = _ADVANCE(handle, OPERATIONS_OF_A_PART)
         _check(status)
         numbers = np.zeros(5)
-        library().pg_numbers(handle, pointer(numbers))
+        _NUMBERS(handle, numbers)
         self.error = float(numbers[0])
         """A bound of the relative error of every value, roundings of the given numbers included."""
         self.rounding = float(numbers[4])
@@ -116,12 +130,12 @@ class Elimination:
             As in `values`.
         """
         high, low = np.empty(self.size), np.empty(self.size)
-        status = library().pg_values(
+        status = _VALUES(
             self._handle,
-            pointer(doubles(right)),
-            None if rest is None else pointer(doubles(rest)),
-            pointer(high),
-            pointer(low),
+            doubles(right),
+            None if rest is None else doubles(rest),
+            high,
+            low,
         )
         _check(status)
         return high, low
@@ -135,7 +149,7 @@ class Elimination:
             c, not negative, shape (states,): where the chain starts.
         """
         found: FloatArray = np.empty(self.size)
-        _check(library().pg_visits(self._handle, pointer(doubles(given)), pointer(found)))
+        _check(_VISITS(self._handle, doubles(given), found))
         return found
 
     def shares(
@@ -158,13 +172,13 @@ class Elimination:
         """
         found, rest = np.empty(self.size), np.empty(groups)
         where = indices(group)
-        status = library().pg_shares(
+        status = _SHARES(
             self._handle,
-            pointer(doubles(given)),
-            pointer(where),
+            doubles(given),
+            where,
             groups,
-            pointer(found),
-            pointer(rest),
+            found,
+            rest,
         )
         _check(status)
         return found, rest

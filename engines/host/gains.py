@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from ctypes import c_double, c_int64
+
 import numpy as np
 
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray
-from engines.host.library import doubles, indices, library, pointer
+from engines.host.library import DOUBLES, INDICES, Function, doubles, indices
+
+_MATRIX = (c_int64, INDICES, INDICES, DOUBLES)
+_EARNED = Function("pg_earned", None, *_MATRIX, DOUBLES, DOUBLES, DOUBLES, DOUBLES)
+_GAINS = Function(
+    "pg_gains",
+    None,
+    *(*_MATRIX, INDICES, DOUBLES, DOUBLES, DOUBLES),
+    *(c_double, DOUBLES, DOUBLES),
+)
 
 
 def earned_by_known(
@@ -23,15 +34,15 @@ def earned_by_known(
         x, shape (states,): 0 where a value is not known.
     """
     high, low = np.empty(matrix.num_rows), np.empty(matrix.num_rows)
-    library().pg_earned(
+    _EARNED(
         matrix.num_rows,
-        pointer(indices(matrix.row_offsets)),
-        pointer(indices(matrix.columns)),
-        pointer(doubles(matrix.values)),
-        None if offset is None else pointer(doubles(offset)),
-        pointer(doubles(known)),
-        pointer(high),
-        pointer(low),
+        indices(matrix.row_offsets),
+        indices(matrix.columns),
+        doubles(matrix.values),
+        None if offset is None else doubles(offset),
+        doubles(known),
+        high,
+        low,
     )
     return high, low
 
@@ -64,17 +75,17 @@ def gains_of_choices(
     Gains and doubts, each of shape (choices,); infinite gains have no doubt.
     """
     gains, doubts = np.empty(matrix.num_rows), np.empty(matrix.num_rows)
-    library().pg_gains(
+    _GAINS(
         matrix.num_rows,
-        pointer(indices(matrix.row_offsets)),
-        pointer(indices(matrix.columns)),
-        pointer(doubles(matrix.values)),
-        pointer(indices(states)),
-        None if offset is None else pointer(doubles(offset)),
-        pointer(doubles(values)),
-        pointer(doubles(rest)),
+        indices(matrix.row_offsets),
+        indices(matrix.columns),
+        doubles(matrix.values),
+        indices(states),
+        None if offset is None else doubles(offset),
+        doubles(values),
+        doubles(rest),
         digits,
-        pointer(gains),
-        pointer(doubts),
+        gains,
+        doubts,
     )
     return gains, doubts

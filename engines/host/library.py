@@ -5,49 +5,19 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Iterator
-from ctypes import POINTER, c_double, c_int32, c_int64, c_void_p
+from ctypes import c_double, c_int32, c_int64, c_void_p
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import engines.host
-from engines.formats.csr import FloatArray, IndexArray
+from engines.formats.csr import CsrMatrix, FloatArray, IndexArray
+from engines.system import Direction, SweepSystem
 
 FILE_NAME = "lib/prism_gpu_host.so"
 """In a folder of its own: beside the modules it would be taken for one."""
-
-_DOUBLES, _INDICES = POINTER(c_double), POINTER(c_int64)
-
-_FUNCTIONS = {
-    "pg_eliminate": (
-        c_int32,
-        [
-            *(c_int64, _INDICES, _INDICES, _DOUBLES, _DOUBLES),
-            *(c_int32, c_double, c_double, POINTER(c_void_p)),
-        ],
-    ),
-    "pg_advance": (c_int32, [c_void_p, c_double]),
-    "pg_numbers": (None, [c_void_p, _DOUBLES]),
-    "pg_values": (c_int32, [c_void_p, _DOUBLES, _DOUBLES, _DOUBLES, _DOUBLES]),
-    "pg_visits": (c_int32, [c_void_p, _DOUBLES, _DOUBLES]),
-    "pg_shares": (c_int32, [c_void_p, _DOUBLES, _INDICES, c_int64, _DOUBLES, _DOUBLES]),
-    "pg_earned": (
-        None,
-        [
-            *(c_int64, _INDICES, _INDICES, _DOUBLES, _DOUBLES, _DOUBLES),
-            *(_DOUBLES, _DOUBLES),
-        ],
-    ),
-    "pg_gains": (
-        None,
-        [
-            *(c_int64, _INDICES, _INDICES, _DOUBLES, _INDICES, _DOUBLES, _DOUBLES, _DOUBLES),
-            *(c_double, _DOUBLES, _DOUBLES),
-        ],
-    ),
-    "pg_release": (None, [c_void_p]),
-}
-"""Result and arguments of each function of the library."""
 
 
 class LibraryMissingError(OSError):
@@ -60,28 +30,186 @@ def _candidates() -> Iterator[Path]:
         yield Path(folder) / FILE_NAME
 
 
+ADVICE = "build it with `python -m engines.host.build`, or install prism-gpu anew"
+
+
 @functools.cache
 def library() -> ctypes.CDLL:
-    """Return the compiled library, its functions declared; of several, the one built last.
+    """Return the compiled library; of several, the one built last.
 
     Raises
     ------
     LibraryMissingError
-        If it was not built, or lacks a function, saying what to do.
+        If it was not built or cannot be loaded, saying what to do.
     """
     present = [path for path in _candidates() if path.is_file()]
     path = max(present, key=lambda path: path.stat().st_mtime, default=None)
-    advice = "build it with `python -m engines.host.build`, or install prism-gpu anew"
     if path is None:
-        raise LibraryMissingError(f"the compiled library of prism-gpu is missing: {advice}")
+        raise LibraryMissingError(f"the compiled library of prism-gpu is missing: {ADVICE}")
     try:
-        loaded = ctypes.CDLL(str(path))
-        for name, (result, arguments) in _FUNCTIONS.items():
-            function = getattr(loaded, name)
-            function.restype, function.argtypes = result, arguments
-    except (OSError, AttributeError) as error:
-        raise LibraryMissingError(f"{path} cannot be used ({error}): {advice}") from error
-    return loaded
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        raise LibraryMissingError(f"{path} cannot be used ({error}): {ADVICE}") from error
+
+
+class Function:
+    """A function of the library, looked up when it is first called; it runs without Python's lock.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    result
+        A type of ctypes, or None.
+    arguments
+        Types of ctypes, `Array`s, structures and `Optional`s of these.
+    """
+
+    def __init__(self, name: str, result: Any, *arguments: Any) -> None:
+        self._name, self._result, self._arguments = name, result, arguments
+        self._found: Any = None
+        self._of: ctypes.CDLL | None = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call it.
+
+        Raises
+        ------
+        LibraryMissingError
+            If there is no library, or one of other sources without this function.
+        ctypes.ArgumentError
+            If an array has another type or is not contiguous.
+        """
+        loaded = library()
+        if self._of is not loaded:
+            self._found, self._of = self._declared(loaded), loaded
+        return self._found(*arguments)
+
+    def _declared(self, loaded: ctypes.CDLL) -> Any:
+        try:
+            found = getattr(loaded, self._name)
+        except AttributeError as error:
+            raise LibraryMissingError(
+                f"{loaded._name} is built from other sources: {ADVICE}"
+            ) from error
+        found.restype, found.argtypes = self._result, self._arguments
+        return found
+
+
+class Array:
+    """An argument that is a contiguous array of one type, or None for a null pointer.
+
+    Parameters
+    ----------
+    dtypes
+        The types that it may have, of the same meaning to the library.
+    """
+
+    def __init__(self, *dtypes: Any) -> None:
+        self._dtypes = frozenset(map(np.dtype, dtypes))
+
+    def from_param(self, array: NDArray[Any] | None) -> c_void_p:
+        """Return what ctypes passes; called by it for each argument."""
+        if array is None:
+            return c_void_p(None)
+        if array.dtype not in self._dtypes or not array.flags.c_contiguous:
+            wanted = " or ".join(sorted(map(str, self._dtypes)))
+            raise TypeError(f"a contiguous array of {wanted} is wanted, not of {array.dtype}")
+        return c_void_p(array.ctypes.data)
+
+
+DOUBLES, SINGLES = Array(np.float64), Array(np.float32)
+INDICES, NUMBERS = Array(np.int64), Array(np.int32)
+"""64-bit and 32-bit integers."""
+MASKS = Array(np.bool_, np.uint8)
+"""Bytes that are 0 or 1."""
+
+
+class _Structure(ctypes.Structure):
+    """A structure that keeps the arrays alive to which it points."""
+
+    _kept: tuple[Any, ...]
+
+    @classmethod
+    def from_param(cls, given: Any) -> Any:
+        """Pass its address; called by ctypes for each argument."""
+        return ctypes.byref(given)
+
+
+class HostMatrix(_Structure):
+    """`PgMatrix` of src/matrix.hpp."""
+
+    _fields_ = (
+        ("rows", c_int64),
+        ("offsets", c_void_p),
+        ("columns", c_void_p),
+        ("values", c_void_p),
+        ("wide_offsets", c_int32),
+        ("wide_columns", c_int32),
+    )
+
+    @classmethod
+    def of(cls, matrix: CsrMatrix) -> HostMatrix:
+        """Return a matrix as the library reads it; its arrays are shared where they can be.
+
+        Parameters
+        ----------
+        matrix
+            The matrix; it must not be changed while the library reads it.
+        """
+        wide_columns = matrix.columns.dtype.itemsize > 4
+        wide_offsets = wide_columns or matrix.row_offsets.dtype.itemsize > 4
+        offsets = _of_type(matrix.row_offsets, wide_offsets)
+        columns = _of_type(matrix.columns, wide_columns)
+        values = doubles(matrix.values)
+        pointers = [array.ctypes.data for array in (offsets, columns, values)]
+        made = cls(matrix.num_rows, *pointers, wide_offsets, wide_columns)
+        made._kept = (offsets, columns, values)
+        return made
+
+
+class HostSystem(_Structure):
+    """`PgSystem` of src/system.hpp."""
+
+    _fields_ = (
+        ("matrix", HostMatrix),
+        ("groups", c_void_p),
+        ("states", c_void_p),
+        ("offset", c_void_p),
+        ("omega", c_double),
+        ("minimise", c_int32),
+    )
+
+    @classmethod
+    def of(cls, system: SweepSystem) -> HostSystem:
+        """Return a system without a scaling as the library reads it; arrays are shared.
+
+        Parameters
+        ----------
+        system
+            The system; its start is not looked at.
+        """
+        matrix = HostMatrix.of(system.matrix)
+        groups = _where(system.group_offsets, bool(matrix.wide_offsets))
+        states = _where(system.states, bool(matrix.wide_columns))
+        offset = None if system.offset is None else doubles(system.offset)
+        arrays = (groups, states, offset)
+        pointers = [None if array is None else array.ctypes.data for array in arrays]
+        minimise = system.direction is Direction.MINIMISE
+        made = cls(matrix, *pointers, system.omega, minimise)
+        made._kept = (matrix, *arrays)
+        return made
+
+
+def _where(array: IndexArray | None, wide: bool) -> IndexArray | None:
+    return None if array is None else _of_type(array, wide)
+
+
+def _of_type(array: IndexArray, wide: bool) -> IndexArray:
+    kind = np.int64 if wide else np.int32
+    if array.dtype.kind == "u" and array.dtype.itemsize == np.dtype(kind).itemsize:
+        return np.ascontiguousarray(array.view(kind))
+    return np.ascontiguousarray(array, dtype=kind)
 
 
 def doubles(array: FloatArray) -> FloatArray:
@@ -90,17 +218,5 @@ def doubles(array: FloatArray) -> FloatArray:
 
 
 def indices(array: IndexArray) -> IndexArray:
-    """Return the array as the library reads indices."""
+    """Return the array as the library reads indices of 64 bits."""
     return np.ascontiguousarray(array, dtype=np.int64)
-
-
-def pointer(array: FloatArray | IndexArray) -> object:
-    """Return what the library is given for an array, which it keeps alive.
-
-    Parameters
-    ----------
-    array
-        Contiguous, of doubles or of 64-bit indices.
-    """
-    kind = c_double if array.dtype == np.float64 else c_int64
-    return array.ctypes.data_as(POINTER(kind))

@@ -1,0 +1,19 @@
+// PRISM's measure of a sweep: the largest absolute or relative change.
+#pragma once
+
+#include <cmath>
+
+namespace prism_gpu {
+
+struct Change {
+    bool absolute;
+    double largest = 0.0;
+
+    // Comparisons with NaN fail, so that 0/0 and infinity less infinity count as no change.
+    void see(double before, double after) {
+        double change = std::fabs(after - before), scale = absolute ? 1.0 : std::fabs(before);
+        if (change > largest * scale) largest = change / scale;
+    }
+};
+
+}  // namespace prism_gpu
