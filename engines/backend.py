@@ -263,6 +263,20 @@ def _cuda_engine(environment: SolverEnvironment) -> Engine:
     return SeveralEngine(tuple(range(first, first + number)), *how)
 
 
+def not_shared_out(engine: Engine, what: str) -> str:
+    """Return a remark where several GPUs were asked for and one sweeps; empty where not.
+
+    Parameters
+    ----------
+    engine
+        The engine that was chosen.
+    what
+        What cannot be shared out.
+    """
+    devices: tuple[int, ...] = getattr(engine, "devices", ())
+    return f"not shared out among {len(devices)} GPUs: {what}" if len(devices) > 1 else ""
+
+
 def preload(device_number: int) -> None:
     """Open the GPU and load the kernels, if there is one that can be used.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
+from engines.backend import not_shared_out
 from engines.environment import Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import FloatArray
@@ -196,7 +197,9 @@ class GaussSeidelEngine:
 
             return WatchedSweeper(self, scaled_by_loops(system), *how)
         # The device scales, colours and arranges what it is given.
-        return WatchedSweeper(self._device_engine(), system, *how)
+        watched = WatchedSweeper(self._device_engine(), system, *how)
+        watched.remark(not_shared_out(self.engine, "one sweeps in colours"))
+        return watched
 
     def _device_engine(self) -> CudaColourEngine:
         from engines.cuda.colour_engine import CudaColourEngine
@@ -311,6 +314,10 @@ class WatchedSweeper(Generic[A]):
     def note(self) -> str:
         """A remark for the log: the colours, and what became of the sweeps."""
         return "; ".join(self._remarks)
+
+    def remark(self, text: str) -> None:
+        """Add a remark for the log, unless it is empty."""
+        self._remarks += filter(None, (text,))
 
     def run(self, sweeps: int) -> FloatArray:
         """Make up to `sweeps` sweeps; see `engines.system.Sweeper.run`."""

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from engines.backend import choose_engine
+from engines.backend import choose_engine, not_shared_out
 from engines.environment import SolverEnvironment
 from engines.errors import DeviceMemoryError
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype
@@ -220,7 +220,8 @@ def two_sided_sweeper(
         try:
             where = (environment.device_number, environment.matrix_format)
             gpu = CudaTwoSidedSweeper(system, stop_below, environment.absolute, *where)
-            return gpu, "; ".join(filter(None, (note, gpu.cost.remark)))
+            alone = not_shared_out(engine, "one sweeps bounds")
+            return gpu, "; ".join(filter(None, (note, alone, gpu.cost.remark)))
         except DeviceMemoryError as error:
             note = "; ".join(filter(None, (f"{error}; solving on the CPU", in_double)))
     return CpuTwoSidedSweeper(system, stop_below, environment.absolute), note

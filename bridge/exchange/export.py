@@ -13,8 +13,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from bridge.exchange.content import BuiltContent, digests, mask_digest, read_built
 from bridge.exchange.manifest import (
     MANIFEST,
@@ -27,7 +25,7 @@ from bridge.exchange.manifest import (
 )
 from bridge.exchange.prism_run import Exchange, masks, with_labels
 from bridge.exchange.results import RESULTS
-from bridge.files.checkable import as_umb
+from bridge.files.checkable import as_file_model, as_umb
 from bridge.files.umb import write_umb
 from bridge.files.writer import write_model
 from bridge.model import CheckableModel
@@ -212,7 +210,7 @@ def write_export(
     with _whole_folder(folder, force=force) as draft:
         labelled = CheckableModel(replace(model, labels=labels), content.rewards)
         if text:
-            _write_text(labelled, draft)
+            write_model(as_file_model(labelled), draft)
         else:
             write_umb(as_umb(labelled), draft / f"{MODEL_NAME}.umb")
         manifest = Manifest(
@@ -295,13 +293,3 @@ def _alone_in(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(opened)
-
-
-def _write_text(labelled: CheckableModel, folder: Path) -> None:
-    for reward in labelled.rewards:
-        if not np.array_equal(reward.instantaneous, reward.expected.state_rewards):
-            raise UnsupportedError(
-                "-text: text files would mix the rewards of transitions with those of states; "
-                "leave it out"
-            )
-    write_model(labelled.model, folder)

@@ -14,7 +14,7 @@ from bridge.files.umb_writer import split_rates
 from bridge.model import CheckableModel, NamedRewards, StateVector
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.formats.csr import FloatArray, index_dtype
-from engines.model import ExplicitModel, ModelKind
+from engines.model import ExplicitModel, ModelKind, RewardStructure
 
 if TYPE_CHECKING:
     from bridge.files.reader import FileModel
@@ -168,7 +168,8 @@ def as_file_model(model: CheckableModel) -> FileModel:
     Parameters
     ----------
     model
-        Any model; the rewards of a Markov chain's transitions become rewards of its states.
+        Any model; each transition of a Markov chain has what its state's transitions earn on
+        average.
 
     Raises
     ------
@@ -189,8 +190,13 @@ def as_file_model(model: CheckableModel) -> FileModel:
             np.stack(columns, axis=1).astype(np.int32),
             tuple(column.dtype == bool for column in columns),
         )
-    rewards = tuple(item.expected for item in model.rewards)
-    whole = replace(model.model, rewards=rewards)
+    plain = model.model
+    exit_rates = plain.matrix.row_sums() if plain.kind is ModelKind.CTMC else None
+    rewards = tuple(
+        RewardStructure(item.name, item.instantaneous, _rewards_apart(item, exit_rates).choices)
+        for item in model.rewards
+    )
+    whole = replace(plain, rewards=rewards)
     return FileModel(whole, variables, model.action_names, model.actions)
 
 
@@ -214,7 +220,7 @@ def as_umb(model: CheckableModel) -> UmbFile:
         model=replace(plain, rewards=tuple(item.expected for item in model.rewards)),
         probabilities=probabilities,
         exit_rates=exit_rates,
-        rewards=tuple(_rewards_in_umb(item, exit_rates) for item in model.rewards),
+        rewards=tuple(_rewards_apart(item, exit_rates) for item in model.rewards),
         valuations=pack_valuations(model.variables) if model.variables else None,
         choice_actions=actions if of_choices else None,
         branch_actions=None if of_choices else actions,
@@ -224,7 +230,7 @@ def as_umb(model: CheckableModel) -> UmbFile:
     )
 
 
-def _rewards_in_umb(item: NamedRewards, exit_rates: FloatArray | None) -> UmbRewards:
+def _rewards_apart(item: NamedRewards, exit_rates: FloatArray | None) -> UmbRewards:
     """Return the rewards of the states alone, and apart from them those of the choices."""
     expected = item.expected
     if expected.choice_rewards is not None:

@@ -164,7 +164,8 @@ def test_a_new_set_of_states_gets_a_name_that_no_label_has(tmp_path, built):
     assert [q.text for q in load_manifest(folder).questions] == ['P=? [ "ap2" U "ap1" ]']
 
 
-def test_the_rewards_of_states_and_of_a_ctmc_s_transitions_stay_apart(tmp_path, built):
+@pytest.mark.parametrize("text", [False, True])
+def test_the_rewards_of_states_and_of_a_ctmc_s_transitions_stay_apart(tmp_path, built, text):
     rng = np.random.default_rng(5)
     content = walk()
     matrix = content.model.matrix
@@ -172,12 +173,10 @@ def test_the_rewards_of_states_and_of_a_ctmc_s_transitions_stay_apart(tmp_path, 
     states, expected = rng.uniform(1, 2, STATES), rng.uniform(3, 4, STATES)
     model = replace(content.model, kind=ModelKind.CTMC, matrix=rates)
     built(BuiltContent(model, (NamedRewards("", RewardStructure("", expected), states),), ""))
-    read = read_checkable(write(tmp_path / "x"))
+    read = read_checkable(write(tmp_path / "x", text=text))
     np.testing.assert_allclose(read.model.matrix.values, rates.values, rtol=1e-15)
     np.testing.assert_allclose(read.rewards[0].instantaneous, states, rtol=1e-15)
     np.testing.assert_allclose(read.rewards[0].expected.state_rewards, expected, rtol=1e-12)
-    with pytest.raises(UnsupportedError, match="-text"):
-        write(tmp_path / "y", text=True)
 
 
 @pytest.mark.usefixtures("built")

@@ -4,11 +4,13 @@ import os
 import re
 import sys
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from engines import backend
+from engines.backend import not_shared_out
 from engines.cpu.engine import CpuEngine
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import UnsupportedError
@@ -65,6 +67,19 @@ def test_without_a_wish_the_cpu_takes_over_and_says_why():
 
 
 @pytest.mark.usefixtures("without_cupy")
+@pytest.mark.parametrize("devices", [(), (0,)])
+def test_what_one_gpu_was_asked_for_needs_no_remark(devices):
+    assert not_shared_out(SimpleNamespace(devices=devices), "bounds") == ""
+    assert not_shared_out(CpuEngine(), "bounds") == ""
+
+
+def test_what_is_not_shared_out_among_several_gpus_is_remarked():
+    several = SimpleNamespace(devices=(0, 1, 2))
+    assert not_shared_out(several, "one sweeps bounds") == (
+        "not shared out among 3 GPUs: one sweeps bounds"
+    )
+
+
 def test_a_small_model_asks_for_no_gpu_and_says_nothing():
     engine, note = backend.choose_engine(SolverEnvironment(), small_system())
     assert isinstance(engine, CpuEngine)

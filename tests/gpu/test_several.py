@@ -18,6 +18,8 @@ from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.choice import Format
 from engines.formats.csr import CsrMatrix
+from engines.gauss_seidel import GaussSeidelEngine
+from engines.linear.colours import Order
 from engines.steady_state import solve_steady_state
 from engines.system import Direction, Scaling, SweepSystem
 from tests.gpu import big
@@ -296,6 +298,13 @@ def test_rows_out_of_order_are_swept_on_one_device_with_a_remark():
     sweeper = SeveralEngine((0, 0)).sweeper(replace(system, states=backwards), -1.0, False)
     assert not isinstance(sweeper, SeveralSweeper)
     assert "not shared out among 2 GPUs: the rows are not in the order" in sweeper.cost.remark
+
+
+def test_what_one_sweeps_alone_is_remarked(devices):
+    system = CASES["balance"]()
+    engine = GaussSeidelEngine(SeveralEngine(devices), Order.FORWARDS)
+    note = engine.sweeper(system, -1.0, False).note
+    assert f"not shared out among {len(devices)} GPUs: one sweeps in colours" in note
 
 
 def test_more_devices_than_there_are_is_an_error(gpu):

@@ -84,6 +84,27 @@ def test_a_model_written_as_umb_reads_the_same(tmp_path, kind, seed):
     np.testing.assert_array_equal(read.actions, given.actions)
 
 
+@pytest.mark.parametrize("kind", list(ModelKind))
+@pytest.mark.parametrize("seed", range(3))
+def test_text_files_keep_rewards_of_transitions_apart(tmp_path, kind, seed):
+    """`I=T` asks for the rewards of states alone."""
+    given = random_model(kind, np.random.default_rng(seed))
+    # Names of actions tell which parallel transitions were merged.
+    write_model(as_file_model(replace(given, actions=None)), tmp_path / "m", actions=False)
+    (wrote,), (found,) = given.rewards, read_checkable(tmp_path / "m.tra").rewards
+    for mine, theirs in (
+        (found.instantaneous, wrote.instantaneous),
+        (found.expected.state_rewards, wrote.expected.state_rewards),
+        (found.expected.choice_rewards, wrote.expected.choice_rewards),
+    ):
+        if theirs is None:
+            assert mine is None
+        else:
+            np.testing.assert_allclose(mine, theirs, rtol=1e-13)
+    if kind is not ModelKind.MDP:
+        assert not np.array_equal(wrote.instantaneous, wrote.expected.state_rewards)
+
+
 def test_a_variable_that_is_no_integer_is_refused_by_name_in_text_files():
     given = random_model(ModelKind.DTMC, np.random.default_rng(0))
     wrong = CheckableModel(given.model, variables={"clock": np.linspace(0.0, 1.0, STATES)})
