@@ -77,9 +77,9 @@ ENGINES (prism-gpu):
 -gpu ................................... Solve on the GPU [default where there is one]
 -nogpu ................................. Solve on the CPU
 -gpudevice <k> ......................... Solve on GPU number k [default: 0]
--gpuformat <name> ...................... Lay matrices out as auto, csr, interleaved, values,
-                                         entries, patterns, segments, panels or hybrid; with
-                                         -nogpu as auto, csr, values or patterns [default: auto]
+-gpuformat <name> ...................... Lay matrices out as auto, csr, values, patterns,
+                                         segments, panels or hybrid; with -nogpu as auto, csr,
+                                         values or patterns [default: auto]
 -gpudevices <n> ........................ Share each solve out among n GPUs, or all [default: 1]
 -gpumaxmem <x> ......................... Take no more of a GPU's memory than that, such as 4g; what
                                          does not fit travels in each sweep [default: what is free]

@@ -51,9 +51,8 @@ Solve what was exported to a folder; neither PRISM nor Java is needed.
 
 -gpu, -nogpu ........................... Solve on the GPU, or on the CPU
 -gpudevice <k> ......................... Solve on GPU number k [default: 0]
--gpuformat <name> ...................... Lay matrices out on the GPU as auto, csr, interleaved,
-                                         values, entries, patterns, segments or panels
-                                         [default: auto]
+-gpuformat <name> ...................... Lay matrices out on the GPU as auto, csr, values,
+                                         patterns, segments or panels [default: auto]
 -gpumethod <name> ...................... Chains: by power, jacobi, jor, gs, bgs, sor, bsor,
                                          multilevel or gmres
 -gpudevices <n> ........................ Share each solve out among n GPUs, or all

@@ -34,7 +34,7 @@ done."""
 LEAST_BANDED_ROWS = 1 << 20
 """From so many rows on, a matrix is looked at for a band along its diagonal."""
 
-OWN_VALUES = (Format.CSR, Format.INTERLEAVED)
+OWN_VALUES = (Format.CSR,)
 """Formats in which each entry has a value of its own, the last of their arrays."""
 
 SHARED_ROWS = (Format.CSR, Format.VALUES)

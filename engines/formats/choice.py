@@ -12,9 +12,7 @@ class Format(StrEnum):
     AUTO = "auto"
     """The one with the fewest estimated bytes a sweep."""
     CSR = "csr"
-    INTERLEAVED = "interleaved"
     VALUES = "values"
-    ENTRIES = "entries"
     PATTERNS = "patterns"
     SEGMENTS = "segments"
     PANELS = "panels"
@@ -23,13 +21,10 @@ class Format(StrEnum):
 
 
 MOST_CODES = 1 << 16
-"""The most distinct values or pairs that a code of two bytes tells apart."""
+"""The most distinct values that a code of two bytes tells apart."""
 
 PAIR_BYTES = 16
 """A pair of a distance and a value, as it lies in a dictionary of rows."""
-
-SPLIT_PAIR_BYTES = 12
-"""The same in a dictionary of entries, where distances and values lie apart."""
 
 SMALL_SWEEP_BYTES = 2_000_000
 """Below this a sweep takes as long as its launch, whatever it moves."""
@@ -39,9 +34,7 @@ WORTH = 0.9
 
 GATHER_BYTES = {
     Format.CSR: 6.5,
-    Format.INTERLEAVED: 8.5,
     Format.VALUES: 8.5,
-    Format.ENTRIES: 6.5,
     Format.PATTERNS: 4.5,
     Format.SEGMENTS: 32.0,
     Format.PANELS: 2.2,
@@ -50,22 +43,19 @@ GATHER_BYTES = {
 streamed meanwhile: means of tandem 1023 and 2047 and of cluster 230 and 320 on an H200; of panels,
 herman 11, 13 and 15."""
 
-MANY_WORDS_BYTES = {Format.ENTRIES: 8.0, Format.PATTERNS: 9.5}
-"""The same where the dictionary has more words than a code of one byte tells apart: neighbouring
-rows then read it in different places. Entries: kanban 5 and 6, cluster 230 and 320."""
+MANY_PATTERNS_BYTES = 9.5
+"""The same where there are more patterns than a code of one byte tells apart: neighbouring rows
+then read them in different places."""
 
 GROUP_GATHER_BYTES = {
     Format.CSR: 14.0,
-    Format.INTERLEAVED: 19.5,
     Format.VALUES: 13.0,
-    Format.ENTRIES: 19.5,
     Format.PATTERNS: 14.5,
 }
 """The same where several rows compute one state, of which a thread takes one after the other, so
 that it waits for each: means of consensus 6 and of random MDPs of one, two, and two to four choices
-a state, one, two and four entries a choice, 1.3 to 5 million states, on an H200. Interleaved was
-not measured, and is taken to be as entries. Where rows are uneven an entry costs twice to four
-times as much in all of them (wlan 4 and 6)."""
+a state, one, two and four entries a choice, 1.3 to 5 million states, on an H200. Where
+rows are uneven an entry costs twice to four times as much in all of them (wlan 4 and 6)."""
 
 PANEL_ENTRIES = 32
 """From this mean number of entries of a row in a panel on, panels are considered."""
@@ -100,12 +90,10 @@ class Facts:
         Bytes a sweep moves beside the matrix: vectors, right-hand side, states, groups.
     given_bytes
         How many of those are the right-hand side's.
-    slots
-        Entries with the padding of slices of 32 rows.
-    values, pairs
-        Distinct values and distinct (distance, value) pairs; None for too many.
-    value_scale_bytes, pair_scale_bytes
-        Bytes a row for a scale kept apart from the values, or from the pairs; 0 for none.
+    values
+        Distinct values; None for too many.
+    value_scale_bytes
+        Bytes a row for a scale kept apart from the values; 0 for none.
     near_columns
         Whether 16 bits hold the distance of each column from its row's state.
     patterns, pattern_pairs
@@ -129,11 +117,8 @@ class Facts:
     offset_bytes: int = 4
     beside: int = 0
     given_bytes: int = 0
-    slots: int | None = None
     values: int | None = None
-    pairs: int | None = None
     value_scale_bytes: int = 0
-    pair_scale_bytes: int = 0
     near_columns: bool = False
     patterns: int | None = None
     pattern_pairs: int = 0
@@ -180,7 +165,6 @@ def bytes_per_sweep(matrix_format: Format, facts: Facts) -> int | None:
     """
     rows, entries = facts.rows, facts.entries
     offsets = facts.offset_bytes * (rows + 1)
-    slices = rows + facts.offset_bytes * (rows // 32 + 2)
     beside = facts.beside
     match matrix_format:
         case Format.CSR:
@@ -188,15 +172,10 @@ def bytes_per_sweep(matrix_format: Format, facts: Facts) -> int | None:
         case Format.SEGMENTS if facts.segments_serve:
             # Beside CSR's: a bit an entry, and the sums written and read.
             return 12 * entries + entries // 8 + offsets + 16 * rows + beside
-        case Format.INTERLEAVED if facts.slots is not None:
-            return 12 * facts.slots + slices + beside
         case Format.VALUES if facts.values is not None:
             each = code_bytes(facts.values) + (2 if facts.near_columns else 4)
             table = 8 * facts.values + facts.value_scale_bytes * rows
             return each * entries + offsets + table + beside
-        case Format.ENTRIES if facts.pairs is not None and facts.slots is not None:
-            table = SPLIT_PAIR_BYTES * facts.pairs + facts.pair_scale_bytes * rows
-            return code_bytes(facts.pairs) * facts.slots + slices + table + beside
         case Format.PANELS if facts.panels is not None and facts.rows_fill_panels:
             # Columns take 2 bytes, and rows are padded by half an octet in each panel; the sums are
             # written and read.
@@ -224,9 +203,8 @@ def gather_bytes(matrix_format: Format, facts: Facts) -> float:
     """
     if facts.groups:
         return GROUP_GATHER_BYTES[matrix_format]
-    words = {Format.ENTRIES: facts.pairs, Format.PATTERNS: facts.patterns}.get(matrix_format)
-    if words is not None and code_bytes(words) > 1:
-        return MANY_WORDS_BYTES[matrix_format]
+    if matrix_format is Format.PATTERNS and code_bytes(facts.patterns or 0) > 1:
+        return MANY_PATTERNS_BYTES
     return GATHER_BYTES[matrix_format]
 
 

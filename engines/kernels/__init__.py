@@ -58,9 +58,7 @@ Changes of values below 2^-100 are measured against that."""
 
 HEADERS = {
     "csr": ("csr",),
-    "interleaved": ("slices", "interleaved"),
     "values": ("divisors", "values"),
-    "entries": ("slices", "divisors", "pairs", "entries"),
     "patterns": ("pairs", "patterns"),
     "segments": ("segments",),
     "hybrid": ("divisors", "jobs", "hybrid"),

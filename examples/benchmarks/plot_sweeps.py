@@ -13,9 +13,7 @@ import click
 
 COLOURS = {
     "csr": "#1f77b4",
-    "interleaved": "#17becf",
     "values": "#2ca02c",
-    "entries": "#ff7f0e",
     "patterns": "#d62728",
     "segments": "#7f7f7f",
     "panels": "#9467bd",

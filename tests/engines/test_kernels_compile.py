@@ -103,8 +103,6 @@ def test_a_module_compiles_without_warnings_and_holds_its_kernels(
 CODES = ("unsigned char", "unsigned short", "unsigned int")
 VARIANTS = [
     ("csr", ("OWN_BATCH=2",)),
-    ("interleaved", ()),
-    ("entries", ("CODE=unsigned char", "OWN_BATCH=8")),
     ("values", ("CODE=unsigned char", "COLUMN=int", "OWN_BATCH=2", "ALONE")),
     ("values", ("CODE=unsigned char", "COLUMN=int", "OWN_BATCH=8")),
     *(
@@ -113,9 +111,8 @@ VARIANTS = [
         for column in ("int", "short")
     ),
     *(
-        (name, (f"CODE={code}", *staged))
-        for name, codes in (("entries", CODES[:2]), ("patterns", CODES))
-        for code in codes
+        ("patterns", (f"CODE={code}", *staged))
+        for code in CODES
         for staged in ((), ("STAGED",))
         if staged == () or code == "unsigned char"
     ),

@@ -11,14 +11,13 @@ import pytest
 
 from engines.cpu.prepare import scaled
 from engines.cuda.engine import CudaEngine
-from engines.cuda.formats import entries, layout, patterns, tables, values
+from engines.cuda.formats import layout, patterns, tables, values
 from engines.cuda.formats.lay_out import lay_out
 from engines.cuda.formats.layout import source_of
 from engines.cuda.modules import Launcher
 from engines.cuda.prepare import upload
 from engines.cuda.two_sided import CudaTwoSidedSweeper
 from engines.cuda.uniformise import sum_powers
-from engines.formats import entries as host_entries
 from engines.formats import patterns as host_patterns
 from engines.formats import values as host_values
 from engines.formats.choice import Format
@@ -136,7 +135,7 @@ def test_chains(name, matrix_format):
         assert used == matrix_format or sweeper.cost.remark or empty
         # By one thread, entries are added in CSR's order; only a scale kept apart is divided later.
         by_thread = system.matrix.num_entries < 24 * system.matrix.num_rows
-        whole = used in (Format.INTERLEAVED, Format.PATTERNS) or what in ("power", "offset")
+        whole = used == Format.PATTERNS or what in ("power", "offset")
         assert exact or not (by_thread and whole and used not in OF_SUMS)
 
 
@@ -285,7 +284,6 @@ def test_codes_are_those_of_the_host_in_every_build():
     launcher = Launcher("int")
     expected = host_values.encode(matrix)
     of_rows = host_patterns.encode(matrix, offset=offset)
-    pairs = host_entries.encode(matrix)
     for _ in range(10):
         by_value = coded(system, values, launcher).arguments
         np.testing.assert_array_equal(by_value[2].get(), expected.codes)
@@ -295,17 +293,13 @@ def test_codes_are_those_of_the_host_in_every_build():
         np.testing.assert_array_equal(by_row[1].get(), of_rows.starts)
         np.testing.assert_array_equal(by_row[2].get()[:, 0], of_rows.numbers)
         np.testing.assert_array_equal(by_row[3].get(), of_rows.givens)
-        by_entry = coded(system, entries, launcher).arguments
-        np.testing.assert_array_equal(by_entry[7].get(), pairs.distances)
-        np.testing.assert_array_equal(by_entry[8].get(), pairs.numbers)
 
 
 @pytest.mark.parametrize("mask", [0, 1, 7])
-@pytest.mark.parametrize("matrix_format", [Format.VALUES, Format.ENTRIES, Format.PATTERNS])
+@pytest.mark.parametrize("matrix_format", [Format.VALUES, Format.PATTERNS])
 def test_collisions_of_hashes_are_told_apart(matrix_format, mask, monkeypatch):
     monkeypatch.setattr(tables, "HASH_MASK", mask)
-    for module in (values, entries):
-        monkeypatch.setattr(module, "HASH_MASK", mask)
+    monkeypatch.setattr(values, "HASH_MASK", mask)
     for _, system in systems(rates([-20, -2, -1, 0, 1, 9], np.arange(1, 12) / 60.0, 400)):
         expect_the_same(system, matrix_format)
 
@@ -327,13 +321,11 @@ def test_the_width_of_codes_goes_by_what_there_is(distinct, code):
 def test_a_dictionary_that_overflows_is_refused_by_name():
     matrix = with_rows(14_000, 5)
     system = SweepSystem(matrix, np.ones(14_000))
-    for wanted, what in ((Format.VALUES, "values"), (Format.ENTRIES, "pairs")):
-        sweeper, exact = expect_the_same(system, wanted)
-        assert exact
-        assert sweeper.cost.format == "csr"
-        assert f"-gpuformat {wanted}: there are more than 65536 distinct {what}" in (
-            sweeper.cost.remark
-        )
+    sweeper, exact = expect_the_same(system, Format.VALUES)
+    assert exact
+    assert sweeper.cost.format == "csr"
+    remark = "-gpuformat values: there are more than 65536 distinct values"
+    assert remark in sweeper.cost.remark
     # Rows that are all different are still rows.
     assert swept(system, Format.PATTERNS)[0].cost.format == "patterns"
 
@@ -369,11 +361,10 @@ def test_a_scale_of_many_numbers_is_kept_apart_where_that_makes_few_words():
         {(i + d) % size: float(rng.choice(numbers)) for d in (-2, -1, 1, 2)} for i in range(size)
     ]
     system = SweepSystem(models.csr(rows, size), np.full(size, 1 / size), scaling=Scaling.BALANCE)
-    for wanted in (Format.VALUES, Format.ENTRIES):
-        device = upload(system, Launcher("int"), divided=False)
-        built = lay_out(device, system, wanted, Launcher("int")).layout
-        assert built.arguments[-1] is not None
-        expect_the_same(system, wanted)
+    device = upload(system, Launcher("int"), divided=False)
+    built = lay_out(device, system, Format.VALUES, Launcher("int")).layout
+    assert built.arguments[-1] is not None
+    expect_the_same(system, Format.VALUES)
 
 
 @pytest.mark.parametrize("fails_after", range(1, 12))
@@ -409,7 +400,7 @@ def test_memory_that_ends_while_building_leaves_csr(gpu, matrix_format, fails_af
         assert "memory" in sweeper.cost.remark
 
 
-def test_auto_leaves_small_sweeps_in_csr_and_finds_patterns_and_pairs():
+def test_auto_leaves_small_sweeps_in_csr_and_finds_patterns_and_values():
     small = SweepSystem(MATRICES["tandem-like"](), np.ones(3000))
     assert swept(small, Format.AUTO, sweeps=3)[0].cost.format == "csr"
     size = 60_000
@@ -419,7 +410,7 @@ def test_auto_leaves_small_sweeps_in_csr_and_finds_patterns_and_pairs():
     assert sweeper.cost.format == "patterns"
     assert "patterns" in sweeper.cost.estimates
     assert "(chosen)" in sweeper.cost.estimates
-    # Rows without a pattern, of few pairs.
+    # Rows without a pattern, of few values.
     rng = np.random.default_rng(1)
     near = np.sort(
         (np.arange(size)[:, None] + rng.integers(-20, 21, (size, 6))).clip(0, size - 1), axis=1
@@ -428,7 +419,7 @@ def test_auto_leaves_small_sweeps_in_csr_and_finds_patterns_and_pairs():
     mixed = rng.integers(1, 4, near.size) / 32.0
     matrix = CsrMatrix(offsets, near.ravel().astype(np.int32), mixed, size)
     sweeper = expect_the_same(SweepSystem(matrix, np.ones(size)), Format.AUTO)[0]
-    assert sweeper.cost.format == "entries"
+    assert sweeper.cost.format == "values"
     # Nothing repeats.
     noise = with_rows(40_000, 5)
     sweeper = expect_the_same(SweepSystem(noise, np.ones(40_000)), Format.AUTO)[0]

@@ -87,7 +87,7 @@ def test_directions_are_forgotten_and_stretches_lengthened():
     np.testing.assert_allclose(space._least.get(), least.values(), rtol=1e-12)
 
 
-@pytest.mark.parametrize("matrix_format", [Format.CSR, Format.INTERLEAVED, Format.PATTERNS])
+@pytest.mark.parametrize("matrix_format", [Format.CSR, Format.VALUES, Format.PATTERNS])
 def test_formats(matrix_format):
     system = ladder(40, 0.6)
     sweeper = CudaEngine(matrix_format=matrix_format).sweeper(system, -1.0, False)

@@ -20,7 +20,7 @@ from engines.system import Direction, SweepSystem
 from tests.gpu.test_formats import MATRICES, systems
 
 FORMATS = [f for f in Format if f not in (Format.AUTO, Format.SEGMENTS, Format.PANELS)]
-OWN_VALUES = ("csr", "interleaved")
+OWN_VALUES = ("csr",)
 GPU = SolverEnvironment(device=DeviceChoice.GPU, max_iterations=100_000)
 CPU = replace(GPU, device=DeviceChoice.CPU)
 NAMES = ("33 states", "tandem-like", "uneven", "dense rows", "rows of warps", "random")

@@ -108,9 +108,7 @@ def test_the_digits_are_those_of_one(name, early, devices, monkeypatch):
     assert [part.rows.device.states is None for part in shared._parts] == [runs] * len(devices)
 
 
-@pytest.mark.parametrize(
-    "matrix_format", [Format.INTERLEAVED, Format.VALUES, Format.ENTRIES, Format.PATTERNS]
-)
+@pytest.mark.parametrize("matrix_format", [Format.VALUES, Format.PATTERNS])
 @pytest.mark.parametrize("choices", [False, True])
 def test_columns_before_a_block_are_read_in_every_format(matrix_format, choices, devices):
     matrix = MATRICES["tandem-like"]()

@@ -61,7 +61,7 @@ SYSTEMS = {
 
 
 @pytest.mark.parametrize("share", [0.25, 0.6])
-@pytest.mark.parametrize("matrix_format", [Format.CSR, Format.INTERLEAVED, Format.AUTO])
+@pytest.mark.parametrize("matrix_format", [Format.CSR, Format.VALUES, Format.AUTO])
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_the_same_iterates_as_on_the_device(name, matrix_format, share):
     system = SYSTEMS[name]()

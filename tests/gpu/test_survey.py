@@ -7,12 +7,12 @@ import pytest
 
 from engines.cuda.engine import CudaEngine
 from engines.cuda.formats.layout import SLICE
-from engines.cuda.formats.survey import PART, SAMPLED_ROWS
+from engines.cuda.formats.survey import SAMPLED_ROWS
 from engines.formats.choice import Format
 from engines.formats.csr import CsrMatrix
 from engines.system import SweepSystem
 
-# The first is sampled whole; of the others every so manieth slice, and of these every `PART`th.
+# The first is sampled whole; of the others every so manieth slice, and of these every fourth.
 SIZES = (SAMPLED_ROWS - 17, 150_732, 5 * SAMPLED_ROWS + 3)
 LENGTH = 5
 
@@ -33,7 +33,7 @@ def test_rows_that_share_no_values_with_others_are_surveyed(size, words):
     slices = row // SLICE
     value = {
         "a value a slice": 0.5 + slices / (2.0 * slices[-1]),
-        "rare values": np.where(slices % PART == 1, 0.5 + row / (2.0 * size), 0.75),
+        "rare values": np.where(slices % 4 == 1, 0.5 + row / (2.0 * size), 0.75),
         "a value a row": 0.5 + row / (2.0 * size),
     }[words]
     system = SweepSystem(matrix_of(size, value), np.linspace(0.5, 1.0, size))

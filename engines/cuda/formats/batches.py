@@ -15,10 +15,8 @@ BATCHES = {
     Format.CSR: (2, 4),
     Format.VALUES: (2, 4),
     Format.PATTERNS: (2, 4),
-    Format.ENTRIES: (2, 4, 8),
-    Format.INTERLEAVED: (2, 4, 8),
 }
-"""What a format's rows are taken by. Eight need more registers than wide words leave."""
+"""What a format's rows are taken by."""
 
 BATCH_COST = 1.5
 """What a batch costs beside its loads, in loads: the wait for them. With this the least cost is the
@@ -29,13 +27,12 @@ them at a time, and values of any row length up to 15 % less than by eight."""
 FAR_VECTOR_BYTES = 50_000_000
 """Where the iterate outgrows an H200's second-level cache of 50 MB, entries of it come from memory,
 and words of a dictionary leave registers for more of them on their way: of rows of `FAR_ROWS` and
-more, eight are asked for at a time. Microseconds by eight and by four, in runs apart: kanban 6 by
-entries 325 and 375, polling 19 by values 457 and 487, polling 18 212 and 218, fms 9 463 and 476.
-Polling 17, whose iterate fits, 96 and 92."""
+more, eight are asked for at a time. Microseconds of values by eight and by four, in runs apart:
+polling 19 457 and 487, polling 18 212 and 218, fms 9 463 and 476. Polling 17, whose iterate fits,
+96 and 92."""
 
 FAR_ROWS = 8
 FAR_BATCH = 8
-FAR_FORMATS = (Format.ENTRIES, Format.VALUES)
 
 UNEVEN = 8
 """Where the longest row of an MDP is so many times the mean, a thread has the rows of one state:
@@ -63,7 +60,7 @@ def in_batches(layout: Layout, system: SweepSystem, entries: int) -> Layout:
     mean = entries / rows
     batch = batch_for(mean, choice)
     far = system.num_states * 8 > FAR_VECTOR_BYTES and mean >= FAR_ROWS
-    if far and layout.matrix_format in FAR_FORMATS:
+    if far and layout.matrix_format is Format.VALUES:
         batch = FAR_BATCH
     if batch != USUAL:
         layout = replace(layout, defines=(*layout.defines, f"OWN_BATCH={batch}"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from engines.backend import cupy
-from engines.cuda.formats import csr, entries, interleaved, panels, patterns, segments, values
+from engines.cuda.formats import csr, panels, patterns, segments, values
 from engines.cuda.formats.batches import in_batches
 from engines.cuda.formats.layout import Layout, Source, divided_in_place, source_of
 from engines.cuda.formats.survey import OFTEN, survey
@@ -27,9 +27,7 @@ from engines.system import SweepSystem
 Builder = Callable[[Source, Launcher], Layout]
 
 _BUILDERS: dict[Format, Builder] = {
-    Format.INTERLEAVED: interleaved.build,
     Format.VALUES: values.build,
-    Format.ENTRIES: entries.build,
     Format.PATTERNS: patterns.build,
     Format.SEGMENTS: segments.build,
     Format.PANELS: panels.build,

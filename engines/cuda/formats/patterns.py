@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from engines.backend import cupy
-from engines.cuda.formats.entries import STAGED_BYTES
 from engines.cuda.formats.layout import Layout, Source, nbytes
 from engines.cuda.formats.tables import Sample, Table
 from engines.cuda.formats.values import CODE_TYPES
@@ -23,6 +22,10 @@ MODULE = "formats/rows"
 
 FEW_PATTERNS = 1 << 16
 """The most patterns that are first looked for."""
+
+STAGED_BYTES = 24_576
+"""Up to this size a dictionary is copied to each block's shared memory; a larger one is read
+through the cache, which keeps what is used of it."""
 
 _EMPTY = np.uint64(2**64 - 1)
 

@@ -136,39 +136,6 @@ def gather_values(source: Source, launcher: Launcher, sample: Sample, limit: int
     return table
 
 
-def gather_pairs(
-    source: Source,
-    launcher: Launcher,
-    sample: Sample,
-    values: Table,
-    value_codes: Any | None,
-    limit: int,
-) -> Table:
-    """Return the distinct pairs of a distance and a value in a sample of rows.
-
-    Parameters
-    ----------
-    source, launcher, sample, limit
-        As in `gather_values`.
-    values
-        The distinct values of the same rows, or of more.
-    value_codes
-        The number of each of these by slot, or None to let the slots stand for them.
-    """
-    table, wide, share = Table(limit), launcher.offset_dtype, _threads_a_row(source)
-    launcher.launch(
-        "gather_pairs",
-        share * sample.rows,
-        *(source.row_offsets, source.columns, source.values, source.divisors_within),
-        *(source.row_states, wide(source.rows), wide(sample.rows), wide(sample.stride)),
-        cupy().int32(share),
-        *(values.keys, value_codes, values.mask, values.count, cupy().int32(values.limit)),
-        *table.searched,
-        module=MODULE,
-    )
-    return table
-
-
 @dataclass(frozen=True)
 class Sample:
     """Whole slices of 32 rows, spread over a matrix.
@@ -190,11 +157,6 @@ class Sample:
         slices = -(-rows // SLICE)
         stride = 1 if most is None else max(1, slices * SLICE // most)
         return cls._every(rows, stride)
-
-    def thinned(self, rows: int, by: int) -> Sample:
-        """Return one slice in `by` of this sample of so many rows: no others, so that what was
-        found in the sample is all that there is in these."""
-        return self._every(rows, by * self.stride)
 
     @classmethod
     def _every(cls, rows: int, stride: int) -> Sample:
@@ -267,19 +229,3 @@ def reciprocals(divisors: FloatArray) -> FloatArray:
             "reciprocal in double precision"
         )
     return 1.0 / divisors
-
-
-def parts_of(
-    keys: NDArray[np.uint64], values: NDArray[np.uint64]
-) -> tuple[NDArray[np.int32], FloatArray]:
-    """Return the distance and the value of each pair.
-
-    Parameters
-    ----------
-    keys
-        Pairs of a distance and the number of a value, shape (pairs,).
-    values
-        The bits of each value.
-    """
-    distances = (keys >> np.uint64(32)).astype(np.uint32).view(np.int32)
-    return distances, values[(keys & np.uint64(0xFFFFFFFF)).astype(np.int64)].view(np.float64)

@@ -65,9 +65,6 @@ __device__ unsigned slot_of(const Table& table, Key key)
     }
 }
 
-// A pair of a distance and the code of a value, below 2^31: never EMPTY.
-__device__ Key pair_key(int distance, int code) { return (Key)(unsigned)distance << 32 | (unsigned)code; }
-
 __device__ void put_code(void* codes, int width, OFFSET at, int code)
 {
     if (width == 1) ((unsigned char*)codes)[at] = (unsigned char)code;

@@ -1,4 +1,4 @@
-// Distinct values and distinct pairs of a distance and a value, by hash tables.
+// Distinct values and numbers, by hash tables.
 //
 // The host sorts the keys that are found and numbers them, so that codes do not depend on races.
 
@@ -28,27 +28,6 @@ extern "C" __global__ void gather_values(
     for (long long entry = (long long)offsets[row] + own.first; entry < end; entry += share)
         if (inserted(table, bits_of(value_at(values, divisors, row, entry)), count, limit) < 0)
             return;
-}
-
-// The pairs of a sample of rows; a value goes by its code, or by its slot if there are no codes yet.
-extern "C" __global__ void gather_pairs(
-    const OFFSET* __restrict__ offsets, const int* __restrict__ columns,
-    const double* __restrict__ values, const double* __restrict__ divisors,
-    const int* __restrict__ row_states, OFFSET rows, OFFSET sampled, OFFSET stride, int share,
-    Key* value_keys, const int* __restrict__ value_codes, unsigned value_mask,
-    const int* __restrict__ value_count, int value_limit, Key* keys, unsigned mask,
-    unsigned hash_mask, int* count, int limit)
-{
-    RowShare own = share_of_row(rows, sampled, stride, share);
-    if (!own.there || *value_count > value_limit) return;
-    Table values_there = {value_keys, value_mask, hash_mask}, table = {keys, mask, hash_mask};
-    OFFSET row = own.row, end = offsets[row + 1];
-    int state = state_of(row_states, row);
-    for (long long entry = (long long)offsets[row] + own.first; entry < end; entry += share) {
-        int slot = slot_of(values_there, bits_of(value_at(values, divisors, row, entry)));
-        int code = value_codes ? value_codes[slot] : slot;
-        if (inserted(table, pair_key(columns[entry] - state, code), count, limit) < 0) return;
-    }
 }
 
 // The numbers of a vector.

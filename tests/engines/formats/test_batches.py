@@ -44,11 +44,10 @@ def test_only_short_rows_of_long_sweeps_are_told_their_batch():
 @pytest.mark.parametrize(
     ("matrix_format", "length", "far", "expected"),
     [
-        (Format.ENTRIES, 10, True, ("OWN_BATCH=8",)),
         (Format.VALUES, 10, True, ("OWN_BATCH=8",)),
         (Format.CSR, 10, True, ()),
-        (Format.ENTRIES, 4, True, ()),
-        (Format.ENTRIES, 10, False, ()),
+        (Format.VALUES, 4, True, ()),
+        (Format.VALUES, 10, False, ()),
     ],
 )
 def test_more_is_on_its_way_where_the_iterate_outgrows_the_cache(

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engines.errors import UnsupportedError
-from engines.formats import entries, interleaved, patterns, segments, values
+from engines.formats import patterns, segments, values
 from engines.formats.csr import CsrMatrix
 
 quick = settings(max_examples=60)
@@ -61,17 +61,6 @@ def test_values(matrix):
 
 
 @quick
-@given(matrices(), st.integers(0, 3))
-def test_entries(matrix, seed):
-    for states in (None, row_states(matrix, seed)):
-        coded = entries.encode(matrix, states)
-        expect_equal(coded.decode(), matrix)
-        assert len(set(zip(coded.distances, bits(coded.numbers), strict=True))) == len(
-            coded.numbers
-        )
-
-
-@quick
 @given(matrices(), st.integers(0, 3), st.booleans())
 def test_patterns(matrix, seed, with_offset):
     offset = np.arange(matrix.num_rows) % 3 / 2.0 if with_offset else None
@@ -86,49 +75,6 @@ def test_patterns(matrix, seed, with_offset):
         # Codes come up in the order of their first rows.
         _, first = np.unique(coded.codes, return_index=True)
         assert (np.diff(first) > 0).all()
-
-
-@quick
-@given(matrices(), st.sampled_from([1, 2, 12]))
-def test_interleaving(matrix, entry_bytes):
-    laid_out = interleaved.encode(matrix, entry_bytes)
-    expect_equal(laid_out.decode(), matrix)
-    assert len(np.unique(laid_out.place)) == matrix.num_entries
-    assert laid_out.bound < interleaved.LONG_ROW
-
-
-@pytest.mark.parametrize("long", [254, 255, 256, 700])
-def test_rows_beyond_a_byte_go_on_behind_the_slices(long):
-    lengths = np.full(100, 3)
-    lengths[[5, 40, 99]] = long
-    offsets = np.append(0, np.cumsum(lengths)).astype(np.int32)
-    total = int(offsets[-1])
-    rng = np.random.default_rng(1)
-    columns = rng.integers(0, 1000, total).astype(np.int32)
-    matrix = CsrMatrix(offsets, columns, rng.random(total), 1000)
-    laid_out = interleaved.encode(matrix)
-    expect_equal(laid_out.decode(), matrix)
-    assert laid_out.bound == 3
-    np.testing.assert_array_equal(laid_out.long_rows, [5, 40, 99])
-
-
-def test_the_bound_is_the_cheapest_by_counting_out_every_one():
-    rng = np.random.default_rng(4)
-    for _ in range(20):
-        lengths = rng.geometric(0.2, 320)
-        longest = lengths.reshape(-1, 32).max(axis=1)
-        bins = [np.bincount(np.minimum(x, 255), minlength=256) for x in (lengths, longest)]
-        bound, places, long = interleaved.best_bound(*bins, int(lengths.sum()), 2)
-
-        def cost(bound, lengths=lengths, longest=longest):
-            behind = np.maximum(lengths - bound, 0).sum()
-            padded = 32 * np.minimum(longest, bound).sum()
-            weight = interleaved.TAIL_WEIGHT
-            return 2 * (padded + weight * behind) + interleaved.TAIL_BYTES * (lengths > bound).sum()
-
-        assert cost(bound) == min(cost(b) for b in range(255))
-        assert places == 32 * np.minimum(longest, bound).sum()
-        assert long == (lengths > bound).sum()
 
 
 @quick
@@ -165,6 +111,4 @@ def test_more_than_16_bits_tell_apart_is_refused():
         values.encode(matrix)
     ones = replace(matrix, values=np.ones(size))
     assert len(values.encode(ones).numbers) == 1
-    with pytest.raises(UnsupportedError, match="more than 65536 distinct pairs"):
-        entries.encode(ones)
     assert values.encode(replace(matrix, values=matrix.values % 65_536)).codes.dtype == np.uint16
