@@ -148,6 +148,9 @@ def _compile(
         str(java_home / "bin" / "java"),
         # Else it writes into a folder for temporary files, which need not be there.
         "-XX:-UsePerfData",
+        # It runs once, too short to repay a second compiler or several threads of collection.
+        "-XX:TieredStopAtLevel=1",
+        "-XX:+UseSerialGC",
         "-m",
         COMPILER_MODULE,
         "-nowarn",
