@@ -173,7 +173,10 @@ def _read(archive: zipfile.ZipFile, num_states: int, size: int) -> Results:
         text, solved, digest = fields.pop("text"), fields.pop("solved"), fields.pop(_DIGEST)
         values = None
         if solved:
-            raw = _member_bytes(archive, _member(place), size, 8 * num_states)
+            try:
+                raw = _member_bytes(archive, _member(place), size, 8 * num_states)
+            except KeyError:
+                raise ValueError(f"{field}: its values, {_member(place)}, are missing") from None
             values = np.frombuffer(raw, "<f8").astype(np.float64)
         elif not fields["error"]:
             raise ValueError(f"{field}.error: neither values nor an error for {text}")

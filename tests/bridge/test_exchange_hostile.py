@@ -157,15 +157,26 @@ def test_an_accuracy_that_cannot_be_is_refused(exported, error):
         answers(exported)
 
 
-def test_values_are_bound_to_their_question(exported):
-    silent(exported).run()
-    path = exported / RESULTS
-    with zipfile.ZipFile(path) as archive:
+def with_members(folder, change):
+    """Write the results anew, the members of the archive changed."""
+    with zipfile.ZipFile(folder / RESULTS) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
-    members["values/0.f8"] = members["values/2.f8"]
-    with zipfile.ZipFile(path, "w") as archive:
+    change(members)
+    with zipfile.ZipFile(folder / RESULTS, "w") as archive:
         for name, content in members.items():
             archive.writestr(name, content)
+
+
+def test_values_that_are_missing_are_told_by_their_answer(exported):
+    silent(exported).run()
+    with_members(exported, lambda members: members.pop("values/0.f8"))
+    with pytest.raises(InvalidModelError, match=r"answers\[0\]: its values.*are missing"):
+        answers(exported)
+
+
+def test_values_are_bound_to_their_question(exported):
+    silent(exported).run()
+    with_members(exported, lambda members: members.update({"values/0.f8": members["values/2.f8"]}))
     with pytest.raises(InvalidModelError, match=r"answers\[0\]: not what was solved"):
         answers(exported)
 
