@@ -13,11 +13,11 @@ import numpy as np
 
 from engines import exact
 from engines.backend import choose_engine
-from engines.cpu.sparse_tools import transposed
 from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype
 from engines.formats.groups import select_groups
+from engines.host.products import transposed
 from engines.iterate import BATCH_SECONDS, FIRST_BATCH, LONGEST_BATCH
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 from engines.progress import Measure, Progress, SweepReport

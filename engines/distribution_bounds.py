@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engines.certified import certify
-from engines.cpu.sparse_tools import transposed
 from engines.environment import Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, row_sums
 from engines.graph.components import Components, bsccs
 from engines.graph.operations import operations_of
+from engines.host.products import transposed
 from engines.linear import direct
 from engines.long_run import INITIAL_TOLERANCE
 from engines.long_run_bounds import bounded_result

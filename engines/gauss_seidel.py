@@ -12,6 +12,7 @@ from engines.backend import not_shared_out
 from engines.environment import Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import FloatArray
+from engines.host.scaling import scaled
 from engines.linear.colours import (
     CPU_SPEED,
     GPU_SPEED,
@@ -192,10 +193,7 @@ class GaussSeidelEngine:
         singular = system.scaling is Scaling.BALANCE
         how = (stop_below, absolute, singular)
         if self.engine.name == "CPU":
-            # numba is only imported where a model is swept in colours.
-            from engines.cpu.prepare_kernels import scaled_by_loops
-
-            return WatchedSweeper(self, scaled_by_loops(system), *how)
+            return WatchedSweeper(self, scaled(system), *how)
         # The device scales, colours and arranges what it is given.
         watched = WatchedSweeper(self._device_engine(), system, *how)
         watched.remark(not_shared_out(self.engine, "one sweeps in colours"))

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engines import exact
-from engines.cpu.sparse_tools import transposed
 from engines.decided import decided_values
 from engines.environment import Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype
 from engines.graph.components import Components, bsccs
 from engines.graph.prob01 import prob1
+from engines.host.products import transposed
 from engines.linear import direct
 from engines.linear.direct import classes_at_once
 from engines.model import ExplicitModel, ModelKind, RewardStructure

@@ -7,12 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from engines.afterwards import affordable, measured
-from engines.cpu.prepare import off_diagonal_row_sums
-from engines.cpu.sparse_tools import transposed
 from engines.environment import Convention, Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype
 from engines.gauss_seidel import relaxation
+from engines.host.products import sums_beside_diagonal, transposed
 from engines.linear import direct, elimination
 from engines.model import ExplicitModel, ModelKind
 from engines.progress import Progress
@@ -138,7 +137,7 @@ def _power_matrix(rates: CsrMatrix) -> CsrMatrix:
     size = rates.num_rows
     row = rates.row_of_entry()
     step = POWER_STEP / rates.row_sums().max()
-    stay = 1.0 - step * off_diagonal_row_sums(rates)
+    stay = 1.0 - step * sums_beside_diagonal(rates)
     keep = rates.columns != row
     everyone = np.arange(size, dtype=rates.columns.dtype)
     rows = np.concatenate([row[keep], everyone])

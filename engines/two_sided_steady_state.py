@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engines.cpu.sparse_tools import CsrProduct, transposed
 from engines.environment import SolverEnvironment
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, index_dtype, row_sums
 from engines.graph.components import Components
+from engines.host.products import Product, transposed
 from engines.intervals import reachability_reward_bounds
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 from engines.progress import Progress
@@ -165,7 +165,7 @@ def most_visited(chain: ExplicitModel, labels: IndexArray) -> IndexArray:
     steps = CsrMatrix(matrix.row_offsets, matrix.columns, moving, matrix.num_columns).divide_rows(
         np.where(exits > 0.0, exits, 1.0)
     )
-    backwards = CsrProduct(transposed(steps, steps.values))
+    backwards = Product(transposed(steps, steps.values))
     visits = np.ones(chain.num_states)
     for _ in range(SURVEY_SWEEPS):
         # Staying as often as not, a periodic chain comes to rest too.

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from engines.cpu import engine, reward_bounds
-from engines.cpu.sparse_tools import transposed
 from engines.environment import BoundMethod
 from engines.errors import ConvergenceError, UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, row_sums
 from engines.graph.components import sccs
+from engines.host.products import transposed
 from engines.model import ExplicitModel
 from engines.system import Direction, SweepSystem
 from engines.two_sided import ROUNDING_SLACK, UNIT_ROUNDOFF, rounding_of_rows

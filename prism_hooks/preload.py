@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from engines.cpu import sparse_tools
-from engines.cpu.scipy_extensions import extension
 from engines.diagrams.room import available_host_bytes
 from prism_hooks import java_loops
 from prism_hooks.crossing import FEWEST_BYTES, java_doubles, java_integers, numpy_array
@@ -20,7 +18,6 @@ def steps() -> Iterator[None]:
     Pauses after each piece. Java's loops are not run: compiled over small systems, they would be
     slow on larger ones.
     """
-    extension(sparse_tools.LOOPS)
     # With it NumPy sees PRISM's native vectors.
     importlib.import_module("numpy.ctypeslib")
     available_host_bytes()

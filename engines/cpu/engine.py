@@ -305,20 +305,12 @@ class CpuSweeper:
 
         return HostSpace(system, self)
 
-    def substituted(self) -> Substituted | None:
-        """Return what one walk along the edges finds; None where numba is yet to compile it.
+    def substituted(self) -> Substituted:
+        """Return what one walk along the edges finds.
 
         The system has no negative numbers; see `engines.linear.substitution`.
         """
-        system, x = self._system, self.values()
-        if not self._compiled:
-            sweeps = None if self._on_host is None else self._on_host.sweeps
-            found = substitution.substitute_by_host(system, x, sweeps)
-            if found is not None or not warm_up.kernels_ready():
-                return found
-        if not substitution.kernels_ready() and self.seconds < COMPILE_SECONDS:
-            return None
-        return substitution.substitute_compiled(system, x)
+        return substitution.substitute(self._system, self.values())
 
     def stop_at(self, stop_below: float) -> None:
         """Stop after the first later sweep whose change is below this; negative for never."""

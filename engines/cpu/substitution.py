@@ -1,16 +1,24 @@
-"""Solving equations in one walk, where no two states need each other."""
+"""Solving acyclic equations by back-substitution, in one walk."""
 
 from __future__ import annotations
 
+from ctypes import c_double, c_int64
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from engines.cpu import host_loops
-from engines.cpu.host_loops import HostSweeps
 from engines.formats.csr import FloatArray
-from engines.system import Direction, SweepSystem
+from engines.host.library import DOUBLES, Function, HostSystem
+from engines.system import ROUNDING_OF_A_SUM, SweepSystem
+
+KERNEL = "compiled"
+"""What made the walk, for the log."""
+
+NO_MEMORY = -2.0
+
+_SUBSTITUTE = Function(
+    "pg_substitute", c_double, HostSystem, c_int64, c_int64, c_double, DOUBLES, DOUBLES
+)
 
 
 @dataclass(frozen=True)
@@ -19,23 +27,18 @@ class Substituted:
 
     Parameters
     ----------
-    kernel
-        What made it, for the log.
     values
         The solution, shape (states,); None where states need each other.
     error
         A bound of its relative error, which is rounding's.
     """
 
-    kernel: str
     values: FloatArray | None
     error: float
 
 
-def substitute_by_host(
-    system: SweepSystem, x: FloatArray, sweeps: HostSweeps | None
-) -> Substituted | None:
-    """Solve a system by the host's own loops.
+def substitute(system: SweepSystem, x: FloatArray) -> Substituted:
+    """Solve x = b + A x, or its minimum or maximum over choices, each state after those it needs.
 
     Parameters
     ----------
@@ -43,69 +46,16 @@ def substitute_by_host(
         Without a scaling, and without negative numbers.
     x
         Values of states without a row, shape (states,).
-    sweeps
-        The loops, if they hold the system by now.
 
-    Returns
-    -------
-    What came of it, or None where the host has no such loops, or no room for a copy of the matrix.
+    Raises
+    ------
+    MemoryError
+        If there is no room for the order of the states.
     """
-    host = host_loops.registered()
-    if host is None:
-        return None
-    if sweeps is None and host_loops.stand_in(system.matrix.num_entries) is not None:
-        sweeps = host.sweeps(system, host_loops.pieces_for(system, 1))
-    if sweeps is None:
-        return None
-    values = np.array(x)
-    error = sweeps.substitute(values)
-    return _told(host.name, values, error)
-
-
-def substitute_compiled(system: SweepSystem, x: FloatArray) -> Substituted:
-    """Solve a system by numba's loops, which are loaded or compiled now.
-
-    Parameters
-    ----------
-    system, x
-        As in `substitute_by_host`.
-    """
-    from engines.cpu.substitution_kernels import substitute
-
-    return substitute_with(substitute, system, x)
-
-
-def substitute_with(walk: Any, system: SweepSystem, x: FloatArray) -> Substituted:
-    """Solve a system by `engines.cpu.substitution_kernels.substitute`, compiled or not.
-
-    Parameters
-    ----------
-    walk
-        That function.
-    system, x
-        As in `substitute_by_host`.
-    """
-    matrix, none = system.matrix, np.empty(0, dtype=np.int32)
-    groups = none if system.group_offsets is None else system.group_offsets
-    states = none if system.states is None else system.states
-    offset = np.empty(0) if system.offset is None else system.offset
-    values = np.array(x)
-    error = walk(
-        *(groups, matrix.row_offsets, matrix.columns, matrix.values, offset, states),
-        *(system.direction is Direction.MINIMISE, values, np.zeros(len(values))),
-    )
-    return _told("numba", values, float(error))
-
-
-def kernels_ready() -> bool:
-    """Return whether numba's loops need not be compiled first."""
-    from engines.cpu.compiled import are_compiled
-    from engines.cpu.substitution_kernels import substitute
-
-    return are_compiled(substitute)
-
-
-def _told(kernel: str, values: FloatArray, error: float) -> Substituted:
-    if error < 0.0:
-        return Substituted(kernel, None, np.inf)
-    return Substituted(kernel, values, error)
+    values = np.array(x, dtype=np.float64)
+    sizes = (len(values), system.num_updates)
+    host = HostSystem.of(system)
+    error = _SUBSTITUTE(host, *sizes, ROUNDING_OF_A_SUM, values, np.zeros(len(values)))
+    if error == NO_MEMORY:
+        raise MemoryError("back-substitution: out of memory")
+    return Substituted(None, np.inf) if error < 0.0 else Substituted(values, float(error))

@@ -19,6 +19,7 @@ from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import upload
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.csr import INT32_MAX
+from engines.host.scaling import scaled
 from engines.linear.colours import GPU_SPEED, ColouredSystem, Order, arrange, choose_colours
 from engines.system import Scaling, SweepSystem
 
@@ -75,10 +76,7 @@ class CudaColourEngine:
         except DeviceMemoryError as error:
             why = str(error)
         if coloured is None:
-            # numba is only imported where the host is wanted.
-            from engines.cpu.prepare_kernels import scaled_by_loops
-
-            plain = scaled_by_loops(system)
+            plain = scaled(system)
             found = choose_colours(plain, order, self._slice_size, self._colours, GPU_SPEED)
             coloured = self.uploaded(arrange(plain, found), f"colours found on the CPU: {why}")
         return coloured
@@ -159,10 +157,9 @@ class CudaColourEngine:
     def opposite_is_fresher(self, system: SweepSystem, order: Order) -> bool:
         """Return whether more entries see fresh values if states are swept in opposite order."""
         if self._directions is None:
-            from engines.cpu.prepare_kernels import scaled_by_loops
             from engines.gauss_seidel import entries_by_direction
 
-            self._directions = entries_by_direction(scaled_by_loops(system))
+            self._directions = entries_by_direction(scaled(system))
         before, after = self._directions
         return after > before if order is Order.FORWARDS else before > after
 

@@ -28,10 +28,6 @@ PART_ENTRIES = 1 << 20
 
 COPYING_THREADS = 8
 
-MANY_ENTRIES = 1 << 17
-"""From so many entries on, rows are added up and gathered by SciPy's loops, the same to the last
-bit: they are several times as fast, and take some milliseconds to load."""
-
 
 def index_dtype(largest: int) -> type[np.signedinteger]:
     """Return the narrowest index type that holds `largest`: int32, or int64 beyond 2³¹ − 1.
@@ -158,11 +154,9 @@ class CsrMatrix:
 
     def row_sums(self) -> FloatArray:
         """Return the sum of each row, shape (rows,), its entries added one after the other."""
-        if self.num_entries >= MANY_ENTRIES:
-            from engines.cpu import sparse_tools
+        from engines.host.products import row_sums
 
-            return sparse_tools.row_sums(self)
-        return row_sums(self.row_of_entry(), self.values, self.num_rows)
+        return row_sums(self)
 
     def divide_rows(self, divisors: FloatArray) -> CsrMatrix:
         """Return the matrix with each row divided by a number.
@@ -192,15 +186,12 @@ class CsrMatrix:
             begins, ends = self.row_offsets[firsts], self.row_offsets[lasts + 1]
             runs = [slice(*run) for run in zip(begins.tolist(), ends.tolist(), strict=True)]
             columns, values = joined(self.columns, runs), joined(self.values, runs)
-        elif total >= MANY_ENTRIES:
-            from engines.cpu import sparse_tools
-
-            arrays = (self.row_offsets, rows, self.columns, self.values)
-            columns, values = sparse_tools.gathered(*arrays, total)
-            columns = columns.astype(self.columns.dtype, copy=False)
         else:
-            source = ranges(self.row_offsets[rows], lengths)
-            columns, values = self.columns[source], self.values[source]
+            from engines.host.products import gathered
+
+            starts = self.row_offsets[rows]
+            columns = gathered(starts, lengths, self.columns, total)
+            values = gathered(starts, lengths, self.values, total)
         return CsrMatrix(offsets, columns, values, self.num_columns)
 
     def check(self, *, what: str = "matrix", row_name: str = "state") -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from engines.formats.csr import (
-    MANY_ENTRIES,
     RUN_ENTRIES,
     CsrMatrix,
     IndexArray,
@@ -28,18 +27,8 @@ def choices_of(states: IndexArray, groups: IndexArray) -> tuple[IndexArray, Inde
     counts = np.diff(groups)[states]
     offsets = np.zeros(len(states) + 1, dtype=np.int64)
     np.cumsum(counts, out=offsets[1:])
-    total = int(offsets[-1])
-    choices: IndexArray
-    if total >= MANY_ENTRIES:
-        from engines.cpu import sparse_tools
-
-        numbers = np.arange(groups[-1], dtype=groups.dtype)
-        choices, _ = sparse_tools.gathered(
-            groups, states, numbers, np.zeros(len(numbers), dtype=np.int8), total
-        )
-    else:
-        choices = ranges(groups[states], counts)
-    return choices, offsets.astype(index_dtype(total))
+    choices: IndexArray = ranges(groups[states], counts)
+    return choices, offsets.astype(index_dtype(int(offsets[-1])))
 
 
 def select_groups(

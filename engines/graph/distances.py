@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engines.cpu.sparse_tools import from_entries
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, ranges
+from engines.host.products import from_entries
 
 MOST_LAYERS = 4_000
 """Layers that are looked at one after the other, in some ten microseconds each; a deeper graph is

@@ -167,6 +167,11 @@ class HostMatrix(_Structure):
         made._kept = (offsets, columns, values)
         return made
 
+    @property
+    def column_type(self) -> type[np.signedinteger]:
+        """The type of its columns."""
+        return np.int64 if self.wide_columns else np.int32
+
 
 class HostSystem(_Structure):
     """`PgSystem` of src/system.hpp."""

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from engines.cpu.prepare import off_diagonal_row_sums
 from engines.formats.csr import FloatArray
+from engines.host.products import sums_beside_diagonal
 from engines.system import Sweeper, SweepSystem
 
 FAR = 0.5
@@ -55,7 +55,7 @@ def sweeps_of_memory(
     the one state stays at a half. If after m sweeps the quotient is off by d < 1/2 at most, what
     was off by a half everywhere has fallen by e every m / ln(1/2d) sweeps.
     """
-    exits = off_diagonal_row_sums(system.matrix)
+    exits = sums_beside_diagonal(system.matrix)
     flow = float(values @ exits)
     common = int(np.argmax(values))
     far = FAR * values

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engines.cpu.engine import CpuSweeper
+from engines.cpu.substitution import KERNEL
 from engines.environment import SolverEnvironment
 from engines.formats.csr import FloatArray
 from engines.linear.doubling import is_nonnegative
@@ -19,8 +20,8 @@ from engines.system import Scaling, Sweeper, SweepSystem
 
 NAME = "substitution"
 
-AFTER = (64, 1_024, 16_384)
-"""Sweeps after which a walk may follow, later ones where it had to wait for numba to compile it."""
+AFTER = 64
+"""Sweeps after which the walk follows."""
 
 FEWEST_STATES = 2_000
 """Sweeps of fewer states take no time to speak of."""
@@ -54,8 +55,7 @@ class Substitution:
         usable = environment.automatic and large and system.scaling is not Scaling.BALANCE
         # Others are not held: what they take of a device is wanted back where they are given up.
         self._sweeper = sweeper if usable and isinstance(sweeper, CpuSweeper) else None
-        self._after = list(AFTER)
-        self._kernel = ""
+        self._tried = False
         self.solved: tuple[FloatArray, float] | None = None
         """Values, shape (states,), and a bound of their error: relative, or absolute if asked."""
 
@@ -69,17 +69,14 @@ class Substitution:
         expected
             Sweeps to come.
         """
-        due = bool(self._after) and iterations >= self._after[0] and expected > iterations
-        if self._sweeper is None or not due:
+        due = AFTER <= iterations < expected
+        sweeper = self._sweeper
+        if sweeper is None or self._tried or not due:
             return False
-        self._after = [sweeps for sweeps in self._after if sweeps > iterations]
+        self._tried = True
         if not _is_nonnegative(self._system):
-            self._after = []
             return False
-        found = self._sweeper.substituted()
-        if found is None:
-            return False
-        self._after = []
+        found = sweeper.substituted()
         if found.values is None:
             return False
         error = found.error
@@ -87,7 +84,7 @@ class Substitution:
             error *= largest_value(found.values, True)
         if not error <= self._accepted:
             return False
-        self._kernel, self.solved = found.kernel, (found.values, error)
+        self.solved = (found.values, error)
         return True
 
     def taken(self) -> tuple[FloatArray, float] | None:
@@ -120,7 +117,7 @@ class Substitution:
             status=Status.CONVERGED,
             change=0.0,
             error_estimate=error,
-            cost=SweepCost("CPU", self._kernel, "csr", result.cost.bytes_per_sweep),
+            cost=SweepCost("CPU", KERNEL, "csr", result.cost.bytes_per_sweep),
             rounding=0.0,
             finished_by=NAME,
             note="; ".join(filter(None, (result.note, how))),

@@ -9,12 +9,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from engines.cpu import host_loops, substitution_kernels, warm_up
-from engines.cpu import substitution as walks
 from engines.cpu.engine import CpuEngine
-from engines.cpu.prepare import scaled
-from engines.cpu.substitution import substitute_with
+from engines.cpu.substitution import substitute
 from engines.environment import DeviceChoice, Method, Precision, SolverEnvironment
+from engines.host.scaling import scaled
 from engines.linear import substitution
 from engines.model import ExplicitModel
 from engines.reachability import solve_reachability
@@ -22,7 +20,6 @@ from engines.result import Status
 from engines.system import Direction, Scaling, SweepSystem
 from tests.engines import models
 
-WALK = substitution_kernels.substitute
 ON_CPU = SolverEnvironment(device=DeviceChoice.CPU)
 
 
@@ -115,7 +112,7 @@ def worst_error(values, solution):
     return worst
 
 
-FIRST = substitution.AFTER[0]
+FIRST = substitution.AFTER
 
 CASES = [(None, 1), (Direction.MINIMISE, 3), (Direction.MAXIMISE, 3)]
 
@@ -128,11 +125,8 @@ def test_values_are_right_to_the_error_that_is_told(seed, direction, choices, of
     system = system_of(model, known, seed, offset=offset, direction=direction)
     solution = exact(system)
     for form in (system, scaled(system)):
-        plain = substitute_with(WALK.py_func, form, system.start)
-        compiled = substitute_with(WALK, form, system.start)
-        assert plain.error == compiled.error
-        np.testing.assert_array_equal(plain.values, compiled.values)
-        assert worst_error(plain.values, solution) <= plain.error < 1e-11
+        found = substitute(form, system.start)
+        assert worst_error(found.values, solution) <= found.error < 1e-11
 
 
 def test_the_error_grows_with_the_length_of_a_path():
@@ -141,7 +135,7 @@ def test_the_error_grows_with_the_length_of_a_path():
     model = models.dtmc([*rows, {size: 1.0}, {size + 1: 1.0}])
     known = models.mask(size + 2, [size, size + 1])
     system = system_of(model, known, 0, offset=True)
-    found = substitute_with(WALK, scaled(system), system.start)
+    found = substitute(scaled(system), system.start)
     assert worst_error(found.values[::100], exact_line(system)[::100]) <= found.error
     assert size * 2.0**-53 < found.error < 20 * size * 2.0**-53
 
@@ -170,18 +164,9 @@ def exact_line(system):
 def test_states_that_need_each_other_are_found(rows):
     model = models.dtmc(rows)
     system = system_of(model, models.mask(len(rows), [2]), 0, offset=False)
-    for walk in (WALK, WALK.py_func):
-        found = substitute_with(walk, system, system.start)
-        assert found.values is None
-        assert found.error == np.inf
-
-
-@pytest.fixture
-def without_host(monkeypatch):
-    """Loops of numba's, loaded and compiled."""
-    monkeypatch.setattr(host_loops, "_registered", [])
-    monkeypatch.setattr(warm_up, "kernels_ready", lambda: True)
-    monkeypatch.setattr(walks, "kernels_ready", lambda: True)
+    found = substitute(system, system.start)
+    assert found.values is None
+    assert found.error == np.inf
 
 
 LONG = 2_500
@@ -209,7 +194,6 @@ def solved(model, environment, direction=None):
     return solve_reachability(model, unknown, start, environment, direction=direction)
 
 
-@pytest.mark.usefixtures("without_host")
 @pytest.mark.parametrize("absolute", [True, False])
 @pytest.mark.parametrize("direction", [None, Direction.MINIMISE, Direction.MAXIMISE])
 def test_a_solve_of_our_choice_ends_by_a_walk(direction, absolute):
@@ -219,7 +203,7 @@ def test_a_solve_of_our_choice_ends_by_a_walk(direction, absolute):
     assert result.finished_by == substitution.NAME
     assert result.status is Status.CONVERGED
     assert result.iterations == FIRST
-    assert result.cost.kernel == "numba"
+    assert result.cost.kernel == "compiled"
     assert "no state leads back to itself through others: after 64 sweeps" in result.note
     best = 0.9985 if direction is Direction.MINIMISE else 0.999
     expected = best ** np.arange(LONG, 0, -1)
@@ -228,10 +212,7 @@ def test_a_solve_of_our_choice_ends_by_a_walk(direction, absolute):
     assert result.error_estimate < 1e-11
 
 
-@pytest.mark.usefixtures("without_host")
-@pytest.mark.parametrize(
-    "reason", ["a cycle", "a named method", "few states", "few sweeps", "loops to be compiled"]
-)
+@pytest.mark.parametrize("reason", ["a cycle", "a named method", "few states", "few sweeps"])
 def test_else_sweeps_go_on(monkeypatch, reason):
     environment, model = ON_CPU, long_model(back=0.5 if reason == "a cycle" else 0.0)
     if reason == "a named method":
@@ -239,29 +220,12 @@ def test_else_sweeps_go_on(monkeypatch, reason):
     elif reason == "few states":
         monkeypatch.setattr(substitution, "FEWEST_STATES", LONG + 1)
     elif reason == "few sweeps":
-        monkeypatch.setattr(substitution, "AFTER", (10_000_000,))
-    elif reason == "loops to be compiled":
-        monkeypatch.setattr(walks, "kernels_ready", lambda: False)
+        monkeypatch.setattr(substitution, "AFTER", 10_000_000)
     result = solved(model, environment)
     assert substitution.NAME not in (result.finished_by, result.note)
     assert result.iterations > FIRST
     if reason != "a named method":
         assert result.status is Status.CONVERGED
-
-
-@pytest.mark.usefixtures("without_host")
-@pytest.mark.parametrize("direction", [None, Direction.MAXIMISE])
-def test_a_walk_that_had_to_wait_is_made_later(monkeypatch, direction):
-    monkeypatch.setattr(substitution, "AFTER", (64, 300))
-    asked = []
-    monkeypatch.setattr(walks, "kernels_ready", lambda: asked.append(1) or len(asked) > 1)
-    model = long_model(choices=1 if direction is None else 2)
-    result = solved(model, ON_CPU, direction)
-    assert len(asked) == 2
-    assert result.finished_by == substitution.NAME
-    assert result.iterations >= 300
-    np.testing.assert_allclose(result.values[:LONG], 0.999 ** np.arange(LONG, 0, -1), rtol=1e-11)
-    assert result.residual < 1e-15
 
 
 @pytest.mark.parametrize("method", [Method.AUTO, Method.JACOBI])
@@ -283,7 +247,6 @@ def test_sweeps_are_held_only_as_long_as_a_walk_may_follow(method):
     assert attempt.taken() is None
 
 
-@pytest.mark.usefixtures("without_host")
 def test_negative_numbers_are_swept():
     model = long_model()
     states = np.arange(LONG, dtype=np.int32)
@@ -300,7 +263,6 @@ def test_negative_numbers_are_swept():
         assert (attempt.solved is not None) is usable
 
 
-@pytest.mark.usefixtures("without_host")
 def test_an_error_that_is_too_large_is_no_end():
     model, known = forwards(1, 2_400)
     system = system_of(model, known, 1, offset=True)
@@ -312,7 +274,6 @@ def test_an_error_that_is_too_large_is_no_end():
         assert (attempt.solved is not None) is small_enough
 
 
-@pytest.mark.usefixtures("without_host")
 @pytest.mark.parametrize("precision", [Precision.SINGLE, Precision.MIXED])
 def test_after_sweeps_in_single_precision_as_well(precision):
     environment = SolverEnvironment(device=DeviceChoice.CPU, precision=precision)
@@ -321,7 +282,6 @@ def test_after_sweeps_in_single_precision_as_well(precision):
     assert result.status is Status.CONVERGED
 
 
-@pytest.mark.usefixtures("without_host")
 def test_strategies_are_those_of_the_values():
     model = long_model(choices=2)
     assert isinstance(model, ExplicitModel)
