@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
+from engines.cpu.prepare import scaled
 from engines.environment import Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import FloatArray
@@ -191,10 +192,7 @@ class GaussSeidelEngine:
         singular = system.scaling is Scaling.BALANCE
         how = (stop_below, absolute, singular)
         if self.engine.name == "CPU":
-            # numba is only imported where a model is swept in colours.
-            from engines.cpu.prepare_kernels import scaled_by_loops
-
-            return WatchedSweeper(self, scaled_by_loops(system), *how)
+            return WatchedSweeper(self, scaled(system), *how)
         # The device scales, colours and arranges what it is given.
         return WatchedSweeper(self._device_engine(), system, *how)
 
