@@ -16,7 +16,7 @@ from engines.host.library import (
     HostSystem,
     indices,
 )
-from engines.host.shares import ColourShares, even_shares
+from engines.host.shares import ColourShares, check_bounds, even_shares
 from engines.system import SweepSystem
 
 _AS_OFFSETS = Array(np.int32, np.int64)
@@ -48,11 +48,18 @@ class HostColouredSweeps:
         Where the entries of each row end that read states of earlier colours, shape (rows,).
     bounds
         The first state of each colour, and the end of the last, shape (colours + 1,).
+
+    Raises
+    ------
+    ValueError
+        If the sizes do not fit each other.
     """
 
     def __init__(self, system: SweepSystem, fresh_ends: IndexArray, bounds: IndexArray) -> None:
-        if len(fresh_ends) != system.matrix.num_rows or bounds[-1] != system.num_updates:
-            raise ValueError("the colours are not those of the system")
+        rows = system.matrix.num_rows
+        if len(fresh_ends) != rows:
+            raise ValueError(f"{rows} rows, but {len(fresh_ends)} fresh ends")
+        check_bounds(bounds, system.num_updates)
         if system.states is not None or system.num_states < system.matrix.num_columns:
             raise ValueError("row i does not compute state i")
         self._system = HostSystem.of(system)
@@ -126,6 +133,11 @@ def arranged_rows(
     -------
     Where the fresh entries of each row end, shape (rows,), of the type of `offsets`; columns, of
     the type of `position`, and values, shape (entries,).
+
+    Raises
+    ------
+    ValueError
+        If the sizes do not fit each other.
     """
     if not len(rows) == len(first_stale) == len(offsets) - 1 == matrix.num_rows:
         raise ValueError(f"{matrix.num_rows} rows, but an order of {len(rows)}")

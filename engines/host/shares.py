@@ -22,6 +22,20 @@ def threads_for(entries: int) -> int:
     return max(1, min(num_cores(), entries // ENTRIES_PER_THREAD))
 
 
+def check_bounds(bounds: IndexArray, end: int) -> None:
+    """Raise ValueError unless bounds rise from 0 to the end.
+
+    Parameters
+    ----------
+    bounds
+        Where pieces or colours start, and the end of the last.
+    end
+        What that is to be.
+    """
+    if not len(bounds) or bounds[0] != 0 or bounds[-1] != end or (np.diff(bounds) < 0).any():
+        raise ValueError(f"bounds do not rise from 0 to {end}: {bounds}")
+
+
 class Shares:
     """How the rows, or groups of rows, of a system are shared out among threads.
 

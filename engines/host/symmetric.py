@@ -6,6 +6,7 @@ from ctypes import c_double, c_int32, c_int64
 
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray
 from engines.host.library import DOUBLES, INDICES, Function, HostMatrix, indices
+from engines.host.shares import check_bounds
 
 _SWEEPS = Function(
     "pg_symmetric_sweeps",
@@ -27,11 +28,17 @@ class HostSymmetricSweeps:
         values of their own piece, and those that other pieces had before the sweep.
     threads
         How many threads share out the pieces; the results are the same to the last bit.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is not square or the pieces are not those of its rows.
     """
 
     def __init__(self, matrix: CsrMatrix, bounds: IndexArray, threads: int) -> None:
         if matrix.num_rows != matrix.num_columns:
             raise ValueError(f"{matrix.num_rows} rows, but {matrix.num_columns} columns")
+        check_bounds(bounds, matrix.num_rows)
         self._matrix, self._bounds, self._threads = HostMatrix.of(matrix), indices(bounds), threads
         self._states = matrix.num_rows
 
