@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit, prange
 
 from engines.cpu.diagram_kernels import ONE, _strip_of
-from engines.cpu.gauss_seidel_kernels import _larger
+from engines.cpu.kernels import _larger_change as _larger
 from engines.formats.csr import FloatArray, IndexArray, MaskArray
 
 ZERO = np.uint64(0)

@@ -16,33 +16,31 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 import numpy as np
 
-from engines.cpu import host_loops
 from engines.cpu.chunks import ENTRIES_PER_THREAD, cut_rows, num_cores
-from engines.cpu.engine import CpuEngine, CpuSweeper, largest_residual, repays_numba
+from engines.cpu.engine import CpuEngine, CpuSweeper
 from engines.cpu.prepare import scaled
 from engines.environment import Precision, SolverEnvironment
 from engines.formats.choice import Format
-from engines.formats.csr import FloatArray, IndexArray
+from engines.formats.csr import FloatArray
 from engines.gauss_seidel import RELAXED_OMEGA
+from engines.host.shares import threads_for
+from engines.host.sweeps import HostSweeps
+from engines.host.symmetric import HostSymmetricSweeps
 from engines.result import SweepCost
 from engines.system import Engine, Scaling, SweepSystem
 
-if TYPE_CHECKING:
-    from engines.cpu.host_loops import HostSymmetricSweeps
-
 NAME = "Symmetric Gauss-Seidel"
 
-FEWEST_ENTRIES = 50_000
-"""Smaller systems are swept by NumPy or SciPy, which have no sweeps in order."""
+MOST_CORES = 8
+"""More threads of Jacobi's sweeps, where a system repays them, are sooner done than these, of which
+there are few: in many pieces, which know nothing of each other within a sweep, they would be like
+Jacobi's."""
 
-MOST_THREADS = 8
-"""More threads of Jacobi's, where a system repays them, are sooner done than these, of which there
-are few: in many pieces, which know nothing of each other within a sweep, they would be like it."""
-
+MOST_PIECES = 4
 FEWEST_PIECES = 2
 ENTRIES_PER_PIECE = 250_000
 """More pieces of fewer entries know too little of each other: poll11, of 214,016 transitions, takes
@@ -54,18 +52,9 @@ is after 256, 256 so. Cluster, which does not, takes 10 % more of them if it is 
 
 
 class SymmetricEngine:
-    """Sweeps of steady states in both directions by turns.
-
-    Parameters
-    ----------
-    loops
-        The host's loops; None for numba's.
-    """
+    """Sweeps of steady states in both directions by turns."""
 
     name = "CPU"
-
-    def __init__(self, loops: host_loops.HostLoops | None) -> None:
-        self._loops = loops
 
     @classmethod
     def where_best(
@@ -88,30 +77,17 @@ class SymmetricEngine:
             return None
         if environment.matrix_format not in (Format.AUTO, Format.CSR):
             return None
-        entries = system.matrix.num_entries
-        if entries < FEWEST_ENTRIES:
-            return None
-        loops = host_loops.registered() if entries <= host_loops.MOST_ENTRIES else None
-        if loops is not None:
-            return cls(loops)  # Jacobi's sweeps would have no more threads there.
-        of_jacobi = min(num_cores(), entries // ENTRIES_PER_THREAD)
-        return cls(None) if of_jacobi <= MOST_THREADS and repays_numba(entries) else None
+        of_jacobi = min(num_cores(), system.matrix.num_entries // ENTRIES_PER_THREAD)
+        return cls() if of_jacobi <= MOST_CORES else None
 
     def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> SymmetricSweeper:
         """Prepare a solve; see `engines.system.Engine.sweeper`."""
-        system = scaled(system)
-        entries = system.matrix.num_entries
-        most = max(FEWEST_PIECES, entries // ENTRIES_PER_PIECE)
-        threads = host_loops.Threads(entries, most=most)
-        pieces = cut_rows(system.matrix.row_offsets, threads.most)
-        loops, sweeps = self._loops, None
-        if loops is not None:
-            sweeps = loops.symmetric_sweeps(system, pieces)
-        kernel = "numba" if loops is None or sweeps is None else loops.name
-        sweeps = sweeps or NumbaSymmetricSweeps(system, pieces)
-        kernel = f"{kernel}, threads {threads.most}"
-        cost = SweepCost("CPU", kernel, "csr", system.bytes_per_sweep)
-        return SymmetricSweeper(system, sweeps, threads, cost, stop_below, absolute)
+        return SymmetricSweeper(scaled(system), stop_below, absolute)
+
+
+def _num_pieces(entries: int) -> int:
+    most = min(MOST_PIECES, max(FEWEST_PIECES, entries // ENTRIES_PER_PIECE))
+    return min(most, threads_for(entries))
 
 
 class SymmetricSweeper:
@@ -121,29 +97,22 @@ class SymmetricSweeper:
     ----------
     system
         What is swept, without a scaling.
-    sweeps, threads
-        Who sweeps it.
-    cost
-        What the log says of it.
     stop_below, absolute
         As in `engines.system.Engine.sweeper`.
     """
 
-    def __init__(
-        self,
-        system: SweepSystem,
-        sweeps: HostSymmetricSweeps,
-        threads: host_loops.Threads,
-        cost: SweepCost,
-        stop_below: float,
-        absolute: bool,
-    ) -> None:
-        self.seconds, self.cost = 0.0, cost
-        self._system, self._sweeps, self._threads = system, sweeps, threads
+    def __init__(self, system: SweepSystem, stop_below: float, absolute: bool) -> None:
+        self.seconds = 0.0
+        self._system = system
         self._stop_below, self._absolute = stop_below, absolute
+        pieces = _num_pieces(system.matrix.num_entries)
+        bounds = cut_rows(system.matrix.row_offsets, pieces)
+        self._sweeps = HostSymmetricSweeps(system.matrix, bounds, pieces)
         self._x = np.array(system.start, dtype=np.float64)
         self._x_new = self._x.copy()
         self._made = 0
+        kernel = f"compiled, threads {pieces}"
+        self.cost = SweepCost("CPU", kernel, "csr", system.bytes_per_sweep)
 
     def run(self, sweeps: int) -> FloatArray:
         """Make up to `sweeps` sweeps; see `engines.system.Sweeper.run`."""
@@ -161,10 +130,8 @@ class SymmetricSweeper:
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _repeat(self, changes: FloatArray, omega: float) -> int:
-        threads, started = self._threads.now(), time.perf_counter()
         how = (changes, self._stop_below, omega, self._made)
-        done = self._sweeps.repeat(*how, self._x, self._x_new, self._absolute, threads)
-        self._threads.note(threads, done, time.perf_counter() - started)
+        done = self._sweeps.repeat(*how, self._x, self._x_new, self._absolute)
         self._made += done
         if done % 2:
             self._x, self._x_new = self._x_new, self._x
@@ -172,54 +139,18 @@ class SymmetricSweeper:
 
     def residual(self) -> float:
         """Return the largest absolute value of A x − x."""
-        return largest_residual(self._system, self._x)
+        change = np.empty(1)
+        self._jacobi.repeat(change, -1.0, 1.0, self._x, self._x_new, True)
+        return float(change[0])
+
+    @cached_property
+    def _jacobi(self) -> HostSweeps:
+        return HostSweeps(self._system)
 
     def twin(self, start: FloatArray, stop_below: float) -> CpuSweeper:
-        """Return JOR's sweeps of the same system; see `engines.system.HasTwin`."""
+        """Return JOR's sweeps of this system; see `engines.system.HasTwin`."""
         return CpuSweeper(replace(self._system, start=start), stop_below, self._absolute)
 
     def values(self) -> FloatArray:
         """Return the present iterate."""
         return self._x
-
-
-class NumbaSymmetricSweeps:
-    """See `engines.cpu.host_loops.HostSymmetricSweeps`.
-
-    Parameters
-    ----------
-    system, pieces
-        As in `engines.cpu.host_loops.HostLoops.symmetric_sweeps`.
-    """
-
-    def __init__(self, system: SweepSystem, pieces: IndexArray) -> None:
-        from engines.cpu import kernels, symmetric_kernels
-
-        matrix = system.matrix
-        offsets, columns = kernels.unsigned(matrix.row_offsets), kernels.unsigned(matrix.columns)
-        self._arrays = (pieces, offsets, columns, matrix.values)
-        self._use_threads, self._sweep = kernels.use_so_many, symmetric_kernels.sweep
-        # No piece, no work: this loads or compiles the kernel, which belongs to the preparation.
-        nothing = np.empty(0)
-        self._sweep(pieces[:1], offsets, columns, matrix.values, False, 1.0, nothing, nothing, True)
-
-    def repeat(
-        self,
-        changes: FloatArray,
-        stop_below: float,
-        omega: float,
-        begun: int,
-        x: FloatArray,
-        x_new: FloatArray,
-        absolute: bool,
-        threads: int,
-    ) -> int:
-        """Make sweeps; see `engines.cpu.host_loops.HostSymmetricSweeps`."""
-        self._use_threads(threads)
-        for done in range(len(changes)):
-            vectors = (x, x_new) if done % 2 == 0 else (x_new, x)
-            backwards = (begun + done) % 2 == 1
-            changes[done] = self._sweep(*self._arrays, backwards, omega, *vectors, absolute)
-            if changes[done] < stop_below:
-                return done + 1
-        return len(changes)

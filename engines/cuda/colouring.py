@@ -13,6 +13,7 @@ from engines.cuda.counting_sort import counters, sorted_by_key
 from engines.cuda.modules import BLOCK_THREADS, WARP, Launcher
 from engines.cuda.prepare import DeviceSystem, _scan
 from engines.cuda.transfer import to_device, to_host
+from engines.host.colouring import find_levels
 from engines.linear.colours import (
     CONGRUENT_COUNTS,
     GPU_SPEED,
@@ -84,7 +85,7 @@ class DeviceDependencies:
     Parameters
     ----------
     offsets, reads
-        As in `engines.cpu.colouring_kernels.Dependencies`.
+        As in `engines.host.colouring.Dependencies`.
     values
         The entries' values, shape (entries,).
     factors
@@ -148,8 +149,6 @@ class DeviceDependencies:
             if int(raised[batch:].get()[0]) == 0:
                 return levels
             rounds, batch = rounds + batch, min(2 * batch, LONGEST_BATCH)
-        from engines.cpu.colouring_kernels import find_levels
-
         found = find_levels(to_host(self.offsets), to_host(self.reads), backwards)
         return to_device(found, np.int32)
 

@@ -2,9 +2,38 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+import numpy as np
+
 from engines.cpu.chunks import CHUNKS_PER_THREAD, ENTRIES_PER_THREAD, ROW_COST, cut_rows, num_cores
 from engines.formats.csr import IndexArray
 from engines.system import SweepSystem
+
+
+def threads_for(entries: int) -> int:
+    """Return how many threads a loop repays.
+
+    Parameters
+    ----------
+    entries
+        How many it reads between two waits of the threads for each other.
+    """
+    return max(1, min(num_cores(), entries // ENTRIES_PER_THREAD))
+
+
+def check_bounds(bounds: IndexArray, end: int) -> None:
+    """Raise ValueError unless bounds rise from 0 to the end.
+
+    Parameters
+    ----------
+    bounds
+        Where pieces or colours start, and the end of the last.
+    end
+        What that is to be.
+    """
+    if not len(bounds) or bounds[0] != 0 or bounds[-1] != end or (np.diff(bounds) < 0).any():
+        raise ValueError(f"bounds do not rise from 0 to {end}: {bounds}")
 
 
 class Shares:
@@ -19,16 +48,39 @@ class Shares:
     """
 
     def __init__(self, offsets: IndexArray, rows: int) -> None:
-        repaid = (int(offsets[-1]) + ROW_COST * rows) // ENTRIES_PER_THREAD
-        self.threads = max(1, min(num_cores(), repaid))
-        pieces = 1 if self.threads == 1 else self.threads * CHUNKS_PER_THREAD
-        self.bounds = cut_rows(offsets, pieces)
+        self.threads = threads_for(int(offsets[-1]) + ROW_COST * rows)
+        if self.threads == 1:
+            self.bounds: IndexArray = np.array([0, len(offsets) - 1])
+        else:
+            self.bounds = cut_rows(offsets, self.threads * CHUNKS_PER_THREAD)
         """Where each piece starts, and the end: shape (pieces + 1,), int64."""
 
     @property
     def pieces(self) -> int:
         """How many pieces there are."""
         return len(self.bounds) - 1
+
+
+def even_shares(units: int, entries: int) -> tuple[IndexArray, int, int]:
+    """Share out rows, or groups of them, by their number, for loops that run only once.
+
+    Parameters
+    ----------
+    units
+        How many rows or groups there are.
+    entries
+        How many entries they have.
+
+    Returns
+    -------
+    Where each piece starts, and the end, shape (pieces + 1,), int64; the number of pieces; that of
+    threads.
+    """
+    threads = threads_for(entries)
+    if threads == 1:
+        return np.array([0, units]), 1, 1
+    pieces = threads * CHUNKS_PER_THREAD
+    return np.linspace(0, units, pieces + 1).astype(np.int64), pieces, threads
 
 
 def shares_of(system: SweepSystem) -> Shares:
@@ -41,3 +93,31 @@ def shares_of(system: SweepSystem) -> Shares:
     """
     offsets, groups = system.matrix.row_offsets, system.group_offsets
     return Shares(offsets if groups is None else offsets[groups], system.matrix.num_rows)
+
+
+class ColourShares:
+    """How the states of each colour are shared out among threads, one colour after the other.
+
+    Parameters
+    ----------
+    bounds
+        Where the states of each colour start, shape (colours + 1,).
+    offsets
+        Where the entries of each state start, shape (states + 1,).
+    """
+
+    def __init__(self, bounds: IndexArray, offsets: IndexArray) -> None:
+        colours = len(bounds) - 1
+        self.threads = threads_for(int(offsets[-1]) // max(colours, 1))
+        pieces = 1 if self.threads == 1 else self.threads * CHUNKS_PER_THREAD
+        starts = [np.zeros(1, dtype=np.int64)]
+        for first, last in pairwise(bounds.tolist()):
+            within = offsets[first : last + 1]
+            cut = (
+                cut_rows(within - within[0], pieces) if pieces > 1 else np.array([0, last - first])
+            )
+            starts.append(cut[1:] + first)
+        self.firsts = np.arange(0, colours * pieces + 1, pieces, dtype=np.int64)
+        """The first piece of each colour, and the end of the last, shape (colours + 1,)."""
+        self.starts: IndexArray = np.concatenate(starts)
+        """The first state of each piece, and the end of the last, shape (pieces + 1,), int64."""

@@ -22,7 +22,7 @@ COLOURS_AFTER = 1_024
 
 COLOURS_REPAY = 1 << 30
 """Entries still to be swept from which on colours repay their choice: half a second of sweeps on
-two cores. That numba compiles their loops, once on a machine, takes some seconds."""
+two cores."""
 
 SMALLEST_COLOURED = 10_000
 """Systems of fewer rows are solved by LU in milliseconds."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, index_dtype, ranges
+from engines.host.coloured import arranged_rows
+from engines.host.colouring import Dependencies, dependencies
 from engines.system import Scaling, SweepSystem
-
-if TYPE_CHECKING:
-    from engines.cpu.colouring_kernels import Dependencies
 
 COLOUR_COUNTS = (8, 16, 32, 64)
 """How many colours are tried; beyond, launches cost more than fresh values save."""
@@ -194,9 +192,6 @@ def choose_colours(
     for name, number in (("slice_size", slice_size), ("count", count)):
         if number is not None and number < 1:
             raise ValueError(f"{name} must be at least 1, not {number}")
-    # numba is only imported where a model is swept in colours.
-    from engines.cpu.colouring_kernels import dependencies
-
     reads = dependencies(system)
     if slice_size is not None:
         return _by_congruence(reads, order, slice_size, count)
@@ -319,8 +314,6 @@ def arrange(system: SweepSystem, colouring: Colouring) -> ColouredSystem:
     colouring
         The colours of the states that it computes.
     """
-    from engines.cpu import gauss_seidel_kernels as kernels
-
     assert system.scaling is Scaling.NONE
     updates, matrix, groups = system.num_updates, system.matrix, system.group_offsets
     by_colour = np.argsort(colouring.of_update, kind="stable")
@@ -331,19 +324,17 @@ def arrange(system: SweepSystem, colouring: Colouring) -> ColouredSystem:
     position[order] = np.arange(system.num_states, dtype=position.dtype)
 
     first_of_colour = np.repeat(bounds[:-1], sizes)
-    rows, first_of_row = by_colour, first_of_colour
+    rows, first_stale = by_colour, first_of_colour
     new_groups: IndexArray | None = None
     if groups is not None:
         counts = np.diff(groups)[by_colour]
         new_groups = np.zeros(updates + 1, dtype=groups.dtype)
         np.cumsum(counts, out=new_groups[1:])
         rows = ranges(groups[:-1][by_colour], counts)
-        first_of_row = np.repeat(first_of_colour, counts)
+        first_stale = np.repeat(first_of_colour, counts)
     offsets = np.zeros(matrix.num_rows + 1, dtype=matrix.row_offsets.dtype)
     np.cumsum(matrix.row_lengths()[rows], out=offsets[1:])
-    fresh_ends, columns, values = kernels.arranged_rows(
-        rows, first_of_row, offsets, matrix.row_offsets, matrix.columns, matrix.values, position
-    )
+    fresh_ends, columns, values = arranged_rows(matrix, rows, first_stale, offsets, position)
     renumbered = replace(
         system,
         matrix=CsrMatrix(offsets, columns, values, matrix.num_columns),

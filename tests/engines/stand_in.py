@@ -13,7 +13,6 @@ from engines.cpu import (
 )
 from engines.cpu.graph import CpuGraph
 from engines.cpu.substitution import substitute_with
-from engines.cpu.symmetric import NumbaSymmetricSweeps
 from engines.diagrams import expand, points, walks
 from engines.diagrams.build import build
 from engines.diagrams.survey import survey
@@ -38,10 +37,6 @@ class StandIn:
         assert pieces[0] == 0
         assert pieces[-1] == system.num_updates
         return Sweeps(self, system) if self.room else None
-
-    def symmetric_sweeps(self, system, pieces):
-        self.asked.append("symmetric sweeps")
-        return NumbaSymmetricSweeps(system, pieces) if self.room else None
 
     def powers(self, problem, pieces):
         self.asked.append("powers")

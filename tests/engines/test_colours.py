@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engines.cpu.colouring_kernels import dependencies
 from engines.cpu.gauss_seidel import CpuColourSweeper
+from engines.host.colouring import dependencies
 from engines.linear.colours import (
     Colouring,
     Order,
@@ -137,7 +137,7 @@ def test_levels_sweep_as_sequential_gauss_seidel_does(system, backwards):
 def test_the_cut_of_the_work_changes_no_bit(monkeypatch, pieces):
     system = arrange(chain_system(8, 300), choose_colours(chain_system(8, 300), Order.FORWARDS))
     whole = CpuColourSweeper(system, -1.0, False)
-    monkeypatch.setattr("engines.cpu.gauss_seidel_kernels.use_threads", lambda _entries: pieces)
+    monkeypatch.setattr("engines.host.shares.threads_for", lambda _entries: pieces)
     cut = CpuColourSweeper(system, -1.0, False)
     np.testing.assert_array_equal(whole.run(20), cut.run(20))
     np.testing.assert_array_equal(whole.values(), cut.values())
@@ -270,7 +270,8 @@ def test_moves_are_those_of_plain_loops(seed, count, backwards):
 def test_colours_do_not_depend_on_the_number_of_threads(monkeypatch, threads):
     systems = [chain_system(3, 400), mdp_system(4, 300)]
     alone = [choose_colours(system, Order.FORWARDS) for system in systems]
-    monkeypatch.setattr("engines.cpu.colouring_kernels.use_threads", lambda _entries: threads)
+    for module in ("shares", "colouring"):
+        monkeypatch.setattr(f"engines.host.{module}.threads_for", lambda _entries: threads)
     for system, before in zip(systems, alone, strict=True):
         found = choose_colours(system, Order.FORWARDS)
         np.testing.assert_array_equal(found.of_update, before.of_update)

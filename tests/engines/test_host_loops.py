@@ -10,7 +10,6 @@ import pytest
 from engines.cpu import (
     engine,
     host_loops,
-    symmetric,
     warm_up,
 )
 from engines.cpu.engine import CpuEngine
@@ -25,13 +24,11 @@ from engines.graph.components import bsccs, sccs
 from engines.long_run import long_run_rewards
 from engines.model import RewardStructure
 from engines.reachability import solve_reachability
-from engines.steady_state import solve_steady_state
 from engines.system import Direction, Scaling, SweepSystem
 from engines.time_bounded import distribution_at
 from tests.engines import models
 from tests.engines.diagrams.random_diagrams import diagram_of, numbering_of, random_model
 from tests.engines.stand_in import StandIn
-from tests.engines.stationary import eliminated_class
 
 
 @pytest.fixture
@@ -315,18 +312,6 @@ def test_values_of_many_points_are_read_by_the_host(stand_in, monkeypatch, reaso
     found = points.read_points(diagram, numbering, np.arange(8), np.full(8, diagram.root))
     np.testing.assert_array_equal(found, values)
     assert stand_in.asked == (["points"] if reason in ("", "no room") else [])
-
-
-@pytest.mark.parametrize("room", [True, False])
-def test_a_steady_state_is_swept_in_both_directions_by_the_host(stand_in, monkeypatch, room):
-    monkeypatch.setattr(symmetric, "FEWEST_ENTRIES", 1)
-    stand_in.room = room
-    model = models.recurrent(3, 300)
-    result = solve_steady_state(model, np.ones(300, np.bool_), SolverEnvironment(epsilon=1e-10))
-    assert stand_in.asked[0] == "symmetric sweeps"
-    assert result.cost.kernel.split(",")[0] == ("Stand-in" if room else "numba")
-    exact = eliminated_class(model.matrix)
-    np.testing.assert_allclose(result.values, exact / exact.sum(), rtol=1e-9)
 
 
 @pytest.mark.parametrize("levels", [1, 4])

@@ -173,7 +173,7 @@ def test_every_class_is_solved_once_and_reaching_them_is_one_solve(monkeypatch):
     earned = np.random.default_rng(5).random(model.num_states)
     result = long_run_rewards(model, RewardStructure("", earned), TIGHT)
     assert solved == ["solve_steady_state"] * 3 + ["solve_reachability"]
-    assert result.method == "JOR and Jacobi"
+    assert result.method == "Symmetric Gauss-Seidel and Jacobi"
     solved.clear()
     size = model.num_states
     steady_state_distribution(model, np.full(size, 1.0 / size), TIGHT)

@@ -8,8 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from engines.cpu import engine as cpu
-from engines.cpu import host_loops, symmetric
+from engines.cpu import symmetric
 from engines.cpu.engine import CpuEngine
 from engines.cpu.prepare import balance_matrix
 from engines.environment import DeviceChoice, Method, Precision, SolverEnvironment
@@ -32,11 +31,8 @@ def with_cores(monkeypatch, cores):
 
 @pytest.fixture(params=[1, 3], ids=["one piece", "three pieces"])
 def pieces(request, monkeypatch):
-    """Let numba's sweeps serve systems of any size, in so many pieces."""
-    monkeypatch.setattr(symmetric, "FEWEST_ENTRIES", 0)
-    for limit in ("NUMBA_ENTRIES", "NUMBA_ENTRIES_AT_START"):
-        monkeypatch.setattr(cpu, limit, 0)
-    monkeypatch.setattr(host_loops, "ENTRIES_PER_THREAD", 1)
+    """Cut systems of any size into so many pieces."""
+    monkeypatch.setattr("engines.host.shares.ENTRIES_PER_THREAD", 1)
     monkeypatch.setattr(symmetric, "ENTRIES_PER_PIECE", 1)
     with_cores(monkeypatch, request.param)
     return request.param
@@ -75,7 +71,7 @@ def swept_plainly(matrix, x, bounds, sweeps, omega):
 def test_sweeps_are_those_of_plain_loops(pieces, seed):
     rates = models.recurrent(seed, 40).matrix
     system = system_of(rates)
-    sweeper = symmetric.SymmetricEngine(None).sweeper(system, -1.0, False)
+    sweeper = symmetric.SymmetricEngine().sweeper(system, -1.0, False)
     matrix = balance_matrix(rates)
     bounds = symmetric.cut_rows(matrix.row_offsets, pieces)
     values, changes = swept_plainly(matrix, system.start, bounds, 9, 1.0)
@@ -89,7 +85,7 @@ def test_sweeps_are_those_of_plain_loops(pieces, seed):
 def test_after_many_sweeps_they_are_relaxed(pieces, monkeypatch):
     monkeypatch.setattr(symmetric, "RELAXED_AFTER", 4)
     rates = models.recurrent(5, 30).matrix
-    sweeper = symmetric.SymmetricEngine(None).sweeper(system_of(rates), -1.0, False)
+    sweeper = symmetric.SymmetricEngine().sweeper(system_of(rates), -1.0, False)
     changes = sweeper.run(7)
     matrix = balance_matrix(rates)
     bounds = symmetric.cut_rows(matrix.row_offsets, pieces)
@@ -102,7 +98,7 @@ def test_after_many_sweeps_they_are_relaxed(pieces, monkeypatch):
 @pytest.mark.usefixtures("pieces")
 def test_sweeps_stop_at_the_first_small_change():
     system = system_of(models.recurrent(1, 50).matrix)
-    changes = symmetric.SymmetricEngine(None).sweeper(system, 1e-3, False).run(400)
+    changes = symmetric.SymmetricEngine().sweeper(system, 1e-3, False).run(400)
     assert len(changes) < 400
     assert changes[-1] < 1e-3 <= changes[:-1].min()
 
@@ -184,32 +180,25 @@ def test_it_serves_only_where_it_is_asked_for_nothing_else(monkeypatch):
     assert serves(engine, system, replace(CPU, precision=Precision.MIXED)) is None
     assert serves(engine, system, replace(CPU, matrix_format=Format.PATTERNS)) is None
     assert serves(engine, replace(system, scaling=Scaling.DIAGONAL), CPU) is None
-    with_cores(monkeypatch, symmetric.MOST_THREADS + 1)
+    with_cores(monkeypatch, symmetric.MOST_CORES + 1)
     # Jacobi's sweeps have more threads than these only where the system is large.
     assert serves(engine, system, CPU) is not None
     monkeypatch.setattr(symmetric, "ENTRIES_PER_THREAD", 1)
     assert serves(engine, system, CPU) is None
-    # The host's loops have few threads for either.
-    monkeypatch.setattr(host_loops, "_registered", [object()])
-    assert serves(engine, system, CPU) is not None
-    monkeypatch.setattr(host_loops, "MOST_ENTRIES", system.matrix.num_entries - 1)
-    assert serves(engine, system, CPU) is None
-    monkeypatch.setattr(host_loops, "_registered", [])
     with_cores(monkeypatch, 2)
-    monkeypatch.setattr(symmetric, "FEWEST_ENTRIES", system.matrix.num_entries + 1)
-    assert serves(engine, system, CPU) is None
+    assert serves(engine, system, CPU) is not None
 
 
 def test_small_systems_are_cut_into_few_pieces(monkeypatch):
     kernels = []
-    monkeypatch.setattr(host_loops, "ENTRIES_PER_THREAD", 1)
+    monkeypatch.setattr("engines.host.shares.ENTRIES_PER_THREAD", 1)
     with_cores(monkeypatch, 8)
     rates = models.recurrent(1, 40).matrix
     entries = balance_matrix(rates).num_entries
     for each in (entries, entries // 3, 1):
         monkeypatch.setattr(symmetric, "ENTRIES_PER_PIECE", each)
-        kernels.append(symmetric.SymmetricEngine(None).sweeper(system_of(rates), -1.0, True).cost)
-    assert [cost.kernel for cost in kernels] == [f"numba, threads {most}" for most in (2, 3, 4)]
+        kernels.append(symmetric.SymmetricEngine().sweeper(system_of(rates), -1.0, True).cost)
+    assert [cost.kernel for cost in kernels] == [f"compiled, threads {most}" for most in (2, 3, 4)]
 
 
 @pytest.mark.usefixtures("pieces")

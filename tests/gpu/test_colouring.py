@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from engines.cpu import colouring_kernels
 from engines.cpu.engine import CpuEngine
 from engines.cpu.prepare import scaled
 from engines.cuda import colouring
@@ -171,9 +170,9 @@ def test_levels_of_long_chains_are_left_to_the_host(order, monkeypatch):
     system = chain(300)
     wanted = on_the_host(system, order)
     monkeypatch.setattr(colouring, "MOST_ROUNDS", 16)
-    asked, find = [], colouring_kernels.find_levels
+    asked, find = [], colouring.find_levels
     monkeypatch.setattr(
-        colouring_kernels, "find_levels", lambda *given: asked.append(given) or find(*given)
+        colouring, "find_levels", lambda *given: asked.append(given) or find(*given)
     )
     # Rounds in place follow the order of the threads, so that whether 16 suffice is the device's.
     expect_the_same(on_the_device(system, order), wanted)

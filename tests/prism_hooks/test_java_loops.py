@@ -12,7 +12,6 @@ from engines.cpu.chunks import cut_rows
 from engines.cpu.graph import CpuGraph
 from engines.cpu.prepare import scaled
 from engines.cpu.substitution import substitute_with
-from engines.cpu.symmetric import NumbaSymmetricSweeps
 from engines.diagrams import points
 from engines.diagrams.choices import choice_roots
 from engines.diagrams.diagram import ZERO
@@ -23,7 +22,7 @@ from engines.diagrams.walks import walked_up_to
 from engines.errors import InvalidModelError
 from engines.formats.csr import CsrMatrix
 from engines.model import ExplicitModel
-from engines.system import Direction, Scaling, SweepSystem
+from engines.system import Direction, SweepSystem
 from engines.uniformisation import PowerSum
 from tests.engines import graph_shapes, models
 from tests.engines.diagrams.random_diagrams import (
@@ -170,22 +169,6 @@ def test_threads_make_no_difference(loops, seed):
     for threads in (2, 3, 5):
         more = by_java(loops, system, 1e-2, system.omega, False, pieces=24, threads=threads)
         assert bits(more) == bits(one)
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("threads", [1, 3])
-def test_symmetric_sweeps_have_the_bits_of_numba_s(loops, seed, threads):
-    rates = models.recurrent(seed, SIZE).matrix
-    start = np.random.default_rng(seed).random(SIZE)
-    system = scaled(SweepSystem(rates, start, scaling=Scaling.BALANCE))
-    outcomes = []
-    pieces = cut_rows(system.matrix.row_offsets, 3)
-    for sweeps in (loops.symmetric_sweeps(system, pieces), NumbaSymmetricSweeps(system, pieces)):
-        changes, x = np.full(SWEEPS, -1.0), start.copy()
-        x_new = np.zeros(SIZE)
-        made = sweeps.repeat(changes, 1e-9, [1.0, 0.95][seed % 2], seed, x, x_new, False, threads)
-        outcomes.append((made, changes, x, x_new))
-    assert bits(outcomes[0]) == bits(outcomes[1])
 
 
 def test_what_is_empty_is_swept(loops):
@@ -481,8 +464,7 @@ def test_the_command_names_java_and_finds_what_numba_finds(
         folder = tmp_path / name
         folder.mkdir()
         (folder / "sitecustomize.py").write_text(
-            "from engines.cpu import engine, host_loops, symmetric\n"
-            f"engine.NUMBA_ENTRIES = symmetric.FEWEST_ENTRIES = 0\n{setting}\n"
+            f"from engines.cpu import engine, host_loops\nengine.NUMBA_ENTRIES = 0\n{setting}\n"
         )
         paths = f"{folder}:{__file__.rsplit('/tests/', 1)[0]}"
         outcomes.append(prism_gpu(*words, PYTHONPATH=paths))

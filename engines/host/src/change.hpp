@@ -9,10 +9,14 @@ struct Change {
     bool absolute;
     double largest = 0.0;
 
-    // Comparisons with NaN fail, so that 0/0 and infinity less infinity count as no change.
+    // Comparisons with NaN fail, so that 0/0 and infinity less infinity count as no change. The product
+    // only spares divisions: what is kept is the largest rounded quotient, in whichever order they come.
     void see(double before, double after) {
         double change = std::fabs(after - before), scale = absolute ? 1.0 : std::fabs(before);
-        if (change > largest * scale) largest = change / scale;
+        if (change >= largest * scale && change > 0.0) {
+            double relative = change / scale;
+            if (relative > largest) largest = relative;
+        }
     }
 };
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "matrix.hpp"
@@ -57,42 +58,62 @@ class Team {
     int threads_;
 };
 
-// Sweeps until one changes less than `stop_below`; returns how many were made.
-//
-// `work(sweep, piece)` returns the largest change of a piece. Which thread makes a piece does not
-// matter to its result, so that the bits do not depend on threads.
-template <class Work>
-Index repeated(int threads, Index pieces, double* changes, Index sweeps, double stop_below, Work work) {
-    if (threads <= 1 || pieces < 2) {
-        for (Index sweep = 0; sweep < sweeps; sweep++) {
-            double largest = 0.0;
-            for (Index piece = 0; piece < pieces; piece++) largest = std::max(largest, work(sweep, piece));
-            changes[sweep] = largest;
-            if (largest < stop_below) return sweep + 1;
-        }
-        return sweeps;
+// Calls `work(me, piece)` for each piece of one phase after the other; no phase begins before all pieces
+// of that before are done. `next` returns how many pieces the next phase has, or -1 for the end; it is
+// called by one thread while the others wait, and must not throw.
+template <class Work, class Next>
+void in_phases(int threads, Index pieces, Work work, Next next) {
+    if (threads <= 1) {
+        for (; pieces >= 0; pieces = next())
+            for (Index piece = 0; piece < pieces; piece++) work(0, piece);
+        return;
     }
-    Index made = 0;
-    bool stopped = sweeps == 0;
-    std::atomic<Index> next{0};
-    std::vector<double> found(threads, 0.0);
+    std::atomic<Index> taken{0};
     auto close = [&]() noexcept {
-        changes[made] = *std::max_element(found.begin(), found.end());
-        stopped = changes[made] < stop_below || made + 1 == sweeps;
-        made++;
-        next = 0;
+        pieces = next();
+        taken = 0;
     };
     std::optional<std::barrier<decltype(close)>> meeting;
     Team(threads).start([&](int of) { meeting.emplace(of, close); }, [&](int me) {
-        while (!stopped) {
-            double largest = 0.0;
-            for (Index piece = next++; piece < pieces; piece = next++)
-                largest = std::max(largest, work(made, piece));
-            found[me] = largest;
+        while (pieces >= 0) {
+            for (Index piece = taken++; piece < pieces; piece = taken++) work(me, piece);
             meeting->arrive_and_wait();
         }
     });
+}
+
+// Sweeps, each of phase after phase, until one changes less than `stop_below`; returns how many were made.
+//
+// firsts: the first piece of each phase, and the end of the last. `work(sweep, piece)` returns the largest
+// change of a piece. Which thread makes a piece does not matter to its result, so that the bits do not
+// depend on threads.
+template <class Work>
+Index repeated_in_phases(
+    int threads, const Index* firsts, Index phases, double* changes, Index sweeps, double stop_below, Work work) {
+    Index made = 0, phase = 0;
+    if (sweeps <= 0) return 0;
+    double alone = 0.0;
+    std::vector<double> shared(threads > 1 ? threads : 0, 0.0);
+    auto pieces_of = [&](Index which) { return which < phases ? firsts[which + 1] - firsts[which] : 0; };
+    auto next = [&]() noexcept -> Index {
+        if (++phase < phases) return pieces_of(phase);
+        phase = 0;
+        for (double& found : shared) alone = std::max(alone, std::exchange(found, 0.0));
+        double largest = changes[made++] = std::exchange(alone, 0.0);
+        return largest < stop_below || made == sweeps ? -1 : pieces_of(0);
+    };
+    in_phases(threads, pieces_of(0), [&](int me, Index piece) {
+        double& found = threads > 1 ? shared[me] : alone;
+        found = std::max(found, work(made, firsts[phase] + piece));
+    }, next);
     return made;
+}
+
+// Sweeps of a single phase.
+template <class Work>
+Index repeated(int threads, Index pieces, double* changes, Index sweeps, double stop_below, Work work) {
+    Index firsts[] = {0, pieces};
+    return repeated_in_phases(pieces < 2 ? 1 : threads, firsts, 1, changes, sweeps, stop_below, work);
 }
 
 }  // namespace prism_gpu
