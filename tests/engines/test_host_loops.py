@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -14,14 +12,13 @@ from engines.cpu import (
     warm_up,
 )
 from engines.cpu.engine import CpuEngine
-from engines.cpu.graph import CpuGraph
 from engines.diagrams import expand, points, walks
 from engines.diagrams.diagram import ZERO
 from engines.diagrams.survey import Survey
 from engines.environment import Method, SolverEnvironment
 from engines.errors import InvalidModelError
 from engines.formats.choice import Format
-from engines.graph.components import bsccs, sccs
+from engines.graph.components import sccs
 from engines.long_run import long_run_rewards
 from engines.model import RewardStructure
 from engines.reachability import solve_reachability
@@ -202,55 +199,6 @@ def test_the_loader_waits_for_a_long_solve_or_its_time():
     met.meet_long_solve()
     met.wait_for_long_solve(1e6)
     met.wait_while_small()
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_components_are_those_of_plain_loops(stand_in, seed):
-    model = models.random_mdp(seed, 80) if seed % 2 else models.random_dtmc(seed, 80)
-    within = np.random.default_rng(seed).random(80) < 0.8
-    found, lower, bottom = sccs(model), sccs(model, within), bsccs(model)
-    assert stand_in.asked == ["components"] * 3
-    host_loops.register(None)
-    # The operations are kept with the matrix.
-    again = replace(model, matrix=replace(model.matrix))
-    expected = (sccs(again), sccs(again, within), bsccs(again))
-    for one, other in zip((found, lower, bottom), expected, strict=True):
-        assert one.count == other.count
-        np.testing.assert_array_equal(one.labels, other.labels)
-        assert one.labels.dtype == other.labels.dtype
-
-
-def searches(model, seed):
-    """All searches of a graph that the host may make, on a graph whose operations are not kept."""
-    draw = np.random.default_rng(seed)
-    goal, through = draw.random(80) < 0.1, draw.random(80) < 0.9
-    graph = CpuGraph(replace(model, matrix=replace(model.matrix)))
-    sets = [graph.reached_from(goal), graph.may_reach(goal, through)]
-    sets += [graph.must_approach(goal, through), graph.can_force(goal, through)]
-    return [*sets, *graph.end_components(through, draw.random(model.matrix.num_rows) < 0.9)]
-
-
-ASKED = ["closures", "reached", "may", "must", "force", "ends"]
-
-
-@pytest.mark.parametrize("host", ["able", "impatient", "without room"])
-@pytest.mark.parametrize("seed", range(4))
-def test_searches_are_those_of_plain_loops(stand_in, monkeypatch, seed, host):
-    model = models.random_mdp(seed, 80) if seed % 2 else models.random_dtmc(seed, 80)
-    stand_in.patient, stand_in.room = host != "impatient", host != "without room"
-    found = searches(model, seed)
-    # To look for strategies without the host is to look for end components, with it or without.
-    expected = {"able": ASKED, "impatient": [*ASKED[:5], "may", "ends", "ends"]}
-    assert stand_in.asked == expected.get(host, ["closures"])
-    host_loops.register(None)
-    for one, other in zip(found, searches(model, seed), strict=True):
-        np.testing.assert_array_equal(one, other)
-        assert np.asarray(one).dtype == np.asarray(other).dtype
-    asked = list(stand_in.asked)
-    host_loops.register(stand_in)
-    monkeypatch.setattr(host_loops, "FEWEST_EDGES", 10**9)
-    searches(model, seed)
-    assert stand_in.asked == asked
 
 
 @pytest.mark.parametrize("limit", ["HOST_STEPS", "HOST_STEPS_OF_LONG_PATHS"])
