@@ -18,7 +18,6 @@ from engines.diagrams.survey import Survey
 from engines.environment import Method, SolverEnvironment
 from engines.errors import InvalidModelError
 from engines.formats.choice import Format
-from engines.graph.components import sccs
 from engines.long_run import long_run_rewards
 from engines.model import RewardStructure
 from engines.reachability import solve_reachability
@@ -40,7 +39,6 @@ def stand_in(monkeypatch):
     monkeypatch.setattr(host_loops, "FEWEST_ENTRIES", 1)
     monkeypatch.setattr(host_loops, "FEWEST_ENTRIES_WITH_CHOICES", 1)
     monkeypatch.setattr(host_loops, "FEWEST_ENTRIES_OF_SUMS", 1)
-    monkeypatch.setattr(host_loops, "FEWEST_EDGES", 1)
     monkeypatch.setattr(engine, "NUMBA_ENTRIES", 10**12)
     found = StandIn()
     host_loops.register(found)
@@ -119,8 +117,7 @@ def test_a_small_solve_goes_on_with_a_stand_in_once_it_has_taken_long(stand_in, 
 def test_without_room_for_a_copy_all_is_as_before(stand_in):
     stand_in.room = False
     assert swept(chain())[0].cost.kernel == "NumPy"
-    assert sccs(models.recurrent(5, 60)).count == 1
-    assert stand_in.asked == ["sweeps", "components"]
+    assert stand_in.asked == ["sweeps"]
 
 
 @pytest.mark.parametrize("system", [chain(), choices()], ids=["chain", "choices"])
@@ -351,5 +348,5 @@ def test_a_long_run_is_found_without_numba(stand_in):
     rewards = np.random.default_rng(1).random(200)
     environment = SolverEnvironment(method=Method.JOR, omega=0.9, epsilon=1e-10)
     result = long_run_rewards(model, RewardStructure("", rewards), environment)
-    assert set(stand_in.asked) == {"components", "sweeps"}
+    assert set(stand_in.asked) == {"sweeps"}
     assert "Stand-in" in result.cost.kernel
