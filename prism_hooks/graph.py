@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -10,10 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.backend import driver_present, is_loaded
-from engines.cpu import host_loops
 from engines.cpu.graph import CpuGraph
-from engines.environment import DeviceChoice, SolverEnvironment
+from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, IndexArray, MaskArray
 from engines.graph.components import Components, condensation_order, sccs
@@ -37,9 +34,6 @@ takes to read the graph. On one core the strong components of 2 million (mutual5
 and us as long; the end components of 200,000 to 300,000 took PRISM from 0.06 s (wlan3) to 3.3 s
 (coin2, K=512), and us 0.04 s and 0.03 s, reading included."""
 
-SMALL_GRAPH_AT_START = {STRONG_COMPONENTS: 3_000_000, END_COMPONENTS: 150_000}
-"""The same on the CPU while numba is not loaded, which takes half a second."""
-
 LOOPS_CHUNK = 1 << 20
 """States whose edges are looked through for loops at a time."""
 
@@ -49,19 +43,12 @@ LINEAR_SORT = 1_000_000
 SEARCH_SECONDS = 0.1
 """Searches on diagrams are over sooner, as a rule; those that are not may take a minute."""
 
-SEARCH_SECONDS_AT_START = 0.4
-"""The same on the CPU while numba, which searches the graph, has yet to be loaded."""
-
 EDGES_A_SECOND = 5e7
 """A large graph is given more time: about so many edges two cores write out and look at."""
 
-SEARCH_SECONDS_OF_HOST = 0.1
-EDGES_A_SECOND_OF_HOST = 8e6
-"""The same of the host's loops, which do it meanwhile where there are some."""
-
 SEARCH_SECONDS_OF_KNOWN = 0.02
 EDGES_A_SECOND_OF_KNOWN = 2e7
-"""The same where the graph has been written out before: it is looked at, and no more."""
+"""Time for a search whose graph has been written out before: it is looked at, and no more."""
 
 BOTTOM_SECONDS = 0.02
 EDGES_A_SECOND_OF_BOTTOM = 1e8
@@ -98,14 +85,7 @@ def smallest_graph(task: str, options: HookOptions) -> int:
     """
     if options.smallest_graph is not None:
         return options.smallest_graph
-    return (SMALL_GRAPH if _has_begun(options) else SMALL_GRAPH_AT_START)[task]
-
-
-def _has_begun(options: HookOptions) -> bool:
-    """Return whether what searches graphs is loaded."""
-    wanted = options.device is DeviceChoice.GPU and driver_present()
-    on_gpu = wanted or (options.device is DeviceChoice.AUTO and is_loaded())
-    return on_gpu or "numba" in sys.modules
+    return SMALL_GRAPH[task]
 
 
 def search_seconds(options: HookOptions, transitions: int, *, has_graph: bool = False) -> float:
@@ -124,11 +104,7 @@ def search_seconds(options: HookOptions, transitions: int, *, has_graph: bool = 
         return 0.0
     if has_graph:
         return SEARCH_SECONDS_OF_KNOWN + transitions / EDGES_A_SECOND_OF_KNOWN
-    if _has_begun(options):
-        return SEARCH_SECONDS + transitions / EDGES_A_SECOND
-    if host_loops.stand_in(transitions) is not None:
-        return SEARCH_SECONDS_OF_HOST + transitions / EDGES_A_SECOND_OF_HOST
-    return SEARCH_SECONDS_AT_START + transitions / EDGES_A_SECOND
+    return SEARCH_SECONDS + transitions / EDGES_A_SECOND
 
 
 def bottom_seconds(options: HookOptions, transitions: int, *, has_graph: bool = False) -> float:

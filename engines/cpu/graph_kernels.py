@@ -1,4 +1,4 @@
-"""The worklist algorithms, compiled by numba; imported only when a model is large enough."""
+"""Functions that run plainly on lists, compiled by numba; imported only for large systems."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from types import FunctionType, ModuleType, SimpleNamespace
 
 from numba import njit
 
-from engines.cpu import graph_closures, graph_components, graph_labels, graph_order
+from engines.cpu import graph_components as components
+
+__all__ = ["compiled_functions", "components"]
 
 
 def compiled_functions(module: ModuleType) -> SimpleNamespace:
@@ -18,9 +20,3 @@ def compiled_functions(module: ModuleType) -> SimpleNamespace:
             copy = FunctionType(value.__code__, namespace, name, value.__defaults__)
             namespace[name] = njit(cache=True, error_model="numpy")(copy)
     return SimpleNamespace(**namespace)
-
-
-closures = compiled_functions(graph_closures)
-components = compiled_functions(graph_components)
-labels = compiled_functions(graph_labels)
-order = compiled_functions(graph_order)

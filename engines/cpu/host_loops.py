@@ -37,9 +37,6 @@ LATE_SECONDS = 0.1
 MOST_ENTRIES = 3_000_000
 """Larger matrices are not copied: their sweeps repay loading numba."""
 
-FEWEST_EDGES = 2_000
-"""Smaller graphs are searched by plain loops as fast."""
-
 MOST_ROUNDS = 16
 """Rounds of a search for strategies, each of which looks at all edges, before numba is loaded for
 one that looks at each only a few times."""

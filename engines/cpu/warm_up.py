@@ -11,7 +11,6 @@ import numpy as np
 from engines.cpu.chunks import num_cores
 from engines.cpu.compiled import are_compiled
 from engines.formats.csr import CsrMatrix
-from engines.model import ExplicitModel, ModelKind
 
 MOST_STATES_WITHOUT = 500_000
 """Models of so few states are solved without numba or a GPU, by the host's loops, in less time than
@@ -74,14 +73,11 @@ def steps() -> Iterator[None]:
     """
     if num_cores() == 1:
         return
-    for module in ("numba", "engines.cpu.kernels", "engines.cpu.graph_kernels"):
+    for module in ("numba", "engines.cpu.kernels"):
         importlib.import_module(module)
         yield
-    from engines.cpu import graph_kernels, kernels
+    from engines.cpu import kernels
 
-    if are_compiled(graph_kernels.closures.close_some):
-        _load_search()
-        yield
     if are_compiled(*(getattr(kernels, name) for name in SWEEPS)):
         _load_sweeps()
         _loaded.append("sweeps")
@@ -104,14 +100,6 @@ def kernels_ready() -> bool:
 def has_finished() -> bool:
     """Return whether all is loaded that is to be loaded ahead: the rest waits for its solve."""
     return bool(_loaded_all)
-
-
-def _load_search() -> None:
-    """Run the kernels of a graph search, whose first call also starts numba's own machinery."""
-    from engines.cpu.graph import CpuGraph
-
-    graph = CpuGraph(ExplicitModel(ModelKind.DTMC, _one_loop()), compiled=True)
-    graph.may_reach(np.ones(1, dtype=np.bool_), np.ones(1, dtype=np.bool_))
 
 
 def _load_sweeps() -> None:

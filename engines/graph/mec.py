@@ -62,8 +62,7 @@ def maximal_end_components(
     Notes
     -----
     de Alfaro (1997), Formal Verification of Probabilistic Systems, section 3.4, working on changed
-    components only; see `engines.cpu.graph_components.end_components` and
-    `engines.cuda.end_components`.
+    components only; see `engines/host/src/end_components.cpp` and `engines.cuda.end_components`.
     """
     _check_kind(model)
     if restrict is None:

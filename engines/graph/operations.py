@@ -6,16 +6,17 @@ import weakref
 from typing import Protocol
 
 from engines.backend import driver_present, gpu_refusal, is_used, note_use
-from engines.cpu import host_loops
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import INT32_MAX, IndexArray, MaskArray
 from engines.model import ExplicitModel
 
 GPU_GRAPH_ENTRIES = 100_000
-"""Below this many entries plain loops on the CPU take a fifth of a second at most, less than it
-takes to open a device; for more of them the CPU would have to load numba, unless the host has
-loops that stand in for it. Those are used while no device is in use."""
+"""Below this many entries a search on the CPU takes a few milliseconds at most."""
+
+GPU_GRAPH_ENTRIES_AT_START = 3_000_000
+"""Below this many, while no device is in use, a search on the CPU takes less than half a second,
+which opening a device takes."""
 
 
 class GraphOperations(Protocol):
@@ -135,7 +136,7 @@ def _gpu_for(model: ExplicitModel, environment: SolverEnvironment | None) -> int
     wanted = environment.device is DeviceChoice.GPU
     size = max(model.matrix.num_entries, model.num_states)
     fits = max(model.matrix.num_rows, model.num_states) < INT32_MAX
-    small = size < GPU_GRAPH_ENTRIES or (not is_used() and host_loops.stand_in(size) is not None)
+    small = size < (GPU_GRAPH_ENTRIES if is_used() else GPU_GRAPH_ENTRIES_AT_START)
     if not wanted and (small or not fits or not driver_present()):
         return None
     refusal = gpu_refusal(environment.device_number)

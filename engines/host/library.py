@@ -96,6 +96,9 @@ class Function:
         return found
 
 
+_Address = ctypes.c_char * 0
+
+
 class Array:
     """An argument that is a contiguous array of one type, or None for a null pointer.
 
@@ -108,13 +111,16 @@ class Array:
     def __init__(self, *dtypes: Any) -> None:
         self._dtypes = frozenset(map(np.dtype, dtypes))
 
-    def from_param(self, array: NDArray[Any] | None) -> c_void_p:
+    def from_param(self, array: NDArray[Any] | None) -> Any:
         """Return what ctypes passes; called by it for each argument."""
         if array is None:
             return c_void_p(None)
         if array.dtype not in self._dtypes or not array.flags.c_contiguous:
             wanted = " or ".join(sorted(map(str, self._dtypes)))
             raise TypeError(f"a contiguous array of {wanted} is wanted, not of {array.dtype}")
+        if array.flags.writeable:
+            # A quarter of the time that `array.ctypes` takes.
+            return _Address.from_buffer(array.data)
         return c_void_p(array.ctypes.data)
 
 

@@ -96,17 +96,17 @@ def warm_up() -> None:
     """Load the kernels of our engine."""
     from engines.cpu.graph import CpuGraph
 
-    graph = CpuGraph(tiny_model(), compiled=True)
+    graph = CpuGraph(tiny_model())
     graph.strong_components(np.ones(2, dtype=np.bool_))
     graph.end_components(np.ones(2, dtype=np.bool_), np.ones(3, dtype=np.bool_))
 
 
 def by_cpu(model: ExplicitModel) -> None:
-    """Ours on one core: Tarjan, and the splitting of end components, by numba."""
+    """Ours on one core: Tarjan, and the splitting of end components, by the compiled library."""
     from engines.cpu.graph import CpuGraph
 
     warm_up()
-    graph = CpuGraph(model, compiled=True)
+    graph = CpuGraph(model)
     states = np.ones(model.num_states, dtype=np.bool_)
     # The edges are turned round at the first question; Tarjan does not need that.
     _, prepared = timed(lambda: graph.reached_from(~states))

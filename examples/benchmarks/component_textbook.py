@@ -4,7 +4,7 @@ Strong components by one depth-first search (Tarjan 1972); maximal end component
 algorithm of the paper's section 2.3 (de Alfaro 1997; Baier, Katoen 2008, chapter 10): strong
 components, the choices that leave theirs, the states that have none left with those that cannot
 avoid them, and again until nothing leaves. Nothing here is arranged for a cache or cleverly left
-out: our own engine for the CPU is `engines/cpu/graph_components.py`.
+out: our own engine for the CPU is `engines/cpu/graph.py`.
 """
 
 from __future__ import annotations

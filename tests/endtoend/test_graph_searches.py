@@ -15,7 +15,7 @@ pytestmark = pytest.mark.prism
 
 PATIENT = """
 from prism_hooks import graph
-for kind in ("", "_AT_START", "_OF_HOST", "_OF_KNOWN"):
+for kind in ("", "_OF_KNOWN"):
     setattr(graph, "SEARCH_SECONDS" + kind, 60.0)
 graph.BOTTOM_SECONDS = 60.0
 from bridge import cli

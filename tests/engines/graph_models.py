@@ -3,20 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from engines.cpu import engine
 from engines.formats.csr import CsrMatrix
 from engines.model import ExplicitModel, ModelKind
-
-
-def either_way(function):
-    """Run a test as plain loops and compiled."""
-    return pytest.mark.parametrize("way", ["plain", "compiled"])(function)
-
-
-def go(monkeypatch, way):
-    monkeypatch.setattr(engine, "NUMBA_ENTRIES", 0 if way == "compiled" else 10**12)
 
 
 def build(kind, lengths, columns, choices=None):

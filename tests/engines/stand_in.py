@@ -50,7 +50,7 @@ class StandIn:
         groups = np.arange(len(starts), dtype=np.int32)
         ones = np.ones(len(targets))
         edges = CsrMatrix(starts, targets, ones, len(within))
-        graph = CpuGraph(ExplicitModel(ModelKind.MDP, edges, groups), compiled=False)
+        graph = CpuGraph(ExplicitModel(ModelKind.MDP, edges, groups))
         return graph.strong_components(within)[0].astype(np.int32)
 
     def closures(self, groups, offsets, columns, num_states):
@@ -59,7 +59,7 @@ class StandIn:
         matrix = CsrMatrix(offsets, columns, ones, num_states)
         kind = ModelKind.DTMC if groups is None else ModelKind.MDP
         model = ExplicitModel(kind, matrix, groups)
-        return Closures(self, CpuGraph(model, compiled=False)) if self.room else None
+        return Closures(self, CpuGraph(model)) if self.room else None
 
     def expanded(self, diagram, numbering, most):
         self.asked.append("expanded")

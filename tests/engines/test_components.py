@@ -10,22 +10,17 @@ import pytest
 
 from bridge.files.umb import read_umb
 from engines import reference
-from engines.cpu import graph_kernels, graph_labels
-from engines.cpu.graph_closures import Graph
-from engines.cpu.graph_components import Partition, Search, strong_components
-from engines.cpu.graph_labels import Stacks
+from engines.cpu.graph import CpuGraph
 from engines.graph.components import bsccs, condensation_order, sccs
 from engines.model import ModelKind
 from tests.engines import component_checks, graph_models, graph_oracles, models
-from tests.engines.graph_models import either_way, everywhere, go
+from tests.engines.graph_models import everywhere
 from tests.engines.graph_shapes import drawn
 from tests.engines.published import FOLDER
 
 
-@either_way
 @pytest.mark.parametrize("kind", list(ModelKind))
-def test_components_are_the_states_that_reach_each_other(kind, way, monkeypatch):
-    go(monkeypatch, way)
+def test_components_are_the_states_that_reach_each_other(kind):
     for seed in range(400):
         model = graph_models.random_model(seed, kind, most=15)
         within, _ = graph_models.random_masks(seed, model.num_states)
@@ -38,10 +33,8 @@ def test_components_are_the_states_that_reach_each_other(kind, way, monkeypatch)
             ).all()
 
 
-@either_way
 @pytest.mark.parametrize("kind", [ModelKind.DTMC, ModelKind.CTMC])
-def test_bottom_components_are_those_of_the_oracle(kind, way, monkeypatch):
-    go(monkeypatch, way)
+def test_bottom_components_are_those_of_the_oracle(kind):
     for seed in range(400):
         model = graph_models.random_model(seed, kind, most=15)
         found = bsccs(model)
@@ -80,14 +73,6 @@ def test_no_states_have_no_components():
     np.testing.assert_array_equal(found.labels, [-1] * 4)
 
 
-def forwards(model):
-    """The graph of a model, on lists; what leads into a state is not there."""
-    matrix, size = model.matrix, model.num_states
-    groups = np.arange(size + 1) if model.row_group_offsets is None else model.row_group_offsets
-    parts = (groups, matrix.row_offsets, matrix.columns, [], [], [])
-    return Graph(*(np.asarray(part).tolist() for part in parts))
-
-
 def expect_order(model, usable, component, found, count):
     """Components are SciPy's, numbered so that each comes after those that it may enter."""
     within = component >= 0
@@ -108,76 +93,34 @@ def graphs_without_zeros(number):
             yield seed, found
 
 
-def test_the_search_of_a_block_finds_components_in_order():
+def test_components_are_listed_after_those_that_they_may_enter():
     for seed, given in graphs_without_zeros(300):
-        model, size = given.model, given.model.num_states
-        rng = np.random.default_rng(seed)
-        usable = rng.random(model.matrix.num_rows) < 0.8
-        blocks = rng.integers(-1, 2, size)
-        # Two blocks, behind each other, and states in none.
-        order = np.argsort(blocks + 3 * (blocks < 0), kind="stable").tolist()
-        ends = np.cumsum([(blocks == 0).sum(), (blocks == 1).sum()]).tolist()
-        partition = Partition(order, [0] * size, blocks.tolist(), [0, ends[0]], ends)
-        search = Search(*([0] * size for _ in Search._fields))
-        for own in (0, 1, 0):
-            count = 0
-            if (blocks == own).any():
-                count = strong_components(forwards(model), usable.tolist(), partition, own, search)
-            bounds = [0, *search.bounds[:count]]
-            component = np.full(size, -1)
-            members = search.found[: bounds[-1]]
-            component[members] = np.repeat(np.arange(count), np.diff(bounds))
-            np.testing.assert_array_equal(component >= 0, blocks == own)
-            expect_order(model, usable, component, members, count)
-
-
-@pytest.mark.parametrize("backwards", [0, 1])
-@either_way
-def test_labels_are_found_in_order_from_either_end_of_a_state(way, backwards):
-    kernels = graph_labels if way == "plain" else graph_kernels.labels
-
-    def given_as(numbers):
-        return list(numbers) if way == "plain" else np.array(numbers, dtype=np.int64)
-
-    for seed, given in graphs_without_zeros(300):
-        model, size = given.model, given.model.num_states
-        graph, usable = forwards(model), np.random.default_rng(seed).random(model.matrix.num_rows)
-        usable = usable < 0.8
-        starts, columns = np.zeros(size + 1, dtype=int), np.zeros(len(graph.columns), dtype=int)
-        graph_labels.keep_usable(graph, usable, starts, columns)
-        labels, edges = given_as([0] * size), (given_as(starts), given_as(columns))
-        stacks = Stacks(*(given_as([0] * size) for _ in Stacks._fields))
-        kernels.unlabelled(given_as(given.restrict), labels)
-        count = kernels.label_components(*edges, labels, stacks, backwards)
-        kernels.order_labels(labels)
-        component = np.array(labels)
+        model = given.model
+        usable = np.random.default_rng(seed).random(model.matrix.num_rows) < 0.8
+        found, bounds = CpuGraph(model).ordered_components(given.restrict, usable)
+        count = len(bounds) - 1
+        component = np.full(model.num_states, -1)
+        component[found] = np.repeat(np.arange(count), np.diff(bounds))
         np.testing.assert_array_equal(component >= 0, given.restrict)
-        expect_order(model, usable, component, np.flatnonzero(component >= 0), count)
+        expect_order(model, usable, component, found.tolist(), count)
 
 
-def far_steps(targets, monkeypatch):
-    """How many steps of either search are far, where each state has two edges."""
-    monkeypatch.setattr(graph_labels, "PROBED_SHARE", 2)
-    size = len(targets)
-    starts, columns = list(range(0, 2 * size + 1, 2)), np.concatenate(targets).tolist()
-    labels, found = [0] * size, []
-    for backwards in (0, 1):
-        stacks = Stacks(*([0] * size for _ in Stacks._fields))
-        found.append(graph_labels.far_steps(starts, columns, labels, stacks, backwards))
-        assert labels == [0] * size
-    return found
-
-
-def test_rings_are_searched_from_their_nearest_process_and_chains_from_their_farthest(monkeypatch):
-    first, last = np.divmod(np.arange(40 * 40), 40)
-    rings = np.stack(((first + 1) % 40 * 40 + last, first * 40 + (last + 1) % 40), axis=1)
-    chains = np.stack(
-        (np.minimum(first + 1, 39) * 40 + last, first * 40 + np.minimum(last + 1, 39)), axis=1
-    )
-    ahead, back = far_steps(rings, monkeypatch)
-    assert graph_labels.MUCH_NEARER * back < ahead
-    ahead, back = far_steps(chains, monkeypatch)
-    assert graph_labels.MUCH_NEARER * ahead < back
+@pytest.mark.parametrize("onwards", [lambda at: (at + 1) % 100, lambda at: np.minimum(at + 1, 99)])
+def test_two_processes_are_searched_in_either_order(onwards):
+    """Rings are searched from their nearest process, chains from their farthest."""
+    first, last = np.divmod(np.arange(100 * 100), 100)
+    for targets in (
+        (onwards(first) * 100 + last, first * 100 + onwards(last)),
+        (first * 100 + onwards(last), onwards(first) * 100 + last),
+    ):
+        model = graph_models.build(
+            ModelKind.DTMC, np.full(100 * 100, 2), np.stack(targets, axis=1).ravel()
+        )
+        everything = everywhere(model)
+        expected, count = component_checks.strong_components(model, everything)
+        found = sccs(model)
+        assert found.count == count
+        np.testing.assert_array_equal(found.labels, expected)
 
 
 def test_large_models_have_the_components_that_scipy_finds():
@@ -240,10 +183,8 @@ def published(program, constants):
 
 
 @pytest.mark.skipif(not FOLDER.is_dir(), reason=f"needs published counts: no folder {FOLDER}")
-@either_way
 @pytest.mark.parametrize(("name", "program", "constants"), PUBLISHED)
-def test_published_models_have_the_published_counts(name, program, constants, way, monkeypatch):
-    go(monkeypatch, way)
+def test_published_models_have_the_published_counts(name, program, constants):
     model = read_umb(FOLDER / "models" / f"{name}.umb").model
     expected = published(program, constants)
     assert model.num_states == expected["states"]
@@ -268,10 +209,8 @@ def levels(model, found):
     return [level(component) for component in range(found.count)], after
 
 
-@either_way
 @pytest.mark.parametrize("kind", list(ModelKind))
-def test_a_component_comes_after_all_that_it_may_enter(kind, way, monkeypatch):
-    go(monkeypatch, way)
+def test_a_component_comes_after_all_that_it_may_enter(kind):
     for seed in range(150):
         model = graph_models.random_model(seed, kind, most=15)
         within, _ = graph_models.random_masks(seed, model.num_states)

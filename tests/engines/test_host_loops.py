@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -13,14 +11,12 @@ from engines.cpu import (
     warm_up,
 )
 from engines.cpu.engine import CpuEngine
-from engines.cpu.graph import CpuGraph
 from engines.diagrams import expand, points, walks
 from engines.diagrams.diagram import ZERO
 from engines.diagrams.survey import Survey
 from engines.environment import Method, SolverEnvironment
 from engines.errors import InvalidModelError
 from engines.formats.choice import Format
-from engines.graph.components import bsccs, sccs
 from engines.long_run import long_run_rewards
 from engines.model import RewardStructure
 from engines.reachability import solve_reachability
@@ -40,7 +36,6 @@ def stand_in(monkeypatch):
     monkeypatch.setattr(host_loops, "FEWEST_ENTRIES", 1)
     monkeypatch.setattr(host_loops, "FEWEST_ENTRIES_WITH_CHOICES", 1)
     monkeypatch.setattr(host_loops, "FEWEST_ENTRIES_OF_SUMS", 1)
-    monkeypatch.setattr(host_loops, "FEWEST_EDGES", 1)
     monkeypatch.setattr(engine, "NUMBA_ENTRIES", 10**12)
     found = StandIn()
     host_loops.register(found)
@@ -119,8 +114,7 @@ def test_a_small_solve_goes_on_with_a_stand_in_once_it_has_taken_long(stand_in, 
 def test_without_room_for_a_copy_all_is_as_before(stand_in):
     stand_in.room = False
     assert swept(chain())[0].cost.kernel == "NumPy"
-    assert sccs(models.recurrent(5, 60)).count == 1
-    assert stand_in.asked == ["sweeps", "components"]
+    assert stand_in.asked == ["sweeps"]
 
 
 @pytest.mark.parametrize("system", [chain(), choices()], ids=["chain", "choices"])
@@ -199,55 +193,6 @@ def test_the_loader_waits_for_a_long_solve_or_its_time():
     met.meet_long_solve()
     met.wait_for_long_solve(1e6)
     met.wait_while_small()
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_components_are_those_of_plain_loops(stand_in, seed):
-    model = models.random_mdp(seed, 80) if seed % 2 else models.random_dtmc(seed, 80)
-    within = np.random.default_rng(seed).random(80) < 0.8
-    found, lower, bottom = sccs(model), sccs(model, within), bsccs(model)
-    assert stand_in.asked == ["components"] * 3
-    host_loops.register(None)
-    # The operations are kept with the matrix.
-    again = replace(model, matrix=replace(model.matrix))
-    expected = (sccs(again), sccs(again, within), bsccs(again))
-    for one, other in zip((found, lower, bottom), expected, strict=True):
-        assert one.count == other.count
-        np.testing.assert_array_equal(one.labels, other.labels)
-        assert one.labels.dtype == other.labels.dtype
-
-
-def searches(model, seed):
-    """All searches of a graph that the host may make, on a graph whose operations are not kept."""
-    draw = np.random.default_rng(seed)
-    goal, through = draw.random(80) < 0.1, draw.random(80) < 0.9
-    graph = CpuGraph(replace(model, matrix=replace(model.matrix)))
-    sets = [graph.reached_from(goal), graph.may_reach(goal, through)]
-    sets += [graph.must_approach(goal, through), graph.can_force(goal, through)]
-    return [*sets, *graph.end_components(through, draw.random(model.matrix.num_rows) < 0.9)]
-
-
-ASKED = ["closures", "reached", "may", "must", "force", "ends"]
-
-
-@pytest.mark.parametrize("host", ["able", "impatient", "without room"])
-@pytest.mark.parametrize("seed", range(4))
-def test_searches_are_those_of_plain_loops(stand_in, monkeypatch, seed, host):
-    model = models.random_mdp(seed, 80) if seed % 2 else models.random_dtmc(seed, 80)
-    stand_in.patient, stand_in.room = host != "impatient", host != "without room"
-    found = searches(model, seed)
-    # To look for strategies without the host is to look for end components, with it or without.
-    expected = {"able": ASKED, "impatient": [*ASKED[:5], "may", "ends", "ends"]}
-    assert stand_in.asked == expected.get(host, ["closures"])
-    host_loops.register(None)
-    for one, other in zip(found, searches(model, seed), strict=True):
-        np.testing.assert_array_equal(one, other)
-        assert np.asarray(one).dtype == np.asarray(other).dtype
-    asked = list(stand_in.asked)
-    host_loops.register(stand_in)
-    monkeypatch.setattr(host_loops, "FEWEST_EDGES", 10**9)
-    searches(model, seed)
-    assert stand_in.asked == asked
 
 
 @pytest.mark.parametrize("limit", ["HOST_STEPS", "HOST_STEPS_OF_LONG_PATHS"])
@@ -388,5 +333,5 @@ def test_a_long_run_is_found_without_numba(stand_in):
     rewards = np.random.default_rng(1).random(200)
     environment = SolverEnvironment(method=Method.JOR, omega=0.9, epsilon=1e-10)
     result = long_run_rewards(model, RewardStructure("", rewards), environment)
-    assert set(stand_in.asked) == {"components", "sweeps"}
+    assert set(stand_in.asked) == {"sweeps"}
     assert "Stand-in" in result.cost.kernel

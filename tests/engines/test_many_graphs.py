@@ -27,27 +27,21 @@ from tests.engines.graph_shapes import (
 PLAIN = 30
 """Models of at most so many states are given to the plain-loop oracles as well."""
 
-WAYS = pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
 
-
-def compare(seeds, compiled):
+def compare(seeds):
     for seed in seeds:
         found = drawn(seed)
-        expect_components(
-            CpuGraph(found.model, compiled), found, plain=found.model.num_states <= PLAIN
-        )
+        expect_components(CpuGraph(found.model), found, plain=found.model.num_states <= PLAIN)
 
 
-@WAYS
-def test_some_hundred_graphs_of_all_shapes(compiled):
-    compare(range(20 * len(SHAPES)), compiled)
+def test_some_hundred_graphs_of_all_shapes():
+    compare(range(20 * len(SHAPES)))
 
 
 @pytest.mark.slow
-@WAYS
 @pytest.mark.parametrize("chunk", range(10))
-def test_ten_thousand_graphs(chunk, compiled):
-    compare(range(1000 * chunk, 1000 * (chunk + 1)), compiled)
+def test_ten_thousand_graphs(chunk):
+    compare(range(1000 * chunk, 1000 * (chunk + 1)))
 
 
 @pytest.mark.parametrize("largest", [16, 400])
@@ -55,7 +49,7 @@ def test_many_graphs_side_by_side(largest):
     parts = [drawn(seed, largest) for seed in range(10_000, 10_000 + 20 * len(SHAPES))]
     union = disjoint_union(parts)
     assert not union.everything
-    expect_components(CpuGraph(union.model, compiled=True), union)
+    expect_components(CpuGraph(union.model), union)
 
 
 def test_what_is_drawn_is_valid_and_of_many_kinds():
@@ -93,7 +87,6 @@ def rows_of(model):
 
 @pytest.mark.parametrize("numbering", NUMBERINGS)
 def test_a_long_line_takes_no_quadratic_time(numbering):
-    compare(range(1), compiled=True)
     found = long_line(300_000, numbering, ModelKind.MDP)
     started = time.process_time()
     assert sccs(found.model).count == 300_000

@@ -9,11 +9,10 @@ import pytest
 
 from bridge.files.umb import read_umb
 from engines import reference
-from engines.cpu import graph_components
 from engines.errors import UnsupportedError
 from engines.graph.mec import end_component_states, maximal_end_components
+from engines.host import graphs
 from tests.engines import graph_models, graph_oracles, models
-from tests.engines.graph_models import either_way, go
 from tests.engines.published import FOLDER
 from tests.engines.test_components import PUBLISHED, published
 
@@ -33,9 +32,7 @@ def some_choices(seed, model):
     return np.random.default_rng(seed).random(model.matrix.num_rows) < 0.7
 
 
-@either_way
-def test_components_are_the_largest_sets_that_can_be_kept_to(way, monkeypatch):
-    go(monkeypatch, way)
+def test_components_are_the_largest_sets_that_can_be_kept_to():
     for seed in range(700):
         model = graph_models.random_model(seed)
         within, _ = graph_models.random_masks(seed, model.num_states)
@@ -60,39 +57,16 @@ def larger_models():
 
 
 # A budget of 1 and of 2 makes the search for small closed sets start on small models.
-@pytest.mark.parametrize("budget", [1, 2, None])
+@pytest.mark.parametrize("budget", [1, 2, 3, None])
 def test_the_refinement_agrees_on_larger_models(budget, monkeypatch):
-    go(monkeypatch, "plain")
     if budget is not None:
-        monkeypatch.setattr(graph_components, "FIRST_BUDGET", budget)
-    splits = counted(monkeypatch, "split_closed")
+        monkeypatch.setattr(graphs, "FIRST_BUDGET", budget)
     for number, model in enumerate(larger_models()):
         allowed = None if number % 3 else some_choices(number, model)
         found = maximal_end_components(model, choices=allowed)
         expected = graph_oracles.refined_components(model, allowed=allowed)
         assert graph_oracles.sets_of(found.labels, found.count) == expected, number
         np.testing.assert_array_equal(found.choices, staying(model, found.labels, allowed))
-    assert len(splits) > 10
-
-
-def counted(monkeypatch, name):
-    """Make a kernel note its calls."""
-    kernel, calls = getattr(graph_components, name), []
-
-    def noting(*arguments):
-        calls.append(name)
-        return kernel(*arguments)
-
-    monkeypatch.setattr(graph_components, name, noting)
-    return calls
-
-
-def test_the_refinement_agrees_compiled(monkeypatch):
-    go(monkeypatch, "compiled")
-    for number, model in enumerate(larger_models()):
-        found = maximal_end_components(model)
-        expected = graph_oracles.refined_components(model)
-        assert graph_oracles.sets_of(found.labels, found.count) == expected, number
 
 
 def test_two_components_and_what_leaves_them():
@@ -169,12 +143,8 @@ def test_a_power_law_with_two_million_choices_takes_seconds():
 
 
 @pytest.mark.skipif(not FOLDER.is_dir(), reason=f"needs published counts: no folder {FOLDER}")
-@either_way
 @pytest.mark.parametrize(("name", "program", "constants"), PUBLISHED[:6])
-def test_published_models_have_the_published_end_components(
-    name, program, constants, way, monkeypatch
-):
-    go(monkeypatch, way)
+def test_published_models_have_the_published_end_components(name, program, constants):
     found = maximal_end_components(read_umb(FOLDER / "models" / f"{name}.umb").model)
     expected = published(program, constants)
     assert (found.count, found.choices.sum()) == (expected["mecs"], expected["choices_in_mecs"])

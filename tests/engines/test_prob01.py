@@ -13,7 +13,7 @@ from engines.graph import operations
 from engines.graph.prob01 import prob0, prob1, reachable
 from engines.model import ExplicitModel, ModelKind
 from tests.engines import graph_models, graph_oracles, models
-from tests.engines.graph_models import either_way, everywhere, go, nowhere
+from tests.engines.graph_models import everywhere, nowhere
 from tests.engines.models import MAX, MIN
 
 STRATEGIES = 300
@@ -23,10 +23,8 @@ def number_of_strategies(model):
     return np.prod([float(len(rows)) for rows in reference.choices_of(model)])
 
 
-@either_way
 @pytest.mark.parametrize("direction", [MIN, MAX])
-def test_all_memoryless_strategies_agree(direction, way, monkeypatch):
-    go(monkeypatch, way)
+def test_all_memoryless_strategies_agree(direction):
     compared = 0
     for seed in range(700):
         model = graph_models.random_model(seed)
@@ -40,10 +38,8 @@ def test_all_memoryless_strategies_agree(direction, way, monkeypatch):
     assert compared > 500
 
 
-@either_way
 @pytest.mark.parametrize("kind", [ModelKind.DTMC, ModelKind.CTMC])
-def test_chains_by_their_paths(kind, way, monkeypatch):
-    go(monkeypatch, way)
+def test_chains_by_their_paths(kind):
     for seed in range(700):
         model = graph_models.random_model(seed, kind, most=9)
         remain, target = graph_models.random_masks(seed, model.num_states)
@@ -52,9 +48,7 @@ def test_chains_by_their_paths(kind, way, monkeypatch):
         np.testing.assert_array_equal(prob1(model, remain, target), yes, f"{seed}")
 
 
-@either_way
-def test_the_fixpoints_agree_on_larger_models(way, monkeypatch):
-    go(monkeypatch, way)
+def test_the_fixpoints_agree_on_larger_models():
     for seed in range(100):
         model = graph_models.random_model(seed, most=40)
         remain, target = graph_models.random_masks(seed, model.num_states)
@@ -67,9 +61,7 @@ def test_the_fixpoints_agree_on_larger_models(way, monkeypatch):
             np.testing.assert_array_equal(found, expected(model, remain, target), f"{seed}")
 
 
-@either_way
-def test_what_paths_enter_is_reachable(way, monkeypatch):
-    go(monkeypatch, way)
+def test_what_paths_enter_is_reachable():
     for seed in range(300):
         model = graph_models.random_model(seed, most=12)
         sources, _ = graph_models.random_masks(seed, model.num_states)
@@ -166,9 +158,7 @@ def test_a_line_that_crumbles_state_by_state_takes_linear_time():
     assert time.perf_counter() - started < 5.0
 
 
-@either_way
-def test_small_crumbling_lines_are_those_of_the_oracle(way, monkeypatch):
-    go(monkeypatch, way)
+def test_small_crumbling_lines_are_those_of_the_oracle():
     for size in (2, 3, 10, 50):
         model = graph_models.crumbling_line(size)
         target = models.mask(model.num_states, [0])

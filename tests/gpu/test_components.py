@@ -51,11 +51,11 @@ def way(request, monkeypatch):
     return request.param
 
 
-def expect_the_cpus(model, restrict=None, graph=None, compiled=None):
+def expect_the_cpus(model, restrict=None, graph=None):
     """Compare the components and which of them are left; return the graph on the device."""
     graph = graph or CudaGraph(model)
     restrict = everywhere(model) if restrict is None else restrict
-    cpu = CpuGraph(model, compiled)
+    cpu = CpuGraph(model)
     labels, count = graph.strong_components(restrict)
     expected, expected_count = cpu.strong_components(restrict)
     assert labels.dtype == np.int32

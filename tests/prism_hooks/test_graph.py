@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from engines.cpu import host_loops
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix
@@ -166,46 +164,21 @@ def test_a_refusal_names_the_decomposition():
     assert problem.refusal == "end components (of a model with a choice that leads nowhere)"
 
 
-def test_searches_on_diagrams_are_given_more_time_before_numba_is_loaded(monkeypatch):
+def test_searches_on_diagrams_are_given_time_by_what_the_graph_takes():
     options, edges = HookOptions(device=DeviceChoice.CPU), 1_000_000
-    monkeypatch.setitem(sys.modules, "numba", None)
-    monkeypatch.setattr(host_loops, "_registered", [])
-    loaded = graph.search_seconds(options, edges)
-    assert loaded == pytest.approx(graph.SEARCH_SECONDS + 0.02)
-    monkeypatch.delitem(sys.modules, "numba")
-    assert graph.search_seconds(options, edges) == pytest.approx(
-        graph.SEARCH_SECONDS_AT_START + 0.02
-    )
-    assert graph.search_seconds(HookOptions(smallest_graph=0), edges) == 0.0
-    monkeypatch.setattr(host_loops, "_registered", [object()])
-    monkeypatch.setattr(host_loops.warm_up, "kernels_ready", lambda: False)
-    by_host = graph.search_seconds(options, edges)
-    assert by_host == pytest.approx(graph.SEARCH_SECONDS_OF_HOST + 0.125)
+    new = graph.search_seconds(options, edges)
+    assert new == pytest.approx(graph.SEARCH_SECONDS + 0.02)
     known = graph.search_seconds(options, edges, has_graph=True)
     assert known == pytest.approx(graph.SEARCH_SECONDS_OF_KNOWN + 0.05)
-    assert known < min(loaded, by_host)
+    assert known < new
     always = HookOptions(smallest_graph=0)
+    assert graph.search_seconds(always, edges) == 0.0
     assert graph.search_seconds(always, edges, has_graph=True) == 0.0
-    most = host_loops.MOST_ENTRIES
-    assert graph.search_seconds(options, most + 1) == pytest.approx(
-        graph.SEARCH_SECONDS_AT_START + 0.06, abs=1e-6
-    )
 
 
-def test_small_graphs_stay_with_prism_and_larger_ones_before_numba_is_loaded(monkeypatch):
+def test_small_graphs_stay_with_prism():
     options = HookOptions(device=DeviceChoice.CPU)
     for task in graph.DECOMPOSITIONS:
-        monkeypatch.setitem(sys.modules, "numba", None)
         assert graph.smallest_graph(task, options) == graph.SMALL_GRAPH[task]
-        monkeypatch.delitem(sys.modules, "numba")
-        assert graph.smallest_graph(task, options) == graph.SMALL_GRAPH_AT_START[task]
         assert graph.smallest_graph(task, HookOptions(smallest_graph=7)) == 7
-    monkeypatch.setattr(graph, "driver_present", lambda: True)
-    strong = graph.STRONG_COMPONENTS
-    on_gpu = HookOptions(device=DeviceChoice.GPU)
-    assert graph.smallest_graph(strong, on_gpu) == graph.SMALL_GRAPH[strong]
-    # Where the GPU is one choice of two it counts once it has been opened.
-    for opened, least in ((False, graph.SMALL_GRAPH_AT_START), (True, graph.SMALL_GRAPH)):
-        monkeypatch.setattr(graph, "is_loaded", lambda opened=opened: opened)
-        assert graph.smallest_graph(strong, HookOptions()) == least[strong]
-    assert EngineBackend(options).smallestGraph(strong) == graph.SMALL_GRAPH_AT_START[strong]
+        assert EngineBackend(options).smallestGraph(task) == graph.SMALL_GRAPH[task]

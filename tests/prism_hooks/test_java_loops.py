@@ -238,7 +238,7 @@ def test_components_are_those_of_plain_loops(loops, seed):
     groups, matrix = model.row_group_offsets, model.matrix
     offsets = matrix.row_offsets if groups is None else matrix.row_offsets[groups]
     within = np.random.default_rng(seed).random(model.num_states) < [1.0, 0.8][seed % 2]
-    expected, count = CpuGraph(model, compiled=False).strong_components(within)
+    expected, count = CpuGraph(model).strong_components(within)
     found = loops.strong_components(offsets, matrix.columns, within)
     np.testing.assert_array_equal(found, expected)
     assert found.max(initial=-1) + 1 == count
@@ -257,7 +257,7 @@ def test_a_path_of_many_states_is_one_component_each_and_a_ring_is_one(loops):
 @pytest.mark.parametrize("seed", range(60))
 def test_closures_are_those_of_plain_loops(loops, seed):
     model, draw = graph(seed), np.random.default_rng(seed)
-    plain, matrix = CpuGraph(model, compiled=False), model.matrix
+    plain, matrix = CpuGraph(model), model.matrix
     groups = model.row_group_offsets
     found = loops.closures(groups, matrix.row_offsets, matrix.columns, model.num_states)
     goal = draw.random(model.num_states) < [0.02, 0.3][seed % 2]
@@ -271,7 +271,7 @@ def test_closures_are_those_of_plain_loops(loops, seed):
 @pytest.mark.parametrize("seed", range(120))
 def test_end_components_are_those_of_plain_loops(loops, monkeypatch, seed):
     model, draw = graph(seed), np.random.default_rng(seed)
-    plain, matrix = CpuGraph(model, compiled=False), model.matrix
+    plain, matrix = CpuGraph(model), model.matrix
     groups = model.row_group_offsets
     found = loops.closures(groups, matrix.row_offsets, matrix.columns, model.num_states)
     within = draw.random(model.num_states) < [1.0, 0.95, 0.6][seed % 3]

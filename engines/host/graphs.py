@@ -1,0 +1,240 @@
+"""Searches of graphs by the compiled library: closures, components, end components."""
+
+from __future__ import annotations
+
+from ctypes import c_int64, c_void_p
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.formats.csr import INT32_MAX, IndexArray, MaskArray, index_dtype
+from engines.host.library import MASKS, Array, Function, HostMatrix, _of_type, _Structure
+
+FIRST_BUDGET = 32
+"""States that a search for a closed set may visit before the other candidates have their turn."""
+
+LABELS = Array(np.int32, np.int64)
+"""Numbers of states, as wide as the graph's columns are."""
+
+
+class _HostGraph(_Structure):
+    """`PgGraph` of src/graph.hpp."""
+
+    _fields_ = (
+        ("matrix", HostMatrix),
+        ("states", c_int64),
+        ("groups", c_void_p),
+        ("into_offsets", c_void_p),
+        ("into_rows", c_void_p),
+        ("state_of", c_void_p),
+    )
+
+
+_FILL_BACKWARDS = Function("pg_fill_backwards", c_int64, _HostGraph)
+_CLOSE_FORWARDS = Function("pg_close_forwards", c_int64, _HostGraph, MASKS)
+_CLOSE_SOME = Function("pg_close_some", c_int64, _HostGraph, MASKS, MASKS)
+_CLOSE_ALL = Function("pg_close_all", c_int64, _HostGraph, MASKS, MASKS)
+_DROP_FAILING = Function(
+    "pg_drop_failing", c_int64, _HostGraph, MASKS, LABELS, c_int64, MASKS, MASKS
+)
+_STRONG_COMPONENTS = Function("pg_strong_components", c_int64, _HostGraph, MASKS, LABELS)
+_ORDERED_COMPONENTS = Function(
+    "pg_ordered_components", c_int64, _HostGraph, MASKS, MASKS, LABELS, LABELS
+)
+_COMPONENTS_LEFT = Function("pg_components_left", c_int64, _HostGraph, LABELS, MASKS)
+_CONDENSATION_ORDER = Function(
+    "pg_condensation_order", c_int64, _HostGraph, LABELS, c_int64, LABELS
+)
+_END_COMPONENTS = Function("pg_end_components", c_int64, _HostGraph, MASKS, c_int64, MASKS, LABELS)
+
+
+class HostGraph:
+    """A graph of states with rows of edges, as the library reads it; arrays are shared.
+
+    Masks of states have the shape (states,), masks of rows (rows,). Arguments are not changed, and
+    each method raises ValueError where one has another shape, MemoryError where there is too little
+    memory.
+
+    Parameters
+    ----------
+    num_states
+        How many states there are.
+    groups
+        The rows of state s are those from ``groups[s]`` to ``groups[s + 1] - 1``, shape
+        (states + 1,); None for a row a state.
+    offsets, columns
+        Row r leads to ``columns[offsets[r]]`` to ``columns[offsets[r + 1] - 1]``, shapes
+        (rows + 1,) and (edges,).
+    """
+
+    def __init__(
+        self, num_states: int, groups: IndexArray | None, offsets: IndexArray, columns: IndexArray
+    ) -> None:
+        self.num_states = num_states
+        self.num_rows = len(offsets) - 1
+        if self.num_rows != num_states if groups is None else len(groups) != num_states + 1:
+            raise ValueError(f"{num_states} states do not have {self.num_rows} rows in groups")
+        largest = max(num_states, self.num_rows)
+        wide_columns = largest >= INT32_MAX or columns.dtype.itemsize > 4
+        wide_offsets = wide_columns or offsets.dtype.itemsize > 4
+        self._offset_type: type[Any] = np.int64 if wide_offsets else np.int32
+        self._number_type: type[Any] = np.int64 if wide_columns else np.int32
+        self._label_type = index_dtype(num_states)
+        offsets, columns = _of_type(offsets, wide_offsets), _of_type(columns, wide_columns)
+        groups = None if groups is None else _of_type(groups, wide_offsets)
+        self._kept = [offsets, columns, groups]
+        matrix = HostMatrix(
+            self.num_rows,
+            offsets.ctypes.data,
+            columns.ctypes.data,
+            None,
+            wide_offsets,
+            wide_columns,
+        )
+        self._has_groups = groups is not None
+        self._num_edges = len(columns)
+        self._graph = _HostGraph(
+            matrix, num_states, None if groups is None else groups.ctypes.data, None, None, None
+        )
+        self._is_filled = False
+
+    def reached_from(self, sources: MaskArray) -> MaskArray:
+        """Return the least set that holds `sources` and the successors of its states."""
+        closed = self._copied(sources)
+        _checked(_CLOSE_FORWARDS(self._graph, closed))
+        return closed
+
+    def may_reach(self, goal: MaskArray, through: MaskArray) -> MaskArray:
+        """Return the least set with `goal` and each of `through` that has a row into it."""
+        closed = self._copied(goal)
+        _checked(_CLOSE_SOME(self._with_backwards(), self._mask(through), closed))
+        return closed
+
+    def must_approach(self, goal: MaskArray, through: MaskArray) -> MaskArray:
+        """Return the least set with `goal` and each of `through` that has rows, all into it."""
+        closed = self._copied(goal)
+        _checked(_CLOSE_ALL(self._with_backwards(), self._mask(through), closed))
+        return closed
+
+    def can_force(self, goal: MaskArray, through: MaskArray) -> MaskArray:
+        """Return the states from which a strategy has ``through U goal`` with probability 1.
+
+        Notes
+        -----
+        A strategy cannot stay for ever but in an end component, and from anywhere in one it can
+        take any row that leaves it: what it needs is one that leads to no failing state.
+        """
+        kept, goal = self.may_reach(goal, through), self._mask(goal)
+        inner = np.ones(self.num_rows, dtype=np.bool_)
+        labels, count = self._end_components(kept & ~goal, inner)
+        _checked(_DROP_FAILING(self._graph, goal, labels, count, inner, kept))
+        return kept
+
+    def strong_components(self, restrict: MaskArray) -> tuple[IndexArray, int]:
+        """Return the strongly connected component of each state, and how many there are.
+
+        Components are numbered by their smallest states; those outside of `restrict` have −1.
+        """
+        labels = np.empty(self.num_states, dtype=self._number_type)
+        count = _checked(_STRONG_COMPONENTS(self._graph, self._mask(restrict), labels))
+        return labels.astype(self._label_type, copy=False), count
+
+    def ordered_components(
+        self, restrict: MaskArray, usable: MaskArray | None = None
+    ) -> tuple[IndexArray, IndexArray]:
+        """Return the strongly connected components, each after those that it may enter.
+
+        Parameters
+        ----------
+        restrict
+            The states to look at.
+        usable
+            The rows whose edges count; None for all.
+
+        Returns
+        -------
+        States and bounds, shapes (states of `restrict`,) and (components + 1,): component k is
+        ``states[bounds[k]]`` to ``states[bounds[k + 1] - 1]``.
+        """
+        if usable is None:
+            usable = np.ones(self.num_rows, dtype=np.bool_)
+        found = np.empty(self.num_states, dtype=self._number_type)
+        bounds = np.empty(self.num_states + 1, dtype=self._number_type)
+        masks = self._mask(restrict), self._row_mask(usable)
+        count = _checked(_ORDERED_COMPONENTS(self._graph, *masks, found, bounds))
+        return found[: bounds[count]], bounds[: count + 1]
+
+    def components_left(self, labels: IndexArray, count: int) -> MaskArray:
+        """Return which components have an edge that leaves them, shape (count,)."""
+        left = np.zeros(count, dtype=np.bool_)
+        _checked(_COMPONENTS_LEFT(self._graph, self._labels(labels, count), left))
+        return left
+
+    def condensation_order(self, labels: IndexArray, count: int) -> IndexArray:
+        """Return the components by how many follow each other from each on, then by number.
+
+        Shape (count,). The components are strong ones, so that there are no cycles among them.
+        """
+        own, order = self._labels(labels, count), np.empty(count, dtype=self._number_type)
+        _checked(_CONDENSATION_ORDER(self._with_backwards(), own, count, order))
+        return order.astype(self._label_type, copy=False)
+
+    def end_components(
+        self, restrict: MaskArray, usable: MaskArray
+    ) -> tuple[IndexArray, int, MaskArray]:
+        """Return the maximal end component of each state, how many there are, and their rows.
+
+        They lie in `restrict`, by rows of `usable`, and are numbered by their smallest states;
+        other states have −1.
+        """
+        kept = np.array(self._row_mask(usable))
+        labels, count = self._end_components(self._mask(restrict), kept)
+        return labels.astype(self._label_type, copy=False), count, kept
+
+    def _end_components(self, restrict: MaskArray, usable: MaskArray) -> tuple[IndexArray, int]:
+        """Leave the rows of end components in `usable`."""
+        labels = np.empty(self.num_states, dtype=self._number_type)
+        graph = self._with_backwards()
+        return labels, _checked(_END_COMPONENTS(graph, restrict, FIRST_BUDGET, usable, labels))
+
+    def _with_backwards(self) -> _HostGraph:
+        if not self._is_filled:
+            starts = np.empty(self.num_states + 1, dtype=self._offset_type)
+            rows = np.empty(self._num_edges, dtype=self._number_type)
+            self._kept += [starts, rows]
+            graph = self._graph
+            graph.into_offsets, graph.into_rows = starts.ctypes.data, rows.ctypes.data
+            if self._has_groups:
+                state_of = np.empty(self.num_rows, dtype=self._number_type)
+                self._kept.append(state_of)
+                graph.state_of = state_of.ctypes.data
+            _checked(_FILL_BACKWARDS(graph))
+            self._is_filled = True
+        return self._graph
+
+    def _copied(self, mask: MaskArray) -> MaskArray:
+        return np.array(_shaped(mask, self.num_states), dtype=np.bool_)
+
+    def _mask(self, mask: MaskArray) -> MaskArray:
+        return np.ascontiguousarray(_shaped(mask, self.num_states), dtype=np.bool_)
+
+    def _row_mask(self, mask: MaskArray) -> MaskArray:
+        return np.ascontiguousarray(_shaped(mask, self.num_rows), dtype=np.bool_)
+
+    def _labels(self, labels: IndexArray, count: int) -> IndexArray:
+        if len(labels) and int(labels.max()) >= count:
+            raise ValueError(f"a label of {count} components is {labels.max()}")
+        return np.ascontiguousarray(_shaped(labels, self.num_states), dtype=self._number_type)
+
+
+def _shaped(array: NDArray[Any], size: int) -> NDArray[Any]:
+    if array.shape != (size,):
+        raise ValueError(f"an array of shape ({size},) is wanted, not of {array.shape}")
+    return array
+
+
+def _checked(status: int) -> int:
+    if status < 0:
+        raise MemoryError("a search of the graph: out of memory")
+    return status
