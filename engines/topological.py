@@ -10,13 +10,13 @@ from functools import partial
 import numpy as np
 
 from engines.backend import GPU_ENTRIES, choose_engine, driver_present, least_gpu_entries
-from engines.cpu import engine, topological_kernels
+from engines.cpu.chunks import ENTRIES_PER_THREAD
 from engines.cpu.engine import CpuEngine
 from engines.cpu.prepare import scaled
-from engines.cpu.topological import Components, Walk, components_of
-from engines.cpu.topological_kernels import Rule
+from engines.cpu.topological import Components, components_of
 from engines.environment import DeviceChoice, Precision, SolverEnvironment
 from engines.formats.csr import FloatArray, IndexArray
+from engines.host.topological import ROUNDING, HostWalk, How, Reason, Rule
 from engines.linear.confirmation import MOST_PROVEN_ERROR
 from engines.linear.doubling import ROUNDING_A_SWEEP
 from engines.progress import Progress, SweepReport
@@ -24,15 +24,10 @@ from engines.result import SolveResult, Status, SweepCost
 from engines.single import largest_value
 from engines.solve.report import DIRECT_ERROR, NO_DIGITS, in_unit
 from engines.solve.system import solve_system
-from engines.system import Direction, Scaling, SweepSystem
+from engines.system import Scaling, SweepSystem
 
 SLOW_AFTER = 1_000
 """Sweeps after which an automatic solve turns to its direct method for a component."""
-
-ARRAY_ENTRIES = 100
-MOST_ARRAYS = 64
-"""From so many entries on a component of a small system is swept by NumPy, which takes less time
-than loops on lists, if there are not more of them than this."""
 
 BYTES_OF_ENTRY = 12
 """What reading an entry moves: its value and its column."""
@@ -76,8 +71,8 @@ def solve_topologically(
     -------
     The result, whose status the caller must look at. Its residual is that of a sweep over the
     whole system, its change the largest last change of a component. What a component's values are
-    off by, those above inherit: its error estimate is the largest sum of errors on a path through
-    the components.
+    off by, those above inherit: its error estimate is the largest on a path through the components,
+    along which absolute errors add up and relative ones multiply.
 
     Raises
     ------
@@ -147,8 +142,8 @@ def placement(
     """Return how each component is solved, shape (components,), and a remark for the log.
 
     Components of several states with many entries are solved elsewhere: as many as repay the start
-    of a kernel on the GPU, or of threads on the host, or NumPy where loops are not compiled. Where
-    the GPU was asked for, at least the largest goes there.
+    of a kernel on the GPU, or of a second thread on the host. Where the GPU was asked for, at least
+    the largest goes there.
 
     Parameters
     ----------
@@ -166,7 +161,7 @@ def placement(
     """
     several = components.sizes > 1
     entries = np.where(several, components.entries(), 0)
-    least, note = engine.NUMBA_ENTRIES, ""
+    least, note = 2 * ENTRIES_PER_THREAD, ""
     forced = environment.device is DeviceChoice.GPU
     if forced:
         choose_engine(environment, system)
@@ -175,17 +170,13 @@ def placement(
     if forced and several.any():
         least = min(least, int(entries.max()))
     elsewhere = several & (entries >= least)
-    if components.on_lists and not forced:
-        on_arrays = several & (entries >= ARRAY_ENTRIES)
-        if np.count_nonzero(on_arrays) <= MOST_ARRAYS:
-            elsewhere |= on_arrays
     if forced:
         swept = int(np.count_nonzero(elsewhere))
         note = (
             f"{swept} of them, {int(components.sizes[elsewhere].sum())} of "
             f"{len(components.found)} states, on the GPU; the others are too small for it"
         )
-    return np.where(elsewhere, topological_kernels.ELSEWHERE, topological_kernels.HERE), note
+    return np.where(elsewhere, How.ELSEWHERE, How.HERE).astype(np.int64), note
 
 
 @dataclass
@@ -259,7 +250,7 @@ class _TopologicalSolve:
         self._environment = environment
         if environment.automatic:
             depth = max(int(components.depth.max(initial=0)), 1)
-            least = min(environment.epsilon, topological_kernels.ROUNDING)
+            least = min(environment.epsilon, ROUNDING)
             epsilon = max(environment.epsilon / depth, least)
             self._environment = replace(environment, epsilon=epsilon)
         self.parts = Parts(direct_name)
@@ -267,84 +258,64 @@ class _TopologicalSolve:
         self.values = np.array(system.start, dtype=np.float64)
         self._how = how
         self._rough: dict[int, tuple[IndexArray, FloatArray, float]] = {}
-        count, largest = len(components.sizes), int(components.sizes.max(initial=1))
-        self._errors = np.zeros(count)
-        self._place = np.zeros(6, dtype=np.int64)
-        self._totals = np.zeros(2)
-        self._numbers = [
-            self._how,
-            self.values,
-            *(np.zeros(largest) for _ in range(3)),
-            np.zeros(topological_kernels.WINDOW),
-            self._errors,
-            self._place,
-            self._totals,
-        ]
+        rule = Rule(
+            epsilon=self._environment.epsilon,
+            absolute=environment.absolute,
+            limit=environment.sweep_limit,
+            automatic=environment.automatic,
+            rising=not self.values[components.found].any(),
+            slow_after=SLOW_AFTER,
+        )
+        self._walk = HostWalk(components, rule, how, self.values)
+        self._place, self._errors = self._walk.place, self._walk.errors
 
     @property
     def iterations(self) -> int:
-        return int(self._place[topological_kernels.ITERATIONS])
+        return int(self._place.iterations)
 
     @property
     def unmet(self) -> int:
         """How many components were left before they met the test."""
-        return int(self._place[topological_kernels.UNMET])
+        return int(self._place.unmet)
 
     @property
     def change(self) -> float:
-        return float(self._totals[topological_kernels.CHANGE])
+        return float(self._place.change)
 
     @property
     def work(self) -> float:
-        return float(self._totals[topological_kernels.WORK])
+        return float(self._place.work)
 
     @property
     def error(self) -> float:
         return float(self._errors.max(initial=0.0))
 
     def run(self, progress: Progress | None, started: float) -> Status:
-        environment, components = self._environment, self._components
-        rule = Rule(
-            self._system.direction is Direction.MINIMISE,
-            float(self._system.omega),
-            environment.absolute,
-            float(environment.epsilon),
-            environment.automatic,
-            not self.values[components.found].any(),
-            environment.sweep_limit,
-            SLOW_AFTER,
-        )
-        walk = Walk(
-            topological_kernels,
-            "solve_components",
-            components,
-            self._numbers,
-        )
         while True:
             began = time.perf_counter()
-            reason = walk.step(rule)
+            reason = self._walk.step()
             self.sweeping_seconds += time.perf_counter() - began
             if progress is not None:
-                changes, absolute = np.array([self.change]), environment.absolute
+                changes, absolute = np.array([self.change]), self._environment.absolute
                 seconds = time.perf_counter() - started
                 progress(SweepReport(self.iterations, changes, seconds, absolute=absolute))
-            if reason == topological_kernels.DONE:
+            if reason is Reason.DONE:
                 return Status.CONVERGED
-            if reason == topological_kernels.LIMIT and self._took_rough():
+            if reason is Reason.LIMIT and self._took_rough():
                 continue
-            if reason == topological_kernels.LIMIT:
-                own = int(self._place[topological_kernels.COMPONENT])
+            if reason is Reason.LIMIT:
+                own = self._place.component
                 self._errors[own] = np.inf
                 return Status.NOT_CONVERGED
-            if reason == topological_kernels.OUTSIDE:
+            if reason is Reason.OUTSIDE:
                 status = self._solve_elsewhere(progress, started)
                 if status in (Status.NOT_CONVERGED, Status.DIVERGED):
                     return status
-            elif reason == topological_kernels.SLOW:
+            elif reason is Reason.SLOW:
                 self._solve_directly()
 
     def _solve_elsewhere(self, progress: Progress | None, started: float) -> Status:
-        own = int(self._place[topological_kernels.COMPONENT])
+        own = self._place.component
         part, states = self._components.extract(self._system, own, self.values)
         before = self.iterations
 
@@ -363,14 +334,14 @@ class _TopologicalSolve:
         self.parts.swept.append((result.cost, result.iterations))
         self.parts.remarks.append(result.note)
         self.sweeping_seconds += result.sweeping_seconds
-        self._place[topological_kernels.ITERATIONS] += result.iterations
-        self._place[topological_kernels.UNMET] += result.status is Status.CHANGE_ONLY
+        self._place.iterations += result.iterations
+        self._place.unmet += result.status is Status.CHANGE_ONLY
         self._take(states, result.values, result.change, result.error_estimate)
         return result.status
 
     def _solve_directly(self) -> None:
-        own = int(self._place[topological_kernels.COMPONENT])
-        self._how[own] = topological_kernels.PATIENTLY
+        own = self._place.component
+        self._how[own] = How.PATIENTLY
         if self._direct is None:
             return
         part, states = self._components.extract(self._system, own, self.values)
@@ -387,30 +358,27 @@ class _TopologicalSolve:
 
     def _took_rough(self) -> bool:
         """Return whether the present component, which sweeps do not end, has a rough solution."""
-        own = int(self._place[topological_kernels.COMPONENT])
+        own = self._place.component
         if own not in self._rough:
             return False
         states, values, error = self._rough.pop(own)
         self.parts.directly += 1
-        self._place[topological_kernels.UNMET] += 1
+        self._place.unmet += 1
         self._take(states, values, error, error)
         return True
 
     def _take(self, states: IndexArray, values: FloatArray, change: float, error: float) -> None:
         """Take the values of the present component, and go on to the next."""
         components = self._components
-        own = int(self._place[topological_kernels.COMPONENT])
+        own = self._place.component
         component = components.component[states]
         inside = component == own
         self.values[states[inside]] = values[inside]
         below = component[~inside & (component >= 0)]
-        self._errors[own] = error + self._errors[below].max(initial=0.0)
-        change_at, place = topological_kernels.CHANGE, self._place
-        self._totals[change_at] = max(self._totals[change_at], change)
-        place[topological_kernels.COMPONENT] = own + 1
-        for counted in (
-            topological_kernels.SWEEPS,
-            topological_kernels.MET,
-            topological_kernels.FAILED,
-        ):
-            place[counted] = 0
+        inherited = float(self._errors[below].max(initial=0.0))
+        both = error + inherited
+        if not self._environment.absolute and error > 0.0 and inherited > 0.0:
+            both += error * inherited
+        self._errors[own] = both
+        self._place.change = max(self._place.change, change)
+        self._place.leave()

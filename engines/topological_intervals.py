@@ -8,19 +8,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engines.certified import certify
-from engines.cpu import topological_interval_kernels, topological_kernels
-from engines.cpu.topological import Components, Walk, components_of, equations_of
-from engines.cpu.topological_interval_kernels import CROSSED, CROSSING, WORST, IntervalRule
-from engines.cpu.topological_kernels import COMPONENT, ITERATIONS, MET, SWEEPS, WORK
+from engines.cpu.topological import Components, components_of, equations_of
 from engines.environment import Precision, SolverEnvironment
 from engines.errors import ConvergenceError
 from engines.formats.csr import FloatArray, IndexArray, MaskArray
+from engines.host.topological import How, Reason
+from engines.host.topological_intervals import HostIntervalWalk, IntervalRule
 from engines.linear import direct
 from engines.narrow import NOT_MONOTONIC, Batches, Narrowing, measured_width, narrow
 from engines.progress import Measure, Progress, SweepReport
 from engines.result import Status, SweepCost
 from engines.solve.system import SLOW_AFTER
-from engines.system import Direction, SweepSystem
+from engines.system import SweepSystem
 from engines.topological import Parts, described, placement
 from engines.two_sided import TwoSidedSystem, two_sided_sweeper, without_self_loops
 
@@ -129,9 +128,7 @@ def _singles_without_loops(system: SweepSystem, components: Components) -> Sweep
     matrix = system.matrix
     single = np.zeros(system.num_states, dtype=np.bool_)
     single[components.found[components.bounds[:-1][components.sizes == 1]]] = True
-    owner = np.repeat(
-        np.arange(system.num_states), np.diff(np.asarray(components.equations.groups))
-    )
+    owner = np.repeat(np.arange(system.num_states), np.diff(components.groups))
     row = matrix.row_of_entry()
     of_single = single[owner]
     loop = matrix.columns == owner[row]
@@ -178,86 +175,65 @@ class _Solve:
         self.sweeping_seconds = 0.0
         self.lower = np.array(system.start, dtype=np.float64)
         self.upper = np.array(two_sided.upper, dtype=np.float64)
-        count, largest = len(components.sizes), int(components.sizes.max(initial=1))
-        self._epsilons = np.full(count, environment.epsilon)
+        self._epsilons = np.full(len(components.sizes), environment.epsilon)
         if ours_to_choose:
             depth = components.depth / max(int(components.depth.max(initial=0)), 1)
             self._epsilons *= depth * SHARE
-        self._record = np.zeros(7)
-        self._place = np.zeros(4, dtype=np.int64)
-        self._totals = np.zeros(2)
-        self._numbers = [
-            self._how,
-            self._epsilons,
-            self.lower,
-            self.upper,
-            np.zeros(largest),
-            np.zeros(largest),
-            self._record,
-            self._place,
-            self._totals,
-        ]
+        rule = IntervalRule(
+            slack=two_sided.slack,
+            raised_by=RAISED_BY * environment.epsilon,
+            limit=environment.sweep_limit,
+            slow_after=SLOW_AFTER if self._may_certify else 0,
+            absolute=environment.absolute,
+            monotonic_below=two_sided.monotonic_below,
+            monotonic_above=two_sided.monotonic_above,
+        )
+        bounds = (self._epsilons, self.lower, self.upper)
+        self._walk = HostIntervalWalk(components, rule, how, *bounds)
+        self._place = self._walk.place
 
     @property
     def iterations(self) -> int:
-        return int(self._place[ITERATIONS])
+        return int(self._place.iterations)
 
     @property
     def at_rest(self) -> int:
         """How many components came to rest before their bounds were close."""
-        return int(self._place[MET])
+        return int(self._place.at_rest)
 
     @property
     def work(self) -> float:
-        return float(self._totals[WORK])
+        return float(self._place.work)
 
     def run(self, progress: Progress | None, started: float) -> Status:
-        environment, two_sided = self._environment, self._two_sided
-        rule = IntervalRule(
-            two_sided.system.direction is Direction.MINIMISE,
-            environment.absolute,
-            two_sided.monotonic_below,
-            two_sided.monotonic_above,
-            float(two_sided.slack),
-            RAISED_BY * environment.epsilon,
-            environment.sweep_limit,
-            SLOW_AFTER if self._may_certify else 0,
-        )
-        components = self._components
-        walk = Walk(
-            topological_interval_kernels,
-            "narrow_components",
-            components,
-            self._numbers,
-        )
         while True:
             began = time.perf_counter()
-            reason = walk.step(rule)
+            reason = self._walk.step()
             self.sweeping_seconds += time.perf_counter() - began
             if progress is not None:
-                widths = self._record[[topological_interval_kernels.WIDTH]]
-                seconds, absolute = time.perf_counter() - started, environment.absolute
+                widths, absolute = np.array([self._place.width]), self._environment.absolute
+                seconds = time.perf_counter() - started
                 progress(SweepReport(self.iterations, widths, seconds, Measure.WIDTH, absolute))
             self._require_order(reason)
-            if reason == topological_kernels.DONE:
+            if reason is Reason.DONE:
                 return Status.CONVERGED
-            if reason == topological_kernels.LIMIT:
+            if reason is Reason.LIMIT:
                 return Status.NOT_CONVERGED
-            if reason == topological_kernels.SLOW:
+            if reason is Reason.SLOW:
                 self._certify_slow()
-            elif reason == topological_kernels.OUTSIDE:
+            elif reason is Reason.OUTSIDE:
                 status = self._narrow_elsewhere(progress, started)
                 if status is Status.NOT_CONVERGED:
                     return status
 
-    def _require_order(self, reason: int) -> None:
+    def _require_order(self, reason: Reason) -> None:
         """Raise for bounds that cross, and for steps in the wrong direction if they matter."""
-        if reason == CROSSED:
+        if reason is Reason.CROSSED:
             raise ConvergenceError(
-                f"the lower bound exceeds the upper one by {self._record[CROSSING]:.3e} in some "
+                f"the lower bound exceeds the upper one by {self._place.crossing:.3e} in some "
                 "state: a bound given by lower= or upper= is wrong"
             )
-        worst = float(self._totals[WORST])
+        worst = self._place.worst
         if self._environment.interval.check_monotonic and worst > NOT_MONOTONIC:
             raise ConvergenceError(
                 f"two-sided sweeps are not monotonic: a bound moved away by {worst:.1e} of its "
@@ -269,7 +245,7 @@ class _Solve:
 
         The mask tells its own states from those that it leads to.
         """
-        own = int(self._place[COMPONENT])
+        own = self._place.component
         part, states = self._components.extract(self._two_sided.system, own, self.lower)
         inside = self._components.component[states] == own
         environment = replace(self._environment, epsilon=float(self._epsilons[own]))
@@ -277,10 +253,10 @@ class _Solve:
 
     def _certify_slow(self) -> None:
         part, upper, states, inside, environment = self._part()
-        slow = Narrowing(part.start, upper, Status.NOT_CONVERGED, int(self._place[SWEEPS]))
+        slow = Narrowing(part.start, upper, Status.NOT_CONVERGED, self._place.sweeps)
         certified = self._certified(part, environment, slow)
         if certified is None:
-            self._how[self._place[COMPONENT]] = topological_kernels.PATIENTLY
+            self._how[self._place.component] = How.PATIENTLY
         else:
             self._take(states, inside, certified)
 
@@ -326,7 +302,7 @@ class _Solve:
         self.sweeping_seconds += sweeper.seconds
         self.parts.swept.append((sweeper.cost, outcome.iterations))
         self.parts.remarks.append(note)
-        self._place[ITERATIONS] += outcome.iterations
+        self._place.iterations += outcome.iterations
         self._take(states, inside, outcome)
         return outcome.status
 
@@ -334,6 +310,5 @@ class _Solve:
         """Take the bounds of the present component, and go on to the next."""
         self.lower[states[inside]] = outcome.lower[inside]
         self.upper[states[inside]] = outcome.upper[inside]
-        self._place[COMPONENT] += 1
-        self._place[SWEEPS] = 0
-        self._place[MET] += outcome.status is Status.CHANGE_ONLY
+        self._place.leave()
+        self._place.at_rest += outcome.status is Status.CHANGE_ONLY
