@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engines.cpu.engine import largest_change
 from engines.environment import Method, Precision, SolverEnvironment
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.csr import FloatArray
 from engines.gauss_seidel import sweeps_in_colours
+from engines.host.change import largest_change
 from engines.iterate import (
     BATCH_SHARE,
     FALLING,

@@ -15,12 +15,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines.cpu import run_finding
-from engines.formats.csr import FloatArray, IndexArray, index_dtype
+from engines.formats.csr import FloatArray, IndexArray
+from engines.host import runs as run_finding
+from engines.host.runs import RunFinder
 from engines.system import SweepSystem
 
 TILE = 1 << 18
 """States are renumbered within pieces of so many, so that neighbours stay in the second cache."""
+
+LONGEST_RUN = 1024
+"""Rows of a run at most: its part of the iterate stays in the first cache, and work divides."""
 
 MOST_CLASSES = 1 << 16
 """With more shapes of rows than this, none is frequent."""
@@ -105,8 +109,8 @@ def encode(system: SweepSystem, *, least_mean: tuple[int, int] | None = None) ->
     shared, apart = least_mean or (MEAN_WITH_NUMBERS, MEAN_NUMBERS_APART)
     if system.num_updates == 0 or system.matrix.num_entries == 0:
         return None
-    rows = _Rows.of(system)
-    kept = rows.in_order(None)
+    rows = _Rows(system)
+    kept = rows.in_order()
     found = _with_shared_numbers(kept, shared)
     if found is not None:
         return found
@@ -126,118 +130,99 @@ def _with_shared_numbers(ordered: _Ordered, least_mean: int) -> Runs | None:
     return found
 
 
-@dataclass(frozen=True)
 class _Rows:
-    """A system's arrays as the kernels take them; for a chain each row is a group."""
+    """The rows of a system, by the positions of their states."""
 
-    system: SweepSystem
-    groups: IndexArray
-    offsets: IndexArray
-    columns: IndexArray
-    bits: IndexArray
-    given_bits: IndexArray
-    states: IndexArray
+    def __init__(self, system: SweepSystem) -> None:
+        self.system = system
+        self.finder = RunFinder(system)
 
-    @classmethod
-    def of(cls, system: SweepSystem) -> _Rows:
-        matrix = system.matrix
-        kind = index_dtype(max(system.num_states, matrix.num_rows))
-        groups, states, given = system.group_offsets, system.states, system.offset
-        return cls(
-            system,
-            np.arange(matrix.num_rows + 1, dtype=kind) if groups is None else groups,
-            *(matrix.row_offsets, matrix.columns, _bits(matrix.values)),
-            _bits(np.empty(0) if given is None else given),
-            np.arange(system.num_updates, dtype=kind) if states is None else states,
-        )
-
-    def in_order(self, positions: IndexArray | None) -> _Ordered:
-        """Return the rows by the positions of their states."""
-        size = self.system.num_states
-        place = np.arange(size, dtype=index_dtype(size)) if positions is None else positions
-        update_at = np.full(size, -1, dtype=place.dtype)
-        update_at[place[self.states]] = np.arange(len(self.states), dtype=place.dtype)
-        return _Ordered(self, positions, place, update_at)
+    def in_order(self) -> _Ordered:
+        """Return the rows as they are."""
+        if self.system.states is None and self.system.num_updates == self.system.num_states:
+            return _Ordered(self, None, None)
+        own = np.arange(self.system.num_states, dtype=self.finder.number_type)
+        return _Ordered(self, None, self._updates(own))
 
     def in_order_of_shapes(self) -> _Ordered | None:
         """Return the rows with those of one shape together, or None for too many shapes."""
         size = self.system.num_states
-        shapes = run_finding.shapes(self.groups, self.offsets, self.columns, self.states)
-        classes, count = run_finding.classify(shapes, MOST_CLASSES)
-        if count < 0:
+        found = run_finding.classify(self.finder.shapes(), MOST_CLASSES)
+        if found is None:
             return None
+        classes, distinct = found
         of_states = np.zeros(size, dtype=np.int32)
-        of_states[self.states] = classes + 1
-        order = run_finding.sorted_in_tiles(of_states, count + 1, TILE)
-        positions = np.empty(size, dtype=index_dtype(size))
-        positions[order] = np.arange(size, dtype=positions.dtype)
-        return self.in_order(positions)
+        of_states[self._states()] = classes + 1
+        order = run_finding.sorted_in_tiles(of_states, len(distinct) + 1, TILE)
+        places = np.empty(size, dtype=self.finder.number_type)
+        places[order] = np.arange(size, dtype=places.dtype)
+        return _Ordered(self, places, self._updates(places))
+
+    def _updates(self, places: IndexArray) -> IndexArray:
+        updates = np.full(len(places), -1, dtype=places.dtype)
+        updates[places[self._states()]] = np.arange(self.system.num_updates, dtype=places.dtype)
+        return updates
+
+    def _states(self) -> IndexArray | slice:
+        states = self.system.states
+        return slice(self.system.num_updates) if states is None else states
 
 
 @dataclass(frozen=True)
 class _Ordered:
-    """Rows by the positions of their states; `update_at` is −1 where a position has none."""
+    """Rows by the positions of their states; `updates` is −1 where a position has none.
+
+    None stands for the states' own numbers, and for rows that compute the states of their numbers.
+    """
 
     rows: _Rows
-    positions: IndexArray | None
-    place: IndexArray
-    update_at: IndexArray
+    places: IndexArray | None
+    updates: IndexArray | None
+
+    def groups_at(self, positions: IndexArray) -> IndexArray:
+        """Return the rows or groups that compute the states of some positions."""
+        return positions if self.updates is None else self.updates[positions].astype(np.int64)
+
+    def lengths(self, firsts: IndexArray) -> IndexArray:
+        """Return how many states each run has whose first positions are given."""
+        updates = self.rows.system.num_updates
+        if self.updates is None:
+            return np.diff(firsts, append=updates)
+        filled = np.concatenate(([0], np.cumsum(self.updates >= 0)))
+        return np.diff(filled[firsts], append=updates)
 
 
 def _found(
     ordered: _Ordered, least_mean: int, *, share_numbers: bool, share_givens: bool
 ) -> Runs | None:
-    rows = ordered.rows
-    csr = (rows.groups, rows.offsets, rows.columns)
-    nothing = rows.bits[:0]
-    firsts, count = run_finding.run_starts(
-        *csr,
-        rows.bits if share_numbers else nothing,
-        rows.given_bits if share_givens else nothing,
-        *(rows.states, ordered.update_at, ordered.place),
-        len(rows.states) // least_mean,
-    )
-    if count < 0:
+    system, finder = ordered.rows.system, ordered.rows.finder
+    how = (ordered.places, ordered.updates, share_numbers, share_givens)
+    firsts = finder.starts(*how, system.num_updates // least_mean, LONGEST_RUN)
+    if firsts is None:
         return None
-    filled = np.concatenate(([0], np.cumsum(ordered.update_at >= 0)))
-    lengths = np.diff(filled[firsts], append=len(rows.states))
-    groups = ordered.update_at[firsts]
-    run_choices = _offsets(rows.groups[groups + 1] - rows.groups[groups])
-    pairs_of_runs = (
-        rows.offsets[rows.groups[groups + 1]] - rows.offsets[rows.groups[groups]]
-    ).astype(np.int64)
-    number_starts = _offsets(pairs_of_runs if share_numbers else pairs_of_runs * lengths)
-    choices = np.diff(run_choices)
+    lengths = ordered.lengths(firsts)
+    groups, offsets = ordered.groups_at(firsts), system.matrix.row_offsets
+    begin, end = groups, groups + 1
+    if system.group_offsets is not None:
+        begin, end = system.group_offsets[begin], system.group_offsets[end]
+    choices = (end - begin).astype(np.int64)
+    pairs = (offsets[end] - offsets[begin]).astype(np.int64)
+    run_choices = _offsets(choices)
+    number_starts = _offsets(pairs if share_numbers else pairs * lengths)
     given_starts = _offsets(choices if share_givens else choices * lengths)
-    given = rows.system.offset
-    choice_pairs = np.zeros(int(run_choices[-1]) + 1, dtype=np.int64)
-    distances = np.empty(int(pairs_of_runs.sum()), dtype=np.int64)
+    given = system.offset
+    choice_pairs = np.empty(int(run_choices[-1]) + 1, dtype=np.int64)
+    distances = np.empty(int(pairs.sum()), dtype=np.int64)
     numbers = np.empty(int(number_starts[-1]))
     givens = np.empty(0 if given is None else int(given_starts[-1]))
-    run_finding.fill(
-        *csr,
-        rows.system.matrix.values,
-        np.empty(0) if given is None else given,
-        *(ordered.update_at, ordered.place, firsts, lengths, run_choices),
-        *(number_starts, given_starts),
-        share_numbers,
-        share_givens,
-        choice_pairs,
-        distances,
-        numbers,
-        givens,
-    )
+    starts = (firsts, lengths, run_choices, number_starts, given_starts)
+    finder.fill(*how, starts, (choice_pairs, distances, numbers, givens))
     return Runs(
         *(firsts, lengths, run_choices, choice_pairs, distances, numbers, number_starts[:-1]),
-        *(givens, given_starts[:-1], ordered.positions),
+        *(givens, given_starts[:-1], ordered.places),
         numbers_apart=not share_numbers,
         givens_apart=not share_givens and given is not None,
     )
-
-
-def _bits(values: FloatArray) -> IndexArray:
-    bits: IndexArray = np.ascontiguousarray(values).view(np.uint64)
-    return bits
 
 
 def _offsets(lengths: IndexArray) -> IndexArray:

@@ -6,17 +6,11 @@ import importlib
 import threading
 from collections.abc import Iterator
 
-import numpy as np
-
 from engines.cpu.chunks import num_cores
-from engines.cpu.compiled import are_compiled
-from engines.formats.csr import CsrMatrix
 
 MOST_STATES_WITHOUT = 500_000
 """Models of so few states are solved without numba or a GPU, by the host's loops, in less time than
 those take to load; where a solve turns out to be long, they are loaded beside it."""
-
-SWEEPS = ("sweep_rows", "repeat_rows", "sweep_groups", "repeat_groups")
 
 
 class ModelsMet:
@@ -76,12 +70,6 @@ def steps() -> Iterator[None]:
     for module in ("numba", "engines.cpu.kernels"):
         importlib.import_module(module)
         yield
-    from engines.cpu import kernels
-
-    if are_compiled(*(getattr(kernels, name) for name in SWEEPS)):
-        _load_sweeps()
-        _loaded.append("sweeps")
-        yield
     # Only larger systems that are solved by LU want this.
     importlib.import_module("scipy.sparse")
     _loaded_all.append("all")
@@ -100,20 +88,3 @@ def kernels_ready() -> bool:
 def has_finished() -> bool:
     """Return whether all is loaded that is to be loaded ahead: the rest waits for its solve."""
     return bool(_loaded_all)
-
-
-def _load_sweeps() -> None:
-    """Prepare sweeps of a chain and of an MDP."""
-    from engines.cpu.engine import CpuEngine
-    from engines.system import Direction, SweepSystem
-
-    groups = np.arange(2, dtype=np.int32)
-    for choices in (None, groups):
-        system = SweepSystem(
-            _one_loop(), np.zeros(1), group_offsets=choices, direction=Direction.MINIMISE
-        )
-        CpuEngine().sweeper(system, -1.0, True).use_numba()
-
-
-def _one_loop() -> CsrMatrix:
-    return CsrMatrix(np.arange(2, dtype=np.int32), np.zeros(1, dtype=np.int32), np.ones(1), 1)

@@ -62,7 +62,7 @@ class Function:
     result
         A type of ctypes, or None.
     arguments
-        Types of ctypes, `Array`s, structures and `Optional`s of these.
+        Types of ctypes, `Array`s and structures; None stands for no array or structure.
     """
 
     def __init__(self, name: str, result: Any, *arguments: Any) -> None:
@@ -138,8 +138,8 @@ class _Structure(ctypes.Structure):
 
     @classmethod
     def from_param(cls, given: Any) -> Any:
-        """Pass its address; called by ctypes for each argument."""
-        return ctypes.byref(given)
+        """Pass its address, or null for None; called by ctypes for each argument."""
+        return None if given is None else ctypes.byref(given)
 
 
 class HostMatrix(_Structure):

@@ -2,17 +2,43 @@
 
 from __future__ import annotations
 
-from ctypes import c_double, c_int32, c_int64
+from ctypes import c_double, c_int32, c_int64, c_void_p
 
-from engines.formats.csr import FloatArray
-from engines.host.library import DOUBLES, INDICES, Function, HostSystem
+import numpy as np
+
+from engines.formats.csr import FloatArray, IndexArray
+from engines.host.library import DOUBLES, INDICES, Function, HostSystem, _Structure
 from engines.host.shares import shares_of
 from engines.system import SweepSystem
+
+
+class HostCodes(_Structure):
+    """`PgCodes` of src/codes.hpp."""
+
+    _fields_ = (("codes", c_void_p), ("numbers", c_void_p), ("wide", c_int32))
+
+    @classmethod
+    def of(cls, codes: IndexArray, numbers: FloatArray) -> HostCodes:
+        """Return codes of values as the library reads them; arrays are shared.
+
+        Parameters
+        ----------
+        codes
+            Shape (entries,), uint8 or uint16, contiguous, each below the number of `numbers`.
+        numbers
+            The value that each code stands for, contiguous.
+        """
+        if codes.dtype not in (np.uint8, np.uint16):
+            raise TypeError(f"codes are of 8 or 16 bits, not {codes.dtype}")
+        made = cls(codes.ctypes.data, numbers.ctypes.data, codes.dtype.itemsize > 1)
+        made._kept = (codes, numbers)
+        return made
+
 
 _SWEEPS = Function(
     "pg_sweeps",
     c_int64,
-    *(HostSystem, INDICES, c_int64, c_int32, c_double),
+    *(HostSystem, HostCodes, INDICES, c_int64, c_int32, c_double),
     *(DOUBLES, c_int64, c_double, DOUBLES, DOUBLES, c_int32),
 )
 
@@ -24,10 +50,12 @@ class HostSweeps:
     ----------
     system
         The system, without a scaling.
+    codes
+        The values of the matrix where they are coded.
     """
 
-    def __init__(self, system: SweepSystem) -> None:
-        self._system = HostSystem.of(system)
+    def __init__(self, system: SweepSystem, codes: HostCodes | None = None) -> None:
+        self._system, self._codes = HostSystem.of(system), codes
         self._shares = shares_of(system)
         self.threads = self._shares.threads
 
@@ -61,4 +89,4 @@ class HostSweeps:
         shares = self._shares
         pieces = (shares.bounds, shares.pieces, shares.threads, omega)
         how = (changes, len(changes), stop_below, x, x_new, absolute)
-        return int(_SWEEPS(self._system, *pieces, *how))
+        return int(_SWEEPS(self._system, self._codes, *pieces, *how))

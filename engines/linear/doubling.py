@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from engines.cpu.engine import largest_change
 from engines.formats.csr import FloatArray
+from engines.host.change import largest_change
 from engines.system import Scaling, SweepSystem
 
 ROUNDING_A_SWEEP = 2.0**-53

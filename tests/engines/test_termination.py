@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engines import reference
-from engines.cpu.engine import largest_change
 from engines.environment import AUTOMATIC_SWEEP_LIMIT, DeviceChoice, Method, SolverEnvironment
 from engines.errors import ConvergenceError
+from engines.host.change import largest_change
 from engines.iterate import Contraction, iterate
 from engines.progress import Measure
 from engines.reachability import solve_reachability

@@ -5,7 +5,7 @@
 
 using prism_gpu::Graph;
 using prism_gpu::Index;
-using prism_gpu::OUTSIDE;
+using prism_gpu::APART;
 using prism_gpu::room;
 using prism_gpu::Room;
 using prism_gpu::WANTED;
@@ -74,7 +74,7 @@ Index find_levels(const Graph<Offset, Column>& graph, const Column* labels, Inde
 extern "C" std::int64_t pg_strong_components(const PgGraph* given, const Mask* restrict, void* labels) {
     return prism_gpu::with_types(*given, [&]<class Offset, class Column>(const Graph<Offset, Column>& graph) {
         auto found = static_cast<Column*>(labels);
-        for (Index state = 0; state < graph.states; state++) found[state] = restrict[state] ? WANTED<Column> : OUTSIDE;
+        for (Index state = 0; state < graph.states; state++) found[state] = restrict[state] ? WANTED<Column> : APART;
         prism_gpu::StateStarts<Offset, Column> starts(graph);
         Index count = prism_gpu::label_components(graph.states, starts.first, graph.columns, found);
         return prism_gpu::renumber(graph.states, found, count);
@@ -89,7 +89,7 @@ extern "C" std::int64_t pg_ordered_components(
     return prism_gpu::with_types(*given, [&]<class Offset, class Column>(const Graph<Offset, Column>& graph) {
         auto number = room<Column>(graph.states);
         for (Index state = 0; state < graph.states; state++)
-            number[state] = restrict[state] ? WANTED<Column> : OUTSIDE;
+            number[state] = restrict[state] ? WANTED<Column> : APART;
         prism_gpu::UsableEdges<Offset, Column> edges{graph, usable};
         prism_gpu::ComponentSearch<Column, decltype(edges)> search(edges, number.get(), graph.states);
         search.restart(graph.states);

@@ -14,7 +14,7 @@ namespace prism_gpu {
 // What number a state has in a search before it is entered, and what the others have, or less.
 template <class Number>
 constexpr Number WANTED = std::numeric_limits<Number>::max();
-constexpr int OUTSIDE = 0;
+constexpr int APART = 0;
 
 // The search from one state after another.
 //
@@ -134,7 +134,7 @@ Index far_steps(Index size, const Edges& edges, Column* labels) {
     auto enter = [&](Index state) {
         far += std::abs(state - before) >= FAR;
         before = state;
-        labels[state] = OUTSIDE;
+        labels[state] = APART;
         entered.push_back(state);
         path.push_back({state, edges.begin(state)});
     };
@@ -155,7 +155,7 @@ Index far_steps(Index size, const Edges& edges, Column* labels) {
     return far;
 }
 
-// Labels the WANTED states with components, each after those that it may enter; -1 for those OUTSIDE.
+// Labels the WANTED states with components, each after those that it may enter; -1 for those APART.
 template <class Offset, class Column>
 Index label_components(Index size, const Offset* starts, const Column* columns, Column* labels) {
     auto search_all = [&](const auto& edges) {

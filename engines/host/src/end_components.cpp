@@ -7,7 +7,7 @@
 
 using prism_gpu::Graph;
 using prism_gpu::Index;
-using prism_gpu::OUTSIDE;
+using prism_gpu::APART;
 using prism_gpu::room;
 using prism_gpu::Room;
 using prism_gpu::WANTED;
@@ -134,7 +134,7 @@ class EndComponents {
     Index split_all() {
         Index states = graph_.states;
         auto labels = room<Column>(states);
-        for (Index state = 0; state < states; state++) labels[state] = block_[state] == 0 ? WANTED<Column> : OUTSIDE;
+        for (Index state = 0; state < states; state++) labels[state] = block_[state] == 0 ? WANTED<Column> : APART;
         Index count = label_kept_edges(labels.get());
         if (count < 2) return count;
         std::fill_n(end_.get(), count, Column(0));
@@ -277,7 +277,7 @@ class EndComponents {
         if (size(own) < 2) return;
         if (!search_) {
             number_ = room<Column>(graph_.states);
-            std::fill_n(number_.get(), graph_.states, Column(OUTSIDE));
+            std::fill_n(number_.get(), graph_.states, Column(APART));
             edges_.emplace(Edges{graph_, usable_});
             search_.emplace(*edges_, number_.get(), graph_.states);
         }

@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "change.hpp"
-#include "system.hpp"
+#include "codes.hpp"
 #include "team.hpp"
 
 using prism_gpu::Change;
@@ -10,20 +10,33 @@ using prism_gpu::Index;
 
 namespace {
 
+// Computes one row after the other.
 template <class System>
-double row_sum(const System& system, Index row, const double* x) {
-    double total = system.offset ? system.offset[row] : 0.0;
-    for (Index entry = system.matrix.begin(row); entry < system.matrix.end(row); entry++)
-        total += system.matrix.value(entry) * x[system.matrix.columns[entry]];
-    return total;
-}
+struct Rows {
+    const System& system;
+    const double* x;
+    Index row, entry;
 
-// Which of a unit's rows counts: a chain's only one, relaxed, or the best of an MDP's.
+    Rows(const System& of, const double* from, Index first)
+        : system(of), x(from), row(first), entry(of.matrix.begin(first)) {}
+
+    double next() {
+        double total = system.offset ? system.offset[row] : 0.0;
+        const Index end = system.matrix.end(row);
+        const auto* columns = system.matrix.columns;
+        for (Index at = entry; at < end; at++) total += system.matrix.value(at) * x[columns[at]];
+        entry = end;
+        row++;
+        return total;
+    }
+};
+
+// What the rows of a state make of its value: a chain's only one, relaxed, or the best of an MDP's.
 struct Only {
     double omega;
     template <class System>
-    double operator()(const System& system, Index row, double before, const double* x) const {
-        double total = row_sum(system, row, x);
+    double operator()(Rows<System>& rows, Index, double before) const {
+        double total = rows.next();
         return omega == 1.0 ? total : (1.0 - omega) * before + omega * total;
     }
 };
@@ -31,25 +44,29 @@ struct Only {
 template <bool minimise>
 struct Best {
     template <class System>
-    double operator()(const System& system, Index group, double, const double* x) const {
+    double operator()(Rows<System>& rows, Index group, double) const {
         double best = minimise ? HUGE_VAL : -HUGE_VAL;
-        Index behind = system.groups[group + 1];
-        for (Index row = system.groups[group]; row < behind; row++) {
-            double total = row_sum(system, row, x);
-            best = (minimise ? total < best : total > best) ? total : best;
+        for (Index behind = rows.system.groups[group + 1]; rows.row < behind;) {
+            double total = rows.next();
+            // One instruction each; a jump would be mispredicted every other time.
+            if constexpr (minimise)
+                best = total < best ? total : best;
+            else
+                best = total > best ? total : best;
         }
         return best;
     }
 };
 
 // Computes the rows, or groups of rows, from `first` to before `behind`; returns the largest change.
-template <class System, class Rows>
-double sweep(
-    const System& system, Index first, Index behind, const Rows& rows, const double* x, double* x_new, bool absolute) {
+template <bool absolute, class System, class Made>
+__attribute__((noinline)) double sweep(
+    System system, Index first, Index behind, const Made& made, const double* x, double* x_new) {
     Change change{absolute};
+    Rows<System> rows(system, x, system.first_row(first));
     for (Index unit = first; unit < behind; unit++) {
         Index state = system.state_of(unit);
-        double before = x[state], after = rows(system, unit, before, x);
+        double before = x[state], after = made(rows, unit, before);
         x_new[state] = after;
         change.see(before, after);
     }
@@ -59,17 +76,22 @@ double sweep(
 }  // namespace
 
 // Makes a sweep for each of `changes`, or until one changes less than `stop_below`; the vectors change
-// places after each. bounds: where the pieces of rows or groups start that threads share out, and the end.
+// places after each. codes: null where the matrix has its values itself. bounds: where the pieces of rows or
+// groups start that threads share out, and the end.
 extern "C" std::int64_t pg_sweeps(
-    const PgSystem* given, const std::int64_t* bounds, std::int64_t pieces, std::int32_t threads, double omega,
-    double* changes, std::int64_t sweeps, double stop_below, double* x, double* x_new, std::int32_t absolute) {
-    return prism_gpu::with_types(*given, [&](const auto& system) {
-        auto repeat = [&](const auto& rows) {
-            return prism_gpu::repeated(threads, pieces, changes, sweeps, stop_below, [&](Index made, Index piece) {
-                const double* from = made % 2 ? x_new : x;
-                double* into = made % 2 ? x : x_new;
-                return sweep(system, bounds[piece], bounds[piece + 1], rows, from, into, absolute != 0);
-            });
+    const PgSystem* given, const PgCodes* codes, const std::int64_t* bounds, std::int64_t pieces,
+    std::int32_t threads, double omega, double* changes, std::int64_t sweeps, double stop_below, double* x,
+    double* x_new, std::int32_t absolute) {
+    return prism_gpu::with_types(*given, codes, [&](const auto& system) {
+        auto repeat = [&](const auto& made) {
+            auto work = [&](Index number, Index piece) {
+                const double* from = number % 2 ? x_new : x;
+                double* into = number % 2 ? x : x_new;
+                Index first = bounds[piece], behind = bounds[piece + 1];
+                return absolute ? sweep<true>(system, first, behind, made, from, into)
+                                : sweep<false>(system, first, behind, made, from, into);
+            };
+            return prism_gpu::repeated(threads, pieces, changes, sweeps, stop_below, work);
         };
         if (!system.groups) return repeat(Only{omega});
         return system.minimise ? repeat(Best<true>{}) : repeat(Best<false>{});

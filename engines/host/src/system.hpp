@@ -17,6 +17,7 @@ namespace prism_gpu {
 
 template <class Matrix>
 struct System {
+    using MatrixType = Matrix;
     Matrix matrix;
     const typename Matrix::OffsetType* groups;
     const typename Matrix::ColumnType* states;
@@ -24,6 +25,7 @@ struct System {
     double omega;
     bool minimise;
 
+    Index first_row(Index unit) const { return groups ? static_cast<Index>(groups[unit]) : unit; }
     Index state_of(Index unit) const { return states ? static_cast<Index>(states[unit]) : unit; }
 };
 

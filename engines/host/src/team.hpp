@@ -1,6 +1,8 @@
 // Threads that share out the pieces of each sweep, and meet after it.
 #pragma once
 
+#include <time.h>
+
 #include <algorithm>
 #include <atomic>
 #include <barrier>
@@ -58,9 +60,27 @@ class Team {
     int threads_;
 };
 
+inline double seconds_of(clockid_t clock) {
+    timespec now;
+    clock_gettime(clock, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Whether one may go: the last does not.
+inline bool leaves(std::atomic<int>& members) {
+    int present = members;
+    while (present > 1)
+        if (members.compare_exchange_weak(present, present - 1)) return true;
+    return false;
+}
+
 // Calls `work(me, piece)` for each piece of one phase after the other; no phase begins before all pieces
 // of that before are done. `next` returns how many pieces the next phase has, or -1 for the end; it is
 // called by one thread while the others wait, and must not throw.
+//
+// Others that compute on the machine may take a core away for longer than a phase lasts, and all would
+// wait for its thread: one that is away for longer than it works leaves. Which thread makes a piece does
+// not matter to its result, so that the bits depend neither on threads nor on how many stay.
 template <class Work, class Next>
 void in_phases(int threads, Index pieces, Work work, Next next) {
     if (threads <= 1) {
@@ -69,15 +89,29 @@ void in_phases(int threads, Index pieces, Work work, Next next) {
         return;
     }
     std::atomic<Index> taken{0};
+    std::atomic<int> members{0};
+    double closed = 0.0;
     auto close = [&]() noexcept {
         pieces = next();
         taken = 0;
+        closed = seconds_of(CLOCK_MONOTONIC);
     };
     std::optional<std::barrier<decltype(close)>> meeting;
-    Team(threads).start([&](int of) { meeting.emplace(of, close); }, [&](int me) {
+    auto prepare = [&](int of) {
+        members = of;
+        meeting.emplace(of, close);
+    };
+    Team(threads).start(prepare, [&](int me) {
+        double worked = 0.0, away = 0.0, released = seconds_of(CLOCK_MONOTONIC);
         while (pieces >= 0) {
+            double begun = seconds_of(CLOCK_THREAD_CPUTIME_ID);
             for (Index piece = taken++; piece < pieces; piece = taken++) work(me, piece);
+            double took = seconds_of(CLOCK_THREAD_CPUTIME_ID) - begun;
+            worked += took;
+            away += seconds_of(CLOCK_MONOTONIC) - released - took;
+            if (away > worked && leaves(members)) return meeting->arrive_and_drop();
             meeting->arrive_and_wait();
+            released = closed;
         }
     });
 }
