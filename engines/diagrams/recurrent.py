@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines.backend import driver_present, gpu_refusal
+from engines.cuda.driver import driver_present, gpu_refusal
 from engines.diagrams.hybrid import HybridMatrix
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import DeviceMemoryError, UnsupportedError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engines.backend import gpu_refusal
+from engines.cuda.driver import gpu_refusal
 from engines.environment import DeviceChoice
 from engines.linear import direct
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engines import backend, topological
+from engines import topological
 from engines.cpu.engine import CpuEngine
+from engines.cuda import driver
 from engines.environment import DeviceChoice, Method
 from engines.environment import SolverEnvironment as Environment
 from engines.errors import ConvergenceError, UnsupportedError
@@ -290,7 +291,7 @@ def test_policies_are_of_all_components_together():
 
 
 def test_the_gpu_asked_for_and_missing_is_an_error(monkeypatch):
-    monkeypatch.setattr(backend, "gpu_refusal", lambda _: "none here")
+    monkeypatch.setattr(driver, "gpu_refusal", lambda _: "none here")
     for problem in (CHAINS["line rewards"], CHAINS["ruin"]):
         with pytest.raises(UnsupportedError, match="none here"):
             solve(problem, settings_of(device=DeviceChoice.GPU))

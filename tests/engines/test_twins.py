@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.backend import choose_engine
 from engines.cpu import engine as cpu_engine
 from engines.cpu import layouts
+from engines.devices.choice import choose_engine
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.formats.choice import Format
 from engines.gauss_seidel import GaussSeidelEngine
