@@ -159,8 +159,7 @@ class CpuSweeper:
         """Return sweeps in single precision; see `engines.system.HasSingle`."""
         from engines.cpu.single import CpuSingleSweeper
 
-        compiled = self._system.matrix.num_entries >= NUMBA_ENTRIES
-        how = (stop_below, self._absolute, nearest, factor, compiled)
+        how = (stop_below, self._absolute, nearest, factor)
         single = CpuSingleSweeper(self._system, self.values(), *how)
         if self._format not in (Format.AUTO, Format.CSR):
             remark = f"-gpuformat {self._format}: the CPU sweeps in single precision as csr"
