@@ -89,7 +89,7 @@ class _Walks:
     """Walks through a graph, on a GPU where that repays and one can."""
 
     def __init__(self, hybrid: HybridMatrix, environment: SolverEnvironment | None) -> None:
-        from engines.cpu.diagram_sweeps import HostHybrid
+        from engines.host.hybrid import HostHybrid
 
         self._hybrid = hybrid
         self._host = HostHybrid.of(hybrid)
