@@ -157,7 +157,7 @@ class CudaColourEngine:
     def opposite_is_fresher(self, system: SweepSystem, order: Order) -> bool:
         """Return whether more entries see fresh values if states are swept in opposite order."""
         if self._directions is None:
-            from engines.gauss_seidel import entries_by_direction
+            from engines.linear.colours import entries_by_direction
 
             self._directions = entries_by_direction(scaled(system))
         before, after = self._directions

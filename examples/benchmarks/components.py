@@ -46,9 +46,9 @@ from component_tables import tables
 
 from bridge.install import find_prism
 from bridge.reproduce.graphs import generate
+from engines.devices.graph import operations_of
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import BridgeError
-from engines.graph.operations import operations_of
 from engines.model import ExplicitModel
 
 REPEATS = 3

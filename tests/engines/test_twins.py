@@ -10,9 +10,9 @@ import pytest
 from engines.cpu import engine as cpu_engine
 from engines.cpu import layouts
 from engines.devices.choice import choose_engine
+from engines.devices.colours import GaussSeidelEngine
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.formats.choice import Format
-from engines.gauss_seidel import GaussSeidelEngine
 from engines.linear.colours import Order
 from engines.linear.confirmation import AutomaticSweeps
 from engines.system import Direction, HasTwin, Scaling, SweepSystem

@@ -15,11 +15,11 @@ from engines.cuda.engine import STRETCH, CudaEngine
 from engines.cuda.meeting import ByFlags
 from engines.cuda.several import SeveralEngine, SeveralSweeper
 from engines.devices.choice import choose_engine
+from engines.devices.colours import GaussSeidelEngine
 from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.choice import Format
 from engines.formats.csr import CsrMatrix
-from engines.gauss_seidel import GaussSeidelEngine
 from engines.linear.colours import Order
 from engines.steady_state import solve_steady_state
 from engines.system import Direction, Scaling, SweepSystem

@@ -19,8 +19,9 @@ import numpy.typing as npt
 from bridge.reproduce.graph_families import GENERATED, MODELS, source_of
 from bridge.reproduce.graphs import generate
 from bridge.reproduce.worker import Partial, Record
+from engines.devices.graph import operations_of
 from engines.environment import DeviceChoice, SolverEnvironment
-from engines.graph.operations import GraphOperations, operations_of
+from engines.graph.operations import GraphOperations
 from engines.model import ExplicitModel
 
 REPEATS = 3
