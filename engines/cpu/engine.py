@@ -6,21 +6,19 @@ import contextlib
 import math
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from engines.cpu import layouts, substitution
 from engines.cpu.layouts import Layout
 from engines.cpu.prepare import scaled
+from engines.cpu.single import CpuSingleSweeper
+from engines.cpu.space import HostSpace
 from engines.cpu.substitution import Substituted
 from engines.formats.choice import Format
 from engines.formats.csr import CsrMatrix, FloatArray
-from engines.host.sweeps import HostSweeps
 from engines.system import SingleSweeper, SweepSystem
-
-if TYPE_CHECKING:
-    from engines.cpu.space import HostSpace
 
 ENCODE_SWEEPS = 100
 """Sweeps in CSR before rows are looked through for patterns, which takes as long as ten or twenty:
@@ -47,26 +45,6 @@ def dense_array(matrix: CsrMatrix) -> Any:
     dense = np.zeros((matrix.num_rows, matrix.num_columns))
     np.add.at(dense, (matrix.row_of_entry(), matrix.columns), matrix.values)
     return dense
-
-
-def largest_residual(system: SweepSystem, x: FloatArray) -> float:
-    """Return the largest absolute value of b + A x − x, or of the best choice's.
-
-    Parameters
-    ----------
-    system
-        Without a scaling.
-    x
-        Shape (states,).
-    """
-    return _residual(HostSweeps(system), x, np.empty_like(x))
-
-
-def _residual(sweeps: layouts.Sweeps, x: FloatArray, x_new: FloatArray) -> float:
-    """Return what a sweep without relaxation would change, and write its iterate."""
-    change = np.empty(1)
-    sweeps.repeat(change, -1.0, 1.0, x, x_new, True)
-    return float(change[0])
 
 
 class CpuEngine:
@@ -153,12 +131,10 @@ class CpuSweeper:
 
     def residual(self) -> float:
         """Return the largest absolute value of b + A x − x."""
-        return _residual(self._layout.sweeps, self._x, self._x_new)
+        return layouts.residual(self._layout.sweeps, self._x, self._x_new)
 
     def in_single(self, stop_below: float, nearest: bool, factor: float = 1.0) -> SingleSweeper:
         """Return sweeps in single precision; see `engines.system.HasSingle`."""
-        from engines.cpu.single import CpuSingleSweeper
-
         how = (stop_below, self._absolute, nearest, factor)
         single = CpuSingleSweeper(self._system, self.values(), *how)
         if self._format not in (Format.AUTO, Format.CSR):
@@ -180,8 +156,6 @@ class CpuSweeper:
 
     def space(self, system: SweepSystem) -> HostSpace:
         """Return a space for GMRES; see `engines.linear.space.HasSpace`."""
-        from engines.cpu.space import HostSpace
-
         return HostSpace(system, self)
 
     def substituted(self) -> Substituted:
@@ -197,8 +171,6 @@ class CpuSweeper:
 
     def go_on_from(self, single: SingleSweeper) -> None:
         """Take over the mean of the last two iterates; see `engines.system.HasSingle`."""
-        from engines.cpu.single import CpuSingleSweeper
-
         assert isinstance(single, CpuSingleSweeper)
         where = slice(None) if self._system.states is None else self._system.states
         x = np.array(self.values())

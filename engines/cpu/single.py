@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 
+from engines.cpu.layouts import largest_residual
 from engines.formats.csr import FloatArray, SingleArray
 from engines.host.single import HostSingleSweeps
 from engines.result import SweepCost
@@ -86,8 +87,6 @@ class CpuSingleSweeper:
 
     def residual(self) -> float:
         """Return the largest absolute value of b + A x − x, but for the rounding of A and b."""
-        from engines.cpu.engine import largest_residual
-
         return largest_residual(self._system, self.values())
 
     def mean(self) -> FloatArray:

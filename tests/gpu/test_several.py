@@ -11,9 +11,10 @@ import pytest
 from engines.cpu.prepare import scaled
 from engines.cuda import meeting
 from engines.cuda.driver import cupy
-from engines.cuda.engine import STRETCH, CudaEngine
+from engines.cuda.engine import CudaEngine
 from engines.cuda.meeting import ByFlags
 from engines.cuda.several import SeveralEngine, SeveralSweeper
+from engines.cuda.sweeper import STRETCH
 from engines.devices.choice import choose_engine
 from engines.devices.colours import GaussSeidelEngine
 from engines.environment import DeviceChoice, Method, SolverEnvironment
@@ -96,7 +97,7 @@ def test_the_same_iterates_as_on_one(name, matrix_format, devices):
 @pytest.mark.parametrize("early", [False, True], ids=["late", "early"])
 @pytest.mark.parametrize("name", CASES)
 def test_the_digits_are_those_of_one(name, early, devices, monkeypatch):
-    monkeypatch.setattr("engines.cuda.engine.LONG_SWEEP_BYTES", 0 if early else 2**60)
+    monkeypatch.setattr("engines.cuda.sweeper.LONG_SWEEP_BYTES", 0 if early else 2**60)
     # Scaled on the host for both: exit rates are added up in another order on the device.
     system = scaled(CASES[name]())
     _, *alone = swept(CudaEngine(0), system)
