@@ -384,7 +384,7 @@ def _gpus(driver: tuple[int, int] | None) -> list[Finding]:
     try:
         if not _cupy_found():
             raise UnsupportedError("not usable without CuPy")
-        from engines.backend import device_summary
+        from engines.cuda.driver import device_summary
 
         lines = device_summary()
     except UnsupportedError as error:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from engines.backend import not_shared_out
+from engines.devices.choice import not_shared_out
 from engines.environment import Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import FloatArray

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from engines.backend import choose_engine, not_shared_out
+from engines.devices.choice import choose_engine, not_shared_out
 from engines.environment import SolverEnvironment
 from engines.errors import DeviceMemoryError
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engines.backend import choose_engine
 from engines.decided import decided_values
+from engines.devices.choice import choose_engine
 from engines.environment import SolverEnvironment
 from engines.errors import DeviceMemoryError, InvalidModelError
 from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engines.backend import gpu_refusal, note_use
+from engines.cuda.driver import gpu_refusal, note_use
 from engines.diagrams.build import build
 from engines.diagrams.choices import choice_roots
 from engines.diagrams.diagram import TERMINAL, Diagram, StateNumbering

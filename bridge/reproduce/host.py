@@ -150,12 +150,12 @@ def _require_storm(front_end: str | None, why: BridgeError | None) -> None:
 
 def _gpu() -> tuple[tuple[str, int] | None, str]:
     """Return name and bytes of the first GPU, or None and the reason."""
-    from engines.backend import early_refusal, gpu_refusal
+    from engines.cuda.driver import early_refusal, gpu_refusal
 
     refusal = early_refusal() or gpu_refusal()
     if refusal is not None:
         return None, refusal
-    from engines.backend import cupy
+    from engines.cuda.driver import cupy
 
     runtime = cupy().cuda.runtime
     properties = runtime.getDeviceProperties(0)

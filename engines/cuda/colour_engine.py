@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from engines.backend import cupy
 from engines.cuda import rows
 from engines.cuda.arrange import DeviceColoured, arrange_on_device, arranged_bytes, uploaded
 from engines.cuda.colouring import (
@@ -14,6 +13,7 @@ from engines.cuda.colouring import (
     names_of_updates,
 )
 from engines.cuda.diagrams import available_bytes
+from engines.cuda.driver import cupy
 from engines.cuda.gauss_seidel import HISTORY, CudaColourSweeper
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import upload

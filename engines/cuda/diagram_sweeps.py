@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from engines.backend import cupy
 from engines.cuda import diagram_patterns
 from engines.cuda.diagram_rows import DiagramRows, system_bytes, upload_rows
 from engines.cuda.diagrams import available_bytes
+from engines.cuda.driver import cupy
 from engines.cuda.engine import HISTORY, CudaSweeper, two_vectors
 from engines.cuda.formats import hybrid
 from engines.cuda.formats.layout import Layout, geometry, nbytes

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engines.backend import cupy
+from engines.cuda.driver import cupy
 from engines.cuda.modules import stream
 from engines.cuda.rows import DeviceRows, Test
 from engines.cuda.transfer import send, to_device, to_host

@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from engines.backend import cupy
 from engines.cpu.prepare import scaled
 from engines.cpu.space import HostSpace
+from engines.cuda.driver import cupy
 from engines.cuda.engine import HISTORY, STRETCH, CudaEngine, CudaSweeper, two_vectors
 from engines.cuda.meeting import (
     Meetings,

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from engines.backend import cupy
 from engines.cuda import uniformise
+from engines.cuda.driver import cupy
 from engines.cuda.engine import HISTORY
 from engines.cuda.meeting import Meetings, Part, begin_stretch, end_stretch, gather
 from engines.cuda.several import (

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from engines.backend import cupy
 from engines.cpu.prepare import scaled
+from engines.cuda.driver import cupy
 from engines.cuda.engine import HISTORY, CudaSweeper, two_vectors
 from engines.cuda.rows import DeviceRows, Test
 from engines.cuda.transfer import to_device

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engines.backend import cupy
+from engines.cuda.driver import cupy
 from engines.cuda.engine import HISTORY
 from engines.cuda.formats.lay_out import lay_out
 from engines.cuda.formats.layout import Geometry, Layout, geometry

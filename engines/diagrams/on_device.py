@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from engines.backend import cupy
+from engines.cuda.driver import cupy
 from engines.diagrams.coloured import ColouredDiagram
 from engines.diagrams.system import DiagramSystem
 from engines.environment import SolverEnvironment

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Protocol
 
-from engines.backend import driver_present, gpu_refusal, is_used, note_use
+from engines.cuda.driver import driver_present, gpu_refusal, is_used, note_use
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import INT32_MAX, IndexArray, MaskArray

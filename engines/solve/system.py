@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from engines import late_gpu
-from engines.backend import choose_engine
 from engines.cpu.engine import CpuEngine, CpuSweeper
 from engines.cpu.symmetric import NAME as SYMMETRIC
 from engines.cpu.symmetric import SymmetricEngine, SymmetricSweeper
+from engines.devices.choice import choose_engine
 from engines.environment import Method, SolverEnvironment
 from engines.errors import DeviceMemoryError
 from engines.gauss_seidel import GaussSeidelEngine, WatchedSweeper, sweeps_in_colours

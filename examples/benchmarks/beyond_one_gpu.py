@@ -25,7 +25,7 @@ import click
 import numpy as np
 from formats import cluster, tandem
 
-from engines.backend import cupy, device_summary
+from engines.cuda.driver import cupy, device_summary
 from engines.cuda.engine import CudaEngine, device_bytes
 from engines.cuda.several import SeveralEngine, SeveralSweeper
 from engines.cuda.several_sums import sum_powers as sum_on_several

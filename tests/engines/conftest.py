@@ -4,19 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from engines.backend import gpu_refusal
-from engines.cpu import host_loops
+from engines.cuda.driver import gpu_refusal
 from engines.environment import DeviceChoice
 from engines.linear import direct
-
-
-@pytest.fixture(autouse=True)
-def _no_host_loops():
-    """Take Java's loops away, which another test of this process may have brought."""
-    before = host_loops.registered()
-    host_loops.register(None)
-    yield
-    host_loops.register(before)
 
 
 @pytest.fixture(params=["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.backend import choose_engine, gpu_refusal
 from engines.cuda import engine as cuda
+from engines.cuda.driver import gpu_refusal
+from engines.devices.choice import choose_engine
 from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.reachability import solve_reachability

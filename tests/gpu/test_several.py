@@ -8,12 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.backend import choose_engine, cupy
 from engines.cpu.prepare import scaled
 from engines.cuda import meeting
+from engines.cuda.driver import cupy
 from engines.cuda.engine import STRETCH, CudaEngine
 from engines.cuda.meeting import ByFlags
 from engines.cuda.several import SeveralEngine, SeveralSweeper
+from engines.devices.choice import choose_engine
 from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.choice import Format

@@ -117,8 +117,8 @@ def _ask(
 
 def _free_device() -> None:
     """Give back what earlier graphs held, and let the next one stay between its questions."""
-    from engines.backend import cupy
     from engines.cuda import graph as on_device
+    from engines.cuda.driver import cupy
 
     # By default a large graph is not kept, and "again" would hold another copy of it.
     on_device.KEPT_SHARE = 1
