@@ -6,7 +6,6 @@ import contextlib
 import math
 import time
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from engines.cpu.single import CpuSingleSweeper
 from engines.cpu.space import HostSpace
 from engines.cpu.substitution import Substituted
 from engines.formats.choice import Format
-from engines.formats.csr import CsrMatrix, FloatArray
+from engines.formats.csr import FloatArray
 from engines.system import SingleSweeper, SweepSystem
 
 ENCODE_SWEEPS = 100
@@ -26,25 +25,6 @@ a solve that has made this many makes many more, as a rule."""
 
 ENCODE_ENTRIES = 100_000
 """Fewest entries of a matrix that is looked through: sweeps of fewer are short."""
-
-
-NUMBA_ENTRIES = 100_000
-"""From this many entries on, loops that are not in the compiled library yet are numba's."""
-
-DENSE_CELLS = 1 << 16
-"""Up to this many cells such loops take a dense matrix."""
-
-
-def repays_numba(entries: int) -> bool:
-    """Return whether loops over a matrix of so many entries are numba's."""
-    return entries >= NUMBA_ENTRIES
-
-
-def dense_array(matrix: CsrMatrix) -> Any:
-    """Return a small matrix as a NumPy array, shape (rows, columns)."""
-    dense = np.zeros((matrix.num_rows, matrix.num_columns))
-    np.add.at(dense, (matrix.row_of_entry(), matrix.columns), matrix.values)
-    return dense
 
 
 class CpuEngine:

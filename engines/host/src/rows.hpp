@@ -18,7 +18,8 @@ struct Rows {
     Rows(const System& of, const Stored* from, Index first)
         : system(of), x(from), row(first), entry(of.matrix.begin(first)) {}
 
-    Sum next() {
+    // A call for each row would take a fifth of a chain's sweep.
+    [[gnu::always_inline]] Sum next() {
         Sum total = system.offset ? spread(system.offset[row]) : Sum{};
         const Index end = system.matrix.end(row);
         const auto* columns = system.matrix.columns;
