@@ -9,11 +9,22 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from engines.cpu.diagram_kernels import ONE, _strip_of
 from engines.cpu.kernels import _larger_change as _larger
 from engines.formats.csr import FloatArray, IndexArray, MaskArray
 
-ZERO = np.uint64(0)
+ZERO, ONE = np.uint64(0), np.uint64(1)
+
+
+@njit(inline="always")
+def _strip_of(strip_states: IndexArray, state: np.unsignedinteger) -> np.unsignedinteger:
+    low, high = np.uint64(0), np.uint64(len(strip_states) - 1)
+    while high - low > ONE:
+        middle = (low + high) >> ONE
+        if strip_states[middle] <= state:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 @njit(parallel=True, cache=True)

@@ -6,17 +6,12 @@ import numpy as np
 
 from engines.cpu import (
     engine,
-    host_loops,
     kernels,
     substitution_kernels,
     uniformise_kernels,
 )
 from engines.cpu.graph import CpuGraph
 from engines.cpu.substitution import substitute_with
-from engines.diagrams import expand, points, walks
-from engines.diagrams.build import build
-from engines.diagrams.survey import survey
-from engines.errors import InvalidModelError
 from engines.formats.csr import CsrMatrix
 from engines.model import ExplicitModel, ModelKind
 
@@ -60,28 +55,6 @@ class StandIn:
         kind = ModelKind.DTMC if groups is None else ModelKind.MDP
         model = ExplicitModel(kind, matrix, groups)
         return Closures(self, CpuGraph(model)) if self.room else None
-
-    def expanded(self, diagram, numbering, most):
-        self.asked.append("expanded")
-        try:
-            found = walks.walked_up_to(most, diagram, numbering)
-        except InvalidModelError:
-            return None
-        return found.expanded() if self.room and found is not None else None
-
-    def expanded_choices(self, diagram, numbering, roots, most):
-        self.asked.append("expanded choices")
-        surveyed = survey(diagram, numbering, roots)
-        assert surveyed.num_entries == most
-        hybrid = build(surveyed, surveyed.num_levels)
-        return expand._small_choices(hybrid) if self.room else None
-
-    def points(self, diagram, numbering, states, roots):
-        self.asked.append("points")
-        host_loops.register(None)
-        found = points.read_points(diagram, numbering, states, roots)
-        host_loops.register(self)
-        return found if self.room else None
 
 
 class Sweeps:

@@ -11,11 +11,7 @@ from engines.cpu import (
     warm_up,
 )
 from engines.cpu.engine import CpuEngine
-from engines.diagrams import expand, points, walks
-from engines.diagrams.diagram import ZERO
-from engines.diagrams.survey import Survey
 from engines.environment import Method, SolverEnvironment
-from engines.errors import InvalidModelError
 from engines.formats.choice import Format
 from engines.long_run import long_run_rewards
 from engines.model import RewardStructure
@@ -23,7 +19,6 @@ from engines.reachability import solve_reachability
 from engines.system import Direction, Scaling, SweepSystem
 from engines.time_bounded import distribution_at
 from tests.engines import models
-from tests.engines.diagrams.random_diagrams import diagram_of, numbering_of, random_model
 from tests.engines.stand_in import StandIn
 
 
@@ -195,39 +190,6 @@ def test_the_loader_waits_for_a_long_solve_or_its_time():
     met.wait_while_small()
 
 
-@pytest.mark.parametrize("limit", ["HOST_STEPS", "HOST_STEPS_OF_LONG_PATHS"])
-@pytest.mark.parametrize("seed", range(4))
-def test_a_matrix_of_long_paths_is_expanded_by_the_host(stand_in, monkeypatch, seed, limit):
-    model = random_model(seed, 4)
-    expected = expand.expand_matrix(model.diagram, model.numbering)
-    assert stand_in.asked == []
-    monkeypatch.setattr(expand, limit, 1)
-    monkeypatch.setattr(expand, "HOST_STEPS_AN_ENTRY", 0)
-    found = expand.expand_matrix(model.diagram, model.numbering)
-    assert stand_in.asked == (["expanded"] if expected.num_entries else [])
-    for name in ("row_offsets", "columns", "values"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
-        assert getattr(found, name).dtype == getattr(expected, name).dtype
-
-
-@pytest.mark.parametrize("room", [True, False])
-@pytest.mark.parametrize("seed", range(4))
-def test_choices_of_many_paths_are_expanded_by_the_host(stand_in, monkeypatch, seed, room):
-    model = random_model(seed, 4, choice_variables=2)
-    words = (model.diagram, model.numbering, model.choice_variables)
-    expected = expand.expand_choices(*words)
-    assert stand_in.asked == []
-    monkeypatch.setattr(expand, "HOST_STEPS", 1)
-    stand_in.room = room
-    found = expand.expand_choices(*words)
-    assert stand_in.asked == (["expanded choices"] if expected.matrix.num_entries else [])
-    for name in ("row_offsets", "columns", "values"):
-        one, other = getattr(found.matrix, name), getattr(expected.matrix, name)
-        np.testing.assert_array_equal(one, other)
-    for name in ("row_group_offsets", "choice_numbers", "roots", "assignments"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
-
-
 @pytest.mark.parametrize("by_arrays", [True, False])
 def test_a_line_is_walked_along_by_the_host(stand_in, monkeypatch, by_arrays):
     monkeypatch.setattr(host_loops, "FEWEST_ENTRIES", 10**9 if by_arrays else 1)
@@ -242,65 +204,6 @@ def test_a_line_is_walked_along_by_the_host(stand_in, monkeypatch, by_arrays):
     assert result.finished_by == "substitution"
     assert result.cost.kernel == "Stand-in"
     np.testing.assert_allclose(result.values[:size], 0.5 ** np.arange(size, 0.0, -1.0), rtol=1e-12)
-
-
-@pytest.mark.parametrize("reason", ["", "no room", "few points", "numba is loaded", "none"])
-def test_values_of_many_points_are_read_by_the_host(stand_in, monkeypatch, reason):
-    monkeypatch.setattr(points, "HOST_POINTS", 9 if reason == "few points" else 8)
-    monkeypatch.setattr(points, "kernels_ready", lambda: reason == "numba is loaded")
-    stand_in.room = reason != "no room"
-    if reason == "none":
-        host_loops.register(None)
-    values = np.arange(8.0)
-    diagram = diagram_of(values.reshape((2, 2, 2)), [1, 3, 5])
-    numbering = numbering_of(np.ones((2, 2, 2), bool), [1, 3, 5], [2, 4, 6])
-    found = points.read_points(diagram, numbering, np.arange(8), np.full(8, diagram.root))
-    np.testing.assert_array_equal(found, values)
-    assert stand_in.asked == (["points"] if reason in ("", "no room") else [])
-
-
-@pytest.mark.parametrize("levels", [1, 4])
-@pytest.mark.parametrize("seed", range(6))
-def test_the_host_follows_the_paths_of_a_small_matrix_of_many_levels(
-    stand_in, monkeypatch, seed, levels
-):
-    model = random_model(seed, levels)
-    expected = expand.expand_matrix(model.diagram, model.numbering)
-    assert stand_in.asked == []
-    monkeypatch.setattr(walks, "DEEP", levels)
-    monkeypatch.setattr(walks, "ENTRIES_A_STATE", 2**levels)
-    found = walks.surveyed_or_walked(model.diagram, model.numbering)
-    assert isinstance(found, walks.Walked) == bool(stand_in.asked)
-    assert stand_in.asked == ([] if model.diagram.root == ZERO else ["expanded"])
-    assert found.num_entries == expected.num_entries
-    for name in ("row_offsets", "columns", "values"):
-        one, other = getattr(expand.expand_surveyed(found), name), getattr(expected, name)
-        np.testing.assert_array_equal(one, other)
-        assert one.dtype == other.dtype
-
-
-@pytest.mark.parametrize("reason", ["many entries", "many steps", "few levels", "no room", "none"])
-def test_else_a_matrix_is_surveyed(stand_in, monkeypatch, reason):
-    model = random_model(1, 4, density=0.9)
-    monkeypatch.setattr(walks, "DEEP", 5 if reason == "few levels" else 4)
-    monkeypatch.setattr(walks, "ENTRIES_A_STATE", 1 if reason == "many entries" else 16)
-    if reason == "many steps":
-        monkeypatch.setattr(walks, "MOST_STEPS", 4 * model.numbering.num_states - 1)
-    stand_in.room = reason != "no room"
-    if reason == "none":
-        host_loops.register(None)
-    found = walks.surveyed_or_walked(model.diagram, model.numbering)
-    assert isinstance(found, Survey)
-    assert stand_in.asked == (["expanded"] if reason in ("many entries", "no room") else [])
-
-
-def test_a_foreign_variable_is_an_error_of_small_matrices_too(stand_in, monkeypatch):
-    monkeypatch.setattr(walks, "DEEP", 1)
-    diagram = diagram_of(np.arange(8.0).reshape(2, 2, 2) + 1.0, [1, 2, 7])
-    numbering = numbering_of(np.ones(2, bool), [1], [2])
-    with pytest.raises(InvalidModelError, match="depends on variable 7"):
-        walks.surveyed_or_walked(diagram, numbering)
-    assert stand_in.asked == ["expanded"]
 
 
 @pytest.mark.usefixtures("stand_in")

@@ -12,15 +12,13 @@ from engines.cpu.chunks import cut_rows
 from engines.cpu.graph import CpuGraph
 from engines.cpu.prepare import scaled
 from engines.cpu.substitution import substitute_with
-from engines.diagrams import points
 from engines.diagrams.choices import choice_roots
 from engines.diagrams.diagram import ZERO
 from engines.diagrams.expand import expand_surveyed_choices
-from engines.diagrams.points import read_points
 from engines.diagrams.survey import survey
 from engines.diagrams.walks import walked_up_to
-from engines.errors import InvalidModelError
 from engines.formats.csr import CsrMatrix
+from engines.host.paths import read_points
 from engines.model import ExplicitModel
 from engines.system import Direction, SweepSystem
 from engines.uniformisation import PowerSum
@@ -317,7 +315,7 @@ def test_a_strategy_that_takes_too_many_rounds_is_left_to_others(loops, monkeypa
 
 @pytest.mark.parametrize("levels", [1, 3, 5, 7])
 @pytest.mark.parametrize("seed", range(5))
-def test_matrices_are_expanded_as_by_numba_s_walk(loops, seed, levels):
+def test_matrices_are_expanded_as_by_the_library_s_walk(loops, seed, levels):
     model = random_model(seed, levels)
     for numbering in (model.numbering, model.numbering.transposed()):
         entries = survey(model.diagram, numbering).num_entries
@@ -377,13 +375,11 @@ def test_large_matrices_are_expanded_by_blocks_that_may_recur(loops, shared):
 
 @pytest.mark.parametrize("levels", [1, 4, 6])
 @pytest.mark.parametrize("seed", range(6))
-def test_choices_are_those_of_numpy_s_passes(loops, seed, levels):
+def test_choices_are_those_of_the_library(loops, seed, levels):
     model = random_model(seed, levels, choice_variables=2)
     roots, assignments = choice_roots(model.diagram, model.choice_variables)
     surveyed = survey(model.diagram, model.numbering, roots)
-    host_loops.register(None)
     expected = expand_surveyed_choices(surveyed, roots, assignments)
-    host_loops.register(loops)
     entries = surveyed.num_entries
     for room in (0, 3):
         found = loops.expanded_choices(model.diagram, model.numbering, roots, entries + room)
@@ -400,7 +396,7 @@ def test_choices_are_those_of_numpy_s_passes(loops, seed, levels):
 
 @pytest.mark.parametrize("levels", [1, 5, 9])
 @pytest.mark.parametrize("seed", range(4))
-def test_functions_are_read_at_states_as_by_numpy(loops, seed, levels):
+def test_functions_are_read_at_states_as_by_the_library(loops, seed, levels):
     rng = np.random.default_rng(seed)
     rows = range(1, 2 * levels, 2)
     states = rng.random((2,) * levels) < 0.6
@@ -414,22 +410,15 @@ def test_functions_are_read_at_states_as_by_numpy(loops, seed, levels):
     which = rng.integers(0, 3, 200)
     found = loops.points(diagram, numbering, places, roots[which])
     assert found.dtype == np.float64
-    host_loops.register(None)
     expected = read_points(diagram, numbering, places, roots[which])
-    host_loops.register(loops)
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(found, functions[:, states][which, places])
 
 
-def test_functions_of_other_variables_are_not_read(loops, monkeypatch):
-    monkeypatch.setattr(points, "kernels_ready", lambda: False)
-    monkeypatch.setattr(points, "HOST_POINTS", 1)
+def test_functions_of_other_variables_are_not_read(loops):
     diagram = diagram_of(np.arange(8.0).reshape(2, 2, 2) + 1.0, [1, 2, 7])
     numbering = numbering_of(np.ones((2, 2), bool), [1, 2], [3, 4])
-    asked = (diagram, numbering, np.arange(4), np.full(4, diagram.root))
-    assert loops.points(*asked) is None
-    with pytest.raises(InvalidModelError, match="variable 7"):
-        read_points(*asked)
+    assert loops.points(diagram, numbering, np.arange(4), np.full(4, diagram.root)) is None
 
 
 def test_a_variable_that_is_none_of_the_matrix_s_makes_none(loops):
