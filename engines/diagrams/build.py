@@ -19,7 +19,7 @@ from engines.host.diagrams import copy_rows
 JOBS_AT_ONCE = 1_000_000
 """More are followed down piece by piece, since a level takes some 80 bytes a job meanwhile."""
 
-NESTED_ENTRIES = 1_000_000
+NESTED_ENTRIES = 20_000
 """From so many entries on, blocks are put together from smaller blocks."""
 
 
