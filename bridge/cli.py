@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PRISM_MAIN = "prism.PrismCL"
 GUI_MAIN = "userinterface.GUIPrism"
 LOADING_DELAY = 1.5
-"""Seconds of PRISM's own work after which a solve worth a GPU, or numba, is likely to come. A run
+"""Seconds of PRISM's own work after which a solve worth a GPU is likely to come. A run
 that is over by then, or whose model has proved to be small, is not held up by loading it: the
 interpreter serves one thread at a time. A long solve in Java's loops has it loaded at once."""
 

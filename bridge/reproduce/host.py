@@ -15,7 +15,7 @@ from bridge.versions import NoPrismError, own_version
 from engines.diagrams.room import available_host_bytes
 from engines.errors import BridgeError
 
-PACKAGES = ("numpy", "scipy", "numba", "jpype1", "stormpy", "matplotlib")
+PACKAGES = ("numpy", "scipy", "jpype1", "stormpy", "matplotlib")
 NO_PART_IN_RESULTS = ("matplotlib",)
 CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy")
 
