@@ -247,7 +247,7 @@ extern "C" std::int64_t pg_append_rows(
 }
 
 // Raises each state's number of choices to the largest choice met plus one.
-extern "C" std::int64_t pg_count_choices(
+extern "C" std::int64_t pg_count_rows_of_states(
     const std::int64_t* keys, std::int64_t count, std::int64_t states, std::int64_t choices, void* groups,
     std::int32_t wide, std::int64_t* about) {
     Keys given(keys, 3);
@@ -265,7 +265,7 @@ extern "C" std::int64_t pg_count_choices(
 }
 
 // Counts the transitions of each row, of transitions in any order. groups: null for a chain. CHANGED:
-// a choice that pg_count_choices did not meet.
+// a choice that pg_count_rows_of_states did not meet.
 extern "C" std::int64_t pg_count_rows(
     const std::int64_t* keys, std::int64_t integers, std::int64_t count, std::int64_t states,
     const std::int64_t* groups, void* lengths, std::int32_t wide, std::int64_t* about) {
