@@ -7,6 +7,7 @@ import os
 import resource
 import sys
 import threading
+import time
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -21,7 +22,7 @@ GUI_MAIN = "userinterface.GUIPrism"
 LOADING_DELAY = 1.5
 """Seconds of PRISM's own work after which a solve worth a GPU is likely to come. A run
 that is over by then, or whose model has proved to be small, is not held up by loading it: the
-interpreter serves one thread at a time. A long solve in Java's loops has it loaded at once."""
+interpreter serves one thread at a time."""
 
 LEAST_ADDRESS_SPACE = 512 << 20
 """Bytes in which the libraries of a run without PRISM can be loaded; a JVM takes more."""
@@ -175,7 +176,7 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
             GATE.close_at_end(record.finish)
         if arguments.help:
             jvm.java_class("prismgpu.Launcher").printAtExit(HELP)
-        _warm_up(hooks.device, hooks.device_number)
+        _open_gpu_beside(hooks.device, hooks.device_number)
     # What is loaded by now stays: collections of garbage need not look at it again.
     gc.freeze()
     sys.stdout.flush()
@@ -212,40 +213,30 @@ def _call_main(main_class: str, words: tuple[str, ...], stack_bytes: int, ours: 
     raise SystemExit(code)
 
 
-def _warm_up(device: DeviceChoice, device_number: int) -> None:
-    """Load what the solves will want while PRISM parses and builds, in a thread of its own."""
+def _open_gpu_beside(device: DeviceChoice, device_number: int) -> None:
+    """Open the GPU while PRISM parses and builds, in a thread of its own, if one will be used."""
     import jpype
 
-    from engines.cpu import warm_up
     from engines.cuda import driver
     from engines.devices import choice
+    from engines.devices.opening import MODELS
     from engines.environment import DeviceChoice
-    from prism_hooks import preload
     from prism_hooks.exit_gate import GATE, WARM_UP
 
-    on_gpu = device is not DeviceChoice.CPU and driver.driver_present()
+    if device is DeviceChoice.CPU or not driver.driver_present():
+        return
     sys.setswitchinterval(QUICK_SWITCHES)
 
     def load() -> None:
+        if device is not DeviceChoice.GPU:
+            time.sleep(LOADING_DELAY)
+            MODELS.wait_while_small()
         # What cannot be loaded now, in a heap that is full, the solve that wants it tries again.
         with (
             suppress(MemoryError, jpype.JException),
             GATE.busy(WARM_UP),
             GATE.imports_unwound(),
         ):
-            for _ in preload.steps():
-                if GATE.ending:
-                    return
-        if device is not DeviceChoice.GPU:
-            warm_up.MET.wait_for_long_solve(LOADING_DELAY)
-            warm_up.MET.wait_while_small()
-        with GATE.busy(WARM_UP), GATE.imports_unwound():
-            if on_gpu:
-                choice.preload(device_number)
-                if device is DeviceChoice.GPU:
-                    return  # What the CPU would want only takes the interpreter from others.
-            for _ in warm_up.steps():
-                if GATE.ending:
-                    return
+            choice.preload(device_number)
 
-    threading.Thread(target=load, name="warm-up", daemon=True).start()
+    threading.Thread(target=load, name="open-gpu", daemon=True).start()

@@ -14,7 +14,6 @@ from bridge.built import Built, BuiltAsDiagrams, BuiltExplicitly, StateVector, p
 from bridge.java_thread import JAVA
 from engines.errors import BridgeError
 from engines.progress import Progress, SweepReport
-from prism_hooks import java_loops
 from prism_hooks.backend import METHODS_OF_JAVA, EngineBackend
 from prism_hooks.exit_gate import GATE
 from prism_hooks.options import HookOptions
@@ -96,7 +95,6 @@ class _Switchboard:
         def method(name: str) -> Any:
             return jpype.JOverride(lambda _, *given: getattr(cls._current, name)(*given))
 
-        java_loops.register()
         methods = {name: method(name) for name in METHODS_OF_JAVA}
         implement = jpype.JImplements("prismgpu.Backend")
         return implement(type("JavaSwitchboard", (), methods))()

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engines.cpu.warm_up import MET
 from engines.cuda.driver import gpu_refusal
+from engines.devices.opening import MODELS
 from engines.environment import DeviceChoice, IntervalOptions, Method, SolverEnvironment
 from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
 from engines.host.library import LibraryMissingError
 from engines.model import ExplicitModel, ModelKind
 from engines.progress import Progress
 from engines.result import SolveResult, Status
-from prism_hooks import java_loops
 from prism_hooks.claims import claim_of
 from prism_hooks.comparison import compared
 from prism_hooks.diagram_graph import decomposed_diagram, hand_over_components
@@ -161,7 +160,7 @@ class EngineBackend:
 
     def solve(self, problem: Any) -> None:
         """Solve a `prismgpu.Problem` and fill in its answer, its refusal or its error."""
-        MET.meet(int(problem.numStates))
+        MODELS.meet(int(problem.numStates))
         try:
             with GATE.busy(SOLVE):
                 self._solve(problem)
@@ -492,7 +491,6 @@ def java_backend(options: HookOptions, record: RunRecord | None = None) -> Any:
     """
     import jpype
 
-    java_loops.register()
     implement = jpype.JImplements("prismgpu.Backend")
     methods = {name: jpype.JOverride(getattr(EngineBackend, name)) for name in METHODS_OF_JAVA}
     return implement(type("JavaEngineBackend", (EngineBackend,), methods))(options, record)

@@ -154,7 +154,7 @@ class _Ending(BaseException):
 class _Imports:
     """Finds no module, but looks at each whether the end has begun.
 
-    Packages like numba take a third of a second, and a thread that stopped for good within one
+    Packages like CuPy take a third of a second, and a thread that stopped for good within one
     would hold what others wait for.
     """
 

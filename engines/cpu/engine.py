@@ -11,12 +11,12 @@ import numpy as np
 
 from engines.cpu import layouts, substitution
 from engines.cpu.layouts import Layout
-from engines.cpu.prepare import scaled
 from engines.cpu.single import CpuSingleSweeper
 from engines.cpu.space import HostSpace
 from engines.cpu.substitution import Substituted
 from engines.formats.choice import Format
 from engines.formats.csr import FloatArray
+from engines.host.scaling import scaled
 from engines.system import SingleSweeper, SweepSystem
 
 ENCODE_SWEEPS = 100

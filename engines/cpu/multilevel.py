@@ -9,11 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from engines.cpu.engine import CpuEngine
-from engines.cpu.prepare import off_diagonal_row_sums
-from engines.cpu.sparse_tools import transposed
 from engines.formats.csr import CsrMatrix, FloatArray
 from engines.host.aggregates import Aggregates, Chain, entries_by_column
 from engines.host.multilevel import Coarsening, HostCycle, HostCycles, Level, set_coarse_flows
+from engines.host.products import sums_beside_diagonal, transposed
 from engines.linear import multilevel as choices
 from engines.result import SweepCost
 from engines.system import SweepSystem
@@ -123,7 +122,7 @@ def _finest(rates: CsrMatrix) -> Chain:
         offsets,
         turned.columns[kept].astype(np.int32, copy=False),
         turned.values[kept],
-        off_diagonal_row_sums(rates),
+        sums_beside_diagonal(rates),
     )
 
 

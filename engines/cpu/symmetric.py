@@ -20,14 +20,13 @@ from functools import cached_property
 
 import numpy as np
 
-from engines.cpu.chunks import ENTRIES_PER_THREAD, cut_rows, num_cores
 from engines.cpu.engine import CpuEngine, CpuSweeper
-from engines.cpu.prepare import scaled
 from engines.environment import Precision, SolverEnvironment
 from engines.formats.choice import Format
 from engines.formats.csr import FloatArray
 from engines.gauss_seidel import RELAXED_OMEGA
-from engines.host.shares import threads_for
+from engines.host.scaling import scaled
+from engines.host.shares import ENTRIES_PER_THREAD, cut_rows, num_cores, threads_for
 from engines.host.sweeps import HostSweeps
 from engines.host.symmetric import HostSymmetricSweeps
 from engines.result import SweepCost

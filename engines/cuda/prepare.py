@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from engines.cpu.prepare import scaled
 from engines.cuda.driver import cupy
 from engines.cuda.modules import Launcher
 from engines.cuda.transfer import to_device
+from engines.host.scaling import scaled
 from engines.system import Direction, Scaling, SweepSystem
 
 SCAN_BLOCK = 1024

@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from engines.cpu.prepare import scaled
 from engines.cpu.space import HostSpace
 from engines.cuda.driver import cupy
 from engines.cuda.engine import CudaEngine
@@ -36,6 +35,7 @@ from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.blocks import counted_from_first, ranges_read, row_blocks
 from engines.formats.choice import Format
 from engines.formats.csr import FloatArray
+from engines.host.scaling import scaled
 from engines.linear.space import Space
 from engines.result import SweepCost
 from engines.system import Sweeper, SweepSystem

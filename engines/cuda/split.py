@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from engines.cpu.prepare import scaled
 from engines.cuda.driver import cupy
 from engines.cuda.rows import DeviceRows, Test
 from engines.cuda.sweeper import HISTORY, CudaSweeper, two_vectors
@@ -22,6 +21,7 @@ from engines.errors import DeviceMemoryError
 from engines.formats.blocks import row_blocks
 from engines.formats.choice import Format
 from engines.formats.csr import FloatArray
+from engines.host.scaling import scaled
 from engines.result import SweepCost
 from engines.system import SweepSystem
 

@@ -44,7 +44,15 @@ _APPEND_ROWS = Function(
     *(_EITHER, c_int32, DOUBLES, NUMBERS, INDICES, INDICES),
 )
 _COUNT_CHOICES = Function(
-    "pg_count_rows_of_states", c_int64, INDICES, c_int64, c_int64, c_int64, _EITHER, c_int32, INDICES
+    "pg_count_rows_of_states",
+    c_int64,
+    INDICES,
+    c_int64,
+    c_int64,
+    c_int64,
+    _EITHER,
+    c_int32,
+    INDICES,
 )
 _COUNT_ROWS = Function(
     "pg_count_rows",

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.cpu.chunks import CHUNKS_PER_THREAD
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, index_dtype
 from engines.host.library import INDICES, NUMBERS, Function, HostMatrix, _Structure
-from engines.host.shares import even_shares, threads_for
+from engines.host.shares import CHUNKS_PER_THREAD, even_shares, threads_for
 from engines.linear.moves import MOVES, UNIT, step_keys
 from engines.system import SweepSystem
 

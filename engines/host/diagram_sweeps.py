@@ -7,13 +7,12 @@ from ctypes import c_double, c_int32, c_int64, c_void_p
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.cpu.chunks import CHUNKS_PER_THREAD
 from engines.diagrams.slices import SliceColours
 from engines.diagrams.system import DiagramSystem
 from engines.formats.csr import FloatArray, IndexArray
 from engines.host.hybrid import HostHybrid
 from engines.host.library import DOUBLES, Function, _Structure, doubles
-from engines.host.shares import threads_for
+from engines.host.shares import CHUNKS_PER_THREAD, threads_for
 from engines.system import Scaling, pivots
 
 MOST_COLOURS = 2**16 - 1

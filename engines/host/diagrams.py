@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.cpu.chunks import CHUNKS_PER_THREAD, ROW_COST
 from engines.diagrams.hybrid import HybridMatrix
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, index_dtype
 from engines.host.library import (
@@ -23,7 +22,7 @@ from engines.host.library import (
     doubles,
     indices,
 )
-from engines.host.shares import threads_for
+from engines.host.shares import CHUNKS_PER_THREAD, ROW_COST, threads_for
 
 _EITHER = Array(np.int32, np.int64)
 

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines.cpu.chunks import CHUNKS_PER_THREAD, cut_rows
 from engines.formats.csr import FloatArray, IndexArray
 from engines.host.aggregates import Chain, HostFlows, address
 from engines.host.library import DOUBLES, INDICES, Function, _Structure
-from engines.host.shares import Shares
+from engines.host.shares import CHUNKS_PER_THREAD, Shares, cut_rows
 
 
 @dataclass(frozen=True)

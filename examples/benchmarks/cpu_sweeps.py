@@ -21,9 +21,9 @@ import numpy as np
 
 import bridge
 from engines.cpu.engine import CpuEngine, CpuSweeper
-from engines.cpu.prepare import scaled
 from engines.formats.choice import Format
 from engines.formats.csr import CsrMatrix
+from engines.host.scaling import scaled
 from engines.system import Scaling, SweepSystem
 
 MODELS = Path(__file__).resolve().parent.parent / "models"

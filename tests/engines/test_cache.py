@@ -346,8 +346,10 @@ def test_what_an_interrupted_run_left_is_removed_and_what_is_in_use_is_not(place
 
 
 LOOK = """
-from engines.cpu import kernels
-print(kernels.sweep_rows.stats.cache_path)
+import os
+from engines.cuda.kernel_cache import keep_cupy_private
+keep_cupy_private()
+print(os.environ["CUPY_CACHE_DIR"])
 """
 
 
@@ -361,12 +363,12 @@ def test_compiled_kernels_lie_where_nobody_else_can_look(place, spare, tmp_path)
     own.mkdir(mode=0o700)
     public.mkdir()
     public.chmod(0o777)
-    # An index is a pickle, which is executed.
-    (public / "numba").mkdir()
+    # Compiled kernels are loaded without a look.
+    (public / "cupy").mkdir()
     where = {"XDG_CACHE_HOME": str(public), "PRISM_GPU_CACHE": str(place)}
-    for named, expected in ((public, place / "jit"), ("", place / "jit"), (own, own)):
-        found = compiled_kernels_lie_in(NUMBA_CACHE_DIR=str(named), **where)
-        assert found.startswith(f"{expected}/")
+    for named, expected in ((public, place / "cuda"), ("", place / "cuda"), (own, own)):
+        found = compiled_kernels_lie_in(CUPY_CACHE_DIR=str(named), **where)
+        assert found == str(expected)
         assert stat.S_IMODE(expected.stat().st_mode) == 0o700
     place.chmod(0o777)
-    assert compiled_kernels_lie_in(NUMBA_CACHE_DIR="", **where).startswith(f"{spare}/jit/")
+    assert compiled_kernels_lie_in(CUPY_CACHE_DIR="", **where) == f"{spare}/cuda"

@@ -44,8 +44,8 @@ def test_importing_everything_loads_neither_cupy_nor_jpype(package):
 
 
 def test_choosing_a_backend_is_light():
-    assert not loaded_after("engines.devices.choice") & {"scipy", "numba", "cupy"}
+    assert not loaded_after("engines.devices.choice") & {"scipy", "cupy"}
 
 
-def test_the_solvers_load_neither_scipy_nor_numba_before_they_need_them():
-    assert not loaded_after("engines.reachability", "engines.steady_state") & {"scipy", "numba"}
+def test_the_solvers_do_not_load_scipy_before_they_need_it():
+    assert not loaded_after("engines.reachability", "engines.steady_state") & {"scipy"}

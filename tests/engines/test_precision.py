@@ -9,11 +9,11 @@ import pytest
 
 from engines.bounded import bounded_until
 from engines.cpu.engine import CpuEngine
-from engines.cpu.prepare import scaled
 from engines.cpu.single import CpuSingleSweeper, narrowed
 from engines.environment import DeviceChoice, Method, Precision, SolverEnvironment
 from engines.formats.choice import Format
 from engines.formats.csr import CsrMatrix
+from engines.host.scaling import scaled
 from engines.intervals import until_bounds
 from engines.linear.doubling import LateDoubling
 from engines.long_run import long_run_rewards

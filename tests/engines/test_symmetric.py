@@ -10,10 +10,10 @@ import pytest
 
 from engines.cpu import symmetric
 from engines.cpu.engine import CpuEngine
-from engines.cpu.prepare import balance_matrix
 from engines.environment import DeviceChoice, Method, Precision, SolverEnvironment
 from engines.formats.choice import Format
 from engines.gauss_seidel import RELAXED_OMEGA
+from engines.host.scaling import balance_matrix
 from engines.result import Status
 from engines.steady_state import solve_steady_state
 from engines.system import Scaling, SweepSystem

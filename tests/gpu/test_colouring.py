@@ -9,13 +9,13 @@ import pytest
 from scipy.sparse import csr_array
 
 from engines.cpu.engine import CpuEngine
-from engines.cpu.prepare import scaled
 from engines.cuda import colouring
 from engines.cuda.colour_engine import CudaColourEngine
 from engines.cuda.engine import CudaEngine
 from engines.cuda.modules import stream
 from engines.devices.colours import GaussSeidelEngine
 from engines.formats.csr import CsrMatrix
+from engines.host.scaling import scaled
 from engines.linear.colours import GPU_SPEED, Order, arrange, choose_colours, entries_by_direction
 from engines.system import Direction, Scaling, SweepSystem
 from tests.engines import models

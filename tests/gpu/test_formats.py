@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.cpu.prepare import scaled
 from engines.cuda.engine import CudaEngine
 from engines.cuda.formats import layout, patterns, tables, values
 from engines.cuda.formats.lay_out import lay_out
@@ -22,6 +21,7 @@ from engines.formats import patterns as host_patterns
 from engines.formats import values as host_values
 from engines.formats.choice import Format
 from engines.formats.csr import CsrMatrix
+from engines.host.scaling import scaled
 from engines.model import ModelKind
 from engines.system import Direction, Scaling, SweepSystem
 from engines.two_sided import TwoSidedSystem

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from engines.cpu.engine import CpuEngine
-from engines.cpu.prepare import scaled
 from engines.cuda.engine import CudaEngine
 from engines.devices.colours import GaussSeidelEngine
+from engines.host.scaling import scaled
 from engines.linear.colours import Order
 from engines.system import Direction, Scaling, SweepSystem
 from tests.gpu import big

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.cpu.prepare import balance_matrix, scaled
 from engines.cuda import prepare
 from engines.cuda.engine import CudaEngine
 from engines.cuda.modules import Launcher
 from engines.environment import DeviceChoice, Method, SolverEnvironment
+from engines.host.scaling import balance_matrix, scaled
 from engines.kernels import OFFSET_TYPES
 from engines.reachability import solve_reachability
 from engines.result import Status

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.cpu.prepare import scaled
 from engines.cuda import meeting
 from engines.cuda.driver import cupy
 from engines.cuda.engine import CudaEngine
@@ -21,6 +20,7 @@ from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.choice import Format
 from engines.formats.csr import CsrMatrix
+from engines.host.scaling import scaled
 from engines.linear.colours import Order
 from engines.steady_state import solve_steady_state
 from engines.system import Direction, Scaling, SweepSystem
