@@ -127,6 +127,16 @@ def test_sweeps_end_with_the_first_small_change(threads):
     assert changes[made - 1] < 1e-3 <= changes[: made - 1].min()
 
 
+@pytest.mark.parametrize(("exponent", "change"), [(-99, 1.0), (-100, 1.0), (-120, 2.0**-20)])
+def test_changes_of_tiny_values_are_relative_to_one_less_tiny(exponent, change):
+    matrix = CsrMatrix(np.arange(2), np.zeros(1, dtype=int), np.full(1, 2.0), 1)
+    system, x = SweepSystem(matrix, np.zeros(1)), np.full(1, 2.0**exponent, dtype=np.float32)
+    sweeps = HostSingleSweeps(system, np.full(1, 2.0, dtype=np.float32), None, True)
+    changes = np.empty(1)
+    sweeps.repeat(changes, -1.0, x, x.copy(), False)
+    assert changes[0] == change
+
+
 def test_what_does_not_fit_the_system_is_refused():
     system = random_system(None, 1.0, "narrow")
     values, offset = narrowed(system.matrix.values, True), narrowed(system.offset, True)

@@ -178,6 +178,19 @@ def test_a_row_that_is_no_number_narrows_nothing():
     assert CpuTwoSidedSweeper(two_sided, -1.0, True).run(1).crossings[0] == math.inf
 
 
+@pytest.mark.parametrize(("exponent", "lower"), [(-540, 0.0), (-500, 2.0**-1000)])
+def test_what_is_lost_below_the_normal_numbers_is_allowed_for(exponent, lower):
+    """A square, which may be too small for a number: two smallest ones are the room for it."""
+    square = 2.0**exponent
+    matrix = CsrMatrix(np.arange(2), np.zeros(1, dtype=int), np.full(1, square), 1)
+    plain = SweepSystem(matrix, np.full(1, square))
+    sweeper = CpuTwoSidedSweeper(TwoSidedSystem(plain, np.full(1, square), False, False), -1, True)
+    sweeper.run(1)
+    (low,), (up,) = sweeper.bounds()
+    assert low == max(lower * (1.0 - 9 * UNIT_ROUNDOFF) - 2 * SMALLEST, 0.0)
+    assert up == lower * (1.0 + 9 * UNIT_ROUNDOFF) + 2 * SMALLEST
+
+
 def test_iterates_of_another_shape_are_refused():
     sweeps = HostTwoSidedSweeps(random_system(None))
     for x in (np.zeros((60, 1)), np.zeros((59, 2)), np.zeros(120)):
