@@ -16,10 +16,8 @@ from engines.diagrams.diagram import TERMINAL, Diagram, StateNumbering
 from engines.diagrams.expand import (
     Choices,
     expand_choice_vector,
-    expand_set,
     expand_surveyed,
     expand_surveyed_choices,
-    expand_vector,
 )
 from engines.diagrams.long_run import LongRun
 from engines.diagrams.room import fits_expanded
@@ -29,6 +27,7 @@ from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.choice import Format
 from engines.formats.csr import INT32_MAX, FloatArray, MaskArray
+from engines.host.paths import expand_set, expand_vector
 from engines.model import ExplicitModel, ModelKind
 from engines.progress import Progress
 from engines.result import SolveResult

@@ -128,7 +128,7 @@ def _assemble(
         job_blocks=below.triples,
         job_columns=below.columns,
         job_choices=below.choices,
-        num_columns=surveyed.column_numbering.num_states,
+        num_columns=surveyed.numbering.num_states,
         num_entries=entries,
         level=level,
     )
@@ -210,11 +210,11 @@ def follow(surveyed: Survey, frontier: Frontier, level: int, last: int) -> Front
 
 def _step(surveyed: Survey, frontier: Frontier, level: int) -> Frontier:
     """Follow all paths one level down, keeping strips and jobs sorted."""
-    numbering, columns = surveyed.numbering, surveyed.column_numbering
+    numbering = surveyed.numbering
     layer = surveyed.layers[level]
     strips = len(frontier.strip_rows)
     strip_of_job = np.repeat(np.arange(strips), np.diff(frontier.strip_jobs))
-    width = columns.low_counts[layer.columns[frontier.triples]]
+    width = numbering.low_counts[layer.columns[frontier.triples]]
     # Of each half of the rows: its jobs, in order, and how many there are before each strip.
     halves: list[tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]] = []
     counts = np.empty((strips, 2), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""A diagram's matrix, choices, vector or set of states as arrays."""
+"""A diagram's matrix, or an MDP's choices and their values, as arrays."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from engines.diagrams.build import build
 from engines.diagrams.choices import choice_roots, roots_of
 from engines.diagrams.diagram import Diagram, StateNumbering
-from engines.diagrams.hybrid import HybridMatrix
-from engines.diagrams.survey import Survey, survey, survey_vector
+from engines.diagrams.survey import Survey, survey
 from engines.diagrams.walks import Walked, surveyed_or_walked
 from engines.errors import UnsupportedError
 from engines.formats.csr import (
@@ -20,14 +19,10 @@ from engines.formats.csr import (
     CsrMatrix,
     FloatArray,
     IndexArray,
-    MaskArray,
     index_dtype,
 )
 from engines.host.diagrams import copy_choices, copy_rows
 from engines.host.paths import read_points
-
-SLICED_STATES = 128
-"""From so many states a strip on, a vector is put together by slices, else by an index."""
 
 STATES_AT_ONCE = 1_000_000
 
@@ -178,56 +173,6 @@ def expand_surveyed_choices(
     return Choices(*found, roots, assignments)
 
 
-def expand_vector(diagram: Diagram, numbering: StateNumbering) -> FloatArray:
-    """Return the value of each state, shape (states,).
-
-    Parameters
-    ----------
-    diagram
-        A function of row variables.
-    numbering
-        The states.
-
-    Raises
-    ------
-    InvalidModelError
-        The function depends on another variable.
-    """
-    surveyed = survey_vector(diagram, numbering)
-    hybrid = build(surveyed, surveyed.best_level((SLICED_STATES, 1)))
-    local = np.zeros(int(hybrid.block_rows[-1]))
-    lengths = np.diff(hybrid.local_offsets)
-    local[lengths > 0] = hybrid.local_values
-    result = np.zeros(numbering.num_states)
-    strips = np.flatnonzero(np.diff(hybrid.strip_jobs))
-    _place(result, local, hybrid, strips)
-    return result
-
-
-def expand_set(diagram: Diagram, numbering: StateNumbering) -> MaskArray:
-    """Return which states a function is not 0 in, shape (states,).
-
-    Parameters
-    ----------
-    diagram
-        A function of row variables.
-    numbering
-        The states.
-
-    Raises
-    ------
-    InvalidModelError
-        The function depends on another variable.
-    """
-    surveyed = survey_vector(diagram, numbering)
-    hybrid = build(surveyed, surveyed.best_level((SLICED_STATES, 1)))
-    local = np.diff(hybrid.local_offsets) > 0
-    result = np.zeros(numbering.num_states, dtype=np.bool_)
-    strips = np.flatnonzero(np.diff(hybrid.strip_jobs))
-    _place(result, local, hybrid, strips)
-    return result
-
-
 def expand_choice_vector(
     diagram: Diagram,
     numbering: StateNumbering,
@@ -267,33 +212,6 @@ def expand_choice_vector(
         states = np.searchsorted(groups, part, side="right") - 1
         result[part] = read_points(diagram, numbering, states, roots[choices.choice_numbers[part]])
     return result
-
-
-def _place(
-    result: NDArray[np.generic],
-    local: NDArray[np.generic],
-    hybrid: HybridMatrix,
-    strips: NDArray[np.int64],
-) -> None:
-    """Write the blocks of a vector, whose rows `local` holds, to where they lie."""
-    begins = hybrid.strip_states[strips]
-    lengths = hybrid.strip_states[strips + 1] - begins
-    sources = hybrid.block_rows[hybrid.job_blocks]
-    if lengths.sum() >= SLICED_STATES * len(strips):
-        ends = (begins + lengths).tolist()
-        stops = (sources + lengths).tolist()
-        parts = zip(begins.tolist(), ends, sources.tolist(), stops, strict=True)
-        for begin, end, source, stop in parts:
-            result[begin:end] = local[source:stop]
-        return
-    # Piece by piece, since the index takes several times the bytes of the result.
-    reached = np.cumsum(lengths)
-    cuts = np.searchsorted(reached, np.arange(0, int(reached[-1]), STATES_AT_ONCE))
-    for first, last in zip(cuts, [*cuts[1:], len(strips)], strict=True):
-        size = lengths[first:last]
-        steps = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
-        places = steps + np.repeat(begins[first:last], size)
-        result[places] = local[steps + np.repeat(sources[first:last], size)]
 
 
 def _check_columns(surveyed: Survey | Walked) -> None:

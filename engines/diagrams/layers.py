@@ -166,7 +166,6 @@ def distinct(
 def descend(
     diagram: Diagram,
     numbering: StateNumbering,
-    column_numbering: StateNumbering,
     level: int,
     triples: Triples,
 ) -> tuple[Triples, NDArray[np.int32]]:
@@ -176,8 +175,8 @@ def descend(
     ----------
     diagram
         The function.
-    numbering, column_numbering
-        The states, for rows and for columns.
+    numbering
+        The states.
     level
         The level of the triples given, whose variables are decided.
     triples
@@ -204,7 +203,7 @@ def descend(
             at = (bit, other) if first == row_variable else (other, bit)
             found[at] = quarters
     steps = np.stack((numbering.low[rows], numbering.high[rows]))
-    across = np.stack((column_numbering.low[columns], column_numbering.high[columns]))
+    across = np.stack((numbering.low[columns], numbering.high[columns]))
     down = np.broadcast_to(steps[:, None], found.shape)
     right = np.broadcast_to(across[None], found.shape)
     below, numbers = distinct(found.ravel(), down.ravel(), right.ravel())

@@ -7,13 +7,13 @@ lead to it and the number of entries below it: bytes and entries of every level 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.diagrams.diagram import NO_STATES, TERMINAL, ZERO, Diagram, StateNumbering
+from engines.diagrams.diagram import TERMINAL, ZERO, Diagram, StateNumbering
 from engines.diagrams.layers import (
     NO_BLOCK,
     Layer,
@@ -55,8 +55,8 @@ class Survey:
     ----------
     diagram
         The function.
-    numbering, column_numbering
-        The states, for rows and for columns.
+    numbering
+        The states.
     layers
         One for each level, and one below the last.
     roots
@@ -70,7 +70,6 @@ class Survey:
 
     diagram: Diagram
     numbering: StateNumbering
-    column_numbering: StateNumbering
     layers: tuple[Layer, ...]
     roots: NDArray[np.int32]
     with_choices: bool
@@ -179,7 +178,7 @@ class Survey:
             )
 
     def _widest(self, layer: Layer) -> int:
-        return int(self.column_numbering.counts[layer.columns].max(initial=0))
+        return int(self.numbering.counts[layer.columns].max(initial=0))
 
 
 def survey(
@@ -210,57 +209,18 @@ def survey(
     UnsupportedError
         The variables of one state variable do not stand next to each other in the diagram.
     """
-    return _survey(diagram, numbering, numbering, roots, look)
-
-
-def survey_vector(diagram: Diagram, numbering: StateNumbering) -> Survey:
-    """Survey a function of row variables as a matrix with one column.
-
-    Parameters
-    ----------
-    diagram
-        A function of row variables.
-    numbering
-        The states.
-
-    Raises
-    ------
-    InvalidModelError
-        The function depends on another variable.
-    """
-    levels = numbering.num_levels
-    # One path leads to the only column. Its variables are the rows' once more: below a row variable
-    # no node tests it again.
-    steps = np.arange(1, levels + 2, dtype=np.int32)
-    steps[-1] = NO_STATES
-    one = np.ones(levels + 1, dtype=np.int64)
-    ends = np.append(one[:-1], 0)
-    nowhere = np.full(levels + 1, NO_STATES, dtype=np.int32)
-    column = StateNumbering(steps, nowhere, ends, one, 0, numbering.rows, numbering.rows)
-    vector = replace(numbering, columns=numbering.rows)
-    return _survey(diagram, vector, column, None)
-
-
-def _survey(
-    diagram: Diagram,
-    numbering: StateNumbering,
-    column_numbering: StateNumbering,
-    roots: Sequence[int] | IndexArray | None,
-    look: Look | None = None,
-) -> Survey:
     check_order(numbering)
     check_counts(numbering)
     begins = np.array([diagram.root] if roots is None else roots, dtype=np.int64)
     rooted = np.full(len(begins), numbering.root)
-    columns = np.full(len(begins), column_numbering.root)
     if numbering.num_states == 0:
         begins = np.full(len(begins), ZERO, dtype=np.int64)
-    triples, first = distinct(begins, rooted, columns)
+    triples, first = distinct(begins, rooted, rooted)
     layers = [triples]
     links: list[NDArray[np.int32]] = []
     triples_so_far = len(triples[0])
     for level in range(numbering.num_levels):
-        below, children = descend(diagram, numbering, column_numbering, level, layers[-1])
+        below, children = descend(diagram, numbering, level, layers[-1])
         layers.append(below)
         links.append(children)
         triples_so_far += len(below[0])
@@ -269,4 +229,4 @@ def _survey(
     check_variables(diagram, layers[-1][0], TERMINAL)
     kept, first = with_entries(layers, links, first)
     strips = count_strips(numbering)
-    return Survey(diagram, numbering, column_numbering, kept, first, roots is not None, strips)
+    return Survey(diagram, numbering, kept, first, roots is not None, strips)

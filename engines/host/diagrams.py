@@ -196,10 +196,10 @@ class _BlockShares:
         # Entries before each strip; a row costs a few more.
         self._places = self._places[hybrid.strip_jobs]
         work = self._places + ROW_COST * hybrid.strip_states
-        ends = np.interp((first, last), hybrid.strip_states, work)
-        threads = threads_for(int(ends[1] - ends[0]))
+        begin, end = np.interp((first, last), hybrid.strip_states, work).tolist()
+        threads = threads_for(int(end - begin))
         pieces = 1 if threads == 1 else threads * CHUNKS_PER_THREAD
-        wanted = np.interp(np.linspace(*ends, pieces + 1), work, hybrid.strip_states)
+        wanted = np.interp(np.linspace(begin, end, pieces + 1), work, hybrid.strip_states)
         self.bounds: NDArray[np.int64] = np.clip(wanted.astype(np.int64), first, last)
         self.bounds[0], self.bounds[-1] = first, last
         self.words = (self.bounds, pieces, threads)

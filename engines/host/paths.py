@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from engines.diagrams.diagram import NO_STATES, ZERO, Diagram, StateNumbering
 from engines.diagrams.layers import check_counts, check_order, foreign_variable
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray
+from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray
 from engines.host.diagrams import (
     ChoiceRows,
     MatrixArrays,
@@ -24,6 +24,7 @@ from engines.host.diagrams import (
 from engines.host.library import (
     DOUBLES,
     INDICES,
+    MASKS,
     NUMBERS,
     Array,
     Function,
@@ -120,6 +121,9 @@ _READ_POINTS = Function(
     "pg_read_points",
     c_int64,
     *(HostDiagram, INDICES, c_int64, c_int32, INDICES, NUMBERS, DOUBLES),
+)
+_EXPAND_VECTOR = Function(
+    "pg_expand_vector", c_int64, HostDiagram, c_int32, INDICES, DOUBLES, MASKS
 )
 
 
@@ -273,3 +277,65 @@ def read_points(
     if strange >= 0:
         raise foreign_variable(diagram, strange, "row or choice variables")
     return results
+
+
+def expand_vector(diagram: Diagram, numbering: StateNumbering) -> FloatArray:
+    """Return the value of each state, shape (states,).
+
+    Parameters
+    ----------
+    diagram
+        A function of row variables.
+    numbering
+        The states.
+
+    Raises
+    ------
+    InvalidModelError
+        The function depends on another variable.
+    MemoryError
+        There is no room to note what is written already.
+    """
+    values: FloatArray = np.zeros(numbering.num_states)
+    _expand(diagram, numbering, values, None)
+    return values
+
+
+def expand_set(diagram: Diagram, numbering: StateNumbering) -> MaskArray:
+    """Return which states a function is not 0 in, shape (states,).
+
+    Parameters
+    ----------
+    diagram
+        A function of row variables.
+    numbering
+        The states.
+
+    Raises
+    ------
+    InvalidModelError
+        The function depends on another variable.
+    MemoryError
+        There is no room to note what is written already.
+    """
+    members: MaskArray = np.zeros(numbering.num_states, dtype=np.bool_)
+    _expand(diagram, numbering, None, members)
+    return members
+
+
+def _expand(
+    diagram: Diagram,
+    numbering: StateNumbering,
+    values: FloatArray | None,
+    members: MaskArray | None,
+) -> None:
+    if numbering.num_states == 0:
+        return
+    check_range(np.array([diagram.root]), 0, diagram.num_nodes)
+    given = HostDiagram.of(diagram, numbering)
+    words = (diagram.root, indices(numbering.counts), values, members)
+    strange = int(_EXPAND_VECTOR(given, *words))
+    if strange == -2:
+        raise MemoryError(f"expanding a function of {numbering.num_states} states: out of memory")
+    if strange >= 0:
+        raise foreign_variable(diagram, strange, "row or choice variables")

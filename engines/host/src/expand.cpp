@@ -33,7 +33,6 @@ Part part_of(const PgBlocks& blocks, Index job, Index row) {
 // Calls `visit(state, row in the strip, first job, end of the jobs)` for each state of a piece.
 template <class Visit>
 void each_state(const PgBlocks& blocks, Index state, Index last, Visit visit) {
-    if (state >= last) return;
     const std::int64_t* begins = blocks.strip_states;
     Index strip = std::upper_bound(begins, begins + blocks.strips + 1, state) - begins - 1;
     for (; state < last; strip++) {

@@ -7,20 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.diagrams import expand
 from engines.diagrams.build import hybrid_matrix
 from engines.diagrams.diagram import NO_STATES, StateNumbering
 from engines.diagrams.expand import (
     expand_matrix,
-    expand_set,
     expand_surveyed,
-    expand_vector,
     expanded_bytes,
 )
 from engines.diagrams.survey import survey
 from engines.diagrams.walks import surveyed_or_walked
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.host.diagrams import copy_rows
+from engines.host.paths import expand_set, expand_vector
 from tests.engines.diagrams.random_diagrams import (
     DiagramBuilder,
     diagram_of,
@@ -137,14 +135,19 @@ def test_vectors_and_sets_are_those_of_all_assignments(seed, levels):
     assert expand_set(diagram, model.numbering).tolist() == (values != 0).tolist()
 
 
-@pytest.mark.parametrize("sliced", [1, 10**9])
-def test_vectors_come_out_the_same_by_slices_and_by_an_index(sliced, monkeypatch):
-    monkeypatch.setattr(expand, "SLICED_STATES", sliced)
-    monkeypatch.setattr(expand, "STATES_AT_ONCE", 5)
-    for seed in range(10):
-        model = random_model(seed, 6, density=0.05)
-        diagram, values = random_function(seed, model)
-        assert expand_vector(diagram, model.numbering).tolist() == values.tolist()
+@pytest.mark.parametrize("seed", range(6))
+def test_vectors_of_values_that_recur_are_those_of_all_assignments(seed):
+    # Large enough for what is met again to be copied, not followed.
+    random = np.random.default_rng(seed)
+    states = random.random((2,) * 9) < 0.8
+    parts = np.asarray(random.integers(0, 3, (2, 2**6)) / 2.0)
+    values = parts[random.integers(0, 2, 8)].reshape((2,) * 9)
+    variables = range(0, 18, 2)
+    diagram = diagram_of(values, variables)
+    for known in (states, np.broadcast_to(states[0, 0, 0], states.shape)):
+        numbering = numbering_of(known, variables, range(1, 19, 2))
+        assert expand_vector(diagram, numbering).tolist() == values[known].tolist()
+        assert expand_set(diagram, numbering).tolist() == (values[known] != 0).tolist()
 
 
 @pytest.mark.parametrize("seed", range(4))
