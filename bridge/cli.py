@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PRISM_MAIN = "prism.PrismCL"
 GUI_MAIN = "userinterface.GUIPrism"
 LOADING_DELAY = 1.5
-"""Seconds of PRISM's own work after which a solve worth a GPU, or numba, is likely to come. A run
+"""Seconds of PRISM's own work after which a solve worth a GPU is likely to come. A run
 that is over by then, or whose model has proved to be small, is not held up by loading it: the
 interpreter serves one thread at a time. A long solve in Java's loops has it loaded at once."""
 
@@ -216,13 +216,14 @@ def _warm_up(device: DeviceChoice, device_number: int) -> None:
     """Load what the solves will want while PRISM parses and builds, in a thread of its own."""
     import jpype
 
-    from engines import backend
     from engines.cpu import warm_up
+    from engines.cuda import driver
+    from engines.devices import choice
     from engines.environment import DeviceChoice
     from prism_hooks import preload
     from prism_hooks.exit_gate import GATE, WARM_UP
 
-    on_gpu = device is not DeviceChoice.CPU and backend.driver_present()
+    on_gpu = device is not DeviceChoice.CPU and driver.driver_present()
     sys.setswitchinterval(QUICK_SWITCHES)
 
     def load() -> None:
@@ -240,7 +241,7 @@ def _warm_up(device: DeviceChoice, device_number: int) -> None:
             warm_up.MET.wait_while_small()
         with GATE.busy(WARM_UP), GATE.imports_unwound():
             if on_gpu:
-                backend.preload(device_number)
+                choice.preload(device_number)
                 if device is DeviceChoice.GPU:
                     return  # What the CPU would want only takes the interpreter from others.
             for _ in warm_up.steps():

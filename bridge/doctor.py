@@ -17,7 +17,7 @@ from bridge.versions import NoPrismError, RequirementError, supported_release
 from engines.errors import BridgeError, UnsupportedError
 
 # Import name → distribution. Without any of these no run works; CuPy is looked at apart.
-_PACKAGES = {"numpy": "numpy", "scipy": "scipy", "numba": "numba", "jpype": "jpype1"}
+_PACKAGES = {"numpy": "numpy", "scipy": "scipy", "jpype": "jpype1"}
 # Where no PRISM was named or found, the embedded front end needs none of these.
 _FOR_PRISM_ONLY = ("PRISM", "Java", "jpype1", "cache folder")
 _NOT_OF_THE_GPU = (*_FOR_PRISM_ONLY, "Storm", "C compiler")
@@ -384,7 +384,7 @@ def _gpus(driver: tuple[int, int] | None) -> list[Finding]:
     try:
         if not _cupy_found():
             raise UnsupportedError("not usable without CuPy")
-        from engines.backend import device_summary
+        from engines.cuda.driver import device_summary
 
         lines = device_summary()
     except UnsupportedError as error:

@@ -57,7 +57,7 @@ def require_gpu(device_number: int, *, opened: bool = True) -> None:
     UnsupportedError
         Saying why it cannot be used.
     """
-    from engines.backend import early_refusal, gpu_refusal
+    from engines.cuda.driver import early_refusal, gpu_refusal
 
     refusal = (gpu_refusal if opened else early_refusal)(device_number)
     if refusal is not None:
@@ -85,7 +85,7 @@ def unused_switches(hooks: HookOptions | SolverEnvironment) -> str | None:
         return None
     reason: str | None = "-nogpu was given"
     if hooks.device is not DeviceChoice.CPU:
-        from engines.backend import early_refusal
+        from engines.cuda.driver import early_refusal
 
         reason = early_refusal(hooks.device_number)
     if reason is None:

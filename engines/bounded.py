@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from engines import exact
-from engines.backend import choose_engine
+from engines.devices.choice import choose_engine
 from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype

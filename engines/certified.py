@@ -16,12 +16,7 @@ from engines.policy_iteration import DirectPolicyIteration
 from engines.result import ExactValues, Status
 from engines.strategy import groups_of, row_values
 from engines.system import Direction, SweepSystem
-from engines.two_sided import (
-    ROUNDING_SLACK,
-    UNIT_ROUNDOFF,
-    TwoSidedSystem,
-    rounding_of_rows,
-)
+from engines.two_sided import ROUNDING_SLACK, UNIT_ROUNDOFF, TwoSidedSystem, rounding_of_rows
 
 FINISHED_BY = "bounds around a direct solution"
 ATTEMPTS = 4

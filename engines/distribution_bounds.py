@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engines.certified import certify
+from engines.devices.graph import operations_of
+from engines.devices.two_sided import two_sided_sweeper
 from engines.environment import Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, row_sums
 from engines.graph.components import Components, bsccs
-from engines.graph.operations import operations_of
 from engines.host.products import transposed
 from engines.linear import direct
 from engines.long_run import INITIAL_TOLERANCE
@@ -24,7 +25,7 @@ from engines.optimistic import narrow_by_guesses
 from engines.progress import Progress
 from engines.result import SolveResult
 from engines.system import SweepSystem, rows_of_states
-from engines.two_sided import ROUNDING_SLACK, UNIT_ROUNDOFF, TwoSidedSystem, two_sided_sweeper
+from engines.two_sided import ROUNDING_SLACK, UNIT_ROUNDOFF, TwoSidedSystem
 from engines.two_sided_steady_state import closed_part, most_visited
 
 METHODS = (Method.AUTO, Method.INTERVAL, Method.OPTIMISTIC, Method.JACOBI)

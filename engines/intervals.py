@@ -9,11 +9,12 @@ import numpy as np
 
 from engines import exact
 from engines.certified import certify, may_certify
+from engines.devices.graph import operations_of
+from engines.devices.two_sided import two_sided_sweeper
 from engines.environment import Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import FloatArray, IndexArray, MaskArray
 from engines.graph.mec import EndComponents, maximal_end_components
-from engines.graph.operations import operations_of
 from engines.graph.prob01 import prob0, prob1
 from engines.graph.quotient import collapse
 from engines.model import ExplicitModel, ModelKind, RewardStructure
@@ -35,7 +36,6 @@ from engines.two_sided import (
     TwoSidedSystem,
     plain_system,
     slack_of_quotient,
-    two_sided_sweeper,
     without_self_loops,
 )
 from engines.upper_bounds import upper_bound

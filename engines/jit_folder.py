@@ -1,7 +1,7 @@
-"""Where numba and CuPy keep what they compile: in a folder that nobody else can look into.
+"""Where numba keeps what it compiles: in a folder that nobody else can look into.
 
-Their indexes are pickles, or are trusted without a look: who can write there runs code as the user.
-By default numba's lie in a folder that others may own, and are made with the process's umask.
+Its indexes are pickles: who can write there runs code as the user. By default they lie in a folder
+that others may own, and are made with the process's umask.
 """
 
 from __future__ import annotations
@@ -28,12 +28,3 @@ def keep_numba_private() -> None:
 
 def _do_nothing(_dispatcher: object) -> None:
     pass
-
-
-def keep_cupy_private() -> None:
-    """Have CuPy keep compiled kernels in our cache, or in memory."""
-    folder = private_folder("cuda", os.environ.get("CUPY_CACHE_DIR"))
-    if folder is None:
-        os.environ["CUPY_CACHE_IN_MEMORY"] = "1"
-    else:
-        os.environ["CUPY_CACHE_DIR"] = str(folder)

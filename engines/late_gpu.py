@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engines.backend import GPU_ENTRIES_AT_START, sweeps_before_gpu
+from engines.devices.choice import GPU_ENTRIES_AT_START, sweeps_before_gpu
 from engines.environment import DeviceChoice, Method, Precision, SolverEnvironment
 from engines.formats.choice import Format
 from engines.iterate import Iteration

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from engines.backend import choose_engine
 from engines.cpu.engine import CpuEngine
+from engines.devices.choice import choose_engine
 from engines.environment import Method, SolverEnvironment
 from engines.formats.csr import FloatArray, IndexArray, MaskArray
 from engines.iterate import Iteration, iterate, stop_threshold

@@ -13,6 +13,7 @@ import numpy as np
 from engines import exact
 from engines.afterwards import affordable, measured
 from engines.decided import decided_values
+from engines.devices.graph import operations_of
 from engines.environment import Convention, Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import (
@@ -24,7 +25,6 @@ from engines.formats.csr import (
 )
 from engines.formats.groups import choices_of, select_groups
 from engines.gauss_seidel import relaxation, sweeps_in_colours
-from engines.graph.operations import operations_of
 from engines.host.elimination import TooDearError
 from engines.linear import direct, elimination
 from engines.model import ExplicitModel, ModelKind

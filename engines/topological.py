@@ -9,11 +9,12 @@ from functools import partial
 
 import numpy as np
 
-from engines.backend import GPU_ENTRIES, choose_engine, driver_present, least_gpu_entries
 from engines.cpu.chunks import ENTRIES_PER_THREAD
 from engines.cpu.engine import CpuEngine
 from engines.cpu.prepare import scaled
 from engines.cpu.topological import Components, components_of
+from engines.cuda.driver import driver_present
+from engines.devices.choice import GPU_ENTRIES, choose_engine, least_gpu_entries
 from engines.environment import DeviceChoice, Precision, SolverEnvironment
 from engines.formats.csr import FloatArray, IndexArray
 from engines.host.topological import ROUNDING, HostWalk, How, Reason, Rule

@@ -9,6 +9,7 @@ import numpy as np
 
 from engines.certified import certify
 from engines.cpu.topological import Components, components_of, equations_of
+from engines.devices.two_sided import two_sided_sweeper
 from engines.environment import Precision, SolverEnvironment
 from engines.errors import ConvergenceError
 from engines.formats.csr import FloatArray, IndexArray, MaskArray
@@ -21,7 +22,7 @@ from engines.result import Status, SweepCost
 from engines.solve.system import SLOW_AFTER
 from engines.system import SweepSystem
 from engines.topological import Parts, described, placement
-from engines.two_sided import TwoSidedSystem, two_sided_sweeper, without_self_loops
+from engines.two_sided import TwoSidedSystem, without_self_loops
 
 RAISED_BY = 2.0
 """The first upper values of a component are raised by so many epsilons, as in PRISM: those below it

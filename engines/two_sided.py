@@ -7,9 +7,6 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from engines.backend import choose_engine, not_shared_out
-from engines.environment import SolverEnvironment
-from engines.errors import DeviceMemoryError
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype
 from engines.formats.groups import choices_of
 from engines.model import ExplicitModel, ModelKind
@@ -193,38 +190,6 @@ def slack_of_quotient(matrix: CsrMatrix) -> int:
         The matrix of the model itself.
     """
     return ROUNDING_SLACK + int(matrix.row_lengths().max(initial=0))
-
-
-def two_sided_sweeper(
-    system: TwoSidedSystem, environment: SolverEnvironment, stop_below: float
-) -> tuple[TwoSidedSweeper, str]:
-    """Prepare a solve where the environment wants it; return it with a remark for the log.
-
-    Parameters
-    ----------
-    system
-        What to solve.
-    environment
-        The device, and whether widths are absolute.
-    stop_below
-        Stop after the first sweep whose width is below this; negative for never.
-    """
-    from engines.cpu.two_sided import CpuTwoSidedSweeper
-
-    engine, note = choose_engine(environment, system.system)
-    in_double = environment.double_instead("bounds need every digit")
-    note = "; ".join(filter(None, (note, in_double)))
-    if engine.name == "GPU":
-        from engines.cuda.two_sided import CudaTwoSidedSweeper
-
-        try:
-            where = (environment.device_number, environment.matrix_format)
-            gpu = CudaTwoSidedSweeper(system, stop_below, environment.absolute, *where)
-            alone = not_shared_out(engine, "one sweeps bounds")
-            return gpu, "; ".join(filter(None, (note, alone, gpu.cost.remark)))
-        except DeviceMemoryError as error:
-            note = "; ".join(filter(None, (f"{error}; solving on the CPU", in_double)))
-    return CpuTwoSidedSweeper(system, stop_below, environment.absolute), note
 
 
 def _accurate_row_sums(row: IndexArray, values: FloatArray, num_rows: int) -> FloatArray:

@@ -17,12 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engines.backend import choose_engine
 from engines.decided import decided_values
+from engines.devices.choice import choose_engine
+from engines.devices.graph import operations_of
 from engines.environment import SolverEnvironment
 from engines.errors import DeviceMemoryError, InvalidModelError
 from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype
-from engines.graph.operations import operations_of
 from engines.host.products import transposed
 from engines.model import ExplicitModel, ModelKind
 from engines.poisson import PoissonWeights, poisson_weights

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from engines.cpu import engine, reward_bounds
 from engines.environment import BoundMethod
 from engines.errors import ConvergenceError, UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, row_sums
 from engines.graph.components import sccs
+from engines.host import reward_bounds
 from engines.host.products import transposed
 from engines.model import ExplicitModel
 from engines.system import Direction, SweepSystem
@@ -129,10 +127,6 @@ class _Graph:
         return greatest
 
 
-def _loop(function: Callable[..., Any], entries: int) -> Callable[..., Any]:
-    return reward_bounds.compiled(function) if entries >= engine.NUMBA_ENTRIES else function
-
-
 def _from_visits(graph: _Graph, visits: FloatArray, method: str, slack: int) -> UpperBound:
     rewards = graph.greatest_rewards
     paying = rewards > 0.0
@@ -194,26 +188,9 @@ def _require_leaving(graph: _Graph) -> None:
 def _visits_by_return(graph: _Graph) -> FloatArray:
     """Return bounds of the expected visits, variant 2 of Baier et al. (2017)."""
     _require_leaving(graph)
-    matrix, size = graph.system.matrix, graph.model.num_states
-    goal = ~graph.unknown
-    group_of = np.full(size, -1, dtype=np.int64)
-    group_of[graph.states] = np.arange(len(graph.states))
-    level, never = np.where(goal, 0, -1), np.zeros(size)
-    _loop(reward_bounds.probability_of_no_return, matrix.num_entries)(
-        graph.into.row_offsets,
-        graph.into.columns,
-        graph.into.values,
-        graph.owner,
-        goal,
-        sccs(graph.model, graph.unknown).labels,
-        matrix.row_offsets,
-        matrix.columns,
-        matrix.values,
-        graph.groups,
-        group_of,
-        level,
-        never,
-    )
+    labels = sccs(graph.model, graph.unknown).labels
+    how = (graph.into, graph.owner, ~graph.unknown, labels, graph.system.matrix, graph.groups)
+    never = reward_bounds.probability_of_no_return(*how)
     with np.errstate(divide="ignore"):
         visits: FloatArray = 1.0 / never[graph.states]
     return visits
@@ -251,21 +228,8 @@ def _dsmpi(model: ExplicitModel, unknown: MaskArray, system: SweepSystem, slack:
 def _pessimistic(graph: _Graph, rewards: FloatArray) -> tuple[FloatArray, IndexArray]:
     """Return DS-MPI's bounds, shape (states,), and the chosen row of each state solved for."""
     matrix, size = graph.system.matrix, graph.model.num_states
-    goal = ~graph.unknown
-    reached, cost = goal.astype(np.float64), np.zeros(size)
-    chosen = np.full(size, -1, dtype=np.int64)
-    _loop(reward_bounds.dijkstra_sweep, matrix.num_entries)(
-        graph.into.row_offsets,
-        graph.into.columns,
-        graph.into.values,
-        graph.owner,
-        goal,
-        reached,
-        cost,
-        chosen,
-        np.zeros(matrix.num_rows),
-        rewards.copy(),
-    )
+    how = (graph.into, graph.owner, ~graph.unknown, rewards)
+    reached, cost, chosen = reward_bounds.dijkstra_sweep(*how)
     policy = chosen[graph.states]
     rows = matrix.select_rows(policy)
     row = rows.row_of_entry()

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engines.backend import gpu_refusal
 from engines.cpu.warm_up import MET
+from engines.cuda.driver import gpu_refusal
 from engines.environment import DeviceChoice, IntervalOptions, Method, SolverEnvironment
 from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
 from engines.host.library import LibraryMissingError

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.cpu.graph import CpuGraph
+from engines.devices.graph import operations_of
 from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, IndexArray, MaskArray
 from engines.graph.components import Components, condensation_order, sccs
 from engines.graph.mec import end_component_states
-from engines.graph.operations import operations_of
 from engines.model import ExplicitModel, ModelKind
 from prism_hooks.crossing import numpy_array
 from prism_hooks.extract import mask

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.backend import gpu_refusal
+from engines.cuda.driver import gpu_refusal
 from engines.environment import DeviceChoice
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.montecarlo.cluster_client import OpenCluster

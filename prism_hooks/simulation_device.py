@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from engines.backend import cupy, driver_present, gpu_refusal
+from engines.cuda.driver import cupy, driver_present, gpu_refusal
 from engines.environment import DeviceChoice
 from engines.errors import UnsupportedError
 from engines.montecarlo.compile import Compiled

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engines.backend import gpu_refusal, note_use
+from engines.cuda.driver import gpu_refusal, note_use
 from engines.diagrams.build import build
 from engines.diagrams.choices import choice_roots
 from engines.diagrams.diagram import TERMINAL, Diagram, StateNumbering
@@ -23,7 +23,7 @@ from engines.diagrams.expand import (
 )
 from engines.diagrams.long_run import LongRun
 from engines.diagrams.room import fits_expanded
-from engines.diagrams.survey import Survey, survey
+from engines.diagrams.survey import Survey
 from engines.diagrams.walks import Walked, surveyed_or_walked
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import DeviceMemoryError, UnsupportedError
@@ -95,9 +95,8 @@ class SymbolicModel:
     @cached_property
     def surveyed(self) -> Survey | Walked:
         """What is known of the matrix before it is made."""
-        if self._roots is None:
-            return surveyed_or_walked(self.transitions, self.numbering)
-        return survey(self.transitions, self.numbering, self._roots[0])
+        roots = None if self._roots is None else self._roots[0]
+        return surveyed_or_walked(self.transitions, self.numbering, roots)
 
     def expanded(
         self, device_number: int | None = None, device_memory: int | None = None
@@ -119,9 +118,7 @@ class SymbolicModel:
             For more states than a matrix here can have.
         """
         surveyed = self.surveyed
-        if isinstance(surveyed, Walked):
-            return ExplicitModel(self.kind, expand_surveyed(surveyed))
-        if device_number is not None and self.wants_device:
+        if device_number is not None and self.wants_device and not isinstance(surveyed, Walked):
             try:
                 return self._expanded_on_device(surveyed, device_number, device_memory)
             except DeviceMemoryError as error:

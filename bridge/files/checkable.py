@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bridge.files.names import is_text_model, is_umb_file, printable
+from bridge.files.reader import FileModel, read_model
 from bridge.files.umb import Actions, UmbFile, UmbRewards, pack_valuations, read_umb
 from bridge.files.umb_writer import split_rates
 from bridge.model import CheckableModel, NamedRewards, StateVector
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.formats.csr import FloatArray, index_dtype
 from engines.model import ExplicitModel, ModelKind, RewardStructure
-
-if TYPE_CHECKING:
-    from bridge.files.reader import FileModel
 
 NUMBER = "x"
 """The variable of a model in files that has none of its own."""
@@ -61,9 +58,6 @@ def _read(path: Path, kind: ModelKind | str | None) -> CheckableModel:
         path = archives[0] if archives else path
     if is_umb_file(path):
         return checkable_from_umb(path)
-    # The reader of text brings numba along.
-    from bridge.files.reader import read_model
-
     return checkable_from_text(read_model(path, kind), path)
 
 

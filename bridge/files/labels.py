@@ -6,11 +6,11 @@ import re
 
 import numpy as np
 
-from bridge.files import tokens
 from bridge.files.names import first_repeated, printable
 from bridge.files.rows import allocate
 from bridge.files.source import Section, TextReader, decoded, line_start
 from engines.formats.csr import MaskArray
+from engines.host.text import LineStatus, scan_labels
 
 DECLARATION = re.compile(r'\s*(\d{1,9})\s*=\s*"([^"]+)"\s*')
 OTHER_TITLE = re.compile(
@@ -43,13 +43,13 @@ def read_labels(section: Section, num_states: int) -> dict[str, MaskArray]:
         masks: MaskArray = allocate(
             section, (len(names), num_states), np.bool_, "the masks of the labels"
         )
-        for text, first_line, _ in reader.blocks():
-            status, line = tokens.scan_labels(text, masks)
-            if status != tokens.OK:
+        for text, first_line in reader.blocks():
+            status, line = scan_labels(text, masks)
+            if status != LineStatus.OK:
                 reason = {
-                    tokens.BAD_SHAPE: "expected `state: label label …`",
-                    tokens.BAD_STATE: f"the states are 0 to {num_states - 1}",
-                    tokens.BAD_LABEL: f"the labels are 0 to {len(names) - 1}",
+                    LineStatus.BAD_SHAPE: "expected `state: label label …`",
+                    LineStatus.BAD_STATE: f"the states are 0 to {num_states - 1}",
+                    LineStatus.BAD_LABEL: f"the labels are 0 to {len(names) - 1}",
                 }[status]
                 section.fail(first_line + line, f"{reason}, found {line_start(text, line)!r}")
     return {name: masks[number] for number, name in enumerate(names)}

@@ -188,7 +188,7 @@ def _sections(path: Path) -> ModelFiles:
     titles: list[tuple[str, int, int]] = []
     with Section(path).open() as reader:
         offset = 0
-        for text, first_line, _ in reader.blocks():
+        for text, first_line in reader.blocks():
             block = text.tobytes()
             for start in _comment_starts(block):
                 end = block.index(b"\n", start)

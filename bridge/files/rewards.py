@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.files import assemble
 from bridge.files.names import printable
 from bridge.files.rows import RowBlock, read_rows, read_size_line
 from bridge.files.source import Section
 from bridge.files.transitions import Transitions
 from bridge.model import RewardFault, first_fault
 from engines.formats.csr import FloatArray, IndexArray, MaskArray
+from engines.host.assemble import MERGED, RowStatus, TransitionRewards
 from engines.model import ModelKind, RewardStructure
 
 NAME = re.compile(r'# ?Reward structure:?(?:\s*"([^"]*)")?\s*')
@@ -55,28 +55,20 @@ def read_reward_structure(
     of_states = state_rewards
     fault = first_fault(of_states)
     if transition_section is not None:
-        name, entry_rewards = _read_transition_rewards(transition_section, transitions)
+        name, earned = _read_transition_rewards(transition_section, transitions)
         if names and names[0] != name:
             transition_section.fail(
                 None, f'rewards "{name}", but "{names[0]}" in {printable(str(state_section.path))}'
                 if state_section else ""
             )  # fmt: skip
         names.append(name)
-        matrix = transitions.matrix
-        if entry_rewards is not None:
-            fault = fault or first_fault(entry_rewards, _state_of_entry(transitions))
-        if entry_rewards is None:
-            pass
-        elif transitions.kind is ModelKind.MDP:
-            choice_rewards = np.zeros(matrix.num_rows)
-            assemble.choice_rewards(
-                matrix.row_offsets, matrix.values, entry_rewards, choice_rewards
-            )
-        else:
-            state_rewards = of_states.copy()
-            assemble.expected_rewards(
-                matrix.row_offsets, matrix.values, entry_rewards, state_rewards
-            )
+        if earned is not None:
+            fault = fault or first_fault(earned.rewards, _state_of_entry(transitions))
+            if transitions.kind is ModelKind.MDP:
+                choice_rewards = earned.of_rows()
+            else:
+                state_rewards = of_states.copy()
+                earned.add_expected(state_rewards)
     if transitions.kind is ModelKind.MDP and choice_rewards is None:
         choice_rewards = np.zeros(transitions.matrix.num_rows)
     structure = RewardStructure(names[0] if names else "", state_rewards, choice_rewards)
@@ -96,7 +88,7 @@ def _read_state_rewards(section: Section, num_states: int) -> tuple[str, FloatAr
     seen = np.zeros(num_states, dtype=bool)
     name, blocks = _read(section, 1, (num_states,), "`state reward`")
     for block in blocks:
-        states = block.keys[0]
+        states = block.keys[:, 0]
         outside = states >= num_states
         if outside.any():
             row = int(np.argmax(outside))
@@ -121,15 +113,15 @@ def _refuse_infinite(section: Section, block: RowBlock) -> None:
 
 def _refuse_repeated(section: Section, block: RowBlock, again: MaskArray) -> None:
     repeated = np.ones(len(again), dtype=bool)
-    repeated[np.unique(block.keys[0], return_index=True)[1]] = False
+    repeated[np.unique(block.keys[:, 0], return_index=True)[1]] = False
     row = int(np.argmax(repeated | again))
-    section.fail(block.line_of(row), f"state {block.keys[0, row]} has had a reward already")
+    section.fail(block.line_of(row), f"state {block.keys[row, 0]} has had a reward already")
 
 
 def _read_transition_rewards(
     section: Section, transitions: Transitions
-) -> tuple[str, FloatArray | None]:
-    """Return the structure's name and each transition's reward; None where all are zero."""
+) -> tuple[str, TransitionRewards | None]:
+    """Return the structure's name and each transition's reward; None where none has one."""
     matrix = transitions.matrix
     groups = transitions.row_group_offsets
     integers, shape = 2, "`state target reward`"
@@ -137,32 +129,26 @@ def _read_transition_rewards(
     if groups is not None:
         integers, shape = 3, "`state choice target reward`"
         counts = (matrix.num_columns, matrix.num_rows)
-    entry_rewards: FloatArray | None = None
-    seen = np.zeros(0, dtype=bool)
+    earned: TransitionRewards | None = None
     name, blocks = _read(section, integers, counts, shape, transitions.num_choices)
     for block in blocks:
         if len(block.values) == 0:
             continue
-        if entry_rewards is None:
-            entry_rewards = np.zeros(matrix.num_entries)
-            seen = np.zeros(matrix.num_entries, dtype=bool)
-        status, row = assemble.add_rewards(
-            block.keys, block.values,
-            matrix.row_offsets[:0] if groups is None else groups,
-            matrix.row_offsets, matrix.columns, seen, entry_rewards,
-        )  # fmt: skip
-        if status != assemble.OK:
-            where = " ".join(map(str, block.keys[:, row].tolist()))
+        if earned is None:
+            earned = TransitionRewards(matrix, groups)
+        status, row = earned.add(block.keys, block.values)
+        if status is not RowStatus.OK:
+            where = " ".join(map(str, block.keys[row].tolist()))
             reason = {
-                assemble.BAD_SOURCE: "the states are 0 to " + str(matrix.num_columns - 1),
-                assemble.BAD_CHOICE: "that state has no such choice",
-                assemble.NOT_THERE: "the model has no such transition",
-                assemble.DUPLICATE: "that transition has had a reward already",
+                RowStatus.BAD_SOURCE: "the states are 0 to " + str(matrix.num_columns - 1),
+                RowStatus.BAD_CHOICE: "that state has no such choice",
+                RowStatus.NOT_THERE: "the model has no such transition",
+                RowStatus.DUPLICATE: "that transition has had a reward already",
             }[status]
             section.fail(block.line_of(row), f"a reward for transition {where}: {reason}")
-    if entry_rewards is not None and transitions.actions is not None and groups is None:
-        _refuse_parallel(section, transitions, entry_rewards)
-    return name, entry_rewards
+    if earned is not None and transitions.actions is not None and groups is None:
+        _refuse_parallel(section, transitions, earned.rewards)
+    return name, earned
 
 
 def _refuse_parallel(section: Section, transitions: Transitions, entry_rewards: FloatArray) -> None:
@@ -172,7 +158,7 @@ def _refuse_parallel(section: Section, transitions: Transitions, entry_rewards: 
     for each that is not zero, without the action. The file does not tell which it is, and PRISM
     itself reads it wrongly.
     """
-    unclear = (transitions.actions == assemble.MERGED) & (entry_rewards != 0)
+    unclear = (transitions.actions == MERGED) & (entry_rewards != 0)
     if unclear.any():
         entry = int(np.argmax(unclear))
         state = int(np.searchsorted(transitions.matrix.row_offsets, entry, side="right")) - 1

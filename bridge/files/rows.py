@@ -10,11 +10,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bridge.files import tokens
 from bridge.files.names import printable
 from bridge.files.source import Section, TextReader, decoded, line_start
 from engines.errors import InvalidModelError
 from engines.formats.csr import FloatArray
+from engines.host.text import MOST_DIGITS, LineStatus, NameTable, scan_rows
 
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 RATIONAL = re.compile(rb"(\d{1,300})/(\d{1,300})")
@@ -39,7 +39,7 @@ class RowBlock:
     Parameters
     ----------
     keys
-        Shape (integers a row, rows), int64, none negative.
+        Shape (rows, integers a row), int64, none negative.
     values
         Shape (rows,); may hold NaN, infinite and negative ones.
     actions
@@ -66,37 +66,13 @@ class ActionTable:
 
     def __init__(self) -> None:
         self.names: list[str] = [""]
-        self.slots = np.zeros(16, dtype=np.int32)
-        self.hashes = np.zeros(2, dtype=np.int64)
-        self.offsets = np.zeros(3, dtype=np.int64)
-        self.bytes = np.zeros(0, dtype=np.uint8)
-        self.lines = np.full(2, -1, dtype=np.int32)
+        self.table = NameTable()
 
-    def make_room(self, lines: int, text_bytes: int) -> None:
-        """Make room for as many new names as a block can hold."""
-        most = len(self.names) + min(lines, text_bytes // 2) + 1
-        used = int(self.offsets[len(self.names)])
-        self.bytes = _grown(self.bytes, used + text_bytes, 0)
-        if most < len(self.hashes):
-            return
-        self.hashes = _grown(self.hashes, most + 1, 0)
-        self.offsets = _grown(self.offsets, most + 2, 0)
-        self.lines = _grown(self.lines, most + 1, -1)
-        slots = 1 << (2 * most).bit_length()
-        self.slots = np.zeros(slots, dtype=np.int32)
-        for number in range(1, len(self.names)):
-            code = int(self.hashes[number])
-            slot = (code ^ (code >> 29)) & (slots - 1)
-            while self.slots[slot]:
-                slot = (slot + 1) & (slots - 1)
-            self.slots[slot] = number
-
-    def take_new(self, section: Section, first_line: int, count: int) -> None:
+    def take_new(self, section: Section, first_line: int) -> None:
         """Decode the names that a block added."""
-        for number in range(len(self.names), count + 1):
-            raw = self.bytes[self.offsets[number] : self.offsets[number + 1]].tobytes()
-            name = decoded(section, first_line + int(self.lines[number]), raw)
-            self.names.append(printable(name))
+        for number in range(len(self.names), self.table.count + 1):
+            line = first_line + self.table.line_of(number)
+            self.names.append(printable(decoded(section, line, self.table[number])))
 
 
 def read_size_line(reader: TextReader, counts: tuple[int, ...], meaning: str) -> SizeLine:
@@ -126,7 +102,7 @@ def read_size_line(reader: TextReader, counts: tuple[int, ...], meaning: str) ->
             continue
         fields = text.split()
         if len(fields) not in counts or not all(
-            len(field) <= tokens.MOST_DIGITS and field.isdigit() for field in fields
+            len(field) <= MOST_DIGITS and field.isdigit() for field in fields
         ):
             reader.fail(f"expected {meaning}, found {text[:60]!r}")
         return SizeLine(tuple(map(int, fields)), reader.line - 1, tuple(comments))
@@ -155,29 +131,15 @@ def read_rows(
         Naming the line that is not such a row.
     """
     section = reader.section
-    nothing = np.zeros(0, dtype=np.int32)
-    table = actions or ActionTable()
-    for text, first_line, num_lines in reader.blocks():
-        most = min(num_lines, len(text) // (2 * integers + 2) + 1)
-        keys = np.empty((integers, most), dtype=np.int64)
-        values = np.empty(most)
-        lines = np.empty(most, dtype=np.int32)
-        unsure = np.empty((3, most), dtype=np.int32)
-        codes = nothing
+    for text, first_line in reader.blocks():
+        found = scan_rows(text, integers, None if actions is None else actions.table)
         if actions is not None:
-            codes = np.empty(most, dtype=np.int32)
-            table.make_room(num_lines, len(text))
-        status, line, rows, doubts, names = tokens.scan_rows(
-            text, keys, values, lines, unsure, codes, table.slots, table.hashes, table.offsets,
-            table.bytes, table.lines, len(table.names) - 1,
-        )  # fmt: skip
-        table.take_new(section, first_line, names)
-        block = RowBlock(keys[:, :rows], values[:rows], codes[:rows], lines[:rows], first_line)
-        for row, start, stop in unsure[:, :doubts].T.tolist():
-            if row < rows or status == tokens.OK:
-                values[row] = _number(section, block, row, text[start:stop].tobytes())
-        if status != tokens.OK:
-            _refuse_line(section, text, status, line, first_line, what)
+            actions.take_new(section, first_line)
+        block = RowBlock(found.keys, found.values, found.actions, found.lines, first_line)
+        for row, start, stop in found.unread.tolist():
+            block.values[row] = _number(section, block, row, text[start:stop].tobytes())
+        if found.status is not LineStatus.OK:
+            _refuse_line(section, text, found.status, found.line, first_line, what)
         yield block
 
 
@@ -215,30 +177,22 @@ def _number(section: Section, block: RowBlock, row: int, token: bytes) -> float:
 def _refuse_line(
     section: Section,
     text: NDArray[np.uint8],
-    status: int,
+    status: LineStatus,
     line: int,
     first_line: int,
     what: str,
 ) -> None:
     shown = line_start(text, line)
     reason = {
-        tokens.BAD_INTEGER: "an index is not a whole number from 0 on",
-        tokens.TOO_FEW: "too few fields",
-        tokens.TOO_MANY: "too many fields",
+        LineStatus.BAD_INTEGER: "an index is not a whole number from 0 on",
+        LineStatus.TOO_FEW: "too few fields",
+        LineStatus.TOO_MANY: "too many fields",
     }[status]
     if b":" in shown:
         reason = "one row a line, as PRISM's option `rows` writes it"
     if shown.startswith(b"- "):
         reason = 'initial states belong in the .lab file, as label "init"'
     section.fail(first_line + line, f"{reason} in {shown!r}; expected {what}")
-
-
-def _grown(array: NDArray[Scalar], size: int, filler: int) -> NDArray[Scalar]:
-    if size <= len(array):
-        return array
-    larger = np.full(max(size, 2 * len(array)), filler, dtype=array.dtype)
-    larger[: len(array)] = array
-    return larger
 
 
 def allocate(

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from bridge.files.names import COMPRESSIONS, printable
 from engines.errors import InvalidModelError
+from engines.host.text import count_lines
 
 Stream: TypeAlias = BinaryIO | gzip.GzipFile | lzma.LZMAFile
 
@@ -164,8 +165,8 @@ class TextReader:
         self.consumed += end + 1
         return line.rstrip(b"\r")
 
-    def blocks(self) -> Iterator[tuple[NDArray[np.uint8], int, int]]:
-        """Yield the rest in blocks of whole lines: bytes, number of the first line, lines.
+    def blocks(self) -> Iterator[tuple[NDArray[np.uint8], int]]:
+        """Yield the rest in blocks of whole lines: bytes, and number of the first line.
 
         Every block ends with a line feed.
         """
@@ -184,11 +185,11 @@ class TextReader:
                     self._refuse_endless_line(self._rest)
                     continue
                 block, self._rest = self._rest + more[:end], more[end:]
-            lines = block.count(b"\n")
             first = self.line
-            self.line += lines
+            text = np.frombuffer(block, dtype=np.uint8)
+            self.line += count_lines(text)
             self.consumed += len(block)
-            yield np.frombuffer(block, dtype=np.uint8), first, lines
+            yield text, first
 
     def fail(self, message: str) -> NoReturn:
         """Raise an error that names the line read last."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bridge.files import tokens
 from bridge.files.labels import read_declaration
 from bridge.files.names import printable
 from bridge.files.rows import allocate
 from bridge.files.source import Section, TextReader, line_start
 from engines.formats.csr import MaskArray
+from engines.host.text import LineStatus, scan_states
 
 
 @dataclass(frozen=True)
@@ -57,17 +57,18 @@ def read_states(section: Section, num_states: int) -> StateVariables:
         values = allocate(section, shape, np.int32, "the variables' values")
         kinds = np.zeros(len(names), dtype=np.int8)
         seen: MaskArray = np.zeros(num_states, dtype=np.bool_)
-        for text, first_line, _ in reader.blocks():
-            status, line = tokens.scan_states(text, values, kinds, seen)
-            if status != tokens.OK:
+        for text, first_line in reader.blocks():
+            status, line = scan_states(text, values, kinds, seen)
+            if status != LineStatus.OK:
                 reason = {
-                    tokens.BAD_SHAPE: "expected `state:(value,…)`",
-                    tokens.BAD_STATE: f"the states are 0 to {num_states - 1}",
-                    tokens.BAD_VALUE: "a value is no 32-bit integer, true or false",
-                    tokens.REPEATED: "this state has had a line already",
-                    tokens.OTHER_TYPE: "a variable is an integer in one state, and not in another",
-                    tokens.TOO_FEW: f"fewer than {len(names)} values",
-                    tokens.TOO_MANY: f"more than {len(names)} values",
+                    LineStatus.BAD_SHAPE: "expected `state:(value,…)`",
+                    LineStatus.BAD_STATE: f"the states are 0 to {num_states - 1}",
+                    LineStatus.BAD_VALUE: "a value is no 32-bit integer, true or false",
+                    LineStatus.REPEATED: "this state has had a line already",
+                    LineStatus.OTHER_TYPE: "a variable is an integer in one state, and not in "
+                    "another",
+                    LineStatus.TOO_FEW: f"fewer than {len(names)} values",
+                    LineStatus.TOO_MANY: f"more than {len(names)} values",
                 }[status]
                 section.fail(first_line + line, f"{reason}, found {line_start(text, line)!r}")
     if not seen.all():

@@ -10,7 +10,6 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from bridge.files import assemble
 from bridge.files.rows import (
     ActionTable,
     RowBlock,
@@ -22,6 +21,17 @@ from bridge.files.rows import (
 )
 from bridge.files.source import STATES_FOR_FREE, Section
 from engines.formats.csr import CsrMatrix, IndexArray, MaskArray, index_dtype
+from engines.host.assemble import (
+    UNSET,
+    Entries,
+    Place,
+    RowStatus,
+    append_rows,
+    count_choices,
+    count_rows,
+    place_rows,
+    tidy_rows,
+)
 from engines.model import ROW_SUM_TOLERANCE, ModelKind
 from engines.row_sums import rescaled
 
@@ -201,12 +211,12 @@ class _Assembly:
         self.section = section
         self.head = head
         self.nondeterministic = head.kind is ModelKind.MDP
-        self.group_offsets = np.zeros(0, dtype=np.int64)
+        self.group_offsets: NDArray[np.int64] | None = None
         rows = head.choices
         offset_type = index_dtype(head.transitions + head.states)
         column_type = index_dtype(head.states)
         self.groups: IndexArray = self._zeros(
-            head.states if self.nondeterministic else 0, column_type
+            head.states if self.nondeterministic else 0, offset_type
         )
         self.lengths: IndexArray = self._zeros(rows, offset_type)
         self.columns: IndexArray = self._zeros(head.transitions, column_type)
@@ -215,53 +225,49 @@ class _Assembly:
             rows if self.nondeterministic else head.transitions, np.int32
         )
         if self.nondeterministic:
-            self.codes[:] = assemble.UNSET
+            self.codes[:] = UNSET
         self.table = ActionTable()
 
     def append(self) -> bool:
         """Read transitions in ascending order; False if they are in another."""
-        place = np.array([-1, -1, -1, 0], dtype=np.int64)
+        place = Place()
+        groups = self.groups if self.nondeterministic else None
         for block in self._blocks():
-            if int(place[assemble.FILLED]) + len(block.values) > self.head.transitions:
-                row = self.head.transitions - int(place[assemble.FILLED])
+            if place.filled + len(block.values) > self.head.transitions:
                 self.section.fail(
-                    block.line_of(row),
+                    block.line_of(self.head.transitions - place.filled),
                     f"more than the {self.head.transitions} transitions that line "
                     f"{self.head.line} declares",
                 )
-            status, entry = assemble.append_rows(
-                block.keys, block.values, block.actions, self.groups, self.lengths,
-                self.columns, self.values, self.codes, place,
+            status, entry = append_rows(
+                block.keys, block.values, block.actions, groups, self.lengths, self._entries(),
+                place,
             )  # fmt: skip
-            if status == assemble.OUT_OF_ORDER:
+            if status is RowStatus.OUT_OF_ORDER:
                 return False
             self._refuse(status, block, entry)
-        self._check_count(int(place[assemble.FILLED]))
-        if self.nondeterministic and int(place[assemble.LAST_ROW]) + 1 != self.head.choices:
-            self._wrong_choices(int(place[assemble.LAST_ROW]) + 1)
+        self._check_count(place.filled)
+        if self.nondeterministic and place.row + 1 != self.head.choices:
+            self._wrong_choices(place.row + 1)
         return True
 
     def place(self) -> None:
         """Read transitions in any order, in passes over the file: count, then place."""
         self.groups[:] = 0
         self.lengths[:] = 0
-        self.codes[:] = assemble.UNSET if self.nondeterministic else 0
+        self.codes[:] = UNSET if self.nondeterministic else 0
         self.table = ActionTable()
         if self.nondeterministic:
             for block in self._blocks():
-                self._refuse(
-                    *_about(
-                        block,
-                        assemble.count_choices(block.keys, self.groups, self.head.choices),
-                    )
-                )
+                status, entry = count_choices(block.keys, self.groups, self.head.choices)
+                self._refuse(status, block, entry)
             self.group_offsets = _offsets(self.groups)
             if int(self.group_offsets[-1]) != self.head.choices:
                 self._wrong_choices(int(self.group_offsets[-1]))
         count = 0
         for block in self._blocks():
             count += len(block.values)
-            status, entry = assemble.count_rows(
+            status, entry = count_rows(
                 block.keys, self.group_offsets, self.lengths, self.head.states
             )
             self._refuse(status, block, entry)
@@ -271,12 +277,12 @@ class _Assembly:
             state = int(np.searchsorted(self.group_offsets, row, side="right")) - 1
             choice = row - int(self.group_offsets[state])
             self.section.fail(None, f"choice {choice} of state {state} has no transition")
-        next_entry = _offsets(self.lengths)
+        next_entry = _offsets(self.lengths)[:-1]
         self.table = ActionTable()
         for block in self._blocks():
-            status, entry = assemble.place_rows(
+            status, entry = place_rows(
                 block.keys, block.values, block.actions, self.group_offsets, next_entry,
-                self.columns, self.values, self.codes,
+                self._entries(), self.head.states,
             )  # fmt: skip
             self._refuse(status, block, entry)
 
@@ -309,11 +315,11 @@ class _Assembly:
     def _tidy_rows(self) -> None:
         """Sort the rows and drop zeros: without rates above 0 a state is a deadlock."""
         offsets = _offsets(self.lengths).astype(index_dtype(len(self.values)), copy=False)
-        codes = self.codes if self.table.names[1:] and not self.nondeterministic else self.codes[:0]
-        status, row, left = assemble.tidy_rows(offsets, self.columns, self.values, codes)
-        if status == assemble.DUPLICATE:
+        codes = self.codes if self.table.names[1:] and not self.nondeterministic else None
+        status, row, left = tidy_rows(offsets, self.columns, self.values, codes)
+        if status is RowStatus.DUPLICATE:
             reason = "a duplicate of an earlier transition"
-            self._fail_at(row, self._group_offsets(), int(left), reason)
+            self._fail_at(row, self._group_offsets(), left, reason)
         if left == len(self.values):
             return
         self.columns, self.values = self.columns[:left].copy(), self.values[:left].copy()
@@ -328,6 +334,9 @@ class _Assembly:
             row = int(np.argmax(wrong))
             reason = f"the probabilities from here sum to {float(sums[row])!r}, not 1"
             self._fail_at(row, group_offsets, None, reason)
+
+    def _entries(self) -> Entries:
+        return Entries(self.columns, self.values, self.codes)
 
     def _blocks(self) -> Iterator[RowBlock]:
         with self.section.open() as reader:
@@ -373,18 +382,19 @@ class _Assembly:
             self.head.line, f"{self.head.choices} choices are declared, but {count} follow"
         )
 
-    def _refuse(self, status: int, block: RowBlock, entry: int) -> None:
-        if status == assemble.OK:
+    def _refuse(self, status: RowStatus, block: RowBlock, entry: int) -> None:
+        if status is RowStatus.OK:
             return
         states = self.head.states
-        source, target = int(block.keys[0, entry]), int(block.keys[-1, entry])
+        source, target = int(block.keys[entry, 0]), int(block.keys[entry, -1])
         reason = {
-            assemble.BAD_SOURCE: f"state {source}, but the states are 0 to {states - 1}",
-            assemble.BAD_TARGET: f"target {target}, but the states are 0 to {states - 1}",
-            assemble.TOO_MANY_ROWS: f"more than the {self.head.choices} choices declared",
-            assemble.BAD_CHOICE: f"choice {int(block.keys[-2, entry])} of state {source}, but only "
-            f"{self.head.choices} choices are declared in all",
-            assemble.TWO_ACTIONS: f"choice {int(block.keys[-2, entry])} of state {source} has two "
+            RowStatus.BAD_SOURCE: f"state {source}, but the states are 0 to {states - 1}",
+            RowStatus.BAD_TARGET: f"target {target}, but the states are 0 to {states - 1}",
+            RowStatus.TOO_MANY_ROWS: f"more than the {self.head.choices} choices declared",
+            RowStatus.BAD_CHOICE: f"choice {int(block.keys[entry, -2])} of state {source}, but "
+            f"only {self.head.choices} choices are declared in all",
+            RowStatus.CHANGED: "the file was changed while it was read",
+            RowStatus.TWO_ACTIONS: f"choice {int(block.keys[entry, -2])} of state {source} has two "
             "actions",
         }[status]
         self.section.fail(block.line_of(entry), reason)
@@ -400,10 +410,10 @@ class _Assembly:
         found = None
         for block in self._blocks():
             hit = np.logical_and.reduce(
-                [block.keys[place] == number for place, number in enumerate(key)]
+                [block.keys[:, place] == number for place, number in enumerate(key)]
             )
             if target is not None:
-                hit &= block.keys[-1] == target
+                hit &= block.keys[:, -1] == target
             if hit.any():
                 last = len(hit) - 1 - int(np.argmax(hit[::-1]))
                 found = block.line_of(int(np.argmax(hit)) if target is None else last)
@@ -411,10 +421,6 @@ class _Assembly:
                     break
         name = f"state {key[0]}" + (f", choice {key[1]}" if len(key) == 2 else "")
         self.section.fail(found, f"{name}: {message}")
-
-
-def _about(block: RowBlock, result: tuple[int, int]) -> tuple[int, RowBlock, int]:
-    return result[0], block, result[1]
 
 
 def _offsets(sizes: IndexArray) -> NDArray[np.int64]:

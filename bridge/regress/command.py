@@ -223,7 +223,7 @@ def _command(
 
 
 def _default_ours() -> tuple[str, ...]:
-    from engines.backend import early_refusal
+    from engines.cuda.driver import early_refusal
 
     return (*DEFAULT_OURS, *(() if early_refusal(0) else DEFAULT_OURS_ON_GPU))
 

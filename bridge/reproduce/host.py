@@ -15,7 +15,7 @@ from bridge.versions import NoPrismError, own_version
 from engines.diagrams.room import available_host_bytes
 from engines.errors import BridgeError
 
-PACKAGES = ("numpy", "scipy", "numba", "jpype1", "stormpy", "matplotlib")
+PACKAGES = ("numpy", "scipy", "jpype1", "stormpy", "matplotlib")
 NO_PART_IN_RESULTS = ("matplotlib",)
 CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy")
 
@@ -150,12 +150,12 @@ def _require_storm(front_end: str | None, why: BridgeError | None) -> None:
 
 def _gpu() -> tuple[tuple[str, int] | None, str]:
     """Return name and bytes of the first GPU, or None and the reason."""
-    from engines.backend import early_refusal, gpu_refusal
+    from engines.cuda.driver import early_refusal, gpu_refusal
 
     refusal = early_refusal() or gpu_refusal()
     if refusal is not None:
         return None, refusal
-    from engines.backend import cupy
+    from engines.cuda.driver import cupy
 
     runtime = cupy().cuda.runtime
     properties = runtime.getDeviceProperties(0)

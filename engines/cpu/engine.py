@@ -6,21 +6,18 @@ import contextlib
 import math
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from engines.cpu import layouts, substitution
 from engines.cpu.layouts import Layout
 from engines.cpu.prepare import scaled
+from engines.cpu.single import CpuSingleSweeper
+from engines.cpu.space import HostSpace
 from engines.cpu.substitution import Substituted
 from engines.formats.choice import Format
-from engines.formats.csr import CsrMatrix, FloatArray
-from engines.host.sweeps import HostSweeps
+from engines.formats.csr import FloatArray
 from engines.system import SingleSweeper, SweepSystem
-
-if TYPE_CHECKING:
-    from engines.cpu.space import HostSpace
 
 ENCODE_SWEEPS = 100
 """Sweeps in CSR before rows are looked through for patterns, which takes as long as ten or twenty:
@@ -28,45 +25,6 @@ a solve that has made this many makes many more, as a rule."""
 
 ENCODE_ENTRIES = 100_000
 """Fewest entries of a matrix that is looked through: sweeps of fewer are short."""
-
-
-NUMBA_ENTRIES = 100_000
-"""From this many entries on, loops that are not in the compiled library yet are numba's."""
-
-DENSE_CELLS = 1 << 16
-"""Up to this many cells such loops take a dense matrix."""
-
-
-def repays_numba(entries: int) -> bool:
-    """Return whether loops over a matrix of so many entries are numba's."""
-    return entries >= NUMBA_ENTRIES
-
-
-def dense_array(matrix: CsrMatrix) -> Any:
-    """Return a small matrix as a NumPy array, shape (rows, columns)."""
-    dense = np.zeros((matrix.num_rows, matrix.num_columns))
-    np.add.at(dense, (matrix.row_of_entry(), matrix.columns), matrix.values)
-    return dense
-
-
-def largest_residual(system: SweepSystem, x: FloatArray) -> float:
-    """Return the largest absolute value of b + A x − x, or of the best choice's.
-
-    Parameters
-    ----------
-    system
-        Without a scaling.
-    x
-        Shape (states,).
-    """
-    return _residual(HostSweeps(system), x, np.empty_like(x))
-
-
-def _residual(sweeps: layouts.Sweeps, x: FloatArray, x_new: FloatArray) -> float:
-    """Return what a sweep without relaxation would change, and write its iterate."""
-    change = np.empty(1)
-    sweeps.repeat(change, -1.0, 1.0, x, x_new, True)
-    return float(change[0])
 
 
 class CpuEngine:
@@ -153,14 +111,11 @@ class CpuSweeper:
 
     def residual(self) -> float:
         """Return the largest absolute value of b + A x − x."""
-        return _residual(self._layout.sweeps, self._x, self._x_new)
+        return layouts.residual(self._layout.sweeps, self._x, self._x_new)
 
     def in_single(self, stop_below: float, nearest: bool, factor: float = 1.0) -> SingleSweeper:
         """Return sweeps in single precision; see `engines.system.HasSingle`."""
-        from engines.cpu.single import CpuSingleSweeper
-
-        compiled = self._system.matrix.num_entries >= NUMBA_ENTRIES
-        how = (stop_below, self._absolute, nearest, factor, compiled)
+        how = (stop_below, self._absolute, nearest, factor)
         single = CpuSingleSweeper(self._system, self.values(), *how)
         if self._format not in (Format.AUTO, Format.CSR):
             remark = f"-gpuformat {self._format}: the CPU sweeps in single precision as csr"
@@ -181,8 +136,6 @@ class CpuSweeper:
 
     def space(self, system: SweepSystem) -> HostSpace:
         """Return a space for GMRES; see `engines.linear.space.HasSpace`."""
-        from engines.cpu.space import HostSpace
-
         return HostSpace(system, self)
 
     def substituted(self) -> Substituted:
@@ -198,8 +151,6 @@ class CpuSweeper:
 
     def go_on_from(self, single: SingleSweeper) -> None:
         """Take over the mean of the last two iterates; see `engines.system.HasSingle`."""
-        from engines.cpu.single import CpuSingleSweeper
-
         assert isinstance(single, CpuSingleSweeper)
         where = slice(None) if self._system.states is None else self._system.states
         x = np.array(self.values())

@@ -158,3 +158,23 @@ def in_runs(system: SweepSystem, runs: Runs) -> Layout:
         HostRunSweeps(runs, direction),
         runs.positions,
     )
+
+
+def largest_residual(system: SweepSystem, x: FloatArray) -> float:
+    """Return the largest absolute value of b + A x − x, or of the best choice's.
+
+    Parameters
+    ----------
+    system
+        Without a scaling.
+    x
+        Shape (states,).
+    """
+    return residual(HostSweeps(system), x, np.empty_like(x))
+
+
+def residual(sweeps: Sweeps, x: FloatArray, x_new: FloatArray) -> float:
+    """Return what a sweep without relaxation would change, and write its iterate."""
+    change = np.empty(1)
+    sweeps.repeat(change, -1.0, 1.0, x, x_new, True)
+    return float(change[0])

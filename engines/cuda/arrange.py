@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from engines.backend import cupy
 from engines.cuda import rows as of_rows
 from engines.cuda.colouring import DeviceColouring
+from engines.cuda.driver import cupy
 from engines.cuda.formats.layout import nbytes
 from engines.cuda.modules import WARP, Launcher
 from engines.cuda.prepare import DeviceSystem, _scan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from engines.backend import cupy
+from engines.cuda.driver import cupy
 
 COPY_BYTES = 1 << 29
 REPEATS = 10

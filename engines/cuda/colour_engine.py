@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from engines.backend import cupy
 from engines.cuda import rows
 from engines.cuda.arrange import DeviceColoured, arrange_on_device, arranged_bytes, uploaded
 from engines.cuda.colouring import (
@@ -14,6 +13,7 @@ from engines.cuda.colouring import (
     names_of_updates,
 )
 from engines.cuda.diagrams import available_bytes
+from engines.cuda.driver import cupy
 from engines.cuda.gauss_seidel import HISTORY, CudaColourSweeper
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import upload
@@ -157,7 +157,7 @@ class CudaColourEngine:
     def opposite_is_fresher(self, system: SweepSystem, order: Order) -> bool:
         """Return whether more entries see fresh values if states are swept in opposite order."""
         if self._directions is None:
-            from engines.gauss_seidel import entries_by_direction
+            from engines.linear.colours import entries_by_direction
 
             self._directions = entries_by_direction(scaled(system))
         before, after = self._directions

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from engines.backend import cupy
 from engines.cuda.counting_sort import counters, sorted_by_key
+from engines.cuda.driver import cupy
 from engines.cuda.modules import BLOCK_THREADS, WARP, Launcher
 from engines.cuda.prepare import DeviceSystem, _scan
 from engines.cuda.transfer import to_device, to_host

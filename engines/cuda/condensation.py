@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engines.backend import cupy
 from engines.cuda.components import PATIENCE, STATES_A_ROUND
+from engines.cuda.driver import cupy
 from engines.cuda.prepare import _scan
 from engines.cuda.transfer import to_device
 from engines.formats.csr import IndexArray

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engines.backend import cupy
+from engines.cuda.driver import cupy
 from engines.cuda.modules import Launcher
 from engines.cuda.prepare import _scan
 

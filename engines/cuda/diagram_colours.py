@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engines.backend import cupy
+from engines.cuda.driver import cupy
 from engines.cuda.gauss_seidel import ColourSweeper
 from engines.cuda.modules import Launcher
 from engines.cuda.rows import DeviceRows

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from engines.backend import cupy
 from engines.cuda.diagram_rows import DiagramRows
 from engines.cuda.diagram_upload import MODULE
+from engines.cuda.driver import cupy
 from engines.cuda.formats.layout import Layout
 from engines.cuda.formats.patterns import FEW_PATTERNS, room_for_codes, row_dictionary
 from engines.cuda.formats.tables import Table

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from engines.backend import cupy
 from engines.cuda.diagram_upload import (
     MODULE,
     MOST_STATES,
@@ -16,6 +15,7 @@ from engines.cuda.diagram_upload import (
     most_rows,
     upload_hybrid,
 )
+from engines.cuda.driver import cupy
 from engines.cuda.formats.layout import BESIDE
 from engines.cuda.modules import Launcher
 from engines.cuda.prepare import _scan

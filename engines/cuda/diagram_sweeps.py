@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from engines.backend import cupy
 from engines.cuda import diagram_patterns
 from engines.cuda.diagram_rows import DiagramRows, system_bytes, upload_rows
 from engines.cuda.diagrams import available_bytes
-from engines.cuda.engine import HISTORY, CudaSweeper, two_vectors
+from engines.cuda.driver import cupy
 from engines.cuda.formats import hybrid
 from engines.cuda.formats.layout import Layout, geometry, nbytes
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import DeviceSystem
 from engines.cuda.rows import LEAST_BANDED_ROWS, DeviceRows
+from engines.cuda.sweeper import HISTORY, CudaSweeper, two_vectors
 from engines.cuda.windows import reach_of_patterns, window_of
 from engines.diagrams.system import DiagramSystem
 from engines.errors import DeviceMemoryError
@@ -36,7 +36,7 @@ class DiagramSweeper(CudaSweeper):
     system
         What they are of.
     stop_below, absolute, device_number
-        As in `engines.cuda.engine.CudaSweeper`.
+        As in `engines.cuda.sweeper.CudaSweeper`.
     """
 
     def __init__(

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from engines.backend import cupy
 from engines.cuda.diagram_upload import (
     MODULE,
     MOST_STATES,
@@ -21,6 +20,7 @@ from engines.cuda.diagram_upload import (
     most_rows,
     upload_hybrid,
 )
+from engines.cuda.driver import cupy
 from engines.cuda.formats.layout import nbytes
 from engines.cuda.modules import BLOCK_THREADS, Launcher, stream
 from engines.cuda.prepare import SCAN_BLOCK, _scan

@@ -6,9 +6,9 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from engines.backend import cupy
 from engines.cuda import components
 from engines.cuda.components import ComponentSearch
+from engines.cuda.driver import cupy
 
 if TYPE_CHECKING:
     from engines.cuda.graph_edges import Edges

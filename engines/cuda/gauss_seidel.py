@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from engines.backend import cupy
 from engines.cuda.arrange import DeviceColoured
+from engines.cuda.driver import cupy
 from engines.cuda.modules import BLOCK_THREADS, Launcher, stream
 from engines.cuda.transfer import to_device, to_host
 from engines.formats.csr import FloatArray

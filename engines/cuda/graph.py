@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from engines.backend import cupy
 from engines.cpu.graph import CpuGraph, _edges
 from engines.cuda.component_labels import left_components, numbered, with_rest
 from engines.cuda.components import ComponentSearch, SearchSteps
 from engines.cuda.condensation import order_by_level
+from engines.cuda.driver import cupy
 from engines.cuda.end_components import refine
 from engines.cuda.graph_edges import Edges, backwards, forwards
 from engines.cuda.modules import Launcher, stream

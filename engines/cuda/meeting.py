@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from engines.backend import cupy
+from engines.cuda.driver import cupy
 from engines.cuda.modules import BLOCK_THREADS, Launcher
 from engines.cuda.transfer import to_device, to_host
 from engines.errors import UnsupportedError

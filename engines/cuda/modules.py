@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engines import kernels
-from engines.backend import cupy
+from engines.cuda.driver import cupy
 
 BLOCK_THREADS = 256
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from engines.backend import cupy
 from engines.cpu.engine import CpuEngine
+from engines.cuda.driver import cupy
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import _scan, upload
 from engines.cuda.transfer import to_host

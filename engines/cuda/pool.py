@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from engines.backend import cupy
+from engines.cuda.driver import cupy
 
 
 def peak_bytes(device_numbers: Iterable[int]) -> int:

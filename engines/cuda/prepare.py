@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from engines.backend import cupy
 from engines.cpu.prepare import scaled
+from engines.cuda.driver import cupy
 from engines.cuda.modules import Launcher
 from engines.cuda.transfer import to_device
 from engines.system import Direction, Scaling, SweepSystem

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from engines import kernels
-from engines.backend import cupy
+from engines.cuda.driver import cupy
 from engines.cuda.formats.lay_out import lay_out, may_leave_csr
 from engines.cuda.formats.layout import Geometry, Layout, geometry, nbytes
 from engines.cuda.modules import Launcher

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engines.backend import cupy
+from engines.cuda.driver import cupy
 from engines.cuda.modules import Launcher
 from engines.cuda.transfer import to_device, to_host
 from engines.formats.csr import MaskArray

@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from engines.backend import cupy
 from engines.cpu.prepare import scaled
 from engines.cpu.space import HostSpace
-from engines.cuda.engine import HISTORY, STRETCH, CudaEngine, CudaSweeper, two_vectors
+from engines.cuda.driver import cupy
+from engines.cuda.engine import CudaEngine
 from engines.cuda.meeting import (
     Meetings,
     Part,
@@ -30,6 +30,7 @@ from engines.cuda.meeting import (
 )
 from engines.cuda.modules import stream as stream_of
 from engines.cuda.rows import DeviceRows, Test
+from engines.cuda.sweeper import HISTORY, STRETCH, CudaSweeper, two_vectors
 from engines.cuda.transfer import send, to_device
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.blocks import counted_from_first, ranges_read, row_blocks

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from engines.backend import cupy
 from engines.cuda import uniformise
-from engines.cuda.engine import HISTORY
+from engines.cuda.driver import cupy
 from engines.cuda.meeting import Meetings, Part, begin_stretch, end_stretch, gather
 from engines.cuda.several import (
     event,
@@ -26,6 +25,7 @@ from engines.cuda.several import (
     shared_or_reason,
     shared_out,
 )
+from engines.cuda.sweeper import HISTORY
 from engines.cuda.transfer import to_host
 from engines.cuda.uniformise import DeviceSum, SumRows, first_term, require_numbers
 from engines.formats.blocks import row_blocks

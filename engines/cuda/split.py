@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from engines.backend import cupy
 from engines.cpu.prepare import scaled
-from engines.cuda.engine import HISTORY, CudaSweeper, two_vectors
+from engines.cuda.driver import cupy
 from engines.cuda.rows import DeviceRows, Test
+from engines.cuda.sweeper import HISTORY, CudaSweeper, two_vectors
 from engines.cuda.transfer import to_device
 from engines.errors import DeviceMemoryError
 from engines.formats.blocks import row_blocks

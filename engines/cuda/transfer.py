@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from engines.backend import cupy
+from engines.cuda.driver import cupy
 
 PART_BYTES = 4 << 20
 """Bytes of a pinned buffer: large enough for the bus, small enough for the cache of a core."""

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from engines.backend import cupy
-from engines.cuda.engine import STRETCH, device_bytes, two_vectors
+from engines.cuda.driver import cupy
 from engines.cuda.formats.lay_out import lay_out
 from engines.cuda.formats.layout import Geometry, Layout, geometry
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import DeviceSystem, upload
 from engines.cuda.rows import bytes_moved, needs_wide_offsets, sharers
+from engines.cuda.sweeper import STRETCH, device_bytes, two_vectors
 from engines.cuda.transfer import to_device, to_host
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.choice import Format

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from engines.backend import cupy
+from engines.cuda.driver import cupy
 from engines.cuda.modules import load_usual
 from engines.cuda.transfer import stage
 

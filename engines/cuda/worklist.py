@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engines.backend import cupy
+from engines.cuda.driver import cupy
 from engines.cuda.graph_edges import Edges
 from engines.cuda.modules import BLOCK_THREADS, Launcher
 from engines.cuda.sets import to_mask, to_set, words_for

@@ -14,11 +14,12 @@ from engines.diagrams.layers import NO_BLOCK
 from engines.diagrams.survey import Survey, survey
 from engines.errors import UnsupportedError
 from engines.formats.csr import INT32_MAX, IndexArray
+from engines.host.diagrams import copy_rows
 
 JOBS_AT_ONCE = 1_000_000
 """More are followed down piece by piece, since a level takes some 80 bytes a job meanwhile."""
 
-NESTED_ENTRIES = 1_000_000
+NESTED_ENTRIES = 20_000
 """From so many entries on, blocks are put together from smaller blocks."""
 
 
@@ -169,8 +170,6 @@ def _blocks(
     deeper = _nested_level(surveyed, level) if entries >= NESTED_ENTRIES else None
     if deeper is not None:
         # The blocks one under another are a hybrid matrix themselves, of fewer entries.
-        from engines.cpu.diagrams import copy_rows
-
         whole = copy_rows(_assemble(surveyed, frontier, level, deeper, entries))
         columns = whole.columns.astype(np.int32, copy=False)
         return whole.row_offsets.astype(np.int64, copy=False), columns, whole.values

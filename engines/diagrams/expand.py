@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.cpu import host_loops
 from engines.diagrams.build import build
 from engines.diagrams.choices import choice_roots, roots_of
 from engines.diagrams.diagram import Diagram, StateNumbering
 from engines.diagrams.hybrid import HybridMatrix
-from engines.diagrams.points import kernels_ready, read_points
 from engines.diagrams.survey import Survey, survey, survey_vector
 from engines.diagrams.walks import Walked, surveyed_or_walked
 from engines.errors import UnsupportedError
@@ -25,21 +23,8 @@ from engines.formats.csr import (
     MaskArray,
     index_dtype,
 )
-
-NUMBA_ENTRIES = 3_000_000
-"""From so many entries on, loops in numba repay what loading them takes, about a third of a second;
-compiling them, which happens once, takes a second and a half. NumPy takes 0.1 µs an entry."""
-
-NUMBA_ENTRIES_IF_READY = 20_000
-"""The same where they are loaded."""
-
-HOST_STEPS = 1_000_000
-"""Where they are not, and the paths to all entries have so many steps, the host's own loops, which
-follow each path by itself, are faster than NumPy's passes, one a level."""
-
-HOST_STEPS_OF_LONG_PATHS = 100_000
-HOST_STEPS_AN_ENTRY = 20
-"""The same where each path has so many."""
+from engines.host.diagrams import copy_choices, copy_rows
+from engines.host.paths import read_points
 
 SLICED_STATES = 128
 """From so many states a strip on, a vector is put together by slices, else by an index."""
@@ -108,36 +93,21 @@ def expand_surveyed(surveyed: Survey | Walked, rows: range | None = None) -> Csr
     ----------
     surveyed
         The survey, of which `expanded_bytes` tells what this will take, or what stands for it where
-        little is shared.
+        the matrix is small, or little is shared.
     rows
         Consecutive rows to return alone; None for all.
     """
     _check_columns(surveyed)
-    if isinstance(surveyed, Walked):
-        if rows is not None:
-            raise ValueError("of a matrix that shares little, all rows are expanded")
-        return surveyed.expanded()
     if surveyed.with_choices:
         raise ValueError("a matrix with choices is expanded by expand_choices")
+    if isinstance(surveyed, Walked):
+        if rows is not None:
+            raise ValueError("of a matrix that is followed path by path, all rows are expanded")
+        return surveyed.expanded()
     states = surveyed.numbering.num_states
     if rows is not None and (rows.step != 1 or not 0 <= rows.start <= rows.stop <= states):
         raise ValueError(f"{rows} is no range of rows 0 to {states}")
-    if _repays_numba(surveyed.num_entries):
-        from engines.cpu.diagrams import copy_rows
-
-        return copy_rows(build(surveyed), rows)
-    found = _expanded_by_host(surveyed) if rows is None else None
-    if found is not None:
-        return found
-    whole = _entry_by_entry(surveyed)
-    first, last = (0, states) if rows is None else (rows.start, rows.stop)
-    begin, end = int(whole.strip_jobs[first]), int(whole.strip_jobs[last])
-    return CsrMatrix(
-        (whole.strip_jobs[first : last + 1] - begin).astype(index_dtype(end - begin)),
-        whole.job_columns[begin:end].astype(np.int32),
-        _job_values(whole)[begin:end],
-        whole.num_columns,
-    )
+    return copy_rows(build(surveyed), rows)
 
 
 def expanded_bytes(surveyed: Survey | Walked) -> int:
@@ -182,31 +152,29 @@ def expand_choices(
         hold, or the variables of rows and columns are not interleaved.
     """
     roots, assignments = choice_roots(diagram, choice_variables)
-    return expand_surveyed_choices(survey(diagram, numbering, roots), roots, assignments)
+    return expand_surveyed_choices(
+        surveyed_or_walked(diagram, numbering, roots), roots, assignments
+    )
 
 
 def expand_surveyed_choices(
-    surveyed: Survey, roots: NDArray[np.int32], assignments: NDArray[np.bool_]
+    surveyed: Survey | Walked, roots: NDArray[np.int32], assignments: NDArray[np.bool_]
 ) -> Choices:
     """Return the choices of a survey, as `expand_choices` does.
 
     Parameters
     ----------
     surveyed
-        The survey of `roots`, of which `expanded_bytes` tells what this will take.
+        What `engines.diagrams.walks.surveyed_or_walked` found of `roots`; `expanded_bytes` tells
+        what this will take.
     roots, assignments
         As `engines.diagrams.choices.choice_roots` returns them.
     """
     _check_columns(surveyed)
-    if _repays_numba(surveyed.num_entries):
-        from engines.cpu.diagrams import copy_choices
-
-        found = copy_choices(build(surveyed))
+    if isinstance(surveyed, Walked):
+        found = surveyed.expanded_choices()
     else:
-        host = _host_of(surveyed)
-        asked = (surveyed.diagram, surveyed.numbering, roots, surveyed.num_entries)
-        by_host = None if host is None else host.expanded_choices(*asked)
-        found = by_host or _small_choices(_entry_by_entry(surveyed))
+        found = copy_choices(build(surveyed))
     return Choices(*found, roots, assignments)
 
 
@@ -328,49 +296,6 @@ def _place(
         result[places] = local[steps + np.repeat(sources[first:last], size)]
 
 
-def _expanded_by_host(surveyed: Survey) -> CsrMatrix | None:
-    host = _host_of(surveyed)
-    if host is None:
-        return None
-    return host.expanded(surveyed.diagram, surveyed.numbering, surveyed.num_entries)
-
-
-def _host_of(surveyed: Survey) -> host_loops.HostLoops | None:
-    """Return the host's loops, if there are any and they are the sooner way."""
-    steps, entries = int(surveyed.jobs().sum()), surveyed.num_entries
-    long_paths = steps >= max(HOST_STEPS_OF_LONG_PATHS, HOST_STEPS_AN_ENTRY * entries)
-    return host_loops.registered() if steps >= HOST_STEPS or long_paths else None
-
-
-def _entry_by_entry(surveyed: Survey) -> HybridMatrix:
-    """Return the hybrid matrix whose strips are the states, and whose jobs are the entries."""
-    return build(surveyed, surveyed.num_levels)
-
-
-def _job_values(hybrid: HybridMatrix) -> FloatArray:
-    values: FloatArray = hybrid.local_values[hybrid.job_blocks]
-    return values
-
-
-def _small_choices(hybrid: HybridMatrix) -> tuple[CsrMatrix, IndexArray, NDArray[np.int32]]:
-    """Return what `engines.cpu.diagrams.copy_choices` does, of a matrix whose jobs are entries."""
-    assert hybrid.job_choices is not None, "a hybrid matrix without choices"
-    entries, choices = hybrid.num_entries, hybrid.job_choices
-    begins = np.zeros(entries, dtype=np.bool_)
-    begins[1:] = choices[1:] != choices[:-1]
-    occupied = np.flatnonzero(np.diff(hybrid.strip_jobs))
-    begins[hybrid.strip_jobs[occupied]] = True
-    starts = np.flatnonzero(begins)
-    matrix = CsrMatrix(
-        np.append(starts, entries).astype(index_dtype(entries)),
-        hybrid.job_columns.astype(np.int32),
-        _job_values(hybrid),
-        hybrid.num_columns,
-    )
-    groups = np.searchsorted(starts, hybrid.strip_jobs).astype(index_dtype(len(starts)))
-    return matrix, groups, choices[starts]
-
-
 def _check_columns(surveyed: Survey | Walked) -> None:
     columns = surveyed.numbering.num_states
     if columns > INT32_MAX:
@@ -378,7 +303,3 @@ def _check_columns(surveyed: Survey | Walked) -> None:
             f"a matrix of {columns} states is too large for columns of 32 bits; the most are "
             f"{INT32_MAX}"
         )
-
-
-def _repays_numba(entries: int) -> bool:
-    return entries >= (NUMBA_ENTRIES_IF_READY if kernels_ready() else NUMBA_ENTRIES)

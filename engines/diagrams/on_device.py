@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from engines.backend import cupy
+from engines.cuda.driver import cupy
 from engines.diagrams.coloured import ColouredDiagram
 from engines.diagrams.system import DiagramSystem
 from engines.environment import SolverEnvironment
@@ -172,14 +172,14 @@ class DeviceDiagramEngine:
         return max(available_bytes(self._memory) - taken, 0) // (TABLE_BYTES + row_bytes)
 
     def _vector_bytes(self) -> int:
-        from engines.cuda.engine import HISTORY
+        from engines.cuda.sweeper import HISTORY
 
         return 16 * self._system.num_states + 16 * HISTORY
 
     def _need(self) -> int:
         """Return the bytes of rows and vectors."""
         from engines.cuda.diagram_rows import system_bytes
-        from engines.cuda.engine import HISTORY
+        from engines.cuda.sweeper import HISTORY
 
         return system_bytes(self._system) + 16 * HISTORY
 

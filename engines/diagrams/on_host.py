@@ -37,7 +37,7 @@ class HostDiagramEngine:
     speed = CPU_SPEED
 
     def __init__(self, system: DiagramSystem, environment: SolverEnvironment) -> None:
-        from engines.cpu.diagram_sweeps import HostRows
+        from engines.host.diagram_sweeps import HostDiagramRows
 
         if environment.matrix_format is Format.PATTERNS:
             raise UnsupportedError(
@@ -45,7 +45,7 @@ class HostDiagramEngine:
                 "found by a GPU"
             )
         self._system = system
-        self._rows = HostRows.of(system)
+        self._rows = HostDiagramRows.of(system)
         self.refusal = ""
         """Nothing that may be wanted is refused."""
 
@@ -83,7 +83,7 @@ class HostDiagramEngine:
 
     def exit_rates(self) -> FloatArray:
         """Return the rates out of each state, self-loops left out, shape (states,)."""
-        from engines.cpu.diagram_sweeps import HostHybrid
+        from engines.host.hybrid import HostHybrid
 
         rates = self._system.rates
         assert rates is not None, "only balance equations have exit rates"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines.backend import driver_present, gpu_refusal
+from engines.cuda.driver import driver_present, gpu_refusal
 from engines.diagrams.hybrid import HybridMatrix
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import DeviceMemoryError, UnsupportedError
@@ -89,7 +89,7 @@ class _Walks:
     """Walks through a graph, on a GPU where that repays and one can."""
 
     def __init__(self, hybrid: HybridMatrix, environment: SolverEnvironment | None) -> None:
-        from engines.cpu.diagram_sweeps import HostHybrid
+        from engines.host.hybrid import HostHybrid
 
         self._hybrid = hybrid
         self._host = HostHybrid.of(hybrid)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from engines.afterwards import measured
-from engines.backend import driver_present, gpu_refusal
+from engines.cuda.driver import driver_present, gpu_refusal
 from engines.diagrams.build import build
 from engines.diagrams.coloured import ColouredDiagramEngine, DiagramEngine
 from engines.diagrams.diagram import Diagram, StateNumbering

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engines.devices.graph import operations_of
 from engines.environment import SolverEnvironment
 from engines.formats.csr import IndexArray, MaskArray
-from engines.graph.operations import operations_of
 from engines.model import ExplicitModel
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engines.devices.graph import operations_of
 from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import IndexArray, MaskArray
 from engines.graph.components import Components
-from engines.graph.operations import operations_of
 from engines.model import ExplicitModel, ModelKind
 
 

@@ -6,9 +6,9 @@ Probabilistic Systems; Baier and Katoen 2008, section 10.6.1), each found by a w
 
 from __future__ import annotations
 
+from engines.devices.graph import operations_of
 from engines.environment import SolverEnvironment
 from engines.formats.csr import MaskArray
-from engines.graph.operations import operations_of
 from engines.model import ExplicitModel, ModelKind
 from engines.system import Direction
 

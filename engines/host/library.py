@@ -115,13 +115,34 @@ class Array:
         """Return what ctypes passes; called by it for each argument."""
         if array is None:
             return c_void_p(None)
+        if array.flags.writeable:
+            self._check(array)
+            # A quarter of the time that `array.ctypes` takes.
+            return _Address.from_buffer(array.data)
+        return self.pointer(array)
+
+    def pointer(self, array: NDArray[Any] | None) -> c_void_p:
+        """Return what a field of a structure takes; the array must be kept alive.
+
+        Parameters
+        ----------
+        array
+            The array, or None for a null pointer.
+
+        Raises
+        ------
+        TypeError
+            If it has another type or is not contiguous.
+        """
+        if array is None:
+            return c_void_p(None)
+        self._check(array)
+        return c_void_p(array.ctypes.data)
+
+    def _check(self, array: NDArray[Any]) -> None:
         if array.dtype not in self._dtypes or not array.flags.c_contiguous:
             wanted = " or ".join(sorted(map(str, self._dtypes)))
             raise TypeError(f"a contiguous array of {wanted} is wanted, not of {array.dtype}")
-        if array.flags.writeable:
-            # A quarter of the time that `array.ctypes` takes.
-            return _Address.from_buffer(array.data)
-        return c_void_p(array.ctypes.data)
 
 
 DOUBLES, SINGLES = Array(np.float64), Array(np.float32)

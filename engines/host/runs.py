@@ -52,10 +52,10 @@ class HostRuns(_Structure):
             Whether the least or the largest of the choices counts; None for a chain.
         """
         indices = (runs.firsts, runs.lengths, runs.run_choices, runs.choice_pairs, runs.distances)
-        pointers = [INDICES.from_param(array) for array in indices]
-        pointers += [DOUBLES.from_param(runs.numbers), INDICES.from_param(runs.number_starts)]
-        pointers += [DOUBLES.from_param(runs.givens if len(runs.givens) else None)]
-        pointers += [INDICES.from_param(runs.given_starts)]
+        pointers = [INDICES.pointer(array) for array in indices]
+        pointers += [DOUBLES.pointer(runs.numbers), INDICES.pointer(runs.number_starts)]
+        pointers += [DOUBLES.pointer(runs.givens if len(runs.givens) else None)]
+        pointers += [INDICES.pointer(runs.given_starts)]
         choose = {None: 0, Direction.MINIMISE: -1, Direction.MAXIMISE: 1}[direction]
         made = cls(*pointers, runs.numbers_apart, runs.givens_apart, choose)
         made._kept = (runs,)
@@ -260,9 +260,9 @@ class RunFinder:
         arrays
             Where pairs of choices start, distances, numbers and the right-hand side.
         """
-        pointers = [INDICES.from_param(array) for array in starts]
-        written = [INDICES.from_param(array) for array in arrays[:2]]
-        written += [DOUBLES.from_param(array) for array in arrays[2:]]
+        pointers = [INDICES.pointer(array) for array in starts]
+        written = [INDICES.pointer(array) for array in arrays[:2]]
+        written += [DOUBLES.pointer(array) for array in arrays[2:]]
         how = (len(starts[0]), share_numbers, share_givens)
         self._check(places, updates)
         _FILL_RUNS(self._system, places, updates, _RunArrays(*pointers, *how, *written))

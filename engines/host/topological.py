@@ -139,7 +139,7 @@ class HostOrder(ctypes.Structure):
         """
         column = Array(components.equations.matrix.columns.dtype)
         arrays = (components.found, components.bounds, components.component)
-        return cls(len(components.bounds) - 1, *map(column.from_param, arrays))
+        return cls(len(components.bounds) - 1, *map(column.pointer, arrays))
 
 
 class _Numbers(ctypes.Structure):
@@ -227,8 +227,8 @@ class HostWalk:
         self._order = HostOrder.of(components)
         largest = int(components.sizes.max(initial=1))
         self._kept = (how, self.errors, values, *(np.empty(largest) for _ in range(3)))
-        numbers = (DOUBLES.from_param(array) for array in self._kept[1:])
-        self._numbers = _Numbers(INDICES.from_param(how), *numbers)
+        numbers = (DOUBLES.pointer(array) for array in self._kept[1:])
+        self._numbers = _Numbers(INDICES.pointer(how), *numbers)
 
     def step(self, entries: int | None = None) -> Reason:
         """Go on until something is to be done elsewhere; return the reason.

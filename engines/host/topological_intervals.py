@@ -151,8 +151,8 @@ class HostIntervalWalk:
         self._order = HostOrder.of(components)
         largest = int(components.sizes.max(initial=1))
         self._kept = (how, epsilons, lower, upper, np.empty(largest), np.empty(largest))
-        numbers = (DOUBLES.from_param(array) for array in self._kept[1:])
-        self._numbers = _Numbers(INDICES.from_param(how), *numbers)
+        numbers = (DOUBLES.pointer(array) for array in self._kept[1:])
+        self._numbers = _Numbers(INDICES.pointer(how), *numbers)
 
     def step(self, entries: int | None = None) -> Reason:
         """Go on until something is to be done elsewhere; return the reason.

@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engines.cpu.engine import CpuEngine
+from engines.devices.colours import GaussSeidelEngine
 from engines.formats.csr import FloatArray
-from engines.gauss_seidel import GaussSeidelEngine, entries_by_direction
-from engines.linear.colours import Order
+from engines.linear.colours import Order, entries_by_direction
 from engines.system import Sweeper, SweepSystem
 
 COLOURS_AFTER = 1_024

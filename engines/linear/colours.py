@@ -355,3 +355,24 @@ def _state_order(system: SweepSystem, by_colour: IndexArray) -> IndexArray:
     known = np.ones(system.num_states, dtype=np.bool_)
     known[by_colour] = False
     return np.concatenate([by_colour, np.flatnonzero(known)])
+
+
+def entries_by_direction(system: SweepSystem) -> tuple[int, int]:
+    """Return how many entries read a state before the one that is computed, and one behind it.
+
+    States that keep their values are neither.
+
+    Parameters
+    ----------
+    system
+        A system without choices and without scaling.
+    """
+    row = system.matrix.row_of_entry()
+    state = row if system.states is None else system.states[row]
+    columns = system.matrix.columns
+    if system.states is not None:
+        computed = np.zeros(system.matrix.num_columns, dtype=np.bool_)
+        computed[system.states] = True
+        among = computed[columns]
+        columns, state = columns[among], state[among]
+    return int(np.count_nonzero(columns < state)), int(np.count_nonzero(columns > state))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.backend import cupy, gpu_refusal
+from engines.cuda.driver import cupy, gpu_refusal
 from engines.environment import DeviceChoice
 from engines.montecarlo.cluster_work import PathSampler
 from engines.montecarlo.program import Program

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engines.backend import cupy
+from engines.cuda.driver import cupy
 from engines.environment import ALL_DEVICES
 from engines.errors import UnsupportedError
 from engines.montecarlo.results import PathArrays

@@ -11,7 +11,7 @@ from engines.formats.csr import FloatArray
 from engines.iterate import Iteration
 from engines.linear import coloured_rest
 from engines.linear.doubling import LateDoubling
-from engines.linear.multilevel import solve_by_levels
+from engines.linear.levels import solve_by_levels
 from engines.linear.stretches import Stretches
 from engines.linear.substitution import NAME as WALK
 from engines.linear.substitution import Substitution

@@ -8,18 +8,19 @@ from dataclasses import replace
 import numpy as np
 
 from engines import late_gpu
-from engines.backend import choose_engine
 from engines.cpu.engine import CpuEngine, CpuSweeper
 from engines.cpu.symmetric import NAME as SYMMETRIC
 from engines.cpu.symmetric import SymmetricEngine, SymmetricSweeper
+from engines.devices.choice import choose_engine
+from engines.devices.colours import GaussSeidelEngine
 from engines.environment import Method, SolverEnvironment
 from engines.errors import DeviceMemoryError
-from engines.gauss_seidel import GaussSeidelEngine, WatchedSweeper, sweeps_in_colours
+from engines.gauss_seidel import WatchedSweeper, sweeps_in_colours
 from engines.iterate import Iteration, iterate, stop_threshold
 from engines.linear import coloured_rest
 from engines.linear.confirmation import AutomaticSweeps
 from engines.linear.doubling import Doubling, LateDoubling, rises_from_zero
-from engines.linear.multilevel import LevelEngine
+from engines.linear.levels import LevelEngine
 from engines.linear.stretches import Stretches, require_solvable
 from engines.linear.substitution import NAME as WALK
 from engines.linear.substitution import Substitution

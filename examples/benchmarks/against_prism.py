@@ -166,7 +166,7 @@ def device_name(device: str) -> str:
     """Return the name of the device that our engines ran on."""
     if device == "cpu":
         return f"CPU, {os.cpu_count()} cores"
-    from engines.backend import device_summary
+    from engines.cuda.driver import device_summary
 
     return device_summary()[0].partition(": ")[2].partition(",")[0]
 

@@ -25,11 +25,12 @@ import click
 import numpy as np
 from formats import cluster, tandem
 
-from engines.backend import cupy, device_summary
-from engines.cuda.engine import CudaEngine, device_bytes
+from engines.cuda.driver import cupy, device_summary
+from engines.cuda.engine import CudaEngine
 from engines.cuda.several import SeveralEngine, SeveralSweeper
 from engines.cuda.several_sums import sum_powers as sum_on_several
 from engines.cuda.split import SplitSweeper, bytes_beside
+from engines.cuda.sweeper import device_bytes
 from engines.cuda.uniformise import sum_powers
 from engines.formats.choice import Format
 from engines.poisson import poisson_weights

@@ -46,9 +46,9 @@ from component_tables import tables
 
 from bridge.install import find_prism
 from bridge.reproduce.graphs import generate
+from engines.devices.graph import operations_of
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import BridgeError
-from engines.graph.operations import operations_of
 from engines.model import ExplicitModel
 
 REPEATS = 3
@@ -146,9 +146,9 @@ def unseen(model: ExplicitModel) -> ExplicitModel:
 
 def measure_gpu(model: ExplicitModel, row: Row) -> None:
     """Put down the GPU's results and times, and the memory that it took."""
-    from engines.backend import cupy
     from engines.cuda import graph as on_device
     from engines.cuda.bandwidth import copy_bandwidth
+    from engines.cuda.driver import cupy
 
     # A large graph would not be kept between two questions.
     on_device.KEPT_SHARE = 1
@@ -284,7 +284,7 @@ def device_name(gpu: bool) -> str:
     """Return the name of the device that our engines ran on."""
     if not gpu:
         return f"CPU, {os.cpu_count()} cores"
-    from engines.backend import device_summary
+    from engines.cuda.driver import device_summary
 
     return device_summary()[0].partition(": ")[2].partition(",")[0]
 

@@ -25,8 +25,8 @@ from typing import Any
 import click
 import numpy as np
 
-from engines.backend import cupy, device_summary
 from engines.cuda.bandwidth import copy_bandwidth
+from engines.cuda.driver import cupy, device_summary
 from engines.cuda.engine import CudaEngine
 from engines.errors import UnsupportedError
 from engines.formats.choice import Format

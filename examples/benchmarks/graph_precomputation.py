@@ -24,9 +24,9 @@ from typing import Any
 import click
 import numpy as np
 
+from engines.devices.graph import operations_of
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.formats.csr import CsrMatrix
-from engines.graph.operations import operations_of
 from engines.graph.prob01 import prob0, prob1
 from engines.model import ExplicitModel, ModelKind
 from engines.system import Direction

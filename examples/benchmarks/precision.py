@@ -26,7 +26,7 @@ import numpy as np
 from formats import cluster, herman, tandem
 
 from bridge.reproduce.tasks.sweeps import sweep_times
-from engines.backend import device_summary
+from engines.cuda.driver import device_summary
 from engines.environment import DeviceChoice, Method, Precision, SolverEnvironment
 from engines.formats.choice import Format
 from engines.result import SolveResult

@@ -21,11 +21,13 @@ import click
 import numpy as np
 from formats import cluster, tandem
 
-from engines.backend import choose_engine, device_summary
+from engines.cuda.driver import device_summary
+from engines.devices.choice import choose_engine
+from engines.devices.colours import GaussSeidelEngine
 from engines.environment import DeviceChoice, Method, Precision, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.gauss_seidel import GaussSeidelEngine, relaxation, sweeps_in_colours
-from engines.linear.multilevel import LevelEngine
+from engines.gauss_seidel import relaxation, sweeps_in_colours
+from engines.linear.levels import LevelEngine
 from engines.single import CALM, STALLED
 from engines.system import HasSingle, Sweeper, SweepSystem
 

@@ -52,7 +52,7 @@ def healthy(monkeypatch, tmp_path):
     monkeypatch.setattr("engines.cache.cache_folder", lambda: tmp_path)
     fake_module(
         monkeypatch,
-        "engines.backend",
+        "engines.cuda.driver",
         device_summary=raiser(UnsupportedError("CuPy is not installed")),
     )
 
@@ -247,7 +247,7 @@ def test_gpus_that_the_engines_see_are_listed(monkeypatch, capsys, nvrtc, verdic
     with_cupy(monkeypatch, cupy_cuda12x="14.0")
     monkeypatch.setattr(module, "_nvrtc_version", lambda _library: nvrtc)
     lines = ["GPU 0: NVIDIA H200, 9 GiB free", "GPU 1: NVIDIA H100, 5 GiB free", "CuPy 14.0"]
-    fake_module(monkeypatch, "engines.backend", device_summary=lambda: lines)
+    fake_module(monkeypatch, "engines.cuda.driver", device_summary=lambda: lines)
     assert examine()[-3:] == [
         Finding("GPU 0", True, False, "NVIDIA H200, 9 GiB free"),
         Finding("GPU 1", True, False, "NVIDIA H100, 5 GiB free"),
@@ -268,7 +268,7 @@ def test_gpus_that_the_engines_see_are_listed(monkeypatch, capsys, nvrtc, verdic
 def test_a_gpu_that_only_the_driver_sees_is_told(monkeypatch, error, reason):
     with_driver(monkeypatch)
     with_cupy(monkeypatch, cupy_cuda12x="14.0")
-    fake_module(monkeypatch, "engines.backend", device_summary=raiser(error))
+    fake_module(monkeypatch, "engines.cuda.driver", device_summary=raiser(error))
     gpu = finding("GPU")
     assert not gpu.ok
     assert gpu.detail == (

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import bridge
-from engines.backend import gpu_refusal
+from engines.cuda.driver import gpu_refusal
+from engines.devices.graph import operations_of
 from engines.environment import DeviceChoice, SolverEnvironment
-from engines.graph.operations import operations_of
 from engines.model import ModelKind
 from tests.endtoend.references import SHARED, model_path
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bridge.refusals import error_line, fault_text, require_gpu
-from engines import backend
+from engines.cuda import driver
 from engines.errors import InvalidModelError, UnsupportedError
 
 
@@ -29,8 +29,8 @@ def test_what_points_at_a_place_in_the_last_of_several_lines_stays_the_last():
 
 
 def test_a_gpu_that_was_asked_for_and_cannot_be_used_is_refused_with_the_reason(monkeypatch):
-    monkeypatch.setattr(backend, "gpu_refusal", lambda number: f"there is no device {number}")
+    monkeypatch.setattr(driver, "gpu_refusal", lambda number: f"there is no device {number}")
     with pytest.raises(UnsupportedError, match=r"-gpu was given, .* no device 7"):
         require_gpu(7)
-    monkeypatch.setattr(backend, "gpu_refusal", lambda _: None)
+    monkeypatch.setattr(driver, "gpu_refusal", lambda _: None)
     require_gpu(0)

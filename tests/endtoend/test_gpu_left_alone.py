@@ -10,11 +10,11 @@ from tests.endtoend.test_graph_searches import runner
 pytestmark = pytest.mark.prism
 
 WITH_DRIVER = """
-from engines import backend
+from engines.cuda import driver
 def opened():
     raise SystemExit("a GPU was opened")
-backend.driver_present = lambda: True
-backend.find_cupy = opened
+driver.driver_present = lambda: True
+driver.find_cupy = opened
 from bridge import cli
 cli.main()
 """

@@ -72,9 +72,10 @@ def afterwards(name):
 """
 NO_ADDRESSES_LEFT = """
 import resource
-import engines.cpu.diagrams
+from engines.host.library import library
 from prism_hooks.symbolic import SymbolicModel
 
+library()
 expanded = SymbolicModel.expanded
 
 def limited(self, *arguments):

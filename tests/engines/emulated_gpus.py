@@ -15,8 +15,7 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 
-from engines import backend
-from engines.cuda import modules, several
+from engines.cuda import driver, modules, several
 
 
 class Work:
@@ -413,7 +412,7 @@ def emulate(monkeypatch, count, seed=0, free=1 << 40):
     gpu = Emulation(count, seed, free)
     pinned = ModuleType("cupyx")
     pinned.zeros_pinned = np.zeros
-    monkeypatch.setattr(backend, "driver_present", lambda: True)
+    monkeypatch.setattr(driver, "driver_present", lambda: True)
     monkeypatch.setitem(sys.modules, "cupy", gpu.cupy)
     monkeypatch.setitem(sys.modules, "cupyx", pinned)
     monkeypatch.setattr(modules.Launcher, "_kernel", lambda _self, _module, name: gpu.kernel(name))
@@ -422,5 +421,5 @@ def emulate(monkeypatch, count, seed=0, free=1 << 40):
 
 def forget():
     """Forget what is known of devices."""
-    for kept in (backend.find_cupy, modules.stream, modules._limits, several._stream):
+    for kept in (driver.find_cupy, modules.stream, modules._limits, several._stream):
         kept.cache_clear()

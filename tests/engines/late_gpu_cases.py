@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from engines import backend, late_gpu
+from engines import late_gpu
+from engines.cuda import driver
+from engines.devices import choice
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.formats.csr import CsrMatrix
 from engines.model import ExplicitModel, ModelKind
@@ -21,9 +23,9 @@ SMALL = 50
 
 def nothing_is_open(monkeypatch, sweeps, entries, *, factors=0):
     """Let no GPU be in use, and solves of so many entries go over to one after so many sweeps."""
-    monkeypatch.setattr(backend, "_used", threading.Event())
-    monkeypatch.setattr(backend, "GPU_ENTRIES", SMALL)
-    monkeypatch.setattr(backend, "ENTRIES_BEFORE_GPU", sweeps * entries)
+    monkeypatch.setattr(driver, "_used", threading.Event())
+    monkeypatch.setattr(choice, "GPU_ENTRIES", SMALL)
+    monkeypatch.setattr(choice, "ENTRIES_BEFORE_GPU", sweeps * entries)
     monkeypatch.setattr(late_gpu, "GPU_ENTRIES_AT_START", factors)
 
 

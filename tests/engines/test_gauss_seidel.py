@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from engines.cpu.engine import CpuEngine
 from engines.cpu.prepare import scaled
+from engines.devices.colours import GaussSeidelEngine
 from engines.environment import Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.groups import choices_of
-from engines.gauss_seidel import METHODS, GaussSeidelEngine, sweeps_in_colours
+from engines.gauss_seidel import METHODS, sweeps_in_colours
 from engines.iterate import iterate
 from engines.linear.colours import Order
 from engines.model import ModelKind

@@ -44,7 +44,7 @@ def test_importing_everything_loads_neither_cupy_nor_jpype(package):
 
 
 def test_choosing_a_backend_is_light():
-    assert not loaded_after("engines.backend") & {"scipy", "numba", "cupy"}
+    assert not loaded_after("engines.devices.choice") & {"scipy", "numba", "cupy"}
 
 
 def test_the_solvers_load_neither_scipy_nor_numba_before_they_need_them():

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engines.devices.two_sided import two_sided_sweeper
 from engines.environment import BoundMethod, DeviceChoice, IntervalOptions, Method
 from engines.environment import SolverEnvironment as Environment
 from engines.errors import ConvergenceError, UnsupportedError
@@ -18,7 +19,7 @@ from engines.intervals import reachability_reward_bounds, until_bounds
 from engines.model import ExplicitModel, RewardStructure
 from engines.result import Status
 from engines.system import Direction, SweepSystem
-from engines.two_sided import TwoSidedSystem, two_sided_sweeper
+from engines.two_sided import TwoSidedSystem
 from tests.engines import exact, models, oracles, published
 
 CPU = Environment(device=DeviceChoice.CPU)

@@ -7,9 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines import backend, late_gpu, uniformisation
+from engines import late_gpu, uniformisation
 from engines.bounded import bounded_until
 from engines.cpu.engine import CpuEngine
+from engines.cuda import driver
+from engines.devices import choice
 from engines.environment import DeviceChoice, Method, Precision, SolverEnvironment
 from engines.errors import DeviceMemoryError
 from engines.formats.choice import Format
@@ -61,7 +63,7 @@ class EmulatedGpu:
         self.full = False
 
     def open(self, _environment):
-        backend.note_use()
+        driver.note_use()
         self.opened += 1
         return self
 
@@ -75,9 +77,9 @@ class EmulatedGpu:
 def gpu(monkeypatch):
     """Put a GPU that nothing has used into this machine."""
     emulated = EmulatedGpu()
-    monkeypatch.setattr(backend, "driver_present", lambda: True)
-    monkeypatch.setattr(backend, "gpu_refusal", lambda _number=0: None)
-    monkeypatch.setattr(backend, "_cuda_engine", emulated.open)
+    monkeypatch.setattr(driver, "driver_present", lambda: True)
+    monkeypatch.setattr(driver, "gpu_refusal", lambda _number=0: None)
+    monkeypatch.setattr(choice, "_cuda_engine", emulated.open)
     return emulated
 
 
@@ -148,7 +150,7 @@ def test_what_the_gpu_cannot_hold_ends_on_the_cpu(gpu, monkeypatch):
 
 
 def test_a_long_run_goes_over(gpu, monkeypatch):
-    nothing_is_open(monkeypatch, 64, 398 + 200 * backend.ROW_IN_ORDER)
+    nothing_is_open(monkeypatch, 64, 398 + 200 * choice.ROW_IN_ORDER)
     result, exact = birth_and_death(replace(AUTOMATIC, epsilon=1e-10))
     assert gpu.opened == 1
     assert result.note.startswith("64 sweeps on the CPU, ")
@@ -178,9 +180,9 @@ def test_what_is_asked_of_a_gpu_or_may_differ_there_is_solved_in_one_place(
 def test_so_is_what_is_too_small_or_too_large_for_both(gpu, monkeypatch):
     nothing_is_open(monkeypatch, 50, 300)
     assert late_gpu.environment_before(AUTOMATIC, _system(10)) is None
-    monkeypatch.setattr(backend, "GPU_ENTRIES_AT_ONCE", 100)
+    monkeypatch.setattr(choice, "GPU_ENTRIES_AT_ONCE", 100)
     assert late_gpu.environment_before(AUTOMATIC, _system()) is None
-    monkeypatch.setattr(backend, "GPU_ENTRIES_AT_ONCE", 1_000_000)
+    monkeypatch.setattr(choice, "GPU_ENTRIES_AT_ONCE", 1_000_000)
     assert late_gpu.environment_before(AUTOMATIC, _system()) is not None
     gpu.open(AUTOMATIC)
     assert late_gpu.environment_before(AUTOMATIC, _system()) is None
@@ -225,7 +227,7 @@ def test_so_does_a_known_number_of_terms(gpu, monkeypatch):
 
     def choose(environment, system, sweeps):
         asked.append(sweeps)
-        return backend.choose_engine(replace(environment, device=DeviceChoice.CPU), system)
+        return choice.choose_engine(replace(environment, device=DeviceChoice.CPU), system)
 
     monkeypatch.setattr(uniformisation, "choose_engine", choose)
     model = replace(slow_walk(100), kind=ModelKind.CTMC)
@@ -234,11 +236,11 @@ def test_so_does_a_known_number_of_terms(gpu, monkeypatch):
     assert asked == [result.iterations]
     assert result.iterations > 10
     nothing_is_open(monkeypatch, 200, 196)
-    assert backend.least_gpu_entries(200) == 197
-    assert backend.least_gpu_entries(400) == 99
-    assert backend.least_gpu_entries(1) == 39_201
+    assert choice.least_gpu_entries(200) == 197
+    assert choice.least_gpu_entries(400) == 99
+    assert choice.least_gpu_entries(1) == 39_201
     gpu.open(AUTOMATIC)
-    assert backend.least_gpu_entries(1) == backend.GPU_ENTRIES
+    assert choice.least_gpu_entries(1) == choice.GPU_ENTRIES
 
 
 def _system(size=100):

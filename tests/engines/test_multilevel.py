@@ -14,8 +14,8 @@ from engines.cpu.multilevel import CpuLevels
 from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix
-from engines.linear import multilevel
-from engines.linear.multilevel import LevelEngine, solve_by_levels
+from engines.linear import levels
+from engines.linear.levels import LevelEngine, solve_by_levels
 from engines.system import Scaling, SweepSystem
 from tests.engines import models
 from tests.engines.stationary import eliminated_class
@@ -211,7 +211,7 @@ def test_a_star_has_no_pairs_and_is_refused():
 
 
 def test_cycles_that_do_not_get_there_are_no_result(monkeypatch):
-    monkeypatch.setattr(multilevel, "MOST_CYCLES", 6)
+    monkeypatch.setattr(levels, "MOST_CYCLES", 6)
     with pytest.raises(RuntimeError, match="after 6 cycles a cycle still changes"):
         solved(two_queues(60))
 

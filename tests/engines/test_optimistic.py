@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engines.devices.two_sided import two_sided_sweeper
 from engines.environment import DeviceChoice, Method
 from engines.environment import SolverEnvironment as Environment
 from engines.intervals import reachability_reward_bounds, until_bounds
 from engines.model import RewardStructure
 from engines.result import Status
 from engines.system import SweepSystem
-from engines.two_sided import TwoSidedSystem, two_sided_sweeper
+from engines.two_sided import TwoSidedSystem
 from tests.engines import exact, models
 
 CPU = Environment(method=Method.OPTIMISTIC, device=DeviceChoice.CPU)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from engines import policy_iteration, reference
-from engines.cpu import engine as cpu
 from engines.environment import Convention, Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.host.elimination import TooDearError
@@ -342,18 +341,3 @@ def test_a_chain_whose_factors_would_fill_up_is_not_factorised():
     line = ruin_problem(5_000, models.MAX)
     values, _ = DirectPolicyIteration(system_of(line), 1e8).solve(np.linspace(0.0, 1.0, 5_001))
     assert (np.diff(values) > -1e-12).all()
-
-
-def test_a_long_solve_on_the_cpu_goes_on_compiled(monkeypatch):
-    monkeypatch.setattr(cpu, "NUMBA_ENTRIES", 10**12)
-    problem = ruin_problem(60, models.MIN)
-    environment = SolverEnvironment(method=Method.VALUE_ITERATION, epsilon=1e-9)
-    kernels, values = [], []
-    for seconds in (1e9, -1.0):
-        monkeypatch.setattr(cpu, "NUMBA_SECONDS", seconds)
-        result = solve(problem, environment)
-        kernels.append(result.cost.kernel)
-        values.append(result.values)
-    assert kernels[0] == "NumPy"
-    assert kernels[1].startswith("numba")
-    np.testing.assert_allclose(values[0], values[1], rtol=1e-13)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engines import reference
-from engines.graph import operations
+from engines.devices import graph as devices
 from engines.graph.prob01 import prob0, prob1, reachable
 from engines.model import ExplicitModel, ModelKind
 from tests.engines import graph_models, graph_oracles, models
@@ -168,10 +168,10 @@ def test_small_crumbling_lines_are_those_of_the_oracle():
 
 def test_the_prepared_graph_goes_with_the_model():
     model = graph_models.ring(10)
-    before = len(operations._prepared)
+    before = len(devices._prepared)
     reachable(model, everywhere(model))
-    assert operations.operations_of(model) is operations.operations_of(model)
-    assert len(operations._prepared) == before + 1
+    assert devices.operations_of(model) is devices.operations_of(model)
+    assert len(devices._prepared) == before + 1
     del model
     gc.collect()
-    assert len(operations._prepared) == before
+    assert len(devices._prepared) == before

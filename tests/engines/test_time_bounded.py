@@ -18,6 +18,7 @@ from bridge.files.umb import read_umb
 from engines import uniformisation
 from engines.environment import SolverEnvironment
 from engines.errors import InvalidModelError, UnsupportedError
+from engines.host import shares
 from engines.model import RewardStructure
 from engines.progress import Measure
 from engines.result import Status
@@ -246,7 +247,7 @@ def test_the_error_reported_covers_the_error_made(device, epsilon):
 
 def test_progress_counts_sweeps_and_what_is_left(device, monkeypatch):
     monkeypatch.setattr("engines.cpu.uniformise.PROGRESS_SECONDS", 0.0)
-    monkeypatch.setattr("engines.cpu.uniformise.NUMBA_BATCH_ENTRIES", 1)
+    monkeypatch.setattr("engines.cpu.uniformise.BATCH_WORK", 1)
     seen = []
     model = models.birth_death(10)
     result = distribution_at(
@@ -269,27 +270,16 @@ def test_progress_counts_sweeps_and_what_is_left(device, monkeypatch):
 
 
 def test_all_threads_give_the_sum_of_one(monkeypatch):
-    from engines.cpu import engine, kernels
-
-    monkeypatch.setattr(engine, "NUMBA_ENTRIES", 0)
     model = models.recurrent(3, 300)
     initial = np.full(300, 1 / 300)
     one = distribution_at(model, initial, 2.0, SolverEnvironment())
-    # Two threads need not be there: what is asked for is the parallel kernel.
-    monkeypatch.setattr(kernels, "use_threads", lambda _entries: 2)
-    all_ = distribution_at(model, initial, 2.0, SolverEnvironment())
-    assert "threads 2" in all_.cost.kernel
-    assert "threads 1" in one.cost.kernel
-    np.testing.assert_array_equal(one.values, all_.values)
-    everywhere = np.ones(300, dtype=np.bool_)
-    target = models.mask(300, [5])
-    monkeypatch.undo()
-    monkeypatch.setattr(engine, "NUMBA_ENTRIES", 10**12)
-    plain = time_bounded_until(model, everywhere, target, 0.0, 3.0, SolverEnvironment())
-    monkeypatch.setattr(engine, "NUMBA_ENTRIES", 0)
-    monkeypatch.setattr(kernels, "use_threads", lambda _entries: 2)
-    parallel = time_bounded_until(model, everywhere, target, 0.0, 3.0, SolverEnvironment())
-    np.testing.assert_allclose(parallel.values, plain.values, rtol=1e-12)
+    monkeypatch.setattr(shares, "threads_for", lambda _entries: 2)
+    both = distribution_at(model, initial, 2.0, SolverEnvironment())
+    assert [found.cost.kernel for found in (one, both)] == [
+        "compiled, threads 1",
+        "compiled, threads 2",
+    ]
+    np.testing.assert_array_equal(one.values, both.values)
 
 
 def test_the_coefficients_of_a_sum_add_up():

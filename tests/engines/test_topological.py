@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engines import backend, topological
-from engines.cpu import topological as compiled
+from engines import topological
 from engines.cpu.engine import CpuEngine
+from engines.cuda import driver
 from engines.environment import DeviceChoice, Method
 from engines.environment import SolverEnvironment as Environment
 from engines.errors import ConvergenceError, UnsupportedError
+from engines.host import topological as compiled
 from engines.intervals import until_bounds
 from engines.model import ModelKind, RewardStructure
 from engines.reachability import solve_reachability
@@ -27,7 +28,6 @@ from tests.engines.topological_models import (
     block_chain,
     block_mdp,
     ladder_of_ruins,
-    loops,  # noqa: F401 - a fixture
     settings_of,
 )
 
@@ -108,7 +108,6 @@ def plain_loops(problem, environment):
     return np.where(problem.unknown, finite, x), count
 
 
-@pytest.mark.usefixtures("loops")
 @pytest.mark.parametrize(
     ("method", "absolute"), [(Method.JACOBI, False), (Method.POWER, True), (Method.JOR, False)]
 )
@@ -122,7 +121,6 @@ def test_named_methods_repeat_plain_loops_over_the_components(name, method, abso
     np.testing.assert_allclose(result.values, values, rtol=1e-7, atol=1e-12)
 
 
-@pytest.mark.usefixtures("loops")
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("seed", range(6))
 def test_value_iteration_repeats_plain_loops_over_the_components(device, seed, direction):
@@ -134,7 +132,6 @@ def test_value_iteration_repeats_plain_loops_over_the_components(device, seed, d
     np.testing.assert_allclose(result.values, values, rtol=1e-12)
 
 
-@pytest.mark.usefixtures("loops")
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_automatic_method_gives_the_values_of_the_plain_one(device, name):
     problem = PROBLEMS[name]
@@ -160,7 +157,6 @@ def test_chains_of_any_seed_agree_with_a_direct_solution(seed, method):
     np.testing.assert_allclose(result.values, values, rtol=1e-9)
 
 
-@pytest.mark.usefixtures("loops")
 def test_the_residual_is_that_of_the_whole_system():
     problem = models.until(block_chain(3), models.mask(block_chain(3).num_states, [0]))
     result = solve(problem, settings_of(method=Method.POWER, epsilon=1e-3))
@@ -170,7 +166,6 @@ def test_the_residual_is_that_of_the_whole_system():
     assert residual > 1e-9
 
 
-@pytest.mark.usefixtures("loops")
 @pytest.mark.parametrize("epsilon", [1e-3, 1e-5, 1e-7])
 def test_errors_that_add_up_over_the_components_are_estimated(epsilon):
     ruins = ladder_of_ruins(10, 6)
@@ -200,7 +195,6 @@ def test_a_line_of_single_states_is_solved_state_by_state(device):
     assert result.status is Status.CONVERGED
 
 
-@pytest.mark.usefixtures("loops")
 def test_a_single_state_is_solved_whatever_its_loop():
     model = models.dtmc([{0: 1.0}, {1: 1.0}, {0: 1e-9, 2: 1.0 - 2e-9, 1: 1e-9}])
     problem = models.until(model, models.mask(3, [0]))
@@ -210,14 +204,12 @@ def test_a_single_state_is_solved_whatever_its_loop():
         assert result.iterations == 1
 
 
-@pytest.mark.usefixtures("loops")
 def test_a_choice_that_only_loops_earns_for_ever():
     model = models.mdp([[{0: 1.0}], [{1: 1.0}, {0: 0.5, 1: 0.5}]])
     problem = models.reach_reward(model, models.mask(2, [0]), np.array([0, 1.0, 3.0]), models.MIN)
     assert solve(problem, settings_of()).values[1] == 6.0
 
 
-@pytest.mark.usefixtures("loops")
 def test_components_that_contract_slowly_are_solved_directly(device):
     size = 150
     model, target = models.gamblers_ruin(size, 0.49), models.mask(size + 1, [size])
@@ -229,7 +221,6 @@ def test_components_that_contract_slowly_are_solved_directly(device):
     assert "elimination" in result.note
 
 
-@pytest.mark.usefixtures("loops")
 def test_slow_decisions_turn_to_policy_iteration(device):
     problem = models.mdp_problems()["MDP rewards max"]
     result = solve(problem, settings_of(epsilon=1e-12, device=device))
@@ -264,7 +255,6 @@ def test_a_component_that_is_hardly_left_keeps_its_digits():
     assert "policy iteration" in results[0].note
 
 
-@pytest.mark.usefixtures("loops")
 def test_the_limit_of_sweeps_holds_for_each_component(device):
     ruins = ladder_of_ruins(5, 6)
     problem = models.until(ruins, models.mask(ruins.num_states, [0]))
@@ -301,7 +291,7 @@ def test_policies_are_of_all_components_together():
 
 
 def test_the_gpu_asked_for_and_missing_is_an_error(monkeypatch):
-    monkeypatch.setattr(backend, "gpu_refusal", lambda _: "none here")
+    monkeypatch.setattr(driver, "gpu_refusal", lambda _: "none here")
     for problem in (CHAINS["line rewards"], CHAINS["ruin"]):
         with pytest.raises(UnsupportedError, match="none here"):
             solve(problem, settings_of(device=DeviceChoice.GPU))
@@ -328,24 +318,12 @@ def test_the_gpu_asked_for_gets_the_largest_component_however_small(monkeypatch)
     np.testing.assert_allclose(result.values, values, rtol=1e-12)
 
 
-@pytest.mark.parametrize("two_sided", [False, True])
-def test_small_components_are_swept_without_compiled_loops(monkeypatch, two_sided):
-    monkeypatch.setattr(compiled, "_own", None)
-    ruins = ladder_of_ruins(2, 52)
-    everywhere, target = np.ones(ruins.num_states, bool), models.mask(ruins.num_states, [0])
-    ask = until_bounds if two_sided else until_probabilities
-    result = ask(ruins, everywhere, target, settings_of(method=Method.POWER, max_iterations=10**6))
-    assert result.status is Status.CONVERGED
-    assert "NumPy" in result.cost.kernel
-
-
-def test_walks_on_lists_go_on_compiled(monkeypatch):
+def test_walks_that_return_between_components_make_the_same_sweeps(monkeypatch):
     ruins = ladder_of_ruins(4, 8)
     problem = models.until(ruins, models.mask(ruins.num_states, [0]))
     environment = settings_of(method=Method.POWER, epsilon=1e-10)
     at_once = solve(problem, environment)
-    monkeypatch.setattr(compiled, "PLAIN_WORK", 1_000)
-    monkeypatch.setattr(compiled, "COMPILED_WORK", 1_000)
+    monkeypatch.setattr(compiled, "ENTRIES_OF_A_CALL", 1_000)
     again = solve(problem, environment)
     np.testing.assert_array_equal(again.values, at_once.values)
     assert again.iterations == at_once.iterations
@@ -357,7 +335,6 @@ def test_walks_on_lists_go_on_compiled(monkeypatch):
     assert in_pieces.iterations == whole.iterations
 
 
-@pytest.mark.usefixtures("loops")
 def test_progress_is_told():
     told = []
     problem = CHAINS["ruin"]

@@ -27,7 +27,6 @@ from tests.engines.topological_models import (
     block_mdp,
     exact_blocks,
     ladder_of_ruins,
-    loops,  # noqa: F401 - a fixture
     settings_of,
 )
 
@@ -35,7 +34,6 @@ DIRECTIONS = (models.MIN, models.MAX)
 INTERVAL_METHODS = (Method.AUTO, Method.INTERVAL, Method.POWER, Method.JACOBI)
 
 
-@pytest.mark.usefixtures("loops")
 @pytest.mark.parametrize("method", INTERVAL_METHODS)
 @pytest.mark.parametrize("seed", range(6))
 def test_bounds_of_chains_hold(device, seed, method):
@@ -54,7 +52,6 @@ def test_bounds_of_chains_hold(device, seed, method):
     assert "strongly connected components" in result.note or result.iterations == 0
 
 
-@pytest.mark.usefixtures("loops")
 @pytest.mark.parametrize("method", [Method.AUTO, Method.VALUE_ITERATION])
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("seed", range(12))
@@ -106,7 +103,6 @@ def test_bounds_of_mdps_of_any_seed_hold(seed, direction, epsilon):
     exact.assert_encloses(result, exact.best_reward(choices, payments, {0}, direction), epsilon)
 
 
-@pytest.mark.usefixtures("loops")
 def test_bounds_over_many_components_come_as_close_as_asked(device):
     ruins = ladder_of_ruins(12, 5)
     everywhere, target = np.ones(ruins.num_states, bool), models.mask(ruins.num_states, [0])
@@ -123,7 +119,6 @@ def test_bounds_over_many_components_come_as_close_as_asked(device):
         assert result.error_estimate <= epsilon
 
 
-@pytest.mark.usefixtures("loops")
 def test_slow_components_get_verified_bounds_from_the_bounds_below_them(device, monkeypatch):
     monkeypatch.setattr(topological_intervals, "SLOW_AFTER", 1_000)
     size = 150
@@ -150,7 +145,6 @@ def test_slow_components_get_verified_bounds_from_the_bounds_below_them(device, 
         assert Fraction(float(lower[first + at])) <= value <= Fraction(float(upper[first + at]))
 
 
-@pytest.mark.usefixtures("loops")
 def test_bounds_given_by_hand_that_are_wrong_are_found(device):
     model = ladder_of_ruins(3, 4)
     rewards = RewardStructure("", np.ones(model.num_states))
@@ -162,7 +156,6 @@ def test_bounds_given_by_hand_that_are_wrong_are_found(device):
             )
 
 
-@pytest.mark.usefixtures("loops")
 def test_the_limit_of_sweeps_leaves_bounds_that_hold(device):
     ruins = ladder_of_ruins(4, 8)
     everywhere, target = np.ones(ruins.num_states, bool), models.mask(ruins.num_states, [0])

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.backend import choose_engine
-from engines.cpu import dictionaries
 from engines.cpu import engine as cpu_engine
+from engines.cpu import layouts
+from engines.devices.choice import choose_engine
+from engines.devices.colours import GaussSeidelEngine
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.formats.choice import Format
-from engines.gauss_seidel import GaussSeidelEngine
 from engines.linear.colours import Order
 from engines.linear.confirmation import AutomaticSweeps
 from engines.system import Direction, HasTwin, Scaling, SweepSystem
@@ -97,9 +97,8 @@ def test_a_twin_of_sweeps_that_turned_to_patterns_sweeps_by_patterns(monkeypatch
         SweepSystem(models.birth_death(400).matrix, np.ones(400), scaling=Scaling.BALANCE),
         omega=0.9,
     )
-    monkeypatch.setattr(cpu_engine, "repays_numba", lambda _: True)
     first = cpu_engine.CpuEngine(Format.PATTERNS).sweeper(system, -1.0, False)
-    monkeypatch.setattr(dictionaries, "lay_out", None)
+    monkeypatch.setattr(layouts, "lay_out", None)
     twin = first.twin(system.start, -1.0)
     assert twin.cost.format == first.cost.format == "patterns"
     for found, expected in zip(swept(twin), swept(first), strict=True):

@@ -5,22 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import pytest
 
-from engines import topological
-from engines.cpu import topological as compiled
 from engines.environment import Convention, DeviceChoice
 from engines.environment import SolverEnvironment as Environment
 from tests.engines import models
-
-
-@pytest.fixture(params=["lists", "compiled"])
-def loops(request, monkeypatch):
-    """How components are walked over, however small or many they are."""
-    on_lists = request.param == "lists"
-    monkeypatch.setattr(compiled, "PLAIN_ENTRIES", 10**9 if on_lists else -1)
-    monkeypatch.setattr(compiled, "PLAIN_WORK", 10**9)
-    monkeypatch.setattr(topological, "ARRAY_ENTRIES", 10**9)
 
 
 def settings_of(**changes):

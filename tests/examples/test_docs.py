@@ -14,7 +14,7 @@ import pytest
 
 from bridge.arguments import HELP
 from bridge.storm import unavailable
-from engines.backend import gpu_refusal
+from engines.cuda.driver import gpu_refusal
 from tests.examples.doc_blocks import (
     PAGES,
     ROOT,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engines.backend import gpu_refusal
+from engines.cuda.driver import gpu_refusal
 from engines.environment import DeviceChoice, SolverEnvironment
 
 HERE = Path(__file__).parent
@@ -24,7 +24,7 @@ def gpu():
     refusal = gpu_refusal()
     if refusal is not None:
         pytest.skip(f"no GPU: {refusal}")
-    from engines.backend import cupy
+    from engines.cuda.driver import cupy
 
     return cupy()
 

@@ -14,9 +14,9 @@ from engines.cuda import colouring
 from engines.cuda.colour_engine import CudaColourEngine
 from engines.cuda.engine import CudaEngine
 from engines.cuda.modules import stream
+from engines.devices.colours import GaussSeidelEngine
 from engines.formats.csr import CsrMatrix
-from engines.gauss_seidel import GaussSeidelEngine, entries_by_direction
-from engines.linear.colours import GPU_SPEED, Order, arrange, choose_colours
+from engines.linear.colours import GPU_SPEED, Order, arrange, choose_colours, entries_by_direction
 from engines.system import Direction, Scaling, SweepSystem
 from tests.engines import models
 from tests.gpu import big

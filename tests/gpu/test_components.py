@@ -13,8 +13,8 @@ from engines.cuda import components as steps
 from engines.cuda import graph as cuda
 from engines.cuda import worklist
 from engines.cuda.graph import CudaGraph
+from engines.devices import graph as devices
 from engines.environment import DeviceChoice, SolverEnvironment
-from engines.graph import operations
 from engines.graph.components import bsccs, sccs
 from engines.model import ModelKind
 from tests.engines import graph_models, graph_oracles
@@ -355,7 +355,7 @@ def test_the_graph_takes_what_it_says():
 def test_the_device_is_used_where_it_is_asked_for():
     model = big.random_mdp(3, 2_000)
     found = sccs(model, environment=GPU)
-    assert isinstance(operations.operations_of(model, GPU), CudaGraph)
+    assert isinstance(devices.operations_of(model, GPU), CudaGraph)
     here = sccs(model)
     np.testing.assert_array_equal(found.labels, here.labels)
     bottom = bsccs(model, GPU)

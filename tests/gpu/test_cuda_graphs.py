@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from engines.cpu.engine import CpuEngine
-from engines.cuda.engine import HISTORY, STRETCH, CudaEngine
+from engines.cuda.engine import CudaEngine
+from engines.cuda.sweeper import HISTORY, STRETCH
 from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.reachability import solve_reachability
 from engines.result import Status

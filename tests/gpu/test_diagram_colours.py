@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.cpu.diagram_sweeps import HostHybrid
 from engines.cuda.diagram_reach import reached_on_device
 from engines.diagrams.build import hybrid_matrix
 from engines.diagrams.coloured import ColouredDiagram
@@ -24,6 +23,7 @@ from engines.diagrams.system import DiagramSystem
 from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.choice import Format
+from engines.host.hybrid import HostHybrid
 from engines.linear.colours import Order
 from engines.model import ExplicitModel, ModelKind
 from engines.steady_state import solve_steady_state

@@ -7,7 +7,7 @@ import pytest
 
 from engines.cuda.diagram_sweeps import diagram_sweeper
 from engines.cuda.diagrams import expand_in_pieces, expand_on_device
-from engines.cuda.engine import CudaSweeper
+from engines.cuda.sweeper import CudaSweeper
 from engines.diagrams.build import build, hybrid_matrix
 from engines.diagrams.choices import choice_roots
 from engines.diagrams.expand import expand_choices, expand_matrix

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engines.cuda.diagram_rows import system_bytes
-from engines.cuda.engine import HISTORY
+from engines.cuda.sweeper import HISTORY
 from engines.diagrams import solve
 from engines.diagrams.build import hybrid_matrix
 from engines.diagrams.expand import expand_matrix

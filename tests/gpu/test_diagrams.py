@@ -9,11 +9,11 @@ from engines.cuda import diagram_patterns, diagrams
 from engines.cuda.diagram_sweeps import diagram_sweeper
 from engines.cuda.diagram_upload import hybrid_bytes, most_rows
 from engines.cuda.diagrams import expand_in_pieces, expand_on_device, expanded_bytes
-from engines.cuda.engine import CudaSweeper
 from engines.cuda.formats import patterns
 from engines.cuda.formats.layout import source_of
 from engines.cuda.modules import Launcher
 from engines.cuda.prepare import upload
+from engines.cuda.sweeper import CudaSweeper
 from engines.diagrams.system import DiagramSystem
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.choice import Format

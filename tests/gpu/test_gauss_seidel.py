@@ -8,7 +8,7 @@ import pytest
 from engines.cpu.engine import CpuEngine
 from engines.cpu.prepare import scaled
 from engines.cuda.engine import CudaEngine
-from engines.gauss_seidel import GaussSeidelEngine
+from engines.devices.colours import GaussSeidelEngine
 from engines.linear.colours import Order
 from engines.system import Direction, Scaling, SweepSystem
 from tests.gpu import big

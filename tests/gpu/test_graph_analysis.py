@@ -14,10 +14,10 @@ from engines.cpu.graph import CpuGraph
 from engines.cuda import graph as cuda
 from engines.cuda import worklist
 from engines.cuda.graph import CudaGraph
+from engines.devices import graph as devices
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix
-from engines.graph import operations
 from engines.graph.prob01 import prob0, prob1, reachable
 from engines.model import ExplicitModel, ModelKind
 from engines.system import Direction
@@ -169,7 +169,7 @@ def test_a_line_of_a_million_states_is_left_to_the_cpu_in_time(upwards):
     assert not prob0(model, everywhere(model), far, environment=GPU).any()
     assert prob1(model, everywhere(model), far, environment=GPU).all()
     assert time.perf_counter() - started < 5.0
-    graph = operations.operations_of(model, GPU)
+    graph = devices.operations_of(model, GPU)
     assert isinstance(graph, CudaGraph)
     assert graph.may_reach(far, everywhere(model)).all()
     assert graph.note == f"left to the CPU after {graph.rounds} rounds"
@@ -320,18 +320,18 @@ def test_a_graph_that_is_one_component_is_seen_as_one(broken):
 def test_the_device_is_the_one_that_was_asked_for():
     small, large = big.random_dtmc(1, 100), big.random_dtmc(1, 50_000)
     automatic = SolverEnvironment()
-    assert isinstance(operations.operations_of(small, GPU), CudaGraph)
-    assert isinstance(operations.operations_of(small, automatic), CpuGraph)
-    assert isinstance(operations.operations_of(large, automatic), CudaGraph)
-    assert isinstance(operations.operations_of(large), CpuGraph)
-    assert operations.operations_of(large, GPU) is operations.operations_of(large, automatic)
+    assert isinstance(devices.operations_of(small, GPU), CudaGraph)
+    assert isinstance(devices.operations_of(small, automatic), CpuGraph)
+    assert isinstance(devices.operations_of(large, automatic), CudaGraph)
+    assert isinstance(devices.operations_of(large), CpuGraph)
+    assert devices.operations_of(large, GPU) is devices.operations_of(large, automatic)
     on_cpu = SolverEnvironment(device=DeviceChoice.CPU)
-    assert isinstance(operations.operations_of(large, on_cpu), CpuGraph)
+    assert isinstance(devices.operations_of(large, on_cpu), CpuGraph)
     elsewhere = replace(GPU, device_number=99)
     with pytest.raises(UnsupportedError, match="no GPU can be used: there is no device 99"):
         prob0(small, everywhere(small), nowhere(small), environment=elsewhere)
     automatic = replace(automatic, device_number=99)
-    assert isinstance(operations.operations_of(large, automatic), CpuGraph)
+    assert isinstance(devices.operations_of(large, automatic), CpuGraph)
 
 
 @pytest.mark.parametrize("direction", [None, *Direction])
@@ -345,7 +345,7 @@ def test_until_asks_the_device_about_the_graph(direction):
         for device in (DeviceChoice.CPU, DeviceChoice.GPU)
     ]
     key = (id(model.matrix), id(model.row_group_offsets), 0)
-    assert isinstance(operations._prepared.get(key), CudaGraph)
+    assert isinstance(devices._prepared.get(key), CudaGraph)
     for value in (0.0, 1.0):
         here, there = (result.values == value for result in results)
         np.testing.assert_array_equal(there, here)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines import backend
+from engines.devices import choice
 from engines.environment import DeviceChoice, Method
 from engines.linear import stretches
 from engines.model import ModelKind
@@ -46,7 +46,7 @@ def test_a_named_method_makes_as_many_sweeps_in_two_places(monkeypatch):
 
 def test_a_long_run_goes_over(monkeypatch):
     monkeypatch.setattr(stretches, "AFTER", ())
-    nothing_is_open(monkeypatch, 64, 398 + 200 * backend.ROW_IN_ORDER)
+    nothing_is_open(monkeypatch, 64, 398 + 200 * choice.ROW_IN_ORDER)
     result, exact = birth_and_death(replace(AUTOMATIC, epsilon=1e-10))
     assert ", then on GPU 0, " in result.note
     assert result.values == pytest.approx(exact, rel=1e-8)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from bridge.files.umb import read_umb
+from engines.devices.graph import operations_of
 from engines.environment import DeviceChoice, SolverEnvironment
-from engines.graph.operations import operations_of
 from engines.model import ModelKind
 from tests.engines import graph_models
 from tests.engines.component_checks import expect_components

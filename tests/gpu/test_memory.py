@@ -8,8 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.backend import choose_engine, gpu_refusal
-from engines.cuda import engine as cuda
+from engines.cuda import sweeper as cuda
+from engines.cuda.driver import gpu_refusal
+from engines.cuda.engine import CudaEngine
+from engines.devices.choice import choose_engine
 from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.reachability import solve_reachability
@@ -52,7 +54,7 @@ def test_the_estimate_covers_what_a_solve_takes(gpu, scaling, size):
     system = SweepSystem(model.matrix, np.ones(size), scaling=scaling)
     pool = gpu.cuda.MemoryPool()
     with gpu.cuda.using_allocator(pool.malloc):
-        sweeper = cuda.CudaEngine().sweeper(system, -1.0, True)
+        sweeper = CudaEngine().sweeper(system, -1.0, True)
         sweeper.run(70)
         sweeper.residual()
         taken = pool.total_bytes()

@@ -11,7 +11,8 @@ from engines.cuda import multilevel as cuda
 from engines.cuda.engine import CudaEngine
 from engines.environment import SolverEnvironment
 from engines.errors import DeviceMemoryError
-from engines.linear.multilevel import CYCLES_A_RUN, solve_by_levels
+from engines.linear.levels import solve_by_levels
+from engines.linear.multilevel import CYCLES_A_RUN
 from tests.engines import models
 from tests.engines.test_multilevel import balance, blocks, two_queues
 from tests.gpu import big

@@ -162,7 +162,7 @@ def test_memory_that_ends_leaves_double_precision(gpu, monkeypatch):
     def fail(*_):
         raise error
 
-    monkeypatch.setattr("engines.cuda.single.narrowed", fail)
+    monkeypatch.setattr("engines.cuda.sweeper.narrowed", fail)
     settings = replace(GPU, precision=Precision.MIXED)
     result = solve_system(replace(system, start=np.zeros(3000)), settings, "m")
     assert "ran out of memory" in result.note

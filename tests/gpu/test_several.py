@@ -8,17 +8,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.backend import choose_engine, cupy
 from engines.cpu.prepare import scaled
 from engines.cuda import meeting
-from engines.cuda.engine import STRETCH, CudaEngine
+from engines.cuda.driver import cupy
+from engines.cuda.engine import CudaEngine
 from engines.cuda.meeting import ByFlags
 from engines.cuda.several import SeveralEngine, SeveralSweeper
+from engines.cuda.sweeper import STRETCH
+from engines.devices.choice import choose_engine
+from engines.devices.colours import GaussSeidelEngine
 from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.choice import Format
 from engines.formats.csr import CsrMatrix
-from engines.gauss_seidel import GaussSeidelEngine
 from engines.linear.colours import Order
 from engines.steady_state import solve_steady_state
 from engines.system import Direction, Scaling, SweepSystem
@@ -95,7 +97,7 @@ def test_the_same_iterates_as_on_one(name, matrix_format, devices):
 @pytest.mark.parametrize("early", [False, True], ids=["late", "early"])
 @pytest.mark.parametrize("name", CASES)
 def test_the_digits_are_those_of_one(name, early, devices, monkeypatch):
-    monkeypatch.setattr("engines.cuda.engine.LONG_SWEEP_BYTES", 0 if early else 2**60)
+    monkeypatch.setattr("engines.cuda.sweeper.LONG_SWEEP_BYTES", 0 if early else 2**60)
     # Scaled on the host for both: exit rates are added up in another order on the device.
     system = scaled(CASES[name]())
     _, *alone = swept(CudaEngine(0), system)

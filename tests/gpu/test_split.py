@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from engines.cuda import split
-from engines.cuda.engine import CudaEngine, device_bytes
+from engines.cuda.engine import CudaEngine
 from engines.cuda.split import SplitSweeper, bytes_beside
+from engines.cuda.sweeper import device_bytes
 from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.errors import DeviceMemoryError
 from engines.formats.choice import Format

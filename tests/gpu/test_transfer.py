@@ -7,8 +7,8 @@ import threading
 import numpy as np
 import pytest
 
-from engines.backend import cupy
 from engines.cuda import transfer
+from engines.cuda.driver import cupy
 from engines.cuda.modules import stream
 
 PART = transfer.PART_BYTES

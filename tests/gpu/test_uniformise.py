@@ -10,9 +10,9 @@ import pytest
 from engines import uniformisation
 from engines.bounded import bounded_until, cumulative_rewards, distribution_after
 from engines.cpu import uniformise as on_cpu
-from engines.cuda import engine as cuda_engine
+from engines.cuda import sweeper as cuda_sweeper
 from engines.cuda import uniformise as on_gpu
-from engines.cuda.engine import STRETCH
+from engines.cuda.sweeper import STRETCH
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import DeviceMemoryError
 from engines.model import RewardStructure
@@ -248,4 +248,4 @@ def test_the_engine_is_chosen_by_the_entries_of_the_rate_matrix():
     small = models.birth_death(10)
     assert distribution_at(small, np.eye(10)[0], 1.0, automatic).cost.engine == "CPU"
     assert uniformisation.METHOD == "Uniformisation"
-    assert cuda_engine.STRETCH % 2 == 0
+    assert cuda_sweeper.STRETCH % 2 == 0

@@ -19,8 +19,9 @@ import numpy.typing as npt
 from bridge.reproduce.graph_families import GENERATED, MODELS, source_of
 from bridge.reproduce.graphs import generate
 from bridge.reproduce.worker import Partial, Record
+from engines.devices.graph import operations_of
 from engines.environment import DeviceChoice, SolverEnvironment
-from engines.graph.operations import GraphOperations, operations_of
+from engines.graph.operations import GraphOperations
 from engines.model import ExplicitModel
 
 REPEATS = 3
@@ -117,8 +118,8 @@ def _ask(
 
 def _free_device() -> None:
     """Give back what earlier graphs held, and let the next one stay between its questions."""
-    from engines.backend import cupy
     from engines.cuda import graph as on_device
+    from engines.cuda.driver import cupy
 
     # By default a large graph is not kept, and "again" would hold another copy of it.
     on_device.KEPT_SHARE = 1

@@ -10,7 +10,7 @@ import numpy as np
 
 from bridge.reproduce.tasks.models import built
 from bridge.reproduce.worker import Partial, Record
-from engines.backend import choose_engine
+from engines.devices.choice import choose_engine
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.choice import Format

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engines.backend import cupy
 from engines.cuda.diagram_rows import DiagramRows
+from engines.cuda.driver import cupy
 from engines.cuda.formats.layout import Layout, Source, nbytes
 from engines.cuda.formats.tables import encoded_divisors
 from engines.cuda.modules import Launcher

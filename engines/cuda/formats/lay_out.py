@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from engines.backend import cupy
+from engines.cuda.driver import cupy
 from engines.cuda.formats import csr, panels, patterns, segments, values
 from engines.cuda.formats.batches import in_batches
 from engines.cuda.formats.layout import Layout, Source, divided_in_place, source_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engines.backend import cupy
+from engines.cuda.driver import cupy
 from engines.cuda.modules import BLOCK_THREADS, Launcher, Variant
 from engines.cuda.prepare import DeviceSystem
 from engines.formats.choice import Format

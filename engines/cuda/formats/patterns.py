@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engines.backend import cupy
+from engines.cuda.driver import cupy
 from engines.cuda.formats.layout import Layout, Source, nbytes
 from engines.cuda.formats.tables import Sample, Table
 from engines.cuda.formats.values import CODE_TYPES

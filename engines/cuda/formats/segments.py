@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engines.backend import cupy
+from engines.cuda.driver import cupy
 from engines.cuda.formats.layout import Layout, Scan, Source, divided_in_place, nbytes
 from engines.cuda.modules import Launcher
 from engines.formats.choice import Format

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.backend import cupy
+from engines.cuda.driver import cupy
 from engines.cuda.formats.layout import SLICE, Source
 from engines.cuda.modules import WARP, Launcher
 from engines.cuda.transfer import to_device

@@ -1,62 +1,16 @@
 // One-sided sweeps: x' <- (1 - w) x + w (b + A x) of a chain, the best of a state's rows of an MDP.
-#include <limits>
-
 #include "change.hpp"
 #include "codes.hpp"
+#include "rows.hpp"
 #include "team.hpp"
 
+using prism_gpu::Best;
 using prism_gpu::Change;
 using prism_gpu::Index;
+using prism_gpu::Only;
+using prism_gpu::Rows;
 
 namespace {
-
-// Computes one row after the other.
-template <class System>
-struct Rows {
-    const System& system;
-    const double* x;
-    Index row, entry;
-
-    Rows(const System& of, const double* from, Index first)
-        : system(of), x(from), row(first), entry(of.matrix.begin(first)) {}
-
-    double next() {
-        double total = system.offset ? system.offset[row] : 0.0;
-        const Index end = system.matrix.end(row);
-        const auto* columns = system.matrix.columns;
-        for (Index at = entry; at < end; at++) total += system.matrix.value(at) * x[columns[at]];
-        entry = end;
-        row++;
-        return total;
-    }
-};
-
-// What the rows of a state make of its value: a chain's only one, relaxed, or the best of an MDP's.
-struct Only {
-    double omega;
-    template <class System>
-    double operator()(Rows<System>& rows, Index, double before) const {
-        double total = rows.next();
-        return omega == 1.0 ? total : (1.0 - omega) * before + omega * total;
-    }
-};
-
-template <bool minimise>
-struct Best {
-    template <class System>
-    double operator()(Rows<System>& rows, Index group, double) const {
-        double best = minimise ? HUGE_VAL : -HUGE_VAL;
-        for (Index behind = rows.system.groups[group + 1]; rows.row < behind;) {
-            double total = rows.next();
-            // One instruction each; a jump would be mispredicted every other time.
-            if constexpr (minimise)
-                best = total < best ? total : best;
-            else
-                best = total > best ? total : best;
-        }
-        return best;
-    }
-};
 
 // Computes the rows, or groups of rows, from `first` to before `behind`; returns the largest change.
 template <bool absolute, class System, class Made>

@@ -15,13 +15,13 @@ struct PgSystem {
 
 namespace prism_gpu {
 
-template <class Matrix>
+template <class Matrix, class Real = double>
 struct System {
     using MatrixType = Matrix;
     Matrix matrix;
     const typename Matrix::OffsetType* groups;
     const typename Matrix::ColumnType* states;
-    const double* offset;
+    const Real* offset;
     double omega;
     bool minimise;
 

@@ -5,11 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.diagrams import expand, points
+from engines.diagrams import expand
+from engines.diagrams.build import build
 from engines.diagrams.choices import choice_roots, roots_of
 from engines.diagrams.diagram import ZERO
-from engines.diagrams.expand import expand_choice_vector, expand_choices
+from engines.diagrams.expand import (
+    Choices,
+    expand_choice_vector,
+    expand_choices,
+    expand_surveyed_choices,
+)
+from engines.diagrams.survey import survey
 from engines.errors import InvalidModelError, UnsupportedError
+from engines.host.diagrams import copy_choices
 from tests.engines.diagrams.random_diagrams import DiagramBuilder, random_function, random_model
 
 SHAPES = [
@@ -20,26 +28,25 @@ SHAPES = [
 ]
 
 
-@pytest.fixture(params=["numpy", "numba"])
-def compiled(request, monkeypatch):
-    """Force NumPy or numba, whatever the size."""
-    use = request.param == "numba"
-    monkeypatch.setattr(expand, "_repays_numba", lambda _: use)
-    monkeypatch.setattr(points, "_repays_numba", lambda _: use)
-
-
 def numbers_of(assignments):
     """Return each assignment as a number, the first variable counting most."""
     places = 1 << np.arange(assignments.shape[1])[::-1]
     return (assignments * places).sum(axis=1)
 
 
-@pytest.mark.usefixtures("compiled")
+def expansions(model):
+    """Yield the choices of a model as they are found: by paths, and by the blocks of each level."""
+    yield expand_choices(model.diagram, model.numbering, model.choice_variables)
+    roots, assignments = choice_roots(model.diagram, model.choice_variables)
+    surveyed = survey(model.diagram, model.numbering, roots)
+    yield expand_surveyed_choices(surveyed, roots, assignments)
+    for level in range(model.numbering.num_levels + 1):
+        yield Choices(*copy_choices(build(surveyed, level)), roots, assignments)
+
+
 @pytest.mark.parametrize(("seed", "levels", "variables"), SHAPES)
 def test_rows_are_the_choices_of_each_state_in_order(seed, levels, variables):
     model = random_model(seed, levels, variables)
-    found = expand_choices(model.diagram, model.numbering, model.choice_variables)
-    numbers = numbers_of(found.assignments)
     # PRISM's sparse engine: state by state, assignment by assignment, those with an entry.
     wanted = [
         (state, choice)
@@ -47,20 +54,21 @@ def test_rows_are_the_choices_of_each_state_in_order(seed, levels, variables):
         for choice in range(2**variables)
         if model.dense[choice, state].any()
     ]
-    groups = found.row_group_offsets
-    states = np.repeat(np.arange(model.num_states), np.diff(groups))
-    assert len(groups) == model.num_states + 1
-    assert found.choice_numbers.dtype == np.int32
-    assert list(zip(states, numbers[found.choice_numbers], strict=True)) == wanted
     dense = np.array([model.dense[choice, state] for state, choice in wanted])
     row, column = np.nonzero(dense) if wanted else (np.empty(0), np.empty(0, dtype=int))
-    assert found.matrix.num_rows == len(wanted)
-    assert found.matrix.row_of_entry().tolist() == row.tolist()
-    assert found.matrix.columns.tolist() == column.tolist()
-    assert found.matrix.values.tolist() == ([] if not wanted else dense[row, column].tolist())
+    for found in expansions(model):
+        numbers = numbers_of(found.assignments)
+        groups = found.row_group_offsets
+        states = np.repeat(np.arange(model.num_states), np.diff(groups))
+        assert len(groups) == model.num_states + 1
+        assert found.choice_numbers.dtype == np.int32
+        assert list(zip(states, numbers[found.choice_numbers], strict=True)) == wanted
+        assert found.matrix.num_rows == len(wanted)
+        assert found.matrix.row_of_entry().tolist() == row.tolist()
+        assert found.matrix.columns.tolist() == column.tolist()
+        assert found.matrix.values.tolist() == ([] if not wanted else dense[row, column].tolist())
 
 
-@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize(("seed", "levels", "variables"), SHAPES)
 def test_rewards_of_choices_are_those_of_their_states(seed, levels, variables):
     model = random_model(seed, levels, variables, density=0.6)
@@ -72,7 +80,6 @@ def test_rewards_of_choices_are_those_of_their_states(seed, levels, variables):
     assert found.tolist() == dense[numbers, states].tolist()
 
 
-@pytest.mark.usefixtures("compiled")
 def test_rewards_come_out_the_same_in_parts(monkeypatch):
     monkeypatch.setattr(expand, "STATES_AT_ONCE", 7)
     test_rewards_of_choices_are_those_of_their_states(0, 3, 3)
@@ -110,7 +117,6 @@ def test_choice_variables_below_others_are_refused():
         choice_roots(diagram, [2, 0])
 
 
-@pytest.mark.usefixtures("compiled")
 def test_rewards_that_depend_on_a_foreign_variable_are_refused():
     model = random_model(1, 3, choice_variables=1, density=1.0)
     choices = expand_choices(model.diagram, model.numbering, model.choice_variables)

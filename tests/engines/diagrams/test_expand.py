@@ -18,7 +18,9 @@ from engines.diagrams.expand import (
     expanded_bytes,
 )
 from engines.diagrams.survey import survey
+from engines.diagrams.walks import surveyed_or_walked
 from engines.errors import InvalidModelError, UnsupportedError
+from engines.host.diagrams import copy_rows
 from tests.engines.diagrams.random_diagrams import (
     DiagramBuilder,
     diagram_of,
@@ -28,13 +30,6 @@ from tests.engines.diagrams.random_diagrams import (
 )
 
 SHAPES = [(seed, levels) for levels in (0, 1, 2, 3, 4) for seed in range(6)]
-
-
-@pytest.fixture(params=["numpy", "numba"])
-def compiled(request, monkeypatch):
-    """Force NumPy or numba, whatever the size."""
-    use = request.param == "numba"
-    monkeypatch.setattr(expand, "_repays_numba", lambda _: use)
 
 
 def assert_equals(matrix, dense):
@@ -47,22 +42,28 @@ def assert_equals(matrix, dense):
     assert matrix.num_columns == dense.shape[1]
 
 
-@pytest.mark.usefixtures("compiled")
+def expansions(diagram, numbering):
+    """Yield a matrix as it is found: by paths, and by the blocks of each level."""
+    yield expand_matrix(diagram, numbering)
+    yield expand_surveyed(survey(diagram, numbering))
+    for level in range(numbering.num_levels + 1):
+        yield copy_rows(hybrid_matrix(diagram, numbering, level=level))
+
+
 @pytest.mark.parametrize(("seed", "levels"), SHAPES)
 def test_matrices_are_those_of_all_assignments(seed, levels):
     model = random_model(seed, levels)
-    assert_equals(expand_matrix(model.diagram, model.numbering), model.dense[0])
+    for matrix in expansions(model.diagram, model.numbering):
+        assert_equals(matrix, model.dense[0])
 
 
-@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize(("seed", "levels"), SHAPES)
 def test_a_transposed_numbering_gives_the_transpose(seed, levels):
     model = random_model(seed, levels)
-    matrix = expand_matrix(model.diagram, model.numbering.transposed())
-    assert_equals(matrix, model.dense[0].T)
+    for matrix in expansions(model.diagram, model.numbering.transposed()):
+        assert_equals(matrix, model.dense[0].T)
 
 
-@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("seed", range(8))
 def test_ranges_of_rows_are_those_of_the_whole_matrix(seed):
     model = random_model(seed, 4)
@@ -151,14 +152,15 @@ def test_the_estimate_covers_the_result(seed):
     model = random_model(seed, 4)
     matrix = expand_matrix(model.diagram, model.numbering)
     size = matrix.row_offsets.nbytes + matrix.columns.nbytes + matrix.values.nbytes
-    assert expanded_bytes(survey(model.diagram, model.numbering)) >= size
+    for made in (survey, surveyed_or_walked):
+        assert expanded_bytes(made(model.diagram, model.numbering)) >= size
 
 
-@pytest.mark.usefixtures("compiled")
 def test_a_zero_diagram_has_no_entries():
     numbering = numbering_of(np.ones((2, 2), dtype=bool), [0, 2], [1, 3])
     diagram = diagram_of(np.zeros((2,) * 4), range(4))
-    assert_equals(expand_matrix(diagram, numbering), np.zeros((4, 4)))
+    for matrix in expansions(diagram, numbering):
+        assert_equals(matrix, np.zeros((4, 4)))
     assert expand_vector(diagram, numbering).tolist() == [0.0] * 4
     assert expand_set(diagram, numbering).tolist() == [False] * 4
 
@@ -171,6 +173,8 @@ def test_a_foreign_variable_is_named():
         numbering = numbering_of(np.ones((2, 2), dtype=bool), [1, 5], [3, 6])
         with pytest.raises(InvalidModelError, match=f"depends on variable {variable}"):
             expand_matrix(diagram, numbering)
+        with pytest.raises(InvalidModelError, match=f"depends on variable {variable}"):
+            survey(diagram, numbering)
         with pytest.raises(InvalidModelError, match=f"depends on variable {variable}"):
             expand_vector(diagram, numbering)
 
@@ -185,8 +189,9 @@ def test_a_vector_of_column_variables_is_refused():
 
 def test_columns_apart_from_their_rows_are_refused():
     numbering = numbering_of(np.ones((2, 2), dtype=bool), [0, 1], [2, 3])
-    with pytest.raises(UnsupportedError, match="mixed"):
-        expand_matrix(diagram_of(np.ones((2,) * 4), range(4)), numbering)
+    for refusing in (expand_matrix, survey):
+        with pytest.raises(UnsupportedError, match="mixed"):
+            refusing(diagram_of(np.ones((2,) * 4), range(4)), numbering)
 
 
 def test_a_level_that_is_none_is_refused():
@@ -248,6 +253,8 @@ def test_a_numbering_that_miscounts_is_refused():
         wrong[model.numbering.root] += 1
         with pytest.raises(InvalidModelError, match=f"node {model.numbering.root} of a numbering"):
             expand_matrix(model.diagram, replace(model.numbering, **{name: wrong}))
+        with pytest.raises(InvalidModelError, match=f"node {model.numbering.root} of a numbering"):
+            survey(model.diagram, replace(model.numbering, **{name: wrong}))
 
 
 def test_no_states_have_no_rows():
@@ -256,11 +263,13 @@ def test_no_states_have_no_rows():
     variables = np.array([0, 2], dtype=np.int32)
     numbering = StateNumbering(nothing, nothing, none, none, 0, variables, variables + 1)
     diagram = diagram_of(np.ones((2,) * 4), range(4))
-    assert_equals(expand_matrix(diagram, numbering), np.zeros((0, 0)))
+    for matrix in expansions(diagram, numbering):
+        assert_equals(matrix, np.zeros((0, 0)))
     assert len(expand_vector(diagram_of(np.ones((2, 2)), [0, 2]), numbering)) == 0
 
 
 def test_a_matrix_with_choices_is_not_expanded_without_them():
     model = random_model(0, 3)
-    with pytest.raises(ValueError, match="expand_choices"):
-        expand_surveyed(survey(model.diagram, model.numbering, [model.diagram.root]))
+    for made in (survey, surveyed_or_walked):
+        with pytest.raises(ValueError, match="expand_choices"):
+            expand_surveyed(made(model.diagram, model.numbering, [model.diagram.root]))

@@ -1,16 +1,15 @@
-"""Sweeps on the CPU in the hybrid representation: those of the expanded matrix."""
+"""Sweeps on the CPU in the hybrid representation: plain loops are the oracle, to the last bit."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from engines.cpu.diagram_sweeps import CpuDiagramSweeper, HostRows
-from engines.cpu.engine import CpuEngine
-from engines.cpu.gauss_seidel import CpuColourSweeper
-from engines.cpu.prepare import scaled
+from engines.cpu.diagram_sweeps import CpuDiagramSweeper
+from engines.diagrams.build import hybrid_matrix
 from engines.diagrams.slices import SliceColours
 from engines.diagrams.solve import (
     solve_reachability_without_matrix,
@@ -20,85 +19,296 @@ from engines.diagrams.system import DiagramSystem
 from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.choice import Format
-from engines.linear.colours import Colouring, Order, arrange
+from engines.host import diagram_sweeps, shares
+from engines.host.diagram_sweeps import HostDiagramRows, HostDiagramSweeps
+from engines.host.hybrid import HostHybrid
+from engines.linear.colours import Order
 from engines.reachability import solve_reachability
 from engines.steady_state import solve_steady_state
-from engines.system import Scaling, SweepSystem
+from engines.system import ROUNDING_OF_A_SUM, Direction, Scaling
 from tests.engines import models
 from tests.engines.diagrams.random_diagrams import as_diagram
-from tests.gpu.hybrids import expanded, random_hybrid
+from tests.gpu.hybrids import listed, random_hybrid
 
 CPU = SolverEnvironment(device=DeviceChoice.CPU, matrix_format=Format.CSR)
 
+THREADS = pytest.mark.parametrize("threads", [1, 3])
 
-def systems(seed, some_known, with_offset, scaling, omega=1.0):
-    """A random system without its matrix, and its twin in CSR."""
+
+@pytest.fixture
+def with_threads(monkeypatch):
+    """Let loops of any size have so many threads."""
+
+    def let(threads):
+        for module in (shares, diagram_sweeps):
+            monkeypatch.setattr(module, "threads_for", lambda _entries: threads)
+
+    return let
+
+
+def random_system(seed, some_known, with_offset, scaling=Scaling.NONE):
+    """A random system without its matrix."""
     hybrid = random_hybrid(seed)
-    matrix, _, _ = expanded(hybrid)
     rng = np.random.default_rng(seed)
     size = hybrid.num_states
     states = np.flatnonzero(rng.random(size) < 0.7).astype(np.int32) if some_known else None
-    rows = matrix if states is None else matrix.select_rows(states)
-    offset = rng.uniform(0.0, 1.0, rows.num_rows) if with_offset else None
-    start = rng.uniform(0.5, 1.5, size)
-    parts = {"scaling": scaling, "omega": omega}
-    return (
-        DiagramSystem(hybrid, start, offset, states, **parts),
-        SweepSystem(rows, start, offset, states, **parts),
+    rows = size if states is None else len(states)
+    offset = rng.uniform(0.0, 1.0, rows) if with_offset else None
+    return DiagramSystem(hybrid, rng.uniform(0.5, 1.5, size), offset, states, scaling=scaling)
+
+
+def parts_of(row, state):
+    """The entry on the diagonal, and the sum of the others."""
+    on, off = 0.0, 0.0
+    for column, value in row:
+        if column == state:
+            on += value
+        else:
+            off += value
+    return on, off
+
+
+def pivot_of(row, state):
+    """What a row is divided by to take its diagonal out."""
+    on, off = parts_of(row, state)
+    pivot = off if on != 0.0 and abs(off + on - 1.0) <= ROUNDING_OF_A_SUM else 1.0 - on
+    return pivot if pivot > 0.0 else 1.0
+
+
+def change_of(before, after, absolute):
+    """What counts as a change of one number."""
+    change = abs(after - before)
+    if absolute or change == 0.0:
+        return change
+    return math.inf if before == 0.0 else change / abs(before)
+
+
+class PlainSweeps:
+    """Sweeps of a system number by number."""
+
+    def __init__(self, system, colours, omega, absolute):
+        rows = {state: row for state, _, row in listed(system.matrix)}
+        states = range(system.num_states) if system.states is None else system.states.tolist()
+        self.divided = system.scaling is not Scaling.NONE
+        self.rows = [(state, rows[state], self._divisor(system, rows, state)) for state in states]
+        self.offset = None if system.offset is None else system.offset.tolist()
+        self.colours = [0] * len(self.rows)
+        if colours is not None:
+            self.colours = colours.of_rows(np.arange(len(self.rows))).tolist()
+        self.omega, self.absolute = omega, absolute
+        self.x = system.start.tolist()
+
+    @staticmethod
+    def _divisor(system, rows, state):
+        if system.scaling is Scaling.DIAGONAL:
+            return pivot_of(rows[state], state)
+        if system.scaling is Scaling.BALANCE:
+            return {s: parts_of(row, s)[1] for s, _, row in listed(system.rates)}[state] or 1.0
+        return None
+
+    def _total(self, number, x):
+        state, row, divisor = self.rows[number]
+        total = 0.0
+        for column, value in row:
+            if not self.divided or column != state:
+                total += value * x[column]
+        if divisor is not None:
+            total /= divisor
+        if self.offset is not None:
+            at = self.offset[number]
+            total += at if divisor is None else at / divisor
+        return total
+
+    def sweep(self):
+        """Make a sweep; return the largest change."""
+        old, changes = list(self.x), [0.0]
+        for colour in range(max(self.colours, default=0) + 1):
+            begun = list(self.x)
+            for number, (state, _, _) in enumerate(self.rows):
+                if self.colours[number] != colour:
+                    continue
+                before, after = old[state], self._total(number, begun)
+                if self.omega != 1.0:
+                    after = (1.0 - self.omega) * before + self.omega * after
+                self.x[state] = after
+                changes.append(change_of(before, after, self.absolute))
+        return max(changes)
+
+    def residual(self):
+        """Return the largest absolute value of b + A x − x."""
+        return max(
+            abs(self._total(number, self.x) - self.x[state])
+            for number, (state, _, _) in enumerate(self.rows)
+        )
+
+
+def expect_sweeps_of_plain_loops(system, colours, omega, absolute):
+    found = CpuDiagramSweeper(
+        *(HostDiagramRows.of(system), system.start, omega, -1.0, absolute, colours)
     )
+    plain = PlainSweeps(system, colours, omega, absolute)
+    for sweeps in (5, 2):
+        expected = [plain.sweep() for _ in range(sweeps)]
+        np.testing.assert_array_equal(found.run(sweeps), expected)
+        np.testing.assert_array_equal(found.values(), plain.x)
+        # A residual between sweeps leaves the next ones as they are.
+        assert found.residual() == plain.residual()
 
 
+@THREADS
 @pytest.mark.parametrize("absolute", [False, True])
 @pytest.mark.parametrize("scaling", [Scaling.NONE, Scaling.DIAGONAL])
 @pytest.mark.parametrize("some_known", [False, True])
 @pytest.mark.parametrize("seed", range(4))
-def test_sweeps_without_colours(seed, some_known, scaling, absolute):
-    ours, twin = systems(seed, some_known, seed % 2 == 0, scaling, 0.9)
-    found = CpuDiagramSweeper(HostRows.of(ours), ours.start, 0.9, -1.0, absolute)
-    expected = CpuEngine().sweeper(twin, -1.0, absolute)
-    np.testing.assert_allclose(found.run(9), expected.run(9), rtol=1e-9)
-    np.testing.assert_allclose(found.values(), expected.values(), rtol=1e-12)
-    assert found.residual() == pytest.approx(expected.residual(), rel=1e-9)
-    np.testing.assert_allclose(found.run(2), expected.run(2), rtol=1e-9)
+def test_sweeps_without_colours(with_threads, threads, seed, some_known, scaling, absolute):
+    with_threads(threads)
+    system = random_system(seed, some_known, seed % 2 == 0, scaling)
+    expect_sweeps_of_plain_loops(system, None, 1.0 if seed < 2 else 0.9, absolute)
 
 
+@THREADS
 @pytest.mark.parametrize("order", list(Order))
-@pytest.mark.parametrize(("slice_size", "count"), [(1, 2), (3, 4), (16, 3), (10**6, 1)])
+@pytest.mark.parametrize(
+    ("slice_size", "count"), [(1, 2), (3, 4), (16, 3), (10**6, 1), (1, 40), (60, 9)]
+)
 @pytest.mark.parametrize("some_known", [False, True])
-def test_sweeps_in_colours(some_known, slice_size, count, order):
-    ours, twin = systems(6, some_known, True, Scaling.DIAGONAL, 1.1)
-    rows = ours.num_updates
-    colours = SliceColours(rows, slice_size, count, order)
-    found = CpuDiagramSweeper(HostRows.of(ours), ours.start, 1.1, -1.0, False, colours)
-    of_update = colours.of_rows(np.arange(rows)).astype(np.int32)
-    same = Colouring(of_update, count, slice_size, 0.0, order)
-    expected = CpuColourSweeper(arrange(scaled(twin), same), -1.0, False)
-    np.testing.assert_allclose(found.run(7), expected.run(7), rtol=1e-9)
-    np.testing.assert_allclose(found.values(), expected.values(), rtol=1e-12)
-    assert found.residual() == pytest.approx(expected.residual(), rel=1e-9)
-    np.testing.assert_allclose(found.run(2), expected.run(2), rtol=1e-9)
+def test_sweeps_in_colours(with_threads, threads, some_known, slice_size, count, order):
+    with_threads(threads)
+    system = random_system(6, some_known, True, Scaling.DIAGONAL)
+    colours = SliceColours(system.num_updates, slice_size, count, order)
+    expect_sweeps_of_plain_loops(system, colours, 1.1, slice_size == 3)
 
 
-def test_sweeps_stop_by_themselves_and_do_not_depend_on_the_number_of_threads(monkeypatch):
-    ours, _ = systems(8, False, True, Scaling.DIAGONAL)
-    colours = SliceColours(ours.num_updates, 4, 3)
-    results = []
-    for entries in (50_000, 1):
-        monkeypatch.setattr("engines.cpu.kernels.ENTRIES_PER_THREAD", entries)
-        sweeper = CpuDiagramSweeper(HostRows.of(ours), ours.start, 1.0, 1e-6, True, colours)
-        changes = sweeper.run(1000)
-        assert changes[-1] < 1e-6 <= changes[-2]
-        results.append(sweeper.values().copy())
-    np.testing.assert_array_equal(*results)
+@pytest.mark.parametrize("some_known", [False, True])
+def test_colours_may_need_more_than_two_bytes(monkeypatch, some_known):
+    monkeypatch.setattr(diagram_sweeps, "MOST_COLOURS", 3)
+    system = random_system(6, some_known, True, Scaling.NONE)
+    for count, wide in ((2, False), (3, True)):
+        colours = SliceColours(system.num_updates, 5, count)
+        sweeps = HostDiagramSweeps(HostDiagramRows.of(system), colours)
+        assert bool(sweeps._slices.wide) == wide
+        expect_sweeps_of_plain_loops(system, colours, 1.0, False)
+
+
+@pytest.mark.parametrize("colours", [None, SliceColours(60, 7, 3)])
+def test_balance_equations_are_divided_by_the_rates_out(colours):
+    diagram, numbering = as_diagram(models.recurrent(4, 60).matrix)
+    system = DiagramSystem(
+        hybrid_matrix(diagram, numbering.transposed()),
+        np.random.default_rng(1).random(60),
+        scaling=Scaling.BALANCE,
+        rates=hybrid_matrix(diagram, numbering),
+    )
+    expect_sweeps_of_plain_loops(system, colours, 0.95, False)
+
+
+@THREADS
+@pytest.mark.parametrize("seed", range(6))
+def test_diagonals_and_walks_are_those_of_plain_loops(with_threads, threads, seed):
+    with_threads(threads)
+    hybrid = random_hybrid(seed)
+    rows = [row for _, _, row in listed(hybrid)]
+    host = HostHybrid.of(hybrid)
+    expected = [parts_of(row, state) for state, row in enumerate(rows)]
+    np.testing.assert_array_equal(np.transpose(host.row_parts()), expected)
+    np.testing.assert_array_equal(host.exit_rates(), [off or 1.0 for _, off in expected])
+    for state in range(0, len(rows), 29):
+        queue = [state]
+        for member in queue:
+            queue += dict.fromkeys(column for column, _ in rows[member] if column not in queue)
+        reached, farthest = host.reached_from(state)
+        assert np.flatnonzero(reached).tolist() == sorted(queue)
+        assert farthest == queue[-1]
+
+
+@THREADS
+def test_sweeps_end_with_the_first_small_change(with_threads, threads):
+    with_threads(threads)
+    system = random_system(8, False, True, Scaling.DIAGONAL)
+    colours = SliceColours(system.num_updates, 4, 3)
+    sweeper = CpuDiagramSweeper(
+        *(HostDiagramRows.of(system), system.start, 1.0, 1e-6, True, colours)
+    )
+    assert sweeper.cost.kernel == f"compiled, threads {threads}"
+    changes = sweeper.run(1000)
+    assert 2 < len(changes) < 1000
+    assert changes[-1] < 1e-6 <= changes[:-1].min()
+    plain = PlainSweeps(system, colours, 1.0, True)
+    np.testing.assert_array_equal(changes, [plain.sweep() for _ in changes])
+    np.testing.assert_array_equal(sweeper.values(), plain.x)
+    assert not len(sweeper.run(0))
+
+
+@THREADS
+def test_sweeps_that_compute_nothing_change_nothing(with_threads, threads):
+    with_threads(threads)
+    system = replace(random_system(1, False, False), states=np.zeros(0, np.int32))
+    for colours in (None, SliceColours(0, 4, 1)):
+        sweeper = CpuDiagramSweeper(
+            *(HostDiagramRows.of(system), system.start, 1.0, -1.0, True, colours)
+        )
+        assert sweeper.run(3).tolist() == [0.0] * 3
+        np.testing.assert_array_equal(sweeper.values(), system.start)
+        assert sweeper.residual() == 0.0
 
 
 def test_rows_of_choices_are_refused():
     hybrid = random_hybrid(1, choices=2)
-    from engines.system import Direction
-
     system = DiagramSystem(hybrid, np.ones(hybrid.num_states), direction=Direction.MAXIMISE)
     with pytest.raises(UnsupportedError, match="for chains, not for choices"):
-        HostRows.of(system)
+        HostDiagramRows.of(system)
+
+
+WRONG = {
+    "strip_states": (lambda h: np.append(1, h.strip_states[1:]), "rise from 0"),
+    "strip_jobs": (lambda h: np.append(h.strip_jobs, h.strip_jobs[-1]), "strips, but"),
+    "block_rows": (lambda h: h.block_rows[:-1], "rise from 0"),
+    "local_offsets": (lambda h: h.local_offsets + 1, "rise from 0"),
+    "local_columns": (lambda h: h.local_columns[1:], "columns, but"),
+    "job_blocks": (lambda h: h.job_blocks + 1, "do not lie in"),
+    "job_columns": (lambda h: h.job_columns + h.num_columns, "a column is not one of"),
+    "num_columns": (lambda h: h.num_columns - 1, "columns"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_blocks_that_do_not_fit_are_refused(name):
+    hybrid = random_hybrid(3)
+    wrong, message = WRONG[name]
+    with pytest.raises(ValueError, match=message):
+        HostHybrid.of(replace(hybrid, **{name: wrong(hybrid)}))
+
+
+def test_blocks_of_another_height_or_with_columns_before_the_first_are_refused():
+    hybrid = random_hybrid(3)
+    heights = np.diff(hybrid.block_rows)
+    other = np.flatnonzero(heights != heights[hybrid.job_blocks[0]])[0]
+    blocks, columns = hybrid.job_blocks.copy(), hybrid.local_columns.copy()
+    blocks[0], columns[0] = other, -1
+    starts = hybrid.job_columns - 1 - hybrid.job_columns.min()
+    with pytest.raises(ValueError, match="not as many rows as its strip"):
+        HostHybrid.of(replace(hybrid, job_blocks=blocks))
+    with pytest.raises(ValueError, match="a column is not one of"):
+        HostHybrid.of(replace(hybrid, local_columns=columns))
+    with pytest.raises(ValueError, match="a column is not one of"):
+        HostHybrid.of(replace(hybrid, job_columns=starts))
+
+
+def test_systems_that_do_not_fit_are_refused():
+    system = random_system(2, True, True)
+    size, rows = system.num_states, system.num_updates
+    with pytest.raises(ValueError, match=f"{rows} rows, but an offset of {rows - 1}"):
+        HostDiagramRows.of(replace(system, offset=system.offset[1:]))
+    for states in (system.states[::-1], system.states - size, system.states + size):
+        with pytest.raises(ValueError, match="computed states"):
+            HostDiagramRows.of(replace(system, states=states))
+    host = HostDiagramRows.of(system)
+    with pytest.raises(ValueError, match=f"{rows} rows, but colours of {rows + 1}"):
+        HostDiagramSweeps(host, SliceColours(rows + 1, 3, 2))
+    with pytest.raises(ValueError, match=f"vectors of {size} and {size - 1}"):
+        HostDiagramSweeps(host).repeat(
+            np.empty(1), -1.0, 1.0, system.start, system.start[1:].copy(), True
+        )
 
 
 def expect_the_same(found, expected):

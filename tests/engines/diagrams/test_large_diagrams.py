@@ -8,8 +8,6 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from engines.cpu.diagrams import copy_rows
-from engines.diagrams.build import hybrid_matrix
 from engines.diagrams.diagram import ZERO
 from engines.diagrams.expand import expand_matrix, expand_vector, expanded_bytes
 from engines.diagrams.survey import survey
@@ -36,8 +34,6 @@ def test_queues_are_expanded(queues, capacity, rate_of):
 def test_a_million_states_fit_into_the_estimate():
     model = QueueDiagrams(3, 100, lambda length: 0.25 + length)
     diagram, numbering = model.diagram(), model.numbering()
-    small = QueueDiagrams(2, 20)
-    copy_rows(hybrid_matrix(small.diagram(), small.numbering()))  # its kernel is loaded
     estimate = expanded_bytes(survey(diagram, numbering))
     tracemalloc.start()
     matrix = expand_matrix(diagram, numbering)

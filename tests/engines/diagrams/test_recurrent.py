@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.cpu.diagram_sweeps import HostHybrid
 from engines.diagrams import recurrent
 from engines.diagrams.build import hybrid_matrix
 from engines.diagrams.recurrent import recurrent_class
+from engines.host.hybrid import HostHybrid
 from tests.engines import models
 from tests.engines.diagrams.queue_diagrams import QueueDiagrams
 from tests.engines.diagrams.random_diagrams import as_diagram, random_model

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from engines.diagrams import walks
+from engines.diagrams.choices import choice_roots
 from engines.diagrams.expand import expand_matrix, expand_surveyed, expanded_bytes
 from engines.diagrams.survey import Survey, survey
 from engines.diagrams.walks import Walked, surveyed_or_walked, walked_up_to
@@ -77,11 +78,53 @@ def nothing_shared(levels):
     return diagram_of(values, variables), numbering_of(states, variables[::2], variables[1::2])
 
 
-def test_which_way_a_matrix_is_expanded(monkeypatch):
+def steps_of(diagram, numbering):
+    """Return how many nodes the paths of a matrix have, those above the first level not counted."""
+    return int(survey(diagram, numbering).jobs().sum())
+
+
+def test_small_matrices_are_walked(monkeypatch):
+    queues = QueueDiagrams(2, 40)
+    diagram, numbering = queues.diagram(), queues.numbering()
+    found = surveyed_or_walked(diagram, numbering)
+    assert isinstance(found, Walked)
+    monkeypatch.setattr(walks, "WALKED_STEPS", steps_of(diagram, numbering) - 1)
+    surveyed = surveyed_or_walked(diagram, numbering)
+    assert isinstance(surveyed, Survey)
+    assert surveyed.num_entries == found.num_entries
+    with pytest.raises(ValueError, match="all rows are expanded"):
+        expand_surveyed(found, range(3))
+
+
+def test_more_states_than_steps_are_not_walked(monkeypatch):
+    # A single entry, and many states without any.
+    values = np.zeros((2,) * 10)
+    values[(0,) * 10] = 1.0
+    diagram, numbering = diagram_of(values, range(10)), nothing_shared(5)[1]
+    assert steps_of(diagram, numbering) == 6
+    for steps, way in ((32, Walked), (31, Survey)):
+        monkeypatch.setattr(walks, "WALKED_STEPS", steps)
+        assert isinstance(surveyed_or_walked(diagram, numbering), way)
+
+
+def test_choices_that_share_little_are_walked(monkeypatch):
+    model = random_model(3, 4, choice_variables=2, density=0.9)
+    roots, _ = choice_roots(model.diagram, model.choice_variables)
+    monkeypatch.setattr(walks, "WALKED_STEPS", 0)
+    surveyed = surveyed_or_walked(model.diagram, model.numbering, roots)
+    assert isinstance(surveyed, Survey)
+    monkeypatch.setattr(walks, "FEWEST_TRIPLES", 1)
+    found = surveyed_or_walked(model.diagram, model.numbering, roots)
+    assert isinstance(found, Walked)
+    assert found.with_choices
+    assert found.num_entries == surveyed.num_entries == np.count_nonzero(model.dense)
+
+
+def test_large_matrices_that_share_little_are_walked(monkeypatch):
     diagram, numbering = nothing_shared(5)
     queues = QueueDiagrams(2, 40)
     shared = (queues.diagram(), queues.numbering())
-    # Small ones are surveyed whatever they share.
+    monkeypatch.setattr(walks, "WALKED_STEPS", 0)
     assert isinstance(surveyed_or_walked(diagram, numbering), Survey)
     monkeypatch.setattr(walks, "FEWEST_TRIPLES", 50)
     found = surveyed_or_walked(diagram, numbering)
@@ -93,19 +136,34 @@ def test_which_way_a_matrix_is_expanded(monkeypatch):
         matrix = expand_matrix(*parts)
         np.testing.assert_array_equal(matrix.columns, expected.columns)
         np.testing.assert_array_equal(matrix.values, expected.values)
-    with pytest.raises(ValueError, match="all rows are expanded"):
-        expand_surveyed(found, range(3))
 
 
 def test_memory_is_hardly_more_than_the_matrix(monkeypatch):
     diagram, numbering = nothing_shared(8)
+    monkeypatch.setattr(walks, "WALKED_STEPS", 0)
     monkeypatch.setattr(walks, "FEWEST_TRIPLES", 1000)
-    expand_matrix(diagram, numbering)  # its kernel is loaded
     tracemalloc.start()
     found = surveyed_or_walked(diagram, numbering)
     matrix = expand_surveyed(found)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
+    assert isinstance(found, Walked)
     size = matrix.row_offsets.nbytes + matrix.columns.nbytes + matrix.values.nbytes
     assert size <= expanded_bytes(found)
     assert peak < 1.5 * size
+
+
+def test_the_estimate_of_choices_covers_what_they_take():
+    diagram, numbering = nothing_shared(8)
+    roots = np.full(3, diagram.root, dtype=np.int32)
+    found = walked_up_to(MANY, diagram, numbering, roots)
+    assert found is not None
+    tracemalloc.start()
+    matrix, groups, numbers = found.expanded_choices()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert numbers.tolist() == [0, 1, 2] * 256
+    assert groups.tolist() == list(range(0, 769, 3))
+    assert matrix.num_entries == 3 * 4**8
+    # What was counted is in the estimate too.
+    assert 0.99 * peak <= expanded_bytes(found) <= 1.02 * (peak + 8 * 256)

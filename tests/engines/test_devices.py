@@ -9,9 +9,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engines import backend
-from engines.backend import not_shared_out
 from engines.cpu.engine import CpuEngine
+from engines.cuda import driver
+from engines.devices import choice
+from engines.devices.choice import not_shared_out
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix
@@ -21,27 +22,27 @@ from engines.system import SweepSystem
 @pytest.fixture
 def forgetful():
     """Forget what was found out about this machine, before and after."""
-    backend.find_cupy.cache_clear()
+    driver.find_cupy.cache_clear()
     yield
-    backend.find_cupy.cache_clear()
+    driver.find_cupy.cache_clear()
 
 
 @pytest.fixture
 def used(monkeypatch):
     """Return what says whether a GPU is in use, which it is not."""
     event = threading.Event()
-    monkeypatch.setattr(backend, "_used", event)
+    monkeypatch.setattr(driver, "_used", event)
     return event
 
 
 @pytest.fixture
 def without_cupy(forgetful, monkeypatch):
     assert forgetful is None
-    monkeypatch.setattr(backend, "driver_present", lambda: True)
+    monkeypatch.setattr(driver, "driver_present", lambda: True)
     monkeypatch.setitem(sys.modules, "cupy", None)
 
 
-def large_system(size=backend.GPU_ENTRIES_AT_START):
+def large_system(size=choice.GPU_ENTRIES_AT_START):
     diagonal = np.arange(size, dtype=np.int32)
     offsets = np.arange(size + 1, dtype=np.int32)
     return SweepSystem(CsrMatrix(offsets, diagonal, np.full(size, 0.5), size), np.zeros(size))
@@ -54,14 +55,14 @@ def small_system():
 
 @pytest.mark.usefixtures("without_cupy")
 def test_missing_cupy_is_named_with_the_command_that_gets_it():
-    assert 'pip install "prism-gpu[cuda12x]"' in backend.gpu_refusal()
+    assert 'pip install "prism-gpu[cuda12x]"' in driver.gpu_refusal()
     with pytest.raises(UnsupportedError, match="CuPy is not installed"):
-        backend.choose_engine(SolverEnvironment(device=DeviceChoice.GPU), large_system())
+        choice.choose_engine(SolverEnvironment(device=DeviceChoice.GPU), large_system())
 
 
 @pytest.mark.usefixtures("without_cupy")
 def test_without_a_wish_the_cpu_takes_over_and_says_why():
-    engine, note = backend.choose_engine(SolverEnvironment(), large_system())
+    engine, note = choice.choose_engine(SolverEnvironment(), large_system())
     assert isinstance(engine, CpuEngine)
     assert note.startswith("GPU not used: CuPy is not installed")
 
@@ -81,7 +82,7 @@ def test_what_is_not_shared_out_among_several_gpus_is_remarked():
 
 
 def test_a_small_model_asks_for_no_gpu_and_says_nothing():
-    engine, note = backend.choose_engine(SolverEnvironment(), small_system())
+    engine, note = choice.choose_engine(SolverEnvironment(), small_system())
     assert isinstance(engine, CpuEngine)
     assert note == ""
 
@@ -89,22 +90,22 @@ def test_a_small_model_asks_for_no_gpu_and_says_nothing():
 @pytest.mark.usefixtures("without_cupy")
 def test_no_gpu_is_opened_for_what_a_cpu_solves_meanwhile(used):
     automatic = SolverEnvironment()
-    for size in (backend.GPU_ENTRIES, backend.GPU_ENTRIES_AT_START - 1):
-        engine, note = backend.choose_engine(automatic, large_system(size))
+    for size in (choice.GPU_ENTRIES, choice.GPU_ENTRIES_AT_START - 1):
+        engine, note = choice.choose_engine(automatic, large_system(size))
         assert isinstance(engine, CpuEngine)
         assert note == ""
-    assert backend.choose_engine(automatic, large_system())[1].startswith("GPU not used")
+    assert choice.choose_engine(automatic, large_system())[1].startswith("GPU not used")
     used.set()
-    middling = large_system(backend.GPU_ENTRIES)
-    assert backend.choose_engine(automatic, middling)[1].startswith("GPU not used")
-    assert backend.choose_engine(automatic, large_system(backend.GPU_ENTRIES - 1))[1] == ""
+    middling = large_system(choice.GPU_ENTRIES)
+    assert choice.choose_engine(automatic, middling)[1].startswith("GPU not used")
+    assert choice.choose_engine(automatic, large_system(choice.GPU_ENTRIES - 1))[1] == ""
 
 
 @pytest.mark.usefixtures("forgetful")
 def test_a_missing_driver_is_named(monkeypatch):
-    monkeypatch.setattr(backend, "driver_present", lambda: False)
-    assert "no NVIDIA driver" in backend.gpu_refusal()
-    assert backend.choose_engine(SolverEnvironment(), large_system())[1] == ""
+    monkeypatch.setattr(driver, "driver_present", lambda: False)
+    assert "no NVIDIA driver" in driver.gpu_refusal()
+    assert choice.choose_engine(SolverEnvironment(), large_system())[1] == ""
 
 
 BROKEN = {
@@ -136,19 +137,19 @@ def test_whatever_a_broken_cupy_raises_is_a_reason_in_one_line(monkeypatch, tmp_
     (tmp_path / "cupy").mkdir()
     if BROKEN[what] is not None:
         (tmp_path / "cupy" / "__init__.py").write_text(BROKEN[what])
-    monkeypatch.setattr(backend, "driver_present", lambda: True)
+    monkeypatch.setattr(driver, "driver_present", lambda: True)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "cupy", raising=False)
-    engine, note = backend.choose_engine(SolverEnvironment(), large_system())
+    engine, note = choice.choose_engine(SolverEnvironment(), large_system())
     sys.modules.pop("cupy", None)
     assert isinstance(engine, CpuEngine)
     assert re.fullmatch(r"GPU not used: (CuPy|CUDA)[^\n]* \([^\n]*Error.*\)", note)
-    refusal = backend.gpu_refusal()
+    refusal = driver.gpu_refusal()
     assert f"GPU not used: {refusal}" == note
     assert "cupy" not in sys.modules  # it is not tried again
-    backend.preload(0)
+    choice.preload(0)
     with pytest.raises(UnsupportedError, match="no GPU can be used"):
-        backend.choose_engine(SolverEnvironment(device=DeviceChoice.GPU), large_system())
+        choice.choose_engine(SolverEnvironment(device=DeviceChoice.GPU), large_system())
 
 
 @pytest.mark.usefixtures("forgetful")
@@ -157,9 +158,9 @@ def test_cupy_keeps_what_it_compiles_in_a_folder_of_the_user_s_own(monkeypatch, 
     (tmp_path / "public").chmod(0o777)
     monkeypatch.setenv("PRISM_GPU_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path / "public"))
-    monkeypatch.setattr(backend, "driver_present", lambda: True)
+    monkeypatch.setattr(driver, "driver_present", lambda: True)
     monkeypatch.setitem(sys.modules, "cupy", None)
-    backend.gpu_refusal()
+    driver.gpu_refusal()
     folder = tmp_path / "cache" / "cuda"
     assert os.environ["CUPY_CACHE_DIR"] == str(folder)
     assert folder.stat().st_mode & 0o777 == 0o700
@@ -167,7 +168,7 @@ def test_cupy_keeps_what_it_compiles_in_a_folder_of_the_user_s_own(monkeypatch, 
 
 @pytest.mark.parametrize("value", ["", "-1"])
 def test_hidden_devices_count_as_no_driver(monkeypatch, value):
-    backend.driver_present.cache_clear()
+    driver.driver_present.cache_clear()
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
-    assert not backend.driver_present()
-    backend.driver_present.cache_clear()
+    assert not driver.driver_present()
+    driver.driver_present.cache_clear()

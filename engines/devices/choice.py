@@ -1,0 +1,163 @@
+"""The choice of the device that solves a system."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+
+from engines.cpu.engine import CpuEngine
+from engines.cuda import driver
+from engines.environment import ALL_DEVICES, DeviceChoice, SolverEnvironment
+from engines.errors import UnsupportedError
+from engines.system import Engine, Scaling, SweepSystem
+
+GPU_ENTRIES = 20_000
+"""Below this many entries a sweep on the CPU is over before a kernel has started."""
+
+GPU_ENTRIES_AT_START = 250_000
+"""The same while no GPU is in use, which takes half a second to open: most solves end sooner."""
+
+GPU_ENTRIES_AT_ONCE = 3_000_000
+"""From this many entries on, a GPU is opened for the first sweep: so much for a CPU to lay out."""
+
+ENTRIES_BEFORE_GPU = 400_000_000
+"""Entries that a CPU sweeps in about the half second that a GPU takes to open. A solve that has
+more to sweep repays it; one that begins on the CPU has lost no more than that if it goes on."""
+
+ROW_IN_ORDER = 10
+"""What a row costs, in entries, where it waits for the one before: steady states are swept so."""
+
+_loaded = threading.Event()
+
+
+def is_loaded() -> bool:
+    """Return whether a GPU is in use, or could be without delay."""
+    return driver.is_used() or _loaded.is_set()
+
+
+def least_gpu_entries(sweeps: int | None = None) -> int:
+    """Return from how many entries on a GPU sweeps what it may or may not sweep.
+
+    What was in use before decides, not what has been loaded meanwhile: the same solves in the same
+    order are made by the same devices.
+
+    Parameters
+    ----------
+    sweeps
+        How many sweeps there will be, or None where that is not known.
+    """
+    if driver.is_used():
+        return GPU_ENTRIES
+    if sweeps is None:
+        return GPU_ENTRIES_AT_START
+    more = ENTRIES_BEFORE_GPU // max(sweeps, 1) + 1
+    return min(max(GPU_ENTRIES, more), GPU_ENTRIES_AT_ONCE)
+
+
+def sweeps_before_gpu(environment: SolverEnvironment, system: SweepSystem) -> int | None:
+    """Return how many sweeps to make on the CPU before a GPU is opened for the rest.
+
+    None where the solve is to be made in one place: a device was named, the GPU is in use, there is
+    none, or the system is too small or too large for both.
+
+    Parameters
+    ----------
+    environment
+        Which device the user asked for, and the most sweeps.
+    system
+        What is to be solved, in an unknown number of sweeps.
+    """
+    if (
+        environment.device is not DeviceChoice.AUTO
+        or driver.is_used()
+        or not driver.driver_present()
+    ):
+        return None
+    entries = system.matrix.num_entries
+    if not least_gpu_entries(environment.sweep_limit) <= entries < GPU_ENTRIES_AT_ONCE:
+        return None
+    in_order = environment.automatic and system.scaling is Scaling.BALANCE
+    return ENTRIES_BEFORE_GPU // (entries + (ROW_IN_ORDER * system.num_updates if in_order else 0))
+
+
+def choose_engine(
+    environment: SolverEnvironment, system: SweepSystem, sweeps: int | None = None
+) -> tuple[Engine, str]:
+    """Return the engine for a solve, and a remark for the log.
+
+    Parameters
+    ----------
+    environment
+        Which device the user asked for.
+    system
+        What is to be solved.
+    sweeps
+        In how many sweeps at most, or None where that is not known.
+
+    Raises
+    ------
+    UnsupportedError
+        When the GPU was asked for and cannot be used.
+    """
+    choice = environment.device
+    if choice is DeviceChoice.CPU:
+        return CpuEngine(environment.matrix_format), ""
+    if choice is DeviceChoice.AUTO and (
+        system.matrix.num_entries < least_gpu_entries(sweeps) or not driver.driver_present()
+    ):
+        return CpuEngine(), ""
+    refusal = driver.gpu_refusal(environment.device_number)
+    if refusal is None:
+        return _cuda_engine(environment), ""
+    if choice is DeviceChoice.GPU:
+        raise UnsupportedError(f"no GPU can be used: {refusal}")
+    return CpuEngine(), f"GPU not used: {refusal}"
+
+
+def _cuda_engine(environment: SolverEnvironment) -> Engine:
+    driver.note_use()
+    first, wanted = environment.device_number, environment.num_devices
+    there = driver.find_cupy()[1] - first
+    if wanted > there:
+        raise UnsupportedError(f"there are {there} GPUs from number {first} on, not {wanted}")
+    how = (environment.matrix_format, environment.device_memory)
+    number = there if wanted == ALL_DEVICES else wanted
+    if number == 1:
+        from engines.cuda.engine import CudaEngine
+
+        return CudaEngine(first, *how)
+    from engines.cuda.several import SeveralEngine
+
+    return SeveralEngine(tuple(range(first, first + number)), *how)
+
+
+def not_shared_out(engine: Engine, what: str) -> str:
+    """Return a remark where several GPUs were asked for and one sweeps; empty where not.
+
+    Parameters
+    ----------
+    engine
+        The engine that was chosen.
+    what
+        What cannot be shared out.
+    """
+    devices: tuple[int, ...] = getattr(engine, "devices", ())
+    return f"not shared out among {len(devices)} GPUs: {what}" if len(devices) > 1 else ""
+
+
+def preload(device_number: int) -> None:
+    """Open the GPU and load the kernels, if there is one that can be used.
+
+    What cannot be loaded now, the solve that wants it tries again, and says why not.
+
+    Parameters
+    ----------
+    device_number
+        Which of the devices.
+    """
+    if driver.gpu_refusal(device_number) is None:
+        from engines.cuda import warm_up
+
+        with contextlib.suppress(Exception):
+            warm_up.preload(device_number)
+            _loaded.set()

@@ -1,0 +1,81 @@
+"""The device that analyses a model's graph."""
+
+from __future__ import annotations
+
+import weakref
+
+from engines.cpu.graph import CpuGraph
+from engines.cuda.driver import driver_present, gpu_refusal, is_used, note_use
+from engines.environment import DeviceChoice, SolverEnvironment
+from engines.errors import UnsupportedError
+from engines.formats.csr import INT32_MAX
+from engines.graph.operations import GraphOperations
+from engines.model import ExplicitModel
+
+GPU_GRAPH_ENTRIES = 100_000
+"""Below this many entries a search on the CPU takes a few milliseconds at most."""
+
+GPU_GRAPH_ENTRIES_AT_START = 3_000_000
+"""Below this many, while no device is in use, a search on the CPU takes less than half a second,
+which opening a device takes."""
+
+_Key = tuple[int, int, int | None]
+
+_prepared: dict[_Key, GraphOperations] = {}
+"""By the identity of a matrix and its row groups, and by the GPU, if any; as long as the matrix
+lives."""
+
+
+def operations_of(
+    model: ExplicitModel, environment: SolverEnvironment | None = None
+) -> GraphOperations:
+    """Return the operations on a model's graph, prepared at its first use.
+
+    Parameters
+    ----------
+    model
+        A model of any kind; its arrays must stay as they are from now on.
+    environment
+        Which device the user asked for; None for the CPU. The sets are the same on all.
+
+    Raises
+    ------
+    UnsupportedError
+        When the GPU was asked for and cannot be used.
+    """
+    device_number = _gpu_for(model, environment)
+    # The operations hold the row groups, so that their identity is not given to other ones.
+    key = (id(model.matrix), id(model.row_group_offsets), device_number)
+    found = _prepared.get(key)
+    if found is None:
+        found = _prepare(model, device_number)
+        _prepared[key] = found
+        weakref.finalize(model.matrix, _prepared.pop, key, None)
+    return found
+
+
+def _prepare(model: ExplicitModel, device_number: int | None) -> GraphOperations:
+    if device_number is None:
+        return CpuGraph(model)
+    from engines.cuda.graph import CudaGraph
+
+    note_use()
+    return CudaGraph(model, device_number)
+
+
+def _gpu_for(model: ExplicitModel, environment: SolverEnvironment | None) -> int | None:
+    """Return the number of the GPU to use, or None for the CPU."""
+    if environment is None or environment.device is DeviceChoice.CPU:
+        return None
+    wanted = environment.device is DeviceChoice.GPU
+    size = max(model.matrix.num_entries, model.num_states)
+    fits = max(model.matrix.num_rows, model.num_states) < INT32_MAX
+    small = size < (GPU_GRAPH_ENTRIES if is_used() else GPU_GRAPH_ENTRIES_AT_START)
+    if not wanted and (small or not fits or not driver_present()):
+        return None
+    refusal = gpu_refusal(environment.device_number)
+    if refusal is None:
+        return environment.device_number
+    if wanted:
+        raise UnsupportedError(f"no GPU can be used: {refusal}")
+    return None

@@ -1,0 +1,34 @@
+"""The device that makes cycles over aggregates of states."""
+
+from __future__ import annotations
+
+from engines.cpu.multilevel import CpuLevels
+from engines.linear.multilevel import Levels
+from engines.system import Engine, SweepSystem
+
+
+def levels_on(engine: Engine, system: SweepSystem, stop_below: float, absolute: bool) -> Levels:
+    """Return cycles on an engine's device.
+
+    Parameters
+    ----------
+    engine
+        The CPU's or a GPU's.
+    system
+        A system for π Q = 0 of one recurrent class, before scaling.
+    stop_below, absolute
+        As in `engines.system.Engine.sweeper`.
+
+    Raises
+    ------
+    RuntimeError
+        If the chain cannot be coarsened.
+    DeviceMemoryError
+        When the device cannot hold the levels.
+    """
+    if engine.name == "GPU":
+        from engines.cuda.multilevel import cuda_levels
+
+        device_number: int = getattr(engine, "device_number", 0)
+        return cuda_levels(system, stop_below, absolute, device_number)
+    return CpuLevels(system, stop_below, absolute)
