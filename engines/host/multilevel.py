@@ -166,7 +166,8 @@ def _pieces(below: Coarsening, threads: int) -> tuple[IndexArray, IndexArray | N
     if threads == 1:
         return np.array([0, states]), None, np.array([0, offsets[-1]], dtype=np.int64)
     bounds = cut_rows(offsets, threads * CHUNKS_PER_THREAD)
-    piece = np.searchsorted(bounds, below.aggregate, side="right") - 1
+    # NumPy sorts 16 bits by digits.
+    piece = (np.searchsorted(bounds, below.aggregate, side="right") - 1).astype(np.uint16)
     rows = np.argsort(piece, kind="stable")
     row_bounds = np.searchsorted(piece[rows], np.arange(len(bounds)))
     return row_bounds, rows.astype(np.int32), offsets[bounds].astype(np.int64)

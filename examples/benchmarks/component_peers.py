@@ -121,7 +121,7 @@ def by_textbook(model: ExplicitModel) -> None:
     from component_textbook import Textbook
 
     tiny = Textbook(tiny_model())
-    # Compiles, or loads, what is timed below.
+    # Compiles what is timed below.
     tiny.strong_components()
     tiny.end_components(*tiny.turned_round())
     textbook = Textbook(model)

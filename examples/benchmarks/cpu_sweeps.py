@@ -48,8 +48,6 @@ def jacobi_system(name: str, constant: str, size: int) -> SweepSystem:
 def swept(system: SweepSystem, matrix_format: Format, sweeps: int) -> tuple[CpuSweeper, float]:
     """Return a sweeper after so many sweeps, and the seconds of one of its fastest batch."""
     sweeper = CpuEngine(matrix_format).sweeper(system, -1.0, False)
-    if matrix_format is Format.CSR:
-        sweeper.use_numba()
     fastest = float("inf")
     for _ in range(max(1, sweeps // BATCH)):
         started = time.perf_counter()

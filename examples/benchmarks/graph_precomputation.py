@@ -217,7 +217,7 @@ def main(
 ) -> None:
     """Print the figures."""
     gpu = device == "gpu"
-    # Neither numba's start-up nor the device's is part of a question's time.
+    # The device's start-up is no part of a question's time.
     for _, model, target in models_of((), None, 100_000):
         list(measure("warm-up", model, target, gpu))
     rows = []
