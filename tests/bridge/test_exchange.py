@@ -474,7 +474,7 @@ def test_the_solving_machine_needs_neither_java_nor_prism(exported):
         capture_output=True,
         text=True,
         check=False,
-        env={"PATH": "/nonexistent", "NUMBA_NUM_THREADS": "1"},
+        env={"PATH": "/nonexistent"},
         cwd=Path(__file__).parents[2],
     )
     assert done.returncode == 0, done.stdout + done.stderr
