@@ -272,7 +272,7 @@ class _Assembly:
             )
             self._refuse(status, block, entry)
         self._check_count(count)
-        if self.nondeterministic and not self.lengths.all():
+        if self.group_offsets is not None and not self.lengths.all():
             row = int(np.argmin(self.lengths))
             state = int(np.searchsorted(self.group_offsets, row, side="right")) - 1
             choice = row - int(self.group_offsets[state])

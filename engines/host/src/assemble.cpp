@@ -38,6 +38,11 @@ Index with_width(std::int32_t wide, Function function) {
     return wide ? function(std::int64_t{}) : function(std::int32_t{});
 }
 
+// Whether a number is none of those from 0 up to `count`.
+bool is_outside(Index number, Index count) {
+    return static_cast<std::uint64_t>(number) >= static_cast<std::uint64_t>(count);
+}
+
 struct Transition {
     Index source, choice, target;
 };
@@ -91,8 +96,8 @@ struct Counts {
 // The row of a transition that follows those so far, which is counted; its place moves on.
 template <class Offset>
 Status count_next(const Transition& next, bool with_choices, const Counts<Offset>& counts, Place& place) {
-    if (next.source >= counts.states) return BAD_SOURCE;
-    if (next.target >= counts.states) return BAD_TARGET;
+    if (is_outside(next.source, counts.states)) return BAD_SOURCE;
+    if (is_outside(next.target, counts.states)) return BAD_TARGET;
     if (next.source < place.state) return OUT_OF_ORDER;
     if (!with_choices) {
         place.row = next.source;
@@ -202,8 +207,9 @@ template <class Offset>
 bool find_row(const Transition& given, const Offset* groups, Index& row) {
     row = given.source;
     if (!groups) return true;
+    if (is_outside(given.choice, groups[given.source + 1] - groups[given.source])) return false;
     row = groups[given.source] + given.choice;
-    return row < groups[given.source + 1];
+    return true;
 }
 
 template <class Matrix>
@@ -256,8 +262,8 @@ extern "C" std::int64_t pg_count_rows_of_states(
         for (Index entry = 0; entry < count; entry++) {
             *about = entry;
             auto [source, choice, target] = given[entry];
-            if (source >= states) return BAD_SOURCE;
-            if (choice >= choices) return BAD_CHOICE;
+            if (is_outside(source, states)) return BAD_SOURCE;
+            if (is_outside(choice, choices)) return BAD_CHOICE;
             if (choice >= sizes[source]) sizes[source] = static_cast<Offset>(choice + 1);
         }
         return OK;
@@ -274,8 +280,8 @@ extern "C" std::int64_t pg_count_rows(
         for (Index entry = 0; entry < count; entry++) {
             *about = entry;
             Transition next = given[entry];
-            if (next.source >= states) return BAD_SOURCE;
-            if (next.target >= states) return BAD_TARGET;
+            if (is_outside(next.source, states)) return BAD_SOURCE;
+            if (is_outside(next.target, states)) return BAD_TARGET;
             Index row = 0;
             if (!find_row(next, groups, row)) return CHANGED;
             static_cast<Offset*>(lengths)[row]++;
@@ -297,7 +303,7 @@ extern "C" std::int64_t pg_place_rows(
             *about = entry;
             Transition transition = given[entry];
             Index row = 0;
-            if (transition.source >= states || transition.target >= states) return CHANGED;
+            if (is_outside(transition.source, states) || is_outside(transition.target, states)) return CHANGED;
             if (!find_row(transition, groups, row) || next[row] >= room) return CHANGED;
             Index slot = next[row]++;
             if (!placed.set(slot, row, transition.target, values[entry], actions[entry], given.with_choices()))
@@ -343,7 +349,7 @@ extern "C" std::int64_t pg_add_rewards(
         for (Index reward = 0; reward < count; reward++) {
             *about = reward;
             Transition transition = given[reward];
-            if (transition.source >= states) return BAD_SOURCE;
+            if (is_outside(transition.source, states)) return BAD_SOURCE;
             Status added = add_reward(
                 typed, transition, static_cast<const Offset*>(groups), values[reward], seen, rewards);
             if (added != OK) return added;

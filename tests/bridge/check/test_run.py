@@ -223,7 +223,7 @@ def test_no_convergence_is_prism_s_error(folder):
     assert "Result" not in run.output
 
 
-def test_importing_the_package_touches_neither_scipy_nor_jpype():
+def test_importing_the_package_touches_neither_scipy_nor_java():
     code = "import sys, bridge.check.run; print({'scipy', 'jpype'} & set(sys.modules))"
     run = run_command([sys.executable, "-c", code], timeout=60)
     assert run.output.strip() == "set()"

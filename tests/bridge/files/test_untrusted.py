@@ -98,6 +98,31 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch):
         read_umb(path)
 
 
+@pytest.mark.parametrize(
+    ("text", "later"),
+    [
+        ("2 2\n1 1 1\n0 1 1\n", "2 2\n1 1 1\n7 1 1\n"),
+        ("2 2\n1 1 1\n0 1 1\n", "2 2\n1 1 1\n1 1 1\n1 1 1\n"),
+        ("2 2 2\n1 0 1 1\n0 0 1 1\n", "2 2 2\n1 1 1 1\n0 0 1 1\n"),
+    ],
+)
+def test_so_is_one_whose_transitions_were_counted(text, later, tmp_path, monkeypatch):
+    path = tmp_path / "m.tra"
+    path.write_text(text)
+    from bridge.files import transitions
+
+    count = transitions.count_rows
+
+    def meanwhile(*given):
+        counted = count(*given)
+        path.write_text(later)
+        return counted
+
+    monkeypatch.setattr(transitions, "count_rows", meanwhile)
+    with pytest.raises(InvalidModelError, match=r"m\.tra, line \d: the file was changed while it"):
+        read_model(path)
+
+
 @pytest.mark.parametrize("name", ["m.tra", "m.umb", "m.pexp", "m.tra.gz"])
 def test_a_pipe_is_no_model(name, tmp_path):
     os.mkfifo(tmp_path / name)
