@@ -16,8 +16,8 @@ from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, row_sums
 from engines.graph.components import Components, bsccs
 from engines.host.products import transposed
+from engines.initial import check_distribution
 from engines.linear import direct
-from engines.long_run import INITIAL_TOLERANCE
 from engines.long_run_bounds import bounded_result
 from engines.model import ExplicitModel, ModelKind
 from engines.narrow import Batches, measured_width
@@ -89,12 +89,7 @@ def steady_state_distribution_bounds(
         raise UnsupportedError(
             f"bounds of a distribution are swept by Jacobi, not by {environment.method}"
         )
-    initial = np.asarray(initial, dtype=np.float64)
-    fits = initial.shape == (model.num_states,) and bool(np.all(initial >= 0.0))
-    if not fits or abs(float(initial.sum()) - 1.0) > INITIAL_TOLERANCE:
-        raise ValueError(
-            f"the initial distribution must have {model.num_states} probabilities that sum to 1"
-        )
+    initial = check_distribution(initial, model.num_states)
     components = bsccs(model)
     parts: list[SolveResult] = []
     entered = _entered(model, components, initial, environment, progress, parts)

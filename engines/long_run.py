@@ -9,23 +9,23 @@ import numpy as np
 
 from engines import exact
 from engines.decided import decided_values
+from engines.distribution_bounds import steady_state_distribution_bounds
 from engines.environment import Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype
 from engines.graph.components import Components, bsccs
 from engines.graph.prob01 import prob1
 from engines.host.products import transposed
+from engines.initial import check_distribution
 from engines.linear import direct
 from engines.linear.direct import classes_at_once
+from engines.long_run_bounds import long_run_probability_bounds, long_run_reward_bounds
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 from engines.progress import Progress
 from engines.reachability import solve_reachability
 from engines.result import SolveResult
 from engines.steady_state import solve_steady_state
 from engines.step_rewards import step_rewards
-
-INITIAL_TOLERANCE = 1e-6
-"""How far from 1 an initial distribution may sum."""
 
 TWO_SIDED = (Method.INTERVAL, Method.OPTIMISTIC)
 """Methods whose results have bounds."""
@@ -64,8 +64,6 @@ def long_run_probabilities(
     """
     _refuse_choices(model, "long-run probabilities")
     if environment.method in TWO_SIDED:
-        from engines.long_run_bounds import long_run_probability_bounds
-
         return long_run_probability_bounds(model, states, environment, progress=progress)
     return _long_run_values(model, states.astype(np.float64), environment, progress)
 
@@ -114,8 +112,6 @@ def long_run_rewards(
     """
     _refuse_choices(model, "long-run rewards")
     if environment.method in TWO_SIDED:
-        from engines.long_run_bounds import long_run_reward_bounds
-
         return long_run_reward_bounds(model, rewards, environment, progress=progress)
     return _long_run_values(model, step_rewards(model, rewards), environment, progress)
 
@@ -160,15 +156,8 @@ def steady_state_distribution(
     """
     _refuse_choices(model, "steady-state probabilities")
     if environment.method in TWO_SIDED:
-        from engines.distribution_bounds import steady_state_distribution_bounds
-
         return steady_state_distribution_bounds(model, initial, environment, progress=progress)
-    initial = np.asarray(initial, dtype=np.float64)
-    fits = initial.shape == (model.num_states,) and bool(np.all(initial >= 0.0))
-    if not fits or abs(float(initial.sum()) - 1.0) > INITIAL_TOLERANCE:
-        raise ValueError(
-            f"the initial distribution must have {model.num_states} probabilities that sum to 1"
-        )
+    initial = check_distribution(initial, model.num_states)
     components = bsccs(model, environment)
     entering, error, parts = _entered(model, components, initial, environment, progress)
     values = np.zeros(model.num_states)

@@ -12,21 +12,22 @@ continuous-time Markov chains*, 2003). All terms are non-negative, so that nothi
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from engines.decided import decided_values
-from engines.devices.choice import choose_engine
 from engines.devices.graph import operations_of
+from engines.devices.powers import sum_powers
 from engines.environment import SolverEnvironment
-from engines.errors import DeviceMemoryError, InvalidModelError
+from engines.errors import InvalidModelError
 from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype
 from engines.host.products import transposed
 from engines.model import ExplicitModel, ModelKind
 from engines.poisson import PoissonWeights, poisson_weights
-from engines.progress import Measure, Progress, SweepReport
+from engines.power_sums import PowerSum, Summed
+from engines.progress import Progress
 from engines.result import SolveResult, Status, SweepCost
 from engines.squaring import squared_sum
 from engines.system import SweepSystem, rows_of_states
@@ -38,112 +39,9 @@ COARSEST_ACCURACY, FINEST_ACCURACY = 1e-8, 1e-16
 SMALLEST_SHARE = 1e-16
 """The smallest share of the largest value that is still computed to the accuracy asked for."""
 
-LONG_SUM = 1e9
-"""From this many operations on, entries and rows times sweeps, a sum is announced before it starts:
-it takes a second or more."""
-
 ROUNDING_A_SWEEP = 2.0**-52
 """What a sweep adds to the relative error: one unit in the last place, which its few roundings
 stay below unless they all go one way."""
-
-
-@dataclass(frozen=True)
-class PowerSum:
-    """The sum Σ_k c_k P^k x, ready for an engine.
-
-    Parameters
-    ----------
-    system
-        Matrix: the rates off the diagonal, a row for each state that changes (`states`). Start: x.
-    stay
-        The diagonal of P, shape (rows,).
-    rate
-        The uniformisation rate q: row i of P is the rates over q, and `stay`.
-    left
-        First term of the window of weights.
-    weights
-        Shape (terms,): c_left, c_(left + 1), …; all later ones are 0.
-    before
-        c_k for k < left.
-    """
-
-    system: SweepSystem
-    stay: FloatArray
-    rate: float
-    left: int
-    weights: FloatArray
-    before: float
-
-    @property
-    def last(self) -> int:
-        """The last term of the sum, and the number of sweeps that it takes."""
-        return self.left + len(self.weights) - 1
-
-    def coefficients(self, first: int, end: int) -> FloatArray:
-        """Return c_first to c_(end − 1), shape (end − first,).
-
-        Parameters
-        ----------
-        first, end
-            At most one beyond the last term.
-        """
-        gap = max(0, min(end, self.left) - first)
-        inside = self.weights[max(0, first - self.left) : max(0, end - self.left)]
-        return np.append(np.full(gap, self.before), inside)
-
-    def after(self, term: int) -> float:
-        """Return Σ_{k > term} c_k.
-
-        Parameters
-        ----------
-        term
-            A term of the sum.
-        """
-        gap = max(0, self.left - term - 1)
-        inside = self.weights[max(0, term + 1 - self.left) :]
-        return gap * self.before + float(np.sum(inside))
-
-    def report(self, told: int, done: int, seconds: float) -> SweepReport:
-        """Return how far the sum is: the share still to come after each of the last sweeps.
-
-        Parameters
-        ----------
-        told
-            Sweeps made when the last report was made.
-        done
-            Sweeps made; more than that.
-        seconds
-            Since the first sweep began.
-        """
-        last = self.after(done)
-        coefficients = self.coefficients(told + 2, done + 1)
-        to_come = last + np.append(np.cumsum(coefficients[::-1])[::-1], 0.0)
-        left = to_come / self.after(-1)
-        to_go = float(self.last - done)
-        return SweepReport(done, left, seconds, Measure.REMAINDER, sweeps_to_go=to_go)
-
-
-@dataclass(frozen=True)
-class Summed:
-    """What an engine makes of a `PowerSum`.
-
-    Parameters
-    ----------
-    values
-        The sum, shape (rows,).
-    sweeps
-        Sweeps made: fewer than `PowerSum.last` where one changed nothing at all.
-    setup_seconds, sweeping_seconds
-        Seconds before the first sweep, and in sweeps.
-    cost
-        What a sweep moved.
-    """
-
-    values: FloatArray
-    sweeps: int
-    setup_seconds: float
-    sweeping_seconds: float
-    cost: SweepCost
 
 
 def backward(
@@ -288,7 +186,7 @@ def _solve(
     if found is None:
         poisson = poisson_weights(product, accuracy * SMALLEST_SHARE)
         problem = _power_sum(system, exits, rate, poisson, cumulative)
-        done, note = _sum_powers(problem, environment, progress)
+        done, note = sum_powers(problem, environment, progress)
         error = sum_error(problem, poisson, *sizes, product)
         found = _Found(done, error, f"terms {poisson.left} to {poisson.right}", note)
     done, error = found.done, found.error
@@ -398,33 +296,3 @@ def _power_sum(
     # The last weight of this window would be 0.
     weights = poisson.tails()[:-1] / rate
     return PowerSum(system, stay, rate, poisson.left, weights, 1.0 / rate)
-
-
-def _sum_powers(
-    problem: PowerSum, environment: SolverEnvironment, progress: Progress | None
-) -> tuple[Summed, str]:
-    from engines.cpu.uniformise import sum_powers as on_cpu
-
-    engine, note = choose_engine(environment, problem.system, problem.last)
-    in_double = environment.double_instead("the error of uniformisation is proven")
-    note = "; ".join(filter(None, (note, in_double)))
-    work = problem.last * float(problem.system.matrix.num_entries + len(problem.stay))
-    if progress is not None and work >= LONG_SUM:
-        whole, to_go = np.ones(1), float(problem.last)
-        progress(SweepReport(0, whole, 0.0, Measure.REMAINDER, sweeps_to_go=to_go))
-    if engine.name == "CPU":
-        return on_cpu(problem, progress), note
-    from engines.cuda.several import SeveralEngine
-    from engines.cuda.several_sums import sum_powers as on_several
-    from engines.cuda.uniformise import sum_powers as on_gpu
-
-    how = (environment.matrix_format, environment.device_memory)
-    try:
-        if isinstance(engine, SeveralEngine):
-            done = on_several(problem, progress, engine.devices, *how)
-        else:
-            done = on_gpu(problem, progress, environment.device_number, *how)
-        return done, "; ".join(filter(None, (note, done.cost.remark)))
-    except DeviceMemoryError as error:
-        note = "; ".join(filter(None, (f"{error}; solving on the CPU", in_double)))
-        return on_cpu(problem, progress), note

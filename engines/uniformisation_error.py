@@ -12,7 +12,7 @@ from engines.poisson import FACTORIALS, PoissonWeights
 from engines.two_sided import UNIT_ROUNDOFF
 
 if TYPE_CHECKING:
-    from engines.uniformisation import PowerSum
+    from engines.power_sums import PowerSum
 
 LARGEST_RELATIVE = 1e-3
 """Beyond this the terms of higher order, which the bound leaves to its margin, would count."""

@@ -12,7 +12,8 @@ from engines import bounded, time_bounded, uniformisation
 from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.formats.csr import FloatArray, MaskArray
-from engines.long_run import INITIAL_TOLERANCE, long_run_rewards, steady_state_distribution
+from engines.initial import INITIAL_TOLERANCE
+from engines.long_run import long_run_rewards, steady_state_distribution
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 from engines.progress import Progress
 from engines.reachability import solve_reachability

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 from engines.host.powers import HostPowers
+from engines.power_sums import PowerSum, Summed
 from engines.progress import Progress
 from engines.result import SweepCost
-from engines.uniformisation import PowerSum, Summed
 
 FEWEST_SWEEPS = 64
 BATCH_WORK = 20_000_000

@@ -31,10 +31,10 @@ from engines.cuda.uniformise import DeviceSum, SumRows, first_term, require_numb
 from engines.formats.blocks import row_blocks
 from engines.formats.choice import Format
 from engines.formats.csr import FloatArray
+from engines.power_sums import PowerSum, Summed
 from engines.progress import Progress
 from engines.result import SweepCost
 from engines.system import SweepSystem
-from engines.uniformisation import PowerSum, Summed
 
 
 def sum_powers(

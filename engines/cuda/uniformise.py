@@ -19,10 +19,10 @@ from engines.cuda.transfer import to_device, to_host
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.choice import Format
 from engines.formats.csr import INT32_MAX, FloatArray
+from engines.power_sums import PowerSum, Summed
 from engines.progress import Progress
 from engines.result import SweepCost
 from engines.system import SweepSystem
-from engines.uniformisation import PowerSum, Summed
 
 LOOK_EVERY = 64 * STRETCH
 """Sweeps between two looks of the host, which an interrupt has to wait for."""

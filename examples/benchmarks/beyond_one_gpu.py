@@ -34,8 +34,8 @@ from engines.cuda.sweeper import device_bytes
 from engines.cuda.uniformise import sum_powers
 from engines.formats.choice import Format
 from engines.poisson import poisson_weights
+from engines.power_sums import PowerSum, Summed
 from engines.system import Engine, SweepSystem
-from engines.uniformisation import PowerSum, Summed
 
 CHECKED_SWEEPS = 70
 TIMED_SWEEPS = 256

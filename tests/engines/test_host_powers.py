@@ -8,8 +8,8 @@ import pytest
 from engines.cpu import uniformise
 from engines.formats.csr import CsrMatrix
 from engines.host.powers import HostPowers
+from engines.power_sums import PowerSum
 from engines.system import Direction, SweepSystem
-from engines.uniformisation import PowerSum
 
 TYPES = {
     "narrow": (np.int32, np.int32),

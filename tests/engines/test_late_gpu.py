@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines import late_gpu, uniformisation
+from engines import late_gpu
 from engines.bounded import bounded_until
 from engines.cpu.engine import CpuEngine
 from engines.cuda import driver
-from engines.devices import choice
+from engines.devices import choice, powers
 from engines.environment import DeviceChoice, Method, Precision, SolverEnvironment
 from engines.errors import DeviceMemoryError
 from engines.formats.choice import Format
@@ -229,7 +229,7 @@ def test_so_does_a_known_number_of_terms(gpu, monkeypatch):
         asked.append(sweeps)
         return choice.choose_engine(replace(environment, device=DeviceChoice.CPU), system)
 
-    monkeypatch.setattr(uniformisation, "choose_engine", choose)
+    monkeypatch.setattr(powers, "choose_engine", choose)
     model = replace(slow_walk(100), kind=ModelKind.CTMC)
     target, remain = np.arange(100) == 99, np.arange(100) > 0
     result = time_bounded_until(model, remain, target, 0.0, 10.0, AUTOMATIC)

@@ -20,9 +20,9 @@ from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.choice import Format
 from engines.formats.csr import CsrMatrix
+from engines.power_sums import PowerSum
 from engines.system import SweepSystem
 from engines.time_bounded import distribution_at
-from engines.uniformisation import PowerSum
 from tests.engines import emulated_gpus, models
 
 

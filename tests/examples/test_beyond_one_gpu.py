@@ -9,7 +9,7 @@ from scipy.linalg import expm
 
 from engines.cpu.uniformise import sum_powers
 from engines.formats.choice import Format
-from engines.uniformisation import Summed
+from engines.power_sums import Summed
 
 
 @pytest.fixture(scope="module")

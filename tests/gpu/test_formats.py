@@ -23,9 +23,9 @@ from engines.formats.choice import Format
 from engines.formats.csr import CsrMatrix
 from engines.host.scaling import scaled
 from engines.model import ModelKind
+from engines.power_sums import PowerSum
 from engines.system import Direction, Scaling, SweepSystem
 from engines.two_sided import TwoSidedSystem
-from engines.uniformisation import PowerSum
 from tests.engines import models
 from tests.engines.random_models import seeded_model
 from tests.gpu import big

@@ -11,9 +11,9 @@ from engines.cuda.formats import batches
 from engines.cuda.two_sided import CudaTwoSidedSweeper
 from engines.cuda.uniformise import sum_powers
 from engines.formats.choice import Format
+from engines.power_sums import PowerSum
 from engines.system import Direction, SweepSystem
 from engines.two_sided import TwoSidedSystem
-from engines.uniformisation import PowerSum
 from tests.engines import models
 from tests.gpu import big
 from tests.gpu.test_formats import MATRICES, swept, systems

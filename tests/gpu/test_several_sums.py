@@ -13,9 +13,9 @@ from engines.environment import DeviceChoice, SolverEnvironment
 from engines.formats.choice import Format
 from engines.formats.csr import CsrMatrix
 from engines.model import ModelKind, RewardStructure
+from engines.power_sums import PowerSum
 from engines.system import SweepSystem
 from engines.time_bounded import cumulative_rewards_until, distribution_at, time_bounded_until
-from engines.uniformisation import PowerSum
 from tests.gpu import big
 from tests.gpu.test_formats import MATRICES
 from tests.gpu.test_uniformise import counting

@@ -16,6 +16,7 @@ from engines.cuda.sweeper import STRETCH
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import DeviceMemoryError
 from engines.model import RewardStructure
+from engines.power_sums import PowerSum
 from engines.result import Status
 from engines.system import Direction, SweepSystem
 from engines.time_bounded import (
@@ -24,7 +25,6 @@ from engines.time_bounded import (
     instantaneous_rewards_at,
     time_bounded_until,
 )
-from engines.uniformisation import PowerSum
 from tests.engines import models
 from tests.gpu import big
 

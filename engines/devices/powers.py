@@ -1,0 +1,55 @@
+"""The device that adds up powers of a matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engines.cpu.uniformise import sum_powers as on_cpu
+from engines.devices.choice import choose_engine
+from engines.environment import SolverEnvironment
+from engines.errors import DeviceMemoryError
+from engines.power_sums import PowerSum, Summed
+from engines.progress import Measure, Progress, SweepReport
+
+LONG_SUM = 1e9
+"""From this many operations on, entries and rows times sweeps, a sum is announced before it starts:
+it takes a second or more."""
+
+
+def sum_powers(
+    problem: PowerSum, environment: SolverEnvironment, progress: Progress | None
+) -> tuple[Summed, str]:
+    """Compute Σ_k c_k P^k x; return it with a remark for the log.
+
+    Parameters
+    ----------
+    problem
+        The sum.
+    environment
+        The device that the user asked for.
+    progress
+        Called now and then with the sweeps made, the share of the sum still to come and seconds.
+    """
+    engine, note = choose_engine(environment, problem.system, problem.last)
+    in_double = environment.double_instead("the error of uniformisation is proven")
+    note = "; ".join(filter(None, (note, in_double)))
+    work = problem.last * float(problem.system.matrix.num_entries + len(problem.stay))
+    if progress is not None and work >= LONG_SUM:
+        whole, to_go = np.ones(1), float(problem.last)
+        progress(SweepReport(0, whole, 0.0, Measure.REMAINDER, sweeps_to_go=to_go))
+    if engine.name == "CPU":
+        return on_cpu(problem, progress), note
+    from engines.cuda.several import SeveralEngine
+    from engines.cuda.several_sums import sum_powers as on_several
+    from engines.cuda.uniformise import sum_powers as on_gpu
+
+    how = (environment.matrix_format, environment.device_memory)
+    try:
+        if isinstance(engine, SeveralEngine):
+            done = on_several(problem, progress, engine.devices, *how)
+        else:
+            done = on_gpu(problem, progress, environment.device_number, *how)
+        return done, "; ".join(filter(None, (note, done.cost.remark)))
+    except DeviceMemoryError as error:
+        note = "; ".join(filter(None, (f"{error}; solving on the CPU", in_double)))
+        return on_cpu(problem, progress), note
