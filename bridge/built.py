@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from engines.errors import BridgeError, InvalidModelError
-from engines.formats.csr import FloatArray, IndexArray, MaskArray
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 from prism_hooks.crossing import numpy_array
 from prism_hooks.extract import extracted_model, mask, vector

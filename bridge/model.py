@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from bridge.language.ast import Expression, Value
-from engines.formats.csr import FloatArray, IndexArray, MaskArray
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray
 from engines.model import ExplicitModel, RewardStructure
 
 StateVector = MaskArray | IndexArray | FloatArray

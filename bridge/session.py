@@ -16,7 +16,7 @@ from bridge.java_thread import JAVA
 from bridge.opened import CheckResult, Constant, OpenedModel, start_jvm
 from engines.environment import DeviceChoice
 from engines.errors import InvalidModelError
-from engines.formats.csr import FloatArray, IndexArray, MaskArray
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 from prism_hooks.options import HookOptions
 

@@ -12,7 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from engines.environment import Method, SolverEnvironment
-from engines.formats.csr import CsrMatrix, FloatArray
+from engines.formats.arrays import FloatArray
+from engines.formats.csr import CsrMatrix
 from engines.linear import direct
 from engines.result import SolveResult, Status
 from engines.single import largest_value

@@ -15,7 +15,8 @@ from engines import exact
 from engines.devices.choice import choose_engine
 from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype
+from engines.formats.arrays import FloatArray, MaskArray, index_dtype
+from engines.formats.csr import CsrMatrix
 from engines.formats.groups import select_groups
 from engines.host.products import transposed
 from engines.iterate import BATCH_SECONDS, FIRST_BATCH, LONGEST_BATCH

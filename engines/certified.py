@@ -9,7 +9,7 @@ import numpy as np
 
 from engines.cpu.two_sided import CpuTwoSidedSweeper
 from engines.environment import SolverEnvironment
-from engines.formats.csr import FloatArray, IndexArray
+from engines.formats.arrays import FloatArray, IndexArray
 from engines.linear import direct
 from engines.narrow import Narrowing, measured_width
 from engines.policy_iteration import DirectPolicyIteration

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.rationals import rational
 from engines.result import ExactValues
 

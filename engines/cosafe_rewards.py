@@ -17,7 +17,7 @@ from engines.automata.ltl import Formula, Operator
 from engines.automata.product import build_product
 from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.csr import FloatArray, MaskArray
+from engines.formats.arrays import FloatArray, MaskArray
 from engines.intervals import reachability_reward_bounds
 from engines.ltl import first_states, letters_of, with_probabilities_above_zero
 from engines.model import ExplicitModel, ModelKind, RewardStructure

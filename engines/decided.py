@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engines.formats.csr import FloatArray, MaskArray
+from engines.formats.arrays import FloatArray, MaskArray
 
 OF_THE_GRAPH = (0.0, 1.0, np.inf)
 """The values that searches of a graph decide."""

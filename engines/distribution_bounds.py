@@ -13,7 +13,8 @@ from engines.devices.graph import operations_of
 from engines.devices.two_sided import two_sided_sweeper
 from engines.environment import Method, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, row_sums
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray, sums_by_row
+from engines.formats.csr import CsrMatrix
 from engines.graph.components import Components, bsccs
 from engines.host.products import transposed
 from engines.initial import check_distribution
@@ -193,7 +194,7 @@ def _shares(
     def solve() -> tuple[FloatArray, float]:
         onward = replace(chain.matrix, values=steps)
         given = onward.select_rows(anchors)
-        started = row_sums(given.columns, given.values, chain.num_states)[rows]
+        started = sums_by_row(given.columns, given.values, chain.num_states)[rows]
         found, error = direct.visits(onward.select_rows(rows), rows, started)
         found[anchors] = 1.0
         return found, error

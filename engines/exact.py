@@ -15,7 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from engines.formats.csr import FloatArray, IndexArray, MaskArray
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray
 from engines.model import ExplicitModel, ModelKind
 from engines.rationals import probabilities, rational
 from engines.result import ExactValues

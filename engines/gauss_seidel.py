@@ -10,7 +10,7 @@ import numpy as np
 
 from engines.environment import Method
 from engines.errors import UnsupportedError
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.linear.colours import (
     Order,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 
 INITIAL_TOLERANCE = 1e-6
 """How far from 1 an initial distribution may sum."""

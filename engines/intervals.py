@@ -13,7 +13,7 @@ from engines.devices.graph import operations_of
 from engines.devices.two_sided import two_sided_sweeper
 from engines.environment import Method, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.csr import FloatArray, IndexArray, MaskArray
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray
 from engines.graph.mec import EndComponents, maximal_end_components
 from engines.graph.prob01 import prob0, prob1
 from engines.graph.quotient import collapse

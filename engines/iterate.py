@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engines.environment import Method, SolverEnvironment
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.linear.doubling import ROUNDING_A_SWEEP, Doubling
 from engines.progress import Progress, SweepReport
 from engines.result import Status

@@ -12,7 +12,8 @@ from engines.decided import decided_values
 from engines.distribution_bounds import steady_state_distribution_bounds
 from engines.environment import Method, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray, index_dtype
+from engines.formats.csr import CsrMatrix
 from engines.graph.components import Components, bsccs
 from engines.graph.prob01 import prob1
 from engines.host.products import transposed

@@ -10,7 +10,7 @@ import numpy as np
 from engines import exact
 from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.csr import FloatArray, MaskArray, row_sums
+from engines.formats.arrays import FloatArray, MaskArray, sums_by_row
 from engines.graph.components import bsccs
 from engines.graph.prob01 import prob1
 from engines.intervals import reachability_reward_bounds
@@ -188,7 +188,7 @@ def _expected_endings(
     matrix = model.matrix
     row = matrix.row_of_entry()
     entering = np.where(known, least, 0.0)[matrix.columns]
-    earned = row_sums(row, matrix.values * entering, matrix.num_rows)
+    earned = sums_by_row(row, matrix.values * entering, matrix.num_rows)
     # What is earned is off by a factor of at most this, and so is what is expected.
     rounding = (int(matrix.row_lengths().max()) + ROUNDING_SLACK) * UNIT_ROUNDOFF
     smallest, greatest = float(averages.lower.min()), float(averages.upper.max())

@@ -28,14 +28,8 @@ from engines.automata.ltl import Formula
 from engines.automata.product import Letters, Product, build_product
 from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.csr import (
-    CsrMatrix,
-    FloatArray,
-    IndexArray,
-    MaskArray,
-    index_dtype,
-    row_sums,
-)
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray, index_dtype, sums_by_row
+from engines.formats.csr import CsrMatrix
 from engines.graph.components import bsccs
 from engines.graph.mec import maximal_end_components
 from engines.graph.prob01 import prob1
@@ -192,7 +186,7 @@ def with_probabilities_above_zero(model: ExplicitModel) -> ExplicitModel:
     positive = values > 0
     rows, columns, values = rows[positive], columns[positive], values[positive]
     if is_ctmc:
-        exits = row_sums(rows, values, model.num_states)
+        exits = sums_by_row(rows, values, model.num_states)
         values = values / exits[rows]
         stuck = np.flatnonzero(exits == 0)
         # Keep the entries sorted by row.

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.errors import InvalidModelError
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray, index_dtype
+from engines.formats.csr import CsrMatrix
 
 ROW_SUM_TOLERANCE = 1e-5
 

@@ -14,7 +14,7 @@ import numpy as np
 from engines.cpu.engine import CpuEngine
 from engines.devices.choice import choose_engine
 from engines.environment import Method, SolverEnvironment
-from engines.formats.csr import FloatArray, IndexArray, MaskArray
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray
 from engines.iterate import Iteration, iterate, stop_threshold
 from engines.progress import Progress, SweepReport
 from engines.result import SolveResult, Status

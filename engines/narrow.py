@@ -9,7 +9,7 @@ import numpy as np
 
 from engines.environment import SolverEnvironment
 from engines.errors import ConvergenceError
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.iterate import BATCH_SHARE, FIRST_BATCH, LONGEST_BATCH
 from engines.progress import Measure, Progress, SweepReport
 from engines.result import Status

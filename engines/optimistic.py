@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engines.environment import SolverEnvironment
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.iterate import FIRST_BATCH
 from engines.narrow import Batches, Narrowing, narrow
 from engines.progress import Progress

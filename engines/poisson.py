@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engines.errors import InvalidModelError
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 
 LARGEST_RATE_TIME = 1e12
 """Beyond this the window alone has some 10⁸ weights, and no one waits for so many steps."""

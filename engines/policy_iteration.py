@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines.formats.csr import FloatArray, IndexArray, MaskArray, ranges
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray, ranges
 from engines.graph.distances import distances
 from engines.host.elimination import TooDearError
 from engines.host.gains import gains_of_choices

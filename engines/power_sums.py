@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.progress import Measure, SweepReport
 from engines.result import SweepCost
 from engines.system import SweepSystem

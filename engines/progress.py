@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 
 
 class Measure(StrEnum):

@@ -16,13 +16,8 @@ from engines.decided import decided_values
 from engines.devices.graph import operations_of
 from engines.environment import Convention, Method, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.csr import (
-    CsrMatrix,
-    FloatArray,
-    IndexArray,
-    MaskArray,
-    index_dtype,
-)
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray, index_dtype
+from engines.formats.csr import CsrMatrix
 from engines.formats.groups import choices_of, select_groups
 from engines.gauss_seidel import relaxation, sweeps_in_colours
 from engines.host.elimination import TooDearError

@@ -8,7 +8,7 @@ import numpy as np
 
 from engines.decided import decided_values
 from engines.environment import SolverEnvironment
-from engines.formats.csr import FloatArray, IndexArray, MaskArray
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray
 from engines.graph.mec import EndComponents, maximal_end_components
 from engines.graph.prob01 import prob0, prob1
 from engines.graph.quotient import collapse

@@ -12,7 +12,8 @@ from collections.abc import Callable
 import numpy as np
 
 from engines.environment import Convention, Method, SolverEnvironment
-from engines.formats.csr import CsrMatrix, FloatArray, MaskArray
+from engines.formats.arrays import FloatArray, MaskArray
+from engines.formats.csr import CsrMatrix
 from engines.model import ExplicitModel, ModelKind
 from engines.system import Direction
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from engines.decided import decided_complements
 from engines.errors import ConvergenceError
-from engines.formats.csr import FloatArray, IndexArray
+from engines.formats.arrays import FloatArray, IndexArray
 
 ExactValues = Callable[[IndexArray], list[Fraction] | None]
 """Returns the exact values of some states, by their numbers; None where that takes too long."""

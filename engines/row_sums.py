@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray
+from engines.formats.arrays import FloatArray, IndexArray
+from engines.formats.csr import CsrMatrix
 
 ROUNDED_SUM = 1e-13
 """A sum this close to 1 is 1 but for rounding: of a hundred probabilities in PRISM's diagrams,

@@ -17,7 +17,7 @@ import numpy as np
 
 from engines.environment import Method, Precision, SolverEnvironment
 from engines.errors import DeviceMemoryError, UnsupportedError
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.gauss_seidel import sweeps_in_colours
 from engines.host.change import largest_change
 from engines.iterate import (

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.poisson import poisson_weights
 from engines.system import SweepSystem
 from engines.two_sided import UNIT_ROUNDOFF

@@ -9,7 +9,8 @@ import numpy as np
 from engines.afterwards import affordable, measured
 from engines.environment import Convention, Method, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype
+from engines.formats.arrays import FloatArray, MaskArray, index_dtype
+from engines.formats.csr import CsrMatrix
 from engines.gauss_seidel import relaxation
 from engines.host.products import sums_beside_diagonal, transposed
 from engines.linear import direct, elimination

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engines.errors import InvalidModelError
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 
 

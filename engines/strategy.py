@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype, row_sums
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray, index_dtype, sums_by_row
+from engines.formats.csr import CsrMatrix
 from engines.graph.distances import distances
 from engines.graph.mec import EndComponents
 from engines.graph.quotient import Quotient
@@ -34,7 +35,7 @@ def row_values(system: SweepSystem, x: FloatArray) -> FloatArray:
     matrix = system.matrix
     # A stored zero must not meet an infinite value.
     present = np.where(matrix.values == 0.0, 0.0, x[matrix.columns])
-    after = row_sums(matrix.row_of_entry(), matrix.values * present, matrix.num_rows)
+    after = sums_by_row(matrix.row_of_entry(), matrix.values * present, matrix.num_rows)
     return after if system.offset is None else after + system.offset
 
 

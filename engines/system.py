@@ -8,7 +8,8 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray
+from engines.formats.csr import CsrMatrix
 from engines.result import SweepCost
 
 ROUNDING_OF_A_SUM = 1e-11

@@ -17,7 +17,7 @@ import numpy as np
 from engines import uniformisation
 from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.csr import FloatArray, MaskArray
+from engines.formats.arrays import FloatArray, MaskArray
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 from engines.progress import Progress
 from engines.result import SolveResult

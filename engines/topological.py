@@ -14,7 +14,7 @@ from engines.cpu.topological import Components, components_of
 from engines.cuda.driver import driver_present
 from engines.devices.choice import GPU_ENTRIES, choose_engine, least_gpu_entries
 from engines.environment import DeviceChoice, Precision, SolverEnvironment
-from engines.formats.csr import FloatArray, IndexArray
+from engines.formats.arrays import FloatArray, IndexArray
 from engines.host.scaling import scaled
 from engines.host.shares import ENTRIES_PER_THREAD
 from engines.host.topological import ROUNDING, HostWalk, How, Reason, Rule

@@ -12,7 +12,7 @@ from engines.cpu.topological import Components, components_of, equations_of
 from engines.devices.two_sided import two_sided_sweeper
 from engines.environment import Precision, SolverEnvironment
 from engines.errors import ConvergenceError
-from engines.formats.csr import FloatArray, IndexArray, MaskArray
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray
 from engines.host.topological import How, Reason
 from engines.host.topological_intervals import HostIntervalWalk, IntervalRule
 from engines.linear import direct

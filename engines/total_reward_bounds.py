@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from engines.environment import SolverEnvironment
-from engines.formats.csr import FloatArray, MaskArray
+from engines.formats.arrays import FloatArray, MaskArray
 from engines.graph.components import bsccs
 from engines.graph.mec import end_component_states, maximal_end_components
 from engines.intervals import collapsed, reachability_reward_bounds

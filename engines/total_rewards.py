@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from engines.environment import Convention, Method, SolverEnvironment
-from engines.formats.csr import FloatArray, MaskArray
+from engines.formats.arrays import FloatArray, MaskArray
 from engines.graph.components import bsccs
 from engines.graph.mec import maximal_end_components
 from engines.graph.prob01 import prob0

@@ -7,7 +7,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray, index_dtype
+from engines.formats.csr import CsrMatrix
 from engines.formats.groups import choices_of
 from engines.model import ExplicitModel, ModelKind
 from engines.result import SweepCost

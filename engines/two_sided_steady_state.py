@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engines.environment import SolverEnvironment
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, index_dtype, row_sums
+from engines.formats.arrays import FloatArray, IndexArray, index_dtype, sums_by_row
+from engines.formats.csr import CsrMatrix
 from engines.graph.components import Components
 from engines.host.products import Product, transposed
 from engines.intervals import reachability_reward_bounds
@@ -160,7 +161,7 @@ def most_visited(chain: ExplicitModel, labels: IndexArray) -> IndexArray:
     """
     matrix = chain.matrix
     moving = np.where(matrix.columns == matrix.row_of_entry(), 0.0, matrix.values)
-    exits = row_sums(matrix.row_of_entry(), moving, matrix.num_rows)
+    exits = sums_by_row(matrix.row_of_entry(), moving, matrix.num_rows)
     # A row that is 0 is that of a component of one state.
     steps = CsrMatrix(matrix.row_offsets, matrix.columns, moving, matrix.num_columns).divide_rows(
         np.where(exits > 0.0, exits, 1.0)
@@ -196,6 +197,6 @@ def _over_a_cycle(
     smallest = (lengths + 1.0) * SMALLEST
     ends = []
     for bound in onwards.bounds or (onwards.values, onwards.values):
-        ends.append(earned + row_sums(row, rows.values * bound[rows.columns], rows.num_rows))
+        ends.append(earned + sums_by_row(row, rows.values * bound[rows.columns], rows.num_rows))
     lower = np.maximum(ends[0] * (1.0 - rounding) - smallest, 0.0)
     return lower, ends[1] * (1.0 + rounding) + smallest

@@ -22,7 +22,8 @@ from engines.devices.graph import operations_of
 from engines.devices.powers import sum_powers
 from engines.environment import SolverEnvironment
 from engines.errors import InvalidModelError
-from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype
+from engines.formats.arrays import FloatArray, MaskArray, index_dtype
+from engines.formats.csr import CsrMatrix
 from engines.host.products import transposed
 from engines.model import ExplicitModel, ModelKind
 from engines.poisson import PoissonWeights, poisson_weights

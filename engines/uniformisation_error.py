@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.poisson import FACTORIALS, PoissonWeights
 from engines.two_sided import UNIT_ROUNDOFF
 

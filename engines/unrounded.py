@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from engines.devices.graph import operations_of
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray, index_dtype
+from engines.formats.csr import CsrMatrix
 from engines.formats.groups import choices_of
 from engines.model import ExplicitModel, ModelKind
 from engines.system import Direction

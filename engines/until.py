@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from engines.environment import SolverEnvironment
-from engines.formats.csr import FloatArray, MaskArray
+from engines.formats.arrays import FloatArray, MaskArray
 from engines.graph.mec import maximal_end_components
 from engines.graph.prob01 import prob0, prob1
 from engines.graph.quotient import collapse

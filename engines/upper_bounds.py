@@ -8,7 +8,8 @@ import numpy as np
 
 from engines.environment import BoundMethod
 from engines.errors import ConvergenceError, UnsupportedError
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, row_sums
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray, sums_by_row
+from engines.formats.csr import CsrMatrix
 from engines.graph.components import sccs
 from engines.host import reward_bounds
 from engines.host.products import transposed
@@ -152,7 +153,7 @@ def _visits(graph: _Graph, method: BoundMethod) -> FloatArray:
     row = matrix.row_of_entry()
     label = labels[graph.owner]
     inside = labels[matrix.columns] == label[row]
-    leaving = row_sums(row[~inside], matrix.values[~inside], matrix.num_rows)
+    leaving = sums_by_row(row[~inside], matrix.values[~inside], matrix.num_rows)
     leaves = np.bincount(row[~inside & (matrix.values > 0.0)], minlength=matrix.num_rows) > 0
     least_leaving = np.ones(components.count)
     np.minimum.at(least_leaving, label[leaves], leaving[leaves])
@@ -234,8 +235,8 @@ def _pessimistic(graph: _Graph, rewards: FloatArray) -> tuple[FloatArray, IndexA
     rows = matrix.select_rows(policy)
     row = rows.row_of_entry()
     mine = reached[graph.states]
-    progress = row_sums(row, rows.values * reached[rows.columns], rows.num_rows) - mine
-    excess = rewards[policy] + row_sums(row, rows.values * cost[rows.columns], rows.num_rows)
+    progress = sums_by_row(row, rows.values * reached[rows.columns], rows.num_rows) - mine
+    excess = rewards[policy] + sums_by_row(row, rows.values * cost[rows.columns], rows.num_rows)
     excess -= cost[graph.states]
     moving = progress > NOISE
     # λ of McMahan et al.: what a unit of probability not yet accounted for may cost.
@@ -248,7 +249,7 @@ def _pessimistic(graph: _Graph, rewards: FloatArray) -> tuple[FloatArray, IndexA
 def _is_inductive(graph: _Graph, bound: FloatArray, policy: IndexArray, slack: int) -> bool:
     """Return whether a sweep under the policy, rounded up, raises no value of the bound."""
     rows = graph.system.matrix.select_rows(policy)
-    after = row_sums(rows.row_of_entry(), rows.values * bound[rows.columns], rows.num_rows)
+    after = sums_by_row(rows.row_of_entry(), rows.values * bound[rows.columns], rows.num_rows)
     after = (after + graph.rewards[policy]) * (1.0 + rounding_of_rows(rows, slack))
     return bool(np.all(after <= bound[graph.states]))
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engines.decided import decided_complements, decided_values
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.result import SolveResult
 from prism_hooks.report import Ending
 

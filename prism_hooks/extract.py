@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from engines.formats.csr import CsrMatrix, FloatArray, MaskArray
+from engines.formats.arrays import FloatArray, MaskArray
+from engines.formats.csr import CsrMatrix
 from engines.model import ExplicitModel, ModelKind
 from prism_hooks.crossing import numpy_array
 

@@ -13,7 +13,8 @@ from engines.cpu.graph import CpuGraph
 from engines.devices.graph import operations_of
 from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.csr import CsrMatrix, IndexArray, MaskArray
+from engines.formats.arrays import IndexArray, MaskArray
+from engines.formats.csr import CsrMatrix
 from engines.graph.components import Components, condensation_order, sccs
 from engines.graph.mec import end_component_states
 from engines.model import ExplicitModel, ModelKind

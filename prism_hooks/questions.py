@@ -11,7 +11,7 @@ import numpy as np
 from engines import bounded, time_bounded, uniformisation
 from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.csr import FloatArray, MaskArray
+from engines.formats.arrays import FloatArray, MaskArray
 from engines.initial import INITIAL_TOLERANCE
 from engines.long_run import long_run_rewards, steady_state_distribution
 from engines.model import ExplicitModel, ModelKind, RewardStructure

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engines.environment import SolverEnvironment
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.progress import Measure, SweepReport
 from engines.result import SolveResult, Status
 

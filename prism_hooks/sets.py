@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.environment import SolverEnvironment
-from engines.formats.csr import IndexArray, MaskArray
+from engines.formats.arrays import IndexArray, MaskArray
 from engines.graph.prob01 import prob0, prob1
 from engines.model import ExplicitModel
 from engines.strategy import until_strategy

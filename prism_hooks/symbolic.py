@@ -25,8 +25,8 @@ from engines.diagrams.survey import Survey
 from engines.diagrams.walks import Walked, surveyed_or_walked
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import DeviceMemoryError, UnsupportedError
+from engines.formats.arrays import INT32_MAX, FloatArray, MaskArray
 from engines.formats.choice import Format
-from engines.formats.csr import INT32_MAX, FloatArray, MaskArray
 from engines.host.paths import expand_set, expand_vector
 from engines.model import ExplicitModel, ModelKind
 from engines.progress import Progress

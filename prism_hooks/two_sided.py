@@ -11,7 +11,7 @@ import numpy as np
 from engines.distribution_bounds import steady_state_distribution_bounds
 from engines.environment import BoundMethod, IntervalOptions, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.csr import FloatArray, MaskArray
+from engines.formats.arrays import FloatArray, MaskArray
 from engines.intervals import reachability_reward_bounds, until_bounds
 from engines.long_run_bounds import long_run_reward_bounds
 from engines.model import ExplicitModel, ModelKind

@@ -11,7 +11,7 @@ from bridge.language.text import double_text
 from engines.comparison import HOLDS
 from engines.environment import SolverEnvironment
 from engines.errors import ConvergenceError
-from engines.formats.csr import FloatArray, MaskArray
+from engines.formats.arrays import FloatArray, MaskArray
 from engines.rationals import rational
 from engines.result import ExactValues, SolveResult
 from prism_hooks.claims import claim_of

@@ -33,7 +33,7 @@ from bridge.language.text import Range, value_text
 from bridge.model import CheckableModel, StateVector
 from engines.environment import Method, SolverEnvironment
 from engines.errors import InvalidModelError, UnsupportedError
-from engines.formats.csr import MaskArray
+from engines.formats.arrays import MaskArray
 from engines.model import ExplicitModel, ModelKind
 from engines.progress import Progress
 from engines.result import SolveResult, Status

@@ -12,7 +12,8 @@ from bridge.language.ast import Quantifier
 from engines.automata import ltl
 from engines.environment import Method
 from engines.errors import UnsupportedError
-from engines.formats.csr import CsrMatrix, MaskArray
+from engines.formats.arrays import MaskArray
+from engines.formats.csr import CsrMatrix
 from engines.model import ExplicitModel, ModelKind
 from engines.system import Direction
 

@@ -14,7 +14,7 @@ from bridge.language.text import seconds_text, value_text
 from bridge.model import CheckableModel
 from engines.environment import SolverEnvironment
 from engines.errors import InvalidModelError, UnsupportedError
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.model import ModelKind
 from engines.progress import Progress
 from engines.result import SolveResult

@@ -23,7 +23,7 @@ from bridge.language.ast import (
 )
 from bridge.language.text import Range, value_text
 from engines.errors import InvalidModelError
-from engines.formats.csr import MaskArray
+from engines.formats.arrays import MaskArray
 
 if TYPE_CHECKING:
     from bridge.check.checker import Checker

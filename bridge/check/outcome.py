@@ -9,7 +9,7 @@ import numpy as np
 from bridge.check.accuracy import Accuracy
 from bridge.language.ast import Value
 from bridge.model import StateVector
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.result import ExactValues, of_complements
 
 

@@ -13,7 +13,7 @@ from bridge.check.outcome import Outcome
 from bridge.language.ast import Binary, Expression, Literal, Parentheses, Temporal, Unary
 from engines.automata import ltl
 from engines.errors import UnsupportedError
-from engines.formats.csr import MaskArray
+from engines.formats.arrays import MaskArray
 from engines.model import ModelKind
 from engines.system import Direction
 

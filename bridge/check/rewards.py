@@ -23,7 +23,7 @@ from bridge.language.ast import (
 )
 from bridge.model import NamedRewards
 from engines.errors import InvalidModelError, UnsupportedError
-from engines.formats.csr import MaskArray
+from engines.formats.arrays import MaskArray
 from engines.model import ModelKind, RewardStructure
 from engines.system import Direction
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridge.model import NamedRewards
-from engines.formats.csr import MaskArray
+from engines.formats.arrays import MaskArray
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 
 _CHUNK = 1 << 20

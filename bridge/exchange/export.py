@@ -32,7 +32,7 @@ from bridge.model import CheckableModel
 from bridge.versions import own_version
 from engines.environment import SolverEnvironment
 from engines.errors import BridgeError, UnsupportedError
-from engines.formats.csr import MaskArray
+from engines.formats.arrays import MaskArray
 from engines.leftovers import remove_abandoned, temporary_folder
 from prism_hooks.backend import EngineBackend
 from prism_hooks.options import HookOptions

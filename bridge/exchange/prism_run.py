@@ -11,7 +11,7 @@ from bridge import jvm
 from bridge.arguments import Arguments, without_blockwise_methods
 from bridge.refusals import fault_text
 from engines.errors import BridgeError, UnsupportedError
-from engines.formats.csr import MaskArray
+from engines.formats.arrays import MaskArray
 from prism_hooks.backend import mask
 
 PRISM_MAIN = "prism.PrismCL"

@@ -39,7 +39,7 @@ from bridge.files.atomic import replacing
 from bridge.language.ast import Expression, Probability, SteadyState
 from bridge.refusals import fault_text
 from engines.errors import InvalidModelError
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 
 FORMAT = 2
 RESULTS = "results.zip"

@@ -13,7 +13,7 @@ from bridge.files.umb import Actions, UmbFile, UmbRewards, pack_valuations, read
 from bridge.files.umb_writer import split_rates
 from bridge.model import CheckableModel, NamedRewards, StateVector
 from engines.errors import InvalidModelError, UnsupportedError
-from engines.formats.csr import FloatArray, index_dtype
+from engines.formats.arrays import FloatArray, index_dtype
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 
 NUMBER = "x"

@@ -18,7 +18,7 @@ from bridge.files.source import Section, fail
 from bridge.files.states import StateVariables, read_states
 from bridge.files.transitions import read_transitions
 from bridge.model import RewardFault
-from engines.formats.csr import FloatArray, IndexArray
+from engines.formats.arrays import FloatArray, IndexArray
 from engines.model import ExplicitModel, ModelKind
 
 INIT, DEADLOCK = "init", "deadlock"

@@ -12,7 +12,7 @@ from bridge.files.rows import RowBlock, read_rows, read_size_line
 from bridge.files.source import Section
 from bridge.files.transitions import Transitions
 from bridge.model import RewardFault, first_fault
-from engines.formats.csr import FloatArray, IndexArray, MaskArray
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray
 from engines.host.assemble import MERGED, RowStatus, TransitionRewards
 from engines.model import ModelKind, RewardStructure
 

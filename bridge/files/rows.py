@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bridge.files.names import printable
 from bridge.files.source import Section, TextReader, decoded, line_start
 from engines.errors import InvalidModelError
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.host.text import MOST_DIGITS, LineStatus, NameTable, scan_rows
 
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")

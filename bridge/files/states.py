@@ -11,7 +11,7 @@ from bridge.files.labels import read_declaration
 from bridge.files.names import printable
 from bridge.files.rows import allocate
 from bridge.files.source import Section, TextReader, line_start
-from engines.formats.csr import MaskArray
+from engines.formats.arrays import MaskArray
 from engines.host.text import LineStatus, scan_states
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from bridge.files.reader import DEADLOCK, INIT
 from bridge.files.writer import CHUNK, Lines, entry_chunks, number_texts, write_together
 from engines.errors import InvalidModelError, UnsupportedError
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.model import ExplicitModel, ModelKind
 
 

@@ -20,7 +20,8 @@ from bridge.files.rows import (
     read_size_line,
 )
 from bridge.files.source import STATES_FOR_FREE, Section
-from engines.formats.csr import CsrMatrix, IndexArray, MaskArray, index_dtype
+from engines.formats.arrays import IndexArray, MaskArray, index_dtype
+from engines.formats.csr import CsrMatrix
 from engines.host.assemble import (
     UNSET,
     Entries,

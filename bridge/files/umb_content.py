@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bridge.files.umb_valuations import StateValuations
 from bridge.model import RewardFault, first_fault
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.model import ExplicitModel
 from engines.row_sums import RescaledRows
 

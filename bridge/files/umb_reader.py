@@ -15,7 +15,8 @@ from bridge.files.umb_content import Actions, UmbFile, UmbRewards
 from bridge.files.umb_index import Annotation, Index, parse_index
 from bridge.files.umb_valuations import StateValuations
 from engines.errors import InvalidModelError
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, index_dtype, row_sums
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray, index_dtype, sums_by_row
+from engines.formats.csr import CsrMatrix
 from engines.model import ROW_SUM_TOLERANCE, ExplicitModel, ModelKind, RewardStructure
 from engines.row_sums import rescaled
 
@@ -314,7 +315,7 @@ def _fold_rewards(
     """Return a structure with its branches' rewards as expected rewards of states or choices."""
     choices = structure.choices
     if structure.branches is not None:
-        expected = row_sums(
+        expected = sums_by_row(
             branches.row_of_entry(), branches.values * structure.branches, branches.num_rows
         )
         choices = expected if choices is None else choices + expected

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bridge.files.umb_archive import Bytes
 from bridge.files.umb_index import ValuationLayout, Variable
 from engines.errors import InvalidModelError
-from engines.formats.csr import MaskArray
+from engines.formats.arrays import MaskArray
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ from bridge.files.umb_content import Actions, UmbFile, UmbRewards
 from bridge.files.umb_index import ACTION_NAME_LIMIT, FORMAT_VERSION, bit_set_bytes
 from bridge.files.umb_valuations import StateValuations, pack_valuations
 from engines.errors import InvalidModelError
-from engines.formats.csr import CsrMatrix, FloatArray, MaskArray
+from engines.formats.arrays import FloatArray, MaskArray
+from engines.formats.csr import CsrMatrix
 from engines.model import ExplicitModel, ModelKind
 
 Compression: TypeAlias = Literal["none", "gz", "xz"]

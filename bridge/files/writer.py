@@ -16,7 +16,7 @@ from bridge.files.reader import DEADLOCK, INIT, FileModel
 from bridge.files.source import Stream
 from bridge.files.states import StateVariables
 from engines.errors import InvalidModelError
-from engines.formats.csr import FloatArray, IndexArray, MaskArray
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray
 from engines.model import ExplicitModel, ModelKind, RewardStructure
 
 CHUNK = 1 << 16

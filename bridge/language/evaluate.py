@@ -26,7 +26,7 @@ from bridge.language.tree import Node
 from bridge.language.types import DOUBLE, TypeChecker, invalid, type_of_value
 from bridge.model import StateVector
 from engines.errors import InvalidModelError, UnsupportedError
-from engines.formats.csr import MaskArray
+from engines.formats.arrays import MaskArray
 
 _KINDS = {"b": "bool", "i": "int", "u": "int", "f": "double"}
 

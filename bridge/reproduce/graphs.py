@@ -23,7 +23,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from engines.formats.csr import CsrMatrix, index_dtype
+from engines.formats.arrays import index_dtype
+from engines.formats.csr import CsrMatrix
 from engines.model import ExplicitModel, ModelKind
 
 BLOCK = 1 << 17

@@ -22,7 +22,8 @@ from bridge.storm.process import run_storm, storm_version, unavailable
 from bridge.storm.rewards import named_rewards
 from bridge.storm.states import choice_order, restored_rates, sorted_matrix, state_order
 from engines.errors import BridgeError, InvalidModelError, UnsupportedError
-from engines.formats.csr import CsrMatrix, IndexArray, MaskArray
+from engines.formats.arrays import IndexArray, MaskArray
+from engines.formats.csr import CsrMatrix
 from engines.leftovers import temporary_folder
 from engines.model import ExplicitModel, ModelKind
 

@@ -12,7 +12,7 @@ from bridge.language.evaluate import Scope, evaluate
 from bridge.language.model_outline import ModelOutline, RewardOutline
 from bridge.model import NamedRewards, RewardFault, StateVector, first_fault
 from bridge.storm.model_text import storm_reward_names
-from engines.formats.csr import FloatArray, IndexArray, MaskArray
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray
 from engines.model import RewardStructure
 
 

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.automata.ldba import ACCEPTED
-from engines.formats.csr import CsrMatrix, IndexArray, MaskArray, index_dtype, ranges
+from engines.formats.arrays import IndexArray, MaskArray, index_dtype, ranges
+from engines.formats.csr import CsrMatrix
 from engines.model import ExplicitModel, ModelKind
 
 Int64Array: TypeAlias = NDArray[np.int64]

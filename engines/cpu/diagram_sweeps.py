@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from engines.diagrams.slices import SliceColours
+from engines.formats.arrays import FloatArray
 from engines.formats.choice import Format
-from engines.formats.csr import FloatArray
 from engines.host.diagram_sweeps import HostDiagramRows, HostDiagramSweeps
 from engines.result import SweepCost
 

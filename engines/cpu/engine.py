@@ -14,8 +14,8 @@ from engines.cpu.layouts import Layout
 from engines.cpu.single import CpuSingleSweeper
 from engines.cpu.space import HostSpace
 from engines.cpu.substitution import Substituted
+from engines.formats.arrays import FloatArray
 from engines.formats.choice import Format
-from engines.formats.csr import FloatArray
 from engines.host.scaling import scaled
 from engines.system import SingleSweeper, SweepSystem
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.host.coloured import HostColouredSweeps
 from engines.host.sweeps import HostSweeps
 from engines.linear.colours import ColouredSystem

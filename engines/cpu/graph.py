@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray
+from engines.formats.csr import CsrMatrix
 from engines.host.graphs import HostGraph
 from engines.model import ExplicitModel
 

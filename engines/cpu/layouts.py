@@ -13,8 +13,8 @@ import numpy as np
 
 from engines.cpu import run_encoding
 from engines.cpu.run_encoding import Runs
+from engines.formats.arrays import FloatArray, IndexArray
 from engines.formats.choice import MOST_CODES, Format
-from engines.formats.csr import FloatArray, IndexArray
 from engines.formats.values import narrow_codes
 from engines.host.runs import HostRunSweeps, classify
 from engines.host.sweeps import HostCodes, HostSweeps

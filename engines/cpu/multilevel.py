@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from engines.cpu.engine import CpuEngine
-from engines.formats.csr import CsrMatrix, FloatArray
+from engines.formats.arrays import FloatArray
+from engines.formats.csr import CsrMatrix
 from engines.host.aggregates import Aggregates, Chain, entries_by_column
 from engines.host.multilevel import Coarsening, HostCycle, HostCycles, Level, set_coarse_flows
 from engines.host.products import sums_beside_diagonal, transposed

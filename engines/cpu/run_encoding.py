@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines.formats.csr import FloatArray, IndexArray
+from engines.formats.arrays import FloatArray, IndexArray
 from engines.host import runs as run_finding
 from engines.host.runs import RunFinder
 from engines.system import SweepSystem

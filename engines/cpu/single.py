@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from engines.cpu.layouts import largest_residual
-from engines.formats.csr import FloatArray, SingleArray
+from engines.formats.arrays import FloatArray, SingleArray
 from engines.host.single import HostSingleSweeps
 from engines.result import SweepCost
 from engines.single import DOWN, TO_NEAREST

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.iterate import LONGEST_BATCH
 from engines.linear.space import MOST_DIRECTIONS, PARALLEL, HasSpace, Stretched
 from engines.system import Sweeper, SweepSystem

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines.formats.csr import FloatArray
-from engines.host.library import DOUBLES, Function, HostSystem
+from engines.formats.arrays import FloatArray
+from engines.host.library import DOUBLES, Function
+from engines.host.structures import HostSystem
 from engines.system import ROUNDING_OF_A_SUM, SweepSystem
 
 KERNEL = "compiled"

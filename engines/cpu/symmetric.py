@@ -22,8 +22,8 @@ import numpy as np
 
 from engines.cpu.engine import CpuEngine, CpuSweeper
 from engines.environment import Precision, SolverEnvironment
+from engines.formats.arrays import FloatArray
 from engines.formats.choice import Format
-from engines.formats.csr import FloatArray
 from engines.gauss_seidel import RELAXED_OMEGA
 from engines.host.scaling import scaled
 from engines.host.shares import ENTRIES_PER_THREAD, cut_rows, num_cores, threads_for

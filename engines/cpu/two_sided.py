@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.host.two_sided import HostTwoSidedSweeps
 from engines.result import SweepCost
 from engines.two_sided import SweepRecord, TwoSidedSystem

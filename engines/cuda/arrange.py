@@ -14,7 +14,7 @@ from engines.cuda.formats.layout import nbytes
 from engines.cuda.modules import WARP, Launcher
 from engines.cuda.prepare import DeviceSystem, _scan
 from engines.cuda.transfer import to_device
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.linear.colours import ColouredSystem, Colouring
 from engines.system import Direction, SweepSystem
 

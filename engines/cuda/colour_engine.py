@@ -18,7 +18,7 @@ from engines.cuda.gauss_seidel import HISTORY, CudaColourSweeper
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import upload
 from engines.errors import DeviceMemoryError, UnsupportedError
-from engines.formats.csr import INT32_MAX
+from engines.formats.arrays import INT32_MAX
 from engines.host.scaling import scaled
 from engines.linear.colours import GPU_SPEED, ColouredSystem, Order, arrange, choose_colours
 from engines.system import Scaling, SweepSystem

@@ -21,8 +21,8 @@ from engines.cuda.modules import Launcher
 from engines.cuda.prepare import _scan
 from engines.cuda.transfer import to_device
 from engines.errors import UnsupportedError
+from engines.formats.arrays import INT32_MAX
 from engines.formats.choice import PAIR_BYTES
-from engines.formats.csr import INT32_MAX
 
 SEEDS = (0, 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03)
 """What hashes begin with, one after the other where different rows have had the same hash."""

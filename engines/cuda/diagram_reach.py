@@ -10,7 +10,7 @@ from engines.cuda.driver import cupy
 from engines.cuda.modules import BLOCK_THREADS, Launcher, stream
 from engines.diagrams.hybrid import HybridMatrix
 from engines.errors import DeviceMemoryError
-from engines.formats.csr import MaskArray
+from engines.formats.arrays import MaskArray
 
 FRONTIER_BLOCKS = 256
 """Blocks of a round, whatever the number of states in it, which the host does not know."""

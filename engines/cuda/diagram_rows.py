@@ -23,7 +23,7 @@ from engines.cuda.transfer import to_device
 from engines.diagrams.hybrid import HybridMatrix
 from engines.diagrams.system import DiagramSystem
 from engines.errors import UnsupportedError
-from engines.formats.csr import IndexArray
+from engines.formats.arrays import IndexArray
 from engines.system import Scaling
 
 

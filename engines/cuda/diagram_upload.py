@@ -13,7 +13,7 @@ from engines.cuda.modules import Launcher
 from engines.cuda.transfer import to_device
 from engines.diagrams.hybrid import HybridMatrix
 from engines.errors import UnsupportedError
-from engines.formats.csr import INT32_MAX
+from engines.formats.arrays import INT32_MAX
 
 MODULE = "diagrams"
 

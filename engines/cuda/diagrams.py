@@ -27,7 +27,8 @@ from engines.cuda.prepare import SCAN_BLOCK, _scan
 from engines.cuda.transfer import collect, to_host
 from engines.diagrams.hybrid import HybridMatrix
 from engines.errors import DeviceMemoryError, UnsupportedError
-from engines.formats.csr import INT32_MAX, CsrMatrix, IndexArray
+from engines.formats.arrays import INT32_MAX, IndexArray
+from engines.formats.csr import CsrMatrix
 
 WARP_ROW_ENTRIES = 24
 """From this mean number of entries a state on, a warp writes them."""

@@ -6,8 +6,8 @@ from engines.cuda.driver import cupy
 from engines.cuda.split import SplitSweeper
 from engines.cuda.sweeper import CudaSweeper, device_bytes
 from engines.errors import DeviceMemoryError, UnsupportedError
+from engines.formats.arrays import INT32_MAX
 from engines.formats.choice import Format
-from engines.formats.csr import INT32_MAX
 from engines.system import SweepSystem
 
 

@@ -11,7 +11,7 @@ from engines.cuda.arrange import DeviceColoured
 from engines.cuda.driver import cupy
 from engines.cuda.modules import BLOCK_THREADS, Launcher, stream
 from engines.cuda.transfer import to_device, to_host
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.result import SweepCost
 from engines.system import Direction
 

@@ -21,7 +21,7 @@ from engines.cuda.sets import to_mask, to_set, words_for
 from engines.cuda.transfer import to_device, to_host
 from engines.cuda.worklist import Worklist
 from engines.errors import UnsupportedError
-from engines.formats.csr import INT32_MAX, IndexArray, MaskArray
+from engines.formats.arrays import INT32_MAX, IndexArray, MaskArray
 from engines.graph.induced import components_within
 from engines.model import ExplicitModel
 

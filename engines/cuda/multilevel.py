@@ -14,7 +14,7 @@ from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import _scan, upload
 from engines.cuda.transfer import to_host
 from engines.errors import DeviceMemoryError
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.linear import multilevel as choices
 from engines.result import SweepCost
 from engines.system import SweepSystem

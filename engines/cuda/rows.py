@@ -20,8 +20,8 @@ from engines.cuda.windows import (
     windows_serve,
 )
 from engines.errors import UnsupportedError
+from engines.formats.arrays import INT32_MAX
 from engines.formats.choice import Format
-from engines.formats.csr import INT32_MAX
 from engines.system import Direction, SweepSystem
 
 WARP_ROW_ENTRIES = 24

@@ -9,7 +9,7 @@ import numpy as np
 from engines.cuda.driver import cupy
 from engines.cuda.modules import Launcher
 from engines.cuda.transfer import to_device, to_host
-from engines.formats.csr import MaskArray
+from engines.formats.arrays import MaskArray
 
 
 def words_for(members: int) -> int:

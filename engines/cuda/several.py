@@ -32,9 +32,9 @@ from engines.cuda.rows import DeviceRows, Test
 from engines.cuda.sweeper import HISTORY, STRETCH, CudaSweeper, two_vectors
 from engines.cuda.transfer import send, to_device
 from engines.errors import DeviceMemoryError, UnsupportedError
+from engines.formats.arrays import FloatArray
 from engines.formats.blocks import counted_from_first, ranges_read, row_blocks
 from engines.formats.choice import Format
-from engines.formats.csr import FloatArray
 from engines.host.scaling import scaled
 from engines.linear.space import Space
 from engines.result import SweepCost

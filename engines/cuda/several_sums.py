@@ -28,9 +28,9 @@ from engines.cuda.several import (
 from engines.cuda.sweeper import HISTORY
 from engines.cuda.transfer import to_host
 from engines.cuda.uniformise import DeviceSum, SumRows, first_term, require_numbers
+from engines.formats.arrays import FloatArray
 from engines.formats.blocks import row_blocks
 from engines.formats.choice import Format
-from engines.formats.csr import FloatArray
 from engines.power_sums import PowerSum, Summed
 from engines.progress import Progress
 from engines.result import SweepCost

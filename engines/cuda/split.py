@@ -18,9 +18,9 @@ from engines.cuda.rows import DeviceRows, Test
 from engines.cuda.sweeper import HISTORY, CudaSweeper, two_vectors
 from engines.cuda.transfer import to_device
 from engines.errors import DeviceMemoryError
+from engines.formats.arrays import FloatArray
 from engines.formats.blocks import row_blocks
 from engines.formats.choice import Format
-from engines.formats.csr import FloatArray
 from engines.host.scaling import scaled
 from engines.result import SweepCost
 from engines.system import SweepSystem

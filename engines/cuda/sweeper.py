@@ -15,8 +15,8 @@ from engines.cuda.rows import OWN_VALUES, DeviceRows, Test
 from engines.cuda.space import DeviceSpace, bytes_needed
 from engines.cuda.transfer import send, to_device, to_host
 from engines.errors import DeviceMemoryError, UnsupportedError
+from engines.formats.arrays import FloatArray
 from engines.formats.choice import Format
-from engines.formats.csr import FloatArray
 from engines.linear.space import Space
 from engines.result import SweepCost
 from engines.single import DOWN, TO_NEAREST

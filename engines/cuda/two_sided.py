@@ -15,8 +15,8 @@ from engines.cuda.rows import bytes_moved, needs_wide_offsets, sharers
 from engines.cuda.sweeper import HISTORY
 from engines.cuda.transfer import to_device, to_host
 from engines.errors import DeviceMemoryError, UnsupportedError
+from engines.formats.arrays import INT32_MAX, FloatArray
 from engines.formats.choice import Format
-from engines.formats.csr import INT32_MAX, FloatArray
 from engines.result import SweepCost
 from engines.system import Direction
 from engines.two_sided import SweepRecord, TwoSidedSystem

@@ -17,8 +17,8 @@ from engines.cuda.rows import bytes_moved, needs_wide_offsets, sharers
 from engines.cuda.sweeper import STRETCH, device_bytes, two_vectors
 from engines.cuda.transfer import to_device, to_host
 from engines.errors import DeviceMemoryError, UnsupportedError
+from engines.formats.arrays import INT32_MAX, FloatArray
 from engines.formats.choice import Format
-from engines.formats.csr import INT32_MAX, FloatArray
 from engines.power_sums import PowerSum, Summed
 from engines.progress import Progress
 from engines.result import SweepCost

@@ -12,8 +12,8 @@ from engines.cuda.formats.layout import BESIDE, SLICE, Layout
 from engines.cuda.modules import Launcher
 from engines.cuda.prepare import DeviceSystem
 from engines.cuda.transfer import to_device
+from engines.formats.arrays import INT32_MAX
 from engines.formats.choice import Format
-from engines.formats.csr import INT32_MAX
 
 KERNEL = "sweep_rows_by_window"
 """What sweeps by windows."""

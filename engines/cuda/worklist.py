@@ -10,7 +10,7 @@ from engines.cuda.driver import cupy
 from engines.cuda.graph_edges import Edges
 from engines.cuda.modules import BLOCK_THREADS, Launcher
 from engines.cuda.sets import to_mask, to_set, words_for
-from engines.formats.csr import INT32_MAX, MaskArray
+from engines.formats.arrays import INT32_MAX, MaskArray
 
 LONGEST_ITEM = 4096
 """The most edges of an item of a worklist, as in `engines/kernels/graph.cu`."""

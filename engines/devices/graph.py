@@ -8,7 +8,7 @@ from engines.cpu.graph import CpuGraph
 from engines.cuda.driver import driver_present, gpu_refusal, is_used, note_use
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.csr import INT32_MAX
+from engines.formats.arrays import INT32_MAX
 from engines.graph.operations import GraphOperations
 from engines.model import ExplicitModel
 

@@ -13,7 +13,7 @@ from engines.diagrams.hybrid import HybridMatrix
 from engines.diagrams.layers import NO_BLOCK
 from engines.diagrams.survey import Survey, survey
 from engines.errors import UnsupportedError
-from engines.formats.csr import INT32_MAX, IndexArray
+from engines.formats.arrays import INT32_MAX, IndexArray
 from engines.host.diagrams import copy_rows
 
 JOBS_AT_ONCE = 1_000_000

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engines.diagrams.diagram import ZERO, Diagram
 from engines.errors import InvalidModelError, UnsupportedError
-from engines.formats.csr import IndexArray
+from engines.formats.arrays import IndexArray
 
 
 def choice_roots(

@@ -10,7 +10,7 @@ import numpy as np
 from engines.diagrams.slices import Reads, SliceColours, choose_slices, reads_of
 from engines.diagrams.system import DiagramSystem
 from engines.environment import SolverEnvironment
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.gauss_seidel import METHODS, WatchedSweeper, check_omega
 from engines.linear.colours import Order, SweepSpeed
 from engines.system import Scaling, Sweeper, SweepSystem

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.errors import InvalidModelError
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 
 TERMINAL = 2**31 - 1
 """The variable of a terminal: below all others."""

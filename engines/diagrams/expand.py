@@ -14,13 +14,8 @@ from engines.diagrams.diagram import Diagram, StateNumbering
 from engines.diagrams.survey import Survey, survey
 from engines.diagrams.walks import Walked, surveyed_or_walked
 from engines.errors import UnsupportedError
-from engines.formats.csr import (
-    INT32_MAX,
-    CsrMatrix,
-    FloatArray,
-    IndexArray,
-    index_dtype,
-)
+from engines.formats.arrays import INT32_MAX, FloatArray, IndexArray, index_dtype
+from engines.formats.csr import CsrMatrix
 from engines.host.diagrams import copy_choices, copy_rows
 from engines.host.paths import read_points
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from engines.diagrams.diagram import NO_STATES, ZERO, Diagram, StateNumbering
 from engines.errors import InvalidModelError, UnsupportedError
-from engines.formats.csr import IndexArray
+from engines.formats.arrays import IndexArray
 
 NO_BLOCK = -1
 """Where a triple has no child, because no entry lies there."""

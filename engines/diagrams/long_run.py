@@ -17,7 +17,7 @@ from engines.diagrams.solve import (
 )
 from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.progress import Progress
 from engines.result import SolveResult
 

@@ -11,8 +11,8 @@ from engines.diagrams.coloured import ColouredDiagram
 from engines.diagrams.system import DiagramSystem
 from engines.environment import SolverEnvironment
 from engines.errors import DeviceMemoryError, UnsupportedError
+from engines.formats.arrays import FloatArray
 from engines.formats.choice import PAIR_BYTES, Format
-from engines.formats.csr import FloatArray
 from engines.gauss_seidel import sweeps_in_colours
 from engines.linear.colours import GPU_SPEED
 from engines.system import Sweeper, SweepSystem

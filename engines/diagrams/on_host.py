@@ -8,8 +8,8 @@ from engines.diagrams.coloured import ColouredDiagram
 from engines.diagrams.system import DiagramSystem
 from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
+from engines.formats.arrays import FloatArray
 from engines.formats.choice import Format
-from engines.formats.csr import FloatArray
 from engines.linear.colours import CPU_SPEED
 from engines.system import SweepSystem
 

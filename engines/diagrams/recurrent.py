@@ -14,7 +14,7 @@ from engines.cuda.driver import driver_present, gpu_refusal
 from engines.diagrams.hybrid import HybridMatrix
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import DeviceMemoryError, UnsupportedError
-from engines.formats.csr import MaskArray
+from engines.formats.arrays import MaskArray
 
 DEVICE_STATES = 200_000
 """From so many states on, a GPU walks sooner than a CPU, which takes 12 ns an entry and more."""

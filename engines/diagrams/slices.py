@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from engines.diagrams.hybrid import HybridMatrix
 from engines.diagrams.system import DiagramSystem
-from engines.formats.csr import IndexArray
+from engines.formats.arrays import IndexArray
 from engines.linear.colours import CONGRUENT_COUNTS, Order, SweepSpeed, describe_colours
 
 MOST_SAMPLED = 250_000

@@ -20,8 +20,9 @@ from engines.diagrams.survey import survey
 from engines.diagrams.system import DiagramSystem
 from engines.environment import Convention, DeviceChoice, Method, Precision, SolverEnvironment
 from engines.errors import UnsupportedError
+from engines.formats.arrays import FloatArray, MaskArray, index_dtype
 from engines.formats.choice import Format
-from engines.formats.csr import CsrMatrix, FloatArray, MaskArray, index_dtype
+from engines.formats.csr import CsrMatrix
 from engines.gauss_seidel import METHODS as COLOURED
 from engines.gauss_seidel import WatchedSweeper, relaxation, sweeps_in_colours
 from engines.iterate import iterate, stop_threshold

@@ -26,7 +26,7 @@ from engines.diagrams.layers import (
     with_entries,
 )
 from engines.errors import UnsupportedError
-from engines.formats.csr import INT32_MAX, IndexArray
+from engines.formats.arrays import INT32_MAX, IndexArray
 
 WIDEST_BLOCK = INT32_MAX + 1
 """Columns of a block: the largest local one must fit into 32 bits."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from engines.diagrams.hybrid import HybridMatrix
 from engines.errors import UnsupportedError
-from engines.formats.csr import FloatArray, IndexArray
+from engines.formats.arrays import FloatArray, IndexArray
 from engines.system import Direction, Scaling
 
 

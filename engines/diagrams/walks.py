@@ -15,7 +15,8 @@ import numpy as np
 
 from engines.diagrams.diagram import Diagram, StateNumbering
 from engines.diagrams.survey import Survey, survey
-from engines.formats.csr import INT32_MAX, CsrMatrix, IndexArray, index_dtype
+from engines.formats.arrays import INT32_MAX, IndexArray, index_dtype
+from engines.formats.csr import CsrMatrix
 from engines.host.diagrams import ChoiceRows
 from engines.host.paths import CountedPaths, count_paths
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from engines.formats.csr import CsrMatrix, IndexArray, distinct
+from engines.formats.arrays import IndexArray, distinct
+from engines.formats.csr import CsrMatrix
 from engines.system import Scaling, SweepSystem
 
 ROW_WORK = 2

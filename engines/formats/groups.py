@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engines.formats.csr import (
-    RUN_ENTRIES,
-    CsrMatrix,
-    IndexArray,
-    index_dtype,
-    joined,
-    ranges,
-)
+from engines.formats.arrays import IndexArray, index_dtype, joined, ranges
+from engines.formats.csr import RUN_ENTRIES, CsrMatrix
 
 
 def choices_of(states: IndexArray, groups: IndexArray) -> tuple[IndexArray, IndexArray]:

@@ -7,7 +7,8 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray
+from engines.formats.arrays import FloatArray, IndexArray
+from engines.formats.csr import CsrMatrix
 
 OCTET = 8
 """Entries that one thread sums, all of one row and one panel."""

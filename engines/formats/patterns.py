@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, index_dtype, ranges
+from engines.formats.arrays import FloatArray, IndexArray, index_dtype, ranges
+from engines.formats.csr import CsrMatrix
 from engines.formats.values import narrow_codes
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from engines.errors import UnsupportedError
+from engines.formats.arrays import FloatArray, IndexArray
 from engines.formats.choice import MOST_CODES
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray
+from engines.formats.csr import CsrMatrix
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from engines.devices.graph import operations_of
 from engines.environment import SolverEnvironment
-from engines.formats.csr import IndexArray, MaskArray
+from engines.formats.arrays import IndexArray, MaskArray
 from engines.model import ExplicitModel
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engines.formats.csr import IndexArray, MaskArray
+from engines.formats.arrays import IndexArray, MaskArray
 from engines.graph.components import sccs
 from engines.graph.prob01 import prob0
 from engines.model import ExplicitModel, ModelKind

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, ranges
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray, ranges
+from engines.formats.csr import CsrMatrix
 from engines.host.products import from_entries
 
 MOST_LAYERS = 4_000

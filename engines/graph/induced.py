@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from engines.cpu.graph import CpuGraph
-from engines.formats.csr import CsrMatrix, IndexArray, index_dtype, ranges
+from engines.formats.arrays import IndexArray, index_dtype, ranges
+from engines.formats.csr import CsrMatrix
 from engines.model import ExplicitModel, ModelKind
 
 

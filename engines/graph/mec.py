@@ -9,7 +9,7 @@ import numpy as np
 from engines.devices.graph import operations_of
 from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.csr import IndexArray, MaskArray
+from engines.formats.arrays import IndexArray, MaskArray
 from engines.graph.components import Components
 from engines.model import ExplicitModel, ModelKind
 

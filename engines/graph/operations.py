@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from engines.formats.csr import IndexArray, MaskArray
+from engines.formats.arrays import IndexArray, MaskArray
 
 
 class GraphOperations(Protocol):

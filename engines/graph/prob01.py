@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from engines.devices.graph import operations_of
 from engines.environment import SolverEnvironment
-from engines.formats.csr import MaskArray
+from engines.formats.arrays import MaskArray
 from engines.model import ExplicitModel, ModelKind
 from engines.system import Direction
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from engines.errors import UnsupportedError
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, index_dtype
+from engines.formats.arrays import FloatArray, IndexArray, index_dtype
+from engines.formats.csr import CsrMatrix
 from engines.graph.mec import EndComponents
 from engines.model import ExplicitModel, ModelKind
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines.formats.csr import FloatArray, IndexArray
-from engines.host.library import INDICES, NUMBERS, SINGLES, Function, _Structure
+from engines.formats.arrays import FloatArray, IndexArray
+from engines.host.library import INDICES, NUMBERS, SINGLES, Function, Structure
 from engines.host.shares import even_shares
 
 NONE = -1
@@ -34,7 +34,7 @@ class Chain:
     out: FloatArray
 
 
-class HostFlows(_Structure):
+class HostFlows(Structure):
     """`PgFlows` of src/flows.hpp."""
 
     _fields_ = (
@@ -96,7 +96,7 @@ def address(array: IndexArray | FloatArray | None, dtype: type[np.generic]) -> i
     return array.ctypes.data
 
 
-class _HostAggregates(_Structure):
+class _HostAggregates(Structure):
     """`PgAggregates` of src/aggregates.cpp."""
 
     _fields_ = (

@@ -13,7 +13,8 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray
+from engines.formats.csr import CsrMatrix
 from engines.host.library import (
     DOUBLES,
     INDICES,
@@ -22,7 +23,7 @@ from engines.host.library import (
     Array,
     Function,
     HostMatrix,
-    _where,
+    of_type_or_none,
 )
 
 MERGED = -1
@@ -332,7 +333,7 @@ class TransitionRewards:
         self._rows = matrix.num_rows
         _require_rows(group_offsets, matrix.num_rows, matrix.num_columns)
         self._matrix = HostMatrix.of(matrix)
-        self._groups = _where(group_offsets, bool(self._matrix.wide_offsets))
+        self._groups = of_type_or_none(group_offsets, bool(self._matrix.wide_offsets))
         self.rewards: FloatArray = np.zeros(matrix.num_entries)
         self._seen: MaskArray = np.zeros(matrix.num_entries, dtype=np.bool_)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ctypes import c_double, c_int32, c_int64
 
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.host.library import DOUBLES, Function, doubles
 
 _LARGEST_CHANGE = Function("pg_largest_change", c_double, *(DOUBLES, DOUBLES, c_int64, c_int32))

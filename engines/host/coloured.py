@@ -6,17 +6,11 @@ from ctypes import c_double, c_int32, c_int64
 
 import numpy as np
 
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray
-from engines.host.library import (
-    DOUBLES,
-    INDICES,
-    Array,
-    Function,
-    HostMatrix,
-    HostSystem,
-    indices,
-)
+from engines.formats.arrays import FloatArray, IndexArray
+from engines.formats.csr import CsrMatrix
+from engines.host.library import DOUBLES, INDICES, Array, Function, HostMatrix, indices
 from engines.host.shares import ColourShares, check_bounds, even_shares
+from engines.host.structures import HostSystem
 from engines.system import SweepSystem
 
 _AS_OFFSETS = Array(np.int32, np.int64)

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, index_dtype
-from engines.host.library import INDICES, NUMBERS, Function, HostMatrix, _Structure
+from engines.formats.arrays import FloatArray, IndexArray, index_dtype
+from engines.formats.csr import CsrMatrix
+from engines.host.library import INDICES, NUMBERS, Function, HostMatrix, Structure
 from engines.host.shares import CHUNKS_PER_THREAD, even_shares, threads_for
 from engines.linear.moves import MOVES, UNIT, step_keys
 from engines.system import SweepSystem
@@ -39,7 +40,7 @@ _LIST_NEIGHBOURS = Function(
 )
 
 
-class HostMoves(_Structure):
+class HostMoves(Structure):
     """`PgMoves` of src/colouring.cpp."""
 
     _fields_ = (

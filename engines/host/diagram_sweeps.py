@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from engines.diagrams.slices import SliceColours
 from engines.diagrams.system import DiagramSystem
-from engines.formats.csr import FloatArray, IndexArray
+from engines.formats.arrays import FloatArray, IndexArray
 from engines.host.hybrid import HostHybrid
-from engines.host.library import DOUBLES, Function, _Structure, doubles
+from engines.host.library import DOUBLES, Function, Structure, doubles
 from engines.host.shares import CHUNKS_PER_THREAD, threads_for
 from engines.system import Scaling, pivots
 
@@ -19,7 +19,7 @@ MOST_COLOURS = 2**16 - 1
 """With fewer colours, two bytes a state tell them apart, and those that are not computed."""
 
 
-class HostDiagramRows(_Structure):
+class HostDiagramRows(Structure):
     """`PgDiagramRows` of src/diagram_sweeps.cpp."""
 
     _fields_ = (
@@ -93,7 +93,7 @@ def _divisors(system: DiagramSystem, hybrid: HostHybrid) -> FloatArray | None:
     return None
 
 
-class HostSlices(_Structure):
+class HostSlices(Structure):
     """`PgSlices` of src/diagram_sweeps.cpp: slices of rows, shared out among threads."""
 
     _fields_ = (

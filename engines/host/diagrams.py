@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.diagrams.hybrid import HybridMatrix
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, index_dtype
+from engines.formats.arrays import FloatArray, IndexArray, index_dtype
+from engines.formats.csr import CsrMatrix
 from engines.host.library import (
     DOUBLES,
     INDICES,
     NUMBERS,
     Array,
     Function,
-    _Structure,
+    Structure,
     doubles,
     indices,
 )
@@ -31,7 +32,7 @@ ChoiceRows = tuple[CsrMatrix, IndexArray, NDArray[np.int32]]
 is, shape (rows,)."""
 
 
-class HostBlocks(_Structure):
+class HostBlocks(Structure):
     """`PgBlocks` of src/expand.cpp."""
 
     _fields_ = (

@@ -8,7 +8,8 @@ from ctypes import POINTER, c_double, c_int32, c_int64, c_void_p
 
 import numpy as np
 
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray
+from engines.formats.arrays import FloatArray, IndexArray
+from engines.formats.csr import CsrMatrix
 from engines.host.library import DOUBLES, INDICES, Function, doubles, indices
 
 _ELIMINATE = Function(

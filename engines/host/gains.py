@@ -6,7 +6,8 @@ from ctypes import c_double, c_int64
 
 import numpy as np
 
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray
+from engines.formats.arrays import FloatArray, IndexArray
+from engines.formats.csr import CsrMatrix
 from engines.host.library import DOUBLES, INDICES, Function, doubles, indices
 
 _MATRIX = (c_int64, INDICES, INDICES, DOUBLES)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.formats.csr import INT32_MAX, IndexArray, MaskArray, index_dtype
-from engines.host.library import MASKS, Array, Function, HostMatrix, _of_type, _Structure
+from engines.formats.arrays import INT32_MAX, IndexArray, MaskArray, index_dtype
+from engines.host.library import MASKS, Array, Function, HostMatrix, Structure, of_type
 
 FIRST_BUDGET = 32
 """States that a search for a closed set may visit before the other candidates have their turn."""
@@ -18,7 +18,7 @@ LABELS = Array(np.int32, np.int64)
 """Numbers of states, as wide as the graph's columns are."""
 
 
-class _HostGraph(_Structure):
+class _HostGraph(Structure):
     """`PgGraph` of src/graph.hpp."""
 
     _fields_ = (
@@ -81,8 +81,8 @@ class HostGraph:
         self._offset_type: type[Any] = np.int64 if wide_offsets else np.int32
         self._number_type: type[Any] = np.int64 if wide_columns else np.int32
         self._label_type = index_dtype(num_states)
-        offsets, columns = _of_type(offsets, wide_offsets), _of_type(columns, wide_columns)
-        groups = None if groups is None else _of_type(groups, wide_offsets)
+        offsets, columns = of_type(offsets, wide_offsets), of_type(columns, wide_columns)
+        groups = None if groups is None else of_type(groups, wide_offsets)
         self._kept = [offsets, columns, groups]
         matrix = HostMatrix(
             self.num_rows,

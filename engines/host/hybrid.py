@@ -9,21 +9,21 @@ from numpy.typing import NDArray
 
 from engines.diagrams.hybrid import HybridMatrix
 from engines.errors import UnsupportedError
-from engines.formats.csr import FloatArray, IndexArray, MaskArray
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray
 from engines.host.library import (
     DOUBLES,
     INDICES,
     MASKS,
     Array,
     Function,
-    _Structure,
+    Structure,
     doubles,
     indices,
 )
 from engines.host.shares import check_bounds, even_shares
 
 
-class HostHybrid(_Structure):
+class HostHybrid(Structure):
     """`PgHybrid` of src/hybrid.hpp, and what is asked of one."""
 
     _fields_ = (

@@ -5,16 +5,15 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Iterator
-from ctypes import c_double, c_int32, c_int64, c_void_p
+from ctypes import c_int32, c_int64, c_void_p
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 import engines.host
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray
-from engines.system import Direction, SweepSystem
+from engines.formats.arrays import FloatArray, IndexArray
 
 FILE_NAME = "lib/prism_gpu_host.so"
 """In a folder of its own: beside the modules it would be taken for one."""
@@ -152,7 +151,7 @@ MASKS = Array(np.bool_, np.uint8)
 """Bytes that are 0 or 1."""
 
 
-class _Structure(ctypes.Structure):
+class Structure(ctypes.Structure):
     """A structure that keeps the arrays alive to which it points."""
 
     _kept: tuple[Any, ...]
@@ -163,7 +162,27 @@ class _Structure(ctypes.Structure):
         return None if given is None else ctypes.byref(given)
 
 
-class HostMatrix(_Structure):
+class Rows(Protocol):
+    """The rows of a sparse matrix; see `engines.formats.csr.CsrMatrix`."""
+
+    @property
+    def row_offsets(self) -> IndexArray:
+        """Where each row's entries start."""
+
+    @property
+    def columns(self) -> IndexArray:
+        """Column of each entry."""
+
+    @property
+    def values(self) -> FloatArray:
+        """Value of each entry."""
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+
+
+class HostMatrix(Structure):
     """`PgMatrix` of src/matrix.hpp."""
 
     _fields_ = (
@@ -176,7 +195,7 @@ class HostMatrix(_Structure):
     )
 
     @classmethod
-    def of(cls, matrix: CsrMatrix) -> HostMatrix:
+    def of(cls, matrix: Rows) -> HostMatrix:
         """Return a matrix as the library reads it; its arrays are shared where they can be.
 
         Parameters
@@ -186,8 +205,8 @@ class HostMatrix(_Structure):
         """
         wide_columns = matrix.columns.dtype.itemsize > 4
         wide_offsets = wide_columns or matrix.row_offsets.dtype.itemsize > 4
-        offsets = _of_type(matrix.row_offsets, wide_offsets)
-        columns = _of_type(matrix.columns, wide_columns)
+        offsets = of_type(matrix.row_offsets, wide_offsets)
+        columns = of_type(matrix.columns, wide_columns)
         values = doubles(matrix.values)
         pointers = [array.ctypes.data for array in (offsets, columns, values)]
         made = cls(matrix.num_rows, *pointers, wide_offsets, wide_columns)
@@ -200,48 +219,31 @@ class HostMatrix(_Structure):
         return np.int64 if self.wide_columns else np.int32
 
 
-class HostSystem(_Structure):
-    """`PgSystem` of src/system.hpp."""
+def of_type(array: IndexArray, wide: bool) -> IndexArray:
+    """Return indices as the library reads them beside a matrix.
 
-    _fields_ = (
-        ("matrix", HostMatrix),
-        ("groups", c_void_p),
-        ("states", c_void_p),
-        ("offset", c_void_p),
-        ("omega", c_double),
-        ("minimise", c_int32),
-    )
-
-    @classmethod
-    def of(cls, system: SweepSystem) -> HostSystem:
-        """Return a system without a scaling as the library reads it; arrays are shared.
-
-        Parameters
-        ----------
-        system
-            The system; its start is not looked at.
-        """
-        matrix = HostMatrix.of(system.matrix)
-        groups = _where(system.group_offsets, bool(matrix.wide_offsets))
-        states = _where(system.states, bool(matrix.wide_columns))
-        offset = None if system.offset is None else doubles(system.offset)
-        arrays = (groups, states, offset)
-        pointers = [None if array is None else array.ctypes.data for array in arrays]
-        minimise = system.direction is Direction.MINIMISE
-        made = cls(matrix, *pointers, system.omega, minimise)
-        made._kept = (matrix, *arrays)
-        return made
-
-
-def _where(array: IndexArray | None, wide: bool) -> IndexArray | None:
-    return None if array is None else _of_type(array, wide)
-
-
-def _of_type(array: IndexArray, wide: bool) -> IndexArray:
+    Parameters
+    ----------
+    array
+        The indices.
+    wide
+        Whether they have 64 bits; else 32.
+    """
     kind = np.int64 if wide else np.int32
     if array.dtype.kind == "u" and array.dtype.itemsize == np.dtype(kind).itemsize:
         return np.ascontiguousarray(array.view(kind))
     return np.ascontiguousarray(array, dtype=kind)
+
+
+def of_type_or_none(array: IndexArray | None, wide: bool) -> IndexArray | None:
+    """Return indices as `of_type` does, and None for None.
+
+    Parameters
+    ----------
+    array, wide
+        As there.
+    """
+    return None if array is None else of_type(array, wide)
 
 
 def doubles(array: FloatArray) -> FloatArray:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines.formats.csr import FloatArray, IndexArray
+from engines.formats.arrays import FloatArray, IndexArray
 from engines.host.aggregates import Chain, HostFlows, address
-from engines.host.library import DOUBLES, INDICES, Function, _Structure
+from engines.host.library import DOUBLES, INDICES, Function, Structure
 from engines.host.shares import CHUNKS_PER_THREAD, Shares, cut_rows
 
 
@@ -41,7 +41,7 @@ class Coarsening:
     from_entries: IndexArray
 
 
-class HostCycle(_Structure):
+class HostCycle(Structure):
     """`PgCycle` of src/multilevel.cpp: what is the same in each cycle."""
 
     _fields_ = (
@@ -77,7 +77,7 @@ class HostCycle(_Structure):
         return cls(omega, floor, largest, before, after)
 
 
-class _HostLevel(_Structure):
+class _HostLevel(Structure):
     """`PgLevel` of src/multilevel.cpp."""
 
     _fields_ = (

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from engines.diagrams.diagram import NO_STATES, ZERO, Diagram, StateNumbering
 from engines.diagrams.layers import check_counts, check_order, foreign_variable
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray
+from engines.formats.csr import CsrMatrix
 from engines.host.diagrams import (
     ChoiceRows,
     MatrixArrays,
@@ -28,7 +29,7 @@ from engines.host.library import (
     NUMBERS,
     Array,
     Function,
-    _Structure,
+    Structure,
     doubles,
     indices,
 )
@@ -40,7 +41,7 @@ STEPS_AT_ONCE = 10_000_000
 _EITHER = Array(np.int32, np.int64)
 
 
-class HostDiagram(_Structure):
+class HostDiagram(Structure):
     """`PgDiagram` of src/paths.hpp."""
 
     _fields_ = (
@@ -83,7 +84,7 @@ class HostDiagram(_Structure):
         return made
 
 
-class HostWalk(_Structure):
+class HostWalk(Structure):
     """`PgWalk` of src/paths.hpp."""
 
     _fields_ = (

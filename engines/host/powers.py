@@ -6,9 +6,9 @@ from ctypes import c_double, c_int32, c_int64
 
 import numpy as np
 
-from engines.formats.csr import FloatArray
-from engines.host.library import DOUBLES, INDICES, Function, HostSystem, doubles
-from engines.host.shares import shares_of
+from engines.formats.arrays import FloatArray
+from engines.host.library import DOUBLES, INDICES, Function, doubles
+from engines.host.structures import HostSystem, shares_of
 from engines.system import SweepSystem
 
 _ADD_POWERS = Function(

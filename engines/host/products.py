@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 from ctypes import c_int32, c_int64
-from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, index_dtype
-from engines.host.library import (
-    DOUBLES,
-    INDICES,
-    Array,
-    Function,
-    HostMatrix,
-    doubles,
-    indices,
-)
+from engines.formats.arrays import FloatArray, IndexArray, index_dtype
+from engines.formats.csr import CsrMatrix
+from engines.host.library import DOUBLES, INDICES, Array, Function, HostMatrix, doubles, indices
 from engines.host.shares import Shares
 
-_T = TypeVar("_T", bound=np.generic)
-
 _EITHER = Array(np.int32, np.int64)
-_ITEMS = Array(*(f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)), "f4", "f8", "?")
+
 
 _ADD_PRODUCT = Function(
     "pg_add_product",
@@ -31,10 +20,8 @@ _ADD_PRODUCT = Function(
     *(HostMatrix, INDICES, c_int64, c_int32, c_int64),
     *(DOUBLES, DOUBLES),
 )
-_ROW_SUMS = Function("pg_row_sums", None, HostMatrix, DOUBLES)
 _SUMS_BESIDE_DIAGONAL = Function("pg_sums_beside_diagonal", None, HostMatrix, DOUBLES)
 _TRANSPOSE = Function("pg_transpose", None, HostMatrix, c_int64, INDICES, _EITHER, c_int32, DOUBLES)
-_GATHER = Function("pg_gather", None, c_int64, INDICES, INDICES, _ITEMS, c_int32, _ITEMS)
 _COLLECT = Function(
     "pg_collect",
     c_int64,
@@ -98,19 +85,6 @@ class Product:
         return product
 
 
-def row_sums(matrix: CsrMatrix) -> FloatArray:
-    """Return the sum of each row, shape (rows,), its entries added one after the other.
-
-    Parameters
-    ----------
-    matrix
-        The matrix.
-    """
-    sums: FloatArray = np.empty(matrix.num_rows)
-    _ROW_SUMS(HostMatrix.of(matrix), sums)
-    return sums
-
-
 def sums_beside_diagonal(matrix: CsrMatrix) -> FloatArray:
     """Return Σ_{j≠i} a_ij for each row i, shape (rows,).
 
@@ -142,27 +116,6 @@ def transposed(matrix: CsrMatrix, values: FloatArray) -> CsrMatrix:
     _TRANSPOSE(HostMatrix.of(given), width, starts, rows, rows.dtype.itemsize == 8, moved)
     offsets = starts.astype(index_dtype(entries), copy=False)
     return CsrMatrix(offsets, rows, moved, matrix.num_rows)
-
-
-def gathered(
-    starts: IndexArray, lengths: IndexArray, items: NDArray[_T], total: int
-) -> NDArray[_T]:
-    """Return runs of items, one run after the other.
-
-    Parameters
-    ----------
-    starts, lengths
-        Where each run starts, and how many items it has, shape (runs,).
-    items
-        One-dimensional, of at most 8 bytes each.
-    total
-        How many items there are in all runs.
-    """
-    found = np.empty(total, dtype=items.dtype)
-    from_there = np.ascontiguousarray(items)
-    runs = (indices(starts), indices(lengths))
-    _GATHER(len(starts), *runs, from_there, items.dtype.itemsize, found)
-    return found
 
 
 def from_entries(

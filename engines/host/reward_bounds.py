@@ -6,7 +6,8 @@ from ctypes import c_int32, c_int64
 
 import numpy as np
 
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray
+from engines.formats.csr import CsrMatrix
 from engines.host.library import DOUBLES, INDICES, MASKS, Function, HostMatrix, indices
 
 _DIJKSTRA = Function(

@@ -8,18 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.formats.csr import FloatArray, IndexArray
-from engines.host.library import (
-    DOUBLES,
-    INDICES,
-    MASKS,
-    NUMBERS,
-    Array,
-    Function,
-    HostSystem,
-    _Structure,
-)
+from engines.formats.arrays import FloatArray, IndexArray
+from engines.host.library import DOUBLES, INDICES, MASKS, NUMBERS, Array, Function, Structure
 from engines.host.shares import Shares
+from engines.host.structures import HostSystem
 from engines.system import Direction, SweepSystem
 
 if TYPE_CHECKING:
@@ -30,7 +22,7 @@ KeyArray = NDArray[np.uint64]
 KEYS, POSITIONS = Array(np.uint64), Array(np.int32, np.int64)
 
 
-class HostRuns(_Structure):
+class HostRuns(Structure):
     """`PgRuns` of src/runs.cpp."""
 
     _fields_ = (
@@ -125,7 +117,7 @@ _RUN_STARTS = Function(
 )
 
 
-class _RunArrays(_Structure):
+class _RunArrays(Structure):
     """`PgRunArrays` of src/run_finding.cpp."""
 
     _fields_ = (

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from engines.formats.csr import CsrMatrix, IndexArray, index_dtype
-from engines.host.library import DOUBLES, INDICES, Array, Function, HostMatrix, HostSystem
-from engines.host.shares import shares_of
+from engines.formats.arrays import IndexArray, index_dtype
+from engines.formats.csr import CsrMatrix
+from engines.host.library import DOUBLES, INDICES, Array, Function, HostMatrix
+from engines.host.structures import HostSystem, shares_of
 from engines.system import ROUNDING_OF_A_SUM, Scaling, SweepSystem
 
 _EITHER = Array(np.int32, np.int64)

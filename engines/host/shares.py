@@ -7,8 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from engines.formats.csr import IndexArray
-from engines.system import SweepSystem
+from engines.formats.arrays import IndexArray
 
 CHUNKS_PER_THREAD = 8
 ENTRIES_PER_THREAD = 50_000
@@ -121,18 +120,6 @@ def even_shares(units: int, entries: int) -> tuple[IndexArray, int, int]:
         return np.array([0, units]), 1, 1
     pieces = threads * CHUNKS_PER_THREAD
     return np.linspace(0, units, pieces + 1).astype(np.int64), pieces, threads
-
-
-def shares_of(system: SweepSystem) -> Shares:
-    """Return how a system is shared out.
-
-    Parameters
-    ----------
-    system
-        The system.
-    """
-    offsets, groups = system.matrix.row_offsets, system.group_offsets
-    return Shares(offsets if groups is None else offsets[groups], system.matrix.num_rows)
 
 
 class ColourShares:

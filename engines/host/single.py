@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ctypes import c_double, c_int32, c_int64
 
-from engines.formats.csr import FloatArray, SingleArray
-from engines.host.library import DOUBLES, INDICES, SINGLES, Function, HostSystem
-from engines.host.shares import shares_of
+from engines.formats.arrays import FloatArray, SingleArray
+from engines.host.library import DOUBLES, INDICES, SINGLES, Function
+from engines.host.structures import HostSystem, shares_of
 from engines.system import SweepSystem
 
 _SWEEPS = Function(

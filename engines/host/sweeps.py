@@ -6,13 +6,13 @@ from ctypes import c_double, c_int32, c_int64, c_void_p
 
 import numpy as np
 
-from engines.formats.csr import FloatArray, IndexArray
-from engines.host.library import DOUBLES, INDICES, Function, HostSystem, _Structure
-from engines.host.shares import shares_of
+from engines.formats.arrays import FloatArray, IndexArray
+from engines.host.library import DOUBLES, INDICES, Function, Structure
+from engines.host.structures import HostSystem, shares_of
 from engines.system import SweepSystem
 
 
-class HostCodes(_Structure):
+class HostCodes(Structure):
     """`PgCodes` of src/codes.hpp."""
 
     _fields_ = (("codes", c_void_p), ("numbers", c_void_p), ("wide", c_int32))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ctypes import c_double, c_int32, c_int64
 
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray
+from engines.formats.arrays import FloatArray, IndexArray
+from engines.formats.csr import CsrMatrix
 from engines.host.library import DOUBLES, INDICES, Function, HostMatrix, indices
 from engines.host.shares import check_bounds
 

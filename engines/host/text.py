@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.formats.csr import FloatArray, MaskArray
+from engines.formats.arrays import FloatArray, MaskArray
 from engines.host.library import DOUBLES, INDICES, MASKS, NUMBERS, Array, Function
 
 MOST_DIGITS = 18

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engines.formats.csr import FloatArray, IndexArray
-from engines.host.library import DOUBLES, INDICES, Array, Function, HostSystem
+from engines.formats.arrays import FloatArray, IndexArray
+from engines.host.library import DOUBLES, INDICES, Array, Function
+from engines.host.structures import HostSystem
 from engines.system import ROUNDING_OF_A_SUM, SweepSystem
 
 if TYPE_CHECKING:

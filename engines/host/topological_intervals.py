@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engines.formats.csr import FloatArray, IndexArray
+from engines.formats.arrays import FloatArray, IndexArray
 from engines.host import topological
-from engines.host.library import DOUBLES, INDICES, Function, HostSystem
+from engines.host.library import DOUBLES, INDICES, Function
+from engines.host.structures import HostSystem
 from engines.host.topological import HostOrder, Reason, require_sizes
 from engines.two_sided import SMALLEST, UNIT_ROUNDOFF
 

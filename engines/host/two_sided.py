@@ -6,9 +6,9 @@ from ctypes import c_double, c_int32, c_int64
 
 import numpy as np
 
-from engines.formats.csr import FloatArray
-from engines.host.library import DOUBLES, INDICES, Function, HostSystem
-from engines.host.shares import shares_of
+from engines.formats.arrays import FloatArray
+from engines.host.library import DOUBLES, INDICES, Function
+from engines.host.structures import HostSystem, shares_of
 from engines.two_sided import SweepRecord, TwoSidedSystem
 
 _SWEEPS = Function(

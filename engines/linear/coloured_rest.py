@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from engines.cpu.engine import CpuEngine
 from engines.devices.colours import GaussSeidelEngine
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.linear.colours import Order, entries_by_direction
 from engines.system import Sweeper, SweepSystem
 

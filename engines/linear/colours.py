@@ -8,7 +8,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, index_dtype, ranges
+from engines.formats.arrays import FloatArray, IndexArray, index_dtype, ranges
+from engines.formats.csr import CsrMatrix
 from engines.host.coloured import arranged_rows
 from engines.host.colouring import Dependencies, dependencies
 from engines.system import Scaling, SweepSystem

@@ -8,7 +8,7 @@ import numpy as np
 
 from engines.environment import SolverEnvironment
 from engines.errors import DeviceMemoryError
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.iterate import ROUNDING, GiveUp, Iteration, iterate
 from engines.linear.doubling import Doubling
 from engines.linear.induction import proven_error

@@ -9,8 +9,9 @@ import numpy as np
 
 from engines.cpu.engine import CpuEngine
 from engines.environment import DeviceChoice, Precision, SolverEnvironment
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray, sums_by_row
 from engines.formats.choice import Format
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, row_sums
+from engines.formats.csr import CsrMatrix
 from engines.host.gains import earned_by_known
 from engines.linear.elimination import (
     AT_ONCE_ENTRIES,
@@ -260,8 +261,8 @@ def _imbalance(rates: CsrMatrix, values: FloatArray) -> float:
     counts = (rates.columns != row) & (values[row] > 0.0)
     row, column, weights = row[counts], rates.columns[counts], rates.values[counts]
     largest = weights.max(initial=0.0) or 1.0
-    exits = row_sums(row, weights / largest, rates.num_rows)
-    enters = row_sums(column, values[row] * (weights / largest), rates.num_rows)
+    exits = sums_by_row(row, weights / largest, rates.num_rows)
+    enters = sums_by_row(column, values[row] * (weights / largest), rates.num_rows)
     held = exits > 0.0
     return float(np.max(np.abs(enters[held] / exits[held] - values[held]), initial=0.0))
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.host.change import largest_change
 from engines.system import Scaling, SweepSystem
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engines.formats.csr import CsrMatrix, FloatArray, IndexArray, MaskArray, row_sums
+from engines.formats.arrays import FloatArray, IndexArray, MaskArray, sums_by_row
+from engines.formats.csr import CsrMatrix
 from engines.host.elimination import Elimination, NeverLeftError, TooDearError
 from engines.system import ROUNDING_OF_A_SUM
 
@@ -177,9 +178,9 @@ class EliminatedChain:
         after = np.append(found, outside)[matrix.columns[other]]
         row, weights, before = row[other], matrix.values[other], found[row[other]]
         gains, leaving = after - before, self._leaving * found
-        missing = np.abs(row_sums(row, weights * gains, size) - leaving + right)
+        missing = np.abs(sums_by_row(row, weights * gains, size) - leaving + right)
         # Differences of two values, and the values themselves, are rounded too.
-        terms = row_sums(row, weights * (np.abs(gains) + before), size) + leaving + right
+        terms = sums_by_row(row, weights * (np.abs(gains) + before), size) + leaving + right
         lengths = np.bincount(row, minlength=size)
         missing += (lengths + 6.0) * UNIT_ROUNDOFF * terms
         off = self._factors.values(missing) * (1.0 + 2.0 * bound)
@@ -290,7 +291,7 @@ def steady_states(
     position[others] = np.arange(len(others))
     firsts = rates.select_rows(apart[apart >= 0])
     onward = position[firsts.columns] >= 0
-    given = row_sums(position[firsts.columns[onward]], firsts.values[onward], len(others))
+    given = sums_by_row(position[firsts.columns[onward]], firsts.values[onward], len(others))
     try:
         chain = EliminatedChain(
             between,

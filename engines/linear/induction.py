@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.system import Sweeper, SweepSystem
 
 ROUNDING_A_SWEEP = 4.0 * 2.0**-53

@@ -7,7 +7,7 @@ from dataclasses import replace
 from engines.devices.levels import levels_on
 from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.csr import INT32_MAX, FloatArray
+from engines.formats.arrays import INT32_MAX, FloatArray
 from engines.linear.confirmation import AutomaticSweeps, never
 from engines.linear.multilevel import MOST_CYCLES, Levels
 from engines.progress import Progress

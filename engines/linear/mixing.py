@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.host.products import sums_beside_diagonal
 from engines.system import Sweeper, SweepSystem
 

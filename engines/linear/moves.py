@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines.formats.csr import IndexArray
+from engines.formats.arrays import IndexArray
 
 UNIT = float(2**30)
 """A row's weight. Weights are whole numbers, so that no sum of them depends on its order."""

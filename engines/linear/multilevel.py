@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.system import Sweeper
 
 OMEGA = 0.85

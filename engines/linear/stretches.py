@@ -9,7 +9,7 @@ import numpy as np
 from engines.cpu.engine import CpuSweeper
 from engines.environment import Method, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.linear.doubling import rises_from_zero
 from engines.linear.gmres import FIRST_STRETCH, solve_by_stretches
 from engines.linear.space import HasSpace

@@ -12,7 +12,7 @@ from dataclasses import replace
 from engines.cpu.engine import CpuSweeper
 from engines.cpu.substitution import KERNEL
 from engines.environment import SolverEnvironment
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.linear.doubling import is_nonnegative
 from engines.result import SolveResult, Status, SweepCost
 from engines.single import largest_value

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.errors import UnsupportedError
-from engines.formats.csr import MaskArray
+from engines.formats.arrays import MaskArray
 from engines.montecarlo import bounded_ltl as ltl
 from engines.montecarlo.bounded_ltl import Formula, Operator
 

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from engines.environment import SolverEnvironment
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.iterate import Iteration
 from engines.linear.confirmation import AutomaticSweeps
 from engines.result import Status, SweepCost

@@ -11,7 +11,7 @@ import numpy as np
 from engines.cpu.engine import CpuEngine
 from engines.environment import Method, Precision, SolverEnvironment
 from engines.errors import DeviceMemoryError
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.iterate import Iteration
 from engines.result import SolveResult, Status
 from engines.single import largest_value

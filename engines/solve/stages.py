@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from engines.formats.csr import FloatArray
+from engines.formats.arrays import FloatArray
 from engines.iterate import Iteration
 from engines.linear import coloured_rest
 from engines.linear.doubling import LateDoubling

@@ -29,8 +29,9 @@ from engines.cuda.bandwidth import copy_bandwidth
 from engines.cuda.driver import cupy, device_summary
 from engines.cuda.engine import CudaEngine
 from engines.errors import UnsupportedError
+from engines.formats.arrays import index_dtype
 from engines.formats.choice import Format
-from engines.formats.csr import CsrMatrix, index_dtype
+from engines.formats.csr import CsrMatrix
 from engines.model import ModelKind
 from engines.system import Direction, Scaling, SweepSystem
 

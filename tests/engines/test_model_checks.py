@@ -13,7 +13,8 @@ from scipy.sparse import csr_array
 
 from engines.errors import InvalidModelError
 from engines.formats import csr
-from engines.formats.csr import CsrMatrix, index_dtype
+from engines.formats.arrays import index_dtype
+from engines.formats.csr import CsrMatrix
 from engines.host.products import sums_beside_diagonal, transposed
 from engines.host.scaling import balance_matrix, scaled
 from engines.model import ExplicitModel, ModelKind

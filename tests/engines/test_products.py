@@ -9,14 +9,8 @@ from scipy.sparse import csr_array, random_array
 from engines.formats import csr
 from engines.formats import groups as row_groups
 from engines.formats.csr import CsrMatrix
-from engines.host.products import (
-    Product,
-    from_entries,
-    gathered,
-    row_sums,
-    sums_beside_diagonal,
-    transposed,
-)
+from engines.host.products import Product, from_entries, sums_beside_diagonal, transposed
+from engines.host.rows import gathered, row_sums
 
 
 @pytest.fixture(params=[(1, 1, 1.0), (40, 30, 0.2), (7, 90, 0.0), (3000, 2000, 0.002)])

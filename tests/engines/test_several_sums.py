@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engines import uniformisation
 from engines.cpu import uniformise as on_cpu
 from engines.cuda import meeting, several_sums
 from engines.cuda import uniformise as on_gpu
 from engines.cuda.engine import CudaEngine
 from engines.cuda.several import SeveralEngine, SeveralSweeper
 from engines.cuda.several_sums import sum_blocks
+from engines.devices import powers
 from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.choice import Format
@@ -273,8 +273,8 @@ def test_the_engine_says_on_how_many_devices(monkeypatch):
     problem = drawn(1)
     settings = SolverEnvironment(device_number=2, matrix_format=Format.VALUES, device_memory=99)
     for engine in (CudaEngine(2), SeveralEngine((2, 3))):
-        monkeypatch.setattr(uniformisation, "choose_engine", lambda *_: (engine, "a note"))  # noqa: B023
-        done, note = uniformisation._sum_powers(problem, settings, None)
+        monkeypatch.setattr(powers, "choose_engine", lambda *_: (engine, "a note"))  # noqa: B023
+        done, note = powers.sum_powers(problem, settings, None)
         assert done.cost.engine == "CPU"
         assert note == "no room; solving on the CPU"
     assert asked == [(2, Format.VALUES, 99), ((2, 3), Format.VALUES, 99)]

@@ -14,8 +14,8 @@ from engines.cuda.modules import Launcher
 from engines.cuda.prepare import _scan
 from engines.cuda.transfer import to_device
 from engines.errors import UnsupportedError
+from engines.formats.arrays import INT32_MAX
 from engines.formats.choice import Format
-from engines.formats.csr import INT32_MAX
 from engines.formats.panels import OCTET, TILE, shares
 
 MODULE = "formats/panels"

@@ -15,8 +15,8 @@ from engines.cuda.modules import Launcher
 from engines.cuda.prepare import _scan
 from engines.cuda.transfer import to_device
 from engines.errors import UnsupportedError
+from engines.formats.arrays import INT32_MAX
 from engines.formats.choice import PAIR_BYTES, Format, code_bytes
-from engines.formats.csr import INT32_MAX
 
 MODULE = "formats/rows"
 

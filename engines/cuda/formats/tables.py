@@ -13,8 +13,8 @@ from engines.cuda.formats.layout import SLICE, Source
 from engines.cuda.modules import WARP, Launcher
 from engines.cuda.transfer import to_device
 from engines.errors import UnsupportedError
+from engines.formats.arrays import FloatArray
 from engines.formats.choice import LONG_ROWS, MOST_CODES, code_bytes
-from engines.formats.csr import FloatArray
 
 MODULE = "formats/distinct"
 HASH_MASK = 0xFFFFFFFF

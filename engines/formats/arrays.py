@@ -1,0 +1,103 @@
+"""Types of arrays, and what is done with indices."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+SingleArray: TypeAlias = NDArray[np.float32]
+IndexArray: TypeAlias = NDArray[np.integer]
+MaskArray: TypeAlias = NDArray[np.bool_]
+
+INT32_MAX = 2**31 - 1
+
+PART_ENTRIES = 1 << 20
+"""Entries that a thread copies at a time."""
+
+COPYING_THREADS = 8
+
+
+def index_dtype(largest: int) -> type[np.signedinteger]:
+    """Return the narrowest index type that holds `largest`: int32, or int64 beyond 2³¹ − 1.
+
+    Parameters
+    ----------
+    largest
+        The largest index, offset or count that will be stored.
+    """
+    return np.int32 if largest <= INT32_MAX else np.int64
+
+
+def sums_by_row(row: IndexArray, values: FloatArray, num_rows: int) -> FloatArray:
+    """Return the sum of the values of each row, shape (num_rows,), for entries given apart."""
+    return np.bincount(row, weights=values, minlength=num_rows).astype(np.float64, copy=False)
+
+
+def ranges(starts: IndexArray, lengths: IndexArray) -> NDArray[np.int64]:
+    """Return the numbers of ranges, one range after the other.
+
+    Parameters
+    ----------
+    starts, lengths
+        Shape (ranges,): the first number of each, and how many there are.
+    """
+    behind = np.cumsum(lengths, dtype=np.int64)
+    total = int(behind[-1]) if len(behind) else 0
+    shift = starts.astype(np.int64, copy=False) - (behind - lengths)
+    numbers: NDArray[np.int64] = np.arange(total) + np.repeat(shift, lengths)
+    return numbers
+
+
+def distinct(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers in ascending order, each once.
+
+    NumPy's `unique` does so too, but its first call loads masked arrays: 0.02 s, as long as many a
+    first solve.
+
+    Parameters
+    ----------
+    numbers
+        One-dimensional.
+    """
+    ordered = np.sort(numbers)
+    kept = np.ones(len(ordered), dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=kept[1:])
+    return ordered[kept]
+
+
+def joined(array: NDArray[Any], runs: Sequence[slice]) -> NDArray[Any]:
+    """Return parts of an array one after the other, copied by several threads if they are long.
+
+    Parameters
+    ----------
+    array
+        One-dimensional.
+    runs
+        The parts, each with a start and a stop.
+    """
+    total = sum(run.stop - run.start for run in runs)
+    if total < 4 * PART_ENTRIES:
+        return np.concatenate([array[run] for run in runs])
+    # What takes longest is that the system makes room for what is written first.
+    result = np.empty(total, dtype=array.dtype)
+    parts, at = [], 0
+    for run in runs:
+        for first in range(run.start, run.stop, PART_ENTRIES):
+            last = min(first + PART_ENTRIES, run.stop)
+            parts.append((at, first, last))
+            at += last - first
+
+    def copy(part: tuple[int, int, int]) -> None:
+        at, first, last = part
+        result[at : at + last - first] = array[first:last]
+
+    with ThreadPoolExecutor(max(1, min(COPYING_THREADS, os.cpu_count() or 1))) as pool:
+        for _ in pool.map(copy, parts):
+            pass
+    return result
