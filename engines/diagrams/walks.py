@@ -20,9 +20,9 @@ from engines.formats.csr import CsrMatrix
 from engines.host.diagrams import ChoiceRows
 from engines.host.paths import CountedPaths, count_paths
 
-WALKED_STEPS = 250_000
-"""A matrix whose paths have no more nodes is walked, in 6 ms and less: the passes of a survey, and
-of the hybrid matrix after it, take about half a millisecond a level."""
+WALKED_STEPS_A_LEVEL = 15_000
+"""A matrix whose paths have no more nodes for each level is walked, 0.4 ms a level: the passes of a
+survey, and of the hybrid matrix after it, take as long or longer."""
 
 FEWEST_TRIPLES = 250_000
 """Up to so many distinct blocks a survey takes some 40 MB whatever is shared."""
@@ -113,9 +113,10 @@ def surveyed_or_walked(
     UnsupportedError
         The variables of one state variable do not stand next to each other in the diagram.
     """
+    steps = WALKED_STEPS_A_LEVEL * max(numbering.num_levels, 1)
     # A state without an entry is rare: of more states there are more steps.
-    if numbering.num_states <= WALKED_STEPS:
-        small = count_paths(diagram, numbering, roots, most_steps=WALKED_STEPS)
+    if numbering.num_states <= steps:
+        small = count_paths(diagram, numbering, roots, most_steps=steps)
         if small is not None:
             return Walked(small)
     next_look = FEWEST_TRIPLES

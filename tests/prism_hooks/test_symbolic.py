@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from engines.diagrams import walks
 from engines.diagrams.diagram import TERMINAL, Diagram, StateNumbering
 from engines.diagrams.room import Room
 from engines.environment import DeviceChoice, Method
@@ -265,6 +266,7 @@ def test_a_gpu_without_room_leaves_the_matrix_to_the_cpu_and_says_so(monkeypatch
     def full(_model, _surveyed, device_number, memory):
         raise DeviceMemoryError(f"GPU {device_number}: 8 bytes wanted, {memory} allowed")
 
+    monkeypatch.setattr(walks, "WALKED_STEPS_A_LEVEL", 0)
     monkeypatch.setattr(symbolic, "DEVICE_ENTRIES", 0)
     monkeypatch.setattr(symbolic.SymbolicModel, "_expanded_on_device", full)
     monkeypatch.setattr(EngineBackend, "_expanding_device", lambda _: 3)

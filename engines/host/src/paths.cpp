@@ -35,7 +35,7 @@ bool fill(
     });
 }
 
-// The value at a state of the function that begins with a node; sets `strange` to a node that tests another
+// The value at a state of the function that begins with a node; raises `strange` to a node that tests another
 // variable than a row's.
 double read(const PgDiagram& diagram, std::int32_t node, Index state, Index& strange) {
     auto place = static_cast<std::int32_t>(diagram.numbering_root);
@@ -48,7 +48,7 @@ double read(const PgDiagram& diagram, std::int32_t node, Index state, Index& str
         if (variable == diagram.rows[level]) node = upper ? diagram.high[node] : diagram.low[node];
         place = upper ? diagram.numbering_high[place] : diagram.numbering_low[place];
     }
-    if (diagram.variables[node] != prism_gpu::TERMINAL) strange = node;
+    if (diagram.variables[node] != prism_gpu::TERMINAL) strange = std::max<Index>(strange, node);
     return diagram.values[node];
 }
 
@@ -80,8 +80,8 @@ extern "C" std::int32_t pg_fill_paths(
     return wide ? run(static_cast<std::int64_t*>(next)) : run(static_cast<std::int32_t*>(next));
 }
 
-// Reads the function that begins with each root at a state. Returns a node that tests a variable which is not
-// a row's, or -1.
+// Reads the function that begins with each root at a state. Returns the last node of those that test a
+// variable which is not a row's, or -1.
 extern "C" std::int64_t pg_read_points(
     const PgDiagram* diagram, const std::int64_t* bounds, std::int64_t pieces, std::int32_t threads,
     const std::int64_t* states, const std::int32_t* roots, double* results) {
@@ -90,7 +90,8 @@ extern "C" std::int64_t pg_read_points(
         Index strange = -1;
         for (Index point = bounds[piece]; point < bounds[piece + 1]; point++)
             results[point] = read(*diagram, roots[point], states[point], strange);
-        if (strange >= 0) found = strange;
+        Index before = found;
+        while (before < strange && !found.compare_exchange_weak(before, strange)) continue;
     });
     return found;
 }

@@ -196,6 +196,18 @@ def test_a_function_of_another_variable_is_an_error_wherever_it_is_met(variable)
             read_points(diagram, numbering, np.zeros(40, dtype=int), roots)
 
 
+@pytest.mark.usefixtures("threads")
+def test_of_several_foreign_variables_that_of_the_last_node_is_named():
+    builder = DiagramBuilder()
+    one = builder.terminal(1.0)
+    wrong = [builder.test(variable, 0, one) for variable in (9, 2, 0)]
+    numbering = numbering_of(np.ones((2, 2), bool), [1, 3], [2, 4])
+    for order in ([0, 2, 1], [2, 0, 1], [1, 0, 2]):
+        roots = np.repeat(np.array(wrong)[order], 20)
+        with pytest.raises(InvalidModelError, match="depends on variable 0"):
+            read_points(builder.diagram(one), numbering, np.zeros(60, dtype=int), roots)
+
+
 @pytest.mark.parametrize(("state", "root"), [(4, 0), (-1, 0), (0, 2), (0, -1)])
 def test_points_that_are_none_are_refused(state, root):
     diagram = diagram_of(np.ones((2, 2)), [1, 3])

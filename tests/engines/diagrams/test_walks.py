@@ -79,19 +79,20 @@ def nothing_shared(levels):
 
 
 def steps_of(diagram, numbering):
-    """Return how many nodes the paths of a matrix have, those above the first level not counted."""
+    """Return how many nodes the paths of a matrix have that end at entries."""
     return int(survey(diagram, numbering).jobs().sum())
 
 
 def test_small_matrices_are_walked(monkeypatch):
-    queues = QueueDiagrams(2, 40)
-    diagram, numbering = queues.diagram(), queues.numbering()
+    diagram, numbering = nothing_shared(5)
+    assert steps_of(diagram, numbering) == 5 * 273
+    monkeypatch.setattr(walks, "WALKED_STEPS_A_LEVEL", 273)
     found = surveyed_or_walked(diagram, numbering)
     assert isinstance(found, Walked)
-    monkeypatch.setattr(walks, "WALKED_STEPS", steps_of(diagram, numbering) - 1)
+    monkeypatch.setattr(walks, "WALKED_STEPS_A_LEVEL", 272)
     surveyed = surveyed_or_walked(diagram, numbering)
     assert isinstance(surveyed, Survey)
-    assert surveyed.num_entries == found.num_entries
+    assert surveyed.num_entries == found.num_entries == 4**5
     with pytest.raises(ValueError, match="all rows are expanded"):
         expand_surveyed(found, range(3))
 
@@ -102,15 +103,16 @@ def test_more_states_than_steps_are_not_walked(monkeypatch):
     values[(0,) * 10] = 1.0
     diagram, numbering = diagram_of(values, range(10)), nothing_shared(5)[1]
     assert steps_of(diagram, numbering) == 6
-    for steps, way in ((32, Walked), (31, Survey)):
-        monkeypatch.setattr(walks, "WALKED_STEPS", steps)
+    # Five levels, 32 states.
+    for steps, way in ((7, Walked), (6, Survey)):
+        monkeypatch.setattr(walks, "WALKED_STEPS_A_LEVEL", steps)
         assert isinstance(surveyed_or_walked(diagram, numbering), way)
 
 
 def test_choices_that_share_little_are_walked(monkeypatch):
     model = random_model(3, 4, choice_variables=2, density=0.9)
     roots, _ = choice_roots(model.diagram, model.choice_variables)
-    monkeypatch.setattr(walks, "WALKED_STEPS", 0)
+    monkeypatch.setattr(walks, "WALKED_STEPS_A_LEVEL", 0)
     surveyed = surveyed_or_walked(model.diagram, model.numbering, roots)
     assert isinstance(surveyed, Survey)
     monkeypatch.setattr(walks, "FEWEST_TRIPLES", 1)
@@ -124,7 +126,7 @@ def test_large_matrices_that_share_little_are_walked(monkeypatch):
     diagram, numbering = nothing_shared(5)
     queues = QueueDiagrams(2, 40)
     shared = (queues.diagram(), queues.numbering())
-    monkeypatch.setattr(walks, "WALKED_STEPS", 0)
+    monkeypatch.setattr(walks, "WALKED_STEPS_A_LEVEL", 0)
     assert isinstance(surveyed_or_walked(diagram, numbering), Survey)
     monkeypatch.setattr(walks, "FEWEST_TRIPLES", 50)
     found = surveyed_or_walked(diagram, numbering)
@@ -140,7 +142,7 @@ def test_large_matrices_that_share_little_are_walked(monkeypatch):
 
 def test_memory_is_hardly_more_than_the_matrix(monkeypatch):
     diagram, numbering = nothing_shared(8)
-    monkeypatch.setattr(walks, "WALKED_STEPS", 0)
+    monkeypatch.setattr(walks, "WALKED_STEPS_A_LEVEL", 0)
     monkeypatch.setattr(walks, "FEWEST_TRIPLES", 1000)
     tracemalloc.start()
     found = surveyed_or_walked(diagram, numbering)
