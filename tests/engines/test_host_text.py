@@ -153,6 +153,10 @@ def texts(draw: st.DrawFn, fields: int) -> bytes:
 @example((b"", 1), True)
 @example((b"\n", 2), False)
 @example((b"0 1 0.5 a\n1 0 nan a b\n", 2), True)
+@example((b"9" * 18 + b" 1\n", 1), False)
+@example((b"0" * 18 + b"1 1\n", 1), False)
+@example((b"-1 1\n", 1), False)
+@example((b"+1 1\n", 1), False)
 def test_rows_are_those_of_a_plain_reader(case: tuple[bytes, int], named: bool):
     check_rows(*case, named)
 
