@@ -6,17 +6,28 @@ package index, and for work on the sources.
 
 from __future__ import annotations
 
+import argparse
 import os
 import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from engines.cpu.chunks import num_cores
 from engines.host.library import FILE_NAME
 
-OPTIONS = ("-std=gnu++20", "-O3", "-ffp-contract=off", "-Wall", "-Wextra", "-shared", "-fPIC")
+OPTIONS = ("-std=gnu++20", "-O3", "-ffp-contract=off", "-Wall", "-Wextra", "-fPIC")
 """Those of CMakeLists.txt. No contraction: digits must not differ between machines."""
+
+SANITIZED = (
+    *("-std=gnu++20", "-O0", "-g1", "-ffp-contract=off", "-fno-omit-frame-pointer", "-fPIC"),
+    *("-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
+)
+"""For a library that ends the process where it reads what is not its own, or overflows."""
 
 COMPILERS = ("g++", "clang++", "c++")
 
@@ -42,13 +53,15 @@ def compiler() -> list[str]:
     )
 
 
-def build(folder: Path) -> Path:
-    """Compile the library.
+def build(folder: Path, options: Sequence[str] = OPTIONS) -> Path:
+    """Compile the library, as many files at once as there are cores.
 
     Parameters
     ----------
     folder
         Where to put it.
+    options
+        Of the compiler, for each file and for the library.
 
     Returns
     -------
@@ -64,19 +77,33 @@ def build(folder: Path) -> Path:
     sources = sorted(Path(__file__).with_name("src").glob("*.cpp"))
     made = folder / FILE_NAME
     made.parent.mkdir(parents=True, exist_ok=True)
-    part = made.with_name(f"{made.name}.{os.getpid()}")
-    try:
-        subprocess.run([*compiler(), *OPTIONS, "-o", str(part), *map(str, sources)], check=True)
+    command = [*compiler(), *options]
+    with TemporaryDirectory(dir=made.parent) as name:
+        objects = [Path(name, f"{source.stem}.o") for source in sources]
+
+        def compile_one(source: Path, made: Path) -> None:
+            subprocess.run([*command, "-c", "-o", str(made), str(source)], check=True)
+
+        with ThreadPoolExecutor(num_cores()) as pool:
+            list(pool.map(compile_one, sources, objects))
+        part = Path(name, made.name)
+        subprocess.run([*command, "-shared", "-o", str(part), *map(str, objects)], check=True)
         part.replace(made)
-    finally:
-        part.unlink(missing_ok=True)
     return made
 
 
 def main() -> None:
     """Build the library, and say where it lies."""
+    parser = argparse.ArgumentParser(prog="python -m engines.host.build", description=__doc__)
+    parser.add_argument("--folder", type=Path, default=Path(__file__).parent)
+    parser.add_argument(
+        "--sanitize",
+        action="store_true",
+        help="end the process at errors in memory; needs LD_PRELOAD of the compiler's libasan",
+    )
+    given = parser.parse_args()
     try:
-        print(build(Path(__file__).parent))
+        print(build(given.folder, SANITIZED if given.sanitize else OPTIONS))
     except FileNotFoundError as error:
         sys.exit(f"prism-gpu: {error}")
 
