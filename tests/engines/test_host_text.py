@@ -251,10 +251,10 @@ def plain_states(text: bytes, num_states: int, num_variables: int):
             kind, value = plain_value(token)
             if kind == 0:
                 return LineStatus.BAD_VALUE, number, values, kinds
+            values[state][variable] = value
             kinds[variable] = kinds[variable] or kind
             if kinds[variable] != kind:
                 return LineStatus.OTHER_TYPE, number, values, kinds
-            values[state][variable] = value
             last = variable == num_variables - 1
             if not rest.startswith(b")" if last else b","):
                 status = LineStatus.TOO_MANY if last else LineStatus.TOO_FEW

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from engines.errors import InvalidModelError
-from engines.formats import csr
+from engines.formats import arrays, csr
 from engines.formats.arrays import index_dtype
 from engines.formats.csr import CsrMatrix
 from engines.host.products import sums_beside_diagonal, transposed
@@ -148,7 +148,7 @@ def dense(matrix):
 def test_selected_rows_are_those_rows_in_that_order(matrix, run_entries, part_entries, data):
     count = matrix.num_rows
     rows = data.draw(st.lists(st.integers(0, count - 1), max_size=8) if count else st.just([]))
-    parts = patch.object(csr, "PART_ENTRIES", part_entries)
+    parts = patch.object(arrays, "PART_ENTRIES", part_entries)
     with patch.object(csr, "RUN_ENTRIES", run_entries), parts:
         chosen = matrix.select_rows(np.array(rows, dtype=np.int32))
     chosen.check()

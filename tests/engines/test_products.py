@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, random_array
 
-from engines.formats import csr
+from engines.formats import arrays
 from engines.formats import groups as row_groups
 from engines.formats.csr import CsrMatrix
 from engines.host.products import Product, from_entries, sums_beside_diagonal, transposed
@@ -150,10 +150,10 @@ def test_vectors_that_do_not_fit_are_refused(array):
 def test_ranges_are_numbered_one_after_the_other(kind):
     starts = np.array([5, 0, 7, 2**31 - 2], dtype=kind)
     lengths = np.array([2, 0, 3, 2], dtype=kind)
-    found = csr.ranges(starts, lengths)
+    found = arrays.ranges(starts, lengths)
     assert found.tolist() == [5, 6, 7, 8, 9, 2**31 - 2, 2**31 - 1]
     assert found.dtype == np.int64
-    assert csr.ranges(starts[:0], lengths[:0]).tolist() == []
+    assert arrays.ranges(starts[:0], lengths[:0]).tolist() == []
 
 
 @pytest.mark.parametrize("states", [[], [0], [4, 1, 1], [0, 1, 2, 3, 4, 5]])
