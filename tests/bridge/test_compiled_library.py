@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import engines.host
 from bridge.doctor import examine
 from engines.environment import SolverEnvironment
 from engines.host.library import FILE_NAME, LibraryMissingError, library
@@ -16,9 +15,10 @@ from tests.engines import models
 @pytest.fixture
 def library_in(monkeypatch, tmp_path):
     """A folder in which the library is looked for, and nowhere else."""
-    monkeypatch.setattr(engines.host, "__path__", [str(tmp_path)])
+    path = tmp_path / FILE_NAME
+    monkeypatch.setattr("engines.host.library._candidates", lambda: iter([path]))
     library.cache_clear()
-    yield tmp_path / FILE_NAME
+    yield path
     library.cache_clear()
 
 
@@ -36,9 +36,9 @@ def test_a_missing_library_is_told():
     assert "engines.host.build" in found.detail
 
 
-@pytest.mark.usefixtures("library_in")
-def test_no_other_method_takes_over_in_silence():
+def test_no_other_method_takes_over_in_silence(request):
     chain = models.dtmc([{1: 0.5, 2: 0.5}, {1: 1.0}, {2: 1.0}])
+    request.getfixturevalue("library_in")
     everywhere, target = np.ones(3, dtype=bool), models.mask(3, [1])
     with pytest.raises(LibraryMissingError):
         until_probabilities(chain, everywhere, target, SolverEnvironment())
