@@ -288,7 +288,7 @@ def _solve(
     progress: Progress | None,
 ) -> SolveResult:
     started = time.perf_counter()
-    options = environment.interval
+    options, absolute = environment.interval, environment.absolute
     chain = plain.group_offsets is None
     jacobi = chain and environment.method is not Method.POWER
     optimistic = environment.method is Method.OPTIMISTIC
@@ -315,7 +315,6 @@ def _solve(
         if environment.topological:
             note = joined((note, "guesses are of all strongly connected components together"))
     lower, upper = outcome.lower, outcome.upper
-    absolute = environment.absolute
     width = measured_width(lower[unknown], upper[unknown], absolute)
     midpoint = options.select_midpoint and bool(np.isfinite(upper[unknown]).all())
     sweeps = Method.JACOBI if jacobi else Method.POWER if chain else Method.VALUE_ITERATION

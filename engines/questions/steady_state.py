@@ -75,18 +75,11 @@ def solve_steady_state(
             exits = rates.row_sums()
             rates = rates.divide_rows(exits)
 
-    start = np.full(rates.num_rows, 1.0 / rates.num_rows)
-    if method is Method.POWER:
-        system = SweepSystem(_power_matrix(rates), start)
-    else:
-        omega = relaxation(method, environment.omega)
-        system = SweepSystem(rates, start, scaling=Scaling.BALANCE, omega=omega)
-
     def solve_directly(_: FloatArray) -> tuple[FloatArray, float]:
         return direct.solve_balance(rates)
 
     result = solve_system(
-        system,
+        _balance(rates, method, environment),
         environment,
         method,
         direct=solve_directly if direct.fits(rates) else None,
@@ -97,24 +90,40 @@ def solve_steady_state(
     total = float(result.values.sum())
     if result.status is Status.DIVERGED or not np.isfinite(total) or total == 0.0:
         return result if states is None else result.with_values(np.full(model.num_states, np.nan))
-    # The residual is linear in π, like all else here.
-    result = replace(result, residual=result.residual / abs(total))
-    scale = abs(total) if environment.absolute else 1.0
-    result = replace(
-        result,
-        error_estimate=result.error_estimate / scale,
-        trusted_above=result.trusted_above / abs(total),
-    )
+    result = _normalised(result, total, exits, environment.absolute)
+    reference = (lambda: solve_directly(result.values)) if affordable(rates) else None
+    measured_result = measured(result, environment, reference)
+    if states is None:
+        return measured_result
+    everywhere = np.zeros(model.num_states)
+    everywhere[states] = result.values
+    return measured_result.with_values(everywhere)
+
+
+def _balance(rates: CsrMatrix, method: Method, environment: SolverEnvironment) -> SweepSystem:
+    """Return the equations π Q = 0 as a method sweeps them, from the uniform distribution."""
+    start = np.full(rates.num_rows, 1.0 / rates.num_rows)
+    if method is Method.POWER:
+        return SweepSystem(_power_matrix(rates), start)
+    omega = relaxation(method, environment.omega)
+    return SweepSystem(rates, start, scaling=Scaling.BALANCE, omega=omega)
+
+
+def _normalised(
+    result: SolveResult, total: float, exits: FloatArray | None, absolute: bool
+) -> SolveResult:
+    """Return a result whose values sum to `total` scaled to 1, divided by exit rates if given."""
     values = result.values / total
     if exits is not None:
         values = values / exits
         values /= values.sum()
-    reference = (lambda: solve_directly(values)) if affordable(rates) else None
-    result = measured(result.with_values(values), environment, reference)
-    if states is not None:
-        everywhere = np.zeros(model.num_states)
-        everywhere[states] = values
-        values = everywhere
+    # The residual is linear in π, like all else here.
+    result = replace(
+        result,
+        residual=result.residual / abs(total),
+        error_estimate=result.error_estimate / (abs(total) if absolute else 1.0),
+        trusted_above=result.trusted_above / abs(total),
+    )
     return result.with_values(values)
 
 
