@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import nullcontext
 from enum import Enum, auto
 from typing import Any
@@ -110,21 +109,18 @@ def solve_line(result: SolveResult, device_number: int) -> str:
         parts.append(cost.estimates)
     parts.append(f"solved in {result.seconds:.4f} s")
     parts.append(f"{result.iterations} sweeps")
-    if "GPU" in cost.engine:
+    if cost.gpus:
         from engines.cuda.pool import peak_bytes
 
-        # Such as "GPU 0", "GPU 0+1" or "CPU and GPU 0".
-        numbers = set(map(int, re.findall(r"\d+", cost.engine))) or {device_number}
-        parts.append(f"at most {peak_bytes(numbers) / 1e6:.1f} MB of device memory")
+        parts.append(f"at most {peak_bytes(set(cost.gpus)) / 1e6:.1f} MB of device memory")
     if result.sweep_seconds > 0.0 and cost.bytes_per_sweep:
         rate = cost.bytes_per_sweep / result.sweep_seconds
         parts.append(f"{result.sweep_seconds * 1e6:.2f} us a sweep")
         parts.append(f"{rate / 1e9:.0f} GB/s")
-        if cost.engine.startswith("GPU"):
+        if cost.gpus and not cost.cpu_as_well:
             from engines.cuda.bandwidth import copy_bandwidth
 
-            # Several GPUs are named "GPU 0+1".
-            ceiling = copy_bandwidth(device_number) * (1 + cost.engine.count("+"))
+            ceiling = copy_bandwidth(device_number) * len(cost.gpus)
             parts.append(f"{100 * rate / ceiling:.0f} % of copy bandwidth")
     parts.append(f"error {'below' if result.two_sided else 'about'} {result.error_estimate:.1e}")
     parts.append(f"residual {result.residual:.2e}")

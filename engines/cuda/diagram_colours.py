@@ -46,8 +46,9 @@ class DiagramColourSweeper(ColourSweeper):
         how = (coloured.omega, stop_below, absolute, device_number)
         super().__init__(coloured.start, self._slices.count, *how)
         name = f"{rows.layout.matrix_format} by colours"
-        where = f"GPU {device_number}"
-        self.cost = SweepCost(where, "rows_of_slices", name, rows.bytes_moved, rows.remark)
+        self.cost = SweepCost(
+            (device_number,), "rows_of_slices", name, rows.bytes_moved, rows.remark
+        )
 
     def _prepare(self) -> Launcher:
         self._positions = None

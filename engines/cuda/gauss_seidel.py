@@ -177,7 +177,7 @@ class CudaColourSweeper(ColourSweeper):
         how = (coloured.omega, stop_below, absolute, device_number)
         super().__init__(coloured.start, len(coloured.ends) - 1, *how)
         self.cost = SweepCost(
-            f"GPU {device_number}",
+            (device_number,),
             self._kernel.removeprefix("sweep_"),
             "csr by colours",
             coloured.bytes_per_sweep,

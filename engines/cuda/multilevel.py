@@ -145,7 +145,7 @@ class CudaLevels:
         bytes_of_matrix = (chain.values.nbytes + chain.columns.nbytes for chain in self._chains())
         passes = choices.SWEEPS_BEFORE + choices.SWEEPS_AFTER + 1
         self.cost = SweepCost(
-            f"GPU {device_number}", "cycles", "csr", passes * sum(map(int, bytes_of_matrix))
+            (device_number,), "cycles", "csr", passes * sum(map(int, bytes_of_matrix))
         )
         self._stream.synchronize()
 

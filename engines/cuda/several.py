@@ -36,7 +36,7 @@ from engines.formats.blocks import counted_from_first, ranges_read, row_blocks
 from engines.host.scaling import scaled
 from engines.host.space import HostSpace
 from engines.model.choice import Format
-from engines.model.result import SweepCost
+from engines.model.result import SweepCost, one_remark
 from engines.systems.one_sided import Sweeper, SweepSystem
 from engines.systems.space import Space
 
@@ -144,7 +144,7 @@ def require_room(
 
 def remarked(cost: SweepCost, remark: str) -> SweepCost:
     """Return a cost with a remark before its own."""
-    return replace(cost, remark="; ".join(filter(None, (remark, cost.remark))))
+    return replace(cost, remark=one_remark((remark, cost.remark)))
 
 
 class SeveralSweeper(CudaSweeper):
@@ -199,7 +199,7 @@ class SeveralSweeper(CudaSweeper):
     def _cost(self) -> SweepCost:
         first = self._rows[0]
         cost = SweepCost(
-            f"GPU {self._device}",
+            (self._device,),
             first.kernel_name,
             str(first.layout.matrix_format),
             sum(rows.bytes_moved for rows in self._rows),
@@ -378,11 +378,11 @@ def shared_out(cost: SweepCost, parts: Sequence[Part[Any]], way: str) -> SweepCo
         How they meet.
     """
     sent = sum(8 * (end - begin) for part in parts for begin, end in part.sends.values())
-    devices = "+".join(str(part.device) for part in parts)
+    gpus = tuple(part.device for part in parts)
     # Each part's bytes count the reading of a whole iterate.
     moved = cost.bytes_per_sweep - 8 * (len(parts) - 1) * len(parts[0].vectors[0])
     return remarked(
-        replace(cost, engine=f"GPU {devices}", bytes_per_sweep=moved),
+        replace(cost, gpus=gpus, bytes_per_sweep=moved),
         f"shared out among {len(parts)} GPUs, which send each other "
         f"{sent / 2**20:.2f} MiB a sweep and meet by {way}",
     )

@@ -22,7 +22,7 @@ from engines.errors import DeviceMemoryError
 from engines.formats.blocks import row_blocks
 from engines.host.scaling import scaled
 from engines.model.choice import Format
-from engines.model.result import SweepCost
+from engines.model.result import SweepCost, one_remark
 from engines.systems.one_sided import SweepSystem
 
 ALIGNMENT = 256
@@ -175,11 +175,11 @@ class SplitSweeper(CudaSweeper):
         )
         first = every[0]
         return SweepCost(
-            f"GPU {self._device}",
+            (self._device,),
             first.kernel_name,
             str(first.layout.matrix_format),
             self._moved,
-            remark="; ".join(filter(None, (split, first.remark))),
+            remark=one_remark((split, first.remark)),
             estimates=first.estimates,
         )
 

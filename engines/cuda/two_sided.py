@@ -96,7 +96,7 @@ class CudaTwoSidedSweeper:
             )
         moved = bytes_moved(system, self._system, self._layout)
         self.cost = SweepCost(
-            *(f"GPU {device_number}", who, str(self._layout.matrix_format), moved),
+            *((device_number,), who, str(self._layout.matrix_format), moved),
             remark=laid_out.remark,
             estimates=laid_out.estimates,
         )

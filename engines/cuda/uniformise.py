@@ -269,7 +269,7 @@ class DeviceSum:
     def _cost(self) -> SweepCost:
         rows = self._rows
         return SweepCost(
-            f"GPU {self._device}",
+            (self._device,),
             rows.kernel_name,
             str(rows.layout.matrix_format),
             rows.bytes_moved,

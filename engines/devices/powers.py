@@ -9,6 +9,7 @@ from engines.errors import DeviceMemoryError
 from engines.host.power_sums import sum_powers as on_cpu
 from engines.model.environment import SolverEnvironment
 from engines.model.progress import Measure, Progress, SweepReport
+from engines.model.result import one_remark
 from engines.systems.power_sums import PowerSum, Summed
 
 LONG_SUM = 1e9
@@ -32,7 +33,7 @@ def sum_powers(
     """
     engine, note = choose_engine(environment, problem.system, problem.last)
     in_double = environment.double_instead("the error of uniformisation is proven")
-    note = "; ".join(filter(None, (note, in_double)))
+    note = one_remark((note, in_double))
     work = problem.last * float(problem.system.matrix.num_entries + len(problem.stay))
     if progress is not None and work >= LONG_SUM:
         whole, to_go = np.ones(1), float(problem.last)
@@ -49,7 +50,7 @@ def sum_powers(
             done = on_several(problem, progress, engine.devices, *how)
         else:
             done = on_gpu(problem, progress, environment.device_number, *how)
-        return done, "; ".join(filter(None, (note, done.cost.remark)))
+        return done, one_remark((note, done.cost.remark))
     except DeviceMemoryError as error:
-        note = "; ".join(filter(None, (f"{error}; solving on the CPU", in_double)))
+        note = one_remark((f"{error}; solving on the CPU", in_double))
         return on_cpu(problem, progress), note

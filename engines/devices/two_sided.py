@@ -6,6 +6,7 @@ from engines.devices.choice import choose_engine, not_shared_out
 from engines.errors import DeviceMemoryError
 from engines.host.two_sided_sweeper import CpuTwoSidedSweeper
 from engines.model.environment import SolverEnvironment
+from engines.model.result import one_remark
 from engines.systems.two_sided import TwoSidedSweeper, TwoSidedSystem
 
 
@@ -25,7 +26,7 @@ def two_sided_sweeper(
     """
     engine, note = choose_engine(environment, system.system)
     in_double = environment.double_instead("bounds need every digit")
-    note = "; ".join(filter(None, (note, in_double)))
+    note = one_remark((note, in_double))
     if engine.name == "GPU":
         from engines.cuda.two_sided import CudaTwoSidedSweeper
 
@@ -33,7 +34,7 @@ def two_sided_sweeper(
             where = (environment.device_number, environment.matrix_format)
             gpu = CudaTwoSidedSweeper(system, stop_below, environment.absolute, *where)
             alone = not_shared_out(engine, "one sweeps bounds")
-            return gpu, "; ".join(filter(None, (note, alone, gpu.cost.remark)))
+            return gpu, one_remark((note, alone, gpu.cost.remark))
         except DeviceMemoryError as error:
-            note = "; ".join(filter(None, (f"{error}; solving on the CPU", in_double)))
+            note = one_remark((f"{error}; solving on the CPU", in_double))
     return CpuTwoSidedSweeper(system, stop_below, environment.absolute), note

@@ -34,7 +34,7 @@ class CpuColourSweeper:
         self._x = np.array(system.start, dtype=np.float64)
         self._x_new = self._x.copy()
         kernel = f"compiled, threads {self._sweeps.threads}"
-        self.cost = SweepCost("CPU", kernel, "csr by colours", system.bytes_per_sweep)
+        self.cost = SweepCost((), kernel, "csr by colours", system.bytes_per_sweep)
 
     def run(self, sweeps: int) -> FloatArray:
         """Make up to `sweeps` sweeps; see `engines.systems.one_sided.Sweeper.run`."""

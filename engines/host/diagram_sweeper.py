@@ -48,7 +48,7 @@ class CpuDiagramSweeper:
         self._x_new = self._x.copy()
         name = str(Format.HYBRID) if colours is None else f"{Format.HYBRID} by colours"
         kernel = f"compiled, threads {self._sweeps.threads}"
-        self.cost = SweepCost("CPU", kernel, name, rows.bytes_per_sweep)
+        self.cost = SweepCost((), kernel, name, rows.bytes_per_sweep)
 
     def run(self, sweeps: int) -> FloatArray:
         """Make up to `sweeps` sweeps; see `engines.systems.one_sided.Sweeper.run`."""

@@ -54,7 +54,7 @@ class Layout:
             Why another format that was named is not used.
         """
         kernel = f"compiled, threads {self.sweeps.threads}"
-        return SweepCost("CPU", kernel, self.format, self.bytes_per_sweep, remark=remark)
+        return SweepCost((), kernel, self.format, self.bytes_per_sweep, remark=remark)
 
     def inwards(self, x: FloatArray) -> FloatArray:
         """Return a copy of an iterate, shape (states,), as the sweeps hold it."""

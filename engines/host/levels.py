@@ -54,7 +54,7 @@ class CpuLevels:
         self._cycles = HostCycles(how, levels)
         self._begin(system.start)
         kernel = f"cycles, compiled, threads {self._cycles.threads}"
-        self.cost = SweepCost("CPU", kernel, "csr", _cycle_bytes(self))
+        self.cost = SweepCost((), kernel, "csr", _cycle_bytes(self))
 
     def _begin(self, start: FloatArray) -> None:
         self._scale = float(start.sum())

@@ -34,7 +34,7 @@ def sum_powers(problem: PowerSum, progress: Progress | None) -> Summed:
     total = problem.coefficients(0, 1)[0] * system.start[where]
     powers = HostPowers(system, problem.stay, problem.rate)
     moved = system.bytes_per_sweep + problem.stay.nbytes
-    cost = SweepCost("CPU", f"compiled, threads {powers.threads}", "csr", moved)
+    cost = SweepCost((), f"compiled, threads {powers.threads}", "csr", moved)
     work = system.matrix.num_entries + system.matrix.num_rows
     batch = max(FEWEST_SWEEPS, BATCH_WORK // (work + 1))
     started = reported = time.perf_counter()

@@ -72,7 +72,7 @@ class CpuSingleSweeper:
         if offset is not None:
             saved += offset.nbytes
         kernel = f"compiled, threads {self._sweeps.threads}"
-        self.cost = SweepCost("CPU", kernel, "csr", system.bytes_per_sweep - saved)
+        self.cost = SweepCost((), kernel, "csr", system.bytes_per_sweep - saved)
 
     def run(self, sweeps: int) -> FloatArray:
         """Make up to `sweeps` sweeps; see `engines.systems.one_sided.Sweeper.run`."""

@@ -111,7 +111,7 @@ class SymmetricSweeper:
         self._x_new = self._x.copy()
         self._made = 0
         kernel = f"compiled, threads {pieces}"
-        self.cost = SweepCost("CPU", kernel, "csr", system.bytes_per_sweep)
+        self.cost = SweepCost((), kernel, "csr", system.bytes_per_sweep)
 
     def run(self, sweeps: int) -> FloatArray:
         """Make up to `sweeps` sweeps; see `engines.systems.one_sided.Sweeper.run`."""

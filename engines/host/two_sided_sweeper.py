@@ -27,7 +27,7 @@ class CpuTwoSidedSweeper:
         self._x_new = self._x.copy()
         self._sweeps = HostTwoSidedSweeps(system)
         kernel = f"compiled, threads {self._sweeps.threads}, two-sided"
-        self.cost = SweepCost("CPU", kernel, "csr", plain.bytes_per_sweep)
+        self.cost = SweepCost((), kernel, "csr", plain.bytes_per_sweep)
 
     def run(self, sweeps: int) -> SweepRecord:
         """Make up to `sweeps` sweeps."""

@@ -35,7 +35,7 @@ LARGEST_DENSE_ENTRIES = 200_000
 LARGEST_CLASS = 16
 """Recurrent classes of up to this many states are eliminated whatever the device."""
 
-COST = SweepCost("CPU", "elimination", "csr", 0)
+COST = SweepCost((), "elimination", "csr", 0)
 
 
 def fits(matrix: CsrMatrix) -> bool:

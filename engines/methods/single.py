@@ -30,7 +30,7 @@ from engines.methods.iterate import (
 )
 from engines.model.environment import Method, Precision, SolverEnvironment
 from engines.model.progress import Progress, SweepReport
-from engines.model.result import SolveResult, Status
+from engines.model.result import SolveResult, Status, one_remark
 from engines.proofs.doubling import Doubling, rises_from_zero
 from engines.systems.one_sided import (
     LONGEST_BATCH,
@@ -246,7 +246,7 @@ class SingleSweeps:
             result,
             sweeping_seconds=result.sweeping_seconds + self.sweeper.seconds,
             cost=replace(theirs, bytes_per_sweep=moved // max(result.iterations, 1)),
-            note="; ".join(filter(None, (result.note, note))),
+            note=one_remark((result.note, note)),
             remedy="-gpuprecision mixed goes further" if rounding else result.remedy,
             rounding=rounding,
         )

@@ -14,7 +14,7 @@ from engines.host.engine import CpuSweeper
 from engines.host.substitution import KERNEL
 from engines.methods.single import largest_value
 from engines.model.environment import SolverEnvironment
-from engines.model.result import SolveResult, Status, SweepCost
+from engines.model.result import SolveResult, Status, SweepCost, one_remark
 from engines.proofs.doubling import is_nonnegative
 from engines.systems.one_sided import Scaling, Sweeper, SweepSystem
 
@@ -117,10 +117,10 @@ class Substitution:
             status=Status.CONVERGED,
             change=0.0,
             error_estimate=error,
-            cost=SweepCost("CPU", KERNEL, "csr", result.cost.bytes_per_sweep),
+            cost=SweepCost((), KERNEL, "csr", result.cost.bytes_per_sweep),
             rounding=0.0,
             finished_by=NAME,
-            note="; ".join(filter(None, (result.note, how))),
+            note=one_remark((result.note, how)),
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -45,28 +45,57 @@ class Status(StrEnum):
         return list(Status).index(self)
 
 
+def one_remark(remarks: Iterable[str]) -> str:
+    """Return remarks as one, each once, without the empty ones.
+
+    Parameters
+    ----------
+    remarks
+        What is to be said.
+    """
+    return "; ".join(dict.fromkeys(filter(None, remarks)))
+
+
 @dataclass(frozen=True)
 class SweepCost:
     """What a sweep moved and took, for the log.
 
     Parameters
     ----------
-    engine, kernel, format
-        Which engine, kernel and matrix layout did the sweeps.
+    gpus
+        The numbers of the GPUs that swept; empty for none.
+    kernel, format
+        Which kernel and matrix layout did the sweeps.
     bytes_per_sweep
         Fewest bytes a sweep must move: matrix, right-hand side and vectors once each.
     remark
         Why the layout is not the one that was asked for; else empty.
     estimates
         What the layout was chosen by, in one line; empty where nothing was to choose.
+    cpu_as_well
+        Whether the CPU has made some of the sweeps beside those of the GPUs.
     """
 
-    engine: str
+    gpus: tuple[int, ...]
     kernel: str
     format: str
     bytes_per_sweep: int
     remark: str = ""
     estimates: str = ""
+    cpu_as_well: bool = False
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether the CPU made all sweeps."""
+        return not self.gpus
+
+    @property
+    def engine(self) -> str:
+        """Where the sweeps were made, as the log names it: "CPU", "GPU 0+1", "CPU and GPU 0"."""
+        if self.on_cpu:
+            return "CPU"
+        gpus = "GPU " + "+".join(map(str, self.gpus))
+        return f"CPU and {gpus}" if self.cpu_as_well else gpus
 
 
 @dataclass(frozen=True)
@@ -178,7 +207,7 @@ class SolveResult:
             seconds=0.0,
             setup_seconds=0.0,
             sweeping_seconds=0.0,
-            cost=SweepCost("CPU", "none", "none", 0),
+            cost=SweepCost((), "none", "none", 0),
             note=note,
             unrounded=True,
         )
@@ -216,7 +245,7 @@ class SolveResult:
             setup_seconds=sum(part.setup_seconds for part in parts),
             sweeping_seconds=sum(part.sweeping_seconds for part in parts),
             cost=max(parts, key=lambda part: part.iterations).cost,
-            note="; ".join(dict.fromkeys(part.note for part in parts if part.note)),
+            note=one_remark(part.note for part in parts),
             two_sided=all(part.two_sided for part in parts),
             error_known=all(part.error_known for part in parts),
             absolute=any(part.absolute for part in parts),

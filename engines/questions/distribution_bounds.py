@@ -20,7 +20,7 @@ from engines.model.environment import Method, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.initial import check_distribution
 from engines.model.progress import Progress
-from engines.model.result import SolveResult
+from engines.model.result import SolveResult, one_remark
 from engines.questions.long_run_bounds import bounded_result
 from engines.questions.two_sided_steady_state import closed_part, most_visited
 from engines.solve.certified import certify
@@ -282,7 +282,7 @@ def _solution(
             setup_seconds=setup,
             sweeping_seconds=sweeper.seconds,
             cost=sweeper.cost,
-            note="; ".join(remark for remark in (note, outcome.note) if remark),
+            note=one_remark((note, outcome.note)),
             two_sided=True,
             bounds=(outcome.lower, outcome.upper),
             finished_by=outcome.finished_by,

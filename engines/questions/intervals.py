@@ -17,7 +17,7 @@ from engines.graph.quotient import collapse
 from engines.model.environment import Method, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from engines.model.progress import Progress
-from engines.model.result import ExactValues, SolveResult
+from engines.model.result import ExactValues, SolveResult, one_remark
 from engines.model.step_rewards import step_rewards
 from engines.proofs import exact
 from engines.proofs.upper_bounds import upper_bound
@@ -28,7 +28,6 @@ from engines.questions.reachability_rewards import (
 from engines.solve.certified import certify, may_certify
 from engines.solve.narrow import Batches, Narrowing, largest_error, measured_width, narrow
 from engines.solve.optimistic import narrow_by_guesses
-from engines.solve.report import joined
 from engines.solve.topological_intervals import narrow_topologically
 from engines.systems.one_sided import Direction, SweepSystem
 from engines.systems.two_sided import (
@@ -313,7 +312,7 @@ def _solve(
         outcome = _narrowed(sweeper, plain, upper, environment, slack, exactly, progress)
         cost, sweeping = sweeper.cost, sweeper.seconds
         if environment.topological:
-            note = joined((note, "guesses are of all strongly connected components together"))
+            note = one_remark((note, "guesses are of all strongly connected components together"))
     lower, upper = outcome.lower, outcome.upper
     width = measured_width(lower[unknown], upper[unknown], absolute)
     midpoint = options.select_midpoint and bool(np.isfinite(upper[unknown]).all())
@@ -332,7 +331,7 @@ def _solve(
         setup_seconds=setup,
         sweeping_seconds=sweeping,
         cost=cost,
-        note=joined((note, outcome.note)),
+        note=one_remark((note, outcome.note)),
         two_sided=True,
         bounds=(lower, upper),
         finished_by=outcome.finished_by,

@@ -25,7 +25,7 @@ from engines.model.environment import Convention, Method, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.groups import choices_of, select_groups
 from engines.model.progress import Progress
-from engines.model.result import SolveResult
+from engines.model.result import SolveResult, one_remark
 from engines.proofs import exact
 from engines.proofs.unrounded import solves_exactly
 from engines.solve.modified_policy_iteration import policy_iteration
@@ -215,7 +215,7 @@ def _solve_mdp(
         result, rows = policy_iteration(system, environment, progress=progress)
         if environment.topological:
             remark = "policies are of all strongly connected components together"
-            result = replace(result, note="; ".join(filter(None, (result.note, remark))))
+            result = replace(result, note=one_remark((result.note, remark)))
     elif environment.topological:
         if sweeps_in_colours(environment.method):
             raise UnsupportedError(f"{environment.method} of one component after the other")

@@ -15,7 +15,7 @@ from engines.model.decided import decided_values
 from engines.model.environment import SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from engines.model.progress import Progress
-from engines.model.result import SolveResult
+from engines.model.result import SolveResult, one_remark
 from engines.model.step_rewards import step_rewards
 from engines.questions.reachability import solve_reachability
 from engines.systems.one_sided import Direction
@@ -152,7 +152,7 @@ def least_rewards(
     )
     if free.count:
         loops = f"zero-reward loops are left at no cost ({free.count} found)"
-        result = replace(result, note="; ".join(filter(None, (loops, result.note))))
+        result = replace(result, note=one_remark((loops, result.note)))
     if result.strategy is not None:
         rows = np.flatnonzero(keep)[result.strategy]
         result = replace(result, strategy=np.where(result.strategy >= 0, rows, ANY_CHOICE))

@@ -28,7 +28,7 @@ from engines.model.decided import decided_values
 from engines.model.environment import SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.progress import Progress
-from engines.model.result import SolveResult, Status, SweepCost
+from engines.model.result import SolveResult, Status, SweepCost, one_remark
 from engines.proofs.poisson import PoissonWeights, poisson_weights
 from engines.proofs.uniformisation_error import SumError, sum_error
 from engines.systems.one_sided import SweepSystem, rows_of_states
@@ -213,7 +213,7 @@ def _solve(
         setup_seconds=seconds - done.sweeping_seconds,
         sweeping_seconds=done.sweeping_seconds,
         cost=done.cost,
-        note="; ".join(part for part in (found.note, window) if part),
+        note=one_remark((found.note, window)),
         two_sided=error.proven,
         bounds=error.bounds(values, greatest * whole) if error.proven else None,
     )
@@ -278,7 +278,7 @@ def _squared(
     started = time.perf_counter()
     values = squared.values(cumulative)
     seconds = time.perf_counter() - started
-    cost = SweepCost("CPU", "NumPy", "dense", 0)
+    cost = SweepCost((), "NumPy", "dense", 0)
     done = Summed(values, squared.right + squared.squarings, 0.0, seconds, cost)
     terms = f"terms 0 to {squared.right} of 1/2^{squared.squarings} of the time, squared"
     return _Found(done, error, terms, "")

@@ -28,7 +28,7 @@ from engines.model.choice import Format
 from engines.model.csr import CsrMatrix
 from engines.model.environment import Convention, DeviceChoice, Method, Precision, SolverEnvironment
 from engines.model.progress import Progress
-from engines.model.result import SolveResult, Status
+from engines.model.result import SolveResult, Status, one_remark
 from engines.proofs.doubling import Doubling, rises_from_zero
 from engines.solve.report import judged, unsafe_remark
 from engines.systems.one_sided import AUTOMATIC_OMEGA, Scaling, SweepSystem, rows_of_states
@@ -358,7 +358,7 @@ def _solve(
         remarks.append(unsafe_remark(result, environment))
     # Without the matrix there is no other solution that tells the error of a named method.
     result = measured(result, environment, None)
-    return judged(replace(result, note="; ".join(filter(None, remarks))))
+    return judged(replace(result, note=one_remark(remarks)))
 
 
 def _outline(system: DiagramSystem, engine: DiagramEngine, automatic: bool) -> SweepSystem:

@@ -15,7 +15,7 @@ from engines.devices.choice import GPU_ENTRIES_AT_START, sweeps_before_gpu
 from engines.methods.iterate import Iteration
 from engines.model.choice import Format
 from engines.model.environment import DeviceChoice, Method, Precision, SolverEnvironment
-from engines.model.result import SolveResult, Status
+from engines.model.result import SolveResult, Status, one_remark
 from engines.systems.one_sided import SweepSystem
 
 WITHOUT_COLOURS = (Method.AUTO, Method.POWER, Method.JACOBI, Method.JOR, Method.VALUE_ITERATION)
@@ -97,18 +97,18 @@ def joined(begun: SolveResult, rest: SolveResult) -> SolveResult:
         What the sweeps that went on from there have come to; their number counts those before.
     """
     cost, how = rest.cost, ""
-    if cost.engine != "CPU":
+    if not cost.on_cpu:
         later = rest.sweeping_seconds / max(rest.iterations - begun.iterations, 1)
         how = (
             f"{begun.iterations} sweeps on the CPU, {begun.sweep_seconds * 1e6:.2f} us each, then "
             f"on {cost.engine}, {later * 1e6:.2f} us each"
         )
-        cost = replace(cost, engine=f"CPU and {cost.engine}")
+        cost = replace(cost, cpu_as_well=True)
     return replace(
         rest,
         seconds=begun.seconds + rest.seconds,
         setup_seconds=begun.setup_seconds + rest.setup_seconds,
         sweeping_seconds=begun.sweeping_seconds + rest.sweeping_seconds,
         cost=cost,
-        note="; ".join(dict.fromkeys(filter(None, (begun.note, how, rest.note)))),
+        note=one_remark((begun.note, how, rest.note)),
     )

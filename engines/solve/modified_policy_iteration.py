@@ -27,7 +27,7 @@ from engines.methods.strategy import (
 )
 from engines.model.environment import Method, SolverEnvironment
 from engines.model.progress import Progress, SweepReport
-from engines.model.result import SolveResult, Status
+from engines.model.result import SolveResult, Status, one_remark
 from engines.solve.system import sweeper_or_cpu
 from engines.systems.one_sided import Direction, Scaling, Sweeper, SweepSystem
 
@@ -105,7 +105,7 @@ def policy_iteration(
         setup_seconds=setup + solve.setup_seconds,
         sweeping_seconds=solve.sweeping_seconds,
         cost=solve.sweeper.cost,
-        note="; ".join(filter(None, (solve.note, in_double, policies_swept))),
+        note=one_remark((solve.note, in_double, policies_swept)),
     )
     # A state that never chose is worth nothing, whatever it chooses.
     return result, np.where(rows >= 0, rows, groups_of(system)[:-1]).astype(rows.dtype)

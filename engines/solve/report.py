@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -14,7 +13,7 @@ from engines.host.engine import CpuEngine
 from engines.methods.iterate import Iteration
 from engines.methods.single import largest_value
 from engines.model.environment import Method, Precision, SolverEnvironment
-from engines.model.result import SolveResult, Status
+from engines.model.result import SolveResult, Status, one_remark
 from engines.solve.ladder import Answer, Solve
 from engines.systems.one_sided import HasTwin, Sweeper, SweepSystem
 
@@ -70,13 +69,8 @@ def swept(solve: Solve, in_stretches: int, setup: float, seconds: float) -> Solv
         setup_seconds=setup,
         sweeping_seconds=solve.earlier_seconds + sweeper.seconds,
         cost=sweeper.cost,
-        note=joined(solve.notes),
+        note=one_remark(solve.notes),
     )
-
-
-def joined(remarks: Iterable[str]) -> str:
-    """Return remarks as one, without the empty ones."""
-    return "; ".join(filter(None, remarks))
 
 
 def answered(solve: Solve, result: SolveResult, answer: Answer) -> SolveResult:
@@ -109,7 +103,7 @@ def answered(solve: Solve, result: SolveResult, answer: Answer) -> SolveResult:
         cost=answer.cost or result.cost,
         rounding=0.0,
         finished_by="" if named else answer.name,
-        note=joined((*solve.notes, answer.name) if named else (result.note, so_far)),
+        note=one_remark((*solve.notes, answer.name) if named else (result.note, so_far)),
     )
 
 

@@ -81,7 +81,7 @@ class Levels:
         except (MemoryError, RuntimeError) as error:
             solve.notes.append(f"{LEVELS} failed: {error}")
             return None
-        cost = SweepCost(solve.sweeper.cost.engine, LEVELS, "csr", 0)
+        cost = SweepCost(solve.sweeper.cost.gpus, LEVELS, "csr", 0)
         return Answer(*found, LEVELS, cost)
 
 
@@ -209,4 +209,4 @@ class DirectMethod:
         except (MemoryError, RuntimeError) as error:
             solve.notes.append(f"{self._name} failed: {error}")
             return None
-        return Answer(*found, self._name, SweepCost("CPU", "elimination", "csr", 0))
+        return Answer(*found, self._name, SweepCost((), "elimination", "csr", 0))

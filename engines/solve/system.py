@@ -24,7 +24,7 @@ from engines.methods.substitution import NAME as WALK
 from engines.methods.substitution import Substitution
 from engines.model.environment import Method, SolverEnvironment
 from engines.model.progress import Progress
-from engines.model.result import SolveResult, Status
+from engines.model.result import SolveResult, Status, one_remark
 from engines.proofs.doubling import Doubling, LateDoubling, rises_from_zero
 from engines.solve import late_gpu
 from engines.solve.ladder import Answer, Ladder, Solve
@@ -32,7 +32,6 @@ from engines.solve.report import (
     DIRECT_ERROR,
     answered,
     is_better,
-    joined,
     judged,
     swept,
     unsafe_remark,
@@ -155,7 +154,7 @@ def _solve(
     if not environment.automatic:
         described = solve.sweeper.note if isinstance(solve.sweeper, WatchedSweeper) else ""
         remarks = (result.note, described, unsafe_remark(result, environment))
-        result = replace(result, note=joined(remarks))
+        result = replace(result, note=one_remark(remarks))
     if answer is not None and answer.name == WALK:
         return judged(walk.completed(result))
     return judged(result if answer is None else answered(solve, result, answer))

@@ -21,7 +21,7 @@ from engines.methods.confirmation import MOST_PROVEN_ERROR
 from engines.methods.single import largest_value
 from engines.model.environment import DeviceChoice, Precision, SolverEnvironment
 from engines.model.progress import Progress, SweepReport
-from engines.model.result import SolveResult, Status, SweepCost
+from engines.model.result import SolveResult, Status, SweepCost, one_remark
 from engines.proofs.doubling import ROUNDING_A_SWEEP
 from engines.solve.report import DIRECT_ERROR, NO_DIGITS, in_unit
 from engines.solve.system import solve_system
@@ -123,7 +123,7 @@ def solve_topologically(
         setup_seconds=setup,
         sweeping_seconds=solve.sweeping_seconds,
         cost=solve.parts.cost(solve.work, solve.iterations),
-        note="; ".join(filter(None, (described(components), note, in_double, *solve.parts.notes))),
+        note=one_remark((described(components), note, in_double, *solve.parts.notes)),
     )
 
 
@@ -224,13 +224,12 @@ class Parts:
         """
         moved = BYTES_OF_ENTRY * work
         moved += sum(cost.bytes_per_sweep * sweeps for cost, sweeps in self.swept)
-        names = list(dict.fromkeys(cost.engine for cost, _ in self.swept))
+        gpus = tuple(dict.fromkeys(gpu for cost, _ in self.swept for gpu in cost.gpus))
+        on_cpu = work > 0 or any(cost.on_cpu for cost, _ in self.swept)
         kernels = list(dict.fromkeys(cost.kernel for cost, _ in self.swept))
-        if work > 0 and "CPU" not in names:
-            names.append("CPU")
         kernels.append("component by component")
         mean = int(moved / iterations) if iterations else 0
-        return SweepCost(" and ".join(names) or "CPU", ", ".join(kernels), "csr", mean)
+        return SweepCost(gpus, ", ".join(kernels), "csr", mean, cpu_as_well=on_cpu)
 
 
 class _TopologicalSolve:

@@ -16,7 +16,7 @@ from engines.host.topological_intervals import HostIntervalWalk, IntervalRule
 from engines.methods import direct
 from engines.model.environment import Precision, SolverEnvironment
 from engines.model.progress import Measure, Progress, SweepReport
-from engines.model.result import Status, SweepCost
+from engines.model.result import Status, SweepCost, one_remark
 from engines.solve.certified import certify
 from engines.solve.narrow import NOT_MONOTONIC, Batches, Narrowing, measured_width, narrow
 from engines.solve.system import SLOW_AFTER
@@ -112,7 +112,7 @@ def narrow_topologically(
             f"{environment.epsilon:.1e}"
         )
     iterations = solve.iterations
-    remarks = "; ".join(filter(None, notes))
+    remarks = one_remark(notes)
     return TopologicalNarrowing(
         Narrowing(solve.lower, solve.upper, status, iterations, remarks),
         solve.parts.cost(solve.work, iterations),

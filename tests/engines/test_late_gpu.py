@@ -37,7 +37,7 @@ class Elsewhere:
 
     def __init__(self, sweeper):
         self._sweeper = sweeper
-        self.cost = replace(sweeper.cost, engine="GPU 0", kernel="emulated")
+        self.cost = replace(sweeper.cost, gpus=(0,), kernel="emulated")
 
     @property
     def seconds(self):

@@ -107,7 +107,7 @@ def test_a_steady_state_that_diverges_is_never_reported_as_a_number(device, omeg
 
 
 def made_up_result(status):
-    cost = SweepCost("CPU", "SciPy", "csr", 8)
+    cost = SweepCost((), "SciPy", "csr", 8)
     return SolveResult(np.zeros(1), status, "Jacobi", 12, 0.0, 0.0, 0.0, 2.0, 0.5, 1.2, cost)
 
 

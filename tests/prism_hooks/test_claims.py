@@ -86,7 +86,7 @@ def _named(**known):
         seconds=0.0,
         setup_seconds=0.0,
         sweeping_seconds=0.0,
-        cost=SweepCost("CPU", "", "", 0),
+        cost=SweepCost((), "", "", 0),
     )
     return _claim(result, SolverEnvironment(method=Method.JACOBI))
 
