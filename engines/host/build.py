@@ -23,11 +23,8 @@ from engines.host.compiled.shares import num_cores
 OPTIONS = ("-std=gnu++20", "-O3", "-ffp-contract=off", "-Wall", "-Wextra", "-fPIC")
 """Those of CMakeLists.txt. No contraction: digits must not differ between machines."""
 
-SANITIZED = (
-    *("-std=gnu++20", "-O0", "-g1", "-ffp-contract=off", "-fno-omit-frame-pointer", "-fPIC"),
-    *("-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
-)
-"""For a library that ends the process where it reads what is not its own, or overflows."""
+SOURCES = sorted(Path(__file__).with_name("src").glob("*.cpp"))
+"""All files of the library."""
 
 COMPILERS = ("g++", "clang++", "c++")
 
@@ -53,15 +50,47 @@ def compiler() -> list[str]:
     )
 
 
-def build(folder: Path, options: Sequence[str] = OPTIONS) -> Path:
-    """Compile the library, as many files at once as there are cores.
+def compiled(sources: Sequence[Path], options: Sequence[str], folder: Path) -> list[Path]:
+    """Compile source files, as many at once as there are cores.
+
+    Parameters
+    ----------
+    sources
+        The files.
+    options
+        Of the compiler.
+    folder
+        Where to put what comes of them; it must be there.
+
+    Returns
+    -------
+    What came of each file.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no compiler.
+    subprocess.CalledProcessError
+        If it fails; its messages are on standard error.
+    """
+    command = [*compiler(), *options, "-c", "-o"]
+    objects = [folder / f"{source.stem}.o" for source in sources]
+
+    def compile_one(source: Path, made: Path) -> None:
+        subprocess.run([*command, str(made), str(source)], check=True)
+
+    with ThreadPoolExecutor(num_cores()) as pool:
+        list(pool.map(compile_one, sources, objects))
+    return objects
+
+
+def build(folder: Path) -> Path:
+    """Compile the library.
 
     Parameters
     ----------
     folder
         Where to put it.
-    options
-        Of the compiler, for each file and for the library.
 
     Returns
     -------
@@ -74,20 +103,13 @@ def build(folder: Path, options: Sequence[str] = OPTIONS) -> Path:
     subprocess.CalledProcessError
         If it fails; its messages are on standard error.
     """
-    sources = sorted(Path(__file__).with_name("src").glob("*.cpp"))
     made = folder / FILE_NAME
     made.parent.mkdir(parents=True, exist_ok=True)
-    command = [*compiler(), *options]
     with TemporaryDirectory(dir=made.parent) as name:
-        objects = [Path(name, f"{source.stem}.o") for source in sources]
-
-        def compile_one(source: Path, made: Path) -> None:
-            subprocess.run([*command, "-c", "-o", str(made), str(source)], check=True)
-
-        with ThreadPoolExecutor(num_cores()) as pool:
-            list(pool.map(compile_one, sources, objects))
+        objects = compiled(SOURCES, OPTIONS, Path(name))
         part = Path(name, made.name)
-        subprocess.run([*command, "-shared", "-o", str(part), *map(str, objects)], check=True)
+        command = [*compiler(), *OPTIONS, "-shared", "-o", str(part), *map(str, objects)]
+        subprocess.run(command, check=True)
         part.replace(made)
     return made
 
@@ -96,14 +118,9 @@ def main() -> None:
     """Build the library, and say where it lies."""
     parser = argparse.ArgumentParser(prog="python -m engines.host.build", description=__doc__)
     parser.add_argument("--folder", type=Path, default=Path(__file__).parent)
-    parser.add_argument(
-        "--sanitize",
-        action="store_true",
-        help="end the process at errors in memory; needs LD_PRELOAD of the compiler's libasan",
-    )
     given = parser.parse_args()
     try:
-        print(build(given.folder, SANITIZED if given.sanitize else OPTIONS))
+        print(build(given.folder))
     except FileNotFoundError as error:
         sys.exit(f"prism-gpu: {error}")
 

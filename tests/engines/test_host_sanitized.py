@@ -1,101 +1,163 @@
-"""The compiled library under the compiler's sanitizers: no test of it leaves its arrays."""
+"""The compiled library under the compiler's sanitizers: no call leaves its arrays or races.
+
+A run of the library's tests is recorded, and its calls are made again by a driver in C++: a
+sanitizer under Python takes several times as long, and would need a Python that was built with it.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from engines.host.build import SANITIZED, build, compiler
+from engines.host.build import SOURCES, compiled, compiler
+from engines.host.library import library
+from tests.engines.host_calls import CALLS, FOLDER_VARIABLE, FUNCTIONS
 
 FOLDER = Path(__file__).parent
 OTHERS = (
+    "diagrams/test_expand.py",
     "test_automatic.py::test_elimination_agrees_with_dense_algebra",
-    "test_automatic.py::test_elimination_of_a_class_balances_it",
+    "test_cpu_formats.py",
+    "test_long_run.py::test_many_small_classes_are_eliminated_together",
     "test_policy_iteration.py::test_probabilities_are_those_of_the_best_strategy",
-    *("test_products.py", "test_scaling.py", "test_symmetric.py"),
-    *("test_topological.py", "test_topological_intervals.py"),
+    *("test_products.py", "test_scaling.py", "test_substitution.py", "test_symmetric.py"),
+    *("test_termination.py::test_the_change_of_a_sweep_is_the_references", "test_topological.py"),
+    "test_topological_intervals.py",
 )
 """Tests of the library besides those that are named after it."""
 
-LOADED = """
-import sys, engines.host
-engines.host.__path__.append(sys.argv[1])
-from engines.host.compiled.library import library
-assert library()._name.startswith(sys.argv[1]), library()._name
-"""
+OPTIONS = ("-std=gnu++20", "-O0", "-g1", "-ffp-contract=off", "-fno-omit-frame-pointer", "-pthread")
+"""Without optimization, which would double the time that compiling takes."""
 
-RUN = f"{LOADED}\nimport pytest\nsys.exit(pytest.main(sys.argv[2:]))"
 
-OVERRUN = f"""{LOADED}
-import numpy as np
-from engines.model.csr import CsrMatrix
-from engines.host.compiled.library import HostMatrix
-from engines.host.products import _ROW_SUMS
-matrix = HostMatrix.of(CsrMatrix(np.arange(9), np.zeros(8, np.int32), np.ones(8), 1))
-_ROW_SUMS(matrix, np.empty(int(sys.argv[2])))
-"""
+@dataclass(frozen=True)
+class Sanitizer:
+    """How the library is compiled for a sanitizer.
+
+    Parameters
+    ----------
+    options
+        Of the compiler.
+    sources
+        The files that it concerns.
+    """
+
+    options: tuple[str, ...]
+    sources: list[Path]
+
+
+SANITIZERS = {
+    "address": Sanitizer(
+        # The others take half of the compiler's time; null pointers end the process anyway.
+        (
+            "-fsanitize=address,undefined",
+            "-fno-sanitize-recover=all",
+            "-fno-sanitize=null,alignment,object-size,vptr",
+        ),
+        SOURCES,
+    ),
+    "thread": Sanitizer(
+        ("-fsanitize=thread",),
+        [source for source in SOURCES if '"team.hpp"' in source.read_text()],
+    ),
+}
+
+
+def require(name, folder):
+    """Skip the tests unless what a sanitizer makes runs here."""
+    source, made = folder / "nothing.cpp", folder / "nothing"
+    source.write_text("int main() {}")
+    command = [*compiler(), *OPTIONS, *SANITIZERS[name].options, "-o", str(made), str(source)]
+    for step in (command, [str(made)]):
+        done = subprocess.run(step, capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"{command[0]} has no {name} sanitizer that runs here: {done.stderr[:200]}")
+
+
+def recording(folder):
+    """Start the tests whose calls are recorded; return their process."""
+    named = [*FOLDER.glob("test_host_*.py"), *FOLDER.glob("diagrams/test_host_*.py")]
+    files = [str(path) for path in named if path.name != Path(__file__).name]
+    chosen = ("-m", "not gpu and not slow and not prism", *files)
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"),
+            *("-p", "tests.engines.host_calls", *chosen, *(f"{FOLDER}/{name}" for name in OTHERS)),
+        ],
+        env={
+            **{name: os.environ[name] for name in os.environ if not name.startswith("PYTEST_")},
+            FOLDER_VARIABLE: str(folder),
+        },
+        cwd=FOLDER.parents[1],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
 
 
 @pytest.fixture(scope="module")
-def sanitizers():
-    """The sanitizers' own libraries, which a process must load first."""
+def recorded(tmp_path_factory):
+    """The folder with the calls of the tests, and with what they are made again by."""
+    folder = tmp_path_factory.mktemp("recorded")
     try:
-        command = compiler()
+        for name in SANITIZERS:
+            require(name, folder)
     except FileNotFoundError as error:
         pytest.skip(str(error))
-    found = []
-    for name in ("libasan.so", "libubsan.so"):
-        asked = [*command, f"-print-file-name={name}"]
-        path = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
-        if not Path(path).is_absolute():
-            pytest.skip(f"{command[0]} comes without {name}")
-        found.append(path)
-    return found
+    with recording(folder) as tests:
+        objects = {}
+        for name, sanitizer in SANITIZERS.items():
+            folder.joinpath(name).mkdir()
+            options = (*OPTIONS, *sanitizer.options)
+            objects[name] = compiled(sanitizer.sources, options, folder / name)
+        output, _ = tests.communicate()
+    assert tests.returncode == 0, output[-10_000:]
+    for name, sanitizer in SANITIZERS.items():
+        command = [*compiler(), *OPTIONS, *sanitizer.options, f"-I{folder}", "-O1", "-o"]
+        command += [str(folder / name / "replay"), str(FOLDER / "host_driver" / "replay.cpp")]
+        subprocess.run([*command, *map(str, objects[name])], check=True)
+    return folder
 
 
-@pytest.fixture(scope="module")
-def run_sanitized(sanitizers, tmp_path_factory):
-    """Run Python code in a process of its own whose compiled library is a sanitized one."""
-    folder = tmp_path_factory.mktemp("sanitized")
-    build(folder, SANITIZED)
-    environment = {
-        **{name: os.environ[name] for name in os.environ if not name.startswith("PYTEST_")},
-        "LD_PRELOAD": " ".join(sanitizers),
-        # Python itself leaves memory behind, and its own blocks have no guards around them.
-        "ASAN_OPTIONS": "detect_leaks=0",
-        "PYTHONMALLOC": "malloc",
-    }
-
-    def run(code, *arguments):
-        return subprocess.run(
-            [sys.executable, "-c", code, str(folder), *arguments],
-            env=environment,
-            cwd=FOLDER.parents[1],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    return run
+def replayed(folder, name, *wrong):
+    """Make the calls again under a sanitizer; return how that ended."""
+    command = [str(folder / name / "replay"), str(folder / CALLS), *wrong]
+    environment = {**os.environ, "TSAN_OPTIONS": "halt_on_error=1"}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
-def test_what_leaves_its_arrays_is_noticed(run_sanitized):
-    assert run_sanitized(OVERRUN, "8").returncode == 0
-    overrun = run_sanitized(OVERRUN, "7")
-    assert overrun.returncode != 0
-    assert "heap-buffer-overflow" in overrun.stderr
-    assert "pg_row_sums" in overrun.stderr
+def test_every_function_of_the_library_is_called(recorded):
+    command = ["nm", "-D", "--defined-only", library()._name]
+    symbols = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    called = re.findall(r"^FUNCTION\((\w+)", recorded.joinpath(FUNCTIONS).read_text(), re.MULTILINE)
+    assert sorted(called) == sorted(re.findall(r" T (pg_\w+)$", symbols, re.MULTILINE))
 
 
-def test_no_test_of_the_library_leaves_its_arrays(run_sanitized):
-    named = [*FOLDER.glob("test_host_*.py"), *FOLDER.glob("diagrams/test_host_*.py")]
-    files = [path for path in named if path.name != Path(__file__).name]
-    assert len(files) > 4
-    options = ("-q", "-x", "-p", "no:cacheprovider", "-m", "not gpu and not slow and not prism")
-    done = run_sanitized(RUN, *options, *map(str, files), *(f"{FOLDER}/{name}" for name in OTHERS))
-    assert done.returncode == 0, done.stdout[-10_000:] + done.stderr[-10_000:]
-    assert " passed" in done.stdout
+@pytest.mark.parametrize(("name", "least"), [("address", 70), ("thread", 30)])
+def test_no_call_of_a_test_leaves_its_arrays_or_races(recorded, name, least):
+    done = replayed(recorded, name)
+    assert done.returncode == 0, done.stdout + done.stderr[-10_000:]
+    calls, functions, different = map(int, re.findall(r"\d+", done.stdout))
+    assert calls > 1000
+    assert functions >= least
+    assert not different
+
+
+def test_what_leaves_its_arrays_is_noticed(recorded):
+    done = replayed(recorded, "address", "short")
+    assert done.returncode != 0
+    assert "heap-buffer-overflow" in done.stderr
+    assert "in pg_" in done.stderr
+
+
+def test_a_race_is_noticed(recorded):
+    done = replayed(recorded, "thread", "twice")
+    assert done.returncode != 0
+    assert "data race" in done.stderr
+    assert "src/" in done.stderr

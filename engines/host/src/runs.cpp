@@ -10,7 +10,8 @@ using prism_gpu::Change;
 using prism_gpu::Index;
 
 // The loader takes the variant for the widest vectors that the processor has; others have one width.
-#if defined(__x86_64__) && defined(__GLIBC__)
+// It asks before the thread sanitizer has begun, which would end the process.
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_THREAD__)
 #define FOR_EACH_WIDTH __attribute__((target_clones("default", "avx2", "avx512f")))
 #else
 #define FOR_EACH_WIDTH
