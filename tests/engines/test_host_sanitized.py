@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from engines.host.build import SOURCES, compiled, compiler
-from engines.host.library import library
+from engines.host.compiled.library import library
 from tests.engines.host_calls import CALLS, FOLDER_VARIABLE, FUNCTIONS
 
 FOLDER = Path(__file__).parent
