@@ -9,9 +9,9 @@ from difflib import get_close_matches
 from itertools import chain, islice
 
 from bridge.jvm import JvmOptions, default_options, memory_bytes
-from engines.environment import ALL_DEVICES, Convention, DeviceChoice, Method, Precision
 from engines.errors import UnsupportedError
-from engines.formats.choice import Format
+from engines.model.choice import Format
+from engines.model.environment import ALL_DEVICES, Convention, DeviceChoice, Method, Precision
 from engines.montecarlo.cluster_client import local_workers
 from prism_hooks.options import SIMULATION, HookOptions
 

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from engines.arrays import FloatArray, IndexArray, MaskArray
 from engines.errors import BridgeError, InvalidModelError
-from engines.formats.arrays import FloatArray, IndexArray, MaskArray
-from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from prism_hooks.crossing import numpy_array
 from prism_hooks.extract import extracted_model, mask, vector
 from prism_hooks.symbolic import SymbolicModel, doubles_at

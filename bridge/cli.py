@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from bridge.arguments import Arguments
-    from engines.environment import DeviceChoice
+    from engines.model.environment import DeviceChoice
     from prism_hooks.record import RunRecord
 
 PRISM_MAIN = "prism.PrismCL"
@@ -97,8 +97,8 @@ def _run_embedded(
     from bridge import ending
     from bridge.arguments import HELP
     from bridge.refusals import require_gpu
-    from engines.environment import DeviceChoice
     from engines.errors import InvalidModelError
+    from engines.model.environment import DeviceChoice
 
     if arguments.help:
         print(f"Usage: prism-gpu [options] <model-file> [<properties-file>]\n{HELP}")
@@ -159,7 +159,7 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     from bridge import jvm
     from bridge.arguments import HELP
     from bridge.refusals import require_gpu
-    from engines.environment import DeviceChoice
+    from engines.model.environment import DeviceChoice
 
     runtime = jvm.find_runtime(arguments.prism_dir, with_engines=arguments.engines)
     hooks = arguments.hooks
@@ -220,7 +220,7 @@ def _open_gpu_beside(device: DeviceChoice, device_number: int) -> None:
     from engines.cuda import driver
     from engines.devices import choice
     from engines.devices.opening import MODELS
-    from engines.environment import DeviceChoice
+    from engines.model.environment import DeviceChoice
     from prism_hooks.exit_gate import GATE, WARM_UP
 
     if device is DeviceChoice.CPU or not driver.driver_present():

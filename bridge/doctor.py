@@ -172,7 +172,7 @@ def _failed(name: str, error: BridgeError) -> Finding:
 
 
 def _compiled_library() -> Finding:
-    from engines.host.library import LibraryMissingError, library
+    from engines.host.compiled.library import LibraryMissingError, library
 
     name = "compiled library"
     try:
@@ -255,7 +255,7 @@ def _distribution_version(distribution: str) -> str | None:
 def _cache_folder() -> Finding:
     name = "cache folder"
     try:
-        from engines.cache import cache_folder
+        from engines.process.cache import cache_folder
 
         return Finding(name, True, True, str(cache_folder()))
     except BridgeError as error:

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from engines import leftovers
+from engines.process import leftovers
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SIGNALLED = 128

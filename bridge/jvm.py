@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from bridge import ending
 from bridge.install import JavaInstall, PrismInstall, find_java, find_prism, require_compiler
 from bridge.versions import supported_release
-from engines import leftovers
 from engines.errors import BridgeError
+from engines.process import leftovers
 from prism_hooks.build import hook_classes
 from prism_hooks.options import HookOptions
 

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from bridge.language.ast import Expression, Value
-from engines.formats.arrays import FloatArray, IndexArray, MaskArray
-from engines.model import ExplicitModel, RewardStructure
+from engines.arrays import FloatArray, IndexArray, MaskArray
+from engines.model.explicit import ExplicitModel, RewardStructure
 
 StateVector = MaskArray | IndexArray | FloatArray
 

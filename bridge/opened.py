@@ -13,7 +13,7 @@ from bridge import jvm
 from bridge.built import Built, BuiltAsDiagrams, BuiltExplicitly, StateVector, prism_call
 from bridge.java_thread import JAVA
 from engines.errors import BridgeError
-from engines.progress import Progress, SweepReport
+from engines.model.progress import Progress, SweepReport
 from prism_hooks.backend import METHODS_OF_JAVA, EngineBackend
 from prism_hooks.exit_gate import GATE
 from prism_hooks.options import HookOptions

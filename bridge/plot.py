@@ -17,8 +17,8 @@ from bridge.arguments import UsageError
 from bridge.files.atomic import replacing
 from bridge.refusals import fault_text
 from engines.errors import BridgeError
-from engines.progress import Measure
-from engines.result import Status
+from engines.model.progress import Measure
+from engines.model.result import Status
 from prism_hooks.record import Constants, RunRecord, SolveRecord, SweepCurve
 
 if TYPE_CHECKING:

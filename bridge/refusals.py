@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.choice import Format
+from engines.model.choice import Format
+from engines.model.environment import DeviceChoice, SolverEnvironment
 
 if TYPE_CHECKING:
     from prism_hooks.options import HookOptions

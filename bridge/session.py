@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, TypeVar
 from bridge.built import Built
 from bridge.java_thread import JAVA
 from bridge.opened import CheckResult, Constant, OpenedModel, start_jvm
-from engines.environment import DeviceChoice
+from engines.arrays import FloatArray, IndexArray, MaskArray
 from engines.errors import InvalidModelError
-from engines.formats.arrays import FloatArray, IndexArray, MaskArray
-from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.model.environment import DeviceChoice
+from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from prism_hooks.options import HookOptions
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import bridge
-from engines.environment import Method, SolverEnvironment
-from engines.progress import SweepReport
-from engines.steady_state import solve_steady_state
+from engines.model.environment import Method, SolverEnvironment
+from engines.model.progress import SweepReport
+from engines.questions.steady_state import solve_steady_state
 
 MODEL = Path(__file__).resolve().parent / "models" / "cluster.sm"
 FOLDER = Path(sys.argv[1] if len(sys.argv) > 1 else "walk_through")

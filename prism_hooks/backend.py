@@ -11,12 +11,12 @@ import numpy as np
 
 from engines.cuda.driver import gpu_refusal
 from engines.devices.opening import MODELS
-from engines.environment import DeviceChoice, IntervalOptions, Method, SolverEnvironment
 from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
-from engines.host.library import LibraryMissingError
-from engines.model import ExplicitModel, ModelKind
-from engines.progress import Progress
-from engines.result import SolveResult, Status
+from engines.host.compiled.library import LibraryMissingError
+from engines.model.environment import DeviceChoice, IntervalOptions, Method, SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind
+from engines.model.progress import Progress
+from engines.model.result import SolveResult, Status
 from prism_hooks.claims import claim_of
 from prism_hooks.comparison import compared
 from prism_hooks.diagram_graph import decomposed_diagram, hand_over_components

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
 
-from engines import child
-from engines.cache import kept
 from engines.errors import BridgeError
+from engines.process import child
+from engines.process.cache import kept
 from prism_hooks.relink import iter_class_files, relink
 
 COMPILER_MODULE = "jdk.compiler/com.sun.tools.javac.Main"

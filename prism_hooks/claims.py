@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engines.decided import decided_complements, decided_values
-from engines.formats.arrays import FloatArray
-from engines.result import SolveResult
+from engines.arrays import FloatArray
+from engines.model.decided import decided_complements, decided_values
+from engines.model.result import SolveResult
 from prism_hooks.report import Ending
 
 ROUNDING_BOUND = 10.0 * float(np.finfo(np.float64).eps)
@@ -65,9 +65,10 @@ def claim_of(
     Notes
     -----
     PRISM estimates ten times the last change, and so do we for a method that the user named, unless
-    what another solution tells (see `engines.afterwards`) is more; where that takes too long,
-    nothing is stated. A method of our choice is estimated by the contraction that was observed
-    alone; and what single precision has rounded off is far more than the last change shows.
+    what another solution tells (see `engines.methods.afterwards`) is more; where that takes too
+    long, nothing is stated. A method of our choice is estimated by the contraction that was
+    observed alone; and what single precision has rounded off is far more than the last change
+    shows.
     """
     claim = _claim_of(result, absolute or result.absolute, automatic, ending)
     if claim.error == 0.0:

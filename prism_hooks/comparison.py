@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from engines.comparison import settle
-from engines.environment import SolverEnvironment
-from engines.result import SolveResult
+from engines.model.comparison import settle
+from engines.model.environment import SolverEnvironment
+from engines.model.result import SolveResult
 from prism_hooks.claims import Claim
 
 

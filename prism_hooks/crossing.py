@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.formats.arrays import FloatArray, IndexArray, MaskArray
+from engines.arrays import FloatArray, IndexArray, MaskArray
 
 _T = TypeVar("_T", np.int32, np.int64, np.float64)
 

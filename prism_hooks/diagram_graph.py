@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.model import ExplicitModel
+from engines.model.environment import SolverEnvironment
+from engines.model.explicit import ExplicitModel
 from prism_hooks.graph import (
     BOTTOM_COMPONENTS,
     END_COMPONENT_STATES,

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from engines.formats.arrays import FloatArray, MaskArray
-from engines.formats.csr import CsrMatrix
-from engines.model import ExplicitModel, ModelKind
+from engines.arrays import FloatArray, MaskArray
+from engines.model.csr import CsrMatrix
+from engines.model.explicit import ExplicitModel, ModelKind
 from prism_hooks.crossing import numpy_array
 
 

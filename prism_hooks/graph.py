@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.cpu.graph import CpuGraph
+from engines.arrays import IndexArray, MaskArray
 from engines.devices.graph import operations_of
-from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.arrays import IndexArray, MaskArray
-from engines.formats.csr import CsrMatrix
 from engines.graph.components import Components, condensation_order, sccs
 from engines.graph.mec import end_component_states
-from engines.model import ExplicitModel, ModelKind
+from engines.host.graph import CpuGraph
+from engines.model.csr import CsrMatrix
+from engines.model.environment import SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind
 from prism_hooks.crossing import numpy_array
 from prism_hooks.extract import mask
 from prism_hooks.options import HookOptions

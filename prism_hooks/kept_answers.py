@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from engines.environment import SolverEnvironment
-from engines.model import ExplicitModel
-from engines.result import SolveResult
+from engines.model.environment import SolverEnvironment
+from engines.model.explicit import ExplicitModel
+from engines.model.result import SolveResult
 from prism_hooks.questions import Answer, Question
 
 ANSWERS_KEPT = 2

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from engines.diagrams.room import available_host_bytes
 from engines.errors import DeviceMemoryError
+from engines.host.expansion.room import available_host_bytes
 
 ON_DEVICE = "Try -nogpu, which solves on the CPU, or -gpudevices all where there are several GPUs"
 ON_HOST = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engines.environment import Method
+from engines.model.environment import Method
 
 LINEAR_METHODS = {
     "Power method": Method.POWER,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engines.environment import Convention, DeviceChoice, Method, Precision
-from engines.formats.choice import Format
+from engines.model.choice import Format
+from engines.model.environment import Convention, DeviceChoice, Method, Precision
 
 SIMULATION = "simulation"
 """What `-sim` asks for: no engine of PRISM's, but our sampler where it can."""

@@ -8,21 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from engines import bounded, time_bounded, uniformisation
-from engines.environment import SolverEnvironment
+from engines.arrays import FloatArray, MaskArray
 from engines.errors import UnsupportedError
-from engines.formats.arrays import FloatArray, MaskArray
-from engines.initial import INITIAL_TOLERANCE
-from engines.long_run import long_run_rewards, steady_state_distribution
-from engines.model import ExplicitModel, ModelKind, RewardStructure
-from engines.progress import Progress
-from engines.reachability import solve_reachability
-from engines.reachability_rewards import least_rewards
-from engines.result import SolveResult
-from engines.steady_state import solve_steady_state
-from engines.system import Direction
-from engines.total_rewards import total_rewards
-from engines.until import until_probabilities
+from engines.model.environment import SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
+from engines.model.initial import INITIAL_TOLERANCE
+from engines.model.progress import Progress
+from engines.model.result import SolveResult
+from engines.questions import bounded, time_bounded, uniformisation
+from engines.questions.long_run import long_run_rewards, steady_state_distribution
+from engines.questions.reachability import solve_reachability
+from engines.questions.reachability_rewards import least_rewards
+from engines.questions.steady_state import solve_steady_state
+from engines.questions.total_rewards import total_rewards
+from engines.questions.until import until_probabilities
+from engines.systems.one_sided import Direction
 from prism_hooks.extract import mask, vector
 from prism_hooks.report import Ending
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engines.environment import SolverEnvironment
-from engines.formats.arrays import FloatArray
-from engines.progress import Measure, SweepReport
-from engines.result import SolveResult, Status
+from engines.arrays import FloatArray
+from engines.model.environment import SolverEnvironment
+from engines.model.progress import Measure, SweepReport
+from engines.model.result import SolveResult, Status
 
 MOST_POINTS = 4096
 """Points that a curve keeps at most; of more, every second one is dropped."""
@@ -134,7 +134,7 @@ class RunRecord:
         self._curves = []
 
     def sweeps(self, report: SweepReport) -> None:
-        """Take in sweeps; see `engines.progress.Progress`."""
+        """Take in sweeps; see `engines.model.progress.Progress`."""
         if report.iterations == 0:
             return
         curve = self._curves[-1] if self._curves else None

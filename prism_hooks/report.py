@@ -7,8 +7,8 @@ from contextlib import nullcontext
 from enum import Enum, auto
 from typing import Any
 
-from engines.progress import Progress, SweepReport, announcement
-from engines.result import SolveResult
+from engines.model.progress import Progress, SweepReport, announcement
+from engines.model.result import SolveResult
 from prism_hooks.exit_gate import GATE, SOLVE
 from prism_hooks.record import RunRecord
 from prism_hooks.sweep_bar import SweepBar

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.environment import SolverEnvironment
-from engines.formats.arrays import IndexArray, MaskArray
+from engines.arrays import IndexArray, MaskArray
 from engines.graph.prob01 import prob0, prob1
-from engines.model import ExplicitModel
-from engines.strategy import until_strategy
+from engines.methods.strategy import until_strategy
+from engines.model.environment import SolverEnvironment
+from engines.model.explicit import ExplicitModel
 from prism_hooks.questions import Question
 
 SETS = {"prob0": prob0, "prob1": prob1}

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.cuda.driver import gpu_refusal
-from engines.environment import DeviceChoice
 from engines.errors import InvalidModelError, UnsupportedError
+from engines.model.environment import DeviceChoice
 from engines.montecarlo.cluster_client import OpenCluster
 from engines.montecarlo.cluster_options import ClusterError
 from engines.montecarlo.cluster_paths import PathsSpec

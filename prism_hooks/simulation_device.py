@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from engines.cuda.driver import cupy, driver_present, gpu_refusal
-from engines.environment import DeviceChoice
 from engines.errors import UnsupportedError
+from engines.model.environment import DeviceChoice
 from engines.montecarlo.compile import Compiled
 from engines.montecarlo.results import PathArrays, joined
 from engines.montecarlo.sampler import Sampler

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from engines.progress import Measure, SweepReport
+from engines.model.progress import Measure, SweepReport
 
 QUIET_SECONDS = 1.0
 """A solve that is over by then shows no progress."""
@@ -32,7 +32,7 @@ class SweepBar:
         self._bar: Any = None
 
     def __call__(self, report: SweepReport) -> None:
-        """Show how far a solve is; see `engines.progress.Progress`."""
+        """Show how far a solve is; see `engines.model.progress.Progress`."""
         if report.iterations == 0:
             return
         if self._bar is not None and report.iterations < self._bar.n:

@@ -9,30 +9,30 @@ from typing import Any
 
 import numpy as np
 
+from engines.arrays import INT32_MAX, FloatArray, MaskArray
 from engines.cuda.driver import gpu_refusal, note_use
-from engines.diagrams.build import build
 from engines.diagrams.choices import choice_roots
 from engines.diagrams.diagram import TERMINAL, Diagram, StateNumbering
-from engines.diagrams.expand import (
+from engines.diagrams.survey import Survey
+from engines.errors import DeviceMemoryError, UnsupportedError
+from engines.host.expansion.build import build
+from engines.host.expansion.expand import (
     Choices,
     expand_choice_vector,
     expand_surveyed,
     expand_surveyed_choices,
 )
-from engines.diagrams.long_run import LongRun
-from engines.diagrams.room import fits_expanded
-from engines.diagrams.survey import Survey
-from engines.diagrams.walks import Walked, surveyed_or_walked
-from engines.environment import DeviceChoice, SolverEnvironment
-from engines.errors import DeviceMemoryError, UnsupportedError
-from engines.formats.arrays import INT32_MAX, FloatArray, MaskArray
-from engines.formats.choice import Format
+from engines.host.expansion.room import fits_expanded
+from engines.host.expansion.walks import Walked, surveyed_or_walked
 from engines.host.paths import expand_set, expand_vector
-from engines.model import ExplicitModel, ModelKind
-from engines.progress import Progress
-from engines.result import SolveResult
-from engines.step_rewards import checked_state_rewards
-from engines.system import Direction
+from engines.model.choice import Format
+from engines.model.environment import DeviceChoice, SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind
+from engines.model.progress import Progress
+from engines.model.result import SolveResult
+from engines.model.step_rewards import checked_state_rewards
+from engines.questions.diagram_long_run import LongRun
+from engines.systems.one_sided import Direction
 from prism_hooks.crossing import numpy_array
 from prism_hooks.graph import DECOMPOSITIONS_OF_DIAGRAMS
 from prism_hooks.questions import Question, given, initial_distribution
@@ -348,7 +348,7 @@ def solve_without_matrix(
 def _solved(
     problem: Any, model: SymbolicModel, environment: SolverEnvironment, progress: Progress
 ) -> SolveResult:
-    from engines.diagrams.solve import (
+    from engines.solve.diagrams import (
         solve_reachability_without_matrix,
         solve_steady_state_without_matrix,
     )

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from engines.distribution_bounds import steady_state_distribution_bounds
-from engines.environment import BoundMethod, IntervalOptions, SolverEnvironment
+from engines.arrays import FloatArray, MaskArray
 from engines.errors import UnsupportedError
-from engines.formats.arrays import FloatArray, MaskArray
-from engines.intervals import reachability_reward_bounds, until_bounds
-from engines.long_run_bounds import long_run_reward_bounds
-from engines.model import ExplicitModel, ModelKind
-from engines.progress import Progress
-from engines.result import SolveResult
-from engines.total_reward_bounds import total_reward_bounds
+from engines.model.environment import BoundMethod, IntervalOptions, SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind
+from engines.model.progress import Progress
+from engines.model.result import SolveResult
+from engines.questions.distribution_bounds import steady_state_distribution_bounds
+from engines.questions.intervals import reachability_reward_bounds, until_bounds
+from engines.questions.long_run_bounds import long_run_reward_bounds
+from engines.questions.total_reward_bounds import total_reward_bounds
 from prism_hooks.questions import Question, given, initial_distribution
 
 ROUNDING = 4.0 * float(np.finfo(np.float64).eps)

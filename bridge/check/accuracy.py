@@ -8,12 +8,12 @@ from enum import Enum
 import numpy as np
 
 from bridge.language.text import double_text
-from engines.comparison import HOLDS
-from engines.environment import SolverEnvironment
+from engines.arrays import FloatArray, MaskArray
 from engines.errors import ConvergenceError
-from engines.formats.arrays import FloatArray, MaskArray
-from engines.rationals import rational
-from engines.result import ExactValues, SolveResult
+from engines.model.comparison import HOLDS
+from engines.model.environment import SolverEnvironment
+from engines.model.rationals import rational
+from engines.model.result import ExactValues, SolveResult
 from prism_hooks.claims import claim_of
 from prism_hooks.report import Ending
 

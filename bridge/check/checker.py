@@ -31,13 +31,13 @@ from bridge.language.evaluate import Scope, evaluate, type_of
 from bridge.language.properties_file import PropertiesFile
 from bridge.language.text import Range, value_text
 from bridge.model import CheckableModel, StateVector
-from engines.environment import Method, SolverEnvironment
+from engines.arrays import MaskArray
 from engines.errors import InvalidModelError, UnsupportedError
-from engines.formats.arrays import MaskArray
-from engines.model import ExplicitModel, ModelKind
-from engines.progress import Progress
-from engines.result import SolveResult, Status
-from engines.system import Direction
+from engines.model.environment import Method, SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind
+from engines.model.progress import Progress
+from engines.model.result import SolveResult, Status
+from engines.systems.one_sided import Direction
 
 Log = Callable[[str], None]
 METHODS_OF_CHAINS = (Method.POWER, Method.JACOBI, Method.JOR)

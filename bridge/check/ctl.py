@@ -9,13 +9,13 @@ import numpy as np
 
 from bridge.check.paths import ltl_formula, simple_path
 from bridge.language.ast import Quantifier
+from engines.arrays import MaskArray
 from engines.automata import ltl
-from engines.environment import Method
 from engines.errors import UnsupportedError
-from engines.formats.arrays import MaskArray
-from engines.formats.csr import CsrMatrix
-from engines.model import ExplicitModel, ModelKind
-from engines.system import Direction
+from engines.model.csr import CsrMatrix
+from engines.model.environment import Method
+from engines.model.explicit import ExplicitModel, ModelKind
+from engines.systems.one_sided import Direction
 
 if TYPE_CHECKING:
     from bridge.check.checker import Checker
@@ -63,7 +63,7 @@ def _ltl(checker: Checker, node: Quantifier) -> MaskArray:
     Where each transition is a choice that is taken for sure, a path is a strategy: some path
     satisfies a formula if its largest probability is 1, and else that is 0.
     """
-    from engines.ltl import ltl_probabilities
+    from engines.questions.ltl import ltl_probabilities
 
     atoms: dict[str, MaskArray] = {}
     formula = ltl_formula(checker, node.path, atoms)

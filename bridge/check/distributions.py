@@ -12,12 +12,12 @@ from bridge.files.atomic import write_text
 from bridge.language.constants import parse_const_switch
 from bridge.language.text import seconds_text, value_text
 from bridge.model import CheckableModel
-from engines.environment import SolverEnvironment
+from engines.arrays import FloatArray
 from engines.errors import InvalidModelError, UnsupportedError
-from engines.formats.arrays import FloatArray
-from engines.model import ModelKind
-from engines.progress import Progress
-from engines.result import SolveResult
+from engines.model.environment import SolverEnvironment
+from engines.model.explicit import ModelKind
+from engines.model.progress import Progress
+from engines.model.result import SolveResult
 
 Log = Callable[[str], None]
 Compute = Callable[[FloatArray], SolveResult]
@@ -58,8 +58,8 @@ def report_steady_state(
     UnsupportedError
         For MDPs.
     """
-    from engines.distribution_bounds import steady_state_distribution_bounds
-    from engines.long_run import steady_state_distribution
+    from engines.questions.distribution_bounds import steady_state_distribution_bounds
+    from engines.questions.long_run import steady_state_distribution
 
     _refuse_mdp(model, "Steady-state")
     log("\nComputing steady-state probabilities...")
@@ -109,8 +109,8 @@ def report_transient(
     InvalidModelError
         For a time that is none, or for a DTMC no number of steps.
     """
-    from engines.bounded import distribution_after
-    from engines.time_bounded import distribution_at
+    from engines.questions.bounded import distribution_after
+    from engines.questions.time_bounded import distribution_at
 
     _refuse_mdp(model, "Transient")
     continuous = model.model.kind is ModelKind.CTMC

@@ -12,7 +12,7 @@ from bridge.files.umb import write_umb
 from bridge.language.text import value_text
 from bridge.model import CheckableModel, StateVector
 from engines.errors import UnsupportedError
-from engines.leftovers import temporary_folder
+from engines.process.leftovers import temporary_folder
 
 Log = Callable[[str], None]
 PARTS = {"trans": ".tra", "states": ".sta", "labels": ".lab"}

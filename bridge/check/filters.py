@@ -22,8 +22,8 @@ from bridge.language.ast import (
     Value,
 )
 from bridge.language.text import Range, value_text
+from engines.arrays import MaskArray
 from engines.errors import InvalidModelError
-from engines.formats.arrays import MaskArray
 
 if TYPE_CHECKING:
     from bridge.check.checker import Checker

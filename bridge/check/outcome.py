@@ -9,8 +9,8 @@ import numpy as np
 from bridge.check.accuracy import Accuracy
 from bridge.language.ast import Value
 from bridge.model import StateVector
-from engines.formats.arrays import FloatArray
-from engines.result import ExactValues, of_complements
+from engines.arrays import FloatArray
+from engines.model.result import ExactValues, of_complements
 
 
 @dataclass(frozen=True)

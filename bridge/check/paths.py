@@ -11,11 +11,11 @@ from bridge.check.accuracy import Bounded
 from bridge.check.bounds import StepBounds, TimeBounds, step_bounds, time_bounds
 from bridge.check.outcome import Outcome
 from bridge.language.ast import Binary, Expression, Literal, Parentheses, Temporal, Unary
+from engines.arrays import MaskArray
 from engines.automata import ltl
 from engines.errors import UnsupportedError
-from engines.formats.arrays import MaskArray
-from engines.model import ModelKind
-from engines.system import Direction
+from engines.model.explicit import ModelKind
+from engines.systems.one_sided import Direction
 
 if TYPE_CHECKING:
     from bridge.check.checker import Checker
@@ -171,7 +171,7 @@ def _simple(checker: Checker, path: SimplePath, direction: Direction | None) -> 
     if path.operator == "X":
         if path.bounded is not None:
             raise UnsupportedError("the operator X takes no bound")
-        from engines.bounded import next_probabilities
+        from engines.questions.bounded import next_probabilities
 
         model, environment = checker.engine_model, checker.environment
         result = next_probabilities(model, target, environment, direction=direction)
@@ -187,8 +187,8 @@ def _simple(checker: Checker, path: SimplePath, direction: Direction | None) -> 
 def _until(
     checker: Checker, remain: MaskArray, target: MaskArray, direction: Direction | None
 ) -> Outcome:
-    from engines.intervals import until_bounds
-    from engines.until import until_probabilities
+    from engines.questions.intervals import until_bounds
+    from engines.questions.until import until_probabilities
 
     compute = until_bounds if checker.two_sided else until_probabilities
     return checker.solved(
@@ -210,7 +210,7 @@ def _step_bounded(
     bounds: StepBounds,
     direction: Direction | None,
 ) -> Outcome:
-    from engines import bounded
+    from engines.questions import bounded
 
     model, environment = checker.engine_model, checker.environment
     if bounds.upper is not None:
@@ -239,7 +239,7 @@ def _step_bounded(
 def _time_bounded(
     checker: Checker, remain: MaskArray, target: MaskArray, bounds: TimeBounds
 ) -> Outcome:
-    from engines import time_bounded
+    from engines.questions import time_bounded
 
     model, environment = checker.engine_model, checker.environment
     if bounds.upper == 0.0:
@@ -267,7 +267,7 @@ def _time_bounded(
 
 
 def _ltl(checker: Checker, path: Expression, direction: Direction | None) -> Outcome:
-    from engines.ltl import ltl_probabilities
+    from engines.questions.ltl import ltl_probabilities
 
     atoms: dict[str, MaskArray] = {}
     formula = ltl_formula(checker, path, atoms)

@@ -22,10 +22,10 @@ from bridge.language.ast import (
     Temporal,
 )
 from bridge.model import NamedRewards
+from engines.arrays import MaskArray
 from engines.errors import InvalidModelError, UnsupportedError
-from engines.formats.arrays import MaskArray
-from engines.model import ModelKind, RewardStructure
-from engines.system import Direction
+from engines.model.explicit import ModelKind, RewardStructure
+from engines.systems.one_sided import Direction
 
 if TYPE_CHECKING:
     from bridge.check.checker import Checker
@@ -69,8 +69,8 @@ def expected_reward(checker: Checker, reward: Reward, direction: Direction | Non
 
 def long_run_probability(checker: Checker, operator: SteadyState) -> Outcome:
     """Return S in every state; the parameters are those of `expected_reward`."""
-    from engines.long_run import long_run_probabilities
-    from engines.long_run_bounds import long_run_probability_bounds
+    from engines.questions.long_run import long_run_probabilities
+    from engines.questions.long_run_bounds import long_run_probability_bounds
 
     _refuse_mdp(checker, "Steady-state properties")
     compute = long_run_probability_bounds if checker.two_sided else long_run_probabilities
@@ -134,8 +134,8 @@ def _refuse_mdp(checker: Checker, what: str) -> None:
 
 
 def _long_run(checker: Checker, structure: NamedRewards) -> Outcome:
-    from engines.long_run import long_run_rewards
-    from engines.long_run_bounds import long_run_reward_bounds
+    from engines.questions.long_run import long_run_rewards
+    from engines.questions.long_run_bounds import long_run_reward_bounds
 
     _refuse_mdp(checker, "Steady-state reward properties")
     compute = long_run_reward_bounds if checker.two_sided else long_run_rewards
@@ -150,8 +150,8 @@ def _long_run(checker: Checker, structure: NamedRewards) -> Outcome:
 
 
 def _total(checker: Checker, structure: NamedRewards, direction: Direction | None) -> Outcome:
-    from engines.total_reward_bounds import total_reward_bounds
-    from engines.total_rewards import total_rewards
+    from engines.questions.total_reward_bounds import total_reward_bounds
+    from engines.questions.total_rewards import total_rewards
 
     compute = total_reward_bounds if checker.two_sided else total_rewards
     return checker.solved(
@@ -171,7 +171,7 @@ def _cumulative(
     assert body.bound is not None
     model, environment = checker.engine_model, checker.environment
     if model.kind is ModelKind.CTMC:
-        from engines.time_bounded import cumulative_rewards_until
+        from engines.questions.time_bounded import cumulative_rewards_until
 
         limit = time(checker, body.bound, body)
         return checker.solved(
@@ -180,7 +180,7 @@ def _cumulative(
             ),
             Bounded.TIME,
         )
-    from engines.bounded import cumulative_rewards
+    from engines.questions.bounded import cumulative_rewards
 
     return checker.solved(
         cumulative_rewards(
@@ -201,7 +201,7 @@ def _instantaneous(
     model, environment = checker.engine_model, checker.environment
     of_states = RewardStructure(structure.name, structure.instantaneous)
     if model.kind is ModelKind.CTMC:
-        from engines.time_bounded import instantaneous_rewards_at
+        from engines.questions.time_bounded import instantaneous_rewards_at
 
         return checker.solved(
             instantaneous_rewards_at(
@@ -213,7 +213,7 @@ def _instantaneous(
             ),
             Bounded.TIME,
         )
-    from engines.bounded import instantaneous_rewards
+    from engines.questions.bounded import instantaneous_rewards
 
     return checker.solved(
         instantaneous_rewards(
@@ -231,8 +231,8 @@ def _instantaneous(
 def _reachability(
     checker: Checker, structure: NamedRewards, path: Expression, direction: Direction | None
 ) -> Outcome:
-    from engines.intervals import reachability_reward_bounds
-    from engines.reachability_rewards import reachability_rewards
+    from engines.questions.intervals import reachability_reward_bounds
+    from engines.questions.reachability_rewards import reachability_rewards
 
     compute = reachability_reward_bounds if checker.two_sided else reachability_rewards
     while isinstance(path, Parentheses):
@@ -258,7 +258,7 @@ def _reachability(
 def _cosafe(
     checker: Checker, structure: NamedRewards, path: Expression, direction: Direction | None
 ) -> Outcome:
-    from engines.cosafe_rewards import cosafe_rewards
+    from engines.questions.cosafe_rewards import cosafe_rewards
 
     atoms: dict[str, MaskArray] = {}
     formula = ltl_formula(checker, path, atoms)

@@ -29,9 +29,9 @@ from bridge.model import CheckableModel
 from bridge.refusals import error_line, fault_text
 from bridge.versions import own_version
 from engines.errors import BridgeError, ConvergenceError, InvalidModelError, UnsupportedError
-from engines.model import ModelKind
-from engines.progress import SweepReport, announcement
-from engines.result import SolveResult
+from engines.model.explicit import ModelKind
+from engines.model.progress import SweepReport, announcement
+from engines.model.result import SolveResult
 from prism_hooks.options import HookOptions
 from prism_hooks.record import RunRecord
 from prism_hooks.report import iterations_line, solve_line

@@ -19,7 +19,7 @@ from bridge.language.properties_file import ConstantDeclaration
 from bridge.language.types import type_of_value
 from bridge.model import CheckableModel
 from engines.errors import BridgeError, UnsupportedError
-from engines.model import ModelKind
+from engines.model.explicit import ModelKind
 
 Log = Callable[[str], None]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from bridge.arguments import UsageError
 from bridge.check.simulation_options import SimulationOptions
-from engines.environment import BoundMethod, IntervalOptions, Method, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.model import ModelKind
+from engines.model.environment import BoundMethod, IntervalOptions, Method, SolverEnvironment
+from engines.model.explicit import ModelKind
 from prism_hooks.options import HookOptions
 
 ENGINES = {

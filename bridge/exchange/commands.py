@@ -33,8 +33,8 @@ from bridge.exchange.words import (
 )
 from bridge.jvm import memory_bytes
 from bridge.refusals import error_line, require_gpu, unused_switches
-from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.errors import BridgeError, ConvergenceError, InvalidModelError, UnsupportedError
+from engines.model.environment import DeviceChoice, Method, SolverEnvironment
 
 USAGE = {
     "export": """Usage: prism-gpu export <model-file> <properties-file> -to <dir> [options]

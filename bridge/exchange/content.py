@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridge.model import NamedRewards
-from engines.formats.arrays import MaskArray
-from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.arrays import MaskArray
+from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 
 _CHUNK = 1 << 20
 

@@ -30,10 +30,10 @@ from bridge.files.umb import write_umb
 from bridge.files.writer import write_model
 from bridge.model import CheckableModel
 from bridge.versions import own_version
-from engines.environment import SolverEnvironment
+from engines.arrays import MaskArray
 from engines.errors import BridgeError, UnsupportedError
-from engines.formats.arrays import MaskArray
-from engines.leftovers import remove_abandoned, temporary_folder
+from engines.model.environment import SolverEnvironment
+from engines.process.leftovers import remove_abandoned, temporary_folder
 from prism_hooks.backend import EngineBackend
 from prism_hooks.options import HookOptions
 

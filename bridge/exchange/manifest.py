@@ -31,7 +31,9 @@ from bridge.exchange.words import groups, replay_fault
 from bridge.language.ast import Expression, Probability, Reward, SteadyState
 from bridge.language.parser import parse_property
 from bridge.refusals import fault_text
-from engines.environment import (
+from engines.errors import InvalidModelError, UnsupportedError
+from engines.model.choice import Format
+from engines.model.environment import (
     BoundMethod,
     Convention,
     IntervalOptions,
@@ -39,8 +41,6 @@ from engines.environment import (
     Precision,
     SolverEnvironment,
 )
-from engines.errors import InvalidModelError, UnsupportedError
-from engines.formats.choice import Format
 
 FORMAT = 1
 MANIFEST = "questions.json"

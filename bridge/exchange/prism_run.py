@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 from bridge import jvm
 from bridge.arguments import Arguments, without_blockwise_methods
 from bridge.refusals import fault_text
+from engines.arrays import MaskArray
 from engines.errors import BridgeError, UnsupportedError
-from engines.formats.arrays import MaskArray
 from prism_hooks.backend import mask
 
 PRISM_MAIN = "prism.PrismCL"

@@ -38,8 +38,8 @@ from bridge.exchange.schema import (
 from bridge.files.atomic import replacing
 from bridge.language.ast import Expression, Probability, SteadyState
 from bridge.refusals import fault_text
+from engines.arrays import FloatArray
 from engines.errors import InvalidModelError
-from engines.formats.arrays import FloatArray
 
 FORMAT = 2
 RESULTS = "results.zip"

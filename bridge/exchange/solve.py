@@ -40,9 +40,9 @@ from bridge.language.ast import Expression
 from bridge.model import CheckableModel
 from bridge.refusals import error_line, fault_text
 from bridge.versions import own_version
-from engines.environment import SolverEnvironment
 from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
-from engines.result import SolveResult
+from engines.model.environment import SolverEnvironment
+from engines.model.result import SolveResult
 from prism_hooks.report import iterations_line, solve_line
 from prism_hooks.sweep_bar import SweepBar, sweep_bar
 

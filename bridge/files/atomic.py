@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from engines.leftovers import in_use, remove_abandoned, removed_at_end
+from engines.process.leftovers import in_use, remove_abandoned, removed_at_end
 
 
 @contextmanager

@@ -12,9 +12,9 @@ from bridge.files.reader import FileModel, read_model
 from bridge.files.umb import Actions, UmbFile, UmbRewards, pack_valuations, read_umb
 from bridge.files.umb_writer import split_rates
 from bridge.model import CheckableModel, NamedRewards, StateVector
+from engines.arrays import FloatArray, index_dtype
 from engines.errors import InvalidModelError, UnsupportedError
-from engines.formats.arrays import FloatArray, index_dtype
-from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 
 NUMBER = "x"
 """The variable of a model in files that has none of its own."""

@@ -9,8 +9,8 @@ import numpy as np
 from bridge.files.names import first_repeated, printable
 from bridge.files.rows import allocate
 from bridge.files.source import Section, TextReader, decoded, line_start
-from engines.formats.arrays import MaskArray
-from engines.host.text import LineStatus, scan_labels
+from engines.arrays import MaskArray
+from engines.host.compiled.text import LineStatus, scan_labels
 
 DECLARATION = re.compile(r'\s*(\d{1,9})\s*=\s*"([^"]+)"\s*')
 OTHER_TITLE = re.compile(

@@ -18,8 +18,8 @@ from bridge.files.source import Section, fail
 from bridge.files.states import StateVariables, read_states
 from bridge.files.transitions import read_transitions
 from bridge.model import RewardFault
-from engines.formats.arrays import FloatArray, IndexArray
-from engines.model import ExplicitModel, ModelKind
+from engines.arrays import FloatArray, IndexArray
+from engines.model.explicit import ExplicitModel, ModelKind
 
 INIT, DEADLOCK = "init", "deadlock"
 

@@ -12,9 +12,9 @@ from bridge.files.rows import RowBlock, read_rows, read_size_line
 from bridge.files.source import Section
 from bridge.files.transitions import Transitions
 from bridge.model import RewardFault, first_fault
-from engines.formats.arrays import FloatArray, IndexArray, MaskArray
+from engines.arrays import FloatArray, IndexArray, MaskArray
 from engines.host.assemble import MERGED, RowStatus, TransitionRewards
-from engines.model import ModelKind, RewardStructure
+from engines.model.explicit import ModelKind, RewardStructure
 
 NAME = re.compile(r'# ?Reward structure:?(?:\s*"([^"]*)")?\s*')
 KIND = re.compile(r"# (?:State rewards|Transition rewards|Transitions.*|States|Labels)\s*")

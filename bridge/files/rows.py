@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from bridge.files.names import printable
 from bridge.files.source import Section, TextReader, decoded, line_start
+from engines.arrays import FloatArray
 from engines.errors import InvalidModelError
-from engines.formats.arrays import FloatArray
-from engines.host.text import MOST_DIGITS, LineStatus, NameTable, scan_rows
+from engines.host.compiled.text import MOST_DIGITS, LineStatus, NameTable, scan_rows
 
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 RATIONAL = re.compile(rb"(\d{1,300})/(\d{1,300})")

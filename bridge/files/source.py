@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bridge.files.names import COMPRESSIONS, printable
 from engines.errors import InvalidModelError
-from engines.host.text import count_lines
+from engines.host.compiled.text import count_lines
 
 Stream: TypeAlias = BinaryIO | gzip.GzipFile | lzma.LZMAFile
 

@@ -11,8 +11,8 @@ from bridge.files.labels import read_declaration
 from bridge.files.names import printable
 from bridge.files.rows import allocate
 from bridge.files.source import Section, TextReader, line_start
-from engines.formats.arrays import MaskArray
-from engines.host.text import LineStatus, scan_states
+from engines.arrays import MaskArray
+from engines.host.compiled.text import LineStatus, scan_states
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ import numpy as np
 
 from bridge.files.reader import DEADLOCK, INIT
 from bridge.files.writer import CHUNK, Lines, entry_chunks, number_texts, write_together
+from engines.arrays import FloatArray
 from engines.errors import InvalidModelError, UnsupportedError
-from engines.formats.arrays import FloatArray
-from engines.model import ExplicitModel, ModelKind
+from engines.model.explicit import ExplicitModel, ModelKind
 
 
 def write_for_storm(model: ExplicitModel, stem: Path) -> tuple[Path, ...]:

@@ -20,8 +20,7 @@ from bridge.files.rows import (
     read_size_line,
 )
 from bridge.files.source import STATES_FOR_FREE, Section
-from engines.formats.arrays import IndexArray, MaskArray, index_dtype
-from engines.formats.csr import CsrMatrix
+from engines.arrays import IndexArray, MaskArray, index_dtype
 from engines.host.assemble import (
     UNSET,
     Entries,
@@ -33,8 +32,9 @@ from engines.host.assemble import (
     place_rows,
     tidy_rows,
 )
-from engines.model import ROW_SUM_TOLERANCE, ModelKind
-from engines.row_sums import rescaled
+from engines.model.csr import CsrMatrix
+from engines.model.explicit import ROW_SUM_TOLERANCE, ModelKind
+from engines.model.row_sums import rescaled
 
 HEADER = re.compile(r"# ?Transitions(?: \((.*)\))?\s*")
 SECTION_TITLE = re.compile(

@@ -2,7 +2,7 @@
 
 A UMB file is a tar archive, plain or compressed: `index.json`, then one member an array. It is read
 once, front to back, and only the members that `index.json` promises; indices are copied again, to
-the width that `engines.formats.csr.index_dtype` names. Nothing is allocated before the tar header,
+the width that `engines.model.csr.index_dtype` names. Nothing is allocated before the tar header,
 `index.json` and the file's own size agree on it. What was read does not change with the file.
 """
 

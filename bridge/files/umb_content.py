@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from bridge.files.umb_valuations import StateValuations
 from bridge.model import RewardFault, first_fault
-from engines.formats.arrays import FloatArray
-from engines.model import ExplicitModel
-from engines.row_sums import RescaledRows
+from engines.arrays import FloatArray
+from engines.model.explicit import ExplicitModel
+from engines.model.row_sums import RescaledRows
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from bridge.files.names import first_repeated, printable
 from bridge.files.umb_archive import INDEX_NAME, Promise
 from engines.errors import InvalidModelError, UnsupportedError
-from engines.model import ModelKind
+from engines.model.explicit import ModelKind
 
 _T = TypeVar("_T")
 

@@ -14,11 +14,11 @@ from bridge.files.umb_archive import Archive, Bytes
 from bridge.files.umb_content import Actions, UmbFile, UmbRewards
 from bridge.files.umb_index import Annotation, Index, parse_index
 from bridge.files.umb_valuations import StateValuations
+from engines.arrays import FloatArray, IndexArray, MaskArray, index_dtype, sums_by_row
 from engines.errors import InvalidModelError
-from engines.formats.arrays import FloatArray, IndexArray, MaskArray, index_dtype, sums_by_row
-from engines.formats.csr import CsrMatrix
-from engines.model import ROW_SUM_TOLERANCE, ExplicitModel, ModelKind, RewardStructure
-from engines.row_sums import rescaled
+from engines.model.csr import CsrMatrix
+from engines.model.explicit import ROW_SUM_TOLERANCE, ExplicitModel, ModelKind, RewardStructure
+from engines.model.row_sums import rescaled
 
 
 def read_umb(path: str | PathLike[str]) -> UmbFile:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from bridge.files.umb_archive import Bytes
 from bridge.files.umb_index import ValuationLayout, Variable
+from engines.arrays import MaskArray
 from engines.errors import InvalidModelError
-from engines.formats.arrays import MaskArray
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,10 @@ from bridge.files.umb_archive import BLOCK, INDEX_NAME
 from bridge.files.umb_content import Actions, UmbFile, UmbRewards
 from bridge.files.umb_index import ACTION_NAME_LIMIT, FORMAT_VERSION, bit_set_bytes
 from bridge.files.umb_valuations import StateValuations, pack_valuations
+from engines.arrays import FloatArray, MaskArray
 from engines.errors import InvalidModelError
-from engines.formats.arrays import FloatArray, MaskArray
-from engines.formats.csr import CsrMatrix
-from engines.model import ExplicitModel, ModelKind
+from engines.model.csr import CsrMatrix
+from engines.model.explicit import ExplicitModel, ModelKind
 
 Compression: TypeAlias = Literal["none", "gz", "xz"]
 

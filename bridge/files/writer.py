@@ -15,9 +15,9 @@ from bridge.files.names import COMPRESSIONS, TEXT_ENDINGS, plain_name
 from bridge.files.reader import DEADLOCK, INIT, FileModel
 from bridge.files.source import Stream
 from bridge.files.states import StateVariables
+from engines.arrays import FloatArray, IndexArray, MaskArray
 from engines.errors import InvalidModelError
-from engines.formats.arrays import FloatArray, IndexArray, MaskArray
-from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 
 CHUNK = 1 << 16
 DEFAULT_NAME = "model"

@@ -25,8 +25,8 @@ from bridge.language.ast import (
 from bridge.language.tree import Node
 from bridge.language.types import DOUBLE, TypeChecker, invalid, type_of_value
 from bridge.model import StateVector
+from engines.arrays import MaskArray
 from engines.errors import InvalidModelError, UnsupportedError
-from engines.formats.arrays import MaskArray
 
 _KINDS = {"b": "bool", "i": "int", "u": "int", "f": "double"}
 

@@ -34,7 +34,7 @@ from bridge.regress.solvers import (
 from bridge.regress.table import case_lines, summary_lines
 from bridge.regress.verdicts import Outcome
 from engines.errors import BridgeError, InvalidModelError, UnsupportedError
-from engines.leftovers import temporary_folder
+from engines.process.leftovers import temporary_folder
 
 DISAGREES, BAD_INPUT = 1, 2
 _HELP = """Compare our engines with PRISM's, in every state.

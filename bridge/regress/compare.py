@@ -10,7 +10,7 @@ import numpy as np
 
 from bridge.regress.answers import Answer
 from bridge.regress.vectors import value_of
-from engines.formats.arrays import FloatArray
+from engines.arrays import FloatArray
 
 UNIFORMISATION_SHARE = 8.0
 """PRISM's explicit engine gives Fox and Glynn's truncation an eighth of -epsilon as its error."""

@@ -14,7 +14,7 @@ from bridge.regress.compare import Distance, Tolerance, Values, distance, number
 from bridge.regress.solvers import EXACT, Solver
 from bridge.regress.vectors import States, order_of, read_states
 from bridge.regress.verdicts import Finding, Standing, Verdict
-from engines.formats.arrays import FloatArray
+from engines.arrays import FloatArray
 
 _LACKS = re.compile(
     r"\bnot (?:currently |yet )*(?:supported|handled|implemented)"

@@ -10,7 +10,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from engines import child
+from engines.process import child
 
 MOST_TASKS = 25
 """Tasks that one process serves, so that what PRISM leaves behind does not pile up."""

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from engines.arrays import FloatArray, IndexArray, MaskArray
 from engines.errors import InvalidModelError
-from engines.formats.arrays import FloatArray, IndexArray, MaskArray
 
 _LABEL = re.compile(r'(\d+)="([^"]*)"')
 _TRUTH = {"true": 1.0, "false": 0.0}

@@ -26,7 +26,7 @@ from bridge.reproduce.store import Store, locked
 from bridge.reproduce.tables import all_tables
 from bridge.reproduce.worker import Worker
 from engines.errors import BridgeError
-from engines.leftovers import temporary_folder
+from engines.process.leftovers import temporary_folder
 
 ALL = "all"
 DEFAULT_FOLDER = "prism-gpu-reproduce"

@@ -14,7 +14,7 @@ from typing import Any
 from bridge.reproduce.families import FAMILIES
 from bridge.reproduce.host import Host
 from bridge.reproduce.jobs import Job
-from engines import child
+from engines.process import child
 
 MOST_ITERATIONS = "1000000"
 LONG_SECONDS = 10.0

@@ -23,9 +23,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from engines.formats.arrays import index_dtype
-from engines.formats.csr import CsrMatrix
-from engines.model import ExplicitModel, ModelKind
+from engines.arrays import index_dtype
+from engines.model.csr import CsrMatrix
+from engines.model.explicit import ExplicitModel, ModelKind
 
 BLOCK = 1 << 17
 """States whose edges are made at once."""

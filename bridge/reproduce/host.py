@@ -12,8 +12,8 @@ from pathlib import Path
 
 from bridge.install import JavaInstall, PrismInstall, find_java, find_prism
 from bridge.versions import NoPrismError, own_version
-from engines.diagrams.room import available_host_bytes
 from engines.errors import BridgeError
+from engines.host.expansion.room import available_host_bytes
 
 PACKAGES = ("numpy", "scipy", "jpype1", "stormpy", "matplotlib")
 NO_PART_IN_RESULTS = ("matplotlib",)

@@ -19,7 +19,7 @@ from typing import Any, TextIO
 
 from bridge.reproduce.execute import Failed, Stopped, end_group
 from bridge.reproduce.jobs import RUNS, Kind
-from engines import child
+from engines.process import child
 
 Record = dict[str, Any]
 Partial = Callable[[Record], None]

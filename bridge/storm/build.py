@@ -21,11 +21,11 @@ from bridge.storm.model_text import for_storm
 from bridge.storm.process import run_storm, storm_version, unavailable
 from bridge.storm.rewards import named_rewards
 from bridge.storm.states import choice_order, restored_rates, sorted_matrix, state_order
+from engines.arrays import IndexArray, MaskArray
 from engines.errors import BridgeError, InvalidModelError, UnsupportedError
-from engines.formats.arrays import IndexArray, MaskArray
-from engines.formats.csr import CsrMatrix
-from engines.leftovers import temporary_folder
-from engines.model import ExplicitModel, ModelKind
+from engines.model.csr import CsrMatrix
+from engines.model.explicit import ExplicitModel, ModelKind
+from engines.process.leftovers import temporary_folder
 
 KINDS = tuple(kind.lower() for kind in ModelKind)
 

@@ -18,8 +18,8 @@ from bridge.language.model_outline import ModelOutline
 from bridge.language.modules import Command, Update, VariableDeclaration
 from bridge.language.types import InvalidNodeError
 from bridge.model import StateVector
+from engines.arrays import FloatArray, MaskArray
 from engines.errors import InvalidModelError
-from engines.formats.arrays import FloatArray, MaskArray
 
 _LARGEST_GRID = 1 << 20
 """Combinations of values beyond which a command is passed over."""

@@ -12,8 +12,8 @@ from bridge.language.evaluate import Scope, evaluate
 from bridge.language.model_outline import ModelOutline, RewardOutline
 from bridge.model import NamedRewards, RewardFault, StateVector, first_fault
 from bridge.storm.model_text import storm_reward_names
-from engines.formats.arrays import FloatArray, IndexArray, MaskArray
-from engines.model import RewardStructure
+from engines.arrays import FloatArray, IndexArray, MaskArray
+from engines.model.explicit import RewardStructure
 
 
 def named_rewards(

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from bridge.model import StateVector
-from engines.formats.arrays import FloatArray, IndexArray, index_dtype
-from engines.formats.csr import CsrMatrix
+from engines.arrays import FloatArray, IndexArray, index_dtype
+from engines.model.csr import CsrMatrix
 
 _KEY_LIMIT = 2**62
 _SAME_RATE = 4 * float(np.finfo(np.float64).eps)

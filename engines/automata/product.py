@@ -12,10 +12,10 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.arrays import IndexArray, MaskArray, index_dtype, ranges
 from engines.automata.ldba import ACCEPTED
-from engines.formats.arrays import IndexArray, MaskArray, index_dtype, ranges
-from engines.formats.csr import CsrMatrix
-from engines.model import ExplicitModel, ModelKind
+from engines.model.csr import CsrMatrix
+from engines.model.explicit import ExplicitModel, ModelKind
 
 Int64Array: TypeAlias = NDArray[np.int64]
 

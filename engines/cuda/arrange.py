@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from engines.arrays import FloatArray
 from engines.cuda import rows as of_rows
 from engines.cuda.colouring import DeviceColouring
 from engines.cuda.driver import cupy
@@ -14,9 +15,8 @@ from engines.cuda.formats.layout import nbytes
 from engines.cuda.modules import WARP, Launcher
 from engines.cuda.prepare import DeviceSystem, _scan
 from engines.cuda.transfer import to_device
-from engines.formats.arrays import FloatArray
-from engines.linear.colours import ColouredSystem, Colouring
-from engines.system import Direction, SweepSystem
+from engines.host.colours import ColouredSystem, Colouring
+from engines.systems.one_sided import Direction, SweepSystem
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class DeviceColoured:
     Parameters
     ----------
     row_offsets, columns, values, offset, group_offsets, fresh_ends, order
-        Those of `engines.linear.colours.ColouredSystem`, on the device.
+        Those of `engines.host.colours.ColouredSystem`, on the device.
     ends
         Its bounds, on the host.
     longest_row
@@ -34,7 +34,7 @@ class DeviceColoured:
     start
         The first iterate by the states' own numbers, shape (states,), on the host.
     omega, direction
-        As in `engines.system.SweepSystem`.
+        As in `engines.systems.one_sided.SweepSystem`.
     colouring
         The colours.
     launcher
@@ -158,7 +158,7 @@ def arrange_on_device(
 
     Notes
     -----
-    The arrays are those of `engines.linear.colours.arrange`, bit for bit.
+    The arrays are those of `engines.host.colours.arrange`, bit for bit.
     """
     cp = cupy()
     order, position = _numbering(device, system, update_of, colouring, launcher)

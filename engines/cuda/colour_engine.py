@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engines.arrays import INT32_MAX
 from engines.cuda import rows
 from engines.cuda.arrange import DeviceColoured, arrange_on_device, arranged_bytes, uploaded
 from engines.cuda.colouring import (
@@ -18,14 +19,20 @@ from engines.cuda.gauss_seidel import HISTORY, CudaColourSweeper
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import upload
 from engines.errors import DeviceMemoryError, UnsupportedError
-from engines.formats.arrays import INT32_MAX
+from engines.host.colours import (
+    GPU_SPEED,
+    ColouredSystem,
+    Order,
+    arrange,
+    choose_colours,
+    entries_by_direction,
+)
 from engines.host.scaling import scaled
-from engines.linear.colours import GPU_SPEED, ColouredSystem, Order, arrange, choose_colours
-from engines.system import Scaling, SweepSystem
+from engines.systems.one_sided import Scaling, SweepSystem
 
 
 class CudaColourEngine:
-    """Arranges and sweeps systems on one GPU; an `engines.gauss_seidel.ColourEngine`.
+    """Arranges and sweeps systems on one GPU; an `engines.host.watched.ColourEngine`.
 
     Parameters
     ----------
@@ -34,7 +41,7 @@ class CudaColourEngine:
     order
         The order of Gauss-Seidel to begin with.
     slice_size, colours
-        As in `engines.linear.colours.choose_colours`.
+        As in `engines.host.colours.choose_colours`.
     most_memory
         Bytes of device memory that a solve may take; None for what is free.
     """
@@ -157,8 +164,6 @@ class CudaColourEngine:
     def opposite_is_fresher(self, system: SweepSystem, order: Order) -> bool:
         """Return whether more entries see fresh values if states are swept in opposite order."""
         if self._directions is None:
-            from engines.linear.colours import entries_by_direction
-
             self._directions = entries_by_direction(scaled(system))
         before, after = self._directions
         return after > before if order is Order.FORWARDS else before > after

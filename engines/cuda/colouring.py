@@ -14,7 +14,7 @@ from engines.cuda.modules import BLOCK_THREADS, WARP, Launcher
 from engines.cuda.prepare import DeviceSystem, _scan
 from engines.cuda.transfer import to_device, to_host
 from engines.host.colouring import find_levels
-from engines.linear.colours import (
+from engines.host.colours import (
     CONGRUENT_COUNTS,
     GPU_SPEED,
     Order,
@@ -22,8 +22,8 @@ from engines.linear.colours import (
     chosen_count,
     describe_colours,
 )
-from engines.linear.moves import HASH_SHIFT, MOVES, MULTIPLIER, UNIT, Move
-from engines.system import SweepSystem
+from engines.systems.moves import HASH_SHIFT, MOVES, MULTIPLIER, UNIT, Move
+from engines.systems.one_sided import SweepSystem
 
 WARPS_A_BLOCK = BLOCK_THREADS // WARP
 
@@ -56,7 +56,7 @@ class DeviceColouring:
     ends
         The same of the colours alone, on the host.
     slice_size, fresh, order
-        As in `engines.linear.colours.Colouring`.
+        As in `engines.host.colours.Colouring`.
     """
 
     of_update: Any
@@ -322,7 +322,7 @@ def choose_colours_on_device(
     slice_size: int | None = None,
     count: int | None = None,
 ) -> DeviceColouring | None:
-    """Assign colours; see `engines.linear.colours.choose_colours`, which assigns the same.
+    """Assign colours; see `engines.host.colours.choose_colours`, which assigns the same.
 
     Parameters
     ----------

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engines.arrays import IndexArray, MaskArray
 from engines.cuda.driver import cupy
 from engines.cuda.modules import Launcher
 from engines.cuda.prepare import _scan
 from engines.cuda.transfer import to_device, to_host
-from engines.formats.arrays import IndexArray, MaskArray
 
 if TYPE_CHECKING:
     from engines.cuda.graph_edges import Edges

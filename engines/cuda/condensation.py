@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from engines.arrays import IndexArray
 from engines.cuda.components import PATIENCE, STATES_A_ROUND
 from engines.cuda.driver import cupy
 from engines.cuda.prepare import _scan
 from engines.cuda.transfer import to_device
-from engines.formats.arrays import IndexArray
 
 if TYPE_CHECKING:
     from engines.cuda.graph_edges import Edges

@@ -8,9 +8,9 @@ from engines.cuda.driver import cupy
 from engines.cuda.gauss_seidel import ColourSweeper
 from engines.cuda.modules import Launcher
 from engines.cuda.rows import DeviceRows
-from engines.diagrams.coloured import ColouredDiagram
-from engines.diagrams.slices import SliceColours
-from engines.result import SweepCost
+from engines.host.diagram_colours import ColouredDiagram
+from engines.host.expansion.slices import SliceColours
+from engines.model.result import SweepCost
 
 MODULE = "diagram_colours"
 

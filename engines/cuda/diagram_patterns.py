@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from engines.arrays import INT32_MAX
 from engines.cuda.diagram_rows import DiagramRows
 from engines.cuda.diagram_upload import MODULE
 from engines.cuda.driver import cupy
@@ -21,8 +22,7 @@ from engines.cuda.modules import Launcher
 from engines.cuda.prepare import _scan
 from engines.cuda.transfer import to_device
 from engines.errors import UnsupportedError
-from engines.formats.arrays import INT32_MAX
-from engines.formats.choice import PAIR_BYTES
+from engines.model.choice import PAIR_BYTES
 
 SEEDS = (0, 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03)
 """What hashes begin with, one after the other where different rows have had the same hash."""

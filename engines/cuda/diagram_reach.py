@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from engines.arrays import MaskArray
 from engines.cuda.diagram_upload import MODULE, check_sizes, hybrid_bytes, upload_hybrid
 from engines.cuda.diagrams import available_bytes
 from engines.cuda.driver import cupy
 from engines.cuda.modules import BLOCK_THREADS, Launcher, stream
 from engines.diagrams.hybrid import HybridMatrix
 from engines.errors import DeviceMemoryError
-from engines.formats.arrays import MaskArray
 
 FRONTIER_BLOCKS = 256
 """Blocks of a round, whatever the number of states in it, which the host does not know."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from engines.arrays import IndexArray
 from engines.cuda.diagram_upload import (
     MODULE,
     MOST_STATES,
@@ -23,8 +24,7 @@ from engines.cuda.transfer import to_device
 from engines.diagrams.hybrid import HybridMatrix
 from engines.diagrams.system import DiagramSystem
 from engines.errors import UnsupportedError
-from engines.formats.arrays import IndexArray
-from engines.system import Scaling
+from engines.systems.one_sided import Scaling
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from engines.cuda.sweeper import HISTORY, CudaSweeper, two_vectors
 from engines.cuda.windows import reach_of_patterns, window_of
 from engines.diagrams.system import DiagramSystem
 from engines.errors import DeviceMemoryError
-from engines.formats.choice import Format
-from engines.formats.csr import CsrMatrix
-from engines.system import SweepSystem
+from engines.model.choice import Format
+from engines.model.csr import CsrMatrix
+from engines.systems.one_sided import SweepSystem
 
 _NO_MATRIX = CsrMatrix(np.zeros(1, dtype=np.int32), np.zeros(0, dtype=np.int32), np.zeros(0), 0)
 

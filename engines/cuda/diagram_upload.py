@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from engines.arrays import INT32_MAX
 from engines.cuda.driver import cupy
 from engines.cuda.formats.layout import nbytes
 from engines.cuda.modules import Launcher
 from engines.cuda.transfer import to_device
 from engines.diagrams.hybrid import HybridMatrix
 from engines.errors import UnsupportedError
-from engines.formats.arrays import INT32_MAX
 
 MODULE = "diagrams"
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from engines.arrays import INT32_MAX, IndexArray
 from engines.cuda.diagram_upload import (
     MODULE,
     MOST_STATES,
@@ -27,8 +28,7 @@ from engines.cuda.prepare import SCAN_BLOCK, _scan
 from engines.cuda.transfer import collect, to_host
 from engines.diagrams.hybrid import HybridMatrix
 from engines.errors import DeviceMemoryError, UnsupportedError
-from engines.formats.arrays import INT32_MAX, IndexArray
-from engines.formats.csr import CsrMatrix
+from engines.model.csr import CsrMatrix
 
 WARP_ROW_ENTRIES = 24
 """From this mean number of entries a state on, a warp writes them."""

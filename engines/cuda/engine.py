@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from engines.arrays import INT32_MAX
 from engines.cuda.driver import cupy
 from engines.cuda.split import SplitSweeper
 from engines.cuda.sweeper import CudaSweeper, device_bytes
 from engines.errors import DeviceMemoryError, UnsupportedError
-from engines.formats.arrays import INT32_MAX
-from engines.formats.choice import Format
-from engines.system import SweepSystem
+from engines.model.choice import Format
+from engines.systems.one_sided import SweepSystem
 
 
 class CudaEngine:
@@ -37,7 +37,7 @@ class CudaEngine:
         self.most_memory = most_memory
 
     def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> CudaSweeper:
-        """Prepare a solve; see `engines.system.Engine.sweeper`.
+        """Prepare a solve; see `engines.systems.one_sided.Engine.sweeper`.
 
         A matrix that the device cannot hold is left in the host's memory; see
         `engines.cuda.split`.

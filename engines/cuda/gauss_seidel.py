@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from engines.arrays import FloatArray
 from engines.cuda.arrange import DeviceColoured
 from engines.cuda.driver import cupy
 from engines.cuda.modules import BLOCK_THREADS, Launcher, stream
 from engines.cuda.transfer import to_device, to_host
-from engines.formats.arrays import FloatArray
-from engines.result import SweepCost
-from engines.system import Direction
+from engines.model.result import SweepCost
+from engines.systems.one_sided import Direction
 
 THREADS_A_ROW = {
     "sweep_rows_of_colour_by_thread": 1,
@@ -45,7 +45,7 @@ class ColourSweeper(ABC):
     omega
         Relaxation.
     stop_below, absolute
-        As in `engines.system.Engine.sweeper`.
+        As in `engines.systems.one_sided.Engine.sweeper`.
     device_number
         Which of the devices.
     """
@@ -100,7 +100,7 @@ class ColourSweeper(ABC):
         """Queue a sweep in which nothing is fresh, without relaxation or test, changes absolute."""
 
     def run(self, sweeps: int) -> FloatArray:
-        """Make up to `sweeps` sweeps; see `engines.system.Sweeper.run`."""
+        """Make up to `sweeps` sweeps; see `engines.systems.one_sided.Sweeper.run`."""
         sweeps = min(sweeps, HISTORY)
         if self._last_change < self._stop_below:
             return np.array([self._last_change])

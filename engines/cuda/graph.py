@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from engines.cpu.graph import CpuGraph, _edges
+from engines.arrays import INT32_MAX, IndexArray, MaskArray
 from engines.cuda.component_labels import left_components, numbered, with_rest
 from engines.cuda.components import ComponentSearch, SearchSteps
 from engines.cuda.condensation import order_by_level
@@ -21,9 +21,9 @@ from engines.cuda.sets import to_mask, to_set, words_for
 from engines.cuda.transfer import to_device, to_host
 from engines.cuda.worklist import Worklist
 from engines.errors import UnsupportedError
-from engines.formats.arrays import INT32_MAX, IndexArray, MaskArray
-from engines.graph.induced import components_within
-from engines.model import ExplicitModel
+from engines.host.graph import CpuGraph, _edges
+from engines.host.induced import components_within
+from engines.model.explicit import ExplicitModel
 
 KEPT_SHARE = 64
 """A graph stays on the device between operations if it takes at most one part in so many."""
@@ -36,7 +36,7 @@ Work = Callable[[Worklist], tuple[MaskArray, bool]]
 
 
 class CudaGraph:
-    """The graph of a model on one GPU; see `engines.graph.operations.GraphOperations`.
+    """The graph of a model on one GPU; see `engines.systems.graph.GraphOperations`.
 
     The rest of a closure that makes too little of its rounds is found on the CPU: sets only grow,
     and whoever goes on from a part of a closure arrives at the same set. So is the rest of a

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from engines.arrays import IndexArray
 from engines.cuda.driver import cupy
 from engines.cuda.modules import Launcher
 from engines.cuda.prepare import _scan
 from engines.cuda.transfer import to_device
-from engines.formats.arrays import IndexArray
 
 
 @dataclass(frozen=True)

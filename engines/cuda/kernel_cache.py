@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from engines.cache import private_folder
+from engines.process.cache import private_folder
 
 
 def keep_cupy_private() -> None:

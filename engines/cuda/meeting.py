@@ -14,11 +14,11 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from engines.arrays import FloatArray
 from engines.cuda.driver import cupy
 from engines.cuda.modules import BLOCK_THREADS, Launcher
 from engines.cuda.transfer import to_device, to_host
 from engines.errors import UnsupportedError
-from engines.formats.arrays import FloatArray
 
 MOST_STORED_BYTES = 4 << 20
 """Up to so many bytes from one device to another a kernel's stores send them; what is longer takes

@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from engines import kernels
+from engines.cuda import src as kernels
 from engines.cuda.driver import cupy
 
 BLOCK_THREADS = 256
@@ -28,7 +28,7 @@ class Variant:
     Parameters
     ----------
     matrix_format
-        One of `engines.kernels.HEADERS`.
+        One of `engines.cuda.src.HEADERS`.
     defines
         Definitions that the format's headers ask for.
     """
@@ -106,7 +106,7 @@ class Launcher:
     Parameters
     ----------
     offset_type
-        One of `engines.kernels.OFFSET_TYPES`.
+        One of `engines.cuda.src.OFFSET_TYPES`.
     variant
         What the modules over a matrix format are compiled for.
     """
@@ -156,7 +156,7 @@ class Launcher:
         arguments
             The kernel's arguments; None stands for a null pointer.
         module
-            Which of `engines.kernels.MODULES` or `BUILDING` holds the kernel.
+            Which of `engines.cuda.src.MODULES` or `BUILDING` holds the kernel.
         block
             Threads a block.
         shared_bytes

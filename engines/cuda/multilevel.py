@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from engines.cpu.engine import CpuEngine
+from engines.arrays import FloatArray
 from engines.cuda.driver import cupy
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import _scan, upload
 from engines.cuda.transfer import to_host
 from engines.errors import DeviceMemoryError
-from engines.formats.arrays import FloatArray
-from engines.linear import multilevel as choices
-from engines.result import SweepCost
-from engines.system import SweepSystem
+from engines.host.engine import CpuEngine
+from engines.model.result import SweepCost
+from engines.systems import multilevel as choices
+from engines.systems.one_sided import SweepSystem
 
 FLOW_THREADS = 128
 SUM_THREADS = 256
@@ -32,7 +32,7 @@ MEMORY = 5
 
 @dataclass(frozen=True)
 class DeviceChain:
-    """The flows of one level on the device; the fields are those of `engines.cpu.multilevel.Chain`.
+    """The flows of one level on the device; the fields are those of `engines.host.levels.Chain`.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class DeviceChain:
 
 @dataclass(frozen=True)
 class DeviceCoarsening:
-    """How a level's states are joined; the fields are those of `engines.cpu.multilevel.Coarsening`.
+    """How a level's states are joined; the fields are those of `engines.host.levels.Coarsening`.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def cuda_levels(
     Parameters
     ----------
     system, stop_below, absolute
-        As in `engines.system.Engine.sweeper`.
+        As in `engines.systems.one_sided.Engine.sweeper`.
     device_number
         Which of the devices.
 
@@ -113,7 +113,7 @@ class CudaLevels:
     Parameters
     ----------
     system, stop_below, absolute
-        As in `engines.system.Engine.sweeper`.
+        As in `engines.systems.one_sided.Engine.sweeper`.
     device_number
         Which of the devices.
 
@@ -160,7 +160,7 @@ class CudaLevels:
         self._graphs: list[Any] = [None, None]
 
     def restarted(self, start: FloatArray) -> CudaLevels:
-        """Return cycles from another start; see `engines.linear.multilevel.Levels.restarted`."""
+        """Return cycles from another start; see `engines.systems.multilevel.Levels.restarted`."""
         other = copy.copy(self)
         with self._cp.cuda.Device(self._device), self._stream:
             other._begin(start)
@@ -172,7 +172,7 @@ class CudaLevels:
         return tuple(chain.size for chain in self._chains())
 
     def run(self, sweeps: int) -> FloatArray:
-        """Make some cycles; see `engines.system.Sweeper.run`."""
+        """Make some cycles; see `engines.systems.one_sided.Sweeper.run`."""
         sweeps = min(sweeps, choices.CYCLES_A_RUN)
         with self._cp.cuda.Device(self._device), self._stream:
             began, ended = self._events

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from engines.cuda.worklist import Worklist
 
 SPAN = 2048
-"""States of a block, as in `engines/kernels/numbering.cu`."""
+"""States of a block, as in `engines/cuda/src/numbering.cu`."""
 
 BLOCK = 256
 """Threads of such a block, as there."""

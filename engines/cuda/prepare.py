@@ -11,7 +11,7 @@ from engines.cuda.driver import cupy
 from engines.cuda.modules import Launcher
 from engines.cuda.transfer import to_device
 from engines.host.scaling import scaled
-from engines.system import Direction, Scaling, SweepSystem
+from engines.systems.one_sided import Direction, Scaling, SweepSystem
 
 SCAN_BLOCK = 1024
 LONGEST_SORTED_ROW = 512

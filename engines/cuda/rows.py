@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engines import kernels
+from engines.arrays import INT32_MAX
+from engines.cuda import src as kernels
 from engines.cuda.driver import cupy
 from engines.cuda.formats.lay_out import lay_out, may_leave_csr
 from engines.cuda.formats.layout import Geometry, Layout, geometry, nbytes
@@ -20,9 +21,8 @@ from engines.cuda.windows import (
     windows_serve,
 )
 from engines.errors import UnsupportedError
-from engines.formats.arrays import INT32_MAX
-from engines.formats.choice import Format
-from engines.system import Direction, SweepSystem
+from engines.model.choice import Format
+from engines.systems.one_sided import Direction, SweepSystem
 
 WARP_ROW_ENTRIES = 24
 """From this mean row length on, a warp takes a row."""

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from engines.arrays import MaskArray
 from engines.cuda.driver import cupy
 from engines.cuda.modules import Launcher
 from engines.cuda.transfer import to_device, to_host
-from engines.formats.arrays import MaskArray
 
 
 def words_for(members: int) -> int:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from engines.cpu.space import HostSpace
+from engines.arrays import FloatArray
 from engines.cuda.driver import cupy
 from engines.cuda.engine import CudaEngine
 from engines.cuda.meeting import (
@@ -32,13 +32,13 @@ from engines.cuda.rows import DeviceRows, Test
 from engines.cuda.sweeper import HISTORY, STRETCH, CudaSweeper, two_vectors
 from engines.cuda.transfer import send, to_device
 from engines.errors import DeviceMemoryError, UnsupportedError
-from engines.formats.arrays import FloatArray
 from engines.formats.blocks import counted_from_first, ranges_read, row_blocks
-from engines.formats.choice import Format
 from engines.host.scaling import scaled
-from engines.linear.space import Space
-from engines.result import SweepCost
-from engines.system import Sweeper, SweepSystem
+from engines.host.space import HostSpace
+from engines.model.choice import Format
+from engines.model.result import SweepCost
+from engines.systems.one_sided import Sweeper, SweepSystem
+from engines.systems.space import Space
 
 Shared = TypeVar("Shared")
 
@@ -70,7 +70,7 @@ class SeveralEngine:
         self.device_number = devices[0]
 
     def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> Sweeper:
-        """Prepare a solve; see `engines.system.Engine.sweeper`.
+        """Prepare a solve; see `engines.systems.one_sided.Engine.sweeper`.
 
         What cannot be shared out is solved on the first device, with a remark.
         """
@@ -155,7 +155,7 @@ class SeveralSweeper(CudaSweeper):
     system
         What to solve.
     stop_below, absolute
-        As in `engines.system.Engine.sweeper`.
+        As in `engines.systems.one_sided.Engine.sweeper`.
     devices
         Which devices.
     matrix_format
@@ -209,7 +209,7 @@ class SeveralSweeper(CudaSweeper):
         return shared_out(cost, self._parts, self._meetings.way)
 
     def run(self, sweeps: int) -> FloatArray:
-        """Make up to `sweeps` sweeps; see `engines.system.Sweeper.run`.
+        """Make up to `sweeps` sweeps; see `engines.systems.one_sided.Sweeper.run`.
 
         Raises
         ------
@@ -264,7 +264,7 @@ class SeveralSweeper(CudaSweeper):
         return worst
 
     def restart(self, start: FloatArray) -> None:
-        """Go on from another iterate; see `engines.linear.space.HasSpace`."""
+        """Go on from another iterate; see `engines.systems.space.HasSpace`."""
         for part in self._parts:
             with self._cp.cuda.Device(part.device), part.stream:
                 send(start, part.vectors[self._current])

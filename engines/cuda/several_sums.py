@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from engines.arrays import FloatArray
 from engines.cuda import uniformise
 from engines.cuda.driver import cupy
 from engines.cuda.meeting import Meetings, Part, begin_stretch, end_stretch, gather
@@ -28,13 +29,12 @@ from engines.cuda.several import (
 from engines.cuda.sweeper import HISTORY
 from engines.cuda.transfer import to_host
 from engines.cuda.uniformise import DeviceSum, SumRows, first_term, require_numbers
-from engines.formats.arrays import FloatArray
 from engines.formats.blocks import row_blocks
-from engines.formats.choice import Format
-from engines.power_sums import PowerSum, Summed
-from engines.progress import Progress
-from engines.result import SweepCost
-from engines.system import SweepSystem
+from engines.model.choice import Format
+from engines.model.progress import Progress
+from engines.model.result import SweepCost
+from engines.systems.one_sided import SweepSystem
+from engines.systems.power_sums import PowerSum, Summed
 
 
 def sum_powers(
@@ -44,7 +44,7 @@ def sum_powers(
     matrix_format: Format = Format.CSR,
     most_memory: int | None = None,
 ) -> Summed:
-    """Compute Σ_k c_k P^k x; see `engines.uniformisation`.
+    """Compute Σ_k c_k P^k x; see `engines.questions.uniformisation`.
 
     What cannot be shared out is summed on the first device, with a remark.
 

@@ -7,13 +7,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from engines.cpu.space import make
 from engines.cuda.driver import cupy
 from engines.cuda.modules import Launcher
 from engines.cuda.transfer import to_device
 from engines.errors import DeviceMemoryError
-from engines.linear.space import MOST_DIRECTIONS, PARALLEL, Stretched
-from engines.system import Sweeper, SweepSystem
+from engines.host.space import make
+from engines.systems.one_sided import Sweeper, SweepSystem
+from engines.systems.space import MOST_DIRECTIONS, PARALLEL, Stretched
 
 SUM_BLOCKS = 256
 """Blocks that share a sum out; as in the module."""
@@ -42,7 +42,7 @@ class OnDevice(Sweeper, Protocol):
 
 
 class DeviceSpace:
-    """See `engines.linear.space.Space`; vectors never leave the device.
+    """See `engines.systems.space.Space`; vectors never leave the device.
 
     Parameters
     ----------

@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
+from engines.arrays import FloatArray
 from engines.cuda.driver import cupy
 from engines.cuda.rows import DeviceRows, Test
 from engines.cuda.sweeper import HISTORY, CudaSweeper, two_vectors
 from engines.cuda.transfer import to_device
 from engines.errors import DeviceMemoryError
-from engines.formats.arrays import FloatArray
 from engines.formats.blocks import row_blocks
-from engines.formats.choice import Format
 from engines.host.scaling import scaled
-from engines.result import SweepCost
-from engines.system import SweepSystem
+from engines.model.choice import Format
+from engines.model.result import SweepCost
+from engines.systems.one_sided import SweepSystem
 
 ALIGNMENT = 256
 """Bytes that arrays in a piece of memory are aligned to."""
@@ -77,7 +77,7 @@ class SplitSweeper(CudaSweeper):
     system
         What to solve.
     stop_below, absolute
-        As in `engines.system.Engine.sweeper`.
+        As in `engines.systems.one_sided.Engine.sweeper`.
     device_number
         Which of the devices.
     matrix_format
@@ -184,7 +184,7 @@ class SplitSweeper(CudaSweeper):
         )
 
     def run(self, sweeps: int) -> FloatArray:
-        """Make up to `sweeps` sweeps; see `engines.system.Sweeper.run`."""
+        """Make up to `sweeps` sweeps; see `engines.systems.one_sided.Sweeper.run`."""
         parts: list[FloatArray] = []
         left = min(sweeps, HISTORY)
         while left and not (parts and parts[-1][-1] < self._stop_below):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engines.cpu.space import HostSpace
+from engines.arrays import FloatArray
 from engines.cuda.driver import cupy
 from engines.cuda.modules import stream
 from engines.cuda.prepare import narrowed
@@ -15,12 +15,12 @@ from engines.cuda.rows import OWN_VALUES, DeviceRows, Test
 from engines.cuda.space import DeviceSpace, bytes_needed
 from engines.cuda.transfer import send, to_device, to_host
 from engines.errors import DeviceMemoryError, UnsupportedError
-from engines.formats.arrays import FloatArray
-from engines.formats.choice import Format
-from engines.linear.space import Space
-from engines.result import SweepCost
-from engines.single import DOWN, TO_NEAREST
-from engines.system import SingleSweeper, SweepSystem
+from engines.host.space import HostSpace
+from engines.model.choice import Format
+from engines.model.result import SweepCost
+from engines.systems.one_sided import SingleSweeper, SweepSystem
+from engines.systems.precision import DOWN, TO_NEAREST
+from engines.systems.space import Space
 
 STRETCH = 64
 """Sweeps captured in one CUDA graph; even, so that a replay ends in the vector it began with."""
@@ -116,7 +116,7 @@ class CudaSweeper:
         )
 
     def run(self, sweeps: int) -> FloatArray:
-        """Make up to `sweeps` sweeps; see `engines.system.Sweeper.run`."""
+        """Make up to `sweeps` sweeps; see `engines.systems.one_sided.Sweeper.run`."""
         sweeps = min(sweeps, HISTORY)
         if self._last_change < self._stop_below:
             return np.array([self._last_change])
@@ -174,7 +174,7 @@ class CudaSweeper:
             return float(slots.get()[1])
 
     def in_single(self, stop_below: float, nearest: bool, factor: float = 1.0) -> SingleSweeper:
-        """Return sweeps in single precision; see `engines.system.HasSingle`.
+        """Return sweeps in single precision; see `engines.systems.one_sided.HasSingle`.
 
         Raises
         ------
@@ -192,7 +192,7 @@ class CudaSweeper:
             raise DeviceMemoryError(f"GPU {self._device} ran out of memory: {error}") from error
 
     def twin(self, start: FloatArray, stop_below: float) -> CudaSweeper | None:
-        """Return sweeps of the same rows from another start; see `engines.system.HasTwin`."""
+        """Return sweeps of the same rows from another start; see `systems.one_sided.HasTwin`."""
         if type(self) is not CudaSweeper:
             # Parts of the matrix travel, or lie with others.
             return None
@@ -208,7 +208,7 @@ class CudaSweeper:
         return twin
 
     def restart(self, start: FloatArray) -> None:
-        """Go on from another iterate; see `engines.linear.space.HasSpace`."""
+        """Go on from another iterate; see `engines.systems.space.HasSpace`."""
         with self._cp.cuda.Device(self._device), self._stream:
             send(start, self._vectors[self._current])
         self._last_change = np.inf
@@ -218,7 +218,7 @@ class CudaSweeper:
         return self._device, self._stream, self._vectors[self._current]
 
     def space(self, system: SweepSystem) -> Space:
-        """Return a space for GMRES; see `engines.linear.space.HasSpace`."""
+        """Return a space for GMRES; see `engines.systems.space.HasSpace`."""
         if bytes_needed(system) > self.spare:
             return HostSpace(system, self)
         return DeviceSpace(system, self)
@@ -230,7 +230,7 @@ class CudaSweeper:
         self._graphs = {}
 
     def go_on_from(self, single: SingleSweeper) -> None:
-        """Take over the mean of the last two iterates; see `engines.system.HasSingle`."""
+        """Take over the mean of the last two iterates; see `systems.one_sided.HasSingle`."""
         assert isinstance(single, CudaSingleSweeper)
         with self._cp.cuda.Device(self._device), self._stream:
             single.hand_over(self._vectors[self._current])
@@ -253,11 +253,11 @@ class CudaSingleSweeper(CudaSweeper):
     double
         Sweeps of the system in double precision, whose iterate is where these begin.
     stop_below
-        As in `engines.system.Engine.sweeper`.
+        As in `engines.systems.one_sided.Engine.sweeper`.
     nearest
         Whether what is stored is rounded to nearest; else down.
     factor
-        As in `engines.system.HasSingle.in_single`.
+        As in `engines.systems.one_sided.HasSingle.in_single`.
 
     Raises
     ------

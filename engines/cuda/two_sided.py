@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from engines.arrays import INT32_MAX, FloatArray
 from engines.cuda.driver import cupy
 from engines.cuda.formats.lay_out import lay_out
 from engines.cuda.formats.layout import Geometry, Layout, geometry
@@ -15,11 +16,10 @@ from engines.cuda.rows import bytes_moved, needs_wide_offsets, sharers
 from engines.cuda.sweeper import HISTORY
 from engines.cuda.transfer import to_device, to_host
 from engines.errors import DeviceMemoryError, UnsupportedError
-from engines.formats.arrays import INT32_MAX, FloatArray
-from engines.formats.choice import Format
-from engines.result import SweepCost
-from engines.system import Direction
-from engines.two_sided import SweepRecord, TwoSidedSystem
+from engines.model.choice import Format
+from engines.model.result import SweepCost
+from engines.systems.one_sided import Direction
+from engines.systems.two_sided import SweepRecord, TwoSidedSystem
 
 SLOT = 8
 """Numbers of a sweep's record, those unused included; as in the kernels."""
@@ -29,7 +29,7 @@ STRETCH = 32
 
 
 class CudaTwoSidedSweeper:
-    """A two-sided solve on the device; see `engines.two_sided.TwoSidedSweeper`.
+    """A two-sided solve on the device; see `engines.systems.two_sided.TwoSidedSweeper`.
 
     Iterates, widths and the end test stay on the device; the host reads the records of a batch.
 

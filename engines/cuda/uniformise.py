@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from engines.arrays import INT32_MAX, FloatArray
 from engines.cuda.driver import cupy
 from engines.cuda.formats.lay_out import lay_out
 from engines.cuda.formats.layout import Geometry, Layout, geometry
@@ -17,12 +18,11 @@ from engines.cuda.rows import bytes_moved, needs_wide_offsets, sharers
 from engines.cuda.sweeper import STRETCH, device_bytes, two_vectors
 from engines.cuda.transfer import to_device, to_host
 from engines.errors import DeviceMemoryError, UnsupportedError
-from engines.formats.arrays import INT32_MAX, FloatArray
-from engines.formats.choice import Format
-from engines.power_sums import PowerSum, Summed
-from engines.progress import Progress
-from engines.result import SweepCost
-from engines.system import SweepSystem
+from engines.model.choice import Format
+from engines.model.progress import Progress
+from engines.model.result import SweepCost
+from engines.systems.one_sided import SweepSystem
+from engines.systems.power_sums import PowerSum, Summed
 
 LOOK_EVERY = 64 * STRETCH
 """Sweeps between two looks of the host, which an interrupt has to wait for."""
@@ -35,7 +35,7 @@ def sum_powers(
     matrix_format: Format = Format.CSR,
     most_memory: int | None = None,
 ) -> Summed:
-    """Compute Σ_k c_k P^k x; see `engines.uniformisation`.
+    """Compute Σ_k c_k P^k x; see `engines.questions.uniformisation`.
 
     Parameters
     ----------

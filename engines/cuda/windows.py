@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from engines.arrays import INT32_MAX
 from engines.cuda.driver import cupy
 from engines.cuda.formats.layout import BESIDE, SLICE, Layout
 from engines.cuda.modules import Launcher
 from engines.cuda.prepare import DeviceSystem
 from engines.cuda.transfer import to_device
-from engines.formats.arrays import INT32_MAX
-from engines.formats.choice import Format
+from engines.model.choice import Format
 
 KERNEL = "sweep_rows_by_window"
 """What sweeps by windows."""
@@ -160,7 +160,7 @@ def reach_of_patterns(layout: Layout) -> Reach:
         Rows as patterns, whose columns are relative to the row.
     """
     pairs = layout.arguments[2].get()
-    # A pair is a value and a distance, as in `engines/kernels/formats/pairs.cuh`.
+    # A pair is a value and a distance, as in `engines/cuda/src/formats/pairs.cuh`.
     distances = pairs[:, 1].view(np.int64)
     return Reach(*(int(side.max(initial=0)) for side in (-distances, distances)))
 

@@ -6,20 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from engines.arrays import INT32_MAX, MaskArray
 from engines.cuda.driver import cupy
 from engines.cuda.graph_edges import Edges
 from engines.cuda.modules import BLOCK_THREADS, Launcher
 from engines.cuda.sets import to_mask, to_set, words_for
-from engines.formats.arrays import INT32_MAX, MaskArray
 
 LONGEST_ITEM = 4096
-"""The most edges of an item of a worklist, as in `engines/kernels/graph.cu`."""
+"""The most edges of an item of a worklist, as in `engines/cuda/src/graph.cu`."""
 
 BLOCKS = 1056
 """The most blocks of a round: eight for each multiprocessor of a large device."""
 
 TEAM = 8
-"""Blocks that work off short lists together, as in `engines/kernels/worklist.cuh`, one where the
+"""Blocks that work off short lists together, as in `engines/cuda/src/worklist.cuh`, one where the
 device does not know teams; the blocks of a round are a multiple of it."""
 
 TEAM_THREADS = 1024

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import threading
 
-from engines.cpu.engine import CpuEngine
 from engines.cuda import driver
-from engines.environment import ALL_DEVICES, DeviceChoice, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.system import Engine, Scaling, SweepSystem
+from engines.host.engine import CpuEngine
+from engines.model.environment import ALL_DEVICES, DeviceChoice, SolverEnvironment
+from engines.systems.one_sided import Engine, Scaling, SweepSystem
 
 GPU_ENTRIES = 20_000
 """Below this many entries a sweep on the CPU is over before a kernel has started."""

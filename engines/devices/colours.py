@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engines.cpu.gauss_seidel import CpuColourSweeper
 from engines.devices.choice import not_shared_out
-from engines.environment import SolverEnvironment
-from engines.gauss_seidel import METHODS, WatchedSweeper, check_omega
-from engines.host.scaling import scaled
-from engines.linear.colours import (
+from engines.host.coloured_sweeper import CpuColourSweeper
+from engines.host.colours import (
     CPU_SPEED,
     GPU_SPEED,
     ColouredSystem,
@@ -18,7 +15,10 @@ from engines.linear.colours import (
     choose_colours,
     entries_by_direction,
 )
-from engines.system import Engine, Scaling, Sweeper, SweepSystem
+from engines.host.scaling import scaled
+from engines.host.watched import METHODS, WatchedSweeper, check_omega
+from engines.model.environment import SolverEnvironment
+from engines.systems.one_sided import Engine, Scaling, Sweeper, SweepSystem
 
 if TYPE_CHECKING:
     from engines.cuda.arrange import DeviceColoured
@@ -35,7 +35,7 @@ class GaussSeidelEngine:
     order
         The order of Gauss-Seidel to begin with.
     slice_size, colours
-        As in `engines.linear.colours.choose_colours`.
+        As in `engines.host.colours.choose_colours`.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class GaussSeidelEngine:
     def sweeper(
         self, system: SweepSystem, stop_below: float, absolute: bool
     ) -> WatchedSweeper[ColouredSystem] | WatchedSweeper[DeviceColoured]:
-        """Prepare a solve; see `engines.system.Engine.sweeper`.
+        """Prepare a solve; see `engines.systems.one_sided.Engine.sweeper`.
 
         Raises
         ------

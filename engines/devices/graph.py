@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import weakref
 
-from engines.cpu.graph import CpuGraph
+from engines.arrays import INT32_MAX
 from engines.cuda.driver import driver_present, gpu_refusal, is_used, note_use
-from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.arrays import INT32_MAX
-from engines.graph.operations import GraphOperations
-from engines.model import ExplicitModel
+from engines.host.graph import CpuGraph
+from engines.model.environment import DeviceChoice, SolverEnvironment
+from engines.model.explicit import ExplicitModel
+from engines.systems.graph import GraphOperations
 
 GPU_GRAPH_ENTRIES = 100_000
 """Below this many entries a search on the CPU takes a few milliseconds at most."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engines.cpu.multilevel import CpuLevels
-from engines.linear.multilevel import Levels
-from engines.system import Engine, SweepSystem
+from engines.host.levels import CpuLevels
+from engines.systems.multilevel import Levels
+from engines.systems.one_sided import Engine, SweepSystem
 
 
 def levels_on(engine: Engine, system: SweepSystem, stop_below: float, absolute: bool) -> Levels:
@@ -17,7 +17,7 @@ def levels_on(engine: Engine, system: SweepSystem, stop_below: float, absolute: 
     system
         A system for π Q = 0 of one recurrent class, before scaling.
     stop_below, absolute
-        As in `engines.system.Engine.sweeper`.
+        As in `engines.systems.one_sided.Engine.sweeper`.
 
     Raises
     ------

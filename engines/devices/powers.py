@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from engines.cpu.uniformise import sum_powers as on_cpu
 from engines.devices.choice import choose_engine
-from engines.environment import SolverEnvironment
 from engines.errors import DeviceMemoryError
-from engines.power_sums import PowerSum, Summed
-from engines.progress import Measure, Progress, SweepReport
+from engines.host.power_sums import sum_powers as on_cpu
+from engines.model.environment import SolverEnvironment
+from engines.model.progress import Measure, Progress, SweepReport
+from engines.systems.power_sums import PowerSum, Summed
 
 LONG_SUM = 1e9
 """From this many operations on, entries and rows times sweeps, a sum is announced before it starts:

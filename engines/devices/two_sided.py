@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from engines.cpu.two_sided import CpuTwoSidedSweeper
 from engines.devices.choice import choose_engine, not_shared_out
-from engines.environment import SolverEnvironment
 from engines.errors import DeviceMemoryError
-from engines.two_sided import TwoSidedSweeper, TwoSidedSystem
+from engines.host.two_sided_sweeper import CpuTwoSidedSweeper
+from engines.model.environment import SolverEnvironment
+from engines.systems.two_sided import TwoSidedSweeper, TwoSidedSystem
 
 
 def two_sided_sweeper(

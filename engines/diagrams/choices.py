@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.arrays import IndexArray
 from engines.diagrams.diagram import ZERO, Diagram
 from engines.errors import InvalidModelError, UnsupportedError
-from engines.formats.arrays import IndexArray
 
 
 def choice_roots(

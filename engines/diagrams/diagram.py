@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.arrays import FloatArray
 from engines.errors import InvalidModelError
-from engines.formats.arrays import FloatArray
 
 TERMINAL = 2**31 - 1
 """The variable of a terminal: below all others."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.formats.arrays import FloatArray
+from engines.arrays import FloatArray
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.arrays import IndexArray
 from engines.diagrams.diagram import NO_STATES, ZERO, Diagram, StateNumbering
 from engines.errors import InvalidModelError, UnsupportedError
-from engines.formats.arrays import IndexArray
 
 NO_BLOCK = -1
 """Where a triple has no child, because no entry lies there."""

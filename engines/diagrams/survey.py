@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.arrays import INT32_MAX, IndexArray
 from engines.diagrams.diagram import TERMINAL, ZERO, Diagram, StateNumbering
 from engines.diagrams.layers import (
     NO_BLOCK,
@@ -26,7 +27,6 @@ from engines.diagrams.layers import (
     with_entries,
 )
 from engines.errors import UnsupportedError
-from engines.formats.arrays import INT32_MAX, IndexArray
 
 WIDEST_BLOCK = INT32_MAX + 1
 """Columns of a block: the largest local one must fit into 32 bits."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from engines.arrays import FloatArray, IndexArray
 from engines.diagrams.hybrid import HybridMatrix
 from engines.errors import UnsupportedError
-from engines.formats.arrays import FloatArray, IndexArray
-from engines.system import Direction, Scaling
+from engines.systems.one_sided import Direction, Scaling
 
 
 @dataclass(frozen=True)
 class DiagramSystem:
-    """A system of equations, as `engines.system.SweepSystem`, whose matrix is a diagram's.
+    """A system of equations, as `systems.one_sided.SweepSystem`, whose matrix is a diagram's.
 
     Parameters
     ----------

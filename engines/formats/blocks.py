@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from engines.formats.arrays import IndexArray, distinct
-from engines.formats.csr import CsrMatrix
-from engines.system import Scaling, SweepSystem
+from engines.arrays import IndexArray, distinct
+from engines.model.csr import CsrMatrix
+from engines.systems.one_sided import Scaling, SweepSystem
 
 ROW_WORK = 2
 """What a row costs beside its entries, in entries."""

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.formats.arrays import FloatArray, IndexArray
-from engines.formats.csr import CsrMatrix
+from engines.arrays import FloatArray, IndexArray
+from engines.model.csr import CsrMatrix
 
 OCTET = 8
 """Entries that one thread sums, all of one row and one panel."""

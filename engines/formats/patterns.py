@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines.formats.arrays import FloatArray, IndexArray, index_dtype, ranges
-from engines.formats.csr import CsrMatrix
+from engines.arrays import FloatArray, IndexArray, index_dtype, ranges
 from engines.formats.values import narrow_codes
+from engines.model.csr import CsrMatrix
 
 
 @dataclass(frozen=True)

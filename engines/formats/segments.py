@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engines.formats.arrays import FloatArray, MaskArray
-from engines.formats.csr import CsrMatrix
+from engines.arrays import FloatArray, MaskArray
+from engines.model.csr import CsrMatrix
 
 
 def flags(matrix: CsrMatrix) -> MaskArray:

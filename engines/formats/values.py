@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engines.arrays import FloatArray, IndexArray
 from engines.errors import UnsupportedError
-from engines.formats.arrays import FloatArray, IndexArray
-from engines.formats.choice import MOST_CODES
-from engines.formats.csr import CsrMatrix
+from engines.model.choice import MOST_CODES
+from engines.model.csr import CsrMatrix
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class ValueCoded:
     Parameters
     ----------
     row_offsets, columns, num_columns
-        As in `engines.formats.csr.CsrMatrix`.
+        As in `engines.model.csr.CsrMatrix`.
     codes
         Shape (entries,), uint8 or uint16.
     numbers

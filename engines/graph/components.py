@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engines.arrays import IndexArray, MaskArray
 from engines.devices.graph import operations_of
-from engines.environment import SolverEnvironment
-from engines.formats.arrays import IndexArray, MaskArray
-from engines.model import ExplicitModel
+from engines.model.environment import SolverEnvironment
+from engines.model.explicit import ExplicitModel
 
 
 @dataclass(frozen=True)

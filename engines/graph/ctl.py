@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from engines.formats.arrays import IndexArray, MaskArray
+from engines.arrays import IndexArray, MaskArray
 from engines.graph.components import sccs
 from engines.graph.prob01 import prob0
-from engines.model import ExplicitModel, ModelKind
-from engines.system import Direction
+from engines.model.explicit import ExplicitModel, ModelKind
+from engines.systems.one_sided import Direction
 
 
 def exists_next(model: ExplicitModel, target: MaskArray) -> MaskArray:

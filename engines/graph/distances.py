@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from engines.formats.arrays import FloatArray, IndexArray, MaskArray, ranges
-from engines.formats.csr import CsrMatrix
+from engines.arrays import FloatArray, IndexArray, MaskArray, ranges
 from engines.host.products import from_entries
+from engines.model.csr import CsrMatrix
 
 MOST_LAYERS = 4_000
 """Layers that are looked at one after the other, in some ten microseconds each; a deeper graph is

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engines.arrays import IndexArray, MaskArray
 from engines.devices.graph import operations_of
-from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.arrays import IndexArray, MaskArray
 from engines.graph.components import Components
-from engines.model import ExplicitModel, ModelKind
+from engines.model.environment import SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind
 
 
 @dataclass(frozen=True)

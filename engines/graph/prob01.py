@@ -6,11 +6,11 @@ Probabilistic Systems; Baier and Katoen 2008, section 10.6.1), each found by a w
 
 from __future__ import annotations
 
+from engines.arrays import MaskArray
 from engines.devices.graph import operations_of
-from engines.environment import SolverEnvironment
-from engines.formats.arrays import MaskArray
-from engines.model import ExplicitModel, ModelKind
-from engines.system import Direction
+from engines.model.environment import SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind
+from engines.systems.one_sided import Direction
 
 
 def prob0(

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engines.arrays import FloatArray, IndexArray, index_dtype
 from engines.errors import UnsupportedError
-from engines.formats.arrays import FloatArray, IndexArray, index_dtype
-from engines.formats.csr import CsrMatrix
 from engines.graph.mec import EndComponents
-from engines.model import ExplicitModel, ModelKind
+from engines.model.csr import CsrMatrix
+from engines.model.explicit import ExplicitModel, ModelKind
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines.formats.arrays import FloatArray, IndexArray
-from engines.host.library import INDICES, NUMBERS, SINGLES, Function, Structure
-from engines.host.shares import even_shares
+from engines.arrays import FloatArray, IndexArray
+from engines.host.compiled.library import INDICES, NUMBERS, SINGLES, Function, Structure
+from engines.host.compiled.shares import even_shares
 
 NONE = -1
 """An aggregate without a partner, or a place without a member."""

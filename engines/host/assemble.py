@@ -13,9 +13,8 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.formats.arrays import FloatArray, IndexArray, MaskArray
-from engines.formats.csr import CsrMatrix
-from engines.host.library import (
+from engines.arrays import FloatArray, IndexArray, MaskArray
+from engines.host.compiled.library import (
     DOUBLES,
     INDICES,
     MASKS,
@@ -25,6 +24,7 @@ from engines.host.library import (
     HostMatrix,
     of_type_or_none,
 )
+from engines.model.csr import CsrMatrix
 
 MERGED = -1
 """The action of a transition that stands for parallel ones of several actions."""

@@ -6,12 +6,12 @@ from ctypes import c_double, c_int32, c_int64
 
 import numpy as np
 
-from engines.formats.arrays import FloatArray, IndexArray
-from engines.formats.csr import CsrMatrix
-from engines.host.library import DOUBLES, INDICES, Array, Function, HostMatrix, indices
-from engines.host.shares import ColourShares, check_bounds, even_shares
+from engines.arrays import FloatArray, IndexArray
+from engines.host.compiled.library import DOUBLES, INDICES, Array, Function, HostMatrix, indices
+from engines.host.compiled.shares import ColourShares, check_bounds, even_shares
 from engines.host.structures import HostSystem
-from engines.system import SweepSystem
+from engines.model.csr import CsrMatrix
+from engines.systems.one_sided import SweepSystem
 
 _AS_OFFSETS = Array(np.int32, np.int64)
 """Of the type that the matrix's offsets have."""

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.formats.arrays import FloatArray, IndexArray, index_dtype
-from engines.formats.csr import CsrMatrix
-from engines.host.library import INDICES, NUMBERS, Function, HostMatrix, Structure
-from engines.host.shares import CHUNKS_PER_THREAD, even_shares, threads_for
-from engines.linear.moves import MOVES, UNIT, step_keys
-from engines.system import SweepSystem
+from engines.arrays import FloatArray, IndexArray, index_dtype
+from engines.host.compiled.library import INDICES, NUMBERS, Function, HostMatrix, Structure
+from engines.host.compiled.shares import CHUNKS_PER_THREAD, even_shares, threads_for
+from engines.model.csr import CsrMatrix
+from engines.systems.moves import MOVES, UNIT, step_keys
+from engines.systems.one_sided import SweepSystem
 
 NOT_COMPUTED = -1
 """Marks entries for states that keep their values."""
@@ -156,7 +156,7 @@ class Dependencies:
 
         Notes
         -----
-        As `engines.linear.moves` says; no move makes less weight fresh.
+        As `engines.systems.moves` says; no move makes less weight fresh.
         """
         self._check(colours, levels)
         if self.updates and not 0 <= colours.min() <= colours.max() < count:

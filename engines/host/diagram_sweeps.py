@@ -7,13 +7,13 @@ from ctypes import c_double, c_int32, c_int64, c_void_p
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.diagrams.slices import SliceColours
+from engines.arrays import FloatArray, IndexArray
 from engines.diagrams.system import DiagramSystem
-from engines.formats.arrays import FloatArray, IndexArray
+from engines.host.compiled.library import DOUBLES, Function, Structure, doubles
+from engines.host.compiled.shares import CHUNKS_PER_THREAD, threads_for
+from engines.host.expansion.slices import SliceColours
 from engines.host.hybrid import HostHybrid
-from engines.host.library import DOUBLES, Function, Structure, doubles
-from engines.host.shares import CHUNKS_PER_THREAD, threads_for
-from engines.system import Scaling, pivots
+from engines.systems.one_sided import Scaling, pivots
 
 MOST_COLOURS = 2**16 - 1
 """With fewer colours, two bytes a state tell them apart, and those that are not computed."""

@@ -8,9 +8,9 @@ from ctypes import POINTER, c_double, c_int32, c_int64, c_void_p
 
 import numpy as np
 
-from engines.formats.arrays import FloatArray, IndexArray
-from engines.formats.csr import CsrMatrix
-from engines.host.library import DOUBLES, INDICES, Function, doubles, indices
+from engines.arrays import FloatArray, IndexArray
+from engines.host.compiled.library import DOUBLES, INDICES, Function, doubles, indices
+from engines.model.csr import CsrMatrix
 
 _ELIMINATE = Function(
     "pg_eliminate",

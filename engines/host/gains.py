@@ -6,9 +6,9 @@ from ctypes import c_double, c_int64
 
 import numpy as np
 
-from engines.formats.arrays import FloatArray, IndexArray
-from engines.formats.csr import CsrMatrix
-from engines.host.library import DOUBLES, INDICES, Function, doubles, indices
+from engines.arrays import FloatArray, IndexArray
+from engines.host.compiled.library import DOUBLES, INDICES, Function, doubles, indices
+from engines.model.csr import CsrMatrix
 
 _MATRIX = (c_int64, INDICES, INDICES, DOUBLES)
 _EARNED = Function("pg_earned", None, *_MATRIX, DOUBLES, DOUBLES, DOUBLES, DOUBLES)

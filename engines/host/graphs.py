@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.formats.arrays import INT32_MAX, IndexArray, MaskArray, index_dtype
-from engines.host.library import MASKS, Array, Function, HostMatrix, Structure, of_type
+from engines.arrays import INT32_MAX, IndexArray, MaskArray, index_dtype
+from engines.host.compiled.library import MASKS, Array, Function, HostMatrix, Structure, of_type
 
 FIRST_BUDGET = 32
 """States that a search for a closed set may visit before the other candidates have their turn."""

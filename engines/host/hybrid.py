@@ -7,10 +7,10 @@ from ctypes import c_int32, c_int64, c_void_p
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.arrays import FloatArray, IndexArray, MaskArray
 from engines.diagrams.hybrid import HybridMatrix
 from engines.errors import UnsupportedError
-from engines.formats.arrays import FloatArray, IndexArray, MaskArray
-from engines.host.library import (
+from engines.host.compiled.library import (
     DOUBLES,
     INDICES,
     MASKS,
@@ -20,7 +20,7 @@ from engines.host.library import (
     doubles,
     indices,
 )
-from engines.host.shares import check_bounds, even_shares
+from engines.host.compiled.shares import check_bounds, even_shares
 
 
 class HostHybrid(Structure):

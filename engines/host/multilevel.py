@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines.formats.arrays import FloatArray, IndexArray
+from engines.arrays import FloatArray, IndexArray
 from engines.host.aggregates import Chain, HostFlows, address
-from engines.host.library import DOUBLES, INDICES, Function, Structure
-from engines.host.shares import CHUNKS_PER_THREAD, Shares, cut_rows
+from engines.host.compiled.library import DOUBLES, INDICES, Function, Structure
+from engines.host.compiled.shares import CHUNKS_PER_THREAD, Shares, cut_rows
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.arrays import FloatArray, IndexArray, MaskArray
 from engines.diagrams.diagram import NO_STATES, ZERO, Diagram, StateNumbering
 from engines.diagrams.layers import check_counts, check_order, foreign_variable
-from engines.formats.arrays import FloatArray, IndexArray, MaskArray
-from engines.formats.csr import CsrMatrix
-from engines.host.diagrams import (
+from engines.host.blocks import (
     ChoiceRows,
     MatrixArrays,
     added_up,
@@ -22,7 +21,7 @@ from engines.host.diagrams import (
     check_range,
     numbers_of,
 )
-from engines.host.library import (
+from engines.host.compiled.library import (
     DOUBLES,
     INDICES,
     MASKS,
@@ -33,7 +32,8 @@ from engines.host.library import (
     doubles,
     indices,
 )
-from engines.host.shares import even_shares
+from engines.host.compiled.shares import even_shares
+from engines.model.csr import CsrMatrix
 
 STEPS_AT_ONCE = 10_000_000
 """So many steps along paths, some 0.1 s, are made before signals are looked at."""

@@ -6,10 +6,10 @@ from ctypes import c_double, c_int32, c_int64
 
 import numpy as np
 
-from engines.formats.arrays import FloatArray
-from engines.host.library import DOUBLES, INDICES, Function, doubles
+from engines.arrays import FloatArray
+from engines.host.compiled.library import DOUBLES, INDICES, Function, doubles
 from engines.host.structures import HostSystem, shares_of
-from engines.system import SweepSystem
+from engines.systems.one_sided import SweepSystem
 
 _ADD_POWERS = Function(
     "pg_add_powers",

@@ -6,10 +6,18 @@ from ctypes import c_int32, c_int64
 
 import numpy as np
 
-from engines.formats.arrays import FloatArray, IndexArray, index_dtype
-from engines.formats.csr import CsrMatrix
-from engines.host.library import DOUBLES, INDICES, Array, Function, HostMatrix, doubles, indices
-from engines.host.shares import Shares
+from engines.arrays import FloatArray, IndexArray, index_dtype
+from engines.host.compiled.library import (
+    DOUBLES,
+    INDICES,
+    Array,
+    Function,
+    HostMatrix,
+    doubles,
+    indices,
+)
+from engines.host.compiled.shares import Shares
+from engines.model.csr import CsrMatrix
 
 _EITHER = Array(np.int32, np.int64)
 

@@ -6,9 +6,9 @@ from ctypes import c_int32, c_int64
 
 import numpy as np
 
-from engines.formats.arrays import FloatArray, IndexArray, MaskArray
-from engines.formats.csr import CsrMatrix
-from engines.host.library import DOUBLES, INDICES, MASKS, Function, HostMatrix, indices
+from engines.arrays import FloatArray, IndexArray, MaskArray
+from engines.host.compiled.library import DOUBLES, INDICES, MASKS, Function, HostMatrix, indices
+from engines.model.csr import CsrMatrix
 
 _DIJKSTRA = Function(
     "pg_dijkstra_sweep",

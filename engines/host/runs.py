@@ -8,14 +8,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.formats.arrays import FloatArray, IndexArray
-from engines.host.library import DOUBLES, INDICES, MASKS, NUMBERS, Array, Function, Structure
-from engines.host.shares import Shares
+from engines.arrays import FloatArray, IndexArray
+from engines.host.compiled.library import (
+    DOUBLES,
+    INDICES,
+    MASKS,
+    NUMBERS,
+    Array,
+    Function,
+    Structure,
+)
+from engines.host.compiled.shares import Shares
 from engines.host.structures import HostSystem
-from engines.system import Direction, SweepSystem
+from engines.systems.one_sided import Direction, SweepSystem
 
 if TYPE_CHECKING:
-    from engines.cpu.run_encoding import Runs
+    from engines.host.run_encoding import Runs
 
 KeyArray = NDArray[np.uint64]
 
@@ -39,7 +47,7 @@ class HostRuns(Structure):
         Parameters
         ----------
         runs
-            As `engines.cpu.run_encoding` makes them.
+            As `engines.host.run_encoding` makes them.
         direction
             Whether the least or the largest of the choices counts; None for a chain.
         """
@@ -248,7 +256,7 @@ class RunFinder:
             As in `starts`.
         starts
             Firsts, lengths, starts of choices, of numbers and of the right-hand side, as in
-            `engines.cpu.run_encoding.Runs`, the last three with their ends.
+            `engines.host.run_encoding.Runs`, the last three with their ends.
         arrays
             Where pairs of choices start, distances, numbers and the right-hand side.
         """

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from engines.formats.arrays import IndexArray, index_dtype
-from engines.formats.csr import CsrMatrix
-from engines.host.library import DOUBLES, INDICES, Array, Function, HostMatrix
+from engines.arrays import IndexArray, index_dtype
+from engines.host.compiled.library import DOUBLES, INDICES, Array, Function, HostMatrix
 from engines.host.structures import HostSystem, shares_of
-from engines.system import ROUNDING_OF_A_SUM, Scaling, SweepSystem
+from engines.model.csr import CsrMatrix
+from engines.systems.one_sided import ROUNDING_OF_A_SUM, Scaling, SweepSystem
 
 _EITHER = Array(np.int32, np.int64)
 _SHARED = (INDICES, c_int64, c_int32)

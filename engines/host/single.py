@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ctypes import c_double, c_int32, c_int64
 
-from engines.formats.arrays import FloatArray, SingleArray
-from engines.host.library import DOUBLES, INDICES, SINGLES, Function
+from engines.arrays import FloatArray, SingleArray
+from engines.host.compiled.library import DOUBLES, INDICES, SINGLES, Function
 from engines.host.structures import HostSystem, shares_of
-from engines.system import SweepSystem
+from engines.systems.one_sided import SweepSystem
 
 _SWEEPS = Function(
     "pg_single_sweeps",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ctypes import c_double, c_int32, c_void_p
 
-from engines.host.library import HostMatrix, Structure, doubles, of_type_or_none
-from engines.host.shares import Shares
-from engines.system import Direction, SweepSystem
+from engines.host.compiled.library import HostMatrix, Structure, doubles, of_type_or_none
+from engines.host.compiled.shares import Shares
+from engines.systems.one_sided import Direction, SweepSystem
 
 
 class HostSystem(Structure):

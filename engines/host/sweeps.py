@@ -6,10 +6,10 @@ from ctypes import c_double, c_int32, c_int64, c_void_p
 
 import numpy as np
 
-from engines.formats.arrays import FloatArray, IndexArray
-from engines.host.library import DOUBLES, INDICES, Function, Structure
+from engines.arrays import FloatArray, IndexArray
+from engines.host.compiled.library import DOUBLES, INDICES, Function, Structure
 from engines.host.structures import HostSystem, shares_of
-from engines.system import SweepSystem
+from engines.systems.one_sided import SweepSystem
 
 
 class HostCodes(Structure):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ctypes import c_double, c_int32, c_int64
 
-from engines.formats.arrays import FloatArray, IndexArray
-from engines.formats.csr import CsrMatrix
-from engines.host.library import DOUBLES, INDICES, Function, HostMatrix, indices
-from engines.host.shares import check_bounds
+from engines.arrays import FloatArray, IndexArray
+from engines.host.compiled.library import DOUBLES, INDICES, Function, HostMatrix, indices
+from engines.host.compiled.shares import check_bounds
+from engines.model.csr import CsrMatrix
 
 _SWEEPS = Function(
     "pg_symmetric_sweeps",

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engines.formats.arrays import FloatArray, IndexArray
-from engines.host.library import DOUBLES, INDICES, Array, Function
+from engines.arrays import FloatArray, IndexArray
+from engines.host.compiled.library import DOUBLES, INDICES, Array, Function
 from engines.host.structures import HostSystem
-from engines.system import ROUNDING_OF_A_SUM, SweepSystem
+from engines.systems.one_sided import ROUNDING_OF_A_SUM, SweepSystem
 
 if TYPE_CHECKING:
-    from engines.cpu.topological import Components
+    from engines.host.components import Components
 
 ROUNDING = 1e-13
 """Relative changes below this are mostly rounding and say nothing about contraction."""
@@ -172,7 +172,7 @@ def ordered_components(
 
     Returns
     -------
-    Four arrays as `engines.cpu.topological.Components` has them: found, bounds, component, depth.
+    Four arrays as `engines.host.components.Components` has them: found, bounds, component, depth.
 
     Raises
     ------

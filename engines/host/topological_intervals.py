@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engines.formats.arrays import FloatArray, IndexArray
+from engines.arrays import FloatArray, IndexArray
 from engines.host import topological
-from engines.host.library import DOUBLES, INDICES, Function
+from engines.host.compiled.library import DOUBLES, INDICES, Function
 from engines.host.structures import HostSystem
 from engines.host.topological import HostOrder, Reason, require_sizes
-from engines.two_sided import SMALLEST, UNIT_ROUNDOFF
+from engines.systems.two_sided import SMALLEST, UNIT_ROUNDOFF
 
 if TYPE_CHECKING:
-    from engines.cpu.topological import Components
+    from engines.host.components import Components
 
 
 class IntervalRule(ctypes.Structure):

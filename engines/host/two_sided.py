@@ -6,10 +6,10 @@ from ctypes import c_double, c_int32, c_int64
 
 import numpy as np
 
-from engines.formats.arrays import FloatArray
-from engines.host.library import DOUBLES, INDICES, Function
+from engines.arrays import FloatArray
+from engines.host.compiled.library import DOUBLES, INDICES, Function
 from engines.host.structures import HostSystem, shares_of
-from engines.two_sided import SweepRecord, TwoSidedSystem
+from engines.systems.two_sided import SweepRecord, TwoSidedSystem
 
 _SWEEPS = Function(
     "pg_two_sided_sweeps",

@@ -15,8 +15,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from engines.cache import CACHE_VARIABLE, private_folder
 from engines.errors import CacheError, UnsupportedError
+from engines.process.cache import CACHE_VARIABLE, private_folder
 
 LOCAL = "local:"
 CONNECT_S = 10

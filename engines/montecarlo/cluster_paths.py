@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.cuda.driver import cupy, gpu_refusal
-from engines.environment import DeviceChoice
+from engines.model.environment import DeviceChoice
 from engines.montecarlo.cluster_work import PathSampler
 from engines.montecarlo.program import Program
 from engines.montecarlo.questions import Question

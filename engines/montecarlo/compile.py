@@ -1,8 +1,8 @@
 """From a program and questions to one source text, the same for the CPU and the GPU.
 
-The text is C and CUDA C++ at once. It begins with `kernels/montecarlo.cuh` (draws, arithmetic),
+The text is C and CUDA C++ at once. It begins with `cuda/src/montecarlo.cuh` (draws, arithmetic),
 goes on with what is written for the model (`asking`, `stepping`), and ends with
-`kernels/montecarlo_paths.cuh` (paths, the entry `sample_paths`). Of the model it holds numbers
+`cuda/src/montecarlo_paths.cuh` (paths, the entry `sample_paths`). Of the model it holds numbers
 alone: names become `v0`, `v1`, …, so that a model's text cannot reach a compiler.
 """
 
@@ -161,7 +161,7 @@ def _source(plan: Plan, questions: tuple[Question, ...], deadlocks_fixed: bool) 
 @functools.cache
 def kernel(name: str) -> str:
     """Return a part of the source that is the same for all models."""
-    folder = files("engines.kernels")
+    folder = files("engines.cuda.src")
     return folder.joinpath(f"{name}.cuh").read_text(encoding="utf-8")
 
 

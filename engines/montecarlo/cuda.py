@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from engines.cuda.driver import cupy
-from engines.environment import ALL_DEVICES
 from engines.errors import UnsupportedError
+from engines.model.environment import ALL_DEVICES
 from engines.montecarlo.results import PathArrays
 
 OPTIONS = ("-std=c++17", "--fmad=false", "-diag-suppress=177,550")

@@ -37,7 +37,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines.formats.arrays import FloatArray
+from engines.arrays import FloatArray
 from engines.montecarlo.intervals import mixture_interval
 from engines.montecarlo.methods import (
     Bound,

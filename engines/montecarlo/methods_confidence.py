@@ -24,7 +24,7 @@ from enum import Enum, auto
 
 import numpy as np
 
-from engines.formats.arrays import FloatArray, IndexArray, MaskArray
+from engines.arrays import FloatArray, IndexArray, MaskArray
 from engines.montecarlo.intervals import (
     LARGEST_STUDENT,
     clopper_pearson,

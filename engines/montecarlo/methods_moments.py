@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engines.formats.arrays import FloatArray, IndexArray
+from engines.arrays import FloatArray, IndexArray
 from engines.montecarlo.tally import TRUE, BooleanOutcomes, Outcomes
 
 

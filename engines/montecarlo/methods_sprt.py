@@ -25,7 +25,7 @@ import math
 
 import numpy as np
 
-from engines.formats.arrays import FloatArray, MaskArray
+from engines.arrays import FloatArray, MaskArray
 from engines.montecarlo.methods import (
     Bound,
     Judgement,

@@ -22,8 +22,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.arrays import MaskArray
 from engines.errors import UnsupportedError
-from engines.formats.arrays import MaskArray
 from engines.montecarlo import bounded_ltl as ltl
 from engines.montecarlo.bounded_ltl import Formula, Operator
 

@@ -19,10 +19,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from engines import child
-from engines.cache import kept
 from engines.errors import UnsupportedError
 from engines.montecarlo.results import PathArrays
+from engines.process import child
+from engines.process.cache import kept
 
 OPTIONS = ("-O2", "-std=c11", "-ffp-contract=off", "-fno-fast-math", "-shared", "-fPIC")
 _COMPILERS = ("cc", "gcc", "clang")

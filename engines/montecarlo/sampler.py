@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from engines.environment import DeviceChoice
 from engines.errors import UnsupportedError
+from engines.model.environment import DeviceChoice
 from engines.montecarlo.compile import Compiled, compile_program
 from engines.montecarlo.cuda import CudaPaths
 from engines.montecarlo.failure import PathFailure

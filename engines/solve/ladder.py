@@ -12,12 +12,12 @@ from typing import Protocol
 
 import numpy as np
 
-from engines.environment import SolverEnvironment
-from engines.formats.arrays import FloatArray
-from engines.iterate import Iteration
-from engines.linear.confirmation import AutomaticSweeps
-from engines.result import Status, SweepCost
-from engines.system import Engine, Sweeper, SweepSystem
+from engines.arrays import FloatArray
+from engines.methods.confirmation import AutomaticSweeps
+from engines.methods.iterate import Iteration
+from engines.model.environment import SolverEnvironment
+from engines.model.result import Status, SweepCost
+from engines.systems.one_sided import Engine, Sweeper, SweepSystem
 
 
 def nothing_swept() -> Iteration:

@@ -8,15 +8,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from engines.cpu.engine import CpuEngine
-from engines.environment import Method, Precision, SolverEnvironment
+from engines.arrays import FloatArray
 from engines.errors import DeviceMemoryError
-from engines.formats.arrays import FloatArray
-from engines.iterate import Iteration
-from engines.result import SolveResult, Status
-from engines.single import largest_value
+from engines.host.engine import CpuEngine
+from engines.methods.iterate import Iteration
+from engines.methods.single import largest_value
+from engines.model.environment import Method, Precision, SolverEnvironment
+from engines.model.result import SolveResult, Status
 from engines.solve.ladder import Answer, Solve
-from engines.system import HasTwin, Sweeper, SweepSystem
+from engines.systems.one_sided import HasTwin, Sweeper, SweepSystem
 
 DIRECT_ERROR = 1e-8
 """A direct solution is taken up to this relative error, which the condition of a system may leave

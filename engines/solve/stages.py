@@ -7,18 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from engines.formats.arrays import FloatArray
-from engines.iterate import Iteration
-from engines.linear import coloured_rest
-from engines.linear.doubling import LateDoubling
-from engines.linear.levels import solve_by_levels
-from engines.linear.stretches import Stretches
-from engines.linear.substitution import NAME as WALK
-from engines.linear.substitution import Substitution
-from engines.result import SweepCost
+from engines.arrays import FloatArray
+from engines.methods import coloured_rest
+from engines.methods.iterate import Iteration
+from engines.methods.levels import solve_by_levels
+from engines.methods.stretches import Stretches
+from engines.methods.substitution import NAME as WALK
+from engines.methods.substitution import Substitution
+from engines.model.result import SweepCost
+from engines.proofs.doubling import LateDoubling
 from engines.solve.ladder import Answer, Solve
 from engines.solve.report import in_unit
-from engines.system import SweepSystem
+from engines.systems.one_sided import SweepSystem
 
 LEVELS = "multilevel cycles"
 LEVELS_AFTER = 4_096

@@ -7,26 +7,26 @@ from dataclasses import replace
 
 import numpy as np
 
-from engines import late_gpu
-from engines.cpu.engine import CpuEngine, CpuSweeper
-from engines.cpu.symmetric import NAME as SYMMETRIC
-from engines.cpu.symmetric import SymmetricEngine, SymmetricSweeper
 from engines.devices.choice import choose_engine
 from engines.devices.colours import GaussSeidelEngine
-from engines.environment import Method, SolverEnvironment
 from engines.errors import DeviceMemoryError
-from engines.gauss_seidel import WatchedSweeper, sweeps_in_colours
-from engines.iterate import Iteration, iterate, stop_threshold
-from engines.linear import coloured_rest
-from engines.linear.confirmation import AutomaticSweeps
-from engines.linear.doubling import Doubling, LateDoubling, rises_from_zero
-from engines.linear.levels import LevelEngine
-from engines.linear.stretches import Stretches, require_solvable
-from engines.linear.substitution import NAME as WALK
-from engines.linear.substitution import Substitution
-from engines.progress import Progress
-from engines.result import SolveResult, Status
-from engines.single import NO_HELP, SingleSweeps, sweep_first_in_single
+from engines.host.engine import CpuEngine, CpuSweeper
+from engines.host.symmetric_sweeper import NAME as SYMMETRIC
+from engines.host.symmetric_sweeper import SymmetricEngine, SymmetricSweeper
+from engines.host.watched import WatchedSweeper, sweeps_in_colours
+from engines.methods import coloured_rest
+from engines.methods.confirmation import AutomaticSweeps
+from engines.methods.iterate import Iteration, iterate, stop_threshold
+from engines.methods.levels import LevelEngine
+from engines.methods.single import NO_HELP, SingleSweeps, sweep_first_in_single
+from engines.methods.stretches import Stretches, require_solvable
+from engines.methods.substitution import NAME as WALK
+from engines.methods.substitution import Substitution
+from engines.model.environment import Method, SolverEnvironment
+from engines.model.progress import Progress
+from engines.model.result import SolveResult, Status
+from engines.proofs.doubling import Doubling, LateDoubling, rises_from_zero
+from engines.solve import late_gpu
 from engines.solve.ladder import Answer, Ladder, Solve
 from engines.solve.report import (
     DIRECT_ERROR,
@@ -38,7 +38,7 @@ from engines.solve.report import (
     unsafe_remark,
 )
 from engines.solve.stages import Coloured, Direct, DirectMethod, Gmres, Levels, Walk
-from engines.system import Engine, Sweeper, SweepSystem
+from engines.systems.one_sided import Engine, Sweeper, SweepSystem
 
 SLOW_AFTER = 5_000
 """Sweeps after which an automatic solve may turn to its direct method."""
@@ -284,7 +284,7 @@ def sweeper_or_cpu(
     engine
         Where the sweeps are to be made.
     system, stop_below, absolute
-        As in `engines.system.Engine.sweeper`.
+        As in `engines.systems.one_sided.Engine.sweeper`.
 
     Returns
     -------

@@ -32,10 +32,10 @@ from engines.cuda.several_sums import sum_powers as sum_on_several
 from engines.cuda.split import SplitSweeper, bytes_beside
 from engines.cuda.sweeper import device_bytes
 from engines.cuda.uniformise import sum_powers
-from engines.formats.choice import Format
-from engines.poisson import poisson_weights
-from engines.power_sums import PowerSum, Summed
-from engines.system import Engine, SweepSystem
+from engines.model.choice import Format
+from engines.proofs.poisson import poisson_weights
+from engines.systems.one_sided import Engine, SweepSystem
+from engines.systems.power_sums import PowerSum, Summed
 
 CHECKED_SWEEPS = 70
 TIMED_SWEEPS = 256

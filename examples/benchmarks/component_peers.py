@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from engines.formats.csr import CsrMatrix
-from engines.model import ExplicitModel, ModelKind
+from engines.model.csr import CsrMatrix
+from engines.model.explicit import ExplicitModel, ModelKind
 
 MOST_SETS = 10_000
 """Of more end components than these, given as sets, only the number is compared."""
@@ -94,7 +94,7 @@ def tiny_model() -> ExplicitModel:
 
 def warm_up() -> None:
     """Load the kernels of our engine."""
-    from engines.cpu.graph import CpuGraph
+    from engines.host.graph import CpuGraph
 
     graph = CpuGraph(tiny_model())
     graph.strong_components(np.ones(2, dtype=np.bool_))
@@ -103,7 +103,7 @@ def warm_up() -> None:
 
 def by_cpu(model: ExplicitModel) -> None:
     """Ours on one core: Tarjan, and the splitting of end components, by the compiled library."""
-    from engines.cpu.graph import CpuGraph
+    from engines.host.graph import CpuGraph
 
     warm_up()
     graph = CpuGraph(model)

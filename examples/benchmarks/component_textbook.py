@@ -4,7 +4,7 @@ Strong components by one depth-first search (Tarjan 1972); maximal end component
 algorithm of the paper's section 2.3 (de Alfaro 1997; Baier, Katoen 2008, chapter 10): strong
 components, the choices that leave theirs, the states that have none left with those that cannot
 avoid them, and again until nothing leaves. Nothing here is arranged for a cache or cleverly left
-out: our own engine for the CPU is `engines/cpu/graph.py`. The loops are those of
+out: our own engine for the CPU is `engines/host/graph.py`. The loops are those of
 `component_textbook.cpp`, which the machine's C++ compiler compiles when they are first wanted.
 """
 
@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from engines.host.build import compiler
-from engines.model import ExplicitModel
+from engines.model.explicit import ExplicitModel
 
 SOURCE = Path(__file__).with_suffix(".cpp")
 OPTIONS = ("-std=c++17", "-O3", "-shared", "-fPIC")

@@ -47,9 +47,9 @@ from component_tables import tables
 from bridge.install import find_prism
 from bridge.reproduce.graphs import generate
 from engines.devices.graph import operations_of
-from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import BridgeError
-from engines.model import ExplicitModel
+from engines.model.environment import DeviceChoice, SolverEnvironment
+from engines.model.explicit import ExplicitModel
 
 REPEATS = 3
 Complete = Callable[["Row"], None]

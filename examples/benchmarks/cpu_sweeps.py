@@ -20,11 +20,11 @@ import click
 import numpy as np
 
 import bridge
-from engines.cpu.engine import CpuEngine, CpuSweeper
-from engines.formats.choice import Format
-from engines.formats.csr import CsrMatrix
+from engines.host.engine import CpuEngine, CpuSweeper
 from engines.host.scaling import scaled
-from engines.system import Scaling, SweepSystem
+from engines.model.choice import Format
+from engines.model.csr import CsrMatrix
+from engines.systems.one_sided import Scaling, SweepSystem
 
 MODELS = Path(__file__).resolve().parent.parent / "models"
 CASES = [

@@ -25,15 +25,15 @@ from typing import Any
 import click
 import numpy as np
 
+from engines.arrays import index_dtype
 from engines.cuda.bandwidth import copy_bandwidth
 from engines.cuda.driver import cupy, device_summary
 from engines.cuda.engine import CudaEngine
 from engines.errors import UnsupportedError
-from engines.formats.arrays import index_dtype
-from engines.formats.choice import Format
-from engines.formats.csr import CsrMatrix
-from engines.model import ModelKind
-from engines.system import Direction, Scaling, SweepSystem
+from engines.model.choice import Format
+from engines.model.csr import CsrMatrix
+from engines.model.explicit import ModelKind
+from engines.systems.one_sided import Direction, Scaling, SweepSystem
 
 CHECKED_SWEEPS = 200
 REPEATS = 7

@@ -25,11 +25,11 @@ import click
 import numpy as np
 
 from engines.devices.graph import operations_of
-from engines.environment import DeviceChoice, SolverEnvironment
-from engines.formats.csr import CsrMatrix
 from engines.graph.prob01 import prob0, prob1
-from engines.model import ExplicitModel, ModelKind
-from engines.system import Direction
+from engines.model.csr import CsrMatrix
+from engines.model.environment import DeviceChoice, SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind
+from engines.systems.one_sided import Direction
 
 REPEATS = 7
 

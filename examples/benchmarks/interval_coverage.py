@@ -38,8 +38,8 @@ from scipy.stats import binom
 
 from bridge import jvm
 from bridge.built import prism_call
-from engines.environment import DeviceChoice
 from engines.errors import InvalidModelError
+from engines.model.environment import DeviceChoice
 from prism_hooks.options import HookOptions
 
 DELTA = 0.05

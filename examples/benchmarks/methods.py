@@ -27,10 +27,10 @@ import click
 import numpy as np
 
 import bridge
-from engines.environment import DeviceChoice, Method, SolverEnvironment
-from engines.model import ExplicitModel
-from engines.result import SolveResult, Status
-from engines.steady_state import solve_steady_state
+from engines.model.environment import DeviceChoice, Method, SolverEnvironment
+from engines.model.explicit import ExplicitModel
+from engines.model.result import SolveResult, Status
+from engines.questions.steady_state import solve_steady_state
 
 METHODS = {
     "jacobi": Method.JACOBI,

@@ -25,7 +25,7 @@ from pathlib import Path
 import click
 
 from bridge.reproduce.tasks.paths import both_eat, philosophers
-from engines.environment import DeviceChoice
+from engines.model.environment import DeviceChoice
 from engines.montecarlo.plan import SynchronisationStrategy
 from engines.montecarlo.reference import sample_path
 from engines.montecarlo.sampler import DEFAULT_PATH_LIMIT, Sampler

@@ -27,11 +27,11 @@ from formats import cluster, herman, tandem
 
 from bridge.reproduce.tasks.sweeps import sweep_times
 from engines.cuda.driver import device_summary
-from engines.environment import DeviceChoice, Method, Precision, SolverEnvironment
-from engines.formats.choice import Format
-from engines.result import SolveResult
+from engines.model.choice import Format
+from engines.model.environment import DeviceChoice, Method, Precision, SolverEnvironment
+from engines.model.result import SolveResult
 from engines.solve.system import solve_system
-from engines.system import Scaling, SweepSystem
+from engines.systems.one_sided import Scaling, SweepSystem
 
 RARE = 1e-30
 EXACT = 1e-12

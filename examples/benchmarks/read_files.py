@@ -26,8 +26,8 @@ import numpy as np
 from bridge.files.storm_text import write_for_storm
 from bridge.files.umb import write_umb
 from bridge.files.writer import write_model
-from engines.formats.csr import CsrMatrix
-from engines.model import ExplicitModel, ModelKind
+from engines.model.csr import CsrMatrix
+from engines.model.explicit import ExplicitModel, ModelKind
 
 MEASURED = """
 import resource, sys, time

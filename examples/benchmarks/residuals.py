@@ -24,12 +24,12 @@ from formats import cluster, tandem
 from engines.cuda.driver import device_summary
 from engines.devices.choice import choose_engine
 from engines.devices.colours import GaussSeidelEngine
-from engines.environment import DeviceChoice, Method, Precision, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.gauss_seidel import relaxation, sweeps_in_colours
-from engines.linear.levels import LevelEngine
-from engines.single import CALM, STALLED
-from engines.system import HasSingle, Sweeper, SweepSystem
+from engines.host.watched import relaxation, sweeps_in_colours
+from engines.methods.levels import LevelEngine
+from engines.methods.single import CALM, STALLED
+from engines.model.environment import DeviceChoice, Method, Precision, SolverEnvironment
+from engines.systems.one_sided import HasSingle, Sweeper, SweepSystem
 
 METHODS = {
     "jacobi": Method.JACOBI,

@@ -33,7 +33,7 @@ from typing import Any
 import click
 from paths import both_eat, philosophers
 
-from engines.environment import DeviceChoice
+from engines.model.environment import DeviceChoice
 from engines.montecarlo.cluster import run_on_cluster
 from engines.montecarlo.cluster_client import OpenCluster
 from engines.montecarlo.cluster_options import ClusterOptions

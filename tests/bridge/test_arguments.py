@@ -7,7 +7,9 @@ from bridge.check.switches import read_switches
 from bridge.exchange.commands import USAGE, _settings_changes
 from bridge.exchange.words import groups
 from bridge.jvm import memory_bytes
-from engines.environment import (
+from engines.errors import BridgeError
+from engines.model.choice import Format
+from engines.model.environment import (
     ALL_DEVICES,
     Convention,
     DeviceChoice,
@@ -15,8 +17,6 @@ from engines.environment import (
     Precision,
     SolverEnvironment,
 )
-from engines.errors import BridgeError
-from engines.formats.choice import Format
 
 
 def test_prism_gets_its_own_words_unchanged_and_in_order():

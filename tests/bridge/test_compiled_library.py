@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from bridge.doctor import examine
-from engines.environment import SolverEnvironment
-from engines.host.library import FILE_NAME, LibraryMissingError, library
-from engines.until import until_probabilities
+from engines.host.compiled.library import FILE_NAME, LibraryMissingError, library
+from engines.model.environment import SolverEnvironment
+from engines.questions.until import until_probabilities
 from tests.engines import models
 
 
@@ -16,7 +16,7 @@ from tests.engines import models
 def library_in(monkeypatch, tmp_path):
     """A folder in which the library is looked for, and nowhere else."""
     path = tmp_path / FILE_NAME
-    monkeypatch.setattr("engines.host.library._candidates", lambda: iter([path]))
+    monkeypatch.setattr("engines.host.compiled.library._candidates", lambda: iter([path]))
     library.cache_clear()
     yield path
     library.cache_clear()

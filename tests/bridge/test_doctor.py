@@ -49,7 +49,7 @@ def healthy(monkeypatch, tmp_path):
     monkeypatch.setattr(module.importlib.util, "find_spec", lambda _name: None)
     monkeypatch.setattr(module, "_driver_library", lambda: None)
     monkeypatch.setattr(module, "_nvrtc_version", lambda _library: None)
-    monkeypatch.setattr("engines.cache.cache_folder", lambda: tmp_path)
+    monkeypatch.setattr("engines.process.cache.cache_folder", lambda: tmp_path)
     fake_module(
         monkeypatch,
         "engines.cuda.driver",
@@ -173,7 +173,7 @@ def test_a_storm_that_lacks_a_library_is_named(monkeypatch):
 @pytest.mark.usefixtures("healthy")
 def test_an_unusable_cache_folder_ends_in_1(monkeypatch, capsys):
     refuse = raiser(BridgeError("folder belongs to another user"))
-    monkeypatch.setattr("engines.cache.cache_folder", refuse)
+    monkeypatch.setattr("engines.process.cache.cache_folder", refuse)
     assert doctor(None) == 1
     assert "cannot run yet: see cache folder" in capsys.readouterr().out
 

@@ -28,8 +28,8 @@ from bridge.exchange.solve import Solver
 from bridge.files.checkable import read_checkable
 from bridge.model import NamedRewards
 from engines.errors import BridgeError, InvalidModelError, UnsupportedError
-from engines.formats.csr import CsrMatrix
-from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.model.csr import CsrMatrix
+from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from prism_hooks.options import HookOptions
 
 STATES = 9

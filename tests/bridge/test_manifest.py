@@ -6,7 +6,7 @@ import json
 from dataclasses import fields
 
 from bridge.exchange.manifest import plain_settings, read_settings
-from engines.environment import (
+from engines.model.environment import (
     BoundMethod,
     Convention,
     IntervalOptions,

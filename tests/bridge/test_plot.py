@@ -10,10 +10,10 @@ import pytest
 
 from bridge.arguments import UsageError, parse
 from bridge.plot import constants_named, draw_run, lines, plot_record, require_plot
-from engines.environment import SolverEnvironment
 from engines.errors import BridgeError
-from engines.progress import Measure, SweepReport
-from engines.result import Status
+from engines.model.environment import SolverEnvironment
+from engines.model.progress import Measure, SweepReport
+from engines.model.result import Status
 from prism_hooks.record import RunRecord
 
 needs_matplotlib = pytest.mark.skipif(

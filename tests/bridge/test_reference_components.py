@@ -10,8 +10,8 @@ import pytest
 import bridge
 from engines.cuda.driver import gpu_refusal
 from engines.devices.graph import operations_of
-from engines.environment import DeviceChoice, SolverEnvironment
-from engines.model import ModelKind
+from engines.model.environment import DeviceChoice, SolverEnvironment
+from engines.model.explicit import ModelKind
 from tests.endtoend.references import SHARED, model_path
 
 pytestmark = pytest.mark.prism

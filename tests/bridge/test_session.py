@@ -7,7 +7,7 @@ import pytest
 
 import bridge
 from engines.errors import BridgeError, InvalidModelError
-from engines.model import ModelKind
+from engines.model.explicit import ModelKind
 
 pytestmark = pytest.mark.prism
 

@@ -12,7 +12,7 @@ import bridge
 from bridge.files.checkable import read_checkable
 from engines.errors import BridgeError, InvalidModelError
 from engines.host.paths import expand_vector
-from engines.model import ExplicitModel, ModelKind
+from engines.model.explicit import ExplicitModel, ModelKind
 from prism_hooks.symbolic import diagram
 from tests.bridge.session_models import MDP_WITH_REWARDS, MODELS, QUICK
 

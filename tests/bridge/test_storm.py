@@ -20,7 +20,7 @@ from engines.errors import (
     InvalidModelError,
     UnsupportedError,
 )
-from engines.model import ModelKind
+from engines.model.explicit import ModelKind
 
 pytest.importorskip("stormpy", reason="needs stormpy")
 

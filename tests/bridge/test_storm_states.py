@@ -13,7 +13,7 @@ from bridge.storm.states import (
     sorted_matrix,
     state_order,
 )
-from engines.formats.csr import CsrMatrix
+from engines.model.csr import CsrMatrix
 
 EPSILON = float(np.finfo(np.float64).eps)
 

@@ -10,8 +10,8 @@ import click
 from tqdm import tqdm
 
 from bridge.install import find_prism
-from engines.cache import cache_folder
 from engines.errors import BridgeError
+from engines.process.cache import cache_folder
 from tests.conformance.compare import Summary, differences, needs_peer
 from tests.conformance.plan import SUITES, Unit, suite_folder, units
 from tests.conformance.runner import OURS, PEER, Job, Runner

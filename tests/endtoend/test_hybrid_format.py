@@ -81,7 +81,7 @@ def test_several_ends_are_seen_and_the_matrix_is_made(prism_gpu, prism, prism_ex
 
 NO_ROOM = """
 import sys
-from engines.diagrams import room
+from engines.host.expansion import room
 from bridge.cli import main
 
 room.SHARE_OF_HOST = 0.0

@@ -72,7 +72,7 @@ def afterwards(name):
 """
 NO_ADDRESSES_LEFT = """
 import resource
-from engines.host.library import library
+from engines.host.compiled.library import library
 from prism_hooks.symbolic import SymbolicModel
 
 library()

@@ -10,7 +10,7 @@ from fractions import Fraction
 import pytest
 
 from bridge.files.writer import write_model
-from engines.model import ModelKind
+from engines.model.explicit import ModelKind
 from tests.engines.random_models import RandomModel, Row, seeded_model
 
 pytestmark = pytest.mark.prism

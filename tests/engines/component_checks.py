@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from engines.model import ModelKind
+from engines.model.explicit import ModelKind
 from tests.engines import graph_oracles
 
 

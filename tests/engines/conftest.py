@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from engines.cuda.driver import gpu_refusal
-from engines.environment import DeviceChoice
-from engines.linear import direct
+from engines.methods import direct
+from engines.model.environment import DeviceChoice
 
 
 @pytest.fixture(params=["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.sparse import csr_array, eye_array
 from scipy.sparse.linalg import spsolve
 
-from engines.formats.csr import CsrMatrix
-from engines.system import Scaling, SweepSystem
+from engines.model.csr import CsrMatrix
+from engines.systems.one_sided import Scaling, SweepSystem
 
 
 def system_of(matrix, offset, states=None, start=None):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engines.formats.csr import CsrMatrix
-from engines.model import ExplicitModel, ModelKind
+from engines.model.csr import CsrMatrix
+from engines.model.explicit import ExplicitModel, ModelKind
 
 
 def build(kind, lengths, columns, choices=None):

@@ -6,9 +6,9 @@ import itertools
 
 import numpy as np
 
-from engines import reference
-from engines.model import ModelKind
-from engines.system import Direction
+from engines.model.explicit import ModelKind
+from engines.systems.one_sided import Direction
+from tests.engines import reference
 
 
 def successors(model):

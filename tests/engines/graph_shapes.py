@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines.formats.csr import CsrMatrix
-from engines.model import ExplicitModel, ModelKind
+from engines.model.csr import CsrMatrix
+from engines.model.explicit import ExplicitModel, ModelKind
 from tests.engines.graph_models import with_zeros
 
 NO_EDGES = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))

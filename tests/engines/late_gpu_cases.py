@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from engines import late_gpu
 from engines.cuda import driver
 from engines.devices import choice
-from engines.environment import DeviceChoice, SolverEnvironment
-from engines.formats.csr import CsrMatrix
-from engines.model import ExplicitModel, ModelKind
-from engines.reachability import solve_reachability
-from engines.steady_state import solve_steady_state
-from engines.system import Direction
+from engines.model.csr import CsrMatrix
+from engines.model.environment import DeviceChoice, SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind
+from engines.questions.reachability import solve_reachability
+from engines.questions.steady_state import solve_steady_state
+from engines.solve import late_gpu
+from engines.systems.one_sided import Direction
 
 SMALL = 50
 """Entries from which on a GPU may serve, so that small models do."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines import reference
-from engines.formats.csr import CsrMatrix
-from engines.model import ExplicitModel, ModelKind
-from engines.system import Direction
+from engines.model.csr import CsrMatrix
+from engines.model.explicit import ExplicitModel, ModelKind
+from engines.systems.one_sided import Direction
+from tests.engines import reference
 
 MIN, MAX = Direction.MINIMISE, Direction.MAXIMISE
 

@@ -10,7 +10,7 @@ import itertools
 
 import numpy as np
 
-from engines.model import ModelKind
+from engines.model.explicit import ModelKind
 from tests.engines import models
 
 

@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from bridge.files.umb import read_umb
-from engines.environment import SolverEnvironment
-from engines.long_run import long_run_probabilities, long_run_rewards
-from engines.reachability_rewards import reachability_rewards
-from engines.system import Direction
-from engines.total_rewards import total_rewards
-from engines.until import until_probabilities
+from engines.model.environment import SolverEnvironment
+from engines.questions.long_run import long_run_probabilities, long_run_rewards
+from engines.questions.reachability_rewards import reachability_rewards
+from engines.questions.total_rewards import total_rewards
+from engines.questions.until import until_probabilities
+from engines.systems.one_sided import Direction
 
 FOLDER = Path(__file__).parents[2].parent / "shared" / "reference"
 TIGHT = SolverEnvironment(epsilon=1e-10)

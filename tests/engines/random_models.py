@@ -17,9 +17,9 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.vendor.pretty import RepresentationPrinter
 
-from engines.formats.arrays import FloatArray, IndexArray, MaskArray
-from engines.formats.csr import CsrMatrix
-from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.arrays import FloatArray, IndexArray, MaskArray
+from engines.model.csr import CsrMatrix
+from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from tests.engines import models
 
 Pick = Callable[[int, int], int]

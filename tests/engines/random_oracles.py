@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from engines.system import Direction
+from engines.systems.one_sided import Direction
 from tests.engines import exact
 from tests.engines.random_models import RandomModel, Row
 

@@ -9,20 +9,20 @@ from fractions import Fraction
 
 import numpy as np
 
-from engines import bounded, time_bounded
-from engines.environment import Method, SolverEnvironment
-from engines.intervals import reachability_reward_bounds, until_bounds
-from engines.long_run import (
+from engines.model.environment import Method, SolverEnvironment
+from engines.model.explicit import ModelKind
+from engines.model.result import SolveResult
+from engines.questions import bounded, time_bounded
+from engines.questions.intervals import reachability_reward_bounds, until_bounds
+from engines.questions.long_run import (
     long_run_probabilities,
     long_run_rewards,
     steady_state_distribution,
 )
-from engines.model import ModelKind
-from engines.reachability_rewards import reachability_rewards
-from engines.result import SolveResult
-from engines.system import Direction
-from engines.total_rewards import total_rewards
-from engines.until import until_probabilities
+from engines.questions.reachability_rewards import reachability_rewards
+from engines.questions.total_rewards import total_rewards
+from engines.questions.until import until_probabilities
+from engines.systems.one_sided import Direction
 from tests.engines import random_oracles as oracle
 from tests.engines.random_models import RandomModel
 

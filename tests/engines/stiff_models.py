@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from tests.engines import models
 
 Row = dict[int, Fraction]

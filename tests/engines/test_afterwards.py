@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.afterwards import distance, measured
-from engines.environment import Method, SolverEnvironment
-from engines.long_run import long_run_probabilities, long_run_rewards
-from engines.model import ModelKind, RewardStructure
-from engines.reachability import solve_reachability
-from engines.result import SolveResult, Status
+from engines.methods.afterwards import distance, measured
+from engines.model.environment import Method, SolverEnvironment
+from engines.model.explicit import ModelKind, RewardStructure
+from engines.model.result import SolveResult, Status
+from engines.questions.long_run import long_run_probabilities, long_run_rewards
+from engines.questions.reachability import solve_reachability
 from prism_hooks.claims import claim_of
 from tests.engines import models
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.environment import Method, SolverEnvironment
-from engines.formats.csr import CsrMatrix
-from engines.iterate import iterate
-from engines.linear import direct
-from engines.model import ModelKind
-from engines.reachability import solve_reachability
-from engines.result import Status
+from engines.methods import direct
+from engines.methods.iterate import iterate
+from engines.model.csr import CsrMatrix
+from engines.model.environment import Method, SolverEnvironment
+from engines.model.explicit import ModelKind
+from engines.model.result import Status
+from engines.questions.reachability import solve_reachability
+from engines.questions.steady_state import solve_steady_state
 from engines.solve import system as solve_module
-from engines.steady_state import solve_steady_state
-from engines.system import SweepSystem
+from engines.systems.one_sided import SweepSystem
 from tests.engines import models
 from tests.engines.test_reference import dense_solution
 

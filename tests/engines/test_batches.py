@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engines import iterate as sweeping
-from engines.cpu.engine import CpuEngine
-from engines.environment import Method, SolverEnvironment
-from engines.formats.csr import CsrMatrix
-from engines.iterate import BATCH_SECONDS, FIRST_BATCH, iterate, stop_threshold
-from engines.system import SweepSystem
+from engines.host.engine import CpuEngine
+from engines.methods import iterate as sweeping
+from engines.methods.iterate import BATCH_SECONDS, FIRST_BATCH, iterate, stop_threshold
+from engines.model.csr import CsrMatrix
+from engines.model.environment import Method, SolverEnvironment
+from engines.systems.one_sided import SweepSystem
 
 STATES = 40
 PACES = (1e-6, 0.01, 0.06, 2.0)

@@ -11,7 +11,12 @@ import numpy as np
 import pytest
 
 from bridge.files.umb import read_umb
-from engines.bounded import (
+from engines.errors import InvalidModelError, UnsupportedError
+from engines.model.environment import Method, SolverEnvironment
+from engines.model.explicit import ModelKind, RewardStructure
+from engines.model.progress import Measure
+from engines.model.result import Status
+from engines.questions.bounded import (
     after,
     bounded_until,
     cumulative_rewards,
@@ -19,12 +24,7 @@ from engines.bounded import (
     instantaneous_rewards,
     next_probabilities,
 )
-from engines.environment import Method, SolverEnvironment
-from engines.errors import InvalidModelError, UnsupportedError
-from engines.model import ModelKind, RewardStructure
-from engines.progress import Measure
-from engines.result import Status
-from engines.system import Direction
+from engines.systems.one_sided import Direction
 from tests.engines import models
 
 FOLDER = Path(__file__).parents[2].parent / "shared" / "reference"

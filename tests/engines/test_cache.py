@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from engines import cache as module
-from engines.cache import CACHE_VARIABLE, cache_folder, kept, private_folder
 from engines.errors import BridgeError, CacheError, UnsupportedError
+from engines.process import cache as module
+from engines.process.cache import CACHE_VARIABLE, cache_folder, kept, private_folder
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="folders have no owners here")
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from engines import child
+from engines.process import child
 
 KILLED = """
 import os, sys
 from pathlib import Path
-from engines import child
+from engines.process import child
 child.run(["/bin/sh", "-c", "echo $$ > " + sys.argv[1] + "; sleep 60 & wait"])
 """
 

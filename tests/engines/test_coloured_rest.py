@@ -7,14 +7,14 @@ import pytest
 from scipy.sparse import csr_array, eye_array
 from scipy.sparse.linalg import spsolve
 
-from engines.cpu.engine import CpuEngine
-from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.errors import DeviceMemoryError
-from engines.formats.csr import CsrMatrix
-from engines.linear import coloured_rest, stretches
-from engines.model import ExplicitModel, ModelKind
-from engines.reachability import solve_reachability
-from engines.result import Status
+from engines.host.engine import CpuEngine
+from engines.methods import coloured_rest, stretches
+from engines.model.csr import CsrMatrix
+from engines.model.environment import DeviceChoice, Method, SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind
+from engines.model.result import Status
+from engines.questions.reachability import solve_reachability
 from engines.solve import system as solve
 from tests.engines import models
 

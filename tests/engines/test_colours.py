@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engines.cpu.gauss_seidel import CpuColourSweeper
+from engines.host.coloured_sweeper import CpuColourSweeper
 from engines.host.colouring import dependencies
-from engines.linear.colours import (
+from engines.host.colours import (
     Colouring,
     Order,
     SweepSpeed,
@@ -19,8 +19,8 @@ from engines.linear.colours import (
     choose_colours,
     congruent_colours,
 )
-from engines.linear.moves import MOVES, step_keys
-from engines.system import Direction, SweepSystem
+from engines.systems.moves import MOVES, step_keys
+from engines.systems.one_sided import Direction, SweepSystem
 from tests.engines import models
 
 ORDERS = list(Order)
@@ -137,7 +137,7 @@ def test_levels_sweep_as_sequential_gauss_seidel_does(system, backwards):
 def test_the_cut_of_the_work_changes_no_bit(monkeypatch, pieces):
     system = arrange(chain_system(8, 300), choose_colours(chain_system(8, 300), Order.FORWARDS))
     whole = CpuColourSweeper(system, -1.0, False)
-    monkeypatch.setattr("engines.host.shares.threads_for", lambda _entries: pieces)
+    monkeypatch.setattr("engines.host.compiled.shares.threads_for", lambda _entries: pieces)
     cut = CpuColourSweeper(system, -1.0, False)
     np.testing.assert_array_equal(whole.run(20), cut.run(20))
     np.testing.assert_array_equal(whole.values(), cut.values())

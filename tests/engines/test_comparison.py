@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from engines import exact
-from engines.comparison import HOLDS, placed, settle
-from engines.model import ModelKind
-from engines.rationals import rational
-from engines.system import Direction
+from engines.model.comparison import HOLDS, placed, settle
+from engines.model.explicit import ModelKind
+from engines.model.rationals import rational
+from engines.proofs import exact
+from engines.systems.one_sided import Direction
 from tests.engines import models
 
 NEAR = [Fraction(0), Fraction(1, 10**20), -Fraction(1, 10**20), Fraction(1, 10**12)]

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from bridge.files.umb import read_umb
-from engines import reference
-from engines.cpu.graph import CpuGraph
 from engines.graph.components import bsccs, condensation_order, sccs
-from engines.model import ModelKind
-from tests.engines import component_checks, graph_models, graph_oracles, models
+from engines.host.graph import CpuGraph
+from engines.model.explicit import ModelKind
+from tests.engines import component_checks, graph_models, graph_oracles, models, reference
 from tests.engines.graph_models import everywhere
 from tests.engines.graph_shapes import drawn
 from tests.engines.published import FOLDER

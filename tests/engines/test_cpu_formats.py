@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engines.cpu import engine as cpu
-from engines.cpu import layouts, run_encoding
-from engines.cpu.engine import CpuEngine, CpuSweeper
-from engines.formats.choice import Format
-from engines.formats.csr import CsrMatrix
-from engines.system import Direction, Scaling, SweepSystem
+from engines.host import engine as cpu
+from engines.host import layouts, run_encoding
+from engines.host.engine import CpuEngine, CpuSweeper
+from engines.model.choice import Format
+from engines.model.csr import CsrMatrix
+from engines.systems.one_sided import Direction, Scaling, SweepSystem
 
 SWEEPS = 7
 

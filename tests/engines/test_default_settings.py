@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engines.cpu.engine import CpuEngine
-from engines.environment import Method, SolverEnvironment
 from engines.host.elimination import TooDearError
-from engines.iterate import iterate
-from engines.linear.direct import solve_chain
-from engines.linear.doubling import Doubling, rises_from_zero
-from engines.linear.elimination import EliminatedChain
-from engines.linear.mixing import sweeps_of_memory
-from engines.reachability import solve_reachability
-from engines.result import Status
-from engines.steady_state import solve_steady_state
-from engines.system import Scaling, SweepSystem
+from engines.host.engine import CpuEngine
+from engines.methods.direct import solve_chain
+from engines.methods.elimination import EliminatedChain
+from engines.methods.iterate import iterate
+from engines.model.environment import Method, SolverEnvironment
+from engines.model.result import Status
+from engines.proofs.doubling import Doubling, rises_from_zero
+from engines.proofs.mixing import sweeps_of_memory
+from engines.questions.reachability import solve_reachability
+from engines.questions.steady_state import solve_steady_state
+from engines.systems.one_sided import Scaling, SweepSystem
 from tests.engines import models
 from tests.engines.stationary import eliminated_class
 

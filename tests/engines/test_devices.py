@@ -9,14 +9,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engines.cpu.engine import CpuEngine
 from engines.cuda import driver
 from engines.devices import choice
 from engines.devices.choice import not_shared_out
-from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.csr import CsrMatrix
-from engines.system import SweepSystem
+from engines.host.engine import CpuEngine
+from engines.model.csr import CsrMatrix
+from engines.model.environment import DeviceChoice, SolverEnvironment
+from engines.systems.one_sided import SweepSystem
 
 
 @pytest.fixture

@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engines.cpu.engine import CpuEngine
 from engines.devices.colours import GaussSeidelEngine
-from engines.environment import Method, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.groups import choices_of
-from engines.gauss_seidel import METHODS, sweeps_in_colours
+from engines.host.colours import Order
+from engines.host.engine import CpuEngine
 from engines.host.scaling import scaled
-from engines.iterate import iterate
-from engines.linear.colours import Order
-from engines.model import ModelKind
-from engines.result import Status
-from engines.system import Direction, Scaling, SweepSystem
+from engines.host.watched import METHODS, sweeps_in_colours
+from engines.methods.iterate import iterate
+from engines.model.environment import Method, SolverEnvironment
+from engines.model.explicit import ModelKind
+from engines.model.groups import choices_of
+from engines.model.result import Status
+from engines.systems.one_sided import Direction, Scaling, SweepSystem
 from tests.engines import models, oracles
 
 EPSILON = 1e-12

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engines.cpu.engine import CpuEngine
-from engines.cpu.space import HostSpace
-from engines.environment import DeviceChoice, Method, Precision, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.linear import stretches
-from engines.linear.gmres import Extrapolated, solve_by_stretches
-from engines.linear.space import HasSpace
-from engines.linear.stretches import NAME
-from engines.result import Status
+from engines.host.engine import CpuEngine
+from engines.host.space import HostSpace
+from engines.methods import stretches
+from engines.methods.gmres import Extrapolated, solve_by_stretches
+from engines.methods.stretches import NAME
+from engines.model.environment import DeviceChoice, Method, Precision, SolverEnvironment
+from engines.model.result import Status
 from engines.solve import system as solve
 from engines.solve.system import solve_system
-from engines.system import Scaling
+from engines.systems.one_sided import Scaling
+from engines.systems.space import HasSpace
 from tests.engines.gmres_cases import CASES, exactly, ladder, line, system_of, two_valleys
 
 NAMED = SolverEnvironment(

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from engines.formats import groups as under_test
-from engines.formats.csr import CsrMatrix
-from engines.formats.groups import choices_of, select_groups
+from engines.model.csr import CsrMatrix
+from engines.model.explicit import groups as under_test
+from engines.model.groups import choices_of, select_groups
 
 
 def random_groups(seed, states=300):

@@ -8,7 +8,6 @@ from itertools import accumulate
 import numpy as np
 import pytest
 
-from engines.formats.csr import CsrMatrix
 from engines.host import assemble
 from engines.host.assemble import (
     MERGED,
@@ -23,6 +22,7 @@ from engines.host.assemble import (
     place_rows,
     tidy_rows,
 )
+from engines.model.csr import CsrMatrix
 
 WIDTHS = [(np.int32, np.int32), (np.int64, np.int32), (np.int64, np.int64)]
 

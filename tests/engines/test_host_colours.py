@@ -8,14 +8,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from engines.formats.csr import CsrMatrix
-from engines.host import colouring, shares
+from engines.host import colouring
 from engines.host.coloured import HostColouredSweeps, arranged_rows
 from engines.host.colouring import Dependencies, dependencies, find_levels
-from engines.host.shares import ColourShares
+from engines.host.compiled import shares
+from engines.host.compiled.shares import ColourShares
 from engines.host.symmetric import HostSymmetricSweeps
-from engines.linear.moves import UNIT
-from engines.system import Direction, SweepSystem
+from engines.model.csr import CsrMatrix
+from engines.systems.moves import UNIT
+from engines.systems.one_sided import Direction, SweepSystem
 
 TYPES = {
     "narrow": (np.int32, np.int32),

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from engines.host import graphs
+from engines.host.compiled.library import MASKS, Function
 from engines.host.graphs import HostGraph
-from engines.host.library import MASKS, Function
 
 WIDTHS = {
     "narrow": (np.int32, np.int32),

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from engines.host import shares
 from engines.host.aggregates import NONE, Aggregates, Chain, entries_by_column
+from engines.host.compiled import shares
 from engines.host.multilevel import Coarsening, HostCycle, HostCycles, Level, set_coarse_flows
 
 OMEGA, FLOOR, LARGEST = 0.85, 1e-3, 1.4

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.cpu import uniformise
-from engines.formats.csr import CsrMatrix
+from engines.host import power_sums as uniformise
 from engines.host.powers import HostPowers
-from engines.power_sums import PowerSum
-from engines.system import Direction, SweepSystem
+from engines.model.csr import CsrMatrix
+from engines.systems.one_sided import Direction, SweepSystem
+from engines.systems.power_sums import PowerSum
 
 TYPES = {
     "narrow": (np.int32, np.int32),

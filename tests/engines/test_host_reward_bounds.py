@@ -7,9 +7,9 @@ from heapq import heappop, heappush
 import numpy as np
 import pytest
 
-from engines.formats.csr import CsrMatrix
 from engines.host.products import transposed
 from engines.host.reward_bounds import dijkstra_sweep, probability_of_no_return
+from engines.model.csr import CsrMatrix
 
 TYPES = {
     "narrow": (np.int32, np.int32),

@@ -24,7 +24,7 @@ OTHERS = (
 LOADED = """
 import sys, engines.host
 engines.host.__path__.append(sys.argv[1])
-from engines.host.library import library
+from engines.host.compiled.library import library
 assert library()._name.startswith(sys.argv[1]), library()._name
 """
 
@@ -32,8 +32,8 @@ RUN = f"{LOADED}\nimport pytest\nsys.exit(pytest.main(sys.argv[2:]))"
 
 OVERRUN = f"""{LOADED}
 import numpy as np
-from engines.formats.csr import CsrMatrix
-from engines.host.library import HostMatrix
+from engines.model.csr import CsrMatrix
+from engines.host.compiled.library import HostMatrix
 from engines.host.products import _ROW_SUMS
 matrix = HostMatrix.of(CsrMatrix(np.arange(9), np.zeros(8, np.int32), np.ones(8), 1))
 _ROW_SUMS(matrix, np.empty(int(sys.argv[2])))

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from engines.cpu.single import narrowed
-from engines.formats.csr import CsrMatrix
 from engines.host.single import HostSingleSweeps
-from engines.system import Direction, SweepSystem
+from engines.host.single_sweeper import narrowed
+from engines.model.csr import CsrMatrix
+from engines.systems.one_sided import Direction, SweepSystem
 
 TYPES = {
     "narrow": (np.int32, np.int32),

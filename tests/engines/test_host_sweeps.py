@@ -8,10 +8,10 @@ import math
 import numpy as np
 import pytest
 
-from engines.formats.csr import CsrMatrix
-from engines.host.library import DOUBLES, Function
+from engines.host.compiled.library import DOUBLES, Function
 from engines.host.sweeps import HostSweeps
-from engines.system import Direction, SweepSystem
+from engines.model.csr import CsrMatrix
+from engines.systems.one_sided import Direction, SweepSystem
 
 
 def _system(choices, wide, direction=Direction.MAXIMISE):

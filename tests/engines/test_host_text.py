@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from engines.host.text import (
+from engines.host.compiled.text import (
     LineStatus,
     NameTable,
     count_lines,

@@ -9,11 +9,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from engines.cpu.two_sided import CpuTwoSidedSweeper
-from engines.formats.csr import CsrMatrix
 from engines.host.two_sided import HostTwoSidedSweeps
-from engines.system import Direction, SweepSystem
-from engines.two_sided import SMALLEST, UNIT_ROUNDOFF, TwoSidedSystem
+from engines.host.two_sided_sweeper import CpuTwoSidedSweeper
+from engines.model.csr import CsrMatrix
+from engines.systems.one_sided import Direction, SweepSystem
+from engines.systems.two_sided import SMALLEST, UNIT_ROUNDOFF, TwoSidedSystem
 
 TYPES = {
     "narrow": (np.int32, np.int32),

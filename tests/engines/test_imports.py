@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import pkgutil
 import subprocess
@@ -48,4 +49,113 @@ def test_choosing_a_backend_is_light():
 
 
 def test_the_solvers_do_not_load_scipy_before_they_need_it():
-    assert not loaded_after("engines.reachability", "engines.steady_state") & {"scipy"}
+    assert not loaded_after("engines.questions.reachability", "engines.questions.steady_state") & {
+        "scipy"
+    }
+
+
+ROOMS = (
+    *("errors", "arrays", "process", "host.compiled", "model", "systems", "formats", "automata"),
+    *("diagrams", "host", "cuda", "devices", "montecarlo", "graph", "proofs", "methods", "solve"),
+    "questions",
+)
+"""The folders and files of `engines`, lowest first: each imports those before it, and itself."""
+
+
+class OwnImports(ast.NodeVisitor):
+    """The imports of our own modules in a file: the module, and whether it is within a function."""
+
+    def __init__(self, source: str) -> None:
+        self.found: list[tuple[str, bool]] = []
+        self._within = 0
+        self.visit(ast.parse(source))
+
+    def visit_FunctionDef(self, node):
+        self._within += 1
+        self.generic_visit(node)
+        self._within -= 1
+
+    def visit_If(self, node):
+        if getattr(node.test, "id", "") != "TYPE_CHECKING":
+            self.generic_visit(node)
+
+    def visit_Import(self, node):
+        self._note([name.name for name in node.names])
+
+    def visit_ImportFrom(self, node):
+        self._note([f"{node.module}.{name.name}" for name in node.names])
+
+    def _note(self, names):
+        ours = [name for name in names if name.split(".")[0] in PACKAGES]
+        self.found += [(name, self._within > 0) for name in ours]
+
+
+PACKAGES = {package.__name__: package for package in (engines, prism_hooks, bridge)}
+"""Lowest first."""
+
+
+def sources(package):
+    """Yield the name and the text of each module of a package."""
+    folder = Path(package.__file__).parent
+    for path in sorted(folder.rglob("*.py")):
+        parts = path.relative_to(folder.parent).with_suffix("").parts
+        yield ".".join(parts), path.read_text()
+
+
+def room_of(module: str) -> int:
+    """Return the place of a module of `engines` among the rooms."""
+    inside = module.removeprefix("engines.")
+    fitting = [room for room in ROOMS if f"{inside}.".startswith(f"{room}.")]
+    return ROOMS.index(max(fitting, key=len))
+
+
+def test_packages_import_only_those_below_them():
+    order = list(PACKAGES)
+    for package in PACKAGES.values():
+        for name, source in sources(package):
+            for target, _ in OwnImports(source).found:
+                below = order.index(target.split(".")[0]) <= order.index(name.split(".")[0])
+                assert below, f"{name} imports {target}"
+
+
+def test_rooms_of_the_engines_import_only_those_below_them():
+    for name, source in sources(engines):
+        if name.endswith("__init__"):
+            continue
+        for target, _ in OwnImports(source).found:
+            if target == "engines.host" or target == "engines.host.__path__":
+                continue  # The folder that the library lies in.
+            assert room_of(target) <= room_of(name), f"{name} imports {target}"
+
+
+def test_within_functions_of_the_engines_only_devices_import_and_only_cuda():
+    """Importing `engines.cuda` takes a second that a run on the CPU need not wait for."""
+    for name, source in sources(engines):
+        for target, within in OwnImports(source).found:
+            if within:
+                assert name.startswith("engines.devices."), f"{name} imports {target}"
+                assert target.startswith("engines.cuda."), f"{name} imports {target}"
+
+
+def test_no_module_imports_itself_through_others():
+    known = {name for package in PACKAGES.values() for name, _ in sources(package)}
+
+    def module_of(target):
+        return target if target in known else target.rpartition(".")[0]
+
+    imports = {
+        name: {module_of(target) for target, _ in OwnImports(source).found}
+        for package in PACKAGES.values()
+        for name, source in sources(package)
+    }
+    done: set[str] = set()
+
+    def follow(name, path):
+        assert name not in path, " -> ".join([*path[path.index(name) :], name])
+        if name not in done:
+            for target in sorted(imports.get(name, ())):
+                follow(target, [*path, name])
+            done.add(name)
+
+    for name in sorted(imports):
+        follow(name, [])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.cpu.graph import CpuGraph, _edges
-from engines.graph.induced import components_within
-from engines.model import ModelKind
+from engines.host.graph import CpuGraph, _edges
+from engines.host.induced import components_within
+from engines.model.explicit import ModelKind
 from tests.engines import graph_models
 
 

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engines.devices.two_sided import two_sided_sweeper
-from engines.environment import BoundMethod, DeviceChoice, IntervalOptions, Method
-from engines.environment import SolverEnvironment as Environment
 from engines.errors import ConvergenceError, UnsupportedError
-from engines.intervals import reachability_reward_bounds, until_bounds
-from engines.model import ExplicitModel, RewardStructure
-from engines.result import Status
-from engines.system import Direction, SweepSystem
-from engines.two_sided import TwoSidedSystem
+from engines.model.environment import BoundMethod, DeviceChoice, IntervalOptions, Method
+from engines.model.environment import SolverEnvironment as Environment
+from engines.model.explicit import ExplicitModel, RewardStructure
+from engines.model.result import Status
+from engines.questions.intervals import reachability_reward_bounds, until_bounds
+from engines.systems.one_sided import Direction, SweepSystem
+from engines.systems.two_sided import TwoSidedSystem
 from tests.engines import exact, models, oracles, published
 
 CPU = Environment(device=DeviceChoice.CPU)

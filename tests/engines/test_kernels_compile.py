@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engines import kernels
+from engines.cuda import src as kernels
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")
 GLOBAL = re.compile(r'extern "C" __global__ void (?:__launch_bounds__\([^)]*\) |LISTED )?(\w+)\(')

@@ -8,10 +8,10 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engines.cpu.engine import CpuEngine
-from engines.host import shares
-from engines.host.shares import cut_rows
-from engines.system import Direction, Scaling, SweepSystem
+from engines.host.compiled import shares
+from engines.host.compiled.shares import cut_rows
+from engines.host.engine import CpuEngine
+from engines.systems.one_sided import Direction, Scaling, SweepSystem
 from tests.gpu import big
 
 SIZE = 60_000

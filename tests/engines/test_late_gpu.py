@@ -7,18 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines import late_gpu
-from engines.bounded import bounded_until
-from engines.cpu.engine import CpuEngine
 from engines.cuda import driver
 from engines.devices import choice, powers
-from engines.environment import DeviceChoice, Method, Precision, SolverEnvironment
 from engines.errors import DeviceMemoryError
-from engines.formats.choice import Format
-from engines.linear import coloured_rest, stretches
-from engines.model import ModelKind
-from engines.result import Status
-from engines.time_bounded import time_bounded_until
+from engines.host.engine import CpuEngine
+from engines.methods import coloured_rest, stretches
+from engines.model.choice import Format
+from engines.model.environment import DeviceChoice, Method, Precision, SolverEnvironment
+from engines.model.explicit import ModelKind
+from engines.model.result import Status
+from engines.questions.bounded import bounded_until
+from engines.questions.time_bounded import time_bounded_until
+from engines.solve import late_gpu
 from tests.engines.late_gpu_cases import (
     AUTOMATIC,
     birth_and_death,
@@ -244,7 +244,7 @@ def test_so_does_a_known_number_of_terms(gpu, monkeypatch):
 
 
 def _system(size=100):
-    from engines.system import SweepSystem
+    from engines.systems.one_sided import SweepSystem
 
     return SweepSystem(slow_walk(size).matrix, np.zeros(size))
 

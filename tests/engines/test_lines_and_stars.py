@@ -7,17 +7,17 @@ import pytest
 from scipy.special import gammainc
 from scipy.stats import poisson
 
-from engines.bounded import bounded_until
-from engines.environment import DeviceChoice, Method
-from engines.environment import SolverEnvironment as Environment
-from engines.intervals import reachability_reward_bounds, until_bounds
-from engines.long_run import long_run_probabilities
-from engines.model import ModelKind, RewardStructure
-from engines.reachability_rewards import reachability_rewards
-from engines.result import Status
-from engines.system import Direction
-from engines.time_bounded import distribution_at, time_bounded_until
-from engines.until import until_probabilities
+from engines.model.environment import DeviceChoice, Method
+from engines.model.environment import SolverEnvironment as Environment
+from engines.model.explicit import ModelKind, RewardStructure
+from engines.model.result import Status
+from engines.questions.bounded import bounded_until
+from engines.questions.intervals import reachability_reward_bounds, until_bounds
+from engines.questions.long_run import long_run_probabilities
+from engines.questions.reachability_rewards import reachability_rewards
+from engines.questions.time_bounded import distribution_at, time_bounded_until
+from engines.questions.until import until_probabilities
+from engines.systems.one_sided import Direction
 from tests.engines.random_models import long_line, star
 
 CTMC, MDP = ModelKind.CTMC, ModelKind.MDP

@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines import long_run, reference
-from engines.environment import Convention, Method, SolverEnvironment
 from engines.errors import InvalidModelError, UnsupportedError
-from engines.linear import elimination, stretches
-from engines.long_run import (
+from engines.methods import elimination, stretches
+from engines.model.environment import Convention, Method, SolverEnvironment
+from engines.model.explicit import ModelKind, RewardStructure
+from engines.model.result import SolveResult, Status
+from engines.questions import long_run
+from engines.questions.long_run import (
     long_run_probabilities,
     long_run_rewards,
     steady_state_distribution,
 )
-from engines.model import ModelKind, RewardStructure
-from engines.result import SolveResult, Status
 from engines.solve import system as solve
-from tests.engines import models, oracles, published
+from tests.engines import models, oracles, published, reference
 
 TIGHT = SolverEnvironment(epsilon=1e-10)
 

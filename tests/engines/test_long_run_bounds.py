@@ -7,18 +7,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from engines.environment import DeviceChoice, IntervalOptions, Method
-from engines.environment import SolverEnvironment as Environment
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.graph.components import Components, bsccs
-from engines.long_run import (
+from engines.model.environment import DeviceChoice, IntervalOptions, Method
+from engines.model.environment import SolverEnvironment as Environment
+from engines.model.explicit import ModelKind, RewardStructure
+from engines.model.result import Status
+from engines.questions.long_run import (
     long_run_probabilities,
     long_run_rewards,
     steady_state_distribution,
 )
-from engines.model import ModelKind, RewardStructure
-from engines.result import Status
-from engines.two_sided_steady_state import component_average_bounds
+from engines.questions.two_sided_steady_state import component_average_bounds
 from tests.engines import exact, models
 
 CPU = Environment(method=Method.INTERVAL, device=DeviceChoice.CPU)

@@ -14,10 +14,10 @@ from bridge.files.umb import read_umb
 from engines.automata import ltl
 from engines.automata.ldba import ACCEPTED, LimitDeterministicAutomaton
 from engines.automata.product import Letters, build_product
-from engines.environment import SolverEnvironment
-from engines.formats.csr import CsrMatrix
-from engines.ltl import ltl_probabilities
-from engines.model import ExplicitModel, ModelKind
+from engines.model.csr import CsrMatrix
+from engines.model.environment import SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind
+from engines.questions.ltl import ltl_probabilities
 from tests.engines import models
 from tests.engines.ltl_oracle import chain_probabilities, random_tree, to_formula, to_prism
 from tests.engines.models import MAX, MIN

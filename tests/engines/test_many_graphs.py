@@ -7,10 +7,10 @@ import time
 import numpy as np
 import pytest
 
-from engines.cpu.graph import CpuGraph
 from engines.graph.components import sccs
 from engines.graph.mec import maximal_end_components
-from engines.model import ModelKind
+from engines.host.graph import CpuGraph
+from engines.model.explicit import ModelKind
 from tests.engines.component_checks import expect_components, strong_components
 from tests.engines.graph_models import everywhere
 from tests.engines.graph_shapes import (

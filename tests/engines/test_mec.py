@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from bridge.files.umb import read_umb
-from engines import reference
 from engines.errors import UnsupportedError
 from engines.graph.mec import end_component_states, maximal_end_components
 from engines.host import graphs
-from tests.engines import graph_models, graph_oracles, models
+from tests.engines import graph_models, graph_oracles, models, reference
 from tests.engines.published import FOLDER
 from tests.engines.test_components import PUBLISHED, published
 

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
+from engines import arrays
+from engines.arrays import index_dtype
 from engines.errors import InvalidModelError
-from engines.formats import arrays, csr
-from engines.formats.arrays import index_dtype
-from engines.formats.csr import CsrMatrix
 from engines.host.products import sums_beside_diagonal, transposed
 from engines.host.scaling import balance_matrix, scaled
-from engines.model import ExplicitModel, ModelKind
-from engines.system import Scaling, SweepSystem
+from engines.model.csr import CsrMatrix
+from engines.model.explicit import ExplicitModel, ModelKind, csr
+from engines.systems.one_sided import Scaling, SweepSystem
 from tests.engines import models
 
 GOOD = models.dtmc([{0: 0.5, 1: 0.5}, {1: 1.0}, {0: 1.0}]).matrix

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engines.cpu.engine import CpuEngine
-from engines.cpu.multilevel import CpuLevels
-from engines.environment import SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.csr import CsrMatrix
-from engines.linear import levels
-from engines.linear.levels import LevelEngine, solve_by_levels
-from engines.system import Scaling, SweepSystem
+from engines.host.engine import CpuEngine
+from engines.host.levels import CpuLevels
+from engines.methods import levels
+from engines.methods.levels import LevelEngine, solve_by_levels
+from engines.model.csr import CsrMatrix
+from engines.model.environment import SolverEnvironment
+from engines.systems.one_sided import Scaling, SweepSystem
 from tests.engines import models
 from tests.engines.stationary import eliminated_class
 from tests.gpu import big

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engines.devices.two_sided import two_sided_sweeper
-from engines.environment import DeviceChoice, Method
-from engines.environment import SolverEnvironment as Environment
-from engines.intervals import reachability_reward_bounds, until_bounds
-from engines.model import RewardStructure
-from engines.result import Status
-from engines.system import SweepSystem
-from engines.two_sided import TwoSidedSystem
+from engines.model.environment import DeviceChoice, Method
+from engines.model.environment import SolverEnvironment as Environment
+from engines.model.explicit import RewardStructure
+from engines.model.result import Status
+from engines.questions.intervals import reachability_reward_bounds, until_bounds
+from engines.systems.one_sided import SweepSystem
+from engines.systems.two_sided import TwoSidedSystem
 from tests.engines import exact, models
 
 CPU = Environment(method=Method.OPTIMISTIC, device=DeviceChoice.CPU)

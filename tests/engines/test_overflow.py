@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.environment import SolverEnvironment
 from engines.errors import ConvergenceError, InvalidModelError
-from engines.formats.csr import CsrMatrix
-from engines.model import ExplicitModel, ModelKind, RewardStructure
-from engines.result import SolveResult
-from engines.time_bounded import (
+from engines.model.csr import CsrMatrix
+from engines.model.environment import SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
+from engines.model.result import SolveResult
+from engines.questions.time_bounded import (
     cumulative_rewards_until,
     distribution_at,
     instantaneous_rewards_at,

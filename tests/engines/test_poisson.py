@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import poisson
 
 from engines.errors import InvalidModelError
-from engines.poisson import poisson_weights
+from engines.proofs.poisson import poisson_weights
 
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
 STIRLING = [(1, 12), (-1, 360), (1, 1260), (-1, 1680), (1, 1188), (-691, 360360), (1, 156)]

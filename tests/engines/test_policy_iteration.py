@@ -5,20 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines import policy_iteration, reference
-from engines.environment import Convention, Method, SolverEnvironment
 from engines.errors import UnsupportedError
 from engines.host.elimination import TooDearError
-from engines.linear import direct
-from engines.model import RewardStructure
-from engines.policy_iteration import DirectPolicyIteration, ImproperPolicyError
-from engines.reachability import BY_POLICIES, solve_reachability
-from engines.reachability_rewards import reachability_rewards
-from engines.result import Status
+from engines.methods import direct, policy_iteration
+from engines.methods.policy_iteration import DirectPolicyIteration, ImproperPolicyError
+from engines.model.environment import Convention, Method, SolverEnvironment
+from engines.model.explicit import RewardStructure
+from engines.model.result import Status
+from engines.questions.reachability import BY_POLICIES, solve_reachability
+from engines.questions.reachability_rewards import reachability_rewards
+from engines.questions.until import until_probabilities
 from engines.solve import system as solve_module
-from engines.system import SweepSystem
-from engines.until import until_probabilities
-from tests.engines import models, oracles
+from engines.systems.one_sided import SweepSystem
+from tests.engines import models, oracles, reference
 
 NAMED = [Method.POLICY_ITERATION, Method.MODIFIED_POLICY_ITERATION]
 BOTH = [models.MIN, models.MAX]

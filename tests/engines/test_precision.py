@@ -7,22 +7,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.bounded import bounded_until
-from engines.cpu.engine import CpuEngine
-from engines.cpu.single import CpuSingleSweeper, narrowed
-from engines.environment import DeviceChoice, Method, Precision, SolverEnvironment
-from engines.formats.choice import Format
-from engines.formats.csr import CsrMatrix
+from engines.host.engine import CpuEngine
 from engines.host.scaling import scaled
-from engines.intervals import until_bounds
-from engines.linear.doubling import LateDoubling
-from engines.long_run import long_run_rewards
-from engines.model import ModelKind, RewardStructure
-from engines.result import SolveResult, Status
-from engines.single import DOWN, TO_NEAREST
+from engines.host.single_sweeper import CpuSingleSweeper, narrowed
+from engines.model.choice import Format
+from engines.model.csr import CsrMatrix
+from engines.model.environment import DeviceChoice, Method, Precision, SolverEnvironment
+from engines.model.explicit import ModelKind, RewardStructure
+from engines.model.result import SolveResult, Status
+from engines.proofs.doubling import LateDoubling
+from engines.questions.bounded import bounded_until
+from engines.questions.intervals import until_bounds
+from engines.questions.long_run import long_run_rewards
+from engines.questions.steady_state import solve_steady_state
 from engines.solve.system import solve_system
-from engines.steady_state import solve_steady_state
-from engines.system import Direction, HasSingle, Scaling, SweepSystem
+from engines.systems.one_sided import Direction, HasSingle, Scaling, SweepSystem
+from engines.systems.precision import DOWN, TO_NEAREST
 from prism_hooks.claims import claim_of
 from tests.engines import models
 

@@ -8,11 +8,10 @@ import time
 import numpy as np
 import pytest
 
-from engines import reference
 from engines.devices import graph as devices
 from engines.graph.prob01 import prob0, prob1, reachable
-from engines.model import ExplicitModel, ModelKind
-from tests.engines import graph_models, graph_oracles, models
+from engines.model.explicit import ExplicitModel, ModelKind
+from tests.engines import graph_models, graph_oracles, models, reference
 from tests.engines.graph_models import everywhere, nowhere
 from tests.engines.models import MAX, MIN
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, random_array
 
-from engines.formats import arrays
-from engines.formats import groups as row_groups
-from engines.formats.csr import CsrMatrix
+from engines import arrays
+from engines.host.compiled.rows import gathered, row_sums
 from engines.host.products import Product, from_entries, sums_beside_diagonal, transposed
-from engines.host.rows import gathered, row_sums
+from engines.model.csr import CsrMatrix
+from engines.model.explicit import groups as row_groups
 
 
 @pytest.fixture(params=[(1, 1, 1.0), (40, 30, 0.2), (7, 90, 0.0), (3000, 2000, 0.002)])

@@ -7,12 +7,11 @@ import itertools
 import numpy as np
 import pytest
 
-from engines import reference
 from engines.errors import UnsupportedError
 from engines.graph.mec import EndComponents, maximal_end_components
 from engines.graph.quotient import collapse
-from engines.model import ExplicitModel
-from tests.engines import graph_models, models
+from engines.model.explicit import ExplicitModel
+from tests.engines import graph_models, models, reference
 
 
 def reach_probabilities(model, target):

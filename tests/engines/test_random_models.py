@@ -11,19 +11,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engines import reference
-from engines.environment import BoundMethod, Convention, IntervalOptions, Method
-from engines.environment import SolverEnvironment as Environment
 from engines.errors import ConvergenceError, UnsupportedError
 from engines.graph.components import bsccs
 from engines.graph.prob01 import prob0, prob1
-from engines.linear import direct
-from engines.model import ModelKind
-from engines.reachability import solve_reachability
-from engines.result import Status
-from engines.steady_state import solve_steady_state
-from engines.system import Direction
-from tests.engines import models, random_oracles
+from engines.methods import direct
+from engines.model.environment import BoundMethod, Convention, IntervalOptions, Method
+from engines.model.environment import SolverEnvironment as Environment
+from engines.model.explicit import ModelKind
+from engines.model.result import Status
+from engines.questions.reachability import solve_reachability
+from engines.questions.steady_state import solve_steady_state
+from engines.systems.one_sided import Direction
+from tests.engines import models, random_oracles, reference
 from tests.engines.random_models import random_models, seeded_model
 from tests.engines.random_questions import (
     LONG_RUN,

@@ -7,13 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines import reference
-from engines.environment import Convention, Method, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.reachability import solve_reachability
-from engines.result import Status
-from engines.system import Direction
-from tests.engines import models
+from engines.model.environment import Convention, Method, SolverEnvironment
+from engines.model.result import Status
+from engines.questions.reachability import solve_reachability
+from engines.systems.one_sided import Direction
+from tests.engines import models, reference
 
 CHAINS = {**models.chain_problems(), **models.reward_problems()}
 NAMED = [Method.JACOBI, Method.JOR, Method.POWER]

@@ -7,14 +7,13 @@ import functools
 import numpy as np
 import pytest
 
-from engines import reference
-from engines.environment import Convention, Method, SolverEnvironment
 from engines.errors import InvalidModelError
-from engines.model import ModelKind, RewardStructure
-from engines.reachability_rewards import reachability_rewards
-from engines.result import Status
-from engines.system import Direction
-from tests.engines import models, oracles, published
+from engines.model.environment import Convention, Method, SolverEnvironment
+from engines.model.explicit import ModelKind, RewardStructure
+from engines.model.result import Status
+from engines.questions.reachability_rewards import reachability_rewards
+from engines.systems.one_sided import Direction
+from tests.engines import models, oracles, published, reference
 
 SEEDS = range(25)
 CHAINS = {

@@ -7,11 +7,10 @@ import itertools
 import numpy as np
 import pytest
 
-from engines import reference
-from engines.environment import Method, SolverEnvironment
-from engines.model import ExplicitModel, ModelKind
-from engines.system import Direction
-from tests.engines import models
+from engines.model.environment import Method, SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind
+from engines.systems.one_sided import Direction
+from tests.engines import models, reference
 
 TIGHT = SolverEnvironment(method=Method.JACOBI, epsilon=1e-13, max_iterations=100_000)
 

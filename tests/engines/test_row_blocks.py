@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engines.cpu.engine import CpuEngine
 from engines.formats.blocks import counted_from_first, ranges_read, row_blocks
-from engines.formats.csr import CsrMatrix
-from engines.system import Direction, Scaling, SweepSystem
+from engines.host.engine import CpuEngine
+from engines.model.csr import CsrMatrix
+from engines.systems.one_sided import Direction, Scaling, SweepSystem
 
 
 @st.composite

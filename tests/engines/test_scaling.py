@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engines.formats.csr import CsrMatrix
 from engines.host import scaling as scaling_module
 from engines.host.scaling import scaled
-from engines.system import ROUNDING_OF_A_SUM, Scaling, SweepSystem
+from engines.model.csr import CsrMatrix
+from engines.systems.one_sided import ROUNDING_OF_A_SUM, Scaling, SweepSystem
 from tests.engines import models
 
 

@@ -9,20 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engines.cpu import uniformise as on_cpu
 from engines.cuda import meeting, several_sums
 from engines.cuda import uniformise as on_gpu
 from engines.cuda.engine import CudaEngine
 from engines.cuda.several import SeveralEngine, SeveralSweeper
 from engines.cuda.several_sums import sum_blocks
 from engines.devices import powers
-from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import DeviceMemoryError, UnsupportedError
-from engines.formats.choice import Format
-from engines.formats.csr import CsrMatrix
-from engines.power_sums import PowerSum
-from engines.system import SweepSystem
-from engines.time_bounded import distribution_at
+from engines.host import power_sums as on_cpu
+from engines.model.choice import Format
+from engines.model.csr import CsrMatrix
+from engines.model.environment import DeviceChoice, SolverEnvironment
+from engines.questions.time_bounded import distribution_at
+from engines.systems.one_sided import SweepSystem
+from engines.systems.power_sums import PowerSum
 from tests.engines import emulated_gpus, models
 
 

@@ -7,12 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from engines import uniformisation
-from engines.environment import SolverEnvironment
 from engines.errors import InvalidModelError
-from engines.model import RewardStructure
-from engines.progress import announcement
-from engines.time_bounded import (
+from engines.model.environment import SolverEnvironment
+from engines.model.explicit import RewardStructure
+from engines.model.progress import announcement
+from engines.questions import uniformisation
+from engines.questions.time_bounded import (
     cumulative_rewards_until,
     distribution_at,
     instantaneous_rewards_at,

@@ -7,13 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines import reference
-from engines.environment import Convention, Method, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.model import ModelKind
-from engines.result import Status
-from engines.steady_state import solve_steady_state
-from tests.engines import models
+from engines.model.environment import Convention, Method, SolverEnvironment
+from engines.model.explicit import ModelKind
+from engines.model.result import Status
+from engines.questions.steady_state import solve_steady_state
+from tests.engines import models, reference
 
 PROBLEMS = models.steady_state_problems()
 NAMED = [Method.JACOBI, Method.JOR, Method.POWER]

@@ -7,12 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from engines.environment import Method, SolverEnvironment
-from engines.intervals import reachability_reward_bounds, until_bounds
-from engines.model import ExplicitModel, ModelKind
-from engines.reachability_rewards import reachability_rewards
-from engines.system import Direction
-from engines.until import until_probabilities
+from engines.model.environment import Method, SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind
+from engines.questions.intervals import reachability_reward_bounds, until_bounds
+from engines.questions.reachability_rewards import reachability_rewards
+from engines.questions.until import until_probabilities
+from engines.systems.one_sided import Direction
 from tests.engines import models
 from tests.engines.stiff_models import StiffModel, exact_values, stiff_model
 

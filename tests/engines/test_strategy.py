@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engines.environment import Method, SolverEnvironment
-from engines.formats.csr import CsrMatrix
-from engines.model import ExplicitModel, ModelKind, RewardStructure
-from engines.reachability_rewards import reachability_rewards
-from engines.strategy import SLACKS, optimal_rows, rows_towards
-from engines.system import SweepSystem
-from engines.total_rewards import total_rewards
-from engines.until import until_probabilities
+from engines.methods.strategy import SLACKS, optimal_rows, rows_towards
+from engines.model.csr import CsrMatrix
+from engines.model.environment import Method, SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
+from engines.questions.reachability_rewards import reachability_rewards
+from engines.questions.total_rewards import total_rewards
+from engines.questions.until import until_probabilities
+from engines.systems.one_sided import SweepSystem
 from tests.engines import models, oracles
 
 METHODS = [

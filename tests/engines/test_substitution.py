@@ -9,15 +9,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from engines.cpu.engine import CpuEngine
-from engines.cpu.substitution import substitute
-from engines.environment import DeviceChoice, Method, Precision, SolverEnvironment
+from engines.host.engine import CpuEngine
 from engines.host.scaling import scaled
-from engines.linear import substitution
-from engines.model import ExplicitModel
-from engines.reachability import solve_reachability
-from engines.result import Status
-from engines.system import Direction, Scaling, SweepSystem
+from engines.host.substitution import substitute
+from engines.methods import substitution
+from engines.model.environment import DeviceChoice, Method, Precision, SolverEnvironment
+from engines.model.explicit import ExplicitModel
+from engines.model.result import Status
+from engines.questions.reachability import solve_reachability
+from engines.systems.one_sided import Direction, Scaling, SweepSystem
 from tests.engines import models
 
 ON_CPU = SolverEnvironment(device=DeviceChoice.CPU)

@@ -8,15 +8,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from engines.cpu import symmetric
-from engines.cpu.engine import CpuEngine
-from engines.environment import DeviceChoice, Method, Precision, SolverEnvironment
-from engines.formats.choice import Format
-from engines.gauss_seidel import RELAXED_OMEGA
+from engines.host import symmetric_sweeper as symmetric
+from engines.host.engine import CpuEngine
 from engines.host.scaling import balance_matrix
-from engines.result import Status
-from engines.steady_state import solve_steady_state
-from engines.system import Scaling, SweepSystem
+from engines.host.watched import RELAXED_OMEGA
+from engines.model.choice import Format
+from engines.model.environment import DeviceChoice, Method, Precision, SolverEnvironment
+from engines.model.result import Status
+from engines.questions.steady_state import solve_steady_state
+from engines.systems.one_sided import Scaling, SweepSystem
 from tests.engines import models
 from tests.engines.stationary import eliminated_class
 
@@ -32,7 +32,7 @@ def with_cores(monkeypatch, cores):
 @pytest.fixture(params=[1, 3], ids=["one piece", "three pieces"])
 def pieces(request, monkeypatch):
     """Cut systems of any size into so many pieces."""
-    monkeypatch.setattr("engines.host.shares.ENTRIES_PER_THREAD", 1)
+    monkeypatch.setattr("engines.host.compiled.shares.ENTRIES_PER_THREAD", 1)
     monkeypatch.setattr(symmetric, "ENTRIES_PER_PIECE", 1)
     with_cores(monkeypatch, request.param)
     return request.param
@@ -135,7 +135,7 @@ def test_a_periodic_class_settles(step):
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-10])
 def test_parts_that_hardly_exchange_anything_are_weighed_right(monkeypatch, epsilon):
     # Each of two halves settles at once; between them little flows, and no sweep shows it.
-    monkeypatch.setattr("engines.linear.direct.fits", lambda _: False)
+    monkeypatch.setattr("engines.methods.direct.fits", lambda _: False)
     size, rare = 40, 1e-2
     rows = []
     for state in range(2 * size):
@@ -191,7 +191,7 @@ def test_it_serves_only_where_it_is_asked_for_nothing_else(monkeypatch):
 
 def test_small_systems_are_cut_into_few_pieces(monkeypatch):
     kernels = []
-    monkeypatch.setattr("engines.host.shares.ENTRIES_PER_THREAD", 1)
+    monkeypatch.setattr("engines.host.compiled.shares.ENTRIES_PER_THREAD", 1)
     with_cores(monkeypatch, 8)
     rates = models.recurrent(1, 40).matrix
     entries = balance_matrix(rates).num_entries

@@ -7,16 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engines import reference
-from engines.environment import AUTOMATIC_SWEEP_LIMIT, DeviceChoice, Method, SolverEnvironment
 from engines.errors import ConvergenceError
-from engines.host.change import largest_change
-from engines.iterate import Contraction, iterate
-from engines.progress import Measure
-from engines.reachability import solve_reachability
-from engines.result import SolveResult, Status, SweepCost
-from engines.steady_state import solve_steady_state
-from tests.engines import models
+from engines.host.compiled.change import largest_change
+from engines.methods.iterate import Contraction, iterate
+from engines.model.environment import AUTOMATIC_SWEEP_LIMIT, DeviceChoice, Method, SolverEnvironment
+from engines.model.progress import Measure
+from engines.model.result import SolveResult, Status, SweepCost
+from engines.questions.reachability import solve_reachability
+from engines.questions.steady_state import solve_steady_state
+from tests.engines import models, reference
 
 
 def reachability(problem, environment):

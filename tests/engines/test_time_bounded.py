@@ -15,14 +15,14 @@ from scipy.special import gammainc
 from scipy.stats import poisson
 
 from bridge.files.umb import read_umb
-from engines import uniformisation
-from engines.environment import SolverEnvironment
 from engines.errors import InvalidModelError, UnsupportedError
-from engines.host import shares
-from engines.model import RewardStructure
-from engines.progress import Measure
-from engines.result import Status
-from engines.time_bounded import (
+from engines.host.compiled import shares
+from engines.model.environment import SolverEnvironment
+from engines.model.explicit import RewardStructure
+from engines.model.progress import Measure
+from engines.model.result import Status
+from engines.questions import uniformisation
+from engines.questions.time_bounded import (
     cumulative_rewards_until,
     distribution_at,
     instantaneous_rewards_at,
@@ -246,8 +246,8 @@ def test_the_error_reported_covers_the_error_made(device, epsilon):
 
 
 def test_progress_counts_sweeps_and_what_is_left(device, monkeypatch):
-    monkeypatch.setattr("engines.cpu.uniformise.PROGRESS_SECONDS", 0.0)
-    monkeypatch.setattr("engines.cpu.uniformise.BATCH_WORK", 1)
+    monkeypatch.setattr("engines.host.power_sums.PROGRESS_SECONDS", 0.0)
+    monkeypatch.setattr("engines.host.power_sums.BATCH_WORK", 1)
     seen = []
     model = models.birth_death(10)
     result = distribution_at(

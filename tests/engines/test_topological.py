@@ -9,20 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engines import topological
-from engines.cpu.engine import CpuEngine
 from engines.cuda import driver
-from engines.environment import DeviceChoice, Method
-from engines.environment import SolverEnvironment as Environment
 from engines.errors import ConvergenceError, UnsupportedError
 from engines.host import topological as compiled
-from engines.intervals import until_bounds
-from engines.model import ModelKind, RewardStructure
-from engines.reachability import solve_reachability
-from engines.reachability_rewards import reachability_rewards
-from engines.result import Status
+from engines.host.engine import CpuEngine
+from engines.model.environment import DeviceChoice, Method
+from engines.model.environment import SolverEnvironment as Environment
+from engines.model.explicit import ModelKind, RewardStructure
+from engines.model.result import Status
+from engines.questions.intervals import until_bounds
+from engines.questions.reachability import solve_reachability
+from engines.questions.reachability_rewards import reachability_rewards
+from engines.questions.until import until_probabilities
 from engines.solve import system as solving
-from engines.until import until_probabilities
+from engines.solve import topological
 from tests.engines import models, oracles
 from tests.engines.topological_models import (
     block_chain,

@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridge.files.writer import write_model
-from engines import topological_intervals
-from engines.environment import IntervalOptions, Method
 from engines.errors import ConvergenceError
-from engines.intervals import reachability_reward_bounds, until_bounds
-from engines.model import RewardStructure
-from engines.reachability_rewards import reachability_rewards
-from engines.result import Status
-from engines.until import until_probabilities
+from engines.model.environment import IntervalOptions, Method
+from engines.model.explicit import RewardStructure
+from engines.model.result import Status
+from engines.questions.intervals import reachability_reward_bounds, until_bounds
+from engines.questions.reachability_rewards import reachability_rewards
+from engines.questions.until import until_probabilities
+from engines.solve import topological_intervals
 from tests.engines import exact, models, oracles
 from tests.engines.topological_models import (
     block_chain,

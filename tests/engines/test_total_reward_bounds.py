@@ -8,11 +8,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from engines.environment import Method
-from engines.environment import SolverEnvironment as Environment
 from engines.errors import InvalidModelError
-from engines.model import RewardStructure
-from engines.total_reward_bounds import total_reward_bounds
+from engines.model.environment import Method
+from engines.model.environment import SolverEnvironment as Environment
+from engines.model.explicit import RewardStructure
+from engines.questions.total_reward_bounds import total_reward_bounds
 from tests.engines import exact, models
 
 INFINITE = float("inf")

@@ -7,14 +7,13 @@ import functools
 import numpy as np
 import pytest
 
-from engines import reference
-from engines.environment import Convention, Method, SolverEnvironment
 from engines.errors import InvalidModelError
-from engines.model import ModelKind, RewardStructure
-from engines.result import Status
-from engines.system import Direction
-from engines.total_rewards import total_rewards
-from tests.engines import models, oracles, published
+from engines.model.environment import Convention, Method, SolverEnvironment
+from engines.model.explicit import ModelKind, RewardStructure
+from engines.model.result import Status
+from engines.questions.total_rewards import total_rewards
+from engines.systems.one_sided import Direction
+from tests.engines import models, oracles, published, reference
 
 SEEDS = range(30)
 SWAP = ({4: 1.0}, {3: 1.0}, {4: 0.5, 3: 0.5})

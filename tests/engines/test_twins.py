@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.cpu import engine as cpu_engine
-from engines.cpu import layouts
 from engines.devices.choice import choose_engine
 from engines.devices.colours import GaussSeidelEngine
-from engines.environment import DeviceChoice, SolverEnvironment
-from engines.formats.choice import Format
-from engines.linear.colours import Order
-from engines.linear.confirmation import AutomaticSweeps
-from engines.system import Direction, HasTwin, Scaling, SweepSystem
+from engines.host import engine as cpu_engine
+from engines.host import layouts
+from engines.host.colours import Order
+from engines.methods.confirmation import AutomaticSweeps
+from engines.model.choice import Format
+from engines.model.environment import DeviceChoice, SolverEnvironment
+from engines.systems.one_sided import Direction, HasTwin, Scaling, SweepSystem
 from tests.engines import models
 
 SIZE = 60

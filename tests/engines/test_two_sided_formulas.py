@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from engines.automata import ltl
-from engines.cosafe_rewards import cosafe_rewards
-from engines.environment import SolverEnvironment as Environment
-from engines.ltl import ltl_probabilities
-from engines.model import RewardStructure
+from engines.model.environment import SolverEnvironment as Environment
+from engines.model.explicit import RewardStructure
+from engines.questions.cosafe_rewards import cosafe_rewards
+from engines.questions.ltl import ltl_probabilities
 from tests.engines import exact, models
 
 GOAL = ltl.atom("goal")

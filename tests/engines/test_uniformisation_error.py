@@ -8,17 +8,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from engines import uniformisation
-from engines.environment import SolverEnvironment
-from engines.model import RewardStructure
-from engines.poisson import poisson_weights
-from engines.time_bounded import (
+from engines.model.environment import SolverEnvironment
+from engines.model.explicit import RewardStructure
+from engines.proofs.poisson import poisson_weights
+from engines.proofs.uniformisation_error import LARGEST_RELATIVE, SumError
+from engines.questions import uniformisation
+from engines.questions.time_bounded import (
     cumulative_rewards_until,
     distribution_at,
     instantaneous_rewards_at,
     time_bounded_until,
 )
-from engines.uniformisation_error import LARGEST_RELATIVE, SumError
 from tests.engines import models
 
 DIGITS = 60

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.environment import SolverEnvironment
-from engines.model import ModelKind
-from engines.reachability import solve_reachability
-from engines.system import Direction
-from engines.time_bounded import time_bounded_until
+from engines.model.environment import SolverEnvironment
+from engines.model.explicit import ModelKind
+from engines.questions.reachability import solve_reachability
+from engines.questions.time_bounded import time_bounded_until
+from engines.systems.one_sided import Direction
 from tests.engines import models
 
 HERE = SolverEnvironment()

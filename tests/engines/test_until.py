@@ -7,13 +7,12 @@ import functools
 import numpy as np
 import pytest
 
-from engines import reference
-from engines.environment import Convention, Method, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.result import Status
-from engines.system import Direction
-from engines.until import until_probabilities
-from tests.engines import models, oracles, published
+from engines.model.environment import Convention, Method, SolverEnvironment
+from engines.model.result import Status
+from engines.questions.until import until_probabilities
+from engines.systems.one_sided import Direction
+from tests.engines import models, oracles, published, reference
 
 SEEDS = range(25)
 CHAINS = {

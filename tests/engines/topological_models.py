@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from engines.environment import Convention, DeviceChoice
-from engines.environment import SolverEnvironment as Environment
+from engines.model.environment import Convention, DeviceChoice
+from engines.model.environment import SolverEnvironment as Environment
 from tests.engines import models
 
 

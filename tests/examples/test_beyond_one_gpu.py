@@ -7,9 +7,9 @@ import pytest
 from click.testing import CliRunner
 from scipy.linalg import expm
 
-from engines.cpu.uniformise import sum_powers
-from engines.formats.choice import Format
-from engines.power_sums import Summed
+from engines.host.power_sums import sum_powers
+from engines.model.choice import Format
+from engines.systems.power_sums import Summed
 
 
 @pytest.fixture(scope="module")

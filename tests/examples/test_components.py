@@ -10,10 +10,10 @@ from click import ClickException
 from click.testing import CliRunner
 
 from bridge.reproduce import graphs
-from engines.cpu.graph import CpuGraph
 from engines.graph.components import sccs
 from engines.graph.mec import maximal_end_components
-from engines.model import ModelKind
+from engines.host.graph import CpuGraph
+from engines.model.explicit import ModelKind
 from tests.engines.component_checks import end_components, strong_components
 from tests.engines.graph_models import everywhere
 from tests.engines.graph_shapes import drawn

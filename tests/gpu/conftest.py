@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engines.cuda.driver import gpu_refusal
-from engines.environment import DeviceChoice, SolverEnvironment
+from engines.model.environment import DeviceChoice, SolverEnvironment
 
 HERE = Path(__file__).parent
 

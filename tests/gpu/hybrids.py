@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engines.diagrams.hybrid import HybridMatrix
-from engines.formats.csr import CsrMatrix
+from engines.model.csr import CsrMatrix
 
 
 def random_hybrid(seed, *, strips=40, most_rows=9, most_jobs=4, block_columns=6, choices=0):

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from engines.cpu.engine import CpuEngine
 from engines.cuda import colouring
 from engines.cuda.colour_engine import CudaColourEngine
 from engines.cuda.engine import CudaEngine
 from engines.cuda.modules import stream
 from engines.devices.colours import GaussSeidelEngine
-from engines.formats.csr import CsrMatrix
+from engines.host.colours import GPU_SPEED, Order, arrange, choose_colours, entries_by_direction
+from engines.host.engine import CpuEngine
 from engines.host.scaling import scaled
-from engines.linear.colours import GPU_SPEED, Order, arrange, choose_colours, entries_by_direction
-from engines.system import Direction, Scaling, SweepSystem
+from engines.model.csr import CsrMatrix
+from engines.systems.one_sided import Direction, Scaling, SweepSystem
 from tests.engines import models
 from tests.gpu import big
 from tests.gpu import test_gauss_seidel as systems

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from bridge.reproduce import graph_families, graphs
-from engines.cpu.graph import CpuGraph
 from engines.cuda import components as steps
 from engines.cuda import graph as cuda
 from engines.cuda import worklist
 from engines.cuda.graph import CudaGraph
 from engines.devices import graph as devices
-from engines.environment import DeviceChoice, SolverEnvironment
 from engines.graph.components import bsccs, sccs
-from engines.model import ModelKind
+from engines.host.graph import CpuGraph
+from engines.model.environment import DeviceChoice, SolverEnvironment
+from engines.model.explicit import ModelKind
 from tests.engines import graph_models, graph_oracles
 from tests.engines.graph_models import everywhere, nowhere
 from tests.gpu import big

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from bridge.reproduce import graph_families, graphs
-from engines.cpu.graph import CpuGraph
 from engines.cuda import components as steps
 from engines.cuda import end_components as rounds
 from engines.cuda import worklist
 from engines.cuda.graph import CudaGraph
-from engines.environment import DeviceChoice, SolverEnvironment
 from engines.graph.mec import maximal_end_components
-from engines.model import ModelKind
+from engines.host.graph import CpuGraph
+from engines.model.environment import DeviceChoice, SolverEnvironment
+from engines.model.explicit import ModelKind
 from tests.engines import graph_models, graph_oracles, models
 from tests.engines.graph_models import everywhere, nowhere
 from tests.gpu import big

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.cpu.engine import CpuEngine
 from engines.cuda.engine import CudaEngine
 from engines.cuda.sweeper import HISTORY, STRETCH
-from engines.environment import DeviceChoice, Method, SolverEnvironment
-from engines.reachability import solve_reachability
-from engines.result import Status
-from engines.system import Direction, SweepSystem
+from engines.host.engine import CpuEngine
+from engines.model.environment import DeviceChoice, Method, SolverEnvironment
+from engines.model.result import Status
+from engines.questions.reachability import solve_reachability
+from engines.systems.one_sided import Direction, SweepSystem
 from tests.engines import models
 
 COUNTS = [1, 2, 63, 64, 65, 127, 128, 129, 192, 200, 1000, 4096, 4000]

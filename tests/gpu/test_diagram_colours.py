@@ -8,26 +8,26 @@ import numpy as np
 import pytest
 
 from engines.cuda.diagram_reach import reached_on_device
-from engines.diagrams.build import hybrid_matrix
-from engines.diagrams.coloured import ColouredDiagram
-from engines.diagrams.expand import expand_matrix
-from engines.diagrams.long_run import LongRun
-from engines.diagrams.on_device import DeviceDiagramEngine
-from engines.diagrams.on_host import HostDiagramEngine
-from engines.diagrams.slices import SliceColours
-from engines.diagrams.solve import (
+from engines.devices.diagram_device import DeviceDiagramEngine
+from engines.devices.diagram_host import HostDiagramEngine
+from engines.diagrams.system import DiagramSystem
+from engines.errors import DeviceMemoryError, UnsupportedError
+from engines.host.colours import Order
+from engines.host.diagram_colours import ColouredDiagram
+from engines.host.expansion.build import hybrid_matrix
+from engines.host.expansion.expand import expand_matrix
+from engines.host.expansion.slices import SliceColours
+from engines.host.hybrid import HostHybrid
+from engines.model.choice import Format
+from engines.model.environment import DeviceChoice, Method, SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind
+from engines.questions.diagram_long_run import LongRun
+from engines.questions.steady_state import solve_steady_state
+from engines.solve.diagrams import (
     solve_reachability_without_matrix,
     solve_steady_state_without_matrix,
 )
-from engines.diagrams.system import DiagramSystem
-from engines.environment import DeviceChoice, Method, SolverEnvironment
-from engines.errors import DeviceMemoryError, UnsupportedError
-from engines.formats.choice import Format
-from engines.host.hybrid import HostHybrid
-from engines.linear.colours import Order
-from engines.model import ExplicitModel, ModelKind
-from engines.steady_state import solve_steady_state
-from engines.system import Scaling
+from engines.systems.one_sided import Scaling
 from tests.engines import models
 from tests.engines.diagrams.queue_diagrams import QueueDiagrams
 from tests.engines.diagrams.random_diagrams import as_diagram

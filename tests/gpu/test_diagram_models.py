@@ -8,13 +8,13 @@ import pytest
 from engines.cuda.diagram_sweeps import diagram_sweeper
 from engines.cuda.diagrams import expand_in_pieces, expand_on_device
 from engines.cuda.sweeper import CudaSweeper
-from engines.diagrams.build import build, hybrid_matrix
 from engines.diagrams.choices import choice_roots
-from engines.diagrams.expand import expand_choices, expand_matrix
 from engines.diagrams.survey import survey
 from engines.diagrams.system import DiagramSystem
-from engines.formats.choice import Format
-from engines.system import Scaling, SweepSystem
+from engines.host.expansion.build import build, hybrid_matrix
+from engines.host.expansion.expand import expand_choices, expand_matrix
+from engines.model.choice import Format
+from engines.systems.one_sided import Scaling, SweepSystem
 from tests.engines.diagrams.queue_diagrams import QueueDiagrams
 from tests.engines.diagrams.random_diagrams import random_model
 

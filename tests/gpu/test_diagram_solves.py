@@ -10,22 +10,22 @@ import pytest
 
 from engines.cuda.diagram_rows import system_bytes
 from engines.cuda.sweeper import HISTORY
-from engines.diagrams import solve
-from engines.diagrams.build import hybrid_matrix
-from engines.diagrams.expand import expand_matrix
-from engines.diagrams.solve import (
+from engines.diagrams.system import DiagramSystem
+from engines.errors import ConvergenceError, DeviceMemoryError, UnsupportedError
+from engines.host.expansion.build import hybrid_matrix
+from engines.host.expansion.expand import expand_matrix
+from engines.model.choice import Format
+from engines.model.environment import DeviceChoice, Method, Precision, SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind
+from engines.model.result import Status
+from engines.questions.reachability import solve_reachability
+from engines.questions.steady_state import solve_steady_state
+from engines.solve import diagrams as solve
+from engines.solve.diagrams import (
     solve_reachability_without_matrix,
     solve_steady_state_without_matrix,
 )
-from engines.diagrams.system import DiagramSystem
-from engines.environment import DeviceChoice, Method, Precision, SolverEnvironment
-from engines.errors import ConvergenceError, DeviceMemoryError, UnsupportedError
-from engines.formats.choice import Format
-from engines.model import ExplicitModel, ModelKind
-from engines.reachability import solve_reachability
-from engines.result import Status
-from engines.steady_state import solve_steady_state
-from engines.system import Scaling
+from engines.systems.one_sided import Scaling
 from tests.engines import models
 from tests.engines.diagrams.queue_diagrams import QueueDiagrams
 from tests.engines.diagrams.random_diagrams import as_diagram

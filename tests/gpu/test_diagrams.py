@@ -16,9 +16,9 @@ from engines.cuda.prepare import upload
 from engines.cuda.sweeper import CudaSweeper
 from engines.diagrams.system import DiagramSystem
 from engines.errors import DeviceMemoryError, UnsupportedError
-from engines.formats.choice import Format
-from engines.formats.csr import CsrMatrix
-from engines.system import Direction, Scaling, SweepSystem
+from engines.model.choice import Format
+from engines.model.csr import CsrMatrix
+from engines.systems.one_sided import Direction, Scaling, SweepSystem
 from tests.gpu.hybrids import expanded, of_csr, random_hybrid
 
 SHAPES = {

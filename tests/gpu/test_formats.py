@@ -19,13 +19,13 @@ from engines.cuda.two_sided import CudaTwoSidedSweeper
 from engines.cuda.uniformise import sum_powers
 from engines.formats import patterns as host_patterns
 from engines.formats import values as host_values
-from engines.formats.choice import Format
-from engines.formats.csr import CsrMatrix
 from engines.host.scaling import scaled
-from engines.model import ModelKind
-from engines.power_sums import PowerSum
-from engines.system import Direction, Scaling, SweepSystem
-from engines.two_sided import TwoSidedSystem
+from engines.model.choice import Format
+from engines.model.csr import CsrMatrix
+from engines.model.explicit import ModelKind
+from engines.systems.one_sided import Direction, Scaling, SweepSystem
+from engines.systems.power_sums import PowerSum
+from engines.systems.two_sided import TwoSidedSystem
 from tests.engines import models
 from tests.engines.random_models import seeded_model
 from tests.gpu import big

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.cpu.engine import CpuEngine
 from engines.cuda.engine import CudaEngine
 from engines.devices.colours import GaussSeidelEngine
+from engines.host.colours import Order
+from engines.host.engine import CpuEngine
 from engines.host.scaling import scaled
-from engines.linear.colours import Order
-from engines.system import Direction, Scaling, SweepSystem
+from engines.systems.one_sided import Direction, Scaling, SweepSystem
 from tests.gpu import big
 
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.cpu.engine import CpuEngine
-from engines.cpu.space import HostSpace
 from engines.cuda.engine import CudaEngine
 from engines.cuda.several import SeveralEngine, SeveralSweeper
 from engines.cuda.space import DeviceSpace
 from engines.cuda.split import SplitSweeper, bytes_beside
-from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.errors import DeviceMemoryError
-from engines.formats.choice import Format
-from engines.linear import stretches
-from engines.linear.gmres import solve_by_stretches
-from engines.linear.space import MOST_DIRECTIONS
-from engines.linear.stretches import NAME
-from engines.result import Status
+from engines.host.engine import CpuEngine
+from engines.host.space import HostSpace
+from engines.methods import stretches
+from engines.methods.gmres import solve_by_stretches
+from engines.methods.stretches import NAME
+from engines.model.choice import Format
+from engines.model.environment import DeviceChoice, Method, SolverEnvironment
+from engines.model.result import Status
 from engines.solve import system as solve
 from engines.solve.system import solve_system
+from engines.systems.space import MOST_DIRECTIONS
 from tests.engines.gmres_cases import CASES, exactly, ladder, two_valleys
 from tests.engines.test_gmres import off
 

@@ -9,20 +9,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines import reference
-from engines.cpu.graph import CpuGraph
 from engines.cuda import graph as cuda
 from engines.cuda import worklist
 from engines.cuda.graph import CudaGraph
 from engines.devices import graph as devices
-from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.csr import CsrMatrix
 from engines.graph.prob01 import prob0, prob1, reachable
-from engines.model import ExplicitModel, ModelKind
-from engines.system import Direction
-from engines.until import until_probabilities
-from tests.engines import graph_models, graph_oracles, models
+from engines.host.graph import CpuGraph
+from engines.model.csr import CsrMatrix
+from engines.model.environment import DeviceChoice, SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind
+from engines.questions.until import until_probabilities
+from engines.systems.one_sided import Direction
+from tests.engines import graph_models, graph_oracles, models, reference
 from tests.engines.graph_models import everywhere, nowhere
 from tests.engines.models import MAX, MIN
 from tests.gpu import big

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from engines.devices import choice
-from engines.environment import DeviceChoice, Method
-from engines.linear import stretches
-from engines.model import ModelKind
-from engines.result import Status
+from engines.methods import stretches
+from engines.model.environment import DeviceChoice, Method
+from engines.model.explicit import ModelKind
+from engines.model.result import Status
 from tests.engines.late_gpu_cases import (
     AUTOMATIC,
     birth_and_death,

@@ -12,8 +12,8 @@ import pytest
 
 from bridge.files.umb import read_umb
 from engines.devices.graph import operations_of
-from engines.environment import DeviceChoice, SolverEnvironment
-from engines.model import ModelKind
+from engines.model.environment import DeviceChoice, SolverEnvironment
+from engines.model.explicit import ModelKind
 from tests.engines import graph_models
 from tests.engines.component_checks import expect_components
 from tests.engines.graph_models import everywhere

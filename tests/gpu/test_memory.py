@@ -12,12 +12,12 @@ from engines.cuda import sweeper as cuda
 from engines.cuda.driver import gpu_refusal
 from engines.cuda.engine import CudaEngine
 from engines.devices.choice import choose_engine
-from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.reachability import solve_reachability
-from engines.result import Status
-from engines.steady_state import solve_steady_state
-from engines.system import Scaling, SweepSystem
+from engines.model.environment import DeviceChoice, Method, SolverEnvironment
+from engines.model.result import Status
+from engines.questions.reachability import solve_reachability
+from engines.questions.steady_state import solve_steady_state
+from engines.systems.one_sided import Scaling, SweepSystem
 from tests.engines import models
 from tests.gpu import big
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.environment import DeviceChoice
 from engines.errors import UnsupportedError
+from engines.model.environment import DeviceChoice
 from engines.montecarlo import cuda, layout
 from engines.montecarlo.expressions import TRUE
 from engines.montecarlo.failure import FailureKind, PathFailure

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.cpu.engine import CpuEngine
-from engines.cpu.multilevel import CpuLevels
 from engines.cuda import multilevel as cuda
 from engines.cuda.engine import CudaEngine
-from engines.environment import SolverEnvironment
 from engines.errors import DeviceMemoryError
-from engines.linear.levels import solve_by_levels
-from engines.linear.multilevel import CYCLES_A_RUN
+from engines.host.engine import CpuEngine
+from engines.host.levels import CpuLevels
+from engines.methods.levels import solve_by_levels
+from engines.model.environment import SolverEnvironment
+from engines.systems.multilevel import CYCLES_A_RUN
 from tests.engines import models
 from tests.engines.test_multilevel import balance, blocks, two_queues
 from tests.gpu import big

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.cpu.graph import CpuGraph
 from engines.cuda.components import ComponentSearch
 from engines.cuda.graph import CudaGraph
 from engines.cuda.graph_edges import forwards
@@ -13,7 +12,8 @@ from engines.cuda.modules import stream
 from engines.cuda.numbering import SPAN, Numbering
 from engines.cuda.sets import to_mask, to_set
 from engines.cuda.worklist import Worklist
-from engines.model import ModelKind
+from engines.host.graph import CpuGraph
+from engines.model.explicit import ModelKind
 from tests.engines import graph_models
 from tests.engines.graph_models import everywhere
 

@@ -10,9 +10,9 @@ import pytest
 
 from engines.cuda.formats import panels
 from engines.cuda.modules import Launcher
-from engines.formats.choice import Format
-from engines.formats.csr import CsrMatrix
-from engines.system import SweepSystem
+from engines.model.choice import Format
+from engines.model.csr import CsrMatrix
+from engines.systems.one_sided import SweepSystem
 from tests.gpu.test_formats import MATRICES, expect_the_same, swept, systems
 
 

@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.cpu.engine import CpuEngine
 from engines.cuda.engine import CudaEngine
 from engines.cuda.several import SeveralEngine
-from engines.environment import DeviceChoice, Method, Precision, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.choice import Format
-from engines.result import Status
-from engines.single import DOWN, TO_NEAREST
+from engines.host.engine import CpuEngine
+from engines.model.choice import Format
+from engines.model.environment import DeviceChoice, Method, Precision, SolverEnvironment
+from engines.model.result import Status
 from engines.solve.system import solve_system
-from engines.system import Direction, SweepSystem
+from engines.systems.one_sided import Direction, SweepSystem
+from engines.systems.precision import DOWN, TO_NEAREST
 from tests.gpu.test_formats import MATRICES, systems
 
 FORMATS = [f for f in Format if f not in (Format.AUTO, Format.SEGMENTS, Format.PANELS)]

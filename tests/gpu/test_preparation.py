@@ -8,13 +8,13 @@ import pytest
 from engines.cuda import prepare
 from engines.cuda.engine import CudaEngine
 from engines.cuda.modules import Launcher
-from engines.environment import DeviceChoice, Method, SolverEnvironment
+from engines.cuda.src import OFFSET_TYPES
 from engines.host.scaling import balance_matrix, scaled
-from engines.kernels import OFFSET_TYPES
-from engines.reachability import solve_reachability
-from engines.result import Status
-from engines.steady_state import solve_steady_state
-from engines.system import Direction, Scaling, SweepSystem
+from engines.model.environment import DeviceChoice, Method, SolverEnvironment
+from engines.model.result import Status
+from engines.questions.reachability import solve_reachability
+from engines.questions.steady_state import solve_steady_state
+from engines.systems.one_sided import Direction, Scaling, SweepSystem
 from tests.engines import models
 from tests.gpu import big
 

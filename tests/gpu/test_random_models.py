@@ -8,14 +8,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.special import gammainc
 
-from engines.environment import DeviceChoice, Method
-from engines.environment import SolverEnvironment as Environment
 from engines.graph.prob01 import prob0, prob1
-from engines.model import ModelKind
-from engines.reachability import solve_reachability
-from engines.result import Status
-from engines.time_bounded import distribution_at, time_bounded_until
-from engines.until import until_probabilities
+from engines.model.environment import DeviceChoice, Method
+from engines.model.environment import SolverEnvironment as Environment
+from engines.model.explicit import ModelKind
+from engines.model.result import Status
+from engines.questions.reachability import solve_reachability
+from engines.questions.time_bounded import distribution_at, time_bounded_until
+from engines.questions.until import until_probabilities
 from tests.engines import models, random_models
 from tests.engines.random_questions import (
     LONG_RUN,

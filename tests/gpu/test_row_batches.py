@@ -10,10 +10,10 @@ import pytest
 from engines.cuda.formats import batches
 from engines.cuda.two_sided import CudaTwoSidedSweeper
 from engines.cuda.uniformise import sum_powers
-from engines.formats.choice import Format
-from engines.power_sums import PowerSum
-from engines.system import Direction, SweepSystem
-from engines.two_sided import TwoSidedSystem
+from engines.model.choice import Format
+from engines.systems.one_sided import Direction, SweepSystem
+from engines.systems.power_sums import PowerSum
+from engines.systems.two_sided import TwoSidedSystem
 from tests.engines import models
 from tests.gpu import big
 from tests.gpu.test_formats import MATRICES, swept, systems

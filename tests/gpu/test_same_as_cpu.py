@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.environment import Method
-from engines.reachability import solve_reachability
-from engines.result import Status
-from engines.steady_state import solve_steady_state
-from engines.system import Direction
+from engines.model.environment import Method
+from engines.model.result import Status
+from engines.questions.reachability import solve_reachability
+from engines.questions.steady_state import solve_steady_state
+from engines.systems.one_sided import Direction
 from tests.gpu import big
 
 

@@ -16,14 +16,14 @@ from engines.cuda.several import SeveralEngine, SeveralSweeper
 from engines.cuda.sweeper import STRETCH
 from engines.devices.choice import choose_engine
 from engines.devices.colours import GaussSeidelEngine
-from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.choice import Format
-from engines.formats.csr import CsrMatrix
+from engines.host.colours import Order
 from engines.host.scaling import scaled
-from engines.linear.colours import Order
-from engines.steady_state import solve_steady_state
-from engines.system import Direction, Scaling, SweepSystem
+from engines.model.choice import Format
+from engines.model.csr import CsrMatrix
+from engines.model.environment import DeviceChoice, Method, SolverEnvironment
+from engines.questions.steady_state import solve_steady_state
+from engines.systems.one_sided import Direction, Scaling, SweepSystem
 from tests.gpu import big
 from tests.gpu.test_formats import MATRICES
 from tests.gpu.test_split import SIZE, SYSTEMS, chain

@@ -9,13 +9,17 @@ import pytest
 
 from engines.cuda import meeting, several_sums
 from engines.cuda import uniformise as on_gpu
-from engines.environment import DeviceChoice, SolverEnvironment
-from engines.formats.choice import Format
-from engines.formats.csr import CsrMatrix
-from engines.model import ModelKind, RewardStructure
-from engines.power_sums import PowerSum
-from engines.system import SweepSystem
-from engines.time_bounded import cumulative_rewards_until, distribution_at, time_bounded_until
+from engines.model.choice import Format
+from engines.model.csr import CsrMatrix
+from engines.model.environment import DeviceChoice, SolverEnvironment
+from engines.model.explicit import ModelKind, RewardStructure
+from engines.questions.time_bounded import (
+    cumulative_rewards_until,
+    distribution_at,
+    time_bounded_until,
+)
+from engines.systems.one_sided import SweepSystem
+from engines.systems.power_sums import PowerSum
 from tests.gpu import big
 from tests.gpu.test_formats import MATRICES
 from tests.gpu.test_uniformise import counting

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.environment import ALL_DEVICES, DeviceChoice
+from engines.model.environment import ALL_DEVICES, DeviceChoice
 from prism_hooks import simulation_device
 from prism_hooks.options import HookOptions
 from prism_hooks.simulation import Simulation

@@ -11,12 +11,12 @@ from engines.cuda import split
 from engines.cuda.engine import CudaEngine
 from engines.cuda.split import SplitSweeper, bytes_beside
 from engines.cuda.sweeper import device_bytes
-from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.errors import DeviceMemoryError
-from engines.formats.choice import Format
-from engines.reachability import solve_reachability
-from engines.steady_state import solve_steady_state
-from engines.system import Direction, Scaling, SweepSystem
+from engines.model.choice import Format
+from engines.model.environment import DeviceChoice, Method, SolverEnvironment
+from engines.questions.reachability import solve_reachability
+from engines.questions.steady_state import solve_steady_state
+from engines.systems.one_sided import Direction, Scaling, SweepSystem
 from tests.engines import models
 from tests.gpu import big
 

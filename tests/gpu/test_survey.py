@@ -8,9 +8,9 @@ import pytest
 from engines.cuda.engine import CudaEngine
 from engines.cuda.formats.layout import SLICE
 from engines.cuda.formats.survey import SAMPLED_ROWS
-from engines.formats.choice import Format
-from engines.formats.csr import CsrMatrix
-from engines.system import SweepSystem
+from engines.model.choice import Format
+from engines.model.csr import CsrMatrix
+from engines.systems.one_sided import SweepSystem
 
 # The first is sampled whole; of the others every so manieth slice, and of these every fourth.
 SIZES = (SAMPLED_ROWS - 17, 150_732, 5 * SAMPLED_ROWS + 3)

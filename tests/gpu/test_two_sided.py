@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.environment import DeviceChoice, Method
-from engines.environment import SolverEnvironment as Environment
-from engines.intervals import reachability_reward_bounds, until_bounds
-from engines.model import RewardStructure
+from engines.model.environment import DeviceChoice, Method
+from engines.model.environment import SolverEnvironment as Environment
+from engines.model.explicit import RewardStructure
+from engines.questions.intervals import reachability_reward_bounds, until_bounds
 from tests.engines import models
 from tests.gpu import big
 

@@ -7,24 +7,24 @@ import gc
 import numpy as np
 import pytest
 
-from engines import uniformisation
-from engines.bounded import bounded_until, cumulative_rewards, distribution_after
-from engines.cpu import uniformise as on_cpu
 from engines.cuda import sweeper as cuda_sweeper
 from engines.cuda import uniformise as on_gpu
 from engines.cuda.sweeper import STRETCH
-from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import DeviceMemoryError
-from engines.model import RewardStructure
-from engines.power_sums import PowerSum
-from engines.result import Status
-from engines.system import Direction, SweepSystem
-from engines.time_bounded import (
+from engines.host import power_sums as on_cpu
+from engines.model.environment import DeviceChoice, SolverEnvironment
+from engines.model.explicit import RewardStructure
+from engines.model.result import Status
+from engines.questions import uniformisation
+from engines.questions.bounded import bounded_until, cumulative_rewards, distribution_after
+from engines.questions.time_bounded import (
     cumulative_rewards_until,
     distribution_at,
     instantaneous_rewards_at,
     time_bounded_until,
 )
+from engines.systems.one_sided import Direction, SweepSystem
+from engines.systems.power_sums import PowerSum
 from tests.engines import models
 from tests.gpu import big
 

@@ -9,9 +9,9 @@ from engines.cuda import diagram_sweeps, rows, windows
 from engines.cuda.engine import CudaEngine
 from engines.cuda.windows import Manner, Reach, reach_of
 from engines.diagrams.system import DiagramSystem
-from engines.formats.choice import Format
-from engines.formats.csr import CsrMatrix
-from engines.system import Scaling, SweepSystem
+from engines.model.choice import Format
+from engines.model.csr import CsrMatrix
+from engines.systems.one_sided import Scaling, SweepSystem
 from tests.gpu.hybrids import of_csr
 
 pytestmark = pytest.mark.gpu

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.cpu.graph import CpuGraph
 from engines.cuda import worklist
 from engines.cuda.graph import CudaGraph
 from engines.cuda.modules import Launcher, Variant, _function
 from engines.cuda.sets import to_mask, to_set
-from engines.model import ExplicitModel, ModelKind
+from engines.host.graph import CpuGraph
+from engines.model.explicit import ExplicitModel, ModelKind
 from tests.engines import graph_models
 from tests.engines.graph_models import everywhere
 

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engines.environment import DeviceChoice
 from engines.errors import UnsupportedError
+from engines.model.environment import DeviceChoice
 from prism_hooks.backend import MODELS_KEPT, EngineBackend
 from prism_hooks.options import HookOptions
 

@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from bridge.install import find_java
-from engines.cache import CACHE_VARIABLE, MANIFEST
 from engines.errors import BridgeError
+from engines.process.cache import CACHE_VARIABLE, MANIFEST
 from prism_hooks import build
 
 

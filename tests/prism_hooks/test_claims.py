@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from engines.automata import ltl
-from engines.environment import Method, SolverEnvironment
-from engines.long_run import long_run_rewards
-from engines.ltl import ltl_probabilities
-from engines.model import ModelKind, RewardStructure
-from engines.reachability_rewards import reachability_rewards
-from engines.result import SolveResult, SweepCost
-from engines.system import Direction
-from engines.total_rewards import total_rewards
+from engines.model.environment import Method, SolverEnvironment
+from engines.model.explicit import ModelKind, RewardStructure
+from engines.model.result import SolveResult, SweepCost
+from engines.questions.long_run import long_run_rewards
+from engines.questions.ltl import ltl_probabilities
+from engines.questions.reachability_rewards import reachability_rewards
+from engines.questions.total_rewards import total_rewards
+from engines.systems.one_sided import Direction
 from prism_hooks.claims import claim_of
 from tests.engines import models
 

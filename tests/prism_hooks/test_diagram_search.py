@@ -11,11 +11,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engines import reference
-from engines.formats.csr import CsrMatrix
-from engines.model import ExplicitModel, ModelKind
+from engines.model.csr import CsrMatrix
+from engines.model.explicit import ExplicitModel, ModelKind
 from prism_hooks import cudd
 from prism_hooks.diagram_search import SEARCHES
+from tests.engines import reference
 
 pytestmark = pytest.mark.prism
 

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.csr import CsrMatrix
 from engines.graph.components import sccs
-from engines.model import ExplicitModel, ModelKind
+from engines.model.csr import CsrMatrix
+from engines.model.environment import DeviceChoice, SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind
 from prism_hooks import graph
 from prism_hooks.backend import EngineBackend
 from prism_hooks.options import HookOptions

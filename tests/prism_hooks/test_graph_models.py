@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bridge
-from engines.environment import DeviceChoice
+from engines.model.environment import DeviceChoice
 from prism_hooks.backend import EngineBackend
 from prism_hooks.options import HookOptions
 from prism_hooks.sets import words_of

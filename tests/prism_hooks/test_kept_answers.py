@@ -9,11 +9,11 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from engines.environment import Method, SolverEnvironment
-from engines.formats.csr import CsrMatrix
-from engines.model import ExplicitModel, ModelKind
-from engines.reachability import solve_reachability
-from engines.system import Direction
+from engines.model.csr import CsrMatrix
+from engines.model.environment import Method, SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind
+from engines.questions.reachability import solve_reachability
+from engines.systems.one_sided import Direction
 from prism_hooks import kept_answers
 from prism_hooks.kept_answers import KeptAnswers
 from prism_hooks.questions import TASKS, Question

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from engines.environment import Precision
-from engines.formats.choice import Format
+from engines.model.choice import Format
+from engines.model.environment import Precision
 from prism_hooks.backend import EngineBackend
 from prism_hooks.options import HookOptions
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from engines.progress import Progress, SweepReport
+from engines.model.progress import Progress, SweepReport
 from prism_hooks.backend import EngineBackend
 from prism_hooks.options import HookOptions
 from prism_hooks.report import Ending, progress_lines

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.environment import SolverEnvironment
-from engines.progress import Measure, SweepReport
-from engines.result import SolveResult, Status
+from engines.model.environment import SolverEnvironment
+from engines.model.progress import Measure, SweepReport
+from engines.model.result import SolveResult, Status
 from prism_hooks.record import MOST_POINTS, SOLVES_KEPT, RunRecord, SweepCurve
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engines.cuda import pool
-from engines.result import SolveResult, SweepCost
+from engines.model.result import SolveResult, SweepCost
 from prism_hooks.report import iterations_line, solve_line
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from bridge.arguments import UsageError, parse
-from engines.environment import DeviceChoice
 from engines.errors import InvalidModelError, UnsupportedError
+from engines.model.environment import DeviceChoice
 from engines.montecarlo import native
 from engines.montecarlo.sampler import Sampler
 from prism_hooks import simulation, simulation_device, simulation_progress

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engines.environment import DeviceChoice
 from engines.errors import UnsupportedError
+from engines.model.environment import DeviceChoice
 from engines.montecarlo import native
 from engines.montecarlo.expressions import TRUE
 from engines.montecarlo.failure import Failure, FailureKind, PathFailure

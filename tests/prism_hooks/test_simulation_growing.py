@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 from scipy.stats import binom
 
-from engines.environment import DeviceChoice
 from engines.errors import UnsupportedError
+from engines.model.environment import DeviceChoice
 from engines.montecarlo import bounded_ltl as ltl
 from engines.montecarlo import native
 from engines.montecarlo.monitor import monitor_of

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engines.progress import Measure, SweepReport
+from engines.model.progress import Measure, SweepReport
 from prism_hooks.sweep_bar import SweepBar, number_text, sweep_bar
 
 

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engines.diagrams import walks
 from engines.diagrams.diagram import TERMINAL, Diagram, StateNumbering
-from engines.diagrams.room import Room
-from engines.environment import DeviceChoice, Method
 from engines.errors import DeviceMemoryError
-from engines.formats.choice import Format
+from engines.host.expansion import walks
+from engines.host.expansion.room import Room
+from engines.model.choice import Format
+from engines.model.environment import DeviceChoice, Method
 from prism_hooks import symbolic
 from prism_hooks.backend import EngineBackend
 from prism_hooks.options import HookOptions

@@ -12,7 +12,7 @@ import numpy as np
 
 from bridge.files.umb_writer import write_umb
 from bridge.files.writer import write_model
-from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from tests.engines import models
 
 Row = dict[int, Fraction]

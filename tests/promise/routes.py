@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
-from engines.model import ModelKind
+from engines.model.explicit import ModelKind
 from tests.promise.models import MDP, Case
 
 ROOT = Path(__file__).parents[2]

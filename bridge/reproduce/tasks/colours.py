@@ -9,9 +9,9 @@ import numpy as np
 
 from bridge.reproduce.tasks.models import built
 from bridge.reproduce.worker import Partial, Record
-from engines.environment import DeviceChoice, Method, SolverEnvironment
-from engines.result import SolveResult, Status
-from engines.steady_state import solve_steady_state
+from engines.model.environment import DeviceChoice, Method, SolverEnvironment
+from engines.model.result import SolveResult, Status
+from engines.questions.steady_state import solve_steady_state
 
 MOST_SWEEPS = 50_000
 AGREEMENT = 1e-3

@@ -20,9 +20,9 @@ from bridge.reproduce.graph_families import GENERATED, MODELS, source_of
 from bridge.reproduce.graphs import generate
 from bridge.reproduce.worker import Partial, Record
 from engines.devices.graph import operations_of
-from engines.environment import DeviceChoice, SolverEnvironment
-from engines.graph.operations import GraphOperations
-from engines.model import ExplicitModel
+from engines.model.environment import DeviceChoice, SolverEnvironment
+from engines.model.explicit import ExplicitModel
+from engines.systems.graph import GraphOperations
 
 REPEATS = 3
 QUICK_SECONDS = 2.0

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from bridge.reproduce.families import FAMILIES
-from engines.model import ExplicitModel
+from engines.model.explicit import ExplicitModel
 
 
 @lru_cache(maxsize=2)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bridge.reproduce.worker import Partial, Record
-from engines.environment import DeviceChoice
+from engines.model.environment import DeviceChoice
 from engines.montecarlo.expressions import Binary, BinaryOperator, Expression, Literal, Type
 from engines.montecarlo.expressions import Variable as VariableValue
 from engines.montecarlo.program import (

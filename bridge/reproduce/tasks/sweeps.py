@@ -11,10 +11,10 @@ import numpy as np
 from bridge.reproduce.tasks.models import built
 from bridge.reproduce.worker import Partial, Record
 from engines.devices.choice import choose_engine
-from engines.environment import DeviceChoice, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.choice import Format
-from engines.system import HasSingle, Scaling, Sweeper, SweepSystem
+from engines.model.choice import Format
+from engines.model.environment import DeviceChoice, SolverEnvironment
+from engines.systems.one_sided import HasSingle, Scaling, Sweeper, SweepSystem
 
 REPEATS = 7
 TIMED_SECONDS = 0.02

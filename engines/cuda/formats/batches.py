@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engines.cuda.formats.layout import Layout
-from engines.formats.choice import LONG_ROWS, SMALL_SWEEP_BYTES, Format
-from engines.system import SweepSystem
+from engines.model.choice import LONG_ROWS, SMALL_SWEEP_BYTES, Format
+from engines.systems.one_sided import SweepSystem
 
 USUAL = 4
 """What the kernels are compiled for without being told."""

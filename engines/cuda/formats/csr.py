@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engines.cuda.formats.layout import Layout, Source, nbytes
-from engines.formats.choice import Format
+from engines.model.choice import Format
 
 
 def build(source: Source) -> Layout:

@@ -8,7 +8,7 @@ from engines.cuda.formats.layout import Layout, Source, nbytes
 from engines.cuda.formats.tables import encoded_divisors
 from engines.cuda.modules import Launcher
 from engines.errors import UnsupportedError
-from engines.formats.choice import Format
+from engines.model.choice import Format
 
 DEFINES: tuple[str, ...] = ()
 """What the kernels are compiled with beside the type of the offsets."""

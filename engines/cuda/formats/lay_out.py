@@ -14,7 +14,7 @@ from engines.cuda.formats.survey import OFTEN, survey
 from engines.cuda.modules import Launcher
 from engines.cuda.prepare import DeviceSystem
 from engines.errors import UnsupportedError
-from engines.formats.choice import (
+from engines.model.choice import (
     SMALL_SWEEP_BYTES,
     Facts,
     Format,
@@ -22,7 +22,7 @@ from engines.formats.choice import (
     estimates,
     worthwhile,
 )
-from engines.system import SweepSystem
+from engines.systems.one_sided import SweepSystem
 
 Builder = Callable[[Source, Launcher], Layout]
 

@@ -8,7 +8,7 @@ from typing import Any
 from engines.cuda.driver import cupy
 from engines.cuda.modules import BLOCK_THREADS, Launcher, Variant
 from engines.cuda.prepare import DeviceSystem
-from engines.formats.choice import Format
+from engines.model.choice import Format
 
 MOST_THREADS = 1024
 """The most threads of a block; as in the kernels."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from engines.arrays import INT32_MAX
 from engines.cuda.driver import cupy
 from engines.cuda.formats.layout import Layout, Scan, Source, nbytes
 from engines.cuda.formats.tables import HASH_MASK, Numbered, Sample, gather_values, numbered
@@ -14,9 +15,8 @@ from engines.cuda.modules import Launcher
 from engines.cuda.prepare import _scan
 from engines.cuda.transfer import to_device
 from engines.errors import UnsupportedError
-from engines.formats.arrays import INT32_MAX
-from engines.formats.choice import Format
 from engines.formats.panels import OCTET, TILE, shares
+from engines.model.choice import Format
 
 MODULE = "formats/panels"
 

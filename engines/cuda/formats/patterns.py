@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from engines.arrays import INT32_MAX
 from engines.cuda.driver import cupy
 from engines.cuda.formats.layout import Layout, Source, nbytes
 from engines.cuda.formats.tables import Sample, Table
@@ -15,8 +16,7 @@ from engines.cuda.modules import Launcher
 from engines.cuda.prepare import _scan
 from engines.cuda.transfer import to_device
 from engines.errors import UnsupportedError
-from engines.formats.arrays import INT32_MAX
-from engines.formats.choice import PAIR_BYTES, Format, code_bytes
+from engines.model.choice import PAIR_BYTES, Format, code_bytes
 
 MODULE = "formats/rows"
 

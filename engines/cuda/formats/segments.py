@@ -5,7 +5,7 @@ from __future__ import annotations
 from engines.cuda.driver import cupy
 from engines.cuda.formats.layout import Layout, Scan, Source, divided_in_place, nbytes
 from engines.cuda.modules import Launcher
-from engines.formats.choice import Format
+from engines.model.choice import Format
 
 MODULE = "formats/scan_segments"
 TILE = 1024

@@ -9,7 +9,7 @@ from engines.cuda.formats.patterns import gather_rows
 from engines.cuda.formats.tables import Sample, gather_values
 from engines.cuda.formats.values import columns_are_near
 from engines.cuda.modules import Launcher
-from engines.formats.choice import MOST_CODES, Facts, code_bytes
+from engines.model.choice import MOST_CODES, Facts, code_bytes
 
 SAMPLED_ROWS = 1 << 16
 

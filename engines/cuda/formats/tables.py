@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.arrays import FloatArray
 from engines.cuda.driver import cupy
 from engines.cuda.formats.layout import SLICE, Source
 from engines.cuda.modules import WARP, Launcher
 from engines.cuda.transfer import to_device
 from engines.errors import UnsupportedError
-from engines.formats.arrays import FloatArray
-from engines.formats.choice import LONG_ROWS, MOST_CODES, code_bytes
+from engines.model.choice import LONG_ROWS, MOST_CODES, code_bytes
 
 MODULE = "formats/distinct"
 HASH_MASK = 0xFFFFFFFF

@@ -21,7 +21,7 @@ from engines.cuda.formats.tables import (
 from engines.cuda.modules import Launcher
 from engines.cuda.transfer import to_device
 from engines.errors import UnsupportedError
-from engines.formats.choice import MOST_CODES, Format
+from engines.model.choice import MOST_CODES, Format
 
 CODE_TYPES = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int"}
 FARTHEST = 2**15 - 1

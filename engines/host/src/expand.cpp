@@ -6,7 +6,7 @@
 
 using prism_gpu::Index;
 
-// `HostBlocks` of engines/host/diagrams.py; see engines/diagrams/hybrid.py.
+// `HostBlocks` of engines/host/blocks.py; see engines/diagrams/hybrid.py.
 struct PgBlocks {
     std::int64_t strips;
     const std::int64_t *strip_states, *strip_jobs;

@@ -24,7 +24,7 @@ struct Csr {
 
 }  // namespace prism_gpu
 
-// `HostMatrix` of engines/host/library.py.
+// `HostMatrix` of engines/host/compiled/library.py.
 struct PgMatrix {
     std::int64_t rows;
     const void* offsets;

@@ -5,7 +5,7 @@
 
 #include "matrix.hpp"
 
-// `HostDiagram` of engines/host/diagrams.py. A node of the numbering below 0 has no states.
+// `HostDiagram` of engines/host/blocks.py. A node of the numbering below 0 has no states.
 struct PgDiagram {
     const std::int32_t *variables, *low, *high;
     const double* values;
@@ -22,7 +22,7 @@ struct PgPlace {
     std::int64_t row, column;
 };
 
-// `HostWalk` of engines/host/diagrams.py.
+// `HostWalk` of engines/host/blocks.py.
 struct PgWalk {
     PgPlace* stack;         // on the way down each level leaves up to three of four children behind
     std::int64_t height;

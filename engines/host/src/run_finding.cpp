@@ -1,4 +1,4 @@
-// Finding rows of the same shape and laying them out as runs; engines/cpu/run_encoding.py says what these are.
+// Finding rows of the same shape and laying them out as runs; engines/host/run_encoding.py says what these are.
 #include <bit>
 
 #include "system.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 using Key = std::uint64_t;
 
-constexpr Index LONGEST_RUN = 1024;  // of engines/cpu/run_encoding.py
+constexpr Index LONGEST_RUN = 1024;  // of engines/host/run_encoding.py
 
 Key mixed(Key key, Key word) {
     // Multiplication by 2^64 over the golden ratio (Knuth, vol. 3, 6.4) spreads what differs.
@@ -75,7 +75,7 @@ Index find_starts(
 
 }  // namespace
 
-// Arrays of `Runs` of engines/cpu/run_encoding.py; the starts have an end each.
+// Arrays of `Runs` of engines/host/run_encoding.py; the starts have an end each.
 struct PgRunArrays {
     const std::int64_t *firsts, *lengths, *run_choices, *number_starts, *given_starts;
     std::int64_t runs;

@@ -18,7 +18,7 @@ using prism_gpu::Index;
 // What is not inlined would be compiled for the narrowest vectors.
 #define INLINED inline __attribute__((always_inline))
 
-// `HostRuns` of engines/host/runs.py; engines/cpu/run_encoding.py says what the arrays hold.
+// `HostRuns` of engines/host/runs.py; engines/host/run_encoding.py says what the arrays hold.
 struct PgRuns {
     const std::int64_t *firsts, *lengths, *run_choices, *choice_pairs, *distances;
     const double* numbers;
@@ -31,7 +31,7 @@ struct PgRuns {
 
 namespace {
 
-constexpr Index LONGEST_RUN = 1024;  // of engines/cpu/run_encoding.py
+constexpr Index LONGEST_RUN = 1024;  // of engines/host/run_encoding.py
 constexpr Index LANES = 8, WITHOUT_SIGN = std::numeric_limits<Index>::max();
 using Lanes = double __attribute__((vector_size(LANES * sizeof(double))));
 using LaneBits = Index __attribute__((vector_size(LANES * sizeof(Index))));

@@ -3,7 +3,7 @@
 
 #include "matrix.hpp"
 
-// `HostSystem` of engines/host/library.py; null pointers stand for the usual.
+// `HostSystem` of engines/host/compiled/library.py; null pointers stand for the usual.
 struct PgSystem {
     PgMatrix matrix;
     const void* groups;    // of the type of offsets: where each state's choices start; null for one each

@@ -11,7 +11,7 @@ namespace {
 
 using Index = std::int64_t;
 
-// `LineStatus` of engines/host/text.py.
+// `LineStatus` of engines/host/compiled/text.py.
 enum Status : Index {
     OK,
     BAD_INTEGER,

@@ -17,7 +17,7 @@ struct PgIntervalPlace {
     std::int64_t component, sweeps;         // the present component, and the sweeps made in it
     std::int64_t iterations;                // all evaluations of single states and sweeps so far
     std::int64_t at_rest;                   // components that came to rest before their bounds were close
-    double width, rise, fall, crossing;     // what the last sweep did, as in engines.two_sided.SweepRecord
+    double width, rise, fall, crossing;     // what the last sweep did, as in engines.systems.two_sided.SweepRecord
     double width_before;                    // at the last look at the speed of the component,
     std::int64_t checked_at;                // which was after this many sweeps
     double worst, work;                     // the largest step in the wrong direction; entries looked at

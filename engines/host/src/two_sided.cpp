@@ -13,7 +13,7 @@ using prism_gpu::Rows;
 namespace {
 
 constexpr double UNIT_ROUNDOFF = 0x1p-53;
-constexpr double SMALLEST = 0x1p-1020;  // as in engines/two_sided.py
+constexpr double SMALLEST = 0x1p-1020;  // as in engines/systems/two_sided.py
 
 // The lower and the upper number.
 typedef double Pair __attribute__((vector_size(16)));
@@ -29,7 +29,7 @@ struct How {
     bool monotonic_below, monotonic_above, absolute;
 };
 
-// `SweepRecord` of engines/two_sided.py for one sweep, or for a part of it.
+// `SweepRecord` of engines/systems/two_sided.py for one sweep, or for a part of it.
 struct Record {
     double width = 0.0, rise = 0.0, fall = 0.0, crossing = 0.0, moved = 0.0;
 

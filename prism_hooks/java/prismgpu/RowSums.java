@@ -18,7 +18,7 @@ import symbolic.model.ProbModel;
 /** Makes the probabilities of a model that PRISM has built sum to 1, where they do so only roughly. */
 final class RowSums
 {
-	/** A sum this close to 1 is 1 but for rounding; `engines.row_sums` says why. */
+	/** A sum this close to 1 is 1 but for rounding; `engines.model.row_sums` says why. */
 	private static final double ROUNDED_SUM = 1e-13;
 	/** Rates below that do not add up to infinity, however many there are. */
 	private static final double LARGE_RATE = 1e290;

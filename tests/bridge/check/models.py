@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from bridge.model import CheckableModel, NamedRewards
-from engines.formats.csr import CsrMatrix
-from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.model.csr import CsrMatrix
+from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 
 
 def matrix(rows: list[dict[int, float]], num_states: int) -> CsrMatrix:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bridge.check.accuracy import Accuracy, compare
-from engines.decided import decided_complements, decided_values
 from engines.errors import ConvergenceError
+from engines.model.decided import decided_complements, decided_values
 
 
 def test_remarks_on_accuracy_are_prism_s():

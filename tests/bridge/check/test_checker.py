@@ -9,8 +9,8 @@ from scipy.linalg import expm
 from bridge.check.checker import Checker
 from bridge.language.parser import parse_property
 from bridge.language.properties_file import parse_properties
-from engines.environment import SolverEnvironment
 from engines.errors import InvalidModelError, UnsupportedError
+from engines.model.environment import SolverEnvironment
 from tests.bridge.check.models import dice, gamble, queue, two_sources
 
 TIGHT = SolverEnvironment(epsilon=1e-10)

@@ -6,7 +6,7 @@ import pytest
 
 from bridge.arguments import UsageError
 from bridge.check.switches import read_switches
-from engines.environment import Method
+from engines.model.environment import Method
 from prism_hooks.options import HookOptions
 
 

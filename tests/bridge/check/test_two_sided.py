@@ -15,11 +15,11 @@ from bridge.check.distributions import report_steady_state
 from bridge.check.outcome import Outcome
 from bridge.language.parser import parse_property
 from bridge.model import CheckableModel, NamedRewards
-from engines.environment import Method, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.model import ExplicitModel, ModelKind, RewardStructure
-from engines.result import SolveResult
-from engines.total_rewards import total_rewards
+from engines.model.environment import Method, SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
+from engines.model.result import SolveResult
+from engines.questions.total_rewards import total_rewards
 from tests.bridge.check.models import dice, gamble, mask, matrix, queue, two_sources
 
 TIGHT = SolverEnvironment(epsilon=1e-10)
@@ -114,7 +114,7 @@ def test_maximal_totals_are_bounded():
 
 
 def test_what_stays_one_sided_is_said(monkeypatch):
-    monkeypatch.setattr("engines.total_reward_bounds.total_reward_bounds", total_rewards)
+    monkeypatch.setattr("engines.questions.total_reward_bounds.total_reward_bounds", total_rewards)
     result, log = check(waiting(), "Rmax=? [ C ]")
     assert result.value == pytest.approx(3.0, abs=1e-8)
     assert NOT_BOUNDED in log

@@ -11,7 +11,7 @@ import pytest
 from bridge.files import atomic
 from bridge.files.atomic import replacing, write_text
 from bridge.files.writer import write_together
-from engines import leftovers
+from engines.process import leftovers
 
 
 def names(folder: Path) -> list[str]:

@@ -13,10 +13,10 @@ from bridge.files.umb import UmbRewards, write_umb
 from bridge.files.writer import write_model
 from bridge.language.parser import parse_property
 from bridge.model import CheckableModel, NamedRewards, RewardFault
-from engines.environment import SolverEnvironment
 from engines.errors import InvalidModelError, UnsupportedError
-from engines.formats.csr import CsrMatrix
-from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.model.csr import CsrMatrix
+from engines.model.environment import SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from tests.bridge.check.models import queue
 
 STATES = 40

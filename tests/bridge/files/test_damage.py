@@ -11,7 +11,7 @@ import pytest
 
 from bridge.files.reader import read_model
 from engines.errors import InvalidModelError
-from engines.model import ModelKind
+from engines.model.explicit import ModelKind
 
 DTMC = "# Transitions (DTMC)\n2 3\n0 0 0.5 go\n0 1 0.5 go\n1 1 1\n"
 CTMC = "# Transitions (CTMC)\n2 2\n0 1 3.5\n1 0 0.25\n"

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from bridge.files.reader import read_model
 from engines.errors import InvalidModelError
-from engines.model import ROW_SUM_TOLERANCE, ModelKind
+from engines.model.explicit import ROW_SUM_TOLERANCE, ModelKind
 
 MANY = int(os.environ.get("FUZZ_EXAMPLES", "20000"))
 QUIET = {"suppress_health_check": list(HealthCheck)}

@@ -14,7 +14,7 @@ import pytest
 
 from bridge.files.reader import read_model
 from engines.errors import InvalidModelError
-from engines.model import ModelKind
+from engines.model.explicit import ModelKind
 
 ROOT = Path(__file__).parents[3]
 

@@ -15,8 +15,8 @@ from bridge.files import writer
 from bridge.files.reader import FileModel, read_model
 from bridge.files.writer import write_model
 from engines.errors import InvalidModelError
-from engines.formats.csr import CsrMatrix
-from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.model.csr import CsrMatrix
+from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from tests.bridge.files.samples import NO_SAMPLES, SAMPLE_FILES, assert_same, sample_id
 
 VARIANTS = {

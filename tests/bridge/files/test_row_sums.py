@@ -10,7 +10,7 @@ import pytest
 from bridge.files.checkable import as_umb, read_checkable
 from bridge.files.umb import write_umb
 from engines.errors import InvalidModelError
-from engines.formats.csr import CsrMatrix
+from engines.model.csr import CsrMatrix
 from tests.bridge.check.models import dice
 
 MDP = """2 3 5

@@ -8,7 +8,7 @@ import pytest
 from bridge.files.checkable import read_checkable
 from bridge.files.storm_text import write_for_storm
 from engines.errors import InvalidModelError, UnsupportedError
-from engines.model import ExplicitModel
+from engines.model.explicit import ExplicitModel
 from tests.bridge.check.models import dice, gamble, mask, matrix, queue
 from tests.bridge.files.test_umb_samples import sample
 

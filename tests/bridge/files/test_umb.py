@@ -20,8 +20,8 @@ from bridge.files.umb import (
 from bridge.files.umb_index import ValuationLayout, Variable
 from bridge.files.umb_writer import _tar_header, split_rates
 from engines.errors import InvalidModelError
-from engines.formats.csr import CsrMatrix
-from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.model.csr import CsrMatrix
+from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from tests.bridge.files.test_umb_samples import assert_same, pack, unpack
 
 

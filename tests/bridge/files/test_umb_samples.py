@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bridge.files.umb import UmbFile, read_umb, write_umb
-from engines.model import ModelKind
+from engines.model.explicit import ModelKind
 
 MODELS = Path(__file__).parents[3].parent / "shared" / "reference" / "models"
 MERGED = ("phil3", "mutual3")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bridge.files.umb import read_umb, write_umb
-from engines.model import ModelKind
+from engines.model.explicit import ModelKind
 from tests.bridge.files.test_umb_samples import SAMPLES, assert_same, sample
 
 SOME = ["herman7", "dice", "nand_N5_K1", "cluster_N2", "tandem_c3", "coin2_K2", "leader3"]

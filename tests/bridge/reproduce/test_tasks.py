@@ -14,8 +14,8 @@ from bridge.reproduce.graph_families import GENERATED
 from bridge.reproduce.jobs import Kind
 from bridge.reproduce.tasks import colours, components, models, paths, patterns, sweeps
 from bridge.reproduce.worker import Worker
-from engines.formats.csr import CsrMatrix
-from engines.model import ExplicitModel, ModelKind
+from engines.model.csr import CsrMatrix
+from engines.model.explicit import ExplicitModel, ModelKind
 
 TANDEM = {"family": "tandem", "size": 3, "front_end": "none", "device": "cpu"}
 

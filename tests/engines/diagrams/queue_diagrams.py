@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from engines.diagrams.diagram import NO_STATES, TERMINAL, ZERO, Diagram, StateNumbering
-from engines.formats.csr import CsrMatrix
+from engines.model.csr import CsrMatrix
 from tests.engines.diagrams.random_diagrams import DiagramBuilder
 
 STAY, RISE, FALL = 0, 1, -1

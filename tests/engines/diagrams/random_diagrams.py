@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.diagrams.diagram import NO_STATES, TERMINAL, ZERO, Diagram, StateNumbering
-from engines.formats.csr import CsrMatrix
+from engines.model.csr import CsrMatrix
 
 
 class DiagramBuilder:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.diagrams import expand
-from engines.diagrams.build import build
 from engines.diagrams.choices import choice_roots, roots_of
 from engines.diagrams.diagram import ZERO
-from engines.diagrams.expand import (
+from engines.diagrams.survey import survey
+from engines.errors import InvalidModelError, UnsupportedError
+from engines.host.blocks import copy_choices
+from engines.host.expansion import expand
+from engines.host.expansion.build import build
+from engines.host.expansion.expand import (
     Choices,
     expand_choice_vector,
     expand_choices,
     expand_surveyed_choices,
 )
-from engines.diagrams.survey import survey
-from engines.errors import InvalidModelError, UnsupportedError
-from engines.host.diagrams import copy_choices
 from tests.engines.diagrams.random_diagrams import DiagramBuilder, random_function, random_model
 
 SHAPES = [

@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.diagrams.build import hybrid_matrix
 from engines.diagrams.diagram import NO_STATES, StateNumbering
-from engines.diagrams.expand import (
+from engines.diagrams.survey import survey
+from engines.errors import InvalidModelError, UnsupportedError
+from engines.host.blocks import copy_rows
+from engines.host.expansion.build import hybrid_matrix
+from engines.host.expansion.expand import (
     expand_matrix,
     expand_surveyed,
     expanded_bytes,
 )
-from engines.diagrams.survey import survey
-from engines.diagrams.walks import surveyed_or_walked
-from engines.errors import InvalidModelError, UnsupportedError
-from engines.host.diagrams import copy_rows
+from engines.host.expansion.walks import surveyed_or_walked
 from engines.host.paths import expand_set, expand_vector
 from tests.engines.diagrams.random_diagrams import (
     DiagramBuilder,
@@ -89,8 +89,8 @@ def test_every_level_gives_the_same_matrix(seed):
 def test_blocks_put_together_from_blocks_are_the_same(seed, monkeypatch):
     model = random_model(seed, 5, density=0.6)
     plain = hybrid_matrix(model.diagram, model.numbering, level=1)
-    monkeypatch.setattr("engines.diagrams.build._nested_level", lambda _, level: level + 2)
-    monkeypatch.setattr("engines.diagrams.build.NESTED_ENTRIES", 10)
+    monkeypatch.setattr("engines.host.expansion.build._nested_level", lambda _, level: level + 2)
+    monkeypatch.setattr("engines.host.expansion.build.NESTED_ENTRIES", 10)
     nested = hybrid_matrix(model.diagram, model.numbering, level=1)
     for name in ("block_rows", "local_offsets", "local_columns", "local_values"):
         assert getattr(plain, name).tolist() == getattr(nested, name).tolist()
@@ -103,7 +103,7 @@ def test_paths_followed_in_parts_come_out_in_order(seed, monkeypatch):
     if model.diagram.variables[model.diagram.root] != model.choice_variables[0]:
         roots = [model.diagram.root] * 2
     whole = hybrid_matrix(model.diagram, model.numbering, level=4, roots=roots)
-    monkeypatch.setattr("engines.diagrams.build.JOBS_AT_ONCE", 3)
+    monkeypatch.setattr("engines.host.expansion.build.JOBS_AT_ONCE", 3)
     parts = hybrid_matrix(model.diagram, model.numbering, level=4, roots=roots)
     for name in ("strip_states", "strip_jobs", "job_blocks", "job_columns", "job_choices"):
         assert getattr(whole, name).tolist() == getattr(parts, name).tolist()

@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.diagrams.build import hybrid_matrix
 from engines.diagrams.choices import choice_roots
 from engines.diagrams.diagram import TERMINAL
 from engines.errors import InvalidModelError
-from engines.host import diagrams as host
-from engines.host import paths, shares
-from engines.host.diagrams import copy_choices, copy_rows
+from engines.host import blocks as host
+from engines.host import paths
+from engines.host.blocks import copy_choices, copy_rows
+from engines.host.compiled import shares
+from engines.host.expansion.build import hybrid_matrix
 from engines.host.paths import count_paths, read_points
 from tests.engines.diagrams.random_diagrams import (
     DiagramBuilder,

@@ -8,24 +8,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.cpu.diagram_sweeps import CpuDiagramSweeper
-from engines.diagrams.build import hybrid_matrix
-from engines.diagrams.slices import SliceColours
-from engines.diagrams.solve import (
+from engines.diagrams.system import DiagramSystem
+from engines.errors import UnsupportedError
+from engines.host import diagram_sweeps
+from engines.host.colours import Order
+from engines.host.compiled import shares
+from engines.host.diagram_sweeper import CpuDiagramSweeper
+from engines.host.diagram_sweeps import HostDiagramRows, HostDiagramSweeps
+from engines.host.expansion.build import hybrid_matrix
+from engines.host.expansion.slices import SliceColours
+from engines.host.hybrid import HostHybrid
+from engines.model.choice import Format
+from engines.model.environment import DeviceChoice, Method, SolverEnvironment
+from engines.questions.reachability import solve_reachability
+from engines.questions.steady_state import solve_steady_state
+from engines.solve.diagrams import (
     solve_reachability_without_matrix,
     solve_steady_state_without_matrix,
 )
-from engines.diagrams.system import DiagramSystem
-from engines.environment import DeviceChoice, Method, SolverEnvironment
-from engines.errors import UnsupportedError
-from engines.formats.choice import Format
-from engines.host import diagram_sweeps, shares
-from engines.host.diagram_sweeps import HostDiagramRows, HostDiagramSweeps
-from engines.host.hybrid import HostHybrid
-from engines.linear.colours import Order
-from engines.reachability import solve_reachability
-from engines.steady_state import solve_steady_state
-from engines.system import ROUNDING_OF_A_SUM, Direction, Scaling
+from engines.systems.one_sided import ROUNDING_OF_A_SUM, Direction, Scaling
 from tests.engines import models
 from tests.engines.diagrams.random_diagrams import as_diagram
 from tests.gpu.hybrids import listed, random_hybrid

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.diagrams.expand import expand_matrix
-from engines.diagrams.long_run import LongRun
-from engines.environment import DeviceChoice, Method, SolverEnvironment
 from engines.errors import UnsupportedError
-from engines.formats.choice import Format
-from engines.long_run import long_run_rewards, steady_state_distribution
-from engines.model import ExplicitModel, ModelKind, RewardStructure
+from engines.host.expansion.expand import expand_matrix
+from engines.model.choice import Format
+from engines.model.environment import DeviceChoice, Method, SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
+from engines.questions.diagram_long_run import LongRun
+from engines.questions.long_run import long_run_rewards, steady_state_distribution
 from tests.engines import models
 from tests.engines.diagrams.queue_diagrams import QueueDiagrams
 from tests.engines.diagrams.random_diagrams import as_diagram
@@ -146,7 +146,7 @@ def test_several_classes_need_a_matrix_and_so_do_some_methods():
 def test_several_questions_walk_through_the_diagram_once(monkeypatch):
     walks = []
     monkeypatch.setattr(
-        "engines.diagrams.long_run.recurrent_class",
+        "engines.questions.diagram_long_run.recurrent_class",
         lambda *matrices: walks.append(matrices) or "none in this test",
     )
     long_run = LongRun(*as_diagram(CHAINS["irreducible"].matrix))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.diagrams import recurrent
-from engines.diagrams.build import hybrid_matrix
-from engines.diagrams.recurrent import recurrent_class
+from engines.devices import recurrent
+from engines.devices.recurrent import recurrent_class
+from engines.host.expansion.build import hybrid_matrix
 from engines.host.hybrid import HostHybrid
 from tests.engines import models
 from tests.engines.diagrams.queue_diagrams import QueueDiagrams

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engines.diagrams import room
+from engines.host.expansion import room
 
 resource = pytest.importorskip("resource")
 

@@ -8,17 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engines.cuda.diagram_colours import divisor
-from engines.diagrams.build import hybrid_matrix
-from engines.diagrams.slices import SliceColours, choose_slices, columns_of, reads_of
 from engines.diagrams.system import DiagramSystem
-from engines.linear.colours import (
+from engines.host.colours import (
     CPU_SPEED,
     Order,
     SweepSpeed,
     choose_colours,
     congruent_colours,
 )
-from engines.system import SweepSystem
+from engines.host.expansion.build import hybrid_matrix
+from engines.host.expansion.slices import SliceColours, choose_slices, columns_of, reads_of
+from engines.systems.one_sided import SweepSystem
 from tests.engines.diagrams.queue_diagrams import QueueDiagrams
 from tests.gpu.hybrids import expanded, random_hybrid
 

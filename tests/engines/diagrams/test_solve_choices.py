@@ -7,17 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.diagrams import room, solve
-from engines.diagrams.expand import expanded_bytes
-from engines.diagrams.room import Room, available_host_bytes, fits_expanded
-from engines.diagrams.solve import (
+from engines.diagrams.survey import survey
+from engines.errors import UnsupportedError
+from engines.host.expansion import room
+from engines.host.expansion.expand import expanded_bytes
+from engines.host.expansion.room import Room, available_host_bytes, fits_expanded
+from engines.model.choice import Format
+from engines.model.environment import Convention, DeviceChoice, Method, SolverEnvironment
+from engines.solve import diagrams as solve
+from engines.solve.diagrams import (
     solve_reachability_without_matrix,
     solve_steady_state_without_matrix,
 )
-from engines.diagrams.survey import survey
-from engines.environment import Convention, DeviceChoice, Method, SolverEnvironment
-from engines.errors import UnsupportedError
-from engines.formats.choice import Format
 from tests.engines.diagrams.queue_diagrams import QueueDiagrams
 
 MODEL = QueueDiagrams(2, 5)

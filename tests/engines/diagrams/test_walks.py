@@ -7,12 +7,12 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from engines.diagrams import walks
 from engines.diagrams.choices import choice_roots
-from engines.diagrams.expand import expand_matrix, expand_surveyed, expanded_bytes
 from engines.diagrams.survey import Survey, survey
-from engines.diagrams.walks import Walked, surveyed_or_walked, walked_up_to
 from engines.errors import InvalidModelError
+from engines.host.expansion import walks
+from engines.host.expansion.expand import expand_matrix, expand_surveyed, expanded_bytes
+from engines.host.expansion.walks import Walked, surveyed_or_walked, walked_up_to
 from tests.engines.diagrams.queue_diagrams import QueueDiagrams
 from tests.engines.diagrams.random_diagrams import (
     RandomModel,

@@ -8,9 +8,9 @@ import pytest
 from engines.cuda.formats import batches
 from engines.cuda.formats.batches import BATCHES, batch_for, in_batches
 from engines.cuda.formats.layout import Layout
-from engines.formats.choice import SMALL_SWEEP_BYTES, Format
-from engines.formats.csr import CsrMatrix
-from engines.system import SweepSystem
+from engines.model.choice import SMALL_SWEEP_BYTES, Format
+from engines.model.csr import CsrMatrix
+from engines.systems.one_sided import SweepSystem
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.formats.choice import (
+from engines.model.choice import (
     BLOCK_ROW_BYTES,
     PANEL_BYTES,
     PANEL_ENTRIES,
@@ -22,7 +22,7 @@ from engines.formats.choice import (
     panel_wait_bytes,
     worthwhile,
 )
-from engines.formats.csr import CsrMatrix
+from engines.model.csr import CsrMatrix
 
 # The counts that design.md gives of models in the literature.
 VECTORS = 16

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engines.errors import UnsupportedError
 from engines.formats import patterns, segments, values
-from engines.formats.csr import CsrMatrix
+from engines.model.csr import CsrMatrix
 
 quick = settings(max_examples=60)
 NUMBERS = (1.0, 0.5, 0.1, 0.0, -0.0, 1e-300, 3.0)

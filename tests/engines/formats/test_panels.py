@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.formats.csr import CsrMatrix
 from engines.formats.panels import product, shares
+from engines.model.csr import CsrMatrix
 
 
 def by_hand(tiles, blocks):

@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from engines.environment import DeviceChoice
 from engines.errors import UnsupportedError
+from engines.model.environment import DeviceChoice
 from engines.montecarlo import cluster_client, native
 from engines.montecarlo.cluster import run_on_cluster
 from engines.montecarlo.cluster_client import OpenCluster, local_workers

@@ -7,7 +7,6 @@ import threading
 
 import pytest
 
-from engines.cache import CACHE_VARIABLE
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.montecarlo import native
 from engines.montecarlo.compile import compile_program
@@ -24,6 +23,7 @@ from engines.montecarlo.questions import (
     ReachabilityReward,
     Until,
 )
+from engines.process.cache import CACHE_VARIABLE
 
 from ..test_kernels_compile import compile_source, nvrtc  # noqa: F401
 from . import programs

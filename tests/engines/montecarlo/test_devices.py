@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engines.environment import DeviceChoice
 from engines.errors import UnsupportedError
+from engines.model.environment import DeviceChoice
 from engines.montecarlo import cuda, native
 from engines.montecarlo.cuda import CudaPaths, device_numbers
 from engines.montecarlo.results import PathArrays

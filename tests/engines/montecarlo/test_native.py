@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from engines.cache import CACHE_VARIABLE
 from engines.errors import UnsupportedError
 from engines.montecarlo import native
+from engines.process.cache import CACHE_VARIABLE
 
 SOURCE = "int answer(void) { return 42; }\n"
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.environment import DeviceChoice
 from engines.errors import UnsupportedError
+from engines.model.environment import DeviceChoice
 from engines.montecarlo import layout, sampler
 from engines.montecarlo.expressions import ONE, TRUE
 from engines.montecarlo.failure import FailureKind, PathFailure

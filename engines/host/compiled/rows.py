@@ -1,0 +1,61 @@
+"""Sums and copies of rows by the compiled library."""
+
+from __future__ import annotations
+
+from ctypes import c_int32, c_int64
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.arrays import FloatArray, IndexArray
+from engines.host.compiled.library import (
+    DOUBLES,
+    INDICES,
+    Array,
+    Function,
+    HostMatrix,
+    Rows,
+    indices,
+)
+
+_T = TypeVar("_T", bound=np.generic)
+
+_ITEMS = Array(*(f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)), "f4", "f8", "?")
+
+_ROW_SUMS = Function("pg_row_sums", None, HostMatrix, DOUBLES)
+_GATHER = Function("pg_gather", None, c_int64, INDICES, INDICES, _ITEMS, c_int32, _ITEMS)
+
+
+def row_sums(matrix: Rows) -> FloatArray:
+    """Return the sum of each row, shape (rows,), its entries added one after the other.
+
+    Parameters
+    ----------
+    matrix
+        The matrix.
+    """
+    sums: FloatArray = np.empty(matrix.num_rows)
+    _ROW_SUMS(HostMatrix.of(matrix), sums)
+    return sums
+
+
+def gathered(
+    starts: IndexArray, lengths: IndexArray, items: NDArray[_T], total: int
+) -> NDArray[_T]:
+    """Return runs of items, one run after the other.
+
+    Parameters
+    ----------
+    starts, lengths
+        Where each run starts, and how many items it has, shape (runs,).
+    items
+        One-dimensional, of at most 8 bytes each.
+    total
+        How many items there are in all runs.
+    """
+    found = np.empty(total, dtype=items.dtype)
+    from_there = np.ascontiguousarray(items)
+    runs = (indices(starts), indices(lengths))
+    _GATHER(len(starts), *runs, from_there, items.dtype.itemsize, found)
+    return found

@@ -1,0 +1,1 @@
+"""Expansion of decision diagrams on the host."""

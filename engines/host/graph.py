@@ -1,0 +1,64 @@
+"""Analyses of a model's graph on the CPU."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from engines.arrays import FloatArray, IndexArray, MaskArray
+from engines.host.graphs import HostGraph
+from engines.model.csr import CsrMatrix
+from engines.model.explicit import ExplicitModel
+
+LOOKED_AT = 1 << 17
+"""Values that are looked at at once: their megabyte fits into a core's cache."""
+
+SHARED_OUT = 8
+"""From so many such parts on, as many threads look."""
+
+
+class CpuGraph(HostGraph):
+    """The graph of a model; see `engines.systems.graph.GraphOperations`.
+
+    Parameters
+    ----------
+    model
+        A model of any kind; stored zeros are no edges.
+    """
+
+    def __init__(self, model: ExplicitModel) -> None:
+        # Held even where it is not read: see `operations_of`.
+        self._given_groups = model.row_group_offsets
+        super().__init__(model.num_states, model.row_group_offsets, *_edges(model.matrix))
+
+    def end_component_states(
+        self, restrict: MaskArray, choices: MaskArray | None = None
+    ) -> tuple[IndexArray, int]:
+        """Return the maximal end component of each state, and their number."""
+        if choices is None:
+            choices = np.ones(self.num_rows, dtype=np.bool_)
+        return self.end_components(restrict, choices)[:2]
+
+
+def _edges(matrix: CsrMatrix) -> tuple[IndexArray, IndexArray]:
+    """Return row offsets and columns without the entries of value 0."""
+    if _none_is_zero(matrix.values):
+        return matrix.row_offsets, matrix.columns
+    present = matrix.values != 0.0
+    kept = np.concatenate(([0], np.cumsum(present)))[matrix.row_offsets]
+    return kept.astype(matrix.row_offsets.dtype), matrix.columns[present]
+
+
+def _none_is_zero(values: FloatArray) -> bool:
+    """Return whether no value is 0, looked at in parts that fit into a core's cache."""
+
+    def look(first: int) -> bool:
+        return bool((values[first : first + LOOKED_AT] != 0.0).all())
+
+    firsts = range(0, len(values), LOOKED_AT)
+    if len(firsts) < SHARED_OUT:
+        return all(map(look, firsts))
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, SHARED_OUT)) as pool:
+        return all(pool.map(look, firsts))

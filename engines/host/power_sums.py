@@ -1,0 +1,58 @@
+"""Sums of powers on the host."""
+
+from __future__ import annotations
+
+import time
+
+from engines.host.powers import HostPowers
+from engines.model.progress import Progress
+from engines.model.result import SweepCost
+from engines.systems.power_sums import PowerSum, Summed
+
+FEWEST_SWEEPS = 64
+BATCH_WORK = 20_000_000
+"""Entries and rows that are swept between two looks at the clock, but for `FEWEST_SWEEPS`."""
+
+PROGRESS_SECONDS = 0.25
+
+
+def sum_powers(problem: PowerSum, progress: Progress | None) -> Summed:
+    """Compute Σ_k c_k P^k x; see `engines.questions.uniformisation`.
+
+    Parameters
+    ----------
+    problem
+        The sum.
+    progress
+        Called a few times a second with the sweeps made, the share of the sum still to come and
+        the seconds so far.
+    """
+    began = time.perf_counter()
+    system = problem.system
+    where = slice(None) if system.states is None else system.states
+    x, x_new = system.start.copy(), system.start.copy()
+    total = problem.coefficients(0, 1)[0] * system.start[where]
+    powers = HostPowers(system, problem.stay, problem.rate)
+    moved = system.bytes_per_sweep + problem.stay.nbytes
+    cost = SweepCost("CPU", f"compiled, threads {powers.threads}", "csr", moved)
+    work = system.matrix.num_entries + system.matrix.num_rows
+    batch = max(FEWEST_SWEEPS, BATCH_WORK // (work + 1))
+    started = reported = time.perf_counter()
+    done = told = 0
+    while done < problem.last:
+        end = min(done + batch, problem.last)
+        made, fixed = powers.add(problem.coefficients(done + 1, end + 1), x, x_new, total)
+        done += made
+        if made % 2:
+            x, x_new = x_new, x
+        if fixed:
+            total += problem.after(done) * x[where]
+            break
+        now = time.perf_counter()
+        if progress is not None and now - reported >= PROGRESS_SECONDS:
+            progress(problem.report(told, done, now - started))
+            told, reported = done, now
+    sweeping = time.perf_counter() - started
+    if progress is not None and done > told:
+        progress(problem.report(told, done, sweeping))
+    return Summed(total, done, started - began, sweeping, cost)

@@ -1,1 +1,0 @@
-"""Iterative methods for linear systems; one method a file."""

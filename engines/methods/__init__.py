@@ -1,0 +1,1 @@
+"""Methods of solution, and the sweeps between two looks."""

@@ -1,0 +1,1 @@
+"""Models, results and the user's wishes, as arrays and words."""

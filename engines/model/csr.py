@@ -1,0 +1,140 @@
+"""Compressed sparse rows, the layout that every matrix enters the engines in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from engines.arrays import FloatArray, IndexArray, MaskArray, index_dtype, joined
+from engines.errors import InvalidModelError
+from engines.host.compiled.rows import gathered, row_sums
+
+RUN_ENTRIES = 64
+"""From so many entries a run of neighbouring rows on, slices are copied in less time than entries
+are gathered."""
+
+
+@dataclass(frozen=True)
+class CsrMatrix:
+    """A sparse matrix by rows.
+
+    Parameters
+    ----------
+    row_offsets
+        Shape (rows + 1,), int32 or int64: where each row's entries start.
+    columns
+        Shape (entries,), int32 or int64.
+    values
+        Shape (entries,), float64.
+    num_columns
+        Number of columns.
+    """
+
+    row_offsets: IndexArray
+    columns: IndexArray
+    values: FloatArray
+    num_columns: int
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return len(self.row_offsets) - 1
+
+    @property
+    def num_entries(self) -> int:
+        """Number of stored entries."""
+        return len(self.values)
+
+    def row_lengths(self) -> IndexArray:
+        """Return the number of entries of each row, shape (rows,)."""
+        lengths: IndexArray = np.diff(self.row_offsets)
+        return lengths
+
+    def row_of_entry(self) -> IndexArray:
+        """Return the row of each entry, shape (entries,)."""
+        rows = np.arange(self.num_rows, dtype=index_dtype(self.num_rows))
+        return np.repeat(rows, self.row_lengths())
+
+    def row_sums(self) -> FloatArray:
+        """Return the sum of each row, shape (rows,), its entries added one after the other."""
+        return row_sums(self)
+
+    def divide_rows(self, divisors: FloatArray) -> CsrMatrix:
+        """Return the matrix with each row divided by a number.
+
+        Parameters
+        ----------
+        divisors
+            Shape (rows,); that of a row without entries does not matter.
+        """
+        return replace(self, values=self.values / divisors[self.row_of_entry()])
+
+    def select_rows(self, rows: IndexArray) -> CsrMatrix:
+        """Return the matrix of the given rows, in the given order; columns keep their numbers.
+
+        Parameters
+        ----------
+        rows
+            Row numbers, shape (selected,).
+        """
+        lengths = self.row_lengths()[rows]
+        total = int(lengths.sum(dtype=np.int64))
+        offsets = np.zeros(len(rows) + 1, dtype=index_dtype(total))
+        np.cumsum(lengths, out=offsets[1:])
+        breaks = np.flatnonzero(np.diff(rows) != 1) + 1
+        if total >= RUN_ENTRIES * (len(breaks) + 1):
+            firsts, lasts = rows[np.append(0, breaks)], rows[np.append(breaks, len(rows)) - 1]
+            begins, ends = self.row_offsets[firsts], self.row_offsets[lasts + 1]
+            runs = [slice(*run) for run in zip(begins.tolist(), ends.tolist(), strict=True)]
+            columns, values = joined(self.columns, runs), joined(self.values, runs)
+        else:
+            starts = self.row_offsets[rows]
+            columns = gathered(starts, lengths, self.columns, total)
+            values = gathered(starts, lengths, self.values, total)
+        return CsrMatrix(offsets, columns, values, self.num_columns)
+
+    def check(self, *, what: str = "matrix", row_name: str = "state") -> None:
+        """Raise unless the arrays fit together and hold finite, non-negative entries.
+
+        Parameters
+        ----------
+        what
+            How messages name the matrix.
+        row_name
+            How messages name a row: "state", or "choice" for MDPs.
+
+        Raises
+        ------
+        InvalidModelError
+            Naming the first row and entry that are wrong.
+        """
+        if self.row_offsets.ndim != 1 or len(self.row_offsets) < 1 or self.row_offsets[0] != 0:
+            raise InvalidModelError(f"{what}: row offsets must be one list that starts at 0")
+        if np.any(np.diff(self.row_offsets) < 0):
+            row = int(np.argmax(np.diff(self.row_offsets) < 0))
+            raise InvalidModelError(f"{what}: the row offsets fall at {row_name} {row}")
+        if not len(self.columns) == len(self.values) == int(self.row_offsets[-1]):
+            raise InvalidModelError(
+                f"{what}: {len(self.columns)} columns, {len(self.values)} values, but the row "
+                f"offsets end at {int(self.row_offsets[-1])}"
+            )
+        self._check_entries(
+            (self.columns < 0) | (self.columns >= self.num_columns),
+            f"{what}: {row_name} {{row}} has a transition to {{column}}, but the states are "
+            f"0 to {self.num_columns - 1}",
+        )
+        self._check_entries(
+            ~np.isfinite(self.values) | (self.values < 0),
+            f"{what}: {row_name} {{row}} has a transition to state {{column}} with value {{value}};"
+            " values must be finite and not negative",
+        )
+
+    def _check_entries(self, wrong: MaskArray, message: str) -> None:
+        if not np.any(wrong):
+            return
+        entry = int(np.argmax(wrong))
+        row = int(np.searchsorted(self.row_offsets, entry, side="right")) - 1
+        raise InvalidModelError(
+            message.format(row=row, column=int(self.columns[entry]), value=self.values[entry])
+        )

@@ -1,0 +1,342 @@
+"""What a solve returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from fractions import Fraction
+
+import numpy as np
+
+from engines.arrays import FloatArray, IndexArray
+from engines.errors import ConvergenceError
+from engines.model.decided import decided_complements
+
+ExactValues = Callable[[IndexArray], list[Fraction] | None]
+"""Returns the exact values of some states, by their numbers; None where that takes too long."""
+
+
+def of_complements(exactly: ExactValues | None) -> ExactValues | None:
+    """Return what computes 1 minus the exact values, if anything computes these."""
+    if exactly is None:
+        return None
+
+    def values(states: IndexArray) -> list[Fraction] | None:
+        found = exactly(states)
+        return None if found is None else [1 - value for value in found]
+
+    return values
+
+
+class Status(StrEnum):
+    """How a solve ended."""
+
+    CONVERGED = "converged"
+    """The test that the method uses was met."""
+    CHANGE_ONLY = "change only"
+    """The change a sweep makes is below epsilon, but the estimated error is not."""
+    NOT_CONVERGED = "not converged"
+    DIVERGED = "diverged"
+
+    @property
+    def severity(self) -> int:
+        """Return 0 for the best end of a solve, more for worse ones."""
+        return list(Status).index(self)
+
+
+@dataclass(frozen=True)
+class SweepCost:
+    """What a sweep moved and took, for the log.
+
+    Parameters
+    ----------
+    engine, kernel, format
+        Which engine, kernel and matrix layout did the sweeps.
+    bytes_per_sweep
+        Fewest bytes a sweep must move: matrix, right-hand side and vectors once each.
+    remark
+        Why the layout is not the one that was asked for; else empty.
+    estimates
+        What the layout was chosen by, in one line; empty where nothing was to choose.
+    """
+
+    engine: str
+    kernel: str
+    format: str
+    bytes_per_sweep: int
+    remark: str = ""
+    estimates: str = ""
+
+
+@dataclass(frozen=True)
+class SolveResult:
+    """The outcome of a solve; a caller must look at `status`.
+
+    Parameters
+    ----------
+    values
+        Shape (states,).
+    status
+        How the solve ended.
+    method
+        The method that was run, as PRISM's log names it.
+    iterations
+        Sweeps made.
+    change
+        Largest change of the last sweep, relative or absolute as the environment asked.
+    residual
+        Largest absolute value of ``b + A x - x`` over the states solved for.
+    error_estimate
+        Estimated largest error, in the measure of `change`: the change of the last sweep times
+        ρ / (1 − ρ), ρ the observed contraction; infinite where none was observed. One-sided
+        methods have an estimate, never a bound.
+    seconds, setup_seconds
+        Wall-clock seconds of the whole solve, and of what came before the first sweep.
+    sweeping_seconds
+        Seconds spent in sweeps, by the clock of the engine that made them: a GPU's own events.
+    cost
+        What the sweeps moved.
+    note
+        A remark for the log, or empty.
+    two_sided
+        Whether lower and upper bounds were computed; then `error_estimate` is a bound.
+    bounds
+        Lower and upper bounds, each of shape (states,), of a two-sided method; else None.
+    strategy
+        Shape (states,): the row that an optimal strategy chooses in each state, −1 where any choice
+        will do; None where no strategy was asked for.
+    remedy
+        What the log advises where the estimated error is above epsilon.
+    rounding
+        The part of `error_estimate` that bounds what roundings in single precision have made of the
+        values; 0 in double precision, which leaves its own out.
+    trusted_above
+        Where `error_estimate` is relative: the value below which it does not hold, because digits
+        were lost at the end of a range; there a value may be off by twice this. 0 for none.
+    finished_by
+        The direct method that took over from sweeps that contract too slowly; empty for none.
+    unrounded
+        Whether every value is the exact one: no operation has rounded.
+    decided
+        Values without any error in every state that has them, such as the 0, the 1 and the infinity
+        of states that the graph decides. Other states may have an error.
+    exactly
+        Computes exact values where the rounded ones do not decide a question; None for no way.
+    error_known
+        Whether `error_estimate` is more than what the last changes let expect of a named method.
+    absolute
+        Whether `error_estimate` is absolute whatever the environment asked for.
+    """
+
+    values: FloatArray
+    status: Status
+    method: str
+    iterations: int
+    change: float
+    residual: float
+    error_estimate: float
+    seconds: float
+    setup_seconds: float
+    sweeping_seconds: float
+    cost: SweepCost
+    note: str = ""
+    two_sided: bool = False
+    bounds: tuple[FloatArray, FloatArray] | None = None
+    strategy: IndexArray | None = None
+    remedy: str = "a smaller -epsilon may help"
+    rounding: float = 0.0
+    trusted_above: float = 0.0
+    finished_by: str = ""
+    unrounded: bool = False
+    decided: tuple[float, ...] = ()
+    exactly: ExactValues | None = None
+    error_known: bool = True
+    absolute: bool = False
+
+    @classmethod
+    def exact(cls, values: FloatArray, method: str, note: str = "") -> SolveResult:
+        """Return the result of a question that needed no sweep.
+
+        Parameters
+        ----------
+        values
+            Shape (states,).
+        method
+            The method that would have been run.
+        note
+            A remark for the log, or empty.
+        """
+        return cls(
+            values=np.asarray(values, dtype=np.float64),
+            status=Status.CONVERGED,
+            method=method,
+            iterations=0,
+            change=0.0,
+            residual=0.0,
+            error_estimate=0.0,
+            seconds=0.0,
+            setup_seconds=0.0,
+            sweeping_seconds=0.0,
+            cost=SweepCost("CPU", "none", "none", 0),
+            note=note,
+            unrounded=True,
+        )
+
+    @classmethod
+    def combined(
+        cls, values: FloatArray, parts: Sequence[SolveResult], error_estimate: float
+    ) -> SolveResult:
+        """Return the result of a question that took several solves.
+
+        Sweeps and seconds add up; change and residual are the largest of the parts, each of its
+        own system; the status is the worst. Methods and remarks are listed, each once; the cost
+        is that of the part with the most sweeps.
+
+        Parameters
+        ----------
+        values
+            Shape (states,).
+        parts
+            The solves, at least one.
+        error_estimate
+            Estimated largest error of `values`: how the errors of the parts enter it depends on
+            the question.
+        """
+        return cls(
+            values=np.asarray(values, dtype=np.float64),
+            status=max((part.status for part in parts), key=lambda status: status.severity),
+            method=" and ".join(dict.fromkeys(part.method for part in parts)),
+            iterations=sum(part.iterations for part in parts),
+            # Unlike Python's, NumPy's maximum is NaN if any part is.
+            change=float(np.max([part.change for part in parts])),
+            residual=float(np.max([part.residual for part in parts])),
+            error_estimate=error_estimate,
+            seconds=sum(part.seconds for part in parts),
+            setup_seconds=sum(part.setup_seconds for part in parts),
+            sweeping_seconds=sum(part.sweeping_seconds for part in parts),
+            cost=max(parts, key=lambda part: part.iterations).cost,
+            note="; ".join(dict.fromkeys(part.note for part in parts if part.note)),
+            two_sided=all(part.two_sided for part in parts),
+            error_known=all(part.error_known for part in parts),
+            absolute=any(part.absolute for part in parts),
+            remedy=max(parts, key=lambda part: part.status.severity).remedy,
+            rounding=max(part.rounding for part in parts),
+            trusted_above=max(part.trusted_above for part in parts),
+            finished_by=" and ".join(
+                dict.fromkeys(part.finished_by for part in parts if part.finished_by)
+            ),
+        )
+
+    @property
+    def sweep_seconds(self) -> float:
+        """Mean seconds of a sweep."""
+        return self.sweeping_seconds / self.iterations if self.iterations else 0.0
+
+    def error_of_mean(self, weights: FloatArray, mean: float) -> float:
+        """Return the estimated relative error of a weighted sum of the values.
+
+        Parameters
+        ----------
+        weights
+            Not negative, shape (states,).
+        mean
+            The sum.
+        """
+        if self.trusted_above == 0.0 or mean == 0.0:
+            return self.error_estimate
+        return self.error_estimate + 2.0 * self.trusted_above * float(weights.sum()) / mean
+
+    def raise_unless_converged(self) -> SolveResult:
+        """Return the result itself if it may be used.
+
+        Raises
+        ------
+        ConvergenceError
+            With PRISM's own text, when the method did not converge or left the finite numbers; and
+            if a value is not a number.
+        """
+        if self.status in (Status.NOT_CONVERGED, Status.DIVERGED):
+            diverged = self.status is Status.DIVERGED
+            happened = "diverged after" if diverged else "did not converge within"
+            raise ConvergenceError(
+                f"Iterative method {happened} {self.iterations} iterations.\n"
+                "Consider using a different numerical method or increasing "
+                "the maximum number of iterations"
+            )
+        return self.require_numbers()
+
+    def require_numbers(self) -> SolveResult:
+        """Return the result itself if every value is a number.
+
+        Raises
+        ------
+        ConvergenceError
+            Naming the first state whose value is not.
+        """
+        # The least of values one of which is no number is none; it takes no array of comparisons.
+        if np.isnan(np.min(self.values, initial=np.inf)):
+            state = int(np.argmax(np.isnan(self.values)))
+            raise ConvergenceError(
+                f"{self.method}: the value of state {state} is not a number (NaN): rates, "
+                "probabilities or rewards of the model are too large or too far apart"
+            )
+        return self
+
+    def at_most(self, ceiling: float) -> SolveResult:
+        """Return the same result without what rounding has put above the largest possible value.
+
+        Parameters
+        ----------
+        ceiling
+            No exact value is larger.
+        """
+        if (self.values <= ceiling).all():
+            return self
+        return replace(self, values=np.minimum(self.values, ceiling))
+
+    def with_values(self, values: FloatArray) -> SolveResult:
+        """Return the same result with other values, after a normalisation or an embedding.
+
+        What is known of the values before, such as bounds, is dropped.
+        """
+        return replace(
+            self,
+            values=np.asarray(values, dtype=np.float64),
+            bounds=None,
+            unrounded=False,
+            decided=(),
+            exactly=None,
+        )
+
+    def of_parts(self, part_of: IndexArray) -> SolveResult:
+        """Return the result of states each of which has the value of one of the states here.
+
+        Parameters
+        ----------
+        part_of
+            The number here of each state, shape (states,); as of a quotient or a product.
+        """
+        exactly = self.exactly
+        result = replace(self.with_values(self.values[part_of]), decided=self.decided)
+        if exactly is None:
+            return replace(result, unrounded=self.unrounded)
+
+        def of_states(states: IndexArray) -> list[Fraction] | None:
+            return exactly(part_of[states])
+
+        return replace(result, unrounded=self.unrounded, exactly=of_states)
+
+    def complement(self) -> SolveResult:
+        """Return the result of the complementary probabilities, without bounds.
+
+        An error relative to the probabilities says nothing of the complement's relative error; it
+        is an absolute one of at most the same size, because no probability exceeds 1.
+        """
+        return replace(
+            self.with_values(np.clip(1.0 - self.values, 0.0, 1.0)),
+            unrounded=self.unrounded,
+            absolute=True,
+            decided=decided_complements(self.values, self.decided),
+            exactly=of_complements(self.exactly),
+        )

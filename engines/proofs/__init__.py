@@ -1,0 +1,1 @@
+"""When values are right: bounds, and estimates of errors."""

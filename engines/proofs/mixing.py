@@ -1,0 +1,91 @@
+"""Whether sweeps for a steady state have mixed: seen from a start that is far from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from engines.arrays import FloatArray
+from engines.host.products import sums_beside_diagonal
+from engines.systems.one_sided import Sweeper, SweepSystem
+
+FAR = 0.5
+"""How far, relative to the steady state, the far start is from it everywhere but at one state."""
+
+FIRST_BATCH = 16
+
+NEGLIGIBLE = 1e-280
+"""States of a smaller share of the largest value are not looked at: their digits are lost."""
+
+Prepare = Callable[[SweepSystem], Sweeper]
+
+
+def sweeps_of_memory(
+    system: SweepSystem, prepare: Prepare, values: FloatArray, enough: float, sweeps: int
+) -> float:
+    """Return in how many sweeps the slowest part of an error falls to 1/e, at most.
+
+    Parameters
+    ----------
+    system
+        A system for π Q = 0 of one recurrent class, before scaling.
+    prepare
+        Prepares sweeps of a system, which do not stop by themselves.
+    values
+        Approximately π, not normalised, shape (states,).
+    enough
+        The number that will do; the longer one looks, the smaller it gets.
+    sweeps
+        The most sweeps to try.
+
+    Returns
+    -------
+    That number, infinite where these sweeps do not bring the far start nearer.
+
+    Notes
+    -----
+    The changes of sweeps from a single start do not show a class that is hardly ever left: little
+    flows, so little changes, however wrong the classes are weighed. So half of the flow is moved to
+    one state: every part of the chain, wherever it lies, then has half of what it should have. The
+    quotient of both vectors is an expectation under the reversed chain (Kemeny and Snell 1960,
+    section 5.3), so that sweeps bring its extremes together, and a part that exchanges little with
+    the one state stays at a half. If after m sweeps the quotient is off by d < 1/2 at most, what
+    was off by a half everywhere has fallen by e every m / ln(1/2d) sweeps.
+    """
+    exits = sums_beside_diagonal(system.matrix)
+    flow = float(values @ exits)
+    common = int(np.argmax(values))
+    far = FAR * values
+    far[common] += (1.0 - FAR) * flow / exits[common]
+    sweeper = prepare(replace(system, start=far))
+    looked_at = values > NEGLIGIBLE * values[common]
+    wanted = values if looked_at.all() else values[looked_at]
+    done, memory = 0, math.inf
+    while done < sweeps and memory > enough:
+        batch = min(max(FIRST_BATCH, done // 4), sweeps - done)
+        sweeper.run(batch)
+        done += batch
+        found = sweeper.values()
+        found = (found if wanted is values else found[looked_at]) / wanted
+        distance = float(max(found.max() - 1.0, 1.0 - found.min()))
+        if distance < FAR:
+            memory = min(memory, done / math.log(FAR / max(distance, 1e-300)))
+    return memory
+
+
+def change_of_a_sweep(system: SweepSystem, prepare: Prepare, values: FloatArray) -> float:
+    """Return how much a sweep changes a steady state, relative to it.
+
+    Parameters
+    ----------
+    system, prepare, values
+        As in `sweeps_of_memory`; the same states are not looked at.
+    """
+    sweeper = prepare(replace(system, start=values))
+    sweeper.run(1)
+    looked_at = values > NEGLIGIBLE * values.max()
+    before = values[looked_at]
+    return float(np.max(np.abs(sweeper.values()[looked_at] - before) / before))

@@ -1,0 +1,394 @@
+"""Questions with a bound on steps, for discrete-time Markov chains and decision processes.
+
+Each is a number of sweeps known beforehand; a sweep that changes nothing at all ends them sooner.
+`error_estimate` is what rounding may have added; `residual` is 0: no equation is solved.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from engines.arrays import FloatArray, MaskArray, index_dtype
+from engines.devices.choice import choose_engine
+from engines.errors import UnsupportedError
+from engines.host.products import transposed
+from engines.methods.iterate import BATCH_SECONDS, FIRST_BATCH
+from engines.model.csr import CsrMatrix
+from engines.model.environment import SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
+from engines.model.groups import select_groups
+from engines.model.progress import Measure, Progress, SweepReport
+from engines.model.result import SolveResult, Status
+from engines.model.step_rewards import step_rewards
+from engines.proofs import exact
+from engines.solve.system import sweeper_or_cpu
+from engines.systems.one_sided import LONGEST_BATCH, Direction, SweepSystem, rows_of_states
+
+NO_CHANGE = float(np.nextafter(0.0, 1.0))
+"""A change below the smallest positive number is none."""
+
+ROUNDING_A_SWEEP = 2.0**-52
+"""What a sweep adds to the relative error: all terms are positive."""
+
+
+def next_probabilities(
+    model: ExplicitModel,
+    target: MaskArray,
+    environment: SolverEnvironment,
+    *,
+    direction: Direction | None = None,
+) -> SolveResult:
+    """Compute P(X target), the probability that the next state is a target.
+
+    Parameters
+    ----------
+    model
+        A DTMC, an MDP, or a CTMC: then of its embedded chain, in which a state without
+        transitions is its own successor.
+    target
+        Shape (states,).
+    environment
+        Device; its method and limits do not matter.
+    direction
+        MDPs: minimise or maximise.
+
+    Returns
+    -------
+    The result; its values have shape (states,).
+
+    Raises
+    ------
+    ValueError
+        For an MDP without a direction.
+    """
+    start = target.astype(np.float64)
+    if model.kind is ModelKind.CTMC:
+        exits = model.exit_rates
+        states = rows_of_states(exits > 0.0)
+        rates = model.matrix if states is None else model.matrix.select_rows(states)
+        exits = exits if states is None else exits[states]
+        system = SweepSystem(rates.divide_rows(exits), start, states=states)
+    else:
+        system = _system(model, start, direction)
+    result = _with_sure_states(_sweep(system, 1, environment), system)
+    active = np.ones(model.num_states, dtype=np.bool_)
+    return replace(result, exactly=exact.step_bounded(model, active, start, 1, direction=direction))
+
+
+def _with_sure_states(result: SolveResult, system: SweepSystem) -> SolveResult:
+    """Put 1 where only targets may follow, and less elsewhere, whatever the sums are rounded to."""
+    matrix = system.matrix
+    away = (matrix.values > 0.0) & (system.start[matrix.columns] == 0.0)
+    sure = np.bincount(matrix.row_of_entry()[away], minlength=matrix.num_rows) == 0
+    sure &= matrix.row_lengths() > 0
+    if system.group_offsets is not None:
+        every = np.logical_and if system.direction is Direction.MINIMISE else np.logical_or
+        sure = every.reduceat(sure, system.group_offsets[:-1])
+    values = result.values.copy()
+    rows = slice(None) if system.states is None else system.states
+    values[rows] = np.where(sure, 1.0, np.minimum(values[rows], np.nextafter(1.0, 0.0)))
+    return replace(result, values=values)
+
+
+def bounded_until(
+    model: ExplicitModel,
+    remain: MaskArray,
+    target: MaskArray,
+    steps: int,
+    environment: SolverEnvironment,
+    *,
+    direction: Direction | None = None,
+    lower: int = 0,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute P(remain U[lower,steps] target) of every state.
+
+    Parameters
+    ----------
+    model
+        A DTMC or an MDP.
+    remain, target
+        The two sides of the until, shape (states,).
+    steps
+        Upper bound, included.
+    environment
+        Device; its method and limits do not matter.
+    direction
+        MDPs: minimise or maximise.
+    lower
+        Lower bound, included.
+    progress
+        Called after each batch of sweeps.
+
+    Returns
+    -------
+    The result; its values have shape (states,).
+
+    Raises
+    ------
+    UnsupportedError
+        For a CTMC.
+    ValueError
+        For bounds that are no interval, or an MDP without a direction.
+    """
+    _require_steps(model, "step-bounded until")
+    if not 0 <= lower <= steps:
+        raise ValueError(f"[{lower}, {steps}] is no interval of steps from 0 on")
+    start = target.astype(np.float64)
+    active = remain & ~target
+    system = _system(model, start, direction, active=active)
+    last = _sweep(system, steps - lower, environment, progress).at_most(1.0)
+    if lower == 0:
+        exactly = exact.step_bounded(model, active, start, steps, direction=direction)
+        return replace(last, exactly=exactly)
+    first = after(
+        model, remain, last.values, lower, environment, direction=direction, progress=progress
+    )
+    error = first.error_estimate + last.error_estimate
+    return SolveResult.combined(first.values, [last, first], error)
+
+
+def after(
+    model: ExplicitModel,
+    remain: MaskArray,
+    values: FloatArray,
+    steps: int,
+    environment: SolverEnvironment,
+    *,
+    direction: Direction | None = None,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute E[values(X_steps); the states before that are in `remain`] of every state.
+
+    Applied to the probabilities of ``remain U target`` it gives those of
+    ``remain U>=steps target``.
+
+    Parameters
+    ----------
+    model
+        A DTMC or an MDP.
+    remain
+        Where to stay for so many steps, shape (states,).
+    values
+        Shape (states,).
+    steps
+        At least 0.
+    environment, direction, progress
+        As for `bounded_until`.
+
+    Raises
+    ------
+    UnsupportedError
+        For a CTMC.
+    ValueError
+        For a negative number of steps, or an MDP without a direction.
+    """
+    _require_steps(model, "step-bounded operators")
+    # A step from outside `remain` is worth nothing, which a row without entries says.
+    if not remain.all():
+        model = replace(model, matrix=_emptied(model.matrix, ~model.rows_of(remain)))
+    start = np.asarray(values, dtype=np.float64)
+    result = _sweep(_system(model, start, direction), steps, environment, progress)
+    return result.at_most(float(start.max()))
+
+
+def cumulative_rewards(
+    model: ExplicitModel,
+    rewards: RewardStructure,
+    steps: int,
+    environment: SolverEnvironment,
+    *,
+    direction: Direction | None = None,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute the expected reward of the first `steps` steps, R[C<=steps], of every state.
+
+    Parameters
+    ----------
+    model
+        A DTMC or an MDP.
+    rewards
+        Rewards of states and, for MDPs, of choices; each earned when a step begins.
+    steps
+        At least 0.
+    environment, direction, progress
+        As for `bounded_until`.
+
+    Raises
+    ------
+    InvalidModelError
+        For rewards that are negative or not finite.
+    UnsupportedError
+        For a CTMC.
+    ValueError
+        For a negative number of steps, or an MDP without a direction.
+    """
+    _require_steps(model, "rewards of a number of steps")
+    start, earned = np.zeros(model.num_states), step_rewards(model, rewards)
+    system = replace(_system(model, start, direction), offset=earned)
+    everywhere = np.ones(model.num_states, dtype=np.bool_)
+    exactly = exact.step_bounded(model, everywhere, start, steps, earned, direction)
+    return replace(_sweep(system, steps, environment, progress), exactly=exactly)
+
+
+def instantaneous_rewards(
+    model: ExplicitModel,
+    rewards: RewardStructure,
+    steps: int,
+    environment: SolverEnvironment,
+    *,
+    direction: Direction | None = None,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute the expected state reward after exactly `steps` steps, R[I=steps], of every state.
+
+    Parameters
+    ----------
+    model
+        A DTMC or an MDP.
+    rewards
+        Those of states count; those of choices do not.
+    steps
+        At least 0.
+    environment, direction, progress
+        As for `bounded_until`.
+
+    Raises
+    ------
+    InvalidModelError
+        For rewards that are negative or not finite.
+    UnsupportedError
+        For a CTMC.
+    ValueError
+        For a negative number of steps, or an MDP without a direction.
+    """
+    _require_steps(model, "rewards after a number of steps")
+    step_rewards(model, rewards)
+    start = np.asarray(rewards.state_rewards, dtype=np.float64)
+    everywhere = np.ones(model.num_states, dtype=np.bool_)
+    exactly = exact.step_bounded(model, everywhere, start, steps, direction=direction)
+    result = _sweep(_system(model, start, direction), steps, environment, progress)
+    return replace(result, exactly=exactly)
+
+
+def distribution_after(
+    model: ExplicitModel,
+    initial: FloatArray,
+    steps: int,
+    environment: SolverEnvironment,
+    *,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute the distribution over states after a number of steps.
+
+    Parameters
+    ----------
+    model
+        A DTMC.
+    initial
+        The distribution before the first step, shape (states,).
+    steps
+        At least 0.
+    environment, progress
+        As for `bounded_until`.
+
+    Raises
+    ------
+    UnsupportedError
+        For another kind of model.
+    ValueError
+        For a negative number of steps.
+    """
+    if model.kind is not ModelKind.DTMC:
+        raise UnsupportedError(
+            f"transient probabilities after steps: for DTMCs; the model is a {model.kind}"
+        )
+    matrix = transposed(model.matrix, model.matrix.values)
+    system = SweepSystem(matrix, np.asarray(initial, dtype=np.float64))
+    return _sweep(system, steps, environment, progress)
+
+
+def _require_steps(model: ExplicitModel, what: str) -> None:
+    if model.kind is ModelKind.CTMC:
+        raise UnsupportedError(f"{what}: for DTMCs and MDPs; a {model.kind} has no steps")
+
+
+def _system(
+    model: ExplicitModel,
+    start: FloatArray,
+    direction: Direction | None,
+    active: MaskArray | None = None,
+) -> SweepSystem:
+    """Return x ← P x on the active states, by default on all."""
+    groups = model.row_group_offsets
+    if groups is not None and direction is None:
+        raise ValueError("an MDP needs a direction: minimise or maximise")
+    states = None if active is None else rows_of_states(active)
+    if states is None or active is None:
+        return SweepSystem(model.matrix, start, group_offsets=groups, direction=direction)
+    if groups is None:
+        return SweepSystem(model.matrix.select_rows(states), start, states=states)
+    matrix, offsets = select_groups(model.matrix, groups, states)
+    return SweepSystem(matrix, start, states=states, group_offsets=offsets, direction=direction)
+
+
+def _emptied(matrix: CsrMatrix, rows: MaskArray) -> CsrMatrix:
+    """Return the matrix without the entries of some rows, which keep their places."""
+    lengths = np.where(rows, 0, matrix.row_lengths())
+    keep = np.repeat(~rows, matrix.row_lengths())
+    offsets = np.zeros(matrix.num_rows + 1, dtype=index_dtype(matrix.num_entries))
+    np.cumsum(lengths, out=offsets[1:])
+    return CsrMatrix(offsets, matrix.columns[keep], matrix.values[keep], matrix.num_columns)
+
+
+def _sweep(
+    system: SweepSystem,
+    steps: int,
+    environment: SolverEnvironment,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Make so many sweeps, or fewer where one changes nothing."""
+    if steps < 0:
+        raise ValueError(f"a number of steps must be at least 0, not {steps}")
+    method = "Power method" if system.group_offsets is None else "Value iteration"
+    if steps == 0 or system.num_updates == 0:
+        return SolveResult.exact(system.start.copy(), method)
+    started = time.perf_counter()
+    engine, note = choose_engine(environment, system, steps)
+    sweeper, refusal = sweeper_or_cpu(engine, system, NO_CHANGE, True)
+    in_double = environment.double_instead("the error of bounded steps is proven")
+    note = "; ".join(filter(None, (refusal or note, in_double)))
+    setup = time.perf_counter() - started
+    done, change, batch = 0, np.inf, FIRST_BATCH
+    while done < steps and change > 0.0:
+        batch_started = time.perf_counter()
+        changes = sweeper.run(min(batch, steps - done))
+        done += len(changes)
+        change = float(changes[-1])
+        now = time.perf_counter()
+        if progress is not None:
+            left = steps - done
+            progress(
+                SweepReport(done, changes, now - started, Measure.STEP, True, sweeps_to_go=left)
+            )
+        if now - batch_started < BATCH_SECONDS:
+            batch = min(2 * batch, LONGEST_BATCH)
+    values = sweeper.values()
+    rounding = done * ROUNDING_A_SWEEP
+    return SolveResult(
+        values=values,
+        status=Status.DIVERGED if np.isnan(values).any() else Status.CONVERGED,
+        method=method,
+        iterations=done,
+        change=change,
+        residual=0.0,
+        error_estimate=rounding * float(np.abs(values).max()) if environment.absolute else rounding,
+        seconds=time.perf_counter() - started,
+        setup_seconds=setup,
+        sweeping_seconds=sweeper.seconds,
+        cost=sweeper.cost,
+        note=note,
+    )

@@ -1,0 +1,329 @@
+"""Until probabilities and reachability rewards: x = b + A x on the states not known beforehand."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from engines.arrays import FloatArray, IndexArray, MaskArray, index_dtype
+from engines.devices.graph import operations_of
+from engines.errors import UnsupportedError
+from engines.host.elimination import TooDearError
+from engines.host.watched import relaxation, sweeps_in_colours
+from engines.methods import direct, elimination
+from engines.methods.afterwards import affordable, measured
+from engines.methods.policy_iteration import DirectPolicyIteration, ImproperPolicyError
+from engines.methods.strategy import ANY_CHOICE, optimal_rows
+from engines.model.csr import CsrMatrix
+from engines.model.decided import decided_values
+from engines.model.environment import Convention, Method, SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind
+from engines.model.groups import choices_of, select_groups
+from engines.model.progress import Progress
+from engines.model.result import SolveResult
+from engines.proofs import exact
+from engines.proofs.unrounded import solves_exactly
+from engines.solve.modified_policy_iteration import policy_iteration
+from engines.solve.system import solve_system
+from engines.solve.topological import solve_topologically
+from engines.systems.one_sided import Direction, Scaling, SweepSystem, rows_of_states
+
+BY_POLICIES = "policy iteration with elimination"
+
+POLICY_OPERATIONS = 2e7
+"""Multiplications of each policy of a small MDP that is solved before any iteration: 0.01 s."""
+
+Directly = Callable[[float], tuple[FloatArray, float]]
+
+MDP_METHODS = (Method.VALUE_ITERATION, Method.POLICY_ITERATION, Method.MODIFIED_POLICY_ITERATION)
+
+
+def solve_reachability(
+    model: ExplicitModel,
+    unknown: MaskArray,
+    start: FloatArray,
+    environment: SolverEnvironment,
+    *,
+    rewards: FloatArray | None = None,
+    direction: Direction | None = None,
+    progress: Progress | None = None,
+    want_strategy: bool = False,
+    directly: Directly | None = None,
+) -> SolveResult:
+    """Compute until probabilities or expected reachability rewards.
+
+    The caller has done the precomputation: `unknown` are the states left over, and `start` holds
+    the values of all the others (1 and 0 for until; 0 at the target and infinity for rewards),
+    which count as values without error.
+
+    Parameters
+    ----------
+    model
+        A DTMC, a CTMC (its embedded chain is solved), or an MDP.
+    unknown
+        States to solve for, shape (states,).
+    start
+        Known values, and the first iterate of the unknown states, shape (states,).
+    environment
+        Method, termination, limits, device.
+    rewards
+        None for probabilities. Else shape (states,), for MDPs (choices,): the reward of a step;
+        for CTMCs of a unit of time.
+    direction
+        MDPs: minimise or maximise.
+    progress
+        Called after each batch of sweeps.
+    want_strategy
+        MDPs: whether the result shall have an optimal strategy, of the unknown states.
+    directly
+        Chains: what finds the solution without iterations where the rows are not those of a chain,
+        with a bound of its relative error, in so many multiplications at most.
+
+    Raises
+    ------
+    UnsupportedError
+        For a method that does not fit the model.
+    """
+    if not np.any(unknown):
+        raise ValueError("no state is unknown: nothing to solve")
+    if model.kind is ModelKind.MDP:
+        result = _solve_mdp(
+            model, unknown, start, environment, rewards, direction, progress, want_strategy
+        )
+    else:
+        result = _solve_chain(model, unknown, start, environment, rewards, progress, directly)
+    if rewards is None:
+        result = result.at_most(max(1.0, float(np.max(start))))
+    given = (rewards, direction)
+    return replace(
+        result,
+        unrounded=solves_exactly(model, unknown, result.values, *given),
+        decided=decided_values(result.values, ~unknown),
+        exactly=exact.reachability(model, unknown, start, *given),
+    )
+
+
+def _solve_chain(
+    model: ExplicitModel,
+    unknown: MaskArray,
+    start: FloatArray,
+    environment: SolverEnvironment,
+    rewards: FloatArray | None,
+    progress: Progress | None,
+    directly: Directly | None,
+) -> SolveResult:
+    if environment.method in MDP_METHODS:
+        name = environment.method[0].lower() + environment.method[1:]
+        raise UnsupportedError(f"{name} is for MDPs; the model is a {model.kind}")
+
+    states = rows_of_states(unknown)
+    matrix = model.matrix if states is None else model.matrix.select_rows(states)
+    offset = None if rewards is None else (rewards if states is None else rewards[states])
+    offset = None if offset is None else np.asarray(offset, dtype=np.float64)
+    if model.kind is ModelKind.CTMC:
+        matrix, offset = _embedded(matrix, offset)
+    sparse = environment.convention is Convention.SPARSE and not environment.topological
+    if offset is not None and sparse:
+        # PRISM's sparse engine starts expected rewards from b itself; it knows no components.
+        start = np.array(start, dtype=np.float64)
+        start[unknown] = offset
+    method = Method.JACOBI if environment.automatic else environment.method
+    plain = SweepSystem(matrix, start, offset, states)
+    system = replace(
+        plain,
+        scaling=Scaling.NONE if method is Method.POWER else Scaling.DIAGONAL,
+        omega=relaxation(method, environment.omega),
+    )
+
+    eliminated = directly or functools.partial(direct.solve_chain, plain)
+
+    def solve_directly(_: FloatArray) -> tuple[FloatArray, float]:
+        return eliminated(elimination.MOST_OPERATIONS)
+
+    if environment.topological:
+        if sweeps_in_colours(method) or method is Method.GMRES:
+            raise UnsupportedError(f"{method} of one component after the other")
+        result = solve_topologically(
+            system, environment, method, direct=_by_elimination, progress=progress
+        )
+    else:
+        if direct.at_once(environment, plain):
+            started = time.perf_counter()
+            # Where factors fill up, iterations take less time.
+            with contextlib.suppress(RuntimeError):
+                solved = eliminated(elimination.AT_ONCE_OPERATIONS)
+                return direct.direct_result(plain, environment, solved, method, started)
+        result = solve_system(
+            system,
+            environment,
+            method,
+            direct=solve_directly if direct.fits(matrix) else None,
+            direct_name=elimination.NAME,
+            progress=progress,
+        )
+    reference = (lambda: solve_directly(result.values)) if affordable(matrix) else None
+    return measured(result, environment, reference)
+
+
+def _by_elimination(chain: SweepSystem, _: FloatArray) -> tuple[FloatArray, float]:
+    if not direct.fits(chain.matrix):
+        raise RuntimeError(f"{chain.matrix.num_rows} states are too many for elimination")
+    return direct.solve_chain(chain)
+
+
+def _embedded(rates: CsrMatrix, rewards: FloatArray | None) -> tuple[CsrMatrix, FloatArray | None]:
+    """Return the embedded chain's rows and the rewards of a step, for rows of a rate matrix."""
+    exits = rates.row_sums()
+    return rates.divide_rows(exits), None if rewards is None else rewards / exits
+
+
+def _solve_mdp(
+    model: ExplicitModel,
+    unknown: MaskArray,
+    start: FloatArray,
+    environment: SolverEnvironment,
+    rewards: FloatArray | None,
+    direction: Direction | None,
+    progress: Progress | None,
+    want_strategy: bool,
+) -> SolveResult:
+    groups = model.row_group_offsets
+    if direction is None or groups is None:
+        raise ValueError("an MDP needs row groups and a direction: minimise or maximise")
+    if rewards is not None and environment.method is Method.MODIFIED_POLICY_ITERATION:
+        # PRISM's is for probabilities alone: it goes over to Gauss-Seidel, and so to our choice.
+        environment = replace(environment, method=Method.AUTO)
+    states = rows_of_states(unknown)
+    matrix, offset = model.matrix, rewards
+    choices: IndexArray | None = None
+    if states is not None:
+        if rewards is None and not want_strategy:
+            matrix, groups = select_groups(matrix, groups, states)
+        else:
+            choices, groups = choices_of(states, groups)
+            matrix = matrix.select_rows(choices)
+            offset = None if rewards is None else rewards[choices]
+    system = SweepSystem(matrix, start, offset, states, group_offsets=groups, direction=direction)
+    solver = DirectPolicyIteration(system)
+    rows: IndexArray | None
+    if environment.method in (Method.POLICY_ITERATION, Method.MODIFIED_POLICY_ITERATION):
+        result, rows = policy_iteration(system, environment, progress=progress)
+        if environment.topological:
+            remark = "policies are of all strongly connected components together"
+            result = replace(result, note="; ".join(filter(None, (result.note, remark))))
+    elif environment.topological:
+        if sweeps_in_colours(environment.method):
+            raise UnsupportedError(f"{environment.method} of one component after the other")
+        result, rows = _topological_iteration(model, unknown, system, environment, progress), None
+    else:
+        result, rows = _value_iteration(model, unknown, system, solver, environment, progress)
+
+    def by_policies() -> tuple[FloatArray, float]:
+        _require_proper(model, unknown, system)
+        return DirectPolicyIteration(system).solve(result.values)
+
+    result = measured(result, environment, by_policies if affordable(matrix) else None)
+    if not want_strategy:
+        return result
+    if rows is None or not solver.is_proper(rows):
+        rows = _strategy(model, unknown, system, solver, environment, result.values)
+    strategy = np.full(model.num_states, ANY_CHOICE, dtype=index_dtype(model.matrix.num_rows))
+    strategy[unknown] = rows if choices is None else choices[rows]
+    return replace(result, strategy=strategy)
+
+
+def _value_iteration(
+    model: ExplicitModel,
+    unknown: MaskArray,
+    system: SweepSystem,
+    solver: DirectPolicyIteration,
+    environment: SolverEnvironment,
+    progress: Progress | None,
+) -> tuple[SolveResult, IndexArray | None]:
+    """Return the result, and the optimal rows of the groups if policy iteration had to find it."""
+
+    def solve_directly(x: FloatArray) -> tuple[FloatArray, float]:
+        _require_proper(model, unknown, system)
+        return solver.solve(x)
+
+    if direct.at_once(environment, system):
+        started = time.perf_counter()
+        soon = DirectPolicyIteration(system, POLICY_OPERATIONS)
+        # Where some strategy stays for ever, or factors fill up, iterations tell more.
+        with contextlib.suppress(ImproperPolicyError, TooDearError):
+            _require_proper(model, unknown, system)
+            solved = soon.solve(np.where(unknown, 0.0, system.start))
+            how = f"{BY_POLICIES} ({soon.policies} policies)"
+            result = direct.direct_result(
+                system, environment, solved, "Iterative method", started, how=how
+            )
+            return result, soon.rows
+    result = solve_system(
+        system,
+        environment,
+        "Iterative method",
+        direct=solve_directly if environment.automatic and solver.fits else None,
+        direct_name=BY_POLICIES,
+        progress=progress,
+    )
+    return result, solver.rows
+
+
+def _topological_iteration(
+    model: ExplicitModel,
+    unknown: MaskArray,
+    system: SweepSystem,
+    environment: SolverEnvironment,
+    progress: Progress | None,
+) -> SolveResult:
+    def by_policies(part: SweepSystem, x: FloatArray) -> tuple[FloatArray, float]:
+        solver = DirectPolicyIteration(part)
+        if not solver.fits:
+            raise RuntimeError(f"{part.num_updates} states are too many for elimination")
+        _require_proper(model, unknown, system)
+        return solver.solve(x)
+
+    return solve_topologically(
+        system,
+        environment,
+        "Iterative method",
+        direct=by_policies,
+        direct_name=BY_POLICIES,
+        progress=progress,
+    )
+
+
+def _strategy(
+    model: ExplicitModel,
+    unknown: MaskArray,
+    system: SweepSystem,
+    solver: DirectPolicyIteration,
+    environment: SolverEnvironment,
+    values: FloatArray,
+) -> IndexArray:
+    """Return the optimal rows of the groups, from values that are nearly optimal."""
+    if environment.automatic and solver.fits:
+        # Values within epsilon cannot tell choices apart that differ by less; policies can.
+        with contextlib.suppress(MemoryError, RuntimeError):
+            _require_proper(model, unknown, system)
+            solver.solve(values)
+    if solver.rows is not None:
+        return solver.rows
+    return optimal_rows(system, values, solver.ends(values))
+
+
+def _require_proper(model: ExplicitModel, unknown: MaskArray, system: SweepSystem) -> None:
+    """Raise if a minimum of probabilities has end components among the unknown states.
+
+    Who stays in one has probability 0, which no comparison of choices shows. The precomputation of
+    probability 0 leaves none.
+    """
+    if system.direction is not Direction.MINIMISE or system.offset is not None:
+        return
+    if not operations_of(model).must_approach(~unknown, unknown).all():
+        raise ImproperPolicyError("some strategy stays among the unknown states for ever")

@@ -1,0 +1,152 @@
+"""Steady-state probabilities of one recurrent class: π Q = 0, Σ π = 1."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from engines.arrays import FloatArray, MaskArray, index_dtype
+from engines.errors import UnsupportedError
+from engines.host.products import sums_beside_diagonal, transposed
+from engines.host.watched import relaxation
+from engines.methods import direct, elimination
+from engines.methods.afterwards import affordable, measured
+from engines.model.csr import CsrMatrix
+from engines.model.environment import Convention, Method, SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind
+from engines.model.progress import Progress
+from engines.model.result import SolveResult, Status
+from engines.solve.system import SMALL_SYSTEM, solve_system
+from engines.systems.one_sided import AUTOMATIC_OMEGA, Scaling, SweepSystem
+
+POWER_STEP = 0.99
+"""PRISM's Δt times the largest exit rate (Stewart 1994, p. 124)."""
+
+
+def solve_steady_state(
+    model: ExplicitModel,
+    bscc: MaskArray,
+    environment: SolverEnvironment,
+    *,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute the steady-state probabilities of a bottom strongly connected component.
+
+    Parameters
+    ----------
+    model
+        A DTMC or a CTMC.
+    bscc
+        The component, shape (states,).
+    environment
+        Method, termination, limits, device.
+    progress
+        Called after each batch of sweeps.
+
+    Returns
+    -------
+    The result; its values, of shape (states,), sum to 1 over the component and are 0 elsewhere.
+
+    Raises
+    ------
+    UnsupportedError
+        For MDPs, and for methods that do not fit.
+    """
+    if model.kind is ModelKind.MDP:
+        raise UnsupportedError("steady-state probabilities of an MDP depend on its strategy")
+    method = environment.method
+    if method is Method.VALUE_ITERATION:
+        raise UnsupportedError("value iteration computes no steady state")
+    if np.count_nonzero(bscc) == 1:
+        return SolveResult.exact(np.where(bscc, 1.0, 0.0), method)
+    states = None if bool(np.all(bscc)) else np.flatnonzero(bscc)
+    rates = model.matrix if states is None else _restricted(model.matrix, states)
+    if method is Method.AUTO:
+        method = Method.JOR
+        environment = replace(environment, omega=AUTOMATIC_OMEGA)
+    exits = None
+    ours = method is Method.MULTILEVEL or environment.automatic
+    if environment.convention is Convention.EXPLICIT and not ours:
+        # PRISM's explicit engine knows one method here: power, on the embedded chain.
+        method = Method.POWER
+        environment = replace(environment, method=method)
+        if model.kind is ModelKind.CTMC:
+            exits = rates.row_sums()
+            rates = rates.divide_rows(exits)
+
+    def solve_directly(_: FloatArray) -> tuple[FloatArray, float]:
+        return direct.solve_balance(rates)
+
+    result = solve_system(
+        _balance(rates, method, environment),
+        environment,
+        method,
+        direct=solve_directly if direct.fits(rates) else None,
+        direct_name=elimination.NAME,
+        by_levels=rates.num_rows > SMALL_SYSTEM,
+        progress=progress,
+    )
+    total = float(result.values.sum())
+    if result.status is Status.DIVERGED or not np.isfinite(total) or total == 0.0:
+        return result if states is None else result.with_values(np.full(model.num_states, np.nan))
+    result = _normalised(result, total, exits, environment.absolute)
+    reference = (lambda: solve_directly(result.values)) if affordable(rates) else None
+    measured_result = measured(result, environment, reference)
+    if states is None:
+        return measured_result
+    everywhere = np.zeros(model.num_states)
+    everywhere[states] = result.values
+    return measured_result.with_values(everywhere)
+
+
+def _balance(rates: CsrMatrix, method: Method, environment: SolverEnvironment) -> SweepSystem:
+    """Return the equations π Q = 0 as a method sweeps them, from the uniform distribution."""
+    start = np.full(rates.num_rows, 1.0 / rates.num_rows)
+    if method is Method.POWER:
+        return SweepSystem(_power_matrix(rates), start)
+    omega = relaxation(method, environment.omega)
+    return SweepSystem(rates, start, scaling=Scaling.BALANCE, omega=omega)
+
+
+def _normalised(
+    result: SolveResult, total: float, exits: FloatArray | None, absolute: bool
+) -> SolveResult:
+    """Return a result whose values sum to `total` scaled to 1, divided by exit rates if given."""
+    values = result.values / total
+    if exits is not None:
+        values = values / exits
+        values /= values.sum()
+    # The residual is linear in π, like all else here.
+    result = replace(
+        result,
+        residual=result.residual / abs(total),
+        error_estimate=result.error_estimate / (abs(total) if absolute else 1.0),
+        trusted_above=result.trusted_above / abs(total),
+    )
+    return result.with_values(values)
+
+
+def _restricted(matrix: CsrMatrix, states: np.ndarray) -> CsrMatrix:
+    rows = matrix.select_rows(states)
+    position = np.full(matrix.num_columns, -1, dtype=index_dtype(len(states)))
+    position[states] = np.arange(len(states), dtype=position.dtype)
+    return replace(rows, columns=position[rows.columns], num_columns=len(states))
+
+
+def _power_matrix(rates: CsrMatrix) -> CsrMatrix:
+    """Return (I + Δt Q) transposed, with Δt = 0.99 over the largest exit rate, loops included."""
+    size = rates.num_rows
+    row = rates.row_of_entry()
+    step = POWER_STEP / rates.row_sums().max()
+    stay = 1.0 - step * sums_beside_diagonal(rates)
+    keep = rates.columns != row
+    everyone = np.arange(size, dtype=rates.columns.dtype)
+    rows = np.concatenate([row[keep], everyone])
+    columns = np.concatenate([rates.columns[keep], everyone])
+    values = np.concatenate([step * rates.values[keep], stay])
+    order = np.argsort(rows, kind="stable")
+    offsets = np.zeros(size + 1, dtype=index_dtype(len(values)))
+    np.cumsum(np.bincount(rows, minlength=size), out=offsets[1:])
+    forward = CsrMatrix(offsets, columns[order], values[order], size)
+    return transposed(forward, forward.values)

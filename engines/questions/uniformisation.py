@@ -1,0 +1,299 @@
+"""Uniformisation: a continuous-time chain as a weighted sum of the powers of a matrix.
+
+With q at least the largest exit rate, P = I + Q / q is a matrix of probabilities and
+
+    e^(Q t) = Σ_k p_k P^k,  p_k = e^(−qt) (qt)^k / k!,
+    ∫_0^t e^(Q u) du = Σ_k (1/q) P(N > k) P^k,  N Poisson with mean qt
+
+(A. Jensen 1953; C. Baier, B. Haverkort, H. Hermanns, J.-P. Katoen, *Model-checking algorithms for
+continuous-time Markov chains*, 2003). All terms are non-negative, so that nothing cancels.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from engines.arrays import FloatArray, MaskArray, index_dtype
+from engines.devices.graph import operations_of
+from engines.devices.powers import sum_powers
+from engines.errors import InvalidModelError
+from engines.host.products import transposed
+from engines.methods.squaring import squared_sum
+from engines.model.csr import CsrMatrix
+from engines.model.decided import decided_values
+from engines.model.environment import SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind
+from engines.model.progress import Progress
+from engines.model.result import SolveResult, Status, SweepCost
+from engines.proofs.poisson import PoissonWeights, poisson_weights
+from engines.proofs.uniformisation_error import SumError, sum_error
+from engines.systems.one_sided import SweepSystem, rows_of_states
+from engines.systems.power_sums import PowerSum, Summed
+
+METHOD = "Uniformisation"
+
+COARSEST_ACCURACY, FINEST_ACCURACY = 1e-8, 1e-16
+SMALLEST_SHARE = 1e-16
+"""The smallest share of the largest value that is still computed to the accuracy asked for."""
+
+ROUNDING_A_SWEEP = 2.0**-52
+"""What a sweep adds to the relative error: one unit in the last place, which its few roundings
+stay below unless they all go one way."""
+
+
+def backward(
+    rates: CsrMatrix,
+    active: MaskArray,
+    start: FloatArray,
+    time_bound: float,
+    environment: SolverEnvironment,
+    *,
+    cumulative: bool = False,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute E_i[x(X_t)], or the integral of it from 0 to t, of every state i.
+
+    Parameters
+    ----------
+    rates
+        The rate matrix, square.
+    active
+        States that jump, shape (states,); the others are made absorbing.
+    start
+        The function x of states, not negative, shape (states,).
+    time_bound
+        The time t ≥ 0.
+    environment
+        Accuracy and device. Epsilon is the largest relative error that truncating the sum may
+        leave in a value as small as 1e-16 times the largest; at most 1e-8 is used.
+    cumulative
+        Whether to integrate.
+    progress
+        Called now and then with the sweeps made, the share of the sum still to come and seconds.
+    """
+    matrix = _without_diagonal(rates)
+    exits = matrix.row_sums()
+    moving = active & (exits > 0.0)
+    states = rows_of_states(moving)
+    if states is not None:
+        matrix, exits = matrix.select_rows(states), exits[states]
+    system = SweepSystem(matrix, np.asarray(start, dtype=np.float64), states=states)
+    longest, greatest = _longest_row(matrix), float(system.start.max())
+    result = _solve(system, exits, longest, greatest, time_bound, environment, cumulative, progress)
+    result = result if cumulative else result.at_most(greatest)
+    sound = np.zeros(len(active), dtype=np.bool_) if cumulative else ~moving
+    return _with_decided(result, rates, moving, system.start, sound, environment)
+
+
+def _with_decided(
+    result: SolveResult,
+    rates: CsrMatrix,
+    moving: MaskArray,
+    start: FloatArray,
+    sound: MaskArray,
+    environment: SolverEnvironment,
+) -> SolveResult:
+    """Return the result with the values that have no error, beside those of the `sound` states."""
+    worth = start > 0.0
+    if not worth.any():
+        return replace(result, error_estimate=0.0, unrounded=True)
+    if (result.values == 0.0).any():
+        graph = operations_of(ExplicitModel(ModelKind.CTMC, rates), environment)
+        sound = sound | ~graph.may_reach(worth, moving)
+    return replace(result, decided=decided_values(result.values, sound))
+
+
+def forward(
+    rates: CsrMatrix,
+    initial: FloatArray,
+    time_bound: float,
+    environment: SolverEnvironment,
+    *,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute the distribution over states at time t, from one at time 0.
+
+    Parameters
+    ----------
+    rates
+        The rate matrix, square.
+    initial
+        The distribution at time 0, shape (states,).
+    time_bound
+        The time t ≥ 0.
+    environment, progress
+        As for `backward`.
+    """
+    matrix = _without_diagonal(rates)
+    exits = matrix.row_sums()
+    system = SweepSystem(transposed(matrix, matrix.values), np.asarray(initial, dtype=np.float64))
+    # No state gets more than there is; the sum is rounded itself.
+    greatest = float(np.sum(system.start, dtype=np.longdouble)) * (1.0 + ROUNDING_A_SWEEP)
+    longest = _longest_row(matrix)
+    return _solve(system, exits, longest, greatest, time_bound, environment, False, progress)
+
+
+def _longest_row(matrix: CsrMatrix) -> int:
+    return int(matrix.row_lengths().max(initial=0))
+
+
+def _without_diagonal(rates: CsrMatrix) -> CsrMatrix:
+    """Return the rates that change the state: a self-loop in continuous time does nothing."""
+    row = rates.row_of_entry()
+    keep = rates.columns != row
+    if keep.all():
+        return rates
+    offsets = np.zeros(rates.num_rows + 1, dtype=index_dtype(rates.num_entries))
+    np.cumsum(np.bincount(row[keep], minlength=rates.num_rows), out=offsets[1:])
+    return CsrMatrix(offsets, rates.columns[keep], rates.values[keep], rates.num_columns)
+
+
+def _solve(
+    system: SweepSystem,
+    exits: FloatArray,
+    longest_exit: int,
+    greatest: float,
+    time_bound: float,
+    environment: SolverEnvironment,
+    cumulative: bool,
+    progress: Progress | None,
+) -> SolveResult:
+    """Sum the powers.
+
+    `exits` are the exit rates of the states that `system` computes, each of at most `longest_exit`
+    rates; `greatest` is what no iterate exceeds.
+    """
+    if time_bound < 0.0:
+        raise ValueError(f"a time must be at least 0, not {time_bound}")
+    _refuse_overflow(system, exits, time_bound, cumulative)
+    started = time.perf_counter()
+    # States without a row keep their value, or earn it all the time.
+    values = system.start * time_bound if cumulative else system.start.copy()
+    # The largest rate itself, not a little more: fewest sweeps. The aperiodicity that more would
+    # bring serves limits, not sums.
+    rate = float(exits.max(initial=0.0))
+    product = rate * time_bound
+    if product == 0.0:
+        return _unmoved(values, cumulative)
+    # Of the coefficients, a little more than it is.
+    whole = time_bound * (1.0 + ROUNDING_A_SWEEP) if cumulative else 1.0
+    accuracy = min(max(environment.epsilon, FINEST_ACCURACY), COARSEST_ACCURACY)
+    sizes = (longest_exit, greatest)
+    found = _squared(system, exits, rate, product, accuracy, *sizes, cumulative)
+    if found is None:
+        poisson = poisson_weights(product, accuracy * SMALLEST_SHARE)
+        problem = _power_sum(system, exits, rate, poisson, cumulative)
+        done, note = sum_powers(problem, environment, progress)
+        error = sum_error(problem, poisson, *sizes, product)
+        found = _Found(done, error, f"terms {poisson.left} to {poisson.right}", note)
+    done, error = found.done, found.error
+    values[slice(None) if system.states is None else system.states] = done.values
+    # Where there is no bound, for want of digits, an estimate has to do.
+    share = error.relative if error.proven else done.sweeps * ROUNDING_A_SWEEP
+    rounding = share * float(np.abs(values).max())
+    window = (
+        f"q.t = {rate:.6g} x {time_bound:.6g} = {product:.6g}, "
+        f"{found.terms}, truncation below {error.absolute:.1e}, "
+        f"rounding {'below' if error.proven else 'about'} {rounding:.1e}"
+    )
+    seconds = time.perf_counter() - started
+    return SolveResult(
+        values=values,
+        status=Status.DIVERGED if np.isnan(values).any() else Status.CONVERGED,
+        method=METHOD,
+        iterations=done.sweeps,
+        change=0.0,
+        residual=0.0,
+        error_estimate=error.absolute + rounding,
+        seconds=seconds,
+        setup_seconds=seconds - done.sweeping_seconds,
+        sweeping_seconds=done.sweeping_seconds,
+        cost=done.cost,
+        note="; ".join(part for part in (found.note, window) if part),
+        two_sided=error.proven,
+        bounds=error.bounds(values, greatest * whole) if error.proven else None,
+    )
+
+
+def _unmoved(values: FloatArray, cumulative: bool) -> SolveResult:
+    """Return the result where no state is left: values are kept, or earned all the time."""
+    bounds = (values * (1.0 - ROUNDING_A_SWEEP), values * (1.0 + ROUNDING_A_SWEEP))
+    exact = SolveResult.exact(values, METHOD)
+    if cumulative:
+        rounding = ROUNDING_A_SWEEP * float(values.max(initial=0.0))
+        exact = replace(exact, error_estimate=rounding)
+    return replace(exact, two_sided=True, bounds=bounds if cumulative else (values, values))
+
+
+def _refuse_overflow(
+    system: SweepSystem, exits: FloatArray, time_bound: float, cumulative: bool
+) -> None:
+    """Refuse times that are infinite or no numbers, and products with them that overflow."""
+    fastest = int(np.argmax(exits)) if len(exits) else 0
+    rate = float(exits[fastest]) if len(exits) else 0.0
+    if not rate * time_bound < np.inf:
+        state = fastest if system.states is None else int(system.states[fastest])
+        raise InvalidModelError(
+            "Overflow in Fox-Glynn computation (time bound too big?): "
+            f"rate {rate:.6g} of state {state} times time {time_bound:.6g}"
+        )
+    if cumulative and not float(system.start.max(initial=0.0)) * time_bound < np.inf:
+        state = int(np.argmax(system.start))
+        raise InvalidModelError(
+            f"the reward {system.start[state]:.6g} of state {state} times time {time_bound:.6g} "
+            "overflows"
+        )
+
+
+class _Found(NamedTuple):
+    """A sum, its error, and what the log says of its terms and of where it was made."""
+
+    done: Summed
+    error: SumError
+    terms: str
+    note: str
+
+
+def _squared(
+    system: SweepSystem,
+    exits: FloatArray,
+    rate: float,
+    rate_time: float,
+    accuracy: float,
+    longest_exit: int,
+    greatest: float,
+    cumulative: bool,
+) -> _Found | None:
+    """Return the sum by squaring; None where sweeps are as soon done, or it leaves no digits."""
+    squared = squared_sum(system, exits, rate, rate_time, accuracy * SMALLEST_SHARE)
+    if squared is None:
+        return None
+    error = squared.error(longest_exit, greatest, cumulative)
+    if not error.proven:
+        return None
+    started = time.perf_counter()
+    values = squared.values(cumulative)
+    seconds = time.perf_counter() - started
+    cost = SweepCost("CPU", "NumPy", "dense", 0)
+    done = Summed(values, squared.right + squared.squarings, 0.0, seconds, cost)
+    terms = f"terms 0 to {squared.right} of 1/2^{squared.squarings} of the time, squared"
+    return _Found(done, error, terms, "")
+
+
+def _power_sum(
+    system: SweepSystem,
+    exits: FloatArray,
+    rate: float,
+    poisson: PoissonWeights,
+    cumulative: bool,
+) -> PowerSum:
+    stay = 1.0 - exits / rate
+    if not cumulative:
+        return PowerSum(system, stay, rate, poisson.left, poisson.weights, 0.0)
+    # The last weight of this window would be 0.
+    weights = poisson.tails()[:-1] / rate
+    return PowerSum(system, stay, rate, poisson.left, weights, 1.0 / rate)

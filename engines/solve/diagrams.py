@@ -1,0 +1,381 @@
+"""Solves of models whose matrix is never expanded: what their diagrams stand for is swept."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from engines.arrays import FloatArray, MaskArray, index_dtype
+from engines.cuda.driver import driver_present, gpu_refusal
+from engines.devices.diagram_device import DeviceDiagramEngine
+from engines.devices.diagram_host import HostDiagramEngine
+from engines.diagrams.diagram import Diagram, StateNumbering
+from engines.diagrams.hybrid import HybridMatrix
+from engines.diagrams.survey import survey
+from engines.diagrams.system import DiagramSystem
+from engines.errors import UnsupportedError
+from engines.host.diagram_colours import ColouredDiagramEngine, DiagramEngine
+from engines.host.expansion.build import build
+from engines.host.expansion.room import available_host_bytes
+from engines.host.watched import METHODS as COLOURED
+from engines.host.watched import WatchedSweeper, relaxation, sweeps_in_colours
+from engines.methods.afterwards import measured
+from engines.methods.confirmation import AutomaticSweeps, never
+from engines.methods.iterate import iterate, stop_threshold
+from engines.model.choice import Format
+from engines.model.csr import CsrMatrix
+from engines.model.environment import Convention, DeviceChoice, Method, Precision, SolverEnvironment
+from engines.model.progress import Progress
+from engines.model.result import SolveResult, Status
+from engines.proofs.doubling import Doubling, rises_from_zero
+from engines.solve.report import judged, unsafe_remark
+from engines.systems.one_sided import AUTOMATIC_OMEGA, Scaling, SweepSystem, rows_of_states
+
+FORMATS = (Format.AUTO, Format.PATTERNS, Format.HYBRID)
+"""What rows can be laid out in without their matrix; of our choice patterns, if they are few."""
+
+REACHABILITY_METHODS = (Method.POWER, Method.JACOBI, Method.JOR, *COLOURED)
+STEADY_STATE_METHODS = (Method.JACOBI, Method.JOR, *COLOURED)
+"""The methods whose iteration matrix is that of the model, scaled by rows."""
+
+MOST_STATES = 2**32 - 2
+"""The most states that 32 bits number, one number standing for none; a GPU takes half as many."""
+
+JOB_BUILDING_BYTES = 8
+"""Bytes a job that building the representation takes beside it."""
+
+
+def solve_reachability_without_matrix(
+    diagram: Diagram,
+    numbering: StateNumbering,
+    unknown: MaskArray,
+    start: FloatArray,
+    environment: SolverEnvironment,
+    *,
+    rewards: FloatArray | None = None,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute until probabilities or expected reachability rewards of a Markov chain.
+
+    As `engines.questions.reachability.solve_reachability`, but the matrix is never expanded: memory
+    is needed for vectors, and for what the diagram shares.
+
+    Parameters
+    ----------
+    diagram
+        The transition probabilities of a DTMC, or of a CTMC's embedded chain.
+    numbering
+        The states.
+    unknown
+        States to solve for, shape (states,).
+    start
+        Known values, and the first iterate of the unknown states, shape (states,).
+    environment
+        Method, termination, limits, device; the format: patterns, hybrid or auto.
+    rewards
+        None for probabilities. Else shape (states,): the reward of a step.
+    progress
+        Called after each batch of sweeps.
+
+    Returns
+    -------
+    The result, whose status the caller must look at. No direct method takes over where sweeps
+    contract slowly.
+
+    Raises
+    ------
+    DeviceMemoryError
+        When the GPU cannot hold vectors and rows, naming the bytes wanted and free.
+    MemoryError
+        When the host cannot hold what the diagram shares.
+    UnsupportedError
+        For a method or a format that needs the matrix, and where a GPU was asked for and none can
+        be used.
+    """
+    if not np.any(unknown):
+        raise ValueError("no state is unknown: nothing to solve")
+    size = numbering.num_states
+    for name, vector in (("unknown", unknown), ("start", start), ("rewards", rewards)):
+        if vector is not None and len(vector) != size:
+            raise ValueError(f"{name} has {len(vector)} values for {size} states")
+    _require_possible(environment, size, REACHABILITY_METHODS)
+    began = time.perf_counter()
+    states = rows_of_states(unknown)
+    offset = None if rewards is None else (rewards if states is None else rewards[states])
+    if offset is not None and environment.convention is Convention.SPARSE:
+        # As in `solve_reachability`: PRISM's sparse engine starts from b itself.
+        start = np.array(start, dtype=np.float64)
+        start[unknown] = offset
+    method = Method.JACOBI if environment.automatic else environment.method
+    system = DiagramSystem(
+        _hybrid(diagram, numbering),
+        start,
+        offset,
+        states,
+        scaling=Scaling.NONE if method is Method.POWER else Scaling.DIAGONAL,
+        omega=relaxation(method, environment.omega),
+    )
+    return _solve(system, environment, method, began, progress)
+
+
+def solve_steady_state_without_matrix(
+    diagram: Diagram,
+    numbering: StateNumbering,
+    environment: SolverEnvironment,
+    *,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute the steady-state probabilities of a Markov chain all of whose states communicate.
+
+    As `engines.questions.steady_state.solve_steady_state`, but the matrix is never expanded.
+
+    Parameters
+    ----------
+    diagram
+        The rates of a CTMC, or the transition probabilities of a DTMC.
+    numbering
+        The states; the caller has made sure that they are one recurrent class.
+    environment
+        Method, termination, limits, device; the format: patterns, hybrid or auto.
+    progress
+        Called after each batch of sweeps.
+
+    Returns
+    -------
+    The result; its values, of shape (states,), sum to 1 unless the sweeps diverged.
+
+    Raises
+    ------
+    DeviceMemoryError, MemoryError, UnsupportedError
+        As in `solve_reachability_without_matrix`; the power method needs the matrix as well.
+    """
+    size = numbering.num_states
+    require_steady_state(environment, size)
+    if size == 1:
+        return SolveResult.exact(np.ones(1), environment.method)
+    rates, into = balance_matrices(diagram, numbering)
+    return steady_state_of_matrices(rates, into, None, environment, progress=progress)
+
+
+def balance_matrices(
+    diagram: Diagram, numbering: StateNumbering
+) -> tuple[HybridMatrix, HybridMatrix]:
+    """Return the rates out of each state, and those into each, in the hybrid representation.
+
+    Parameters
+    ----------
+    diagram
+        The rates of a CTMC, or the transition probabilities of a DTMC.
+    numbering
+        The states.
+
+    Raises
+    ------
+    MemoryError
+        When the host cannot hold what the diagram shares.
+    """
+    return _hybrid(diagram, numbering), _hybrid(diagram, numbering.transposed())
+
+
+def steady_state_of_matrices(
+    rates: HybridMatrix,
+    into: HybridMatrix,
+    members: MaskArray | None,
+    environment: SolverEnvironment,
+    *,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute the steady-state probabilities of a recurrent class.
+
+    Parameters
+    ----------
+    rates, into
+        As `balance_matrices` returns them.
+    members
+        The states of the class, shape (states,); None for all. No path leads out of it.
+    environment, progress
+        As in `solve_steady_state_without_matrix`.
+
+    Returns
+    -------
+    The result; its values, of shape (states,), sum to 1 over the class and are 0 elsewhere.
+
+    Raises
+    ------
+    DeviceMemoryError, MemoryError, UnsupportedError
+        As in `solve_steady_state_without_matrix`.
+
+    Notes
+    -----
+    States outside the class are swept as all others: what flows into them comes from outside the
+    class too, so that they stay at the 0 that they start from.
+    """
+    require_steady_state(environment, rates.num_states)
+    began = time.perf_counter()
+    size, method = rates.num_states, environment.method
+    if method is Method.AUTO:
+        method = Method.JOR
+        environment = replace(environment, omega=AUTOMATIC_OMEGA)
+    start = np.full(size, 1.0 / size)
+    if members is not None:
+        start = np.where(members, 1.0 / np.count_nonzero(members), 0.0)
+    system = DiagramSystem(
+        into,
+        start,
+        scaling=Scaling.BALANCE,
+        omega=relaxation(method, environment.omega),
+        rates=rates,
+    )
+    result = _solve(system, environment, method, began, progress)
+    total = float(result.values.sum())
+    if result.status is Status.DIVERGED or not np.isfinite(total) or total == 0.0:
+        return result
+    # The residual is linear in π, like all else here.
+    result = replace(result, residual=result.residual / abs(total))
+    return result.with_values(result.values / total)
+
+
+def require_steady_state(environment: SolverEnvironment, size: int) -> None:
+    """Raise unless a steady state can be computed as asked without a matrix.
+
+    Parameters
+    ----------
+    environment
+        Method, format, device.
+    size
+        Number of states.
+
+    Raises
+    ------
+    UnsupportedError
+        With the reason.
+    """
+    if environment.convention is Convention.EXPLICIT and not environment.automatic:
+        raise UnsupportedError(
+            f"{environment.method} by the convention of PRISM's explicit engine is its power "
+            "method, which is built from an expanded matrix"
+        )
+    _require_possible(environment, size, STEADY_STATE_METHODS)
+
+
+def _require_possible(
+    environment: SolverEnvironment, size: int, methods: tuple[Method, ...]
+) -> None:
+    """Raise with the reason if what was asked for cannot be done without a matrix."""
+    method, matrix_format = environment.method, environment.matrix_format
+    if not (environment.automatic or method in methods):
+        raise UnsupportedError(
+            f"{method} needs an expanded matrix here; without one, a Markov chain is solved by "
+            f"{' or '.join(methods)}"
+        )
+    if size > MOST_STATES:
+        raise UnsupportedError(f"{size} states: without a matrix they are numbered in 32 bits")
+    if environment.topological:
+        raise UnsupportedError(
+            "one strongly connected component after the other needs an expanded matrix"
+        )
+    if matrix_format not in FORMATS:
+        raise UnsupportedError(
+            f"the format {matrix_format} needs an expanded matrix; without one, rows are laid out "
+            f"as {Format.PATTERNS} or {Format.HYBRID}"
+        )
+    if environment.device is DeviceChoice.GPU:
+        refusal = gpu_refusal(environment.device_number)
+        if refusal is not None:
+            raise UnsupportedError(f"no GPU can be used: {refusal}")
+
+
+def _engine(system: DiagramSystem, environment: SolverEnvironment) -> tuple[DiagramEngine, str]:
+    """Return where a system is swept, and a remark for the log."""
+    refusal = None
+    if environment.device is DeviceChoice.CPU:
+        return HostDiagramEngine(system, environment), ""
+    if environment.device is DeviceChoice.GPU or driver_present():
+        refusal = gpu_refusal(environment.device_number)
+        if refusal is None:
+            return DeviceDiagramEngine(system, environment), ""
+    return HostDiagramEngine(system, environment), f"GPU not used: {refusal}" if refusal else ""
+
+
+def _hybrid(diagram: Diagram, numbering: StateNumbering) -> HybridMatrix:
+    """Return what the diagram shares, if the host can hold it."""
+    surveyed = survey(diagram, numbering)
+    level = surveyed.best_level()
+    need = int(surveyed.nbytes()[level] + JOB_BUILDING_BYTES * surveyed.jobs()[level])
+    available = available_host_bytes()
+    if available is not None and need > available:
+        raise MemoryError(
+            f"the blocks and jobs of a diagram with {numbering.num_states} states and "
+            f"{surveyed.num_entries} entries take {need} bytes on the host, and {available} bytes "
+            "are free"
+        )
+    return build(surveyed, level)
+
+
+def _solve(
+    system: DiagramSystem,
+    environment: SolverEnvironment,
+    method: str,
+    began: float,
+    progress: Progress | None,
+) -> SolveResult:
+    """Sweep and judge as `engines.solve.system.solve_system` does, without its other engines."""
+    in_double = environment.double_instead(
+        "rows without a matrix are not swept in single precision"
+    )
+    environment = replace(environment, precision=Precision.DOUBLE)
+    engine, note = _engine(system, environment)
+    outline = _outline(system, engine, environment.automatic)
+    of_colours = sweeps_in_colours(environment.method)
+    who = ColouredDiagramEngine(engine, system, environment) if of_colours else engine
+    sweeper = who.sweeper(outline, stop_threshold(environment), environment.absolute)
+    setup = time.perf_counter() - began
+    if environment.automatic:
+        doubling = Doubling(environment.absolute) if rises_from_zero(outline) else None
+        sweeps = AutomaticSweeps(sweeper, engine, outline, environment, doubling, progress)
+        outcome = sweeps.run(never)
+    else:
+        outcome = iterate(sweeper, environment, progress=progress)
+    remarks = [note, sweeper.cost.remark, in_double, engine.refusal]
+    result = SolveResult(
+        values=sweeper.values(),
+        status=outcome.status,
+        method=method,
+        iterations=outcome.iterations,
+        change=outcome.change,
+        residual=sweeper.residual(),
+        error_estimate=outcome.error_estimate,
+        seconds=time.perf_counter() - began,
+        setup_seconds=setup,
+        sweeping_seconds=sweeper.seconds,
+        cost=sweeper.cost,
+    )
+    if isinstance(sweeper, WatchedSweeper):
+        remarks.append(sweeper.note)
+    if not environment.automatic:
+        remarks.append(unsafe_remark(result, environment))
+    # Without the matrix there is no other solution that tells the error of a named method.
+    result = measured(result, environment, None)
+    return judged(replace(result, note="; ".join(filter(None, remarks))))
+
+
+def _outline(system: DiagramSystem, engine: DiagramEngine, automatic: bool) -> SweepSystem:
+    """Return what termination looks at. Its matrix is not the system's, and must not be swept.
+
+    Whether sweeps rise from 0 is asked of all values of the matrix, which are those of the blocks;
+    whether a steady state has mixed, of the sums of its rows.
+    """
+    size = system.num_states
+    if system.scaling is Scaling.BALANCE and automatic:
+        dtype = index_dtype(size)
+        offsets = np.arange(size + 1, dtype=dtype)
+        elsewhere = np.append(offsets[1:-1], offsets[:1])
+        matrix = CsrMatrix(offsets, elsewhere, engine.exit_rates(), size)
+    else:
+        nothing = np.zeros(0, dtype=np.int32)
+        matrix = CsrMatrix(np.zeros(1, np.int32), nothing, system.matrix.local_values, size)
+    return SweepSystem(
+        matrix, system.start, system.offset, system.states, system.scaling, system.omega
+    )
