@@ -34,7 +34,7 @@ OVERRUN = f"""{LOADED}
 import numpy as np
 from engines.model.csr import CsrMatrix
 from engines.host.compiled.library import HostMatrix
-from engines.host.products import _ROW_SUMS
+from engines.host.compiled.rows import _ROW_SUMS
 matrix = HostMatrix.of(CsrMatrix(np.arange(9), np.zeros(8, np.int32), np.ones(8), 1))
 _ROW_SUMS(matrix, np.empty(int(sys.argv[2])))
 """
