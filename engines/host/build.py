@@ -26,7 +26,7 @@ OPTIONS = ("-std=gnu++20", "-O3", "-ffp-contract=off", "-Wall", "-Wextra", "-fPI
 SANITIZED = (
     *("-std=gnu++20", "-O0", "-g1", "-ffp-contract=off", "-fno-omit-frame-pointer", "-fPIC"),
     *("-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
-    # The first finds these itself, but for the last; together they take half of the compiler's time.
+    # Half of the time to compile. The first sanitizer finds these itself, but for the last.
     "-fno-sanitize=null,object-size,vptr,alignment",
 )
 """For a library that ends the process where it reads what is not its own, or overflows."""
