@@ -10,6 +10,7 @@ cd "$root"
 if [ $# = 0 ]; then
     set -- -m "not slow" --durations 10
     command -v nvidia-smi >/dev/null ||
-        set -- "$@" --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
+        set -- "$@" --numprocesses auto --maxprocesses 4 --max-worker-restart 0 \
+            --dist loadfile --no-loadscope-reorder
 fi
 exec "$venv/bin/python" -m pytest "$@"
