@@ -148,7 +148,7 @@ def texts(draw: st.DrawFn, fields: int) -> bytes:
     return b"".join(parts) + b"\n"
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(1, 3).flatmap(lambda i: st.tuples(texts(i + 2), st.just(i))), st.booleans())
 @example((b"", 1), True)
 @example((b"\n", 2), False)
@@ -161,7 +161,7 @@ def test_rows_are_those_of_a_plain_reader(case: tuple[bytes, int], named: bool):
     check_rows(*case, named)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100)
 @given(st.binary(max_size=60), st.integers(1, 3), st.booleans())
 def test_noise_is_scanned_like_by_a_plain_reader(noise: bytes, integers: int, named: bool):
     check_rows(noise + b"\n", integers, named)
@@ -209,7 +209,7 @@ STATES = st.sampled_from([b"0", b"1", b"2", b"2", b"3", b"", b"-1", b"+1", b"9" 
 COLONS = st.sampled_from([b":", b":", b":", b":", b" : ", b"", b"::", b":\x00"])
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.tuples(STATES, COLONS, st.lists(st.one_of(STATES, BLANKS)), ENDS), max_size=4))
 def test_labels_are_those_of_a_plain_reader(lines):
     text = b"".join(state + colon + b" ".join(labels) + end for state, colon, labels, end in lines)
@@ -278,7 +278,7 @@ BRACKETS = st.sampled_from(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=150)
 @given(
     st.integers(1, 3),
     st.lists(

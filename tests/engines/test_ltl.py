@@ -338,10 +338,16 @@ def test_wrong_arguments_are_named():
         ltl_probabilities(model, formula, {"here": np.ones(1, bool)}, TIGHT)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_a_product_has_just_the_reachable_nodes(seed):
+@pytest.mark.parametrize("some", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_product_has_just_the_reachable_nodes(seed, some):
     rng = random.Random(seed)
     model = models.random_mdp(seed, 20)
+    allowed = np.ones(model.matrix.num_rows, bool)
+    if some:
+        # The first choice of each state, and some others.
+        allowed = np.array([rng.random() < 0.3 for _ in allowed])
+        allowed[model.row_group_offsets[:-1]] = True
     atoms = random_letters(rng, 20)
     automaton = LimitDeterministicAutomaton(
         to_formula(("U", ("F", "a"), ("&", ("X", "b"), ("G", ("F", "b")))))
@@ -355,6 +361,7 @@ def test_a_product_has_just_the_reachable_nodes(seed):
         part,
         np.array([3, 5]),
         np.array([automaton.initial] * 2),
+        allowed if some else None,
     )
     groups, matrix = model.row_group_offsets, model.matrix
 
@@ -369,6 +376,7 @@ def test_a_product_has_just_the_reachable_nodes(seed):
                 for e in range(matrix.row_offsets[r], matrix.row_offsets[r + 1])
             ]
             for r in range(groups[state], groups[state + 1])
+            if allowed[r]
         ]
 
     nodes = list(zip(product.states.tolist(), product.automaton_states.tolist(), strict=True))

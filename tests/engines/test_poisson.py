@@ -153,3 +153,12 @@ def test_an_accuracy_out_of_range_is_refused(accuracy):
 def test_more_steps_than_anyone_waits_for_are_refused():
     with pytest.raises(InvalidModelError, match=r"time bound too big.*1e\+13 iterations"):
         poisson_weights(1e13, 1e-14)
+
+
+@pytest.mark.parametrize("accuracy", [1e-3, 1e-6, 1e-14])
+@pytest.mark.parametrize("mean", [0.5, 7.3, 40.25, 200.0, 5000.7])
+def test_the_events_left_out_on_the_right_are_few_in_the_mean_too(mean, accuracy):
+    right = poisson_weights(mean, accuracy).right
+    # E[N; N > right] = mean P(N ≥ right), each summed until its terms are negligible.
+    missed = sum(k * exact(k, mean) for k in range(right + 1, right + 200))
+    assert missed <= Decimal(mean) * Decimal(accuracy / 2.0)

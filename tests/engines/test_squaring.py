@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from engines.devices import powers
 from engines.errors import InvalidModelError
 from engines.model.environment import SolverEnvironment
 from engines.model.explicit import RewardStructure
@@ -133,7 +134,7 @@ def test_squares_agree_with_the_sum(monkeypatch):
 
 def test_a_long_sum_is_announced_before_it_starts(monkeypatch):
     monkeypatch.setattr(uniformisation, "squared_sum", lambda *_: None)
-    monkeypatch.setattr(uniformisation, "LONG_SUM", 1e4)
+    monkeypatch.setattr(powers, "LONG_SUM", 1e4)
     model, rewards = ctmc([{1: 2}, {0: 1}]), RewardStructure("", np.ones(2))
     for time, announced in ((1.0, False), (5000.0, True)):
         reports = []

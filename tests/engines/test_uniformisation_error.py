@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from engines.model.environment import SolverEnvironment
 from engines.model.explicit import RewardStructure
 from engines.proofs.poisson import poisson_weights
-from engines.proofs.uniformisation_error import LARGEST_RELATIVE, SumError
+from engines.proofs.uniformisation_error import LARGEST_RELATIVE, SumError, sum_error
 from engines.questions import uniformisation
 from engines.questions.time_bounded import (
     cumulative_rewards_until,
@@ -239,3 +240,25 @@ def test_no_value_is_above_the_largest_one_to_begin_with(device, seed):
         result = uniformisation.backward(rates, everywhere, start, time_bound, environment)
         assert result.values.max() <= 1.0
         assert result.values.min() > 1.0 - 1e-8
+
+
+@pytest.mark.parametrize(
+    ("last", "rate_time", "smallest", "roundings"),
+    [
+        # A sweep's row of one entry: the rate's own, product, division, addition, sum.
+        (10**6, 0.0, 1.0, 10**6 * 5),
+        # A diagonal entry of one rate: its own, sum, division, subtraction.
+        (0, 1e6, 1.0, 10**6 * 4),
+        # A weight of exp(−200) has an exponent that 32 roundings a unit went into.
+        (0, 0.0, np.exp(-200.0), 32 * 201),
+    ],
+)
+def test_each_rounding_of_a_sum_of_powers_counts(last, rate_time, smallest, roundings):
+    matrix = models.csr([{0: 1.0}])
+    weights = np.array([1.0, smallest])
+    problem = SimpleNamespace(
+        last=last, before=0.0, rate=1.0, weights=weights, system=SimpleNamespace(matrix=matrix)
+    )
+    poisson = SimpleNamespace(weights=weights, left=1000, lost=0.0)
+    error = sum_error(problem, poisson, 1, 1.0, rate_time)
+    assert roundings * 2.0**-53 <= error.relative <= 1.1 * roundings * 2.0**-53

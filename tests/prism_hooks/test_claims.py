@@ -100,3 +100,18 @@ def test_a_named_method_claims_what_the_log_warns_of():
 def test_sweeps_that_stand_still_anywhere_are_not_exact():
     assert np.isnan(_named(change=0.0, error_estimate=0.0, residual=0.1).error)
     assert 0.0 < _named(change=0.0, error_estimate=0.0, residual=0.0).error < 1e-14
+
+
+def test_where_the_relative_error_is_open_the_claim_is_the_largest_distance_to_a_bound():
+    values = np.array([0.5, 0.25])
+    open_ = replace(
+        SolveResult.exact(values, ""), error_estimate=np.inf, two_sided=True, unrounded=False
+    )
+    for lower, upper, distance in (
+        ([0.0, 0.2], [0.6, 0.25], 0.5),
+        ([0.4, 0.0], [0.5, 0.95], 0.7),
+    ):
+        claim = _claim(replace(open_, bounds=(np.array(lower), np.array(upper))))
+        assert claim.absolute
+        assert claim.guaranteed
+        assert distance <= claim.error <= distance * (1.0 + 1e-12)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.linalg
 
+from engines.model.environment import Method, SolverEnvironment
 from engines.model.progress import Progress, SweepReport
+from prism_hooks import questions, two_sided
 from prism_hooks.backend import EngineBackend
 from prism_hooks.options import HookOptions
 from prism_hooks.report import Ending, progress_lines
+from tests.engines import models
 
 STATES = 6
 STEPS = 5
@@ -410,3 +414,29 @@ def test_a_set_comes_back_as_a_bit_sets_words(task, seed):
     expected = reach == 0.0 if task == "prob0" else reach > 1.0 - 1e-9
     found = np.unpackbits(asked.found.view(np.uint8), bitorder="little")[:STATES]
     np.testing.assert_array_equal(found.astype(bool), expected)
+
+
+def test_values_to_begin_from_are_no_targets():
+    chain = models.dtmc([{1: 0.5, 2: 0.5}, {1: 1.0}, {2: 1.0}])
+    open_, start = np.array([True, False, False]), np.array([1.0, 1.0, 0.0])
+    asked = questions.Question(open_, open_, start)
+    result = questions.TASKS["until"].answer(chain, asked, SolverEnvironment(), None)
+    assert result.values.tolist() == [0.5, 1.0, 0.0]
+
+
+def test_bounds_of_rewards_have_room_for_the_rounding_of_the_rewards():
+    # PRISM has divided these by the exit rates; what is multiplied back is another number.
+    chain = models.ctmc([{0: 1.0, 1: 3.0, 2: 0.7}, {0: 0.3, 2: 0.9}, {2: 1.0}])
+    open_, rewards = np.array([True, True, False]), np.array([0.1, 0.7, 0.0])
+    asked = questions.Question(open_, open_, np.zeros(3), rewards)
+    environment = SolverEnvironment(method=Method.INTERVAL)
+    found = two_sided.reachability_bounds(chain, asked, environment, None)
+    plain = two_sided.reachability_reward_bounds(
+        chain,
+        replace(asked, rewards=rewards * chain.exit_rates).reward_structure(chain),
+        ~open_,
+        environment,
+    )
+    assert (found.bounds[0] < plain.bounds[0])[open_].all()
+    assert (found.bounds[1] > plain.bounds[1])[open_].all()
+    assert found.error_estimate > plain.error_estimate

@@ -237,7 +237,11 @@ def test_switches_for_a_gpu_are_not_ignored_in_silence(folder, switches):
     remark = next(line for line in run.output.splitlines() if "without effect" in line)
     assert switches[0] in remark
     assert "-nogpu was given" in remark
+
+
+def test_a_format_that_the_cpu_has_too_is_not_remarked_on(folder):
     plain = prism_gpu(folder / "dice.umb", "-pctl", 'P=? [ F "six" ]', "-gpuformat", "values")
+    assert plain.code == 0
     assert "without effect" not in plain.output
 
 

@@ -95,6 +95,8 @@ def test_states_without_a_line_are_deadlocks(tmp_path: Path):
     assert dense(mdp) == [[1, 0, 0], [1, 0, 0], [0, 0, 1], [0, 0, 1]]
     assert mdp.model.row_group_offsets.tolist() == [0, 1, 3, 4]
     assert [mdp.action_names[code] for code in mdp.actions] == ["", "a", "b", ""]
+    between = read(tmp_path, tra="3 3 3\n0 0 0 1 a\n0 1 2 1 b\n2 0 0 1 c\n")
+    assert [between.action_names[code] for code in between.actions] == ["a", "b", "", "c"]
 
 
 def test_parallel_transitions_of_different_actions_are_added_up(tmp_path: Path):
@@ -102,9 +104,21 @@ def test_parallel_transitions_of_different_actions_are_added_up(tmp_path: Path):
     whole = read(tmp_path, tra=text)
     assert dense(whole) == [[0.375, 0.625], [0, 1]]
     # The file does not say which of the two transitions earns the reward.
-    with pytest.raises(InvalidModelError, match="several transitions"):
-        read(tmp_path, tra=text, trew="2 1\n0 1 3\n")
+    for reward in (3, 0.5):
+        with pytest.raises(InvalidModelError, match="several transitions"):
+            read(tmp_path, tra=text, trew=f"2 1\n0 1 {reward}\n")
     assert read(tmp_path, tra=text, trew="2 1\n1 1 3\n").model.rewards[0].state_rewards[1] == 3
+
+
+@pytest.mark.parametrize(("large", "kind"), [(1, "CTMC"), (6, "CTMC"), (7, "DTMC")])
+def test_a_rate_among_the_first_six_makes_a_ctmc(large: int, kind: str, tmp_path: Path):
+    lines = [f"{state} 0 {2 if state + 1 == large else 1}\n" for state in range(8)]
+    text = "8 8\n" + "".join(lines)
+    if kind == "CTMC":
+        assert read(tmp_path, tra=text).model.kind is ModelKind.CTMC
+    else:
+        with pytest.raises(InvalidModelError, match=r"sum to 2\.0, not 1"):
+            read(tmp_path, tra=text)
 
 
 def test_zeros_are_no_transitions(tmp_path: Path):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 
 import pytest
 
 from engines.errors import UnsupportedError
 from engines.montecarlo import native
+from engines.montecarlo.compile import arithmetic_constants, kernel
 from engines.process.cache import CACHE_VARIABLE
 
 SOURCE = "int answer(void) { return 42; }\n"
@@ -69,3 +71,17 @@ def test_a_library_that_cannot_be_loaded_there_is_kept_elsewhere(cache, monkeypa
 
     monkeypatch.setattr(native, "_opened", no_exec)
     assert native.load(SOURCE).answer() == 42
+
+
+def test_draws_lie_between_0_and_1_and_those_for_logarithms_are_never_0():
+    probe = "double probe(int positive, unsigned long long bits)"
+    text = [
+        *arithmetic_constants(),
+        kernel("montecarlo"),
+        f"{probe} {{ return positive ? positive_unit(bits) : unit(bits); }}",
+    ]
+    draw = native.load("\n".join(text)).probe
+    draw.restype, draw.argtypes = ctypes.c_double, [ctypes.c_int, ctypes.c_uint64]
+    most = 2**64 - 1
+    assert [draw(0, bits) for bits in (0, 2**11, most)] == [0.0, 2.0**-53, 1.0 - 2.0**-53]
+    assert [draw(1, bits) for bits in (0, 2**11, most)] == [2.0**-53, 2.0**-52, 1.0]

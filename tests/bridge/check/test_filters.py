@@ -1,0 +1,66 @@
+"""Filters over values that are not exact: which count as equal, and what is said of a result."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from bridge.check.accuracy import Accuracy
+from bridge.check.filters import apply_filter, has_one_value
+from bridge.check.outcome import Outcome
+from bridge.language.ast import Filter, Literal
+from bridge.language.parser import parse_property
+
+ANYTHING = Literal(True, "true")
+
+
+def apply(kind, values, accuracy=None):
+    values = np.array(values)
+    checker = SimpleNamespace(
+        mask=lambda _: np.ones(len(values), dtype=bool),
+        outcome=lambda _: Outcome(values, accuracy),
+        log=lambda _: None,
+        model=SimpleNamespace(initial_states=np.arange(len(values)) == 0),
+    )
+    return apply_filter(checker, Filter(kind, ANYTHING, None))
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "equal"),
+    [
+        (None, [True, True, False]),
+        (Accuracy(1e-9, absolute=False), [True, True, False]),
+        (Accuracy(1e-9, absolute=False, guaranteed=True), [True, False, False]),
+        (Accuracy(1e-4, absolute=False, guaranteed=True), [True, True, True]),
+        (Accuracy(0.0), [True, False, False]),
+    ],
+)
+def test_an_estimated_error_is_not_trusted_to_tell_values_apart(accuracy, equal):
+    values = [1.0, 1.0 - 5e-6, 1.0 - 2e-5]
+    assert apply("argmax", values, accuracy).vector.values.tolist() == equal
+
+
+@pytest.mark.parametrize(
+    ("kind", "near", "equal"),
+    [("argmax", 0.905, False), ("argmax", 0.91, True), ("argmin", 1.105, True)],
+)
+def test_a_relative_error_is_that_of_the_value_compared(kind, near, equal):
+    found = apply(kind, [1.0, near], Accuracy(0.1, absolute=False, guaranteed=True))
+    assert found.vector.values.tolist() == [True, equal]
+
+
+def test_the_accuracy_is_told_of_the_one_state_of_a_state_filter():
+    accuracy = Accuracy(1e-7)
+    assert apply("state", [0.5], accuracy).accuracy is accuracy
+    assert apply("first", [0.5], accuracy).accuracy is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "single"),
+    [*((kind, True) for kind in ("min", "max", "count", "sum", "avg", "first", "range", "state")),
+     *((kind, False) for kind in ("argmin", "argmax", "print", "printall"))],
+)  # fmt: skip
+def test_which_filters_have_one_value(kind, single):
+    assert has_one_value(parse_property(f"filter({kind}, s)")) is single
