@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -340,3 +342,49 @@ def test_a_chain_whose_factors_would_fill_up_is_not_factorised():
     line = ruin_problem(5_000, models.MAX)
     values, _ = DirectPolicyIteration(system_of(line), 1e8).solve(np.linspace(0.0, 1.0, 5_001))
     assert (np.diff(values) > -1e-12).all()
+
+
+def two_choices(first, second, offset=None):
+    """A state with two choices, beside one that stays and one whose value is 1."""
+    rows = models.csr([first, second, {1: 1.0}], 3)
+    return SweepSystem(
+        rows,
+        np.array([0.0, 0.0, 1.0]),
+        None if offset is None else np.array(offset),
+        np.array([0, 1]),
+        group_offsets=np.array([0, 2, 3]),
+        direction=models.MAX,
+    )
+
+
+def test_a_policy_may_end_where_nothing_is_earned():
+    system = two_choices({0: 1.0}, {1: 1.0}, [0.0, 3.0, 0.0])
+    solver = DirectPolicyIteration(system)
+    solver._may_widen = False
+    found = np.array([3.0, 0.0, 1.0])
+    assert solver.ends(found).tolist() == [False, True, True]
+    assert solver.solve(found)[0].tolist() == [3.0, 0.0, 1.0]
+    # The choice to wait has the same value, and is not taken first.
+    assert solver.policies == 1
+
+
+@pytest.mark.parametrize(("more", "taken"), [(2e-15, 1), (0.5e-15, None)])
+def test_a_choice_is_better_where_it_gains_more_than_rounding_may(more, taken):
+    solver = DirectPolicyIteration(two_choices({1: 0.5, 2: 0.5}, {2: 1.0}))
+    policy = SimpleNamespace(rows=np.array([0, 2]))
+    better, open_gains = solver._improved(policy, np.array([0, more, 0]), np.array([0, 1e-15, 0]))
+    if taken is None:
+        assert better is None
+        assert open_gains.tolist() == [more + 1e-15, 0.0]
+    else:
+        assert better.tolist() == [taken, 2]
+
+
+def test_what_is_left_to_gain_is_part_of_the_error(monkeypatch):
+    solver = DirectPolicyIteration(two_choices({2: 1.0}, {1: 1.0}))
+    solver._may_widen = False
+    monkeypatch.setattr(solver, "_improved", lambda *_: (None, np.array([0.1, 0.0])))
+    monkeypatch.setattr(solver, "_still_to_gain", lambda *_: 0.25)
+    values, error = solver.solve(np.array([1.0, 0.0, 1.0]))
+    assert values[0] == 1.0
+    assert 0.25 <= error < 0.26

@@ -106,7 +106,7 @@ def test_random_programs_have_the_interpreters_paths_in_every_form(
     strategies = STRATEGIES[1:4] if discrete else STRATEGIES[1:3]
     for strategy in strategies:
         assert_same_as_reference(
-            program, questions, 25, first=seed << 33, strategy=strategy, path_limit=300
+            program, questions, 25, first=seed << 33, strategy=strategy, path_limit=100
         )
 
 
@@ -137,7 +137,7 @@ def test_large_programs_have_the_interpreters_paths():
         CumulativeReward(0, 50.0),
     ]
     for strategy in (SynchronisationStrategy.AUTO, SynchronisationStrategy.LAZY):
-        assert_same_as_reference(program, questions, 12, strategy=strategy)
+        assert_same_as_reference(program, questions, 6, strategy=strategy)
     many, e = read_model(programs.philosophers_model(300))  # two levels of sums above the weights
     assert_same_as_reference(many, [Until(TRUE, e("p1=6"), Bounds(0, 40))], 3)
 
