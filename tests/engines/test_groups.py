@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from engines.model import groups as under_test
 from engines.model.csr import CsrMatrix
-from engines.model.explicit import groups as under_test
 from engines.model.groups import choices_of, select_groups
 
 

@@ -16,8 +16,9 @@ from engines.arrays import index_dtype
 from engines.errors import InvalidModelError
 from engines.host.products import sums_beside_diagonal, transposed
 from engines.host.scaling import balance_matrix, scaled
+from engines.model import csr
 from engines.model.csr import CsrMatrix
-from engines.model.explicit import ExplicitModel, ModelKind, csr
+from engines.model.explicit import ExplicitModel, ModelKind
 from engines.systems.one_sided import Scaling, SweepSystem
 from tests.engines import models
 
