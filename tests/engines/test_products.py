@@ -9,8 +9,8 @@ from scipy.sparse import csr_array, random_array
 from engines import arrays
 from engines.host.compiled.rows import gathered, row_sums
 from engines.host.products import Product, from_entries, sums_beside_diagonal, transposed
+from engines.model import groups as row_groups
 from engines.model.csr import CsrMatrix
-from engines.model.explicit import groups as row_groups
 
 
 @pytest.fixture(params=[(1, 1, 1.0), (40, 30, 0.2), (7, 90, 0.0), (3000, 2000, 0.002)])
