@@ -119,7 +119,8 @@ def optimal_rows(system: SweepSystem, x: FloatArray, ends: MaskArray) -> IndexAr
     strategy = np.full(system.num_states, ANY_CHOICE, dtype=np.int64)
     arrived = ends.copy()
     for slack in SLACKS:
-        good = missing <= slack * np.abs(best) if np.isfinite(slack) else usable
+        with np.errstate(invalid="ignore"):  # 0 times an infinite best
+            good = missing <= slack * np.abs(best) if np.isfinite(slack) else usable
         found = rows_towards(matrix, owner, good & usable & ~arrived[owner], arrived)
         strategy = np.where(found >= 0, found, strategy)
         arrived |= found >= 0

@@ -270,7 +270,7 @@ def test_moves_are_those_of_plain_loops(seed, count, backwards):
 def test_colours_do_not_depend_on_the_number_of_threads(monkeypatch, threads):
     systems = [chain_system(3, 400), mdp_system(4, 300)]
     alone = [choose_colours(system, Order.FORWARDS) for system in systems]
-    for module in ("shares", "colouring"):
+    for module in ("compiled.shares", "colouring"):
         monkeypatch.setattr(f"engines.host.{module}.threads_for", lambda _entries: threads)
     for system, before in zip(systems, alone, strict=True):
         found = choose_colours(system, Order.FORWARDS)
