@@ -1,16 +1,13 @@
-"""Arrays on their way between Java and NumPy, in bulk."""
+"""Arrays on their way from Java to NumPy, in bulk."""
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-
-from engines.arrays import FloatArray, IndexArray, MaskArray
 
 _T = TypeVar("_T", np.int32, np.int64, np.float64)
 
@@ -53,45 +50,6 @@ class _Stage(threading.local):
 _STAGE = _Stage()
 
 
-def java_integers(array: IndexArray) -> Any:
-    """Return a Java int[] of an array whose numbers are no larger.
-
-    Parameters
-    ----------
-    array
-        One-dimensional.
-    """
-    import jpype
-
-    return _copied(array, jpype.JInt, np.dtype(np.int32))
-
-
-def java_doubles(array: FloatArray) -> Any:
-    """Return a Java double[] of an array.
-
-    Parameters
-    ----------
-    array
-        One-dimensional.
-    """
-    import jpype
-
-    return _copied(array, jpype.JDouble, np.dtype(np.float64))
-
-
-def java_flags(mask: MaskArray) -> Any:
-    """Return a Java boolean[] of a mask.
-
-    Parameters
-    ----------
-    mask
-        One-dimensional.
-    """
-    import jpype
-
-    return _copied(mask, jpype.JBoolean, np.dtype(np.bool_))
-
-
 def numpy_array(array: Any, dtype: type[_T]) -> NDArray[_T]:
     """Return a NumPy array of a Java array.
 
@@ -105,61 +63,11 @@ def numpy_array(array: Any, dtype: type[_T]) -> NDArray[_T]:
     if not _is_long(array, np.dtype(dtype)):
         return np.array(array, dtype=dtype)
     copy = np.empty(len(array), dtype=dtype)
-    _fetch(array, copy)
-    return copy
-
-
-def overwrite(java: Any, array: NDArray[Any], dtype: np.dtype[Any] | None = None) -> None:
-    """Write an array over a Java array of its length.
-
-    Parameters
-    ----------
-    java
-        The Java array.
-    array
-        One-dimensional.
-    dtype
-        What the Java array holds; the array's own type by default.
-    """
-    dtype = dtype or array.dtype
-    if not _is_long(java, dtype):
-        java[:] = np.ascontiguousarray(array, dtype=dtype)
-        return
-    stage, shared = _STAGE.view(dtype)
-    for first in range(0, len(array), len(stage)):
-        part = array[first : first + len(stage)]
-        stage[: len(part)] = part
-        shared.clear().get(java, first, len(part))
-
-
-def copy_back(java: Sequence[Any], arrays: Sequence[FloatArray]) -> None:
-    """Write each Java double[] over an array of its length.
-
-    Parameters
-    ----------
-    java, arrays
-        As many of each.
-    """
-    for source, array in zip(java, arrays, strict=True):
-        if _is_long(source, np.dtype(np.float64)):
-            _fetch(source, array)
-        else:
-            np.copyto(array, np.array(source, dtype=np.float64))
-
-
-def _fetch(java: Any, array: NDArray[Any]) -> None:
-    stage, shared = _STAGE.view(array.dtype)
-    for first in range(0, len(array), len(stage)):
-        size = min(len(stage), len(array) - first)
-        shared.clear().put(java, first, size)
-        array[first : first + size] = stage[:size]
-
-
-def _copied(array: NDArray[Any], kind: Any, dtype: np.dtype[Any]) -> Any:
-    import jpype
-
-    copy = jpype.JArray(kind)(len(array))
-    overwrite(copy, array, dtype)
+    stage, shared = _STAGE.view(copy.dtype)
+    for first in range(0, len(copy), len(stage)):
+        size = min(len(stage), len(copy) - first)
+        shared.clear().put(array, first, size)
+        copy[first : first + size] = stage[:size]
     return copy
 
 

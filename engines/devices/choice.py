@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 
 from engines.cuda import driver
 from engines.errors import UnsupportedError
@@ -26,13 +25,6 @@ more to sweep repays it; one that begins on the CPU has lost no more than that i
 
 ROW_IN_ORDER = 10
 """What a row costs, in entries, where it waits for the one before: steady states are swept so."""
-
-_loaded = threading.Event()
-
-
-def is_loaded() -> bool:
-    """Return whether a GPU is in use, or could be without delay."""
-    return driver.is_used() or _loaded.is_set()
 
 
 def least_gpu_entries(sweeps: int | None = None) -> int:
@@ -160,4 +152,3 @@ def preload(device_number: int) -> None:
 
         with contextlib.suppress(Exception):
             warm_up.preload(device_number)
-            _loaded.set()

@@ -56,6 +56,7 @@ class HostSweeps:
 
     def __init__(self, system: SweepSystem, codes: HostCodes | None = None) -> None:
         self._system, self._codes = HostSystem.of(system), codes
+        self._states = system.num_states
         self._shares = shares_of(system)
         self.threads = self._shares.threads
 
@@ -85,7 +86,14 @@ class HostSweeps:
             same in both.
         absolute
             Whether changes are absolute.
+
+        Raises
+        ------
+        ValueError
+            If a vector has another shape.
         """
+        if not len(x) == len(x_new) == self._states:
+            raise ValueError(f"{self._states} states, but vectors of {len(x)} and {len(x_new)}")
         shares = self._shares
         pieces = (shares.bounds, shares.pieces, shares.threads, omega)
         how = (changes, len(changes), stop_below, x, x_new, absolute)

@@ -1,15 +1,15 @@
 // Finding rows of the same shape and laying them out as runs; engines/host/run_encoding.py says what these are.
 #include <bit>
 
+#include "run_length.hpp"
 #include "system.hpp"
 
 using prism_gpu::Index;
+using prism_gpu::LONGEST_RUN;
 
 namespace {
 
 using Key = std::uint64_t;
-
-constexpr Index LONGEST_RUN = 1024;  // of engines/host/run_encoding.py
 
 Key mixed(Key key, Key word) {
     // Multiplication by 2^64 over the golden ratio (Knuth, vol. 3, 6.4) spreads what differs.

@@ -3,11 +3,13 @@
 #include <cstring>
 #include <limits>
 
+#include "run_length.hpp"
 #include "change.hpp"
 #include "team.hpp"
 
 using prism_gpu::Change;
 using prism_gpu::Index;
+using prism_gpu::LONGEST_RUN;
 
 // The loader takes the variant for the widest vectors that the processor has; others have one width.
 // It asks before the thread sanitizer has begun, which would end the process.
@@ -32,7 +34,6 @@ struct PgRuns {
 
 namespace {
 
-constexpr Index LONGEST_RUN = 1024;  // of engines/host/run_encoding.py
 constexpr Index LANES = 8, WITHOUT_SIGN = std::numeric_limits<Index>::max();
 using Lanes = double __attribute__((vector_size(LANES * sizeof(double))));
 using LaneBits = Index __attribute__((vector_size(LANES * sizeof(Index))));
