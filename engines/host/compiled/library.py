@@ -86,7 +86,8 @@ class Function:
 
     def _declared(self, loaded: ctypes.CDLL) -> Any:
         try:
-            found = getattr(loaded, self._name)
+            # Not as an attribute, which all declarations of one name would share.
+            found = loaded[self._name]
         except AttributeError as error:
             raise LibraryMissingError(
                 f"{loaded._name} is built from other sources: {ADVICE}"
