@@ -14,7 +14,20 @@ from typing import Any
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.montecarlo import bounded_ltl as ltl
 from engines.montecarlo.bounded_ltl import Formula
-from engines.montecarlo.expressions import (
+from engines.montecarlo.monitor import monitor_of
+from engines.montecarlo.questions import (
+    NO_BOUND,
+    Bounds,
+    CumulativeReward,
+    InstantaneousReward,
+    Monitor,
+    Next,
+    Question,
+    ReachabilityReward,
+    Until,
+    check_question,
+)
+from engines.program.expressions import (
     GREATEST_INT,
     LEAST_INT,
     Binary,
@@ -30,8 +43,7 @@ from engines.montecarlo.expressions import (
     Variable,
     negation,
 )
-from engines.montecarlo.monitor import monitor_of
-from engines.montecarlo.program import (
+from engines.program.program import (
     Assignment,
     Command,
     ModelKind,
@@ -42,18 +54,6 @@ from engines.montecarlo.program import (
     TransitionReward,
     Update,
     VariableDeclaration,
-)
-from engines.montecarlo.questions import (
-    NO_BOUND,
-    Bounds,
-    CumulativeReward,
-    InstantaneousReward,
-    Monitor,
-    Next,
-    Question,
-    ReachabilityReward,
-    Until,
-    check_question,
 )
 
 Words = list[bool | int | float | str]

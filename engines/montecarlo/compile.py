@@ -14,11 +14,9 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from engines.errors import UnsupportedError
-from engines.montecarlo import arithmetic
 from engines.montecarlo.asking import Asking
 from engines.montecarlo.layout import Layout, table
 from engines.montecarlo.plan import FAN_OUT, Plan, SynchronisationStrategy, make_plan
-from engines.montecarlo.program import ModelKind, Program
 from engines.montecarlo.questions import (
     Monitor,
     Question,
@@ -28,7 +26,9 @@ from engines.montecarlo.questions import (
 )
 from engines.montecarlo.reference import weights_at
 from engines.montecarlo.stepping import UNWEIGHED, WEIGHED, Stepping, padded
-from engines.montecarlo.wording import double, function
+from engines.program import arithmetic
+from engines.program.program import ModelKind, Program
+from engines.program.wording import double, function
 
 MOST_QUESTIONS = 256
 """Questions that are asked of the same paths."""
@@ -166,7 +166,7 @@ def kernel(name: str) -> str:
 
 
 def arithmetic_constants() -> list[str]:
-    """Return the definitions that `montecarlo.cuh` takes from `engines.montecarlo.arithmetic`."""
+    """Return the definitions that `montecarlo.cuh` takes from `engines.program.arithmetic`."""
     values = {
         "LOG_2_HIGH": double(arithmetic.LOG_2_HIGH),
         "LOG_2_LOW": double(arithmetic.LOG_2_LOW),

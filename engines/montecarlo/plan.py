@@ -20,9 +20,9 @@ from enum import StrEnum
 from functools import cached_property
 
 from engines.errors import UnsupportedError
-from engines.montecarlo.arithmetic import EvaluationError
-from engines.montecarlo.evaluate import evaluate
-from engines.montecarlo.expressions import (
+from engines.program.arithmetic import EvaluationError
+from engines.program.evaluate import evaluate
+from engines.program.expressions import (
     ONE,
     Binary,
     BinaryOperator,
@@ -32,7 +32,7 @@ from engines.montecarlo.expressions import (
     conjunction,
     variables_of,
 )
-from engines.montecarlo.program import (
+from engines.program.program import (
     Assignment,
     Command,
     ModelKind,
@@ -40,7 +40,7 @@ from engines.montecarlo.program import (
     Program,
     VariableDeclaration,
 )
-from engines.montecarlo.ranges import range_of
+from engines.program.ranges import range_of
 
 FAN_OUT = 16
 """Weights are added up in groups of so many, and the sums again, until one group is left."""

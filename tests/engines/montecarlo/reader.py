@@ -9,8 +9,8 @@ from __future__ import annotations
 import itertools
 import re
 
-from engines.montecarlo.evaluate import evaluate
-from engines.montecarlo.expressions import (
+from engines.program.evaluate import evaluate
+from engines.program.expressions import (
     GREATEST_INT,
     LEAST_INT,
     Binary,
@@ -24,7 +24,7 @@ from engines.montecarlo.expressions import (
     UnaryOperator,
     Variable,
 )
-from engines.montecarlo.program import (
+from engines.program.program import (
     Assignment,
     Command,
     Label,

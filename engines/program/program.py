@@ -26,7 +26,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from engines.errors import InvalidModelError
-from engines.montecarlo.expressions import (
+from engines.program.expressions import (
     GREATEST_INT,
     LEAST_INT,
     ONE,
