@@ -46,6 +46,7 @@ from engines.program.expressions import (
 from engines.program.program import (
     Assignment,
     Command,
+    Label,
     ModelKind,
     Module,
     Program,
@@ -157,13 +158,26 @@ def read_program(text: str) -> Program:
     """
     found = json.loads(text)
     try:
-        return _program(found)
+        return make_program(found)
     except InvalidModelError as error:
         # PRISM has accepted the model.
         raise UnsupportedError(f"the model has no form here: {error}") from error
 
 
-def _program(found: dict[str, Any]) -> Program:
+def make_program(found: dict[str, Any]) -> Program:
+    """Return the program that a description stands for.
+
+    Parameters
+    ----------
+    found
+        What a `prismgpu.ProgramText` holds, and perhaps ``labels``, names with words, and ``init``,
+        the words of where paths begin.
+
+    Raises
+    ------
+    UnsupportedError, InvalidModelError
+        If it holds what programs have no form for.
+    """
     variables = tuple(map(_variable, found["variables"]))
     reader = ExpressionReader([variable.type for variable in variables])
     return Program(
@@ -172,6 +186,8 @@ def _program(found: dict[str, Any]) -> Program:
         modules=tuple(_module(module, reader) for module in found["modules"]),
         actions=tuple(found["actions"]),
         reward_structures=tuple(_rewards(structure, reader) for structure in found["rewards"]),
+        labels=tuple(Label(name, reader.read(words)) for name, words in found.get("labels", ())),
+        initial_condition=reader.read(found["init"]) if "init" in found else None,
         probabilities_checked=found["checked"],
     )
 

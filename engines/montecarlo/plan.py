@@ -276,8 +276,13 @@ def make_plan(
     ------
     UnsupportedError
         If the strategy does not give PRISM's distribution for this model, or would write out more
-        than `MOST_COMBINATIONS` updates for an action.
+        than `MOST_COMBINATIONS` updates for an action; for MDPs, and for initial states that a
+        condition describes.
     """
+    if program.kind is ModelKind.MDP:
+        raise UnsupportedError("paths of an MDP whose nondeterminism is not resolved")
+    if program.initial_condition is not None:
+        raise UnsupportedError("paths from initial states that a condition describes")
     counted = program.kind is ModelKind.DTMC and program.probabilities_checked
     if strategy is SynchronisationStrategy.LAZY and not counted:
         raise UnsupportedError(
