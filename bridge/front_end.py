@@ -27,7 +27,7 @@ def embedded_reason(arguments: Arguments) -> str | None:
     BridgeError
         Where PRISM is missing, and nothing can stand in for it.
     """
-    if arguments.front_end == "storm":
+    if arguments.front_end in ("storm", "builtin"):
         return "the embedded front end was named; no PRISM takes part"
     if arguments.front_end is None and arguments.files and is_model_file(Path(arguments.files[0])):
         return "the model is in explicit files; no PRISM takes part"
@@ -48,8 +48,4 @@ def _why_nothing_stands_in(arguments: Arguments) -> str | None:
         return "-gui opens the window of PRISM"
     if not arguments.engines:
         return "-gpuengine off runs nothing but PRISM"
-    if arguments.help or "-importmodel" in arguments.prism:
-        return None
-    from bridge.storm import unavailable
-
-    return unavailable()
+    return None

@@ -1,4 +1,4 @@
-"""Where a model to be checked without PRISM comes from: a PRISM model through Storm, or files."""
+"""Where a model to be checked without PRISM comes from: its text, or explicit files."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ class ModelSource(Protocol):
         """Return the model in PRISM's language; raises where it is not."""
 
 
-def model_source(path: Path, *, kind: ModelKind | None, fix_deadlocks: bool) -> ModelSource:
+def model_source(
+    path: Path, *, kind: ModelKind | None, fix_deadlocks: bool, front_end: str | None = None
+) -> ModelSource:
     """Return the source that a model's path stands for.
 
     Parameters
@@ -64,11 +66,14 @@ def model_source(path: Path, *, kind: ModelKind | None, fix_deadlocks: bool) -> 
         For explicit text files: what their header does not say.
     fix_deadlocks
         Whether states without a transition get a self-loop.
+    front_end
+        "storm" or "builtin" for who builds models in the PRISM language; None for Storm where it is
+        installed.
 
     Raises
     ------
     BridgeError
-        When there is no such file, or when Storm is needed and not installed.
+        When there is no such file, or when Storm is named and not installed.
     """
     if not path.exists():
         raise BridgeError(f'File "{path}" not found')
@@ -82,6 +87,8 @@ def model_source(path: Path, *, kind: ModelKind | None, fix_deadlocks: bool) -> 
     from bridge.storm import unavailable
 
     reason = unavailable()
+    if front_end == "builtin" or (front_end is None and reason is not None):
+        return ExploredSource(path, fix_deadlocks)
     if reason is not None:
         raise BridgeError(reason)
     return StormSource(path, fix_deadlocks)
@@ -141,12 +148,11 @@ class FileSource:
 
 
 @dataclass(frozen=True)
-class StormSource:
-    """A model in the PRISM language, parsed and built by Storm."""
+class TextSource:
+    """A model in the PRISM language, whoever builds it."""
 
     path: Path
     fix_deadlocks: bool
-    name: str = "Storm"
 
     @cached_property
     def _outline(self) -> ModelOutline:
@@ -194,6 +200,21 @@ class StormSource:
             log, kind, found.modules, found.variables, tuple(found.labels), found.reward_names
         )
 
+    def text(self) -> str:
+        """Return the file's text, which is read once: it may come out of a pipe."""
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
+        return self.path.read_text(encoding="utf-8", errors="replace")
+
+
+@dataclass(frozen=True)
+class StormSource(TextSource):
+    """A model in the PRISM language, parsed and built by Storm."""
+
+    name: str = "Storm"
+
     def build(self, constants: Mapping[str, Value], log: Log) -> CheckableModel:
         """Build the model."""
         from bridge.storm import build_model
@@ -207,13 +228,20 @@ class StormSource:
             log=log,
         )
 
-    def text(self) -> str:
-        """Return the file's text, which is read once: it may come out of a pipe."""
-        return self._text
 
-    @cached_property
-    def _text(self) -> str:
-        return self.path.read_text(encoding="utf-8", errors="replace")
+@dataclass(frozen=True)
+class ExploredSource(TextSource):
+    """A model in the PRISM language, parsed and built by prism-gpu itself."""
+
+    name: str = "prism-gpu"
+
+    def build(self, constants: Mapping[str, Value], log: Log) -> CheckableModel:
+        """Build the model."""
+        from bridge.check.explored import explored_model
+
+        return explored_model(
+            self.text(), str(self.path), constants, fix_deadlocks=self.fix_deadlocks, log=log
+        )
 
 
 def _quoted(labels: Iterable[str]) -> Iterator[str]:

@@ -21,6 +21,24 @@ from engines.program.packing import Packing, Words
 from engines.program.program import Program, RewardStructure, StateReward, TransitionReward
 
 
+class InvalidRewardError(InvalidModelError):
+    """A reward is negative, not finite, or has no value.
+
+    Parameters
+    ----------
+    message
+        In PRISM's words.
+    value
+        The reward; not a number where it has no value.
+    state
+        The number of the state that earns it.
+    """
+
+    def __init__(self, message: str, value: float, state: int) -> None:
+        super().__init__(message)
+        self.value, self.state = value, state
+
+
 @dataclass(frozen=True)
 class EarnedRewards:
     """The rewards of one structure.
@@ -69,7 +87,7 @@ def earned_rewards(
 
     Raises
     ------
-    InvalidModelError
+    InvalidRewardError
         For a reward that is negative, not finite or has no value.
     """
     gatherer = _Gatherer(program, packing, states, model, actions, deadlocks)
@@ -91,7 +109,7 @@ class _Gatherer:
 
     def structure(self, structure: RewardStructure) -> EarnedRewards:
         """Return the rewards of a structure."""
-        of_states = self._sums(structure.states, self._states)
+        of_states = self._sums(structure.states, np.arange(len(self._states)))
         if not structure.transitions:
             return EarnedRewards(structure.name, of_states, of_states, None)
         if self._model.kind is ModelKind.MDP:
@@ -127,7 +145,7 @@ class _Gatherer:
                 continue
             of_moves = origins[moves]
             is_first = np.append(True, np.diff(of_moves) != 0)
-            sums = self._sums(items, self._states[of_moves[is_first]])
+            sums = self._sums(items, of_moves[is_first])
             rewards[moves] = sums[np.cumsum(is_first) - 1]
         return rewards
 
@@ -135,9 +153,12 @@ class _Gatherer:
         """Return which choices or entries are under an action, -1 for none."""
         return np.bool_(action < 0) if self._actions is None else self._actions == action
 
-    def _sums(self, items: Sequence[StateReward | TransitionReward], states: Words) -> FloatArray:
+    def _sums(
+        self, items: Sequence[StateReward | TransitionReward], which: IndexArray
+    ) -> FloatArray:
         """Return what items add up to in some states, one after the other."""
-        total = np.zeros(len(states))
+        total = np.zeros(len(which))
+        states = self._states if len(which) == len(self._states) else self._states[which]
         for item in items:
             # The value counts, and has to be one, only where the guard holds.
             wanted = Conditional(item.guard, item.value, Literal(0.0))
@@ -148,19 +169,18 @@ class _Gatherer:
                 wrong[found.failing] = True
             if wrong.any():
                 place = int(np.argmax(wrong))
-                raise self._fault(item, states[place], float(values[place]))
+                raise self._fault(item, int(which[place]), float(values[place]))
             total += values
         return total
 
     def _fault(
-        self, item: StateReward | TransitionReward, words: Words, value: float
-    ) -> InvalidModelError:
-        state = self._packing.state(words)
+        self, item: StateReward | TransitionReward, number: int, value: float
+    ) -> InvalidRewardError:
+        state = self._packing.state(self._states[number])
         for part, what in ((item.guard, "guard of a reward"), (item.value, "reward")):
             fault = expression_fault(self._program, part, state, what)
             if fault is not None:
-                return fault
-        where = f"at state {values_text(self._program, state)}"
-        if not np.isfinite(value):
-            return InvalidModelError(f"Reward structure is not finite {where}")
-        return InvalidModelError(f"Reward structure is negative ({value}) {where}")
+                return InvalidRewardError(str(fault), np.nan, number)
+        problem = f"negative ({value})" if np.isfinite(value) else "not finite"
+        where = values_text(self._program, state)
+        return InvalidRewardError(f"Reward structure is {problem} at state {where}", value, number)

@@ -167,8 +167,8 @@ class _Finder:
                 value = evaluate(assignment.value, self._state)
                 if not declared.low <= int(value) <= declared.high:
                     return (
-                        f"Value of variable {declared.name} overflows: {int(value)} is not within "
-                        f"{declared.low}..{declared.high}, in state {self.where}"
+                        f"Value of variable {declared.name} overflows: {int(value)} is out of its "
+                        f"range {declared.low}..{declared.high}, in state {self.where}"
                     )
         return None
 

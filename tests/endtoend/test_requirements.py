@@ -48,7 +48,7 @@ def test_without_prism_anywhere_the_places_searched_are_listed(prism_gpu, words,
     try:
         found = find_prism(environ=bare)
     except BridgeError:
-        run = prism_gpu(*words, **bare)
+        run = prism_gpu(*words, "-frontend", "prism", **bare)
         assert_refused(run, "No PRISM found", "usual places", "--prism-dir", "PRISM_DIR")
     else:
         pytest.skip(f"needs a machine without PRISM in the usual places: it is in {found.root}")

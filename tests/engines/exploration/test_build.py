@@ -176,7 +176,7 @@ KINDS = ["[0..100]", "[-5..1000000] init 0", "int"]
         ("[] x=0 -> (x'=3); [] x=3 -> x-4 : true + 2 : true;", r"negative in state \(x=3\)"),
         ("[] true -> x : true + x : (x'=0);", r"Probability values sum to zero .* \(x=0\)"),
         ("[] true -> x : true;", r"Probability is zero for updates in state \(x=0\)"),
-        ("[] true -> (x'=x+1);", r"Value of variable x overflows: 6 is not within 0\.\.5"),
+        ("[] true -> (x'=x+1);", r"Value of variable x overflows: 6 is out of its range 0\.\.5"),
         ("[] mod(1,x)=0 -> true;", r"Attempt to compute modulo .* in state \(x=0\)"),
     ],
 )

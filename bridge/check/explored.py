@@ -1,0 +1,104 @@
+"""Models that are built from their text without PRISM and Storm, ready to be checked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from bridge.check.model_text import ModelText
+from bridge.language.ast import Value
+from bridge.language.model_check import check_with_constants
+from bridge.language.text import seconds_text
+from bridge.model import CheckableModel, NamedRewards, RewardFault
+from engines.exploration.build import ExploredModel, build
+from engines.exploration.rewards import InvalidRewardError, earned_rewards
+from engines.model.explicit import RewardStructure
+from engines.program.program import Program
+
+
+def explored_model(
+    text: str,
+    source: str,
+    constants: Mapping[str, Value],
+    *,
+    fix_deadlocks: bool = True,
+    log: Callable[[str], None],
+) -> CheckableModel:
+    """Return the model that a text in PRISM's language describes.
+
+    Parameters
+    ----------
+    text, source
+        The model, and what error messages call it.
+    constants
+        The values of the constants that it does not define.
+    fix_deadlocks
+        Whether states without a choice get a transition to themselves; else they are an error.
+    log
+        Takes a line for the report.
+
+    Returns
+    -------
+    The model with states, choices and rewards in the order of PRISM's explicit engine. The labels
+    of the model are all in `model.labels`.
+
+    Raises
+    ------
+    InvalidModelError
+        For faults of the text, and of commands and labels in reachable states.
+    UnsupportedError
+        For constructs that are not built here.
+    DeviceMemoryError
+        When the memory does not suffice.
+    """
+    described = ModelText(text, source)
+    values = described.constants(constants)
+    check_with_constants(described.outline, values)
+    program = described.built_program(values, checked=True)
+    begin = time.perf_counter()
+    # A reward that makes no sense is an error of the properties that are about it.
+    built = build(replace(program, reward_structures=()), fix_deadlocks=fix_deadlocks)
+    seconds = time.perf_counter() - begin
+    log(f"Reachable states and matrix: {seconds_text(seconds)} seconds.")
+    rewards = tuple(
+        _named(replace(program, reward_structures=(structure,)), built)
+        for structure in program.reward_structures
+    )
+    notes = []
+    if fixed := int(np.count_nonzero(built.deadlocks)):
+        notes.append(f"Deadlocks detected and fixed in {fixed} states")
+    outline = described.outline
+    return CheckableModel(
+        replace(built.model, rewards=tuple(item.expected for item in rewards)),
+        rewards=rewards,
+        variables={
+            name: built.packing.column(built.states, index)
+            for index, name in enumerate(outline.variables)
+        },
+        constants=values,
+        formulas=outline.formulas,
+        source=source,
+        modules=outline.modules,
+        notes=tuple(notes),
+        action_names=("", *program.actions),
+        actions=None if built.actions is None else built.actions + 1,
+    )
+
+
+def _named(program: Program, built: ExploredModel) -> NamedRewards:
+    """Return the only reward structure of a program."""
+    model = built.model
+    try:
+        (earned,) = earned_rewards(
+            program, built.packing, built.states, model, built.actions, built.deadlocks
+        )
+    except InvalidRewardError as error:
+        nothing = np.zeros(model.num_states)
+        name = program.reward_structures[0].name
+        fault = RewardFault(error.value, error.state)
+        return NamedRewards(name, RewardStructure(name, nothing), nothing, fault)
+    expected = RewardStructure(earned.name, earned.expected, earned.of_choices)
+    return NamedRewards(earned.name, expected, earned.of_states)
