@@ -50,7 +50,7 @@ class ExplorationTuning:
     """
 
     seconds_of_a_part: float = 0.1
-    states_of_a_part: int = 2**18
+    states_of_a_part: int = 2**15
     memory_share: float = SHARE_OF_HOST
 
 

@@ -56,7 +56,9 @@ _START = Function(
 )
 _SEARCH = Function("pg_explore_search", c_int32, c_void_p, c_double, INDICES, WORDS)
 _STATES = Function("pg_explore_states", c_int32, c_void_p, WORDS)
-_ROWS = Function("pg_explore_rows", c_int32, c_void_p, WORDS, c_int64, c_int64, HostRows)
+_ROWS = Function(
+    "pg_explore_rows", c_int32, *(c_void_p, WORDS, c_int64, c_int64, c_int64, HostRows)
+)
 _RELEASE = Function("pg_explore_release", None, c_void_p)
 
 
@@ -190,7 +192,7 @@ class HostExplorer:
         )
 
     def states(self, count: int) -> Words:
-        """Return all states in PRISM's order, and note their numbers for `rows`.
+        """Return all states in PRISM's order; the search ends, its memory is given back.
 
         Parameters
         ----------
@@ -266,7 +268,7 @@ class HostExplorer:
             *(DOUBLES.pointer(rows.values), NUMBERS.pointer(rows.actions)),
             MASKS.pointer(rows.deadlocks),
         )
-        self._check(_ROWS(self._handle, states, first, last, made), len(states), 0)
+        self._check(_ROWS(self._handle, states, len(states), first, last, made), len(states), 0)
         rows.rows, rows.entries = made.rows, made.entries
 
     def close(self) -> None:

@@ -36,8 +36,8 @@ constexpr double SAME_VALUE = 1e-12;  // PRISM's `epsilonDouble`
 constexpr Index PIECE = 8 * BLOCK;
 
 struct Entry {
-    std::int32_t column, action;
     double value;
+    std::int32_t column, action;
 };
 
 // As `PrismUtils.doublesAreEqual` has it, for numbers that are not 0.
@@ -58,33 +58,33 @@ struct Part {
 // Makes the rows of states, a block after the other; each thread has one of its own.
 class RowMaker {
    public:
-    explicit RowMaker(const PgSpace& space)
-        : space_(space), words_(space.words), kind_(static_cast<Kind>(space.program.kind)), expander_(space.program) {}
+    // states: all of them, in order. first: the number of the first whose row is made.
+    RowMaker(const PgSpace& space, const Word* states, Index count, Index first)
+        : states_(states),
+          count_(count),
+          words_(space.words),
+          kind_(static_cast<Kind>(space.program.kind)),
+          expander_(space.program),
+          hints_(HINTS, first) {}
 
     // Appends the rows of `count` states to a part; the first has the number `number`.
-    void block(const Word* states, int count, Index number, Part& part) {
-        places_.clear();
-        choices_.clear();
-        weights_.clear();
-        actions_.clear();
-        targets_.clear();
-        expander_.expand(states, count, [&](const Transition& of) {
+    void block(Index number, int count, Part& part) {
+        found_.clear();
+        expander_.expand(states_ + number * words_, count, [&](const Transition& of) {
+            Index& at = hints_[of.key % HINTS];
             for (int i = 0; i < of.count; i++) {
                 if (of.absent != nullptr && of.absent[i]) continue;
-                places_.push_back(of.places[i]);
-                choices_.push_back(of.choice);
-                weights_.push_back(of.weights[i]);
-                actions_.push_back(of.action);
-                targets_.insert(targets_.end(), of.targets + i * words_, of.targets + (i + 1) * words_);
+                at = find(of.targets + i * words_, at);
+                found_.push_back({{of.weights[i], static_cast<std::int32_t>(at), of.action}, of.choice, of.places[i]});
             }
         });
-        look_up();
         sort(count);
         for (int i = 0; i < count; i++) {
-            row_.assign(sorted_.begin() + starts_[i], sorted_.begin() + starts_[i + 1]);
-            bool deadlock = row_.empty();
+            bool deadlock = starts_[i] == starts_[i + 1];
+            Found itself{{1.0, static_cast<std::int32_t>(number + i), -1}, 0, 0};
+            first_ = deadlock ? &itself : sorted_.data() + starts_[i];
+            last_ = deadlock ? first_ + 1 : sorted_.data() + starts_[i + 1];
             part.deadlocks.push_back(deadlock);
-            if (deadlock) row_.push_back({0, {static_cast<std::int32_t>(number + i), -1, 1.0}});
             if (kind_ == MDP)
                 choices_of_state(part);
             else
@@ -93,47 +93,57 @@ class RowMaker {
     }
 
    private:
+    static constexpr Index HINTS = 1 << 10;
+
     struct Found {
-        std::int32_t choice;
         Entry entry;
+        std::int32_t choice, place;
     };
 
-    // Finds the numbers of the targets.
-    void look_up() {
-        Index count = static_cast<Index>(places_.size());
-        hashes_.resize(count);
-        columns_.resize(count);
-        slots_.resize(count);
-        for (Index i = 0; i < count; i++) {
-            hashes_[i] = hash_of(targets_.data() + i * words_, words_);
-            space_.tables[table_of(hashes_[i])].prefetch(hashes_[i]);
+    // Returns the number of a state, looked for around `hint`: what one command leads to from states in
+    // order is mostly in order itself, and close to what it led to from the state before.
+    Index find(const Word* state, Index hint) const {
+        auto at = [&](Index number) { return states_ + number * words_; };
+        Index low = hint, high = hint, step = 1;  // below `low` all states are less, `high` is not
+        if (before(at(hint), state, words_)) {
+            low = hint + 1;
+            for (high = low; high < count_ && before(at(high), state, words_); high += step, step *= 2) low = high + 1;
+            high = std::min(high, count_);
+        } else {
+            for (low = hint; low > 0 && !before(at(low - 1), state, words_); step *= 2) {
+                high = low - 1;
+                low = std::max<Index>(low - step, 0);
+                if (!before(at(low), state, words_)) continue;
+                low++;
+                break;
+            }
         }
-        for (Index i = 0; i < count; i++) {
-            const Table& table = space_.tables[table_of(hashes_[i])];
-            slots_[i] = table.find(targets_.data() + i * words_, hashes_[i]);
-            __builtin_prefetch(table.ranks.get() + slots_[i]);
+        while (low < high) {
+            Index middle = (low + high) / 2;
+            if (before(at(middle), state, words_))
+                low = middle + 1;
+            else
+                high = middle;
         }
-        for (Index i = 0; i < count; i++)
-            columns_[i] = static_cast<std::int32_t>(space_.tables[table_of(hashes_[i])].ranks[slots_[i]]);
+        return low;
     }
 
     // Brings the transitions of each state together, without changing their order.
     void sort(int count) {
         starts_.assign(count + 1, 0);
-        for (std::uint16_t place : places_) starts_[place + 1]++;
+        for (const Found& found : found_) starts_[found.place + 1]++;
         for (int i = 0; i < count; i++) starts_[i + 1] += starts_[i];
         next_.assign(starts_.begin(), starts_.end());
-        sorted_.resize(places_.size());
-        for (Index i = 0; i < static_cast<Index>(places_.size()); i++)
-            sorted_[next_[places_[i]]++] = {choices_[i], {columns_[i], actions_[i], weights_[i]}};
+        sorted_.resize(found_.size());
+        for (const Found& found : found_) sorted_[next_[found.place]++] = found;
     }
 
     // The sum over choices of the sums of their transitions, in PRISM's order.
     double sum() const {
         double total = 0.0, of_choice = 0.0;
-        for (std::size_t i = 0; i < row_.size(); i++) {
-            of_choice += row_[i].entry.value;
-            if (i + 1 < row_.size() && row_[i + 1].choice == row_[i].choice) continue;
+        for (const Found* found = first_; found < last_; found++) {
+            of_choice += found->entry.value;
+            if (found + 1 < last_ && found[1].choice == found->choice) continue;
             total += of_choice;
             of_choice = 0.0;
         }
@@ -143,22 +153,22 @@ class RowMaker {
     void row_of_state(Part& part, bool scaled) {
         if (scaled) {
             double factor = 1.0 / sum();
-            for (Found& found : row_) found.entry.value *= factor;
+            for (Found* found = first_; found < last_; found++) found->entry.value *= factor;
         }
         std::size_t begin = part.entries.size();
-        merge(part.entries, row_.data(), row_.data() + row_.size());
+        merge(part.entries, first_, last_);
         part.lengths.push_back(static_cast<std::int32_t>(part.entries.size() - begin));
     }
 
     void choices_of_state(Part& part) {
         std::size_t first_row = part.lengths.size(), first_entry = part.entries.size();
-        for (std::size_t i = 0, next = 0; i < row_.size(); i = next) {
-            while (next < row_.size() && row_[next].choice == row_[i].choice) next++;
+        for (const Found *found = first_, *next = first_; found < last_; found = next) {
+            while (next < last_ && next->choice == found->choice) next++;
             std::size_t begin = part.entries.size();
-            merge(part.entries, row_.data() + i, row_.data() + next);
+            merge(part.entries, found, next);
             std::sort(part.entries.begin() + begin, part.entries.end(),
                       [](const Entry& a, const Entry& b) { return a.column < b.column; });
-            std::int32_t action = row_[i].entry.action;
+            std::int32_t action = found->entry.action;
             if (is_there(part, first_row, first_entry, begin, action)) {
                 part.entries.resize(begin);
                 continue;
@@ -207,17 +217,16 @@ class RowMaker {
         }
     }
 
-    const PgSpace& space_;
+    const Word* states_;
+    Index count_;
     int words_;
     Kind kind_;
     Expander expander_;
-    std::vector<std::uint16_t> places_;
-    std::vector<std::int32_t> choices_, actions_, columns_;
-    std::vector<double> weights_;
-    std::vector<Word> targets_, hashes_;
-    std::vector<Index> slots_;
+    std::vector<Index> hints_;  // where a transition led to lately
+    std::vector<Found> found_, sorted_;
+    Found* first_ = nullptr;  // the transitions of the state at hand
+    Found* last_ = nullptr;
     std::vector<std::int32_t> starts_, next_;
-    std::vector<Found> sorted_, row_;
     std::unordered_map<std::uint64_t, std::size_t> known_;
 };
 
@@ -249,7 +258,7 @@ void write(const Part& part, const Place& at, const PgRows& rows) {
 
 // Writes the rows of the states from `first` to before `last`.
 extern "C" std::int32_t pg_explore_rows(
-    void* handle, const std::uint64_t* states, std::int64_t first, std::int64_t last, PgRows* rows) {
+    void* handle, const std::uint64_t* states, std::int64_t count, std::int64_t first, std::int64_t last, PgRows* rows) {
     using namespace prism_gpu;
     PgSpace& space = *static_cast<PgSpace*>(handle);
     Index pieces = (last - first + PIECE - 1) / PIECE;
@@ -257,11 +266,10 @@ extern "C" std::int32_t pg_explore_rows(
     try {
         std::vector<Part> parts(pieces);
         auto make = [&](Index piece) {
-            RowMaker maker(space);
             Index begin = first + piece * PIECE, end = std::min(last, begin + PIECE);
+            RowMaker maker(space, states, count, begin);
             for (Index at = begin; at < end; at += BLOCK)
-                maker.block(states + at * space.words, static_cast<int>(std::min<Index>(BLOCK, end - at)), at,
-                            parts[piece]);
+                maker.block(at, static_cast<int>(std::min<Index>(BLOCK, end - at)), parts[piece]);
         };
         Team(space.threads).share(pieces, [&](Index piece) {
             try {

@@ -46,6 +46,7 @@ struct Transition {
     const std::uint8_t* absent;    // 1 where a weight is 0; null where none can be
     std::int32_t choice;           // of the same choice have the same number
     std::int32_t action;
+    std::uint32_t key;             // the same for the same commands and updates, in all blocks
 };
 
 // Evaluates the commands of a program; each thread has one of its own.
@@ -227,9 +228,11 @@ class Expander {
     template <class Take>
     void together(int factors, Take& take) {
         bool may_be_absent = false;
+        std::uint32_t key = 0;
         for (int level = 0; level < factors; level++) {
             const Level& here = levels_[level];
             int update = program_.update_starts[chosen_[level]] + here.picked;
+            key = 31 * key + static_cast<std::uint32_t>(update);
             const double* weight = machine_.doubles(level, program_.weights[2 * update]);
             if (level == 0)
                 std::copy_n(weight, count_, weights_.data());
@@ -258,7 +261,7 @@ class Expander {
                     targets_[i * words_ + word] = (states_[i * words_ + word] & kept) | sets_[i];
         }
         const std::uint8_t* absent = may_be_absent ? absent_.data() : nullptr;
-        take(Transition{count_, places_, targets_.data(), weights_.data(), absent, choice_, action_});
+        take(Transition{count_, places_, targets_.data(), weights_.data(), absent, choice_, action_, key});
     }
 
     static constexpr double SUM_TOLERANCE = 1e-12;  // PRISM's `epsilonDouble`

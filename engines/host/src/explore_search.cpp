@@ -144,7 +144,10 @@ class Search {
                     Word hash = hash_of(target, words_);
                     if (worker.is_recent(target, hash, words_)) continue;
                     std::vector<Word>& of_table = found[table_of(hash)];
-                    of_table.insert(of_table.end(), target, target + words_);
+                    if (words_ == 1)
+                        of_table.push_back(*target);
+                    else
+                        of_table.insert(of_table.end(), target, target + words_);
                 }
             };
             int fault = worker.expander.expand(first, count, take);

@@ -1,4 +1,4 @@
-// The states that were found, in order, and their numbers.
+// The states that were found, in order.
 #include <algorithm>
 #include <atomic>
 #include <numeric>
@@ -103,39 +103,17 @@ void gather(const PgSpace& space, Word* states) {
     });
 }
 
-void rank(PgSpace& space, const Word* states, Index count) {
-    constexpr Index PIECE = 1 << 14, AHEAD = 16;
-    int words = space.words;
-    for (Table& table : space.tables) table.ranks.reset(new std::uint32_t[table.capacity()]);
-    Team(space.threads).share((count + PIECE - 1) / PIECE, [&](Index piece) {
-        Word hashes[AHEAD];
-        Index last = std::min(count, (piece + 1) * PIECE);
-        for (Index first = piece * PIECE; first < last; first += AHEAD) {
-            Index here = std::min(AHEAD, last - first);
-            for (Index i = 0; i < here; i++) {
-                hashes[i] = hash_of(states + (first + i) * words, words);
-                space.tables[table_of(hashes[i])].prefetch(hashes[i]);
-            }
-            for (Index i = 0; i < here; i++) {
-                Table& table = space.tables[table_of(hashes[i])];
-                Index slot = table.find(states + (first + i) * words, hashes[i]);
-                table.ranks[slot] = static_cast<std::uint32_t>(first + i);
-            }
-        }
-    });
-}
-
 }  // namespace
 
 }  // namespace prism_gpu
 
-// Writes down all states in order, and notes their numbers.
+// Writes down all states in order, and gives the memory of the tables back.
 extern "C" std::int32_t pg_explore_states(void* handle, std::uint64_t* states) {
     using namespace prism_gpu;
     PgSpace& space = *static_cast<PgSpace*>(handle);
     try {
         gather(space, states);
-        rank(space, states, space.count());
+        for (Table& table : space.tables) table = Table();
     } catch (const std::bad_alloc&) {
         return NO_MEMORY;
     }

@@ -107,9 +107,6 @@ class Table {
         }
     }
 
-    // Numbers of states, one a slot; throws std::bad_alloc.
-    std::unique_ptr<std::uint32_t[]> ranks;
-
    private:
     static constexpr Index START = 64;
 
