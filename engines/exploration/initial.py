@@ -10,21 +10,24 @@ import numpy as np
 
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.host.exploring.explorer import evaluate_in
+from engines.program.arithmetic import EvaluationError
+from engines.program.evaluate import evaluate
 from engines.program.expressions import (
     Binary,
     BinaryOperator,
     Expression,
-    Literal,
+    Type,
     Unary,
     UnaryOperator,
     Variable,
+    variables_of,
 )
 from engines.program.faults import expression_fault
 from engines.program.packing import Packing, Words
 from engines.program.program import Program
 
-MOST_CANDIDATES = 2**36
-"""States in which a condition is evaluated: minutes on a few threads."""
+MOST_CANDIDATES = 2**32
+"""States in which a condition is evaluated: minutes."""
 
 _STATES_OF_A_PART = 2**18
 
@@ -97,13 +100,22 @@ def _equalities(condition: Expression) -> Iterator[tuple[int, int]]:
         case Binary(operator=BinaryOperator.AND, left=left, right=right):
             yield from _equalities(left)
             yield from _equalities(right)
-        case Binary(operator=BinaryOperator.EQUAL, left=Variable(index=i), right=Literal(value=x)):
-            if not isinstance(x, float):
-                yield i, int(x)
-        case Binary(operator=BinaryOperator.EQUAL, left=Literal(value=x), right=Variable(index=i)):
-            if not isinstance(x, float):
-                yield i, int(x)
+        case Binary(operator=BinaryOperator.EQUAL, left=left, right=right):
+            for variable, value in ((left, right), (right, left)):
+                known = _integer(value)
+                if isinstance(variable, Variable) and known is not None:
+                    yield variable.index, known
         case Variable(index=i):
             yield i, 1
         case Unary(operator=UnaryOperator.NOT, operand=Variable(index=i)):
             yield i, 0
+
+
+def _integer(expression: Expression) -> int | None:
+    """Return the value of an integer or a Boolean that depends on no variable, or None."""
+    if expression.type is Type.DOUBLE or variables_of(expression):
+        return None
+    try:
+        return int(evaluate(expression, ()))
+    except EvaluationError:
+        return None
