@@ -24,7 +24,7 @@ from engines.host.compiled.library import Function
 FOLDER_VARIABLE = "PRISM_GPU_HOST_CALLS"
 CALLS, FUNCTIONS = "calls.bin", "functions.inc"
 THREADS = 3
-MOST_OF_A_TEST, MOST_OF_A_FUNCTION, MOST_BYTES = 30, 300, 1 << 18
+MOST_OF_A_TEST, MOST_OF_A_FUNCTION, MOST_BYTES = 20, 200, 1 << 18
 MOST_PARAMETERS = 8
 """With how many of its parameters a test is run."""
 
