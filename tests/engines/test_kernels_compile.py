@@ -1,7 +1,8 @@
 """Every CUDA module compiles for every architecture, by NVRTC's wheel; no GPU is needed.
 
-A module is compiled for the oldest architecture and for one of today, each with another type of
-offsets; over each variant of a format, one module; every product of these is among the slow tests.
+A module is compiled for the oldest architecture, as far as PTX, and for one of today, each with
+another type of offsets; over each variant of a format, one module; every product of these is among
+the slow tests.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ import pytest
 
 from engines.cuda import src as kernels
 
-OLDEST, USUAL = "sm_75", "sm_90"
-ARCHITECTURES = (OLDEST, "sm_80", USUAL, "sm_100")
-BY_ARCHITECTURE = ("sweep", "windows")
+OLDEST, USUAL, OLDEST_PTX = "sm_75", "sm_90", "compute_75"
+ARCHITECTURES = (OLDEST, "sm_80", USUAL, "sm_100", OLDEST_PTX)
+AS_PTX = f"--gpu-architecture={OLDEST_PTX}"
+"""PTX takes half of the time of machine code."""
+BY_ARCHITECTURE = ("windows",)
 """Modules whose text asks which architecture it is compiled for."""
 GLOBAL = re.compile(r'extern "C" __global__ void (?:__launch_bounds__\([^)]*\) |LISTED )?(\w+)\(')
 
@@ -46,7 +49,7 @@ def nvrtc():
 
 
 def compile_source(nvrtc, source, name, options):
-    """The machine code of a source, as bytes."""
+    """The machine code of a source, or its PTX, as bytes."""
 
     def call(function, *arguments):
         status = getattr(nvrtc, function)(*arguments)
@@ -74,12 +77,20 @@ def compile_source(nvrtc, source, name, options):
         text = log.value.decode()
         assert status == 0, f"{name} {options}:\n{text}"
         assert not text.strip(), f"{name} {options} compiles with warnings:\n{text}"
-        call("nvrtcGetCUBINSize", program, ctypes.byref(size))
+        what = "PTX" if options[-1:] == (AS_PTX,) else "CUBIN"
+        call(f"nvrtcGet{what}Size", program, ctypes.byref(size))
         code = ctypes.create_string_buffer(size.value)
-        call("nvrtcGetCUBIN", program, code)
+        call(f"nvrtcGet{what}", program, code)
         return code.raw
     finally:
         call("nvrtcDestroyProgram", ctypes.byref(program))
+
+
+def expect_kernels(code, names):
+    """The code has kernels of these names: as sections, or as entries of PTX."""
+    for name in names:
+        text = name.encode()
+        assert b".text." + text + b"\0" in code or b".entry " + text + b"(" in code, name
 
 
 def architecture_is_known(nvrtc, architecture):
@@ -87,7 +98,7 @@ def architecture_is_known(nvrtc, architecture):
     nvrtc.nvrtcGetNumSupportedArchs(ctypes.byref(count))
     numbers = (ctypes.c_int * count.value)()
     nvrtc.nvrtcGetSupportedArchs(numbers)
-    return int(architecture.removeprefix("sm_")) in numbers
+    return int(architecture.partition("_")[2]) in numbers
 
 
 def products(quick, *factors):
@@ -103,7 +114,7 @@ def is_quick(module, offset_type, architecture):
     narrow = offset_type == kernels.OFFSET_TYPES[0]
     if module in BY_ARCHITECTURE:
         return narrow or architecture == USUAL
-    return architecture == (OLDEST if narrow else USUAL)
+    return architecture == (OLDEST_PTX if narrow else USUAL)
 
 
 @pytest.mark.parametrize(
@@ -121,8 +132,7 @@ def test_a_module_compiles_without_warnings_and_holds_its_kernels(
     names = GLOBAL.findall(source)
     assert names
     assert len(names) == source.count("__global__")
-    for name in names:
-        assert b".text." + name.encode() + b"\0" in code, f"{name} is not in the machine code"
+    expect_kernels(code, names)
 
 
 CODES = ("unsigned char", "unsigned short", "unsigned int")
@@ -174,23 +184,21 @@ def test_a_module_compiles_over_every_format(nvrtc, module, variant):
     source = kernels.source(module, name)
     options = (*kernels.options("int", defines), f"--gpu-architecture={USUAL}")
     code = compile_source(nvrtc, source, f"{module}.cu", options)
-    for kernel in GLOBAL.findall(source):
-        assert b".text." + kernel.encode() + b"\0" in code
+    expect_kernels(code, GLOBAL.findall(source))
 
 
 def in_single():
     """Variants in single precision: each in one way of rounding always, and CSR in both."""
     single = [("csr", ()), *(variant for variant in VARIANTS if variant[0] != "segments")]
     for number, variant in enumerate(single):
-        for nearest in (False, True):
-            quick = variant[0] == "csr" or nearest == bool(number % 2)
-            yield pytest.param(variant, nearest, USUAL, marks=() if quick else pytest.mark.slow)
+        for nearest, architecture in itertools.product((False, True), (OLDEST_PTX, USUAL)):
+            csr = variant == ("csr", ())
+            quick = (csr or nearest == bool(number % 2)) if architecture == OLDEST_PTX else csr
+            marks = () if quick else pytest.mark.slow
+            yield pytest.param(variant, nearest, architecture, marks=marks)
     for nearest, architecture in itertools.product((False, True), ARCHITECTURES):
-        if architecture != USUAL:
-            quick = architecture == OLDEST and nearest
-            yield pytest.param(
-                ("csr", ()), nearest, architecture, marks=() if quick else pytest.mark.slow
-            )
+        if architecture not in (OLDEST_PTX, USUAL):
+            yield pytest.param(("csr", ()), nearest, architecture, marks=pytest.mark.slow)
 
 
 @pytest.mark.parametrize(("variant", "nearest", "architecture"), list(in_single()), ids=named)
@@ -204,8 +212,7 @@ def test_sweeps_in_single_precision_compile_over_every_format(
     every = (*defines, *kernels.IN_SINGLE[nearest])
     options = (*kernels.options("long long", every), f"--gpu-architecture={architecture}")
     code = compile_source(nvrtc, source, "sweep.cu", options)
-    for kernel in GLOBAL.findall(source):
-        assert b".text." + kernel.encode() + b"\0" in code
+    expect_kernels(code, GLOBAL.findall(source))
 
 
 def test_sweeps_are_in_double_precision_unless_told_otherwise():
@@ -224,8 +231,7 @@ def test_what_lays_matrices_out_compiles(nvrtc, module, offset_type):
     names = GLOBAL.findall(source)
     assert names
     assert len(names) == source.count("__global__")
-    for name in names:
-        assert b".text." + name.encode() + b"\0" in code
+    expect_kernels(code, names)
 
 
 def test_modules_without_a_format_are_the_same_in_all():
