@@ -22,7 +22,7 @@ import numpy as np
 
 from engines.arrays import FloatArray
 from engines.host.compiled.shares import ENTRIES_PER_THREAD, cut_rows, num_cores, threads_for
-from engines.host.engine import CpuEngine, CpuSweeper
+from engines.host.engine import CpuSweeper
 from engines.host.scaling import scaled
 from engines.host.sweeps import HostSweeps
 from engines.host.symmetric import HostSymmetricSweeps
@@ -50,21 +50,19 @@ RELAXED_AFTER = 96
 is after 256, 256 so. Cluster, which does not, takes 10 % more of them if it is after 64."""
 
 
-class SymmetricEngine:
+class SymmetricScheme:
     """Sweeps of steady states in both directions by turns."""
-
-    name = "CPU"
 
     @classmethod
     def where_best(
         cls, engine: Engine, system: SweepSystem, environment: SolverEnvironment
-    ) -> SymmetricEngine | None:
-        """Return the engine for what another would solve, where this is the sooner way.
+    ) -> SymmetricScheme | None:
+        """Return these sweeps where they are sooner done than those of an engine.
 
         Parameters
         ----------
         engine
-            The other engine.
+            The engine.
         system
             What is solved.
         environment
@@ -72,7 +70,7 @@ class SymmetricEngine:
         """
         if not (environment.automatic and system.scaling is Scaling.BALANCE):
             return None
-        if not isinstance(engine, CpuEngine) or environment.precision is not Precision.DOUBLE:
+        if engine.gpus or environment.precision is not Precision.DOUBLE:
             return None
         if environment.matrix_format not in (Format.AUTO, Format.CSR):
             return None
@@ -80,7 +78,7 @@ class SymmetricEngine:
         return cls() if of_jacobi <= MOST_CORES else None
 
     def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> SymmetricSweeper:
-        """Prepare a solve; see `engines.systems.one_sided.Engine.sweeper`."""
+        """Prepare a solve; see `engines.systems.one_sided.Scheme.sweeper`."""
         return SymmetricSweeper(scaled(system), stop_below, absolute)
 
 
@@ -97,7 +95,7 @@ class SymmetricSweeper:
     system
         What is swept, without a scaling.
     stop_below, absolute
-        As in `engines.systems.one_sided.Engine.sweeper`.
+        As in `engines.systems.one_sided.Scheme.sweeper`.
     """
 
     def __init__(self, system: SweepSystem, stop_below: float, absolute: bool) -> None:

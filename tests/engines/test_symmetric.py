@@ -71,7 +71,7 @@ def swept_plainly(matrix, x, bounds, sweeps, omega):
 def test_sweeps_are_those_of_plain_loops(pieces, seed):
     rates = models.recurrent(seed, 40).matrix
     system = system_of(rates)
-    sweeper = symmetric.SymmetricEngine().sweeper(system, -1.0, False)
+    sweeper = symmetric.SymmetricScheme().sweeper(system, -1.0, False)
     matrix = balance_matrix(rates)
     bounds = symmetric.cut_rows(matrix.row_offsets, pieces)
     values, changes = swept_plainly(matrix, system.start, bounds, 9, 1.0)
@@ -85,7 +85,7 @@ def test_sweeps_are_those_of_plain_loops(pieces, seed):
 def test_after_many_sweeps_they_are_relaxed(pieces, monkeypatch):
     monkeypatch.setattr(symmetric, "RELAXED_AFTER", 4)
     rates = models.recurrent(5, 30).matrix
-    sweeper = symmetric.SymmetricEngine().sweeper(system_of(rates), -1.0, False)
+    sweeper = symmetric.SymmetricScheme().sweeper(system_of(rates), -1.0, False)
     changes = sweeper.run(7)
     matrix = balance_matrix(rates)
     bounds = symmetric.cut_rows(matrix.row_offsets, pieces)
@@ -98,7 +98,7 @@ def test_after_many_sweeps_they_are_relaxed(pieces, monkeypatch):
 @pytest.mark.usefixtures("pieces")
 def test_sweeps_stop_at_the_first_small_change():
     system = system_of(models.recurrent(1, 50).matrix)
-    changes = symmetric.SymmetricEngine().sweeper(system, 1e-3, False).run(400)
+    changes = symmetric.SymmetricScheme().sweeper(system, 1e-3, False).run(400)
     assert len(changes) < 400
     assert changes[-1] < 1e-3 <= changes[:-1].min()
 
@@ -174,7 +174,7 @@ def test_shares_below_the_range_of_doubles_are_no_matter():
 @pytest.mark.usefixtures("pieces")
 def test_it_serves_only_where_it_is_asked_for_nothing_else(monkeypatch):
     system, engine = system_of(models.recurrent(1, 20).matrix), CpuEngine()
-    serves = symmetric.SymmetricEngine.where_best
+    serves = symmetric.SymmetricScheme.where_best
     assert serves(engine, system, CPU) is not None
     assert serves(engine, system, replace(CPU, method=Method.JOR)) is None
     assert serves(engine, system, replace(CPU, precision=Precision.MIXED)) is None
@@ -197,7 +197,7 @@ def test_small_systems_are_cut_into_few_pieces(monkeypatch):
     entries = balance_matrix(rates).num_entries
     for each in (entries, entries // 3, 1):
         monkeypatch.setattr(symmetric, "ENTRIES_PER_PIECE", each)
-        kernels.append(symmetric.SymmetricEngine().sweeper(system_of(rates), -1.0, True).cost)
+        kernels.append(symmetric.SymmetricScheme().sweeper(system_of(rates), -1.0, True).cost)
     assert [cost.kernel for cost in kernels] == [f"compiled, threads {most}" for most in (2, 3, 4)]
 
 
