@@ -28,6 +28,7 @@ from engines.host.colours import (
     entries_by_direction,
 )
 from engines.host.scaling import scaled
+from engines.model.events import Events, Kind
 from engines.systems.one_sided import Scaling, SweepSystem
 
 
@@ -85,7 +86,7 @@ class CudaColourEngine:
         if coloured is None:
             plain = scaled(system)
             found = choose_colours(plain, order, self._slice_size, self._colours, GPU_SPEED)
-            coloured = self.uploaded(arrange(plain, found), f"colours found on the CPU: {why}")
+            coloured = self.uploaded(arrange(plain, found), (Kind.COLOURED_ON_CPU(reason=why),))
         return coloured
 
     def _on_device(self, system: SweepSystem, order: Order) -> DeviceColoured | None:
@@ -117,14 +118,14 @@ class CudaColourEngine:
         how = (update_of, without_diagonal, colouring, launcher)
         return arrange_on_device(device, system, *how)
 
-    def uploaded(self, coloured: ColouredSystem, remark: str = "") -> DeviceColoured:
+    def uploaded(self, coloured: ColouredSystem, events: Events = ()) -> DeviceColoured:
         """Return a system that the host has arranged, on the device.
 
         Parameters
         ----------
         coloured
             The system.
-        remark
+        events
             Why the host has arranged it.
 
         Raises
@@ -139,7 +140,7 @@ class CudaColourEngine:
         with cp.cuda.Device(self._device), stream(self._device):
             self._require(need)
             try:
-                return uploaded(coloured, remark)
+                return uploaded(coloured, events)
             except cp.cuda.memory.OutOfMemoryError as error:
                 cp.get_default_memory_pool().free_all_blocks()
                 raise self._out_of_memory(error) from error

@@ -157,7 +157,7 @@ def _rows_of(system: DiagramSystem, rows: DiagramRows, layout: Layout) -> Device
     of_all = rows.states is None and rows.group_offsets is None and count == system.num_states
     if of_all and count >= LEAST_BANDED_ROWS and layout.matrix_format is Format.PATTERNS:
         window = window_of(layout, reach_of_patterns(layout), count, launcher)
-    return DeviceRows(device, layout, launcher, kernel, shape, count, moved, "", "", window)
+    return DeviceRows(device, layout, launcher, kernel, shape, count, moved, (), "", window)
 
 
 def _too_large(

@@ -79,7 +79,7 @@ def cuda_levels(
     Parameters
     ----------
     system, stop_below, absolute
-        As in `engines.systems.one_sided.Engine.sweeper`.
+        As in `engines.systems.one_sided.Scheme.sweeper`.
     device_number
         Which of the devices.
 
@@ -113,7 +113,7 @@ class CudaLevels:
     Parameters
     ----------
     system, stop_below, absolute
-        As in `engines.systems.one_sided.Engine.sweeper`.
+        As in `engines.systems.one_sided.Scheme.sweeper`.
     device_number
         Which of the devices.
 

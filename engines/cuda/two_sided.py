@@ -97,7 +97,7 @@ class CudaTwoSidedSweeper:
         moved = bytes_moved(system, self._system, self._layout)
         self.cost = SweepCost(
             *((device_number,), who, str(self._layout.matrix_format), moved),
-            remark=laid_out.remark,
+            events=laid_out.events,
             estimates=laid_out.estimates,
         )
         self._stream.synchronize()

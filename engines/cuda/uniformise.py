@@ -19,6 +19,7 @@ from engines.cuda.sweeper import STRETCH, device_bytes, two_vectors
 from engines.cuda.transfer import to_device, to_host
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.model.choice import Format
+from engines.model.events import Events
 from engines.model.progress import Progress
 from engines.model.result import SweepCost
 from engines.systems.one_sided import SweepSystem
@@ -129,7 +130,7 @@ class SumRows:
         The kernel's arguments before and behind the vectors.
     bytes_moved
         Fewest bytes that their sweep moves.
-    remark, estimates
+    events, estimates
         For the log; see `engines.cuda.formats.lay_out.LaidOut`.
     """
 
@@ -143,7 +144,7 @@ class SumRows:
     matrix: tuple[Any, ...]
     coefficients: tuple[Any, ...]
     bytes_moved: int
-    remark: str
+    events: Events
     estimates: str
 
     @classmethod
@@ -184,7 +185,7 @@ class SumRows:
                 *(cp.int64(len(problem.weights)), cp.float64(problem.before), made),
             ),
             bytes_moved=bytes_moved(system, device, layout) + problem.stay.nbytes,
-            remark=laid_out.remark,
+            events=laid_out.events,
             estimates=laid_out.estimates,
         )
 
@@ -273,7 +274,7 @@ class DeviceSum:
             rows.kernel_name,
             str(rows.layout.matrix_format),
             rows.bytes_moved,
-            remark=rows.remark,
+            events=rows.events,
             estimates=rows.estimates,
         )
 

@@ -24,7 +24,7 @@ import numpy as np
 from engines.arrays import FloatArray
 from engines.host import layouts, run_encoding
 from engines.host.compiled.shares import ENTRIES_PER_THREAD, cut_rows, num_cores, threads_for
-from engines.host.engine import CpuEngine, CpuSweeper
+from engines.host.engine import CpuSweeper
 from engines.host.layouts import Layout
 from engines.host.run_encoding import Runs
 from engines.host.runs import HostSymmetricRunSweeps
@@ -57,7 +57,7 @@ MOST_INSIDE = 0.5
 within a run, sweeps are Jacobi's."""
 
 
-class SymmetricEngine:
+class SymmetricScheme:
     """Sweeps of steady states in both directions by turns.
 
     Parameters
@@ -66,18 +66,16 @@ class SymmetricEngine:
         CSR, or AUTO: runs of rows, where enough of them have the pattern of their neighbours.
     """
 
-    name = "CPU"
-
     @classmethod
     def where_best(
         cls, engine: Engine, system: SweepSystem, environment: SolverEnvironment
-    ) -> SymmetricEngine | None:
-        """Return the engine for what another would solve, where this is the sooner way.
+    ) -> SymmetricScheme | None:
+        """Return these sweeps where they are sooner done than those of an engine.
 
         Parameters
         ----------
         engine
-            The other engine.
+            The engine.
         system
             What is solved.
         environment
@@ -85,7 +83,7 @@ class SymmetricEngine:
         """
         if not (environment.automatic and system.scaling is Scaling.BALANCE):
             return None
-        if not isinstance(engine, CpuEngine) or environment.precision is not Precision.DOUBLE:
+        if engine.gpus or environment.precision is not Precision.DOUBLE:
             return None
         if environment.matrix_format not in (Format.AUTO, Format.CSR):
             return None
@@ -96,7 +94,7 @@ class SymmetricEngine:
         self._format = matrix_format
 
     def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> SymmetricSweeper:
-        """Prepare a solve; see `engines.systems.one_sided.Engine.sweeper`."""
+        """Prepare a solve; see `engines.systems.one_sided.Scheme.sweeper`."""
         return SymmetricSweeper(scaled(system), stop_below, absolute, self._format)
 
 
@@ -119,9 +117,9 @@ class SymmetricSweeper:
     system
         What is swept, without a scaling.
     stop_below, absolute
-        As in `engines.systems.one_sided.Engine.sweeper`.
+        As in `engines.systems.one_sided.Scheme.sweeper`.
     matrix_format
-        As in `SymmetricEngine`.
+        As in `SymmetricScheme`.
     """
 
     def __init__(

@@ -327,7 +327,7 @@ def test_sweeps_that_single_precision_has_led_astray_begin_again(monkeypatch):
             pass
 
     prepared = iter([Stuck(), CpuEngine().sweeper(system, 1e-8, False)])
-    monkeypatch.setattr("engines.solve.system.sweeper_or_cpu", lambda *_: (next(prepared), ""))
+    monkeypatch.setattr("engines.solve.system.sweeper_or_cpu", lambda *_: (next(prepared), ()))
     settings = replace(NAMED, epsilon=1e-8, precision=Precision.MIXED)
     result = solve_system(system, settings, "mixed")
     assert result.status is Status.CONVERGED

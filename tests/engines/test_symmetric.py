@@ -72,7 +72,7 @@ def swept_plainly(matrix, x, bounds, sweeps, omega):
 def test_sweeps_are_those_of_plain_loops(pieces, seed):
     rates = models.recurrent(seed, 40).matrix
     system = system_of(rates)
-    sweeper = symmetric.SymmetricEngine().sweeper(system, -1.0, False)
+    sweeper = symmetric.SymmetricScheme().sweeper(system, -1.0, False)
     matrix = balance_matrix(rates)
     bounds = symmetric.cut_rows(matrix.row_offsets, pieces)
     values, changes = swept_plainly(matrix, system.start, bounds, 9, 1.0)
@@ -125,7 +125,7 @@ def swept_by_runs(matrix, x, runs, cut, turn):
 
 def test_runs_are_swept_as_by_plain_loops(pieces):
     rates = lattice(6, 60)
-    sweeper = symmetric.SymmetricEngine().sweeper(system_of(rates), -1.0, False)
+    sweeper = symmetric.SymmetricScheme().sweeper(system_of(rates), -1.0, False)
     assert sweeper.cost.format == "patterns"
     encoded = run_encoding.encode(replace(system_of(rates), matrix=balance_matrix(rates)))
     runs = list(zip(encoded.firsts, encoded.firsts + encoded.lengths, strict=True))
@@ -146,7 +146,7 @@ def test_runs_are_swept_as_by_plain_loops(pieces):
 @pytest.mark.usefixtures("pieces")
 def test_sweeps_over_runs_balance_a_class():
     rates = lattice(12, 50)
-    sweeper = symmetric.SymmetricEngine().sweeper(system_of(rates), 1e-13, False)
+    sweeper = symmetric.SymmetricScheme().sweeper(system_of(rates), 1e-13, False)
     assert sweeper.cost.format == "patterns"
     changes = sweeper.run(20_000)
     assert changes[-1] < 1e-13
@@ -158,18 +158,18 @@ def test_sweeps_over_runs_balance_a_class():
 
 
 def test_runs_that_read_mostly_themselves_are_swept_row_by_row():
-    queue = symmetric.SymmetricEngine().sweeper(
+    queue = symmetric.SymmetricScheme().sweeper(
         system_of(models.birth_death(400).matrix), 0.0, True
     )
     assert queue.cost.format == "csr"
-    by_rows = symmetric.SymmetricEngine(Format.CSR).sweeper(system_of(lattice(6, 60)), 0.0, True)
+    by_rows = symmetric.SymmetricScheme(Format.CSR).sweeper(system_of(lattice(6, 60)), 0.0, True)
     assert by_rows.cost.format == "csr"
 
 
 def test_after_many_sweeps_they_are_relaxed(pieces, monkeypatch):
     monkeypatch.setattr(symmetric, "RELAXED_AFTER", 4)
     rates = models.recurrent(5, 30).matrix
-    sweeper = symmetric.SymmetricEngine().sweeper(system_of(rates), -1.0, False)
+    sweeper = symmetric.SymmetricScheme().sweeper(system_of(rates), -1.0, False)
     changes = sweeper.run(7)
     matrix = balance_matrix(rates)
     bounds = symmetric.cut_rows(matrix.row_offsets, pieces)
@@ -182,7 +182,7 @@ def test_after_many_sweeps_they_are_relaxed(pieces, monkeypatch):
 @pytest.mark.usefixtures("pieces")
 def test_sweeps_stop_at_the_first_small_change():
     system = system_of(models.recurrent(1, 50).matrix)
-    changes = symmetric.SymmetricEngine().sweeper(system, 1e-3, False).run(400)
+    changes = symmetric.SymmetricScheme().sweeper(system, 1e-3, False).run(400)
     assert len(changes) < 400
     assert changes[-1] < 1e-3 <= changes[:-1].min()
 
@@ -258,7 +258,7 @@ def test_shares_below_the_range_of_doubles_are_no_matter():
 @pytest.mark.usefixtures("pieces")
 def test_it_serves_only_where_it_is_asked_for_nothing_else(monkeypatch):
     system, engine = system_of(models.recurrent(1, 20).matrix), CpuEngine()
-    serves = symmetric.SymmetricEngine.where_best
+    serves = symmetric.SymmetricScheme.where_best
     assert serves(engine, system, CPU) is not None
     assert serves(engine, system, replace(CPU, method=Method.JOR)) is None
     assert serves(engine, system, replace(CPU, precision=Precision.MIXED)) is None
@@ -281,7 +281,7 @@ def test_small_systems_are_cut_into_few_pieces(monkeypatch):
     entries = balance_matrix(rates).num_entries
     for each in (entries, entries // 3, 1):
         monkeypatch.setattr(symmetric, "ENTRIES_PER_PIECE", each)
-        kernels.append(symmetric.SymmetricEngine().sweeper(system_of(rates), -1.0, True).cost)
+        kernels.append(symmetric.SymmetricScheme().sweeper(system_of(rates), -1.0, True).cost)
     assert [cost.kernel for cost in kernels] == [f"compiled, threads {most}" for most in (2, 3, 4)]
 
 

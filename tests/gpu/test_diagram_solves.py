@@ -16,6 +16,7 @@ from engines.host.expansion.build import hybrid_matrix
 from engines.host.expansion.expand import expand_matrix
 from engines.model.choice import Format
 from engines.model.environment import DeviceChoice, Method, Precision, SolverEnvironment
+from engines.model.events import told
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.result import Status
 from engines.questions.reachability import solve_reachability
@@ -212,12 +213,12 @@ def test_few_distinct_rows_are_patterns_and_many_are_not(monkeypatch):
     diagram, numbering, model = queues(2, 6)
     automatic = replace(GPU, matrix_format=Format.AUTO)
     few = solve_steady_state_without_matrix(diagram, numbering, automatic)
-    assert (few.cost.format, few.cost.remark, few.note) == ("patterns", "", "")
+    assert (few.cost.format, few.cost.events, few.note) == ("patterns", (), "")
     monkeypatch.setattr("engines.cuda.formats.patterns.FEW_PATTERNS", 3)
     many = solve_steady_state_without_matrix(diagram, numbering, automatic)
     assert many.cost.format == "hybrid"
     reason = "not swept as patterns: there are more than 3 distinct rows"
-    assert many.cost.remark == many.note == reason
+    assert told(many.cost.events) == many.note == reason
     np.testing.assert_allclose(many.values, few.values, rtol=1e-12)
     # Who names patterns has them, as long as there is room.
     named = solve_steady_state_without_matrix(diagram, numbering, PATTERNS)
