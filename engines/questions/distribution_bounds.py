@@ -20,7 +20,7 @@ from engines.model.environment import Method, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.initial import check_distribution
 from engines.model.progress import Progress
-from engines.model.result import SolveResult, one_remark
+from engines.model.result import SolveResult
 from engines.questions.long_run_bounds import bounded_result
 from engines.questions.two_sided_steady_state import closed_part, most_visited
 from engines.solve.certified import certify
@@ -257,7 +257,7 @@ def _solution(
     """
     started = time.perf_counter()
     # A guess is not verified yet, so that any first upper iterate will do.
-    sweeper, note = two_sided_sweeper(TwoSidedSystem(system, system.start), environment, -1.0)
+    sweeper, events = two_sided_sweeper(TwoSidedSystem(system, system.start), environment, -1.0)
     setup = time.perf_counter() - started
     trivial = np.where(unknown, np.inf, system.start)
     named = environment.method is Method.JACOBI
@@ -282,7 +282,7 @@ def _solution(
             setup_seconds=setup,
             sweeping_seconds=sweeper.seconds,
             cost=sweeper.cost,
-            note=one_remark((note, outcome.note)),
+            events=events + outcome.events,
             two_sided=True,
             bounds=(outcome.lower, outcome.upper),
             finished_by=outcome.finished_by,

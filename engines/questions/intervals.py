@@ -15,9 +15,10 @@ from engines.graph.mec import EndComponents, maximal_end_components
 from engines.graph.prob01 import prob0, prob1
 from engines.graph.quotient import collapse
 from engines.model.environment import Method, SolverEnvironment
+from engines.model.events import Events, Kind
 from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from engines.model.progress import Progress
-from engines.model.result import ExactValues, SolveResult, one_remark
+from engines.model.result import ExactValues, SolveResult
 from engines.model.step_rewards import step_rewards
 from engines.proofs import exact
 from engines.proofs.upper_bounds import upper_bound
@@ -291,6 +292,7 @@ def _solve(
     chain = plain.group_offsets is None
     jacobi = chain and environment.method is not Method.POWER
     optimistic = environment.method is Method.OPTIMISTIC
+    events: Events = ()
     system = TwoSidedSystem(
         without_self_loops(plain) if jacobi else plain,
         # What is not verified yet must not be infinite: 0 times that is no number.
@@ -303,16 +305,16 @@ def _solve(
         done = narrow_topologically(
             system, environment, ours_to_choose=_is_open(environment), progress=progress
         )
-        outcome, cost, note = done.narrowing, done.cost, ""
+        outcome, cost = done.narrowing, done.cost
         setup, sweeping = done.setup_seconds, done.sweeping_seconds
     else:
         stop_below = -1.0 if optimistic else environment.epsilon
-        sweeper, note = two_sided_sweeper(system, environment, stop_below)
+        sweeper, events = two_sided_sweeper(system, environment, stop_below)
         setup = time.perf_counter() - started
         outcome = _narrowed(sweeper, plain, upper, environment, slack, exactly, progress)
         cost, sweeping = sweeper.cost, sweeper.seconds
         if environment.topological:
-            note = one_remark((note, "guesses are of all strongly connected components together"))
+            events = (*events, Kind.TOGETHER(what="guesses"))
     lower, upper = outcome.lower, outcome.upper
     width = measured_width(lower[unknown], upper[unknown], absolute)
     midpoint = options.select_midpoint and bool(np.isfinite(upper[unknown]).all())
@@ -331,7 +333,7 @@ def _solve(
         setup_seconds=setup,
         sweeping_seconds=sweeping,
         cost=cost,
-        note=one_remark((note, outcome.note)),
+        events=events + outcome.events,
         two_sided=True,
         bounds=(lower, upper),
         finished_by=outcome.finished_by,
