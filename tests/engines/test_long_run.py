@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.methods import elimination, stretches
 from engines.model.environment import Convention, Method, SolverEnvironment
+from engines.model.events import Kind
 from engines.model.explicit import ModelKind, RewardStructure
 from engines.model.result import SolveResult, Status
 from engines.questions import long_run
@@ -255,14 +258,15 @@ def test_combined_results_add_up_and_take_the_worst():
     model = CHAINS["several BSCCs"]
     states = models.mask(8, [1, 4])
     loose = long_run_probabilities(model, states, SolverEnvironment(epsilon=1e-3))
-    exact = SolveResult.exact(np.zeros(8), "graph", "known")
+    known = Kind.STATES_SOLVED(states=8, by="the graph")
+    exact = replace(SolveResult.exact(np.zeros(8), "graph"), events=(known,))
     both = SolveResult.combined(np.ones(8), [loose, exact, loose], 0.25)
     assert both.iterations == 2 * loose.iterations > 0
     assert both.seconds == pytest.approx(2 * loose.seconds)
     assert (both.residual, both.change) == (loose.residual, loose.change)
     assert (both.error_estimate, both.status) == (0.25, Status.CONVERGED)
     assert both.method == f"{loose.method} and graph"
-    assert "known" in both.note
+    assert known in both.events
     assert both.cost == loose.cost
     severities = [status.severity for status in Status]
     assert severities == sorted(severities)
