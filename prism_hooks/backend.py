@@ -64,7 +64,7 @@ both its rates and its embedded chain, which shares their structure."""
 GRAPHS_KEPT = 1
 """Models of which the graph alone was read, such as a product with a Büchi automaton."""
 
-AGAIN = "prism-gpu: this was asked before in this run: the values of then are used again"
+AGAIN = "prism-gpu: reusing the cached result"
 
 METHODS_OF_JAVA = (
     *("solve", "sample", "simulationMethod"),

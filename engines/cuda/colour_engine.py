@@ -13,9 +13,9 @@ from engines.cuda.colouring import (
     dependencies_on_device,
     names_of_updates,
 )
-from engines.cuda.diagrams import available_bytes
 from engines.cuda.driver import cupy
 from engines.cuda.gauss_seidel import HISTORY, CudaColourSweeper
+from engines.cuda.memory import require_bytes
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import upload
 from engines.errors import DeviceMemoryError, UnsupportedError
@@ -170,12 +170,7 @@ class CudaColourEngine:
         return after > before if order is Order.FORWARDS else before > after
 
     def _require(self, need: int) -> None:
-        available = available_bytes(self._most_memory)
-        if need > available:
-            raise DeviceMemoryError(
-                f"GPU {self._device} has {available / 2**30:.2f} GiB free, but the solve needs "
-                f"{need / 2**30:.2f}"
-            )
+        require_bytes(self._device, need, "rows in colours", self._most_memory)
 
     def _out_of_memory(self, error: Exception) -> DeviceMemoryError:
         return DeviceMemoryError(f"GPU {self._device} ran out of memory: {error}")

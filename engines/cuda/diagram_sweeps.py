@@ -8,10 +8,10 @@ import numpy as np
 
 from engines.cuda import diagram_patterns
 from engines.cuda.diagram_rows import DiagramRows, system_bytes, upload_rows
-from engines.cuda.diagrams import available_bytes
 from engines.cuda.driver import cupy
 from engines.cuda.formats import hybrid
 from engines.cuda.formats.layout import Layout, geometry, nbytes
+from engines.cuda.memory import available_bytes
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import DeviceSystem
 from engines.cuda.rows import LEAST_BANDED_ROWS, DeviceRows

@@ -27,6 +27,7 @@ from engines.cuda.meeting import (
     end_stretch,
     gather,
 )
+from engines.cuda.memory import require_bytes
 from engines.cuda.modules import stream as stream_of
 from engines.cuda.rows import DeviceRows, Test
 from engines.cuda.sweeper import HISTORY, STRETCH, CudaSweeper, two_vectors
@@ -129,15 +130,7 @@ def require_room(
     need = 2 * (shared // len(devices)) + beside
     for device in dict.fromkeys(devices):
         with cp.cuda.Device(device):
-            free = int(cp.cuda.runtime.memGetInfo()[0])
-            free += int(cp.get_default_memory_pool().free_bytes())
-        limit = free if most_memory is None else min(free, most_memory)
-        wanted = need * devices.count(device)
-        if wanted > limit:
-            raise DeviceMemoryError(
-                f"GPU {device} may give {limit / 2**30:.2f} GiB, but its block needs "
-                f"{wanted / 2**30:.2f}"
-            )
+            require_bytes(device, need * devices.count(device), "its block", most_memory)
 
 
 def told_of(cost: SweepCost, event: Event) -> SweepCost:

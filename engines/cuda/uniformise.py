@@ -12,6 +12,7 @@ from engines.arrays import INT32_MAX, FloatArray
 from engines.cuda.driver import cupy
 from engines.cuda.formats.lay_out import lay_out
 from engines.cuda.formats.layout import Geometry, Layout, geometry
+from engines.cuda.memory import require_bytes
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import DeviceSystem, upload
 from engines.cuda.rows import bytes_moved, needs_wide_offsets, sharers
@@ -63,16 +64,7 @@ def sum_powers(
     began = time.perf_counter()
     require_numbers(problem)
     with cp.cuda.Device(device_number):
-        need = bytes_needed(problem)
-        free, total = cp.cuda.runtime.memGetInfo()
-        free += cp.get_default_memory_pool().free_bytes()
-        if need > (free if most_memory is None else min(free, most_memory)):
-            has = f"has {free / 2**30:.2f} of {total / 2**30:.2f} GiB free"
-            if most_memory is not None and most_memory < free:
-                has = f"may give {most_memory / 2**30:.2f} GiB"
-            raise DeviceMemoryError(
-                f"GPU {device_number} {has}, but the solve needs {need / 2**30:.2f}"
-            )
+        require_bytes(device_number, bytes_needed(problem), "rows and sums", most_memory)
         try:
             device = DeviceSum(problem, device_number, matrix_format)
         except cp.cuda.memory.OutOfMemoryError as error:

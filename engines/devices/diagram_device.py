@@ -165,7 +165,7 @@ class DeviceDiagramEngine:
 
     def _most_patterns(self) -> int:
         """Return how many patterns the device has room for."""
-        from engines.cuda.diagrams import available_bytes
+        from engines.cuda.memory import available_bytes
 
         matrix = self._system.matrix
         row_bytes = PAIR_BYTES * (matrix.num_entries // self._system.num_states + 1)
@@ -186,7 +186,7 @@ class DeviceDiagramEngine:
         return system_bytes(self._system) + 16 * HISTORY
 
     def _require(self, what: str, need: int, memory: int | None) -> None:
-        from engines.cuda.diagrams import available_bytes
+        from engines.cuda.memory import available_bytes
 
         with cupy().cuda.Device(self._device):
             available = max(available_bytes(memory), 0)

@@ -220,7 +220,7 @@ class WatchedSweeper(Generic[A]):
         self._count(changes)
         stopped = bool(changes[-1] < self._stop_below)
         if stopped and self.omega > 1.0 and self._grows(self._sweeper.values()):
-            self._relax("grow", self._system.start)
+            self._relax("diverging", self._system.start)
             return _not_converged(changes)
         return changes
 
@@ -252,19 +252,19 @@ class WatchedSweeper(Generic[A]):
         self._count(made)
         stopped = bool(made[-1] < self._stop_below)
         if self.omega > 1.0 and self._grows(points[-1]):
-            self._relax("grow", self._system.start)
+            self._relax("diverging", self._system.start)
         elif stopped:
             return made
         elif self._is_slow() and _cosine(*points) < SWINGING:
             if self.omega > 1.0:
                 # Iterates of both signs are worse than the start.
-                self._relax("swing", self._system.start)
+                self._relax("oscillating", self._system.start)
             elif not self._turned and self._engine.opposite_is_fresher(
                 self._system, self.colouring.order
             ):
                 self._turn(points[-1])
             else:
-                self._relax("swing", points[-1])
+                self._relax("oscillating", points[-1])
         self._next_look = 2 * self._made
         self._recent.clear()
         return _not_converged(made) if stopped else made

@@ -1,4 +1,4 @@
-"""What happens in a solve that its log tells, as data; the words are made of it here alone."""
+"""Events of a solve as data, and the log lines that are made of them: here, and nowhere else."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Detail = str | int | float
 
 _SUMMED = "q.t = {rate:.6g} x {time:.6g} = {product:.6g}, "
 _CUT_OFF = ", truncation below {truncation:.1e}, rounding {measure} {rounding:.1e}"
-_IN_SINGLE = "{sweeps} sweeps in single precision: the {error_kind} error "
-_CERTIFIED = "sweeps are too slow here ({sweeps} made): proven bounds of a direct solution"
+_IN_SINGLE = "{sweeps} iterations in single precision: {error_kind} error "
+_CERTIFIED = "convergence too slow ({sweeps} iterations): proven bounds of a direct solution"
 _APART = "{width:.1e} apart, more than epsilon {epsilon:.1e}"
 
 
@@ -24,45 +24,44 @@ class Kind(Enum):
     GPU_REFUSED = "GPU not used: {reason}"
     MOVED_TO_CPU = "{reason}; solving on the CPU"
     BEGAN_ON_CPU = (
-        "{sweeps} sweeps on the CPU, {microseconds:.2f} us each, then on {place}, "
+        "{sweeps} iterations on the CPU, {microseconds:.2f} us each, then on {place}, "
         "{microseconds_there:.2f} us each"
     )
     SHARED_OUT = (
-        "shared out among {gpus} GPUs, which send each other {mebibytes:.2f} MiB a sweep and meet "
-        "by {way}"
+        "shared among {gpus} GPUs: {mebibytes:.2f} MiB exchanged in an iteration, synchronised by "
+        "{way}"
     )
-    NOT_SHARED_OUT = "not shared out among {gpus} GPUs: {reason}"
-    SWEEPS_ALONE = "without a matrix, GPU {gpu} sweeps alone"
+    NOT_SHARED_OUT = "not shared among {gpus} GPUs: {reason}"
+    SWEEPS_ALONE = "without a matrix, only GPU {gpu} is used"
     SPLIT = (
         "the matrix is split into {blocks} blocks, {travelling} of which ({gibibytes:.2f} GiB) "
-        "travel from the host's memory in each sweep"
+        "are copied from the host's memory in each iteration"
     )
-    SEARCHED_ON_CPU = "the CPU looks for the recurrent class: {reason}"
+    SEARCHED_ON_CPU = "recurrent class found on the CPU: {reason}"
     COLOURED_ON_CPU = "colours found on the CPU: {reason}"
 
     # What is swept, and how.
-    FORMAT_REFUSED = "-gpuformat {format}: {reason}; swept as csr"
+    FORMAT_REFUSED = "-gpuformat {format}: {reason}; csr used"
     FORMAT_FAILED = "format {format}: {reason}"
-    NO_ROOM_FOR_FORMATS = "no memory is left to look for a better format than csr"
-    SINGLE_AS_CSR = "-gpuformat {format}: the CPU sweeps in single precision as csr"
-    NOT_IN_FORMAT = "not swept as {format}: {reason}"
+    NO_ROOM_FOR_FORMATS = "csr used: no memory left to choose a better format"
+    SINGLE_AS_CSR = "-gpuformat {format}: in single precision the CPU uses csr"
+    NOT_IN_FORMAT = "format {format} not used: {reason}"
     COLOURED = (
         "{order} in {colours} colour{colours:s}, slices of {states} state{states:s}, "
-        "{percent:.0f} % of entries see fresh values"
+        "{percent:.0f} % of entries read new values"
     )
-    TURNED = "these sweeps swing: after {sweeps} on {order}"
-    RELAXED = "these sweeps {why}: after {sweeps} on with omega {omega}"
+    TURNED = "oscillating: {order} from sweep {sweeps} on"
+    RELAXED = "{why}: omega {omega} from sweep {sweeps} on"
     COMPONENTS = (
         "{components} strongly connected components, {several} of several states, the largest of "
         "{largest}"
     )
     COMPONENTS_ON_GPU = (
-        "{components} of them, {swept} of {states} states, on the GPU; the others are too small "
-        "for it"
+        "{components} of them, {swept} of {states} states, on the GPU; the others are too small"
     )
-    TOGETHER = "{what} are of all strongly connected components together"
-    LOOPS_LEFT = "zero-reward loops are left at no cost ({loops} found)"
-    POLICIES = "{policies} policies, each swept by {method}"
+    TOGETHER = "{what} of all strongly connected components together"
+    LOOPS_LEFT = "zero-reward loops may be left at no cost ({loops} found)"
+    POLICIES = "{policies} policies, each evaluated by {method}"
     POWERS_SUMMED = _SUMMED + "terms {left} to {right}" + _CUT_OFF
     POWERS_SQUARED = (
         _SUMMED + "terms 0 to {right} of 1/2^{squarings} of the time, squared" + _CUT_OFF
@@ -70,45 +69,40 @@ class Kind(Enum):
 
     # Precision.
     DOUBLE_INSTEAD = "-gpuprecision {precision}: {reason}; computed in double precision"
-    SINGLE_STALLED = (
-        "what single precision left does not fall: swept again, all in double precision"
-    )
-    SINGLE_THEN_DOUBLE = "{single} sweeps in single precision, then {double} in double"
-    SINGLE = _IN_SINGLE + "to expect is {error:.1e}, {rounding:.1e} of it a bound on all roundings"
-    SINGLE_BUT = SINGLE + ", but unknown of values below {least:.0e}"
-    SINGLE_UNKNOWN = _IN_SINGLE + "is unknown; all roundings make at most {rounding:.1e} of it"
-    SINGLE_AT_END = "further sweeps come no closer to epsilon {epsilon:.1e}"
+    SINGLE_STALLED = "single precision stalled; restarted in double precision"
+    SINGLE_THEN_DOUBLE = "{single} iterations in single precision, then {double} in double"
+    SINGLE = _IN_SINGLE + "about {error:.1e}, {rounding:.1e} of it a bound on rounding"
+    SINGLE_BUT = SINGLE + ", unknown for values below {least:.0e}"
+    SINGLE_UNKNOWN = _IN_SINGLE + "unknown, at most {rounding:.1e} of it by rounding"
+    SINGLE_AT_END = "further iterations come no closer to epsilon {epsilon:.1e}"
 
     # What took over.
-    SUBSTITUTED = (
-        "no state leads back to itself through others: after {sweeps} sweeps solved by "
-        "substitution, each state after those that it leads to"
-    )
+    SUBSTITUTED = "graph is acyclic: solved by back-substitution after {sweeps} iterations"
     COLOURS_TOOK_OVER = (
-        "{method} contracts slowly here: after {sweeps} sweeps on by Gauss-Seidel, " + COLOURED
+        "{method} converges slowly; switched to Gauss-Seidel after {sweeps} iterations, " + COLOURED
     )
     TOOK_OVER = (
-        "{method} contracts too slowly here ({sweeps} sweeps, expected error still {error:.1e}): "
+        "{method} converges too slowly ({sweeps} iterations, expected error still {error:.1e}): "
         "solved by {by}"
     )
     ENDED_BY = "{by}"
     STATES_SOLVED = "{states} states solved by {by}"
     CLASSES_SOLVED = "{states} states of {classes} recurrent classes solved by {by}"
-    COMPONENTS_SOLVED = "{components} of them, where sweeps contract too slowly, solved by {by}"
+    COMPONENTS_SOLVED = "{components} of them, where convergence is too slow, solved by {by}"
     CERTIFIED = _CERTIFIED
     CERTIFIED_APART = _CERTIFIED + "; they are " + _APART
     FAILED = "{method} failed: {reason}"
     FAILED_BY_ROUNDING = "{method} failed: rounding leaves an error of {error:.1e}"
-    NO_ROOM_FOR_COLOURS = "no room for sweeps in colours: {reason}"
+    NO_ROOM_FOR_COLOURS = "no memory for Gauss-Seidel in colours: {reason}"
 
     # How good the values are.
     CHANGE_MISLEADS = (
-        "{method} stopped because a sweep changes less than {epsilon:.2g}, but its sweeps contract "
-        "slowly here: the {error_kind} error to expect is {error:.1e}"
+        "{method} stopped because an iteration changed values by less than {epsilon:.2g}, but it "
+        "converges slowly: the expected {error_kind} error is {error:.1e}"
     )
-    BOUNDS_AT_REST = "rounding keeps the bounds " + _APART
+    BOUNDS_AT_REST = "rounding leaves the bounds " + _APART
     NO_GUESS_VERIFIED = "no guess of an upper bound was verified"
-    UNCONFIRMED = "the error is estimated from the last sweeps alone: {reason}"
+    UNCONFIRMED = "error estimated from the last iterations alone: {reason}"
 
     def __call__(self, **details: Detail) -> Event:
         """Return an event of this kind.

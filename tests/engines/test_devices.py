@@ -82,7 +82,7 @@ def test_what_one_gpu_was_asked_for_needs_no_remark(devices):
 def test_what_is_not_shared_out_among_several_gpus_is_remarked():
     several = SimpleNamespace(gpus=(0, 1, 2))
     events = not_shared_out(several, "one sweeps bounds")
-    assert told(events) == "not shared out among 3 GPUs: one sweeps bounds"
+    assert told(events) == "not shared among 3 GPUs: one sweeps bounds"
 
 
 def test_a_small_model_asks_for_no_gpu_and_says_nothing():

@@ -19,7 +19,7 @@ def test_the_words_hold_the_details():
 
 def test_numbers_are_rounded_in_the_words_alone():
     event = Kind.BOUNDS_AT_REST(width=1.23456e-7, epsilon=1e-8)
-    assert str(event) == "rounding keeps the bounds 1.2e-07 apart, more than epsilon 1.0e-08"
+    assert str(event) == "rounding leaves the bounds 1.2e-07 apart, more than epsilon 1.0e-08"
     assert dict(event.details)["width"] == 1.23456e-7
 
 

@@ -15,7 +15,7 @@ from engines.host.scaling import scaled
 from engines.host.watched import METHODS, sweeps_in_colours
 from engines.methods.iterate import iterate
 from engines.model.environment import Method, SolverEnvironment
-from engines.model.events import told
+from engines.model.events import Kind, told
 from engines.model.explicit import ModelKind
 from engines.model.groups import choices_of
 from engines.model.result import Status
@@ -163,7 +163,7 @@ def test_sweeps_that_swing_are_left_and_the_answer_is_right(order, colours):
     sweeper = engine.sweeper(balance(model), EPSILON, False)
     changes = np.concatenate([sweeper.run(64) for _ in range(100)])
     assert changes[-1] < EPSILON
-    assert "swing" in told(sweeper.events)
+    assert "oscillating" in told(sweeper.events)
     np.testing.assert_allclose(steady(sweeper), answer, rtol=1e-9)
     assert sweeper.residual() < 1e-10
 
@@ -181,7 +181,7 @@ def test_sweeps_turn_round_once_where_more_is_fresh_then():
     model, answer = swinging_cycle(61)
     sweeper, outcome = swept(balance(model), Method.BACKWARDS_GAUSS_SEIDEL, slice_size=1)
     assert outcome.status is Status.CONVERGED
-    assert told(sweeper.events).count("on forwards") == 1
+    assert [event.kind for event in sweeper.events].count(Kind.TURNED) == 1
     assert sweeper.colouring.order is Order.FORWARDS
     np.testing.assert_allclose(steady(sweeper), answer, rtol=1e-9)
 

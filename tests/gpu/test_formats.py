@@ -206,7 +206,7 @@ def test_sums_of_powers(name, matrix_format):
         assert found.sweeps == expected.sweeps
     np.testing.assert_allclose(found.values, expected.values, rtol=1e-11)
     if matrix_format in OF_SUMS and off.num_entries:
-        assert "swept as csr" in told(found.cost.events)
+        assert "csr used" in told(found.cost.events)
 
 
 @every_format

@@ -138,7 +138,7 @@ def test_watched_sweeps_leave_a_swing():
         while made < 300:
             made += len(sweeper.run(300 - made))
         found.append((told(sweeper.events), sweeper.values()))
-    assert "swing" in found[0][0]
+    assert "oscillating" in found[0][0]
     assert found[0][0] == found[1][0]
     np.testing.assert_allclose(found[1][1], found[0][1], rtol=1e-9)
 

@@ -89,7 +89,7 @@ def test_the_same_iterates_as_on_one(name, matrix_format, devices):
         SeveralEngine(devices, matrix_format), system
     )
     assert isinstance(shared, SeveralSweeper)
-    assert f"shared out among {len(devices)} GPUs" in told(shared.cost.events)
+    assert f"shared among {len(devices)} GPUs" in told(shared.cost.events)
     np.testing.assert_allclose(values_shared, values, rtol=1e-12)
     np.testing.assert_allclose(changes_shared, changes, rtol=1e-6, atol=1e-12)
     assert residual_shared == pytest.approx(residual, rel=1e-6, abs=1e-12)
@@ -178,10 +178,10 @@ def test_names_of_states_that_form_a_run_are_not_read(devices):
 def test_devices_meet_by_flags_unless_they_send_much(all_devices, monkeypatch):
     system = scaled(CASES[NEARBY]())
     flags = SeveralEngine(all_devices).sweeper(system, -1.0, False)
-    assert told(flags.cost.events).endswith("meet by flags")
+    assert told(flags.cost.events).endswith("synchronised by flags")
     monkeypatch.setattr(meeting, "MOST_STORED_BYTES", 0)
     events = SeveralEngine(all_devices).sweeper(system, -1.0, False)
-    assert told(events.cost.events).endswith("meet by events")
+    assert told(events.cost.events).endswith("synchronised by events")
     np.testing.assert_array_equal(flags.run(SWEEPS), events.run(SWEEPS))
     np.testing.assert_array_equal(flags.values(), events.values())
 
@@ -200,7 +200,7 @@ def met_by_hand(monkeypatch):
     """Two parts on one GPU, of which each meets only when it is told to."""
     monkeypatch.setattr(meeting, "PATIENCE", 0.25)
     sweeper = SeveralEngine((0, 0)).sweeper(CASES[NEARBY](), -1.0, False)
-    assert told(sweeper.cost.events).endswith("meet by events")
+    assert told(sweeper.cost.events).endswith("synchronised by events")
     flags = ByFlags(sweeper._parts)
     for part, size in zip(sweeper._parts, (3.0, 5.0), strict=True):
         for vector in part.vectors:
@@ -298,14 +298,14 @@ def test_rows_out_of_order_are_swept_on_one_device_with_a_remark():
     backwards = np.arange(SIZE - 1, -1, -1, dtype=np.int32)
     sweeper = SeveralEngine((0, 0)).sweeper(replace(system, states=backwards), -1.0, False)
     assert not isinstance(sweeper, SeveralSweeper)
-    assert "not shared out among 2 GPUs: the rows are not in the order" in told(sweeper.cost.events)
+    assert "not shared among 2 GPUs: the rows are not in the order" in told(sweeper.cost.events)
 
 
 def test_what_one_sweeps_alone_is_remarked(devices):
     system = CASES["balance"]()
     engine = GaussSeidelScheme(SeveralEngine(devices), Order.FORWARDS)
     note = told(engine.sweeper(system, -1.0, False).events)
-    assert f"not shared out among {len(devices)} GPUs: one sweeps in colours" in note
+    assert f"not shared among {len(devices)} GPUs: one sweeps in colours" in note
 
 
 def test_more_devices_than_there_are_is_an_error(gpu):

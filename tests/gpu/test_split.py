@@ -73,7 +73,7 @@ def test_the_same_iterates_as_on_the_device(name, matrix_format, share):
     )
     assert not isinstance(whole, SplitSweeper)
     assert isinstance(parts, SplitSweeper)
-    assert "travel from the host's memory in each sweep" in told(parts.cost.events)
+    assert "copied from the host's memory in each iteration" in told(parts.cost.events)
     np.testing.assert_allclose(values_split, values, rtol=1e-12)
     np.testing.assert_allclose(changes_split, changes, rtol=1e-6, atol=1e-12)
     assert residual_split == pytest.approx(residual, rel=1e-6, abs=1e-12)
