@@ -240,7 +240,7 @@ class SingleSweeps:
             events = self._events(result, environment)
             rounding = self.rounding(largest_value(result.values, environment.absolute))
         else:
-            events = (Kind.SINGLE_THEN_DOUBLE(single=self.iterations, double=after),)
+            events = (Kind.SINGLE_THEN_DOUBLE(sweeps=self.iterations, double=after),)
         return replace(
             result,
             sweeping_seconds=result.sweeping_seconds + self.sweeper.seconds,
