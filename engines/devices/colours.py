@@ -66,7 +66,7 @@ class GaussSeidelScheme:
 
     def sweeper(
         self, system: SweepSystem, stop_below: float, absolute: bool
-    ) -> WatchedSweeper[ColouredSystem] | WatchedSweeper[DeviceColoured]:
+    ) -> WatchedSweeper[ColouredSystem, SweepSystem] | WatchedSweeper[DeviceColoured, SweepSystem]:
         """Prepare a solve; see `engines.systems.one_sided.Scheme.sweeper`.
 
         Raises
