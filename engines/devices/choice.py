@@ -13,7 +13,7 @@ from engines.host.diagram_colours import DiagramEngine
 from engines.host.engine import CpuEngine
 from engines.model.environment import ALL_DEVICES, DeviceChoice, SolverEnvironment
 from engines.model.events import Events, Kind
-from engines.systems.one_sided import Engine, Scaling, SweepSystem
+from engines.systems.one_sided import Engine, Place, Scaling, SweepSystem
 
 GPU_ENTRIES = 20_000
 """Below this many entries a sweep on the CPU is over before a kernel has started."""
@@ -157,17 +157,17 @@ def _cuda_engine(environment: SolverEnvironment) -> Engine:
     return SeveralEngine(tuple(range(first, first + number)), *how)
 
 
-def not_shared_out(engine: Engine, what: str) -> Events:
+def not_shared_out(place: Place, what: str) -> Events:
     """Return that several GPUs were asked for and one sweeps; nothing where that is not so.
 
     Parameters
     ----------
-    engine
-        The engine that was chosen.
+    place
+        What was chosen.
     what
         What cannot be shared out.
     """
-    number = len(engine.gpus)
+    number = len(place.gpus)
     return (Kind.NOT_SHARED_OUT(gpus=number, reason=what),) if number > 1 else ()
 
 
