@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engines.devices.two_sided import two_sided_sweeper
@@ -115,7 +115,6 @@ def solve_by_default(model, rewards, target, direction):
 
 
 @given(st.integers(0, 10**9), st.sampled_from(DIRECTIONS), st.sampled_from([1e-2, 1e-6, 1e-10]))
-@settings(max_examples=60)
 def test_mdps_of_any_seed(seed, direction, epsilon):
     choices = exact.random_choices(seed, 4)
     model = exact.mdp(choices)
