@@ -21,11 +21,11 @@ from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.initial import check_distribution
 from engines.model.progress import Progress
 from engines.model.result import SolveResult, one_remark
-from engines.questions.long_run_bounds import bounded_result
 from engines.questions.two_sided_steady_state import closed_part, most_visited
 from engines.solve.certified import certify
 from engines.solve.narrow import Batches, measured_width
 from engines.solve.optimistic import narrow_by_guesses
+from engines.solve.two_sided import bounded_result
 from engines.systems.one_sided import SweepSystem, rows_of_states
 from engines.systems.two_sided import ROUNDING_SLACK, UNIT_ROUNDOFF, TwoSidedSystem
 

@@ -16,7 +16,7 @@ from engines.methods import direct
 from engines.methods.direct import classes_at_once
 from engines.model.csr import CsrMatrix
 from engines.model.decided import decided_values
-from engines.model.environment import Method, SolverEnvironment
+from engines.model.environment import SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from engines.model.initial import check_distribution
 from engines.model.progress import Progress
@@ -27,9 +27,6 @@ from engines.questions.distribution_bounds import steady_state_distribution_boun
 from engines.questions.long_run_bounds import long_run_probability_bounds, long_run_reward_bounds
 from engines.questions.reachability import solve_reachability
 from engines.questions.steady_state import solve_steady_state
-
-TWO_SIDED = (Method.INTERVAL, Method.OPTIMISTIC)
-"""Methods whose results have bounds."""
 
 
 def long_run_probabilities(
@@ -64,7 +61,7 @@ def long_run_probabilities(
         For an MDP, and for a method that does not fit.
     """
     _refuse_choices(model, "long-run probabilities")
-    if environment.method in TWO_SIDED:
+    if environment.two_sided:
         return long_run_probability_bounds(model, states, environment, progress=progress)
     return _long_run_values(model, states.astype(np.float64), environment, progress)
 
@@ -112,7 +109,7 @@ def long_run_rewards(
     an absolute one of a steady state counts once for each state, times its reward.
     """
     _refuse_choices(model, "long-run rewards")
-    if environment.method in TWO_SIDED:
+    if environment.two_sided:
         return long_run_reward_bounds(model, rewards, environment, progress=progress)
     return _long_run_values(model, step_rewards(model, rewards), environment, progress)
 
@@ -156,7 +153,7 @@ def steady_state_distribution(
     estimate adds that to the largest of the steady states.
     """
     _refuse_choices(model, "steady-state probabilities")
-    if environment.method in TWO_SIDED:
+    if environment.two_sided:
         return steady_state_distribution_bounds(model, initial, environment, progress=progress)
     initial = check_distribution(initial, model.num_states)
     components = bsccs(model, environment)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,12 +13,12 @@ from engines.graph.prob01 import prob1
 from engines.model.environment import SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from engines.model.progress import Progress
-from engines.model.result import SolveResult, Status
+from engines.model.result import SolveResult
 from engines.model.step_rewards import step_rewards
 from engines.proofs import exact
-from engines.questions.intervals import reachability_reward_bounds
+from engines.questions.reachability_rewards import reachability_rewards
 from engines.questions.two_sided_steady_state import AverageBounds, component_average_bounds
-from engines.solve.narrow import largest_error, measured_width
+from engines.solve.two_sided import bounded_result
 from engines.systems.two_sided import ROUNDING_SLACK, UNIT_ROUNDOFF
 
 OF_AVERAGES, OF_ENDINGS = 0.5, 0.4
@@ -73,8 +72,8 @@ def long_run_reward_bounds(
         Its rewards.
     environment
         The width of the intervals, relative or absolute, as epsilon; limits, device. The methods
-        are those of `engines.questions.intervals.reachability_reward_bounds`; bounds of rewards
-        given by hand are not looked at.
+        are those of `engines.questions.until.until_probabilities`; bounds of rewards given by hand
+        are not looked at.
     progress
         Called after each batch of sweeps of each solve.
 
@@ -85,7 +84,7 @@ def long_run_reward_bounds(
     Raises
     ------
     ConvergenceError
-        As `reachability_reward_bounds`.
+        As `reachability_rewards`.
     InvalidModelError
         For rewards that are negative or not finite, and for rewards that do not fit the model.
     UnsupportedError
@@ -100,39 +99,6 @@ def long_run_reward_bounds(
     however many BSCCs there are.
     """
     return _bounds(model, step_rewards(model, rewards), environment, progress)
-
-
-def bounded_result(
-    lower: FloatArray,
-    upper: FloatArray,
-    parts: Sequence[SolveResult],
-    environment: SolverEnvironment,
-) -> SolveResult:
-    """Return the result of a question whose bounds were put together from several solves.
-
-    Parameters
-    ----------
-    lower, upper
-        The bounds, each of shape (states,).
-    parts
-        The solves; none where the bounds needed none.
-    environment
-        The measure of widths, and whether the midpoint is the value.
-    """
-    width = measured_width(lower, upper, environment.absolute)
-    midpoint = environment.interval.select_midpoint and bool(np.isfinite(upper).all())
-    values = lower + (upper - lower) / 2.0 if midpoint else lower
-    if not parts:
-        result = SolveResult.exact(values, environment.method)
-    else:
-        error = largest_error(values, lower, upper, environment.absolute)
-        result = SolveResult.combined(values, parts, error)
-    status = result.status
-    if width == 0.0 or width < environment.epsilon:
-        status = Status.CONVERGED
-    elif status is Status.CONVERGED:
-        status = Status.CHANGE_ONLY
-    return replace(result, change=width, status=status, two_sided=True, bounds=(lower, upper))
 
 
 def _bounds(
@@ -193,8 +159,9 @@ def _expected_endings(
     rounding = (int(matrix.row_lengths().max()) + ROUNDING_SLACK) * UNIT_ROUNDOFF
     smallest, greatest = float(averages.lower.min()), float(averages.upper.max())
     options = replace(environment.interval, lower=None, upper=greatest * (1.0 + 2.0 * rounding))
-    inner = replace(environment, epsilon=OF_ENDINGS * environment.epsilon, interval=options)
-    result = reachability_reward_bounds(
+    epsilon = OF_ENDINGS * environment.epsilon
+    inner = replace(environment, epsilon=epsilon, bounds=True, interval=options)
+    result = reachability_rewards(
         model, RewardStructure("", earned), known, inner, progress=progress
     )
     assert result.bounds is not None

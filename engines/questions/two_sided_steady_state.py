@@ -14,7 +14,7 @@ from engines.model.environment import SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from engines.model.progress import Progress
 from engines.model.result import SolveResult
-from engines.questions.intervals import reachability_reward_bounds
+from engines.questions.reachability_rewards import reachability_rewards
 from engines.systems.two_sided import ROUNDING_SLACK, SMALLEST, UNIT_ROUNDOFF
 
 SURVEY_SWEEPS = 200
@@ -107,7 +107,7 @@ def component_average_bounds(
     parts, ends = [], []
     for amounts in (earned, np.ones(chain.num_states)):
         structure = RewardStructure("", amounts)
-        part = reachability_reward_bounds(chain, structure, target, inner, progress=progress)
+        part = reachability_rewards(chain, structure, target, inner, progress=progress)
         parts.append(part)
         ends.append(_over_a_cycle(chain, anchors, amounts[anchors], part))
     (least_earned, most_earned), (shortest, longest) = ends
@@ -183,7 +183,7 @@ def _relative(environment: SolverEnvironment, greatest: float) -> SolverEnvironm
     if environment.absolute:
         epsilon /= max(greatest, 1e-300)
     epsilon = min(epsilon, SHARE)
-    return replace(environment, epsilon=epsilon, absolute=False, interval=options)
+    return replace(environment, epsilon=epsilon, absolute=False, bounds=True, interval=options)
 
 
 def _over_a_cycle(
