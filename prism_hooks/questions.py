@@ -16,7 +16,8 @@ from engines.model.initial import INITIAL_TOLERANCE
 from engines.model.progress import Progress
 from engines.model.result import SolveResult
 from engines.questions import bounded, time_bounded, uniformisation
-from engines.questions.long_run import long_run_rewards, steady_state_distribution
+from engines.questions.long_run import long_run_rewards
+from engines.questions.long_run_distribution import steady_state_distribution
 from engines.questions.reachability import solve_reachability
 from engines.questions.reachability_rewards import least_rewards, reachability_rewards
 from engines.questions.steady_state import solve_steady_state

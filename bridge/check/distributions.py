@@ -54,7 +54,7 @@ def report_steady_state(
     UnsupportedError
         For MDPs.
     """
-    from engines.questions.long_run import steady_state_distribution
+    from engines.questions.long_run_distribution import steady_state_distribution
 
     _refuse_mdp(model, "Steady-state")
     log("\nComputing steady-state probabilities...")

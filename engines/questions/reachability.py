@@ -83,7 +83,8 @@ def solve_reachability(
         Chains: what finds the solution without iterations where the rows are not those of a chain,
         with a bound of its relative error, in so many multiplications at most.
     upper
-        For bounds: upper bounds of the unknown states, shape (states,); None for 1.
+        For bounds: upper bounds of the unknown states, shape (states,), infinite where none is
+        known; None for 1.
     slack
         For bounds: roundings that an entry of the matrix may have suffered.
 
@@ -107,8 +108,15 @@ def solve_reachability(
             system = replace(system, start=first)
         if upper is None:
             upper = np.where(unknown, 1.0, start)
+        solve = directly and functools.partial(directly, elimination.MOST_OPERATIONS)
         result = solve_two_sided(
-            system, upper, environment, slack=slack, exactly=exactly, progress=progress
+            system,
+            upper,
+            environment,
+            slack=slack,
+            exactly=exactly,
+            solve=solve,
+            progress=progress,
         )
         return result.at_most(greatest)
     if model.kind is ModelKind.MDP:

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from engines.arrays import FloatArray, index_dtype
+from engines.arrays import FloatArray
 from engines.model.csr import CsrMatrix
 from engines.model.result import SweepCost
 from engines.systems.one_sided import SweepSystem
@@ -129,11 +129,8 @@ def without_self_loops(system: SweepSystem) -> SweepSystem:
     allowance = matrix.row_lengths()[looping] * 4.0 * UNIT_ROUNDOFF
     pivot = np.ones(matrix.num_rows)
     pivot[looping] = np.where(np.abs(others + loops - 1.0) <= allowance, others, 1.0 - loops)
-    lengths = np.bincount(row[keep], minlength=matrix.num_rows)
-    offsets = np.zeros(matrix.num_rows + 1, dtype=index_dtype(int(lengths.sum())))
-    np.cumsum(lengths, out=offsets[1:])
-    values = matrix.values[keep] / pivot[row[keep]]
-    reduced = CsrMatrix(offsets, matrix.columns[keep], values, matrix.num_columns)
+    reduced = matrix.select_entries(keep)
+    reduced = replace(reduced, values=reduced.values / pivot[row[keep]])
     offset = None if system.offset is None else system.offset / pivot
     return replace(system, matrix=reduced, offset=offset)
 

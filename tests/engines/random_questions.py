@@ -13,11 +13,8 @@ from engines.model.environment import SolverEnvironment
 from engines.model.explicit import ModelKind
 from engines.model.result import SolveResult
 from engines.questions import bounded, time_bounded
-from engines.questions.long_run import (
-    long_run_probabilities,
-    long_run_rewards,
-    steady_state_distribution,
-)
+from engines.questions.long_run import long_run_probabilities, long_run_rewards
+from engines.questions.long_run_distribution import steady_state_distribution
 from engines.questions.reachability_rewards import reachability_rewards
 from engines.questions.total_rewards import total_rewards
 from engines.questions.until import until_probabilities

@@ -1,4 +1,4 @@
-"""Bounds of long-run averages in bottom components, by the renewal-reward theorem."""
+"""Long-run averages in bottom components: by steady states, or bounded by what visits earn."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engines.arrays import FloatArray, IndexArray, index_dtype, sums_by_row
-from engines.graph.components import Components
+from engines.arrays import FloatArray, IndexArray, MaskArray, sums_by_row
+from engines.graph.components import Components, closed_part
 from engines.host.products import Product, transposed
+from engines.methods.direct import classes_at_once
 from engines.model.csr import CsrMatrix
 from engines.model.environment import SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from engines.model.progress import Progress
 from engines.model.result import SolveResult
 from engines.questions.reachability_rewards import reachability_rewards
+from engines.questions.steady_state import steady_state_of
 from engines.systems.two_sided import ROUNDING_SLACK, SMALLEST, UNIT_ROUNDOFF
 
 SURVEY_SWEEPS = 200
@@ -25,31 +27,37 @@ SHARE = 0.45
 
 
 @dataclass(frozen=True)
-class AverageBounds:
-    """Bounds of the long-run average of each bottom component.
+class Averages:
+    """The long-run average of each bottom component.
 
     Parameters
     ----------
     lower, upper
-        Shape (components,).
+        Bounds, shape (components,); where none were asked for, both are the averages.
+    decided
+        Which of them have no error, shape (components,).
+    error
+        Estimated largest error of averages without bounds.
     parts
         The solves that they took: none where every component has one weight.
     """
 
     lower: FloatArray
     upper: FloatArray
+    decided: MaskArray
+    error: float
     parts: list[SolveResult]
 
 
-def component_average_bounds(
+def component_averages(
     model: ExplicitModel,
     components: Components,
     weights: FloatArray,
     environment: SolverEnvironment,
     *,
     progress: Progress | None = None,
-) -> AverageBounds:
-    """Bound the long-run average of weights in every bottom strongly connected component.
+) -> Averages:
+    """Compute the long-run average of weights in every bottom strongly connected component.
 
     Parameters
     ----------
@@ -60,12 +68,10 @@ def component_average_bounds(
     weights
         Shape (states,), finite and not negative: of a step (DTMC) or a unit of time (CTMC). The
         mask of a set gives the probability of being in it in the long run.
-    environment
-        The width of the bounds is below epsilon, relative to the average or absolute, unless
-        rounding or the limit of sweeps forbids that. Bounds of rewards given by hand are not those
-        of these rewards, and not looked at.
-    progress
-        Called after each batch of sweeps.
+    environment, progress
+        As in `engines.questions.until.until_probabilities`. The width of bounds is below epsilon
+        unless rounding or the limit of sweeps forbids that. Bounds of rewards given by hand are not
+        those of these rewards, and not looked at.
 
     Raises
     ------
@@ -78,28 +84,91 @@ def component_average_bounds(
 
     Notes
     -----
-    A chain starts afresh whenever it comes back to a state r, so that the average is the weight
-    expected between two visits of r over the time expected between them (for example Ross 1996,
-    Stochastic Processes, theorem 3.6.1). Both are expected rewards until r is reached, which
-    interval iteration bounds: two solves, for all components together. The mean time in r is a
-    factor of both, and left out. Any state will do for r; sweeps contract the faster, the sooner
+    A component whose states all have one weight needs no solve. Without bounds each of the others
+    takes one, of its steady state; with a method of our choice small ones are eliminated together.
+
+    With bounds: a chain starts afresh whenever it comes back to a state r, so that the average is
+    the weight expected between two visits of r over the time expected between them (for example
+    Ross 1996, Stochastic Processes, theorem 3.6.1). Both are expected rewards until r is reached,
+    which interval iteration bounds: two solves, for all components together. The mean time in r is
+    a factor of both, and left out. Any state will do for r; sweeps contract the faster, the sooner
     it is reached, so that it is one that is visited often.
     """
     if model.kind is ModelKind.MDP:
-        raise ValueError("long-run averages are bounded in a chain, not in an MDP")
-    labels = components.labels
-    recurrent = np.flatnonzero(labels >= 0)
+        raise ValueError("long-run averages are those of a chain, not of an MDP")
+    recurrent = np.flatnonzero(components.labels >= 0)
+    labels = components.labels[recurrent]
     least, most = np.full(components.count, np.inf), np.full(components.count, -np.inf)
-    np.minimum.at(least, labels[recurrent], weights[recurrent])
-    np.maximum.at(most, labels[recurrent], weights[recurrent])
-    wanted = least < most
-    if not wanted.any():
-        return AverageBounds(least, least.copy(), [])
-    states = recurrent[wanted[labels[recurrent]]]
+    np.minimum.at(least, labels, weights[recurrent])
+    np.maximum.at(most, labels, weights[recurrent])
+    decided = least == most
+    if decided.all():
+        return Averages(least, least, decided, 0.0, [])
+    if not environment.two_sided:
+        values, error, parts = _by_steady_states(
+            model, components, weights, least, ~decided, environment, progress
+        )
+        return Averages(values, values, decided, error, parts)
+    lower, upper = least.copy(), least.copy()
+    lower[~decided], upper[~decided], parts = _between_visits(
+        model, components, weights, ~decided, environment, progress
+    )
+    return Averages(np.maximum(lower, least), np.minimum(upper, most), decided, 0.0, parts)
+
+
+def _by_steady_states(
+    model: ExplicitModel,
+    components: Components,
+    weights: FloatArray,
+    known: FloatArray,
+    wanted: MaskArray,
+    environment: SolverEnvironment,
+    progress: Progress | None,
+) -> tuple[FloatArray, float, list[SolveResult]]:
+    """Return the averages, those of all but the wanted components known, and their largest error.
+
+    Relative errors of a steady state stay what they are in a mean; an absolute one counts once for
+    each state, times its weight.
+    """
+    values, error = known.copy(), 0.0
+    parts: list[SolveResult] = []
+    if environment.automatic:
+        recurrent = np.flatnonzero(components.labels >= 0)
+        labels = components.labels[recurrent]
+        solved, part = classes_at_once(environment, model.matrix, components.labels, wanted)
+        if part is not None:
+            earnings = (part.values * weights)[recurrent]
+            means = np.bincount(labels, weights=earnings, minlength=components.count)
+            values = np.where(solved, means, values)
+            weight = float(weights[recurrent].max()) if environment.absolute else 1.0
+            error = part.error_estimate * weight
+            parts.append(part)
+            wanted = wanted & ~solved
+    for label, states in components.members(wanted):
+        part = steady_state_of(model, states, environment, progress=progress)
+        parts.append(part)
+        values[label] = float(part.values @ weights[states])
+        own = part.error_of_mean(weights[states], values[label])
+        if environment.absolute:
+            own = part.error_estimate * float(weights[states].sum())
+        error = max(error, own)
+    return values, error, parts
+
+
+def _between_visits(
+    model: ExplicitModel,
+    components: Components,
+    weights: FloatArray,
+    wanted: MaskArray,
+    environment: SolverEnvironment,
+    progress: Progress | None,
+) -> tuple[FloatArray, FloatArray, list[SolveResult]]:
+    """Return bounds of the averages of the wanted components, and the solves."""
+    labels = components.labels
+    states = np.flatnonzero((labels >= 0) & wanted[labels])
     chain = closed_part(model, states)
     # Components are numbered anew, those left out aside.
-    labels_here = (np.cumsum(wanted) - 1)[labels[states]]
-    anchors = most_visited(chain, labels_here)
+    anchors = most_visited(chain, (np.cumsum(wanted) - 1)[labels[states]])
     target = np.zeros(chain.num_states, dtype=np.bool_)
     target[anchors] = True
     earned = np.asarray(weights, dtype=np.float64)[states]
@@ -112,37 +181,8 @@ def component_average_bounds(
         ends.append(_over_a_cycle(chain, anchors, amounts[anchors], part))
     (least_earned, most_earned), (shortest, longest) = ends
     outwards = 2.0 * UNIT_ROUNDOFF
-    lower, upper = least.copy(), least.copy()
-    lower[wanted] = least_earned / longest * (1.0 - outwards)
-    upper[wanted] = most_earned / shortest * (1.0 + outwards)
-    return AverageBounds(np.maximum(lower, least), np.minimum(upper, most), parts)
-
-
-def closed_part(model: ExplicitModel, states: IndexArray) -> ExplicitModel:
-    """Return the chain of states that are never left.
-
-    Parameters
-    ----------
-    model
-        A DTMC or a CTMC.
-    states
-        The states, ascending.
-
-    Raises
-    ------
-    ValueError
-        If a transition leads to another state.
-    """
-    rows = model.matrix.select_rows(states)
-    place = np.full(model.num_states, -1, dtype=index_dtype(model.num_states))
-    place[states] = np.arange(len(states))
-    columns = place[rows.columns]
-    if np.any((columns < 0) & (rows.values > 0.0)):
-        raise ValueError("the set is left: it is no bottom component")
-    # What is left outside are stored zeros.
-    columns = np.maximum(columns, 0)
-    matrix = CsrMatrix(rows.row_offsets, columns, rows.values, len(states))
-    return ExplicitModel(model.kind, matrix)
+    lower = least_earned / longest * (1.0 - outwards)
+    return lower, most_earned / shortest * (1.0 + outwards), parts
 
 
 def most_visited(chain: ExplicitModel, labels: IndexArray) -> IndexArray:
