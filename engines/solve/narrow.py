@@ -12,7 +12,7 @@ from engines.errors import ConvergenceError
 from engines.methods.iterate import BATCH_SHARE, FIRST_BATCH
 from engines.model.environment import SolverEnvironment
 from engines.model.progress import Measure, Progress, SweepReport
-from engines.model.result import Status
+from engines.model.result import Status, SweepCost
 from engines.solve.system import SLOW_AFTER
 from engines.systems.one_sided import LONGEST_BATCH
 from engines.systems.two_sided import UNIT_ROUNDOFF, SweepRecord, TwoSidedSweeper
@@ -48,6 +48,26 @@ class Narrowing:
     note: str = ""
     given_up: bool = False
     finished_by: str = ""
+
+
+@dataclass(frozen=True)
+class TimedNarrowing:
+    """The bounds, and what they took.
+
+    Parameters
+    ----------
+    narrowing
+        How it ended.
+    cost
+        What an iteration moved.
+    setup_seconds, sweeping_seconds
+        As in `engines.model.result.SolveResult`.
+    """
+
+    narrowing: Narrowing
+    cost: SweepCost
+    setup_seconds: float
+    sweeping_seconds: float
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,9 +16,16 @@ from engines.host.topological_intervals import HostIntervalWalk, IntervalRule
 from engines.methods import direct
 from engines.model.environment import Precision, SolverEnvironment
 from engines.model.progress import Measure, Progress, SweepReport
-from engines.model.result import Status, SweepCost, one_remark
+from engines.model.result import Status, one_remark
 from engines.solve.certified import certify
-from engines.solve.narrow import NOT_MONOTONIC, Batches, Narrowing, measured_width, narrow
+from engines.solve.narrow import (
+    NOT_MONOTONIC,
+    Batches,
+    Narrowing,
+    TimedNarrowing,
+    measured_width,
+    narrow,
+)
 from engines.solve.system import SLOW_AFTER
 from engines.solve.topological import Parts, described, placement
 from engines.systems.one_sided import SweepSystem
@@ -32,33 +39,13 @@ SHARE = 1.0 - 1e-3
 """Components come as close as this part of what is allowed, so that rounding finds room."""
 
 
-@dataclass(frozen=True)
-class TopologicalNarrowing:
-    """The bounds, and what they took.
-
-    Parameters
-    ----------
-    narrowing
-        How it ended.
-    cost
-        The mean cost of an iteration.
-    setup_seconds, sweeping_seconds
-        As in `engines.model.result.SolveResult`.
-    """
-
-    narrowing: Narrowing
-    cost: SweepCost
-    setup_seconds: float
-    sweeping_seconds: float
-
-
 def narrow_topologically(
     two_sided: TwoSidedSystem,
     environment: SolverEnvironment,
     *,
     ours_to_choose: bool,
     progress: Progress | None = None,
-) -> TopologicalNarrowing:
+) -> TimedNarrowing:
     """Narrow the bounds of a system component by component, each after those that it leads to.
 
     A component of one state is evaluated once, on both sides; another is swept until its width is
@@ -113,7 +100,7 @@ def narrow_topologically(
         )
     iterations = solve.iterations
     remarks = one_remark(notes)
-    return TopologicalNarrowing(
+    return TimedNarrowing(
         Narrowing(solve.lower, solve.upper, status, iterations, remarks),
         solve.parts.cost(solve.work, iterations),
         setup,

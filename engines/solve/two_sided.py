@@ -14,7 +14,14 @@ from engines.model.environment import Method, SolverEnvironment
 from engines.model.progress import Progress
 from engines.model.result import ExactValues, SolveResult, Status, one_remark
 from engines.solve.certified import certify, may_certify
-from engines.solve.narrow import Batches, Narrowing, largest_error, measured_width, narrow
+from engines.solve.narrow import (
+    Batches,
+    Narrowing,
+    TimedNarrowing,
+    largest_error,
+    measured_width,
+    narrow,
+)
 from engines.solve.optimistic import narrow_by_guesses
 from engines.solve.topological_intervals import narrow_topologically
 from engines.systems.one_sided import SweepSystem
@@ -78,23 +85,16 @@ def solve_two_sided(
         options.monotonic_above or guessing,
         slack,
     )
+    prepared = time.perf_counter() - started
     if environment.topological and not guessing:
         done = narrow_topologically(
             system, environment, ours_to_choose=environment.unnamed, progress=progress
         )
-        outcome, cost, note = done.narrowing, done.cost, ""
-        setup, sweeping = done.setup_seconds, done.sweeping_seconds
     else:
-        stop_below = -1.0 if guessing else environment.epsilon
-        sweeper, note = two_sided_sweeper(system, environment, stop_below)
-        setup = time.perf_counter() - started
-        batches = Batches(sweeper, environment, progress)
-        trivial = upper if guessing else None
-        outcome = _narrowed(plain, batches, trivial, slack, exactly, solve)
-        cost, sweeping = sweeper.cost, sweeper.seconds
-        if environment.topological:
-            note = one_remark((note, GUESSED_TOGETHER))
+        trivial_upper = upper if guessing else None
+        done = _narrow_together(system, plain, trivial_upper, environment, exactly, solve, progress)
     solved = slice(None) if plain.states is None else plain.states
+    outcome = done.narrowing
     lower, upper = outcome.lower, outcome.upper
     midpoint = options.select_midpoint and bool(np.isfinite(upper[solved]).all())
     sweeps = Method.JACOBI if jacobi else Method.POWER if chain else Method.VALUE_ITERATION
@@ -109,10 +109,10 @@ def solve_two_sided(
         residual=measured_width(lower[solved], upper[solved], True),
         error_estimate=largest_error(values[solved], lower[solved], upper[solved], absolute),
         seconds=time.perf_counter() - started,
-        setup_seconds=setup,
-        sweeping_seconds=sweeping,
-        cost=cost,
-        note=one_remark((note, outcome.note)),
+        setup_seconds=prepared + done.setup_seconds,
+        sweeping_seconds=done.sweeping_seconds,
+        cost=done.cost,
+        note=outcome.note,
         two_sided=True,
         bounds=(lower, upper),
         finished_by=outcome.finished_by,
@@ -120,28 +120,38 @@ def solve_two_sided(
     )
 
 
-def _narrowed(
+def _narrow_together(
+    system: TwoSidedSystem,
     plain: SweepSystem,
-    batches: Batches,
     trivial_upper: FloatArray | None,
-    slack: int,
+    environment: SolverEnvironment,
     exactly: ExactValues | None,
     solve: Callable[[], tuple[FloatArray, float]] | None,
-) -> Narrowing:
-    """Narrow the bounds; where sweeps are too slow, look for bounds around a direct solution."""
-    sweeper, environment = batches.sweeper, batches.environment
+    progress: Progress | None,
+) -> TimedNarrowing:
+    """Narrow the bounds of all states; where sweeps are too slow, around a direct solution.
+
+    From upper bounds that may be infinite, bounds are guessed.
+    """
+    started = time.perf_counter()
+    stop_below = environment.epsilon if trivial_upper is None else -1.0
+    sweeper, note = two_sided_sweeper(system, environment, stop_below)
+    setup = time.perf_counter() - started
+    batches = Batches(sweeper, environment, progress)
 
     def swept(may_give_up: bool) -> Narrowing:
-        rest = may_give_up, batches.progress, batches
+        rest = environment, may_give_up, progress, batches
         if trivial_upper is None:
-            return narrow(sweeper, environment, *rest)
-        return narrow_by_guesses(sweeper, trivial_upper, environment, *rest)
+            return narrow(sweeper, *rest)
+        return narrow_by_guesses(sweeper, trivial_upper, *rest)
 
     outcome = swept(environment.unnamed and may_certify(plain))
-    if not outcome.given_up:
-        return outcome
-    certified = certify(plain, environment, outcome, slack, solve, exactly)
-    return certified or swept(False)
+    if outcome.given_up:
+        certified = certify(plain, environment, outcome, system.slack, solve, exactly)
+        outcome = certified or swept(False)
+    together = GUESSED_TOGETHER if environment.topological else ""
+    outcome = replace(outcome, note=one_remark((note, together, outcome.note)))
+    return TimedNarrowing(outcome, sweeper.cost, setup, sweeper.seconds)
 
 
 def bounded_result(
