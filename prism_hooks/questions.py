@@ -194,7 +194,11 @@ def _reachability(
 def _bounded_reachability(
     model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
 ) -> SolveResult:
-    """Answer from the model itself: what PRISM made of it has been rounded, or has quotients."""
+    """Answer between bounds, from the states that PRISM knows.
+
+    The graph is searched again, because the quotient of a maximum needs its end components, and a
+    CTMC is taken as it is, because PRISM's embedded chain has been rounded.
+    """
     start = given(asked.start, "known values")
     if asked.rewards is None:
         return until_probabilities(

@@ -97,6 +97,7 @@ def solve_reachability(
     """
     if not np.any(unknown):
         raise ValueError("no state is unknown: nothing to solve")
+    refuse_bounds(model, environment, want_strategy)
     direction = direction_of(model, direction)
     given = (rewards, direction)
     exactly = exact.reachability(model, unknown, start, *given)

@@ -133,13 +133,7 @@ def least_rewards(
     Returns
     -------
     The result; its note tells of end components without reward.
-
-    Raises
-    ------
-    UnsupportedError
-        For bounds with a strategy.
     """
-    refuse_bounds(model, environment, want_strategy)
     keep = ~may_enter(model, infinite) | ~model.rows_of(unknown)
     solved, kept = without_choices(model, keep), earned[keep]
     free = maximal_end_components(solved, unknown, kept == 0.0, environment)

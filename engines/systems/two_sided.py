@@ -116,8 +116,7 @@ def without_self_loops(system: SweepSystem) -> SweepSystem:
     matrix = system.matrix
     row = matrix.row_of_entry()
     state = row if system.states is None else system.states[row]
-    # A stored zero is no loop, and its row need not add up to 1.
-    keep = (matrix.columns != state) | (matrix.values == 0.0)
+    keep = matrix.columns != state
     if bool(keep.all()):
         return system
     looping = np.unique(row[~keep])
