@@ -16,7 +16,7 @@ from engines.host.compiled.library import LibraryMissingError
 from engines.model.environment import DeviceChoice, IntervalOptions, Method, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.progress import Progress
-from engines.model.result import SolveResult, Status
+from engines.model.result import NOTHING_SWEPT, SolveResult, Status
 from prism_hooks.claims import claim_of
 from prism_hooks.comparison import compared
 from prism_hooks.diagram_graph import decomposed_diagram, hand_over_components
@@ -64,7 +64,7 @@ both its rates and its embedded chain, which shares their structure."""
 GRAPHS_KEPT = 1
 """Models of which the graph alone was read, such as a product with a Büchi automaton."""
 
-AGAIN = "prism-gpu: this was asked before in this run: the values of then are used again"
+AGAIN = "prism-gpu: reusing the cached result"
 
 METHODS_OF_JAVA = (
     *("solve", "sample", "simulationMethod"),
@@ -441,7 +441,7 @@ class EngineBackend:
             problem.say(f"prism-gpu: {text}")
 
     def _report(self, problem: Any, result: SolveResult, ending: Ending) -> None:
-        swept = result.iterations > 0 or result.cost.kernel != "none"
+        swept = result.iterations > 0 or result.cost != NOTHING_SWEPT
         if swept and ending is Ending.TIME:
             problem.say(f"\n{result.method}: {result.note}")
         if swept:

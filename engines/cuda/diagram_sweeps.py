@@ -8,10 +8,10 @@ import numpy as np
 
 from engines.cuda import diagram_patterns
 from engines.cuda.diagram_rows import DiagramRows, system_bytes, upload_rows
-from engines.cuda.diagrams import available_bytes
 from engines.cuda.driver import cupy
 from engines.cuda.formats import hybrid
 from engines.cuda.formats.layout import Layout, geometry, nbytes
+from engines.cuda.memory import available_bytes
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import DeviceSystem
 from engines.cuda.rows import LEAST_BANDED_ROWS, DeviceRows
@@ -157,7 +157,7 @@ def _rows_of(system: DiagramSystem, rows: DiagramRows, layout: Layout) -> Device
     of_all = rows.states is None and rows.group_offsets is None and count == system.num_states
     if of_all and count >= LEAST_BANDED_ROWS and layout.matrix_format is Format.PATTERNS:
         window = window_of(layout, reach_of_patterns(layout), count, launcher)
-    return DeviceRows(device, layout, launcher, kernel, shape, count, moved, "", "", window)
+    return DeviceRows(device, layout, launcher, kernel, shape, count, moved, (), "", window)
 
 
 def _too_large(

@@ -111,7 +111,7 @@ class CudaSweeper:
             rows.kernel_name,
             str(rows.layout.matrix_format),
             rows.bytes_moved,
-            remark=rows.remark,
+            events=rows.events,
             estimates=rows.estimates,
         )
 
@@ -253,7 +253,7 @@ class CudaSingleSweeper(CudaSweeper):
     double
         Sweeps of the system in double precision, whose iterate is where these begin.
     stop_below
-        As in `engines.systems.one_sided.Engine.sweeper`.
+        As in `engines.systems.one_sided.Scheme.sweeper`.
     nearest
         Whether what is stored is rounded to nearest; else down.
     factor

@@ -8,6 +8,7 @@ from engines.cuda import driver
 from engines.errors import UnsupportedError
 from engines.host.engine import CpuEngine
 from engines.model.environment import ALL_DEVICES, DeviceChoice, SolverEnvironment
+from engines.model.events import Events, Kind
 from engines.systems.one_sided import Engine, Scaling, SweepSystem
 
 GPU_ENTRIES = 20_000
@@ -74,8 +75,8 @@ def sweeps_before_gpu(environment: SolverEnvironment, system: SweepSystem) -> in
 
 def choose_engine(
     environment: SolverEnvironment, system: SweepSystem, sweeps: int | None = None
-) -> tuple[Engine, str]:
-    """Return the engine for a solve, and a remark for the log.
+) -> tuple[Engine, Events]:
+    """Return the engine for a solve, and what the log tells of the choice.
 
     Parameters
     ----------
@@ -93,17 +94,17 @@ def choose_engine(
     """
     choice = environment.device
     if choice is DeviceChoice.CPU:
-        return CpuEngine(environment.matrix_format), ""
+        return CpuEngine(environment.matrix_format), ()
     if choice is DeviceChoice.AUTO and (
         system.matrix.num_entries < least_gpu_entries(sweeps) or not driver.driver_present()
     ):
-        return CpuEngine(), ""
+        return CpuEngine(), ()
     refusal = driver.gpu_refusal(environment.device_number)
     if refusal is None:
-        return _cuda_engine(environment), ""
+        return _cuda_engine(environment), ()
     if choice is DeviceChoice.GPU:
         raise UnsupportedError(f"no GPU can be used: {refusal}")
-    return CpuEngine(), f"GPU not used: {refusal}"
+    return CpuEngine(), (Kind.GPU_REFUSED(reason=refusal),)
 
 
 def _cuda_engine(environment: SolverEnvironment) -> Engine:
@@ -123,8 +124,8 @@ def _cuda_engine(environment: SolverEnvironment) -> Engine:
     return SeveralEngine(tuple(range(first, first + number)), *how)
 
 
-def not_shared_out(engine: Engine, what: str) -> str:
-    """Return a remark where several GPUs were asked for and one sweeps; empty where not.
+def not_shared_out(engine: Engine, what: str) -> Events:
+    """Return that several GPUs were asked for and one sweeps; nothing where that is not so.
 
     Parameters
     ----------
@@ -133,8 +134,8 @@ def not_shared_out(engine: Engine, what: str) -> str:
     what
         What cannot be shared out.
     """
-    devices: tuple[int, ...] = getattr(engine, "devices", ())
-    return f"not shared out among {len(devices)} GPUs: {what}" if len(devices) > 1 else ""
+    number = len(engine.gpus)
+    return (Kind.NOT_SHARED_OUT(gpus=number, reason=what),) if number > 1 else ()
 
 
 def preload(device_number: int) -> None:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from engines.cuda.colour_engine import CudaColourEngine
 
 
-class GaussSeidelEngine:
-    """Sweeps in colours, where another engine would make Jacobi's.
+class GaussSeidelScheme:
+    """Sweeps in colours, where the engine itself would make Jacobi's.
 
     Parameters
     ----------
@@ -45,15 +45,14 @@ class GaussSeidelEngine:
         slice_size: int | None = None,
         colours: int | None = None,
     ) -> None:
-        self.name = engine.name
         self.engine = engine
         self.order = order
         self.slice_size = slice_size
         self.colours = colours
 
     @classmethod
-    def of(cls, engine: Engine, environment: SolverEnvironment) -> GaussSeidelEngine:
-        """Return the engine for one of the methods of `METHODS`.
+    def of(cls, engine: Engine, environment: SolverEnvironment) -> GaussSeidelScheme:
+        """Return the sweeps of one of the methods of `METHODS`.
 
         Parameters
         ----------
@@ -65,14 +64,10 @@ class GaussSeidelEngine:
         order = METHODS[environment.method]
         return cls(engine, order, environment.slice_size, environment.colours)
 
-    def moved_to(self, engine: Engine) -> GaussSeidelEngine:
-        """Return the same sweeps on another engine, the CPU's where a GPU's memory is too small."""
-        return GaussSeidelEngine(engine, self.order, self.slice_size, self.colours)
-
     def sweeper(
         self, system: SweepSystem, stop_below: float, absolute: bool
     ) -> WatchedSweeper[ColouredSystem] | WatchedSweeper[DeviceColoured]:
-        """Prepare a solve; see `engines.systems.one_sided.Engine.sweeper`.
+        """Prepare a solve; see `engines.systems.one_sided.Scheme.sweeper`.
 
         Raises
         ------
@@ -84,30 +79,28 @@ class GaussSeidelEngine:
         check_omega(system.omega)
         singular = system.scaling is Scaling.BALANCE
         how = (stop_below, absolute, singular)
-        if self.engine.name == "CPU":
+        if not self.engine.gpus:
             return WatchedSweeper(self, scaled(system), *how)
         # The device scales, colours and arranges what it is given.
-        watched = WatchedSweeper(self._device_engine(), system, *how)
-        watched.remark(not_shared_out(self.engine, "one sweeps in colours"))
-        return watched
+        alone = not_shared_out(self.engine, "one sweeps in colours")
+        return WatchedSweeper(self._device_engine(), system, *how, alone)
 
     def _device_engine(self) -> CudaColourEngine:
         from engines.cuda.colour_engine import CudaColourEngine
 
-        device_number: int = getattr(self.engine, "device_number", 0)
         most_memory: int | None = getattr(self.engine, "most_memory", None)
         wanted = (self.order, self.slice_size, self.colours)
-        return CudaColourEngine(device_number, *wanted, most_memory)
+        return CudaColourEngine(self.engine.gpus[0], *wanted, most_memory)
 
     def coloured(self, system: SweepSystem, order: Order) -> ColouredSystem:
         """Return a system without scaling, arranged by colours on the host."""
-        speed = CPU_SPEED if self.engine.name == "CPU" else GPU_SPEED
+        speed = GPU_SPEED if self.engine.gpus else CPU_SPEED
         colouring = choose_colours(system, order, self.slice_size, self.colours, speed)
         return arrange(system, colouring)
 
     def prepared(self, coloured: ColouredSystem, stop_below: float, absolute: bool) -> Sweeper:
         """Return plain sweeps of a coloured system, on the engine's device."""
-        if self.engine.name == "CPU":
+        if not self.engine.gpus:
             return CpuColourSweeper(coloured, stop_below, absolute)
         engine = self._device_engine()
         return engine.prepared(engine.uploaded(coloured), stop_below, absolute)

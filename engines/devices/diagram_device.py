@@ -15,6 +15,7 @@ from engines.host.diagram_colours import ColouredDiagram
 from engines.host.watched import sweeps_in_colours
 from engines.model.choice import PAIR_BYTES, Format
 from engines.model.environment import SolverEnvironment
+from engines.model.events import Event, Events, Kind
 from engines.systems.one_sided import Sweeper, SweepSystem
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ class DeviceDiagramEngine:
         When the rows cannot be swept in the format that was asked for, and why.
     """
 
-    name = "GPU"
     speed = GPU_SPEED
 
     def __init__(self, system: DiagramSystem, environment: SolverEnvironment) -> None:
@@ -54,6 +54,7 @@ class DeviceDiagramEngine:
 
         self._system = system
         self._device = environment.device_number
+        self.gpus = (self._device,)
         self._memory = environment.device_memory
         # What is wrong with the system is said before its bytes are counted.
         check_system(system)
@@ -61,7 +62,7 @@ class DeviceDiagramEngine:
         self._require("vectors and rows", need, self._memory)
         self._rows = self._on_device(lambda: self._laid_out(environment))
         self._taken = need - vectors
-        self.refusal = ""
+        self.events: Events = ()
         """Why sweeps from another start, by which a result is confirmed, were not possible."""
 
     def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> DiagramSweeper:
@@ -72,7 +73,7 @@ class DeviceDiagramEngine:
         system
             Its start is taken; everything else is that of the engine's own system.
         stop_below, absolute
-            As in `engines.systems.one_sided.Engine.sweeper`.
+            As in `engines.systems.one_sided.Scheme.sweeper`.
 
         Raises
         ------
@@ -89,7 +90,7 @@ class DeviceDiagramEngine:
             self._require("vectors", vectors, left)
             sweeper = self._on_device(lambda: DiagramSweeper(self._rows, of_start, *where))
         except DeviceMemoryError as error:
-            self.refusal = f"the error is estimated from the last sweeps alone: {error}"
+            self.events = (Kind.UNCONFIRMED(reason=str(error)),)
             raise
         self._taken += vectors
         return sweeper
@@ -104,7 +105,7 @@ class DeviceDiagramEngine:
         coloured
             Start, relaxation and colours.
         stop_below, absolute
-            As in `engines.systems.one_sided.Engine.sweeper`.
+            As in `engines.systems.one_sided.Scheme.sweeper`.
 
         Raises
         ------
@@ -138,9 +139,9 @@ class DeviceDiagramEngine:
         from engines.cuda.formats.patterns import FEW_PATTERNS
         from engines.cuda.modules import stream
 
-        remarks = []
+        events: list[Event] = []
         if environment.num_devices != 1:
-            remarks.append(f"without a matrix, GPU {self._device} sweeps alone")
+            events.append(Kind.SWEEPS_ALONE(gpu=self._device))
         rows, wanted = None, environment.matrix_format
         if sweeps_in_colours(environment.method):
             if wanted is Format.PATTERNS:
@@ -154,16 +155,17 @@ class DeviceDiagramEngine:
                 try:
                     rows = laid_out(self._system, Format.PATTERNS, FEW_PATTERNS)
                 except UnsupportedError as error:
-                    remarks.append(f"not swept as {Format.PATTERNS}: {error}")
+                    refused = Kind.NOT_IN_FORMAT(format=Format.PATTERNS, reason=str(error))
+                    events.append(refused)
                     wanted = Format.HYBRID
             if rows is None:
                 most = max(FEW_PATTERNS, self._most_patterns())
                 rows = laid_out(self._system, wanted, most)
-        return replace(rows, remark="; ".join(remarks))
+        return replace(rows, events=tuple(events))
 
     def _most_patterns(self) -> int:
         """Return how many patterns the device has room for."""
-        from engines.cuda.diagrams import available_bytes
+        from engines.cuda.memory import available_bytes
 
         matrix = self._system.matrix
         row_bytes = PAIR_BYTES * (matrix.num_entries // self._system.num_states + 1)
@@ -184,7 +186,7 @@ class DeviceDiagramEngine:
         return system_bytes(self._system) + 16 * HISTORY
 
     def _require(self, what: str, need: int, memory: int | None) -> None:
-        from engines.cuda.diagrams import available_bytes
+        from engines.cuda.memory import available_bytes
 
         with cupy().cuda.Device(self._device):
             available = max(available_bytes(memory), 0)

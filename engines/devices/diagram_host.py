@@ -12,6 +12,7 @@ from engines.host.diagram_sweeps import HostDiagramRows
 from engines.host.hybrid import HostHybrid
 from engines.model.choice import Format
 from engines.model.environment import SolverEnvironment
+from engines.model.events import Events
 from engines.systems.one_sided import SweepSystem
 
 
@@ -31,7 +32,7 @@ class HostDiagramEngine:
         When the rows cannot be swept in the format that was asked for, and why.
     """
 
-    name = "CPU"
+    gpus = ()
     speed = CPU_SPEED
 
     def __init__(self, system: DiagramSystem, environment: SolverEnvironment) -> None:
@@ -42,8 +43,7 @@ class HostDiagramEngine:
             )
         self._system = system
         self._rows = HostDiagramRows.of(system)
-        self.refusal = ""
-        """Nothing that may be wanted is refused."""
+        self.events: Events = ()
 
     def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> CpuDiagramSweeper:
         """Prepare a solve from another start.
@@ -53,7 +53,7 @@ class HostDiagramEngine:
         system
             Its start is taken; everything else is that of the engine's own system.
         stop_below, absolute
-            As in `engines.systems.one_sided.Engine.sweeper`.
+            As in `engines.systems.one_sided.Scheme.sweeper`.
         """
         omega = self._system.omega
         return CpuDiagramSweeper(self._rows, system.start, omega, stop_below, absolute)
@@ -68,7 +68,7 @@ class HostDiagramEngine:
         coloured
             Start, relaxation and colours.
         stop_below, absolute
-            As in `engines.systems.one_sided.Engine.sweeper`.
+            As in `engines.systems.one_sided.Scheme.sweeper`.
         """
         begun = (coloured.start, coloured.omega)
         return CpuDiagramSweeper(self._rows, *begun, stop_below, absolute, coloured.colouring)

@@ -17,7 +17,7 @@ def levels_on(engine: Engine, system: SweepSystem, stop_below: float, absolute: 
     system
         A system for π Q = 0 of one recurrent class, before scaling.
     stop_below, absolute
-        As in `engines.systems.one_sided.Engine.sweeper`.
+        As in `engines.systems.one_sided.Scheme.sweeper`.
 
     Raises
     ------
@@ -26,9 +26,8 @@ def levels_on(engine: Engine, system: SweepSystem, stop_below: float, absolute: 
     DeviceMemoryError
         When the device cannot hold the levels.
     """
-    if engine.name == "GPU":
+    if engine.gpus:
         from engines.cuda.multilevel import cuda_levels
 
-        device_number: int = getattr(engine, "device_number", 0)
-        return cuda_levels(system, stop_below, absolute, device_number)
+        return cuda_levels(system, stop_below, absolute, engine.gpus[0])
     return CpuLevels(system, stop_below, absolute)

@@ -13,6 +13,7 @@ from engines.host.colours import Order, SweepSpeed
 from engines.host.expansion.slices import Reads, SliceColours, choose_slices, reads_of
 from engines.host.watched import METHODS, WatchedSweeper, check_omega
 from engines.model.environment import SolverEnvironment
+from engines.model.events import Events
 from engines.systems.one_sided import Scaling, Sweeper, SweepSystem
 
 BYTES_AN_ENTRY = 16
@@ -53,11 +54,15 @@ class ColouredDiagram:
 
 
 class DiagramEngine(Protocol):
-    """Where a diagram's rows are swept: the CPU, or a GPU; see `systems.one_sided.Engine`."""
+    """Where a diagram's rows are swept: the CPU or a GPU; see `systems.one_sided.Engine`."""
 
-    name: str
     speed: SweepSpeed
-    refusal: str
+    events: Events
+    """What happened besides, for the log of a solve that has ended."""
+
+    @property
+    def gpus(self) -> tuple[int, ...]:
+        """The number of the GPU; empty for the CPU."""
 
     def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> Sweeper:
         """Prepare a solve from the start of `system`; all else is that of the engine's own."""
@@ -71,8 +76,8 @@ class DiagramEngine(Protocol):
         """Return the rates out of each state, self-loops left out, shape (states,)."""
 
 
-class ColouredDiagramEngine:
-    """Sweeps a diagram's rows in colours, where its engine would make Jacobi's sweeps.
+class ColouredDiagramScheme:
+    """Sweeps of a diagram's rows in colours, where the engine itself would make Jacobi's.
 
     Parameters
     ----------
@@ -109,7 +114,7 @@ class ColouredDiagramEngine:
         outline
             Start, states and relaxation of the system; its matrix is not looked at.
         stop_below, absolute
-            As in `engines.systems.one_sided.Engine.sweeper`.
+            As in `engines.systems.one_sided.Scheme.sweeper`.
 
         Raises
         ------

@@ -12,10 +12,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engines.arrays import FloatArray
-from engines.devices.colours import GaussSeidelEngine
+from engines.devices.colours import GaussSeidelScheme
 from engines.host.colours import Order, entries_by_direction
 from engines.host.engine import CpuEngine
-from engines.systems.one_sided import Sweeper, SweepSystem
+from engines.systems.one_sided import HasEvents, SweepSystem
 
 COLOURS_AFTER = 1_024
 """Sweeps of Jacobi's before."""
@@ -54,7 +54,7 @@ def repays(system: SweepSystem, iterations: int, expected: float) -> bool:
     return iterations >= COLOURS_AFTER and expected * system.matrix.num_entries > COLOURS_REPAY
 
 
-def coloured_sweeps(system: SweepSystem, values: FloatArray, absolute: bool) -> tuple[Sweeper, str]:
+def coloured_sweeps(system: SweepSystem, values: FloatArray, absolute: bool) -> HasEvents:
     """Prepare sweeps in colours on the host, in the order in which more entries see fresh values.
 
     Parameters
@@ -68,7 +68,7 @@ def coloured_sweeps(system: SweepSystem, values: FloatArray, absolute: bool) -> 
 
     Returns
     -------
-    The sweeps, which do not stop by themselves, and what the log says of their colours.
+    The sweeps, which do not stop by themselves.
 
     Raises
     ------
@@ -78,5 +78,4 @@ def coloured_sweeps(system: SweepSystem, values: FloatArray, absolute: bool) -> 
     before, behind = entries_by_direction(system)
     order = Order.FORWARDS if before >= behind else Order.BACKWARDS
     given = replace(system, start=values.copy())
-    sweeper = GaussSeidelEngine(CpuEngine(), order).sweeper(given, -1.0, absolute)
-    return sweeper, sweeper.note
+    return GaussSeidelScheme(CpuEngine(), order).sweeper(given, -1.0, absolute)

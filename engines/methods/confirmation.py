@@ -15,7 +15,7 @@ from engines.model.result import Status
 from engines.proofs.doubling import Doubling
 from engines.proofs.induction import proven_error
 from engines.proofs.mixing import change_of_a_sweep, sweeps_of_memory
-from engines.systems.one_sided import Engine, HasTwin, Scaling, Sweeper, SweepSystem
+from engines.systems.one_sided import HasTwin, Scaling, Scheme, Sweeper, SweepSystem
 
 MOST_ATTEMPTS = 4
 FINER = 0.1
@@ -55,8 +55,8 @@ class AutomaticSweeps:
     ----------
     sweeper
         The prepared solve.
-    engine
-        Where it was prepared.
+    scheme
+        What prepared it.
     system
         What is solved, before any scaling.
     environment
@@ -70,7 +70,7 @@ class AutomaticSweeps:
     """
 
     sweeper: Sweeper
-    engine: Engine
+    scheme: Scheme
     system: SweepSystem
     environment: SolverEnvironment
     doubling: Doubling | None
@@ -115,7 +115,7 @@ class AutomaticSweeps:
         twin = None
         if isinstance(self.sweeper, HasTwin):
             twin = self.sweeper.twin(system.start, -1.0)
-        return twin or self.engine.sweeper(system, -1.0, self.environment.absolute)
+        return twin or self.scheme.sweeper(system, -1.0, self.environment.absolute)
 
     def judged(self, outcome: Iteration, tolerance: float) -> Iteration:
         """Return the outcome with an error that later sweeps confirm, or an infinite one.

@@ -15,8 +15,8 @@ from engines.systems.multilevel import MOST_CYCLES, Levels
 from engines.systems.one_sided import Engine, Scaling, Sweeper, SweepSystem
 
 
-class LevelEngine:
-    """Makes cycles where another engine makes sweeps.
+class LevelScheme:
+    """Cycles, where the engine itself would make sweeps.
 
     Parameters
     ----------
@@ -25,12 +25,11 @@ class LevelEngine:
     """
 
     def __init__(self, engine: Engine) -> None:
-        self.name = engine.name
         self._engine = engine
         self._made: tuple[SweepSystem, Levels] | None = None
 
     def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> Sweeper:
-        """Prepare cycles; see `engines.systems.one_sided.Engine.sweeper`.
+        """Prepare cycles; see `engines.systems.one_sided.Scheme.sweeper`.
 
         Parameters
         ----------
@@ -106,7 +105,7 @@ def solve_by_levels(
     States are paired along their strongest transitions, as in Notay's double pairwise aggregation
     (2012). That the cycles have mixed is confirmed from a far start, as for sweeps.
     """
-    levels = LevelEngine(engine)
+    levels = LevelScheme(engine)
     limited = replace(environment, max_iterations=MOST_CYCLES, max_iterations_named=True)
     started = replace(system, start=start)
     sweeper = levels.sweeper(started, -1.0, environment.absolute)

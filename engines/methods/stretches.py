@@ -8,9 +8,9 @@ import numpy as np
 
 from engines.arrays import FloatArray
 from engines.errors import UnsupportedError
-from engines.host.engine import CpuSweeper
 from engines.methods.gmres import FIRST_STRETCH, solve_by_stretches
 from engines.model.environment import Method, SolverEnvironment
+from engines.model.events import Events, Kind
 from engines.model.progress import Progress, SweepReport
 from engines.proofs.doubling import rises_from_zero
 from engines.systems.one_sided import Scaling, Sweeper, SweepSystem
@@ -67,10 +67,10 @@ class Stretches:
         """Sweeps made in stretches, in vain or not."""
         self.stretch = 0
         """Of how many sweeps the last stretch was."""
-        self.failure = ""
+        self.failure: Events = ()
         """Why the last attempt was in vain, for the log of a solve that had to end otherwise."""
-        self.remark = ""
-        """What the log of any solve says."""
+        self.events: Events = ()
+        """What the log of any solve tells."""
         self.best: tuple[FloatArray, float] | None = None
         """Values whose error rounding has left too large, and that error."""
 
@@ -78,8 +78,7 @@ class Stretches:
         """Allow attempts by an automatic solve, after fewer than so many of its sweeps."""
         if not isinstance(sweeper, HasSpace):
             return
-        on_cpu = isinstance(sweeper, CpuSweeper)
-        early = on_cpu and self._system.num_updates >= FEWEST_ROWS
+        early = sweeper.cost.on_cpu and self._system.num_updates >= FEWEST_ROWS
         self._after = [sweeps for sweeps in AFTER if (early or sweeps >= LATE) and sweeps < before]
 
     def forbid(self) -> None:
@@ -120,16 +119,17 @@ class Stretches:
         try:
             found = solve_by_stretches(*how, stretch=stretch, progress=told)
         except MemoryError as error:
-            self.remark = f"{NAME} failed: {error}"
+            self.events = (Kind.FAILED(method=NAME, reason=str(error)),)
             sweeper.restart(values)
             return None
         self.made += found.sweeps
-        self.stretch, self.failure = found.stretch, ""
+        self.stretch, self.failure = found.stretch, ()
         if not found.failure and (self._named or found.error <= self._accepted):
             return sweeper.values(), found.error
-        failure = found.failure or f"rounding leaves an error of {found.error:.1e}"
-        self.failure = f"{NAME} failed: {failure}"
-        if not found.failure:
+        if found.failure:
+            self.failure = (Kind.FAILED(method=NAME, reason=found.failure),)
+        else:
+            self.failure = (Kind.FAILED_BY_ROUNDING(method=NAME, error=found.error),)
             self.best = np.array(sweeper.values()), found.error
             self.forbid()
         sweeper.restart(values)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from engines.model.choice import Format
+from engines.model.events import Events, Kind
 
 
 class Method(StrEnum):
@@ -192,8 +193,13 @@ class SolverEnvironment:
         """Whether bounds are asked for, by the flag or by a method that has them."""
         return self.bounds or self.method in (Method.INTERVAL, Method.OPTIMISTIC)
 
-    def double_instead(self, reason: str) -> str:
-        """Return a remark that a solve is made in double precision; empty where that was wanted.
+    @property
+    def error_kind(self) -> str:
+        """What errors are, as a log names it."""
+        return "absolute" if self.absolute else "relative"
+
+    def double_instead(self, reason: str) -> Events:
+        """Return that a solve is made in double precision; nothing where that was wanted.
 
         Parameters
         ----------
@@ -201,8 +207,8 @@ class SolverEnvironment:
             Why the precision that the user named is not used.
         """
         if self.precision is Precision.DOUBLE:
-            return ""
-        return f"-gpuprecision {self.precision}: {reason}; computed in double precision"
+            return ()
+        return (Kind.DOUBLE_INSTEAD(precision=self.precision, reason=reason),)
 
     @property
     def sweep_limit(self) -> int:

@@ -20,7 +20,7 @@ from engines.methods.iterate import BATCH_SECONDS, FIRST_BATCH
 from engines.model.environment import SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from engines.model.progress import Measure, Progress, SweepReport
-from engines.model.result import SolveResult, Status, one_remark
+from engines.model.result import SolveResult, Status
 from engines.model.step_rewards import step_rewards
 from engines.proofs import exact
 from engines.solve.system import sweeper_or_cpu
@@ -332,10 +332,9 @@ def _sweep(
     if steps == 0 or system.num_updates == 0:
         return SolveResult.exact(system.start.copy(), method)
     started = time.perf_counter()
-    engine, note = choose_engine(environment, system, steps)
-    sweeper, refusal = sweeper_or_cpu(engine, system, NO_CHANGE, True)
+    engine, chosen = choose_engine(environment, system, steps)
+    sweeper, prepared = sweeper_or_cpu(engine, system, NO_CHANGE, True)
     in_double = environment.double_instead("the error of bounded steps is proven")
-    note = one_remark((refusal or note, in_double))
     setup = time.perf_counter() - started
     done, change, batch = 0, np.inf, FIRST_BATCH
     while done < steps and change > 0.0:
@@ -365,5 +364,5 @@ def _sweep(
         setup_seconds=setup,
         sweeping_seconds=sweeper.seconds,
         cost=sweeper.cost,
-        note=note,
+        events=(prepared or chosen) + in_double,
     )

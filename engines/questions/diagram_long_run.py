@@ -14,7 +14,7 @@ from engines.diagrams.hybrid import HybridMatrix
 from engines.errors import UnsupportedError
 from engines.model.environment import SolverEnvironment
 from engines.model.progress import Progress
-from engines.model.result import SolveResult, one_remark
+from engines.model.result import SolveResult
 from engines.solve.diagrams import (
     balance_matrices,
     require_steady_state,
@@ -156,4 +156,4 @@ class LongRun:
         result = steady_state_of_matrices(
             *self._matrices, found.members, environment, progress=progress
         )
-        return replace(result, note=one_remark((found.remark, result.note)))
+        return replace(result, events=found.events + result.events)

@@ -21,9 +21,10 @@ from engines.methods.policy_iteration import DirectPolicyIteration, ImproperPoli
 from engines.methods.strategy import ANY_CHOICE, optimal_rows
 from engines.model.decided import decided_values
 from engines.model.environment import Convention, Method, SolverEnvironment
+from engines.model.events import Kind
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.progress import Progress
-from engines.model.result import SolveResult, one_remark
+from engines.model.result import SolveResult
 from engines.proofs import exact
 from engines.proofs.unrounded import solves_exactly
 from engines.solve.modified_policy_iteration import policy_iteration
@@ -235,8 +236,7 @@ def _solve_mdp(
     if environment.method in (Method.POLICY_ITERATION, Method.MODIFIED_POLICY_ITERATION):
         result, rows = policy_iteration(system, environment, progress=progress)
         if environment.topological:
-            remark = "policies are of all strongly connected components together"
-            result = replace(result, note=one_remark((result.note, remark)))
+            result = replace(result, events=(*result.events, Kind.TOGETHER(what="policies")))
     elif environment.topological:
         if sweeps_in_colours(environment.method):
             raise UnsupportedError(f"{environment.method} of one component after the other")

@@ -15,9 +15,10 @@ from engines.graph.quotient import collapse
 from engines.methods.strategy import ANY_CHOICE, avoiding_strategy, expanded_strategy, rows_towards
 from engines.model.decided import decided_values
 from engines.model.environment import Method, SolverEnvironment
+from engines.model.events import Kind
 from engines.model.explicit import ExplicitModel, RewardStructure
 from engines.model.progress import Progress
-from engines.model.result import SolveResult, one_remark
+from engines.model.result import SolveResult
 from engines.model.step_rewards import step_rewards
 from engines.proofs.upper_bounds import upper_bound
 from engines.questions.reachability import refuse_bounds, solve_reachability
@@ -132,7 +133,7 @@ def least_rewards(
 
     Returns
     -------
-    The result; its note tells of end components without reward.
+    The result; its events tell of end components without reward.
     """
     keep = ~may_enter(model, infinite) | ~model.rows_of(unknown)
     solved, kept = without_choices(model, keep), earned[keep]
@@ -149,8 +150,7 @@ def least_rewards(
         want_strategy=want_strategy,
     )
     if free.count and not environment.two_sided:
-        loops = f"zero-reward loops are left at no cost ({free.count} found)"
-        result = replace(result, note=one_remark((loops, result.note)))
+        result = replace(result, events=(Kind.LOOPS_LEFT(loops=free.count), *result.events))
     if result.strategy is not None:
         rows = np.flatnonzero(keep)[result.strategy]
         result = replace(result, strategy=np.where(result.strategy >= 0, rows, ANY_CHOICE))

@@ -16,22 +16,29 @@ from engines.diagrams.hybrid import HybridMatrix
 from engines.diagrams.survey import survey
 from engines.diagrams.system import DiagramSystem
 from engines.errors import UnsupportedError
-from engines.host.diagram_colours import ColouredDiagramEngine, DiagramEngine
+from engines.host.diagram_colours import ColouredDiagramScheme, DiagramEngine
 from engines.host.expansion.build import build
 from engines.host.expansion.room import available_host_bytes
 from engines.host.watched import METHODS as COLOURED
-from engines.host.watched import WatchedSweeper, relaxation, sweeps_in_colours
+from engines.host.watched import relaxation, sweeps_in_colours
 from engines.methods.afterwards import measured
 from engines.methods.confirmation import AutomaticSweeps, never
 from engines.methods.iterate import iterate, stop_threshold
 from engines.model.choice import Format
 from engines.model.csr import CsrMatrix
 from engines.model.environment import Convention, DeviceChoice, Method, Precision, SolverEnvironment
+from engines.model.events import Events, Kind
 from engines.model.progress import Progress
-from engines.model.result import SolveResult, Status, one_remark
+from engines.model.result import SolveResult, Status
 from engines.proofs.doubling import Doubling, rises_from_zero
-from engines.solve.report import judged, unsafe_remark
-from engines.systems.one_sided import AUTOMATIC_OMEGA, Scaling, SweepSystem, rows_of_states
+from engines.solve.report import judged, misleading_change
+from engines.systems.one_sided import (
+    AUTOMATIC_OMEGA,
+    HasEvents,
+    Scaling,
+    SweepSystem,
+    rows_of_states,
+)
 
 FORMATS = (Format.AUTO, Format.PATTERNS, Format.HYBRID)
 """What rows can be laid out in without their matrix; of our choice patterns, if they are few."""
@@ -287,16 +294,17 @@ def _require_possible(
             raise UnsupportedError(f"no GPU can be used: {refusal}")
 
 
-def _engine(system: DiagramSystem, environment: SolverEnvironment) -> tuple[DiagramEngine, str]:
-    """Return where a system is swept, and a remark for the log."""
+def _engine(system: DiagramSystem, environment: SolverEnvironment) -> tuple[DiagramEngine, Events]:
+    """Return where a system is swept, and what the log tells of the choice."""
     refusal = None
     if environment.device is DeviceChoice.CPU:
-        return HostDiagramEngine(system, environment), ""
+        return HostDiagramEngine(system, environment), ()
     if environment.device is DeviceChoice.GPU or driver_present():
         refusal = gpu_refusal(environment.device_number)
         if refusal is None:
-            return DeviceDiagramEngine(system, environment), ""
-    return HostDiagramEngine(system, environment), f"GPU not used: {refusal}" if refusal else ""
+            return DeviceDiagramEngine(system, environment), ()
+    refused = (Kind.GPU_REFUSED(reason=refusal),) if refusal else ()
+    return HostDiagramEngine(system, environment), refused
 
 
 def _hybrid(diagram: Diagram, numbering: StateNumbering) -> HybridMatrix:
@@ -326,11 +334,11 @@ def _solve(
         "rows without a matrix are not swept in single precision"
     )
     environment = replace(environment, precision=Precision.DOUBLE)
-    engine, note = _engine(system, environment)
+    engine, chosen = _engine(system, environment)
     outline = _outline(system, engine, environment.automatic)
     of_colours = sweeps_in_colours(environment.method)
-    who = ColouredDiagramEngine(engine, system, environment) if of_colours else engine
-    sweeper = who.sweeper(outline, stop_threshold(environment), environment.absolute)
+    scheme = ColouredDiagramScheme(engine, system, environment) if of_colours else engine
+    sweeper = scheme.sweeper(outline, stop_threshold(environment), environment.absolute)
     setup = time.perf_counter() - began
     if environment.automatic:
         doubling = Doubling(environment.absolute) if rises_from_zero(outline) else None
@@ -338,7 +346,7 @@ def _solve(
         outcome = sweeps.run(never)
     else:
         outcome = iterate(sweeper, environment, progress=progress)
-    remarks = [note, sweeper.cost.remark, in_double, engine.refusal]
+    events = chosen + sweeper.cost.events + in_double + engine.events
     result = SolveResult(
         values=sweeper.values(),
         status=outcome.status,
@@ -352,13 +360,13 @@ def _solve(
         sweeping_seconds=sweeper.seconds,
         cost=sweeper.cost,
     )
-    if isinstance(sweeper, WatchedSweeper):
-        remarks.append(sweeper.note)
+    if isinstance(sweeper, HasEvents):
+        events += sweeper.events
     if not environment.automatic:
-        remarks.append(unsafe_remark(result, environment))
+        events += misleading_change(result, environment)
     # Without the matrix there is no other solution that tells the error of a named method.
     result = measured(result, environment, None)
-    return judged(replace(result, note=one_remark(remarks)))
+    return judged(replace(result, events=events))
 
 
 def _outline(system: DiagramSystem, engine: DiagramEngine, automatic: bool) -> SweepSystem:

@@ -16,8 +16,9 @@ from engines.arrays import FloatArray
 from engines.methods.confirmation import AutomaticSweeps
 from engines.methods.iterate import Iteration
 from engines.model.environment import SolverEnvironment
+from engines.model.events import Event
 from engines.model.result import Status, SweepCost
-from engines.systems.one_sided import Engine, Sweeper, SweepSystem
+from engines.systems.one_sided import Engine, Scheme, Sweeper, SweepSystem
 
 
 def nothing_swept() -> Iteration:
@@ -31,8 +32,8 @@ class Solve:
 
     Parameters
     ----------
-    system, engine, environment
-        What is solved, before any scaling; where; what the user asked for.
+    system, engine, scheme, environment
+        What is solved, before any scaling; where; by which sweeps; what the user asked for.
     method
         What the log calls the sweeps.
     sweeper
@@ -41,21 +42,25 @@ class Solve:
         Sweeps it, and confirms the result; None for a named method.
     outcome
         How the sweeps have ended so far.
-    notes
-        Remarks for the log.
+    events
+        What has happened, for the log.
     earlier_seconds
         Of sweeps by sweepers that have been replaced.
+    others_confirm
+        Whether what is prepared to confirm a result makes other sweeps of the system.
     """
 
     system: SweepSystem
     engine: Engine
+    scheme: Scheme
     environment: SolverEnvironment
     method: str
     sweeper: Sweeper
     sweeps: AutomaticSweeps | None = None
     outcome: Iteration = field(default_factory=nothing_swept)
-    notes: list[str] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     earlier_seconds: float = 0.0
+    others_confirm: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,9 +76,11 @@ class Answer:
     name
         What has found them, for the log.
     cost
-        What that moved; None for as much as the sweeps.
+        What that moved; None for what the sweeps moved.
     in_place
         Whether the sweeper's iterate is this.
+    event
+        How they were found; None for the place of sweeps that converge slowly.
     """
 
     values: FloatArray
@@ -81,6 +88,7 @@ class Answer:
     name: str
     cost: SweepCost | None = None
     in_place: bool = False
+    event: Event | None = None
 
 
 class Stage(Protocol):

@@ -15,7 +15,8 @@ from engines.devices.choice import GPU_ENTRIES_AT_START, sweeps_before_gpu
 from engines.methods.iterate import Iteration
 from engines.model.choice import Format
 from engines.model.environment import DeviceChoice, Method, Precision, SolverEnvironment
-from engines.model.result import SolveResult, Status, one_remark
+from engines.model.events import Kind
+from engines.model.result import SolveResult, Status
 from engines.systems.one_sided import SweepSystem
 
 WITHOUT_COLOURS = (Method.AUTO, Method.POWER, Method.JACOBI, Method.JOR, Method.VALUE_ITERATION)
@@ -96,13 +97,16 @@ def joined(begun: SolveResult, rest: SolveResult) -> SolveResult:
     rest
         What the sweeps that went on from there have come to; their number counts those before.
     """
-    cost, how = rest.cost, ""
+    cost, began = rest.cost, begun.events
     if not cost.on_cpu:
         later = rest.sweeping_seconds / max(rest.iterations - begun.iterations, 1)
-        how = (
-            f"{begun.iterations} sweeps on the CPU, {begun.sweep_seconds * 1e6:.2f} us each, then "
-            f"on {cost.engine}, {later * 1e6:.2f} us each"
+        moved = Kind.BEGAN_ON_CPU(
+            sweeps=begun.iterations,
+            microseconds=begun.sweep_seconds * 1e6,
+            place=cost.engine,
+            microseconds_there=later * 1e6,
         )
+        began = (*began, moved)
         cost = replace(cost, cpu_as_well=True)
     return replace(
         rest,
@@ -110,5 +114,5 @@ def joined(begun: SolveResult, rest: SolveResult) -> SolveResult:
         setup_seconds=begun.setup_seconds + rest.setup_seconds,
         sweeping_seconds=begun.sweeping_seconds + rest.sweeping_seconds,
         cost=cost,
-        note=one_remark((begun.note, how, rest.note)),
+        events=began + rest.events,
     )

@@ -13,7 +13,8 @@ from engines.host.engine import CpuEngine
 from engines.methods.iterate import Iteration
 from engines.methods.single import largest_value
 from engines.model.environment import Method, Precision, SolverEnvironment
-from engines.model.result import SolveResult, Status, one_remark
+from engines.model.events import Events, Kind
+from engines.model.result import SolveResult, Status
 from engines.solve.ladder import Answer, Solve
 from engines.systems.one_sided import HasTwin, Sweeper, SweepSystem
 
@@ -69,7 +70,7 @@ def swept(solve: Solve, in_stretches: int, setup: float, seconds: float) -> Solv
         setup_seconds=setup,
         sweeping_seconds=solve.earlier_seconds + sweeper.seconds,
         cost=sweeper.cost,
-        note=one_remark(solve.notes),
+        events=tuple(solve.events),
     )
 
 
@@ -89,10 +90,14 @@ def answered(solve: Solve, result: SolveResult, answer: Answer) -> SolveResult:
     if not answer.in_place:
         residual = _residual_of(answer.values, solve.system, solve.sweeper)
     named = environment.method is Method.GMRES
-    so_far = (
-        f"{result.method} contracts too slowly here ({outcome.iterations} sweeps, expected "
-        f"error still {outcome.error_estimate:.1e}): solved by {answer.name}"
+    how = answer.event or Kind.TOOK_OVER(
+        method=result.method,
+        sweeps=outcome.iterations,
+        error=outcome.error_estimate,
+        by=answer.name,
     )
+    if named:
+        how = Kind.ENDED_BY(by=answer.name)
     return replace(
         result,
         values=answer.values,
@@ -103,7 +108,7 @@ def answered(solve: Solve, result: SolveResult, answer: Answer) -> SolveResult:
         cost=answer.cost or result.cost,
         rounding=0.0,
         finished_by="" if named else answer.name,
-        note=one_remark((*solve.notes, answer.name) if named else (result.note, so_far)),
+        events=(*result.events, how),
     )
 
 
@@ -143,7 +148,7 @@ def _residual_of(values: FloatArray, system: SweepSystem, sweeper: Sweeper) -> f
     return check.residual()
 
 
-def unsafe_remark(result: SolveResult, environment: SolverEnvironment) -> str:
+def misleading_change(result: SolveResult, environment: SolverEnvironment) -> Events:
     """Return a warning where the test that a named method stops by is misleading, or nothing.
 
     Parameters
@@ -155,14 +160,16 @@ def unsafe_remark(result: SolveResult, environment: SolverEnvironment) -> str:
     """
     error = result.error_estimate
     if environment.precision is Precision.SINGLE:
-        return ""
+        return ()
     if result.status is not Status.CONVERGED or not UNSAFE * environment.epsilon < error < np.inf:
-        return ""
-    kind = "absolute" if environment.absolute else "relative"
-    return (
-        f"{result.method} stopped because a sweep changes less than {environment.epsilon:.2g}, but "
-        f"its sweeps contract slowly here: the {kind} error to expect is {error:.1e}"
+        return ()
+    misled = Kind.CHANGE_MISLEADS(
+        method=result.method,
+        epsilon=environment.epsilon,
+        error_kind=environment.error_kind,
+        error=error,
     )
+    return (misled,)
 
 
 def judged(result: SolveResult) -> SolveResult:

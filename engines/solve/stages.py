@@ -8,12 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from engines.arrays import FloatArray
+from engines.host.substitution import KERNEL
 from engines.methods import coloured_rest
 from engines.methods.iterate import Iteration
 from engines.methods.levels import solve_by_levels
 from engines.methods.stretches import Stretches
 from engines.methods.substitution import NAME as WALK
 from engines.methods.substitution import Substitution
+from engines.model.events import Kind
 from engines.model.result import SweepCost
 from engines.proofs.doubling import LateDoubling
 from engines.solve.ladder import Answer, Solve
@@ -54,10 +56,14 @@ class Walk:
         """Return whether the walk has been made."""
         return self._substitution.solved is not None
 
-    def run(self, _: Solve) -> Answer | None:
+    def run(self, solve: Solve) -> Answer | None:
         """Return the values of the walk, which are the sweeper's iterate."""
         solved = self._substitution.taken()
-        return None if solved is None else Answer(*solved, WALK, in_place=True)
+        if solved is None:
+            return None
+        how = Kind.SUBSTITUTED(sweeps=solve.outcome.iterations)
+        cost = SweepCost((), KERNEL, "csr", solve.sweeper.cost.bytes_per_sweep)
+        return Answer(*solved, WALK, cost, in_place=True, event=how)
 
 
 class Levels:
@@ -79,7 +85,7 @@ class Levels:
         try:
             found = solve_by_levels(solve.system, solve.engine, solve.environment, iterate)
         except (MemoryError, RuntimeError) as error:
-            solve.notes.append(f"{LEVELS} failed: {error}")
+            solve.events.append(Kind.FAILED(method=LEVELS, reason=str(error)))
             return None
         cost = SweepCost(solve.sweeper.cost.gpus, LEVELS, "csr", 0)
         return Answer(*found, LEVELS, cost)
@@ -152,12 +158,13 @@ class Coloured:
         iterate = solve.sweeper.values()
         self._walk.forbid()
         try:
-            coloured, colours = coloured_rest.coloured_sweeps(self._system, iterate, absolute)
+            coloured = coloured_rest.coloured_sweeps(self._system, iterate, absolute)
         except MemoryError as error:
-            solve.notes.append(f"no room for sweeps in colours: {error}")
+            solve.events.append(Kind.NO_ROOM_FOR_COLOURS(reason=str(error)))
             return None
-        how = f"{solve.method} contracts slowly here: after {made} sweeps on by Gauss-Seidel"
-        solve.notes.append(f"{how}, {colours}")
+        (colours,) = coloured.events
+        went_on = {"method": solve.method, "sweeps": made, **dict(colours.details)}
+        solve.events.append(Kind.COLOURS_TOOK_OVER(**went_on))
         solve.earlier_seconds, solve.sweeper = solve.sweeper.seconds, coloured
         late = LateDoubling(absolute, made)
         solve.sweeps = replace(solve.sweeps, sweeper=coloured, doubling=late, others_confirm=False)
@@ -207,6 +214,6 @@ class DirectMethod:
         try:
             found = in_unit(self._direct(solve.sweeper.values()), solve.environment)
         except (MemoryError, RuntimeError) as error:
-            solve.notes.append(f"{self._name} failed: {error}")
+            solve.events.append(Kind.FAILED(method=self._name, reason=str(error)))
             return None
         return Answer(*found, self._name, SweepCost((), "elimination", "csr", 0))

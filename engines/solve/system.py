@@ -8,23 +8,23 @@ from dataclasses import replace
 import numpy as np
 
 from engines.devices.choice import choose_engine
-from engines.devices.colours import GaussSeidelEngine
+from engines.devices.colours import GaussSeidelScheme
 from engines.errors import DeviceMemoryError
-from engines.host.engine import CpuEngine, CpuSweeper
+from engines.host.engine import CpuEngine
 from engines.host.symmetric_sweeper import NAME as SYMMETRIC
-from engines.host.symmetric_sweeper import SymmetricEngine, SymmetricSweeper
-from engines.host.watched import WatchedSweeper, sweeps_in_colours
+from engines.host.symmetric_sweeper import SymmetricScheme
+from engines.host.watched import sweeps_in_colours
 from engines.methods import coloured_rest
 from engines.methods.confirmation import AutomaticSweeps
 from engines.methods.iterate import Iteration, iterate, stop_threshold
-from engines.methods.levels import LevelEngine
-from engines.methods.single import NO_HELP, SingleSweeps, sweep_first_in_single
+from engines.methods.levels import LevelScheme
+from engines.methods.single import SingleSweeps, sweep_first_in_single
 from engines.methods.stretches import Stretches, require_solvable
-from engines.methods.substitution import NAME as WALK
 from engines.methods.substitution import Substitution
 from engines.model.environment import Method, SolverEnvironment
+from engines.model.events import Events, Kind
 from engines.model.progress import Progress
-from engines.model.result import SolveResult, Status, one_remark
+from engines.model.result import SolveResult, Status
 from engines.proofs.doubling import Doubling, LateDoubling, rises_from_zero
 from engines.solve import late_gpu
 from engines.solve.ladder import Answer, Ladder, Solve
@@ -33,11 +33,11 @@ from engines.solve.report import (
     answered,
     is_better,
     judged,
+    misleading_change,
     swept,
-    unsafe_remark,
 )
 from engines.solve.stages import Coloured, Direct, DirectMethod, Gmres, Levels, Walk
-from engines.systems.one_sided import Engine, Sweeper, SweepSystem
+from engines.systems.one_sided import HasEvents, Scheme, Sweeper, SweepSystem
 
 SLOW_AFTER = 5_000
 """Sweeps after which an automatic solve may turn to its direct method."""
@@ -122,16 +122,16 @@ def _solve(
     stretches = Stretches(system, environment, progress, DIRECT_ERROR)
     walk = Substitution(system, environment, solve.sweeper, DIRECT_ERROR)
     ladder = _ladder(solve, stretches, walk, direct, direct_name, by_levels)
-    head, remark = sweep_first_in_single(
+    head, of_single = sweep_first_in_single(
         solve.sweeper, system, environment, progress, ladder.takes_over
     )
-    solve.notes.append(remark)
+    solve.events += of_single
     before = late_gpu.so_far(begun) if begun is not None else None
     if head is not None:
         before = head.so_far
     elif environment.automatic and rises_from_zero(system):
         stretches.allow(solve.sweeper, np.inf if direct is None else _slow_after_of(solve))
-        if _is_on_cpu(solve) and not going_over and coloured_rest.may_serve(system):
+        if solve.sweeper.cost.on_cpu and not going_over and coloured_rest.may_serve(system):
             ladder.stages.insert(2, Coloured(system, stretches, walk))
     answer = None
     if environment.automatic:
@@ -145,18 +145,16 @@ def _solve(
     if best is not None and not is_better(answer, solve.outcome, best[1]):
         answer = Answer(*best, stretches.description)
     quiet = going_over or solve.outcome.status is Status.CONVERGED
-    solve.notes += [stretches.remark, "" if quiet else stretches.failure]
+    solve.events += stretches.events if quiet else stretches.events + stretches.failure
     result = swept(solve, stretches.made, setup, time.perf_counter() - started)
     if begun is not None:
         result = late_gpu.joined(begun, result)
     if head is not None:
         result = head.completed(result, environment)
     if not environment.automatic:
-        described = solve.sweeper.note if isinstance(solve.sweeper, WatchedSweeper) else ""
-        remarks = (result.note, described, unsafe_remark(result, environment))
-        result = replace(result, note=one_remark(remarks))
-    if answer is not None and answer.name == WALK:
-        return judged(walk.completed(result))
+        became = solve.sweeper.events if isinstance(solve.sweeper, HasEvents) else ()
+        misled = misleading_change(result, environment)
+        result = replace(result, events=(*result.events, *became, *misled))
     return judged(result if answer is None else answered(solve, result, answer))
 
 
@@ -165,28 +163,30 @@ def _prepared(
 ) -> Solve:
     """Return a solve whose sweeps are prepared: on which engine, by which of its sweeps."""
     limit = None if begun is None else environment.sweep_limit
-    engine, note = choose_engine(environment, system, limit)
+    engine, chosen = choose_engine(environment, system, limit)
     if environment.method is Method.GMRES:
         require_solvable(system)
+    symmetric = SymmetricScheme.where_best(engine, system, environment)
+    scheme: Scheme = symmetric or engine
+    on_cpu: Scheme = CpuEngine()
     if sweeps_in_colours(environment.method):
-        engine = GaussSeidelEngine.of(engine, environment)
+        scheme = GaussSeidelScheme.of(engine, environment)
+        on_cpu = GaussSeidelScheme.of(CpuEngine(), environment)
     elif environment.method is Method.MULTILEVEL:
-        engine = LevelEngine(engine)
-    symmetric = SymmetricEngine.where_best(engine, system, environment)
-    if symmetric is not None:
-        engine, method = symmetric, SYMMETRIC
+        scheme = LevelScheme(engine)
     given = system if begun is None else replace(system, start=begun.values)
-    threshold = stop_threshold(environment)
-    sweeper, refusal = sweeper_or_cpu(engine, given, threshold, environment.absolute)
-    return Solve(system, engine, environment, method, sweeper, notes=[refusal or note])
-
-
-def _is_on_cpu(solve: Solve) -> bool:
-    return isinstance(solve.sweeper, CpuSweeper | SymmetricSweeper)
+    how = (given, stop_threshold(environment), environment.absolute)
+    sweeper, prepared = sweeper_or_cpu(scheme, *how, on_cpu)
+    return Solve(
+        *(system, engine, scheme, environment, SYMMETRIC if symmetric else method, sweeper),
+        events=list(prepared or chosen),
+        others_confirm=symmetric is not None,
+    )
 
 
 def _slow_after_of(solve: Solve) -> int:
-    return _slow_after(solve.system, _is_on_cpu(solve), solve.environment.sweep_limit)
+    on_cpu, limit = solve.sweeper.cost.on_cpu, solve.environment.sweep_limit
+    return _slow_after(solve.system, on_cpu, limit)
 
 
 def _ladder(
@@ -203,7 +203,7 @@ def _ladder(
     looked_at = min(slow_after, LOOKED_AT_IF_TINY) if tiny else slow_after
     ladder = Ladder(Walk(walk))
     # On a CPU a cycle costs far more sweeps' time than its work.
-    if by_levels and solve.environment.automatic and not _is_on_cpu(solve):
+    if by_levels and solve.environment.automatic and not solve.sweeper.cost.on_cpu:
         ladder.stages.append(Levels())
     ladder.stages.append(Gmres(stretches))
     if direct is not None:
@@ -220,9 +220,9 @@ def _automatic(
 ) -> Answer | None:
     made = 0 if before is None else before.iterations
     solve.sweeps = AutomaticSweeps(
-        *(solve.sweeper, solve.engine, solve.system, solve.environment),
+        *(solve.sweeper, solve.scheme, solve.system, solve.environment),
         *(_doubling(solve.system, solve.environment, made), stretches.then),
-        others_confirm=isinstance(solve.sweeper, SymmetricSweeper),
+        others_confirm=solve.others_confirm,
     )
     if head is None or head.goes_on(solve.environment):
         solve.outcome = solve.sweeps.run(ladder.takes_over, before)
@@ -248,9 +248,9 @@ def _by_named_method(
         return head
     # Their memory comes first.
     del solve.sweeper
-    parts = (solve.engine, solve.system, stop_threshold(environment), environment.absolute)
-    solve.sweeper, refusal = sweeper_or_cpu(*parts)
-    solve.notes[:] = [refusal, *solve.notes, NO_HELP]
+    parts = (solve.scheme, solve.system, stop_threshold(environment), environment.absolute)
+    solve.sweeper, prepared = sweeper_or_cpu(*parts)
+    solve.events[:] = [*prepared, *solve.events, Kind.SINGLE_STALLED()]
     outcome = iterate(solve.sweeper, environment, progress=progress)
     solve.outcome = replace(outcome, iterations=wasted + outcome.iterations)
     return None
@@ -274,26 +274,30 @@ def _slow_after(system: SweepSystem, on_cpu: bool, limit: int) -> int:
 
 
 def sweeper_or_cpu(
-    engine: Engine, system: SweepSystem, stop_below: float, absolute: bool
-) -> tuple[Sweeper, str]:
-    """Prepare sweeps, on the CPU where the engine's memory does not suffice.
+    scheme: Scheme,
+    system: SweepSystem,
+    stop_below: float,
+    absolute: bool,
+    on_cpu: Scheme | None = None,
+) -> tuple[Sweeper, Events]:
+    """Prepare sweeps, on the CPU where a GPU's memory does not suffice.
 
     Parameters
     ----------
-    engine
-        Where the sweeps are to be made.
+    scheme
+        Which sweeps are to be made, and where.
     system, stop_below, absolute
-        As in `engines.systems.one_sided.Engine.sweeper`.
+        As in `engines.systems.one_sided.Scheme.sweeper`.
+    on_cpu
+        Which are made on the CPU instead; by default Jacobi's.
 
     Returns
     -------
-    The sweeper, and a remark for the log where it is the CPU's instead; else an empty one.
+    The sweeper, and what the log tells of its layout, or of its being the CPU's instead.
     """
     try:
-        sweeper = engine.sweeper(system, stop_below, absolute)
-        return sweeper, sweeper.cost.remark
+        sweeper = scheme.sweeper(system, stop_below, absolute)
+        return sweeper, sweeper.cost.events
     except DeviceMemoryError as error:
-        cpu: Engine = CpuEngine()
-        if isinstance(engine, GaussSeidelEngine):
-            cpu = engine.moved_to(cpu)
-        return cpu.sweeper(system, stop_below, absolute), f"{error}; solving on the CPU"
+        moved = Kind.MOVED_TO_CPU(reason=str(error))
+        return (on_cpu or CpuEngine()).sweeper(system, stop_below, absolute), (moved,)

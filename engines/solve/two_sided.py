@@ -11,8 +11,9 @@ import numpy as np
 from engines.arrays import FloatArray
 from engines.devices.two_sided import two_sided_sweeper
 from engines.model.environment import Method, SolverEnvironment
+from engines.model.events import Kind
 from engines.model.progress import Progress
-from engines.model.result import ExactValues, SolveResult, Status, one_remark
+from engines.model.result import ExactValues, SolveResult, Status
 from engines.solve.certified import certify, may_certify
 from engines.solve.narrow import (
     Batches,
@@ -30,8 +31,6 @@ from engines.systems.two_sided import (
     TwoSidedSystem,
     without_self_loops,
 )
-
-GUESSED_TOGETHER = "guesses are of all strongly connected components together"
 
 
 def solve_two_sided(
@@ -112,7 +111,7 @@ def solve_two_sided(
         setup_seconds=prepared + done.setup_seconds,
         sweeping_seconds=done.sweeping_seconds,
         cost=done.cost,
-        note=outcome.note,
+        events=outcome.events,
         two_sided=True,
         bounds=(lower, upper),
         finished_by=outcome.finished_by,
@@ -135,7 +134,7 @@ def _narrow_together(
     """
     started = time.perf_counter()
     stop_below = environment.epsilon if trivial_upper is None else -1.0
-    sweeper, note = two_sided_sweeper(system, environment, stop_below)
+    sweeper, events = two_sided_sweeper(system, environment, stop_below)
     setup = time.perf_counter() - started
     batches = Batches(sweeper, environment, progress)
 
@@ -149,8 +148,9 @@ def _narrow_together(
     if outcome.given_up:
         certified = certify(plain, environment, outcome, system.slack, solve, exactly)
         outcome = certified or swept(False)
-    together = GUESSED_TOGETHER if environment.topological else ""
-    outcome = replace(outcome, note=one_remark((note, together, outcome.note)))
+    if environment.topological:
+        events = (*events, Kind.TOGETHER(what="guesses"))
+    outcome = replace(outcome, events=events + outcome.events)
     return TimedNarrowing(outcome, sweeper.cost, setup, sweeper.seconds)
 
 

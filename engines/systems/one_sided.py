@@ -10,6 +10,7 @@ import numpy as np
 
 from engines.arrays import FloatArray, IndexArray, MaskArray
 from engines.model.csr import CsrMatrix
+from engines.model.events import Events
 from engines.model.result import SweepCost
 
 LONGEST_BATCH = 1024
@@ -210,10 +211,34 @@ class HasSingle(Protocol):
         """
 
 
-class Engine(Protocol):
-    """A place where sweeps are made: the CPU, or a GPU."""
+@runtime_checkable
+class HasSubstitution(Protocol):
+    """A sweeper that lies on the host, where a walk along the edges may end its solve."""
 
-    name: str
+    def substituted(self) -> tuple[FloatArray, float] | None:
+        """Return what one walk finds of equations without negative numbers.
+
+        Returns
+        -------
+        The solution, shape (states,), and a bound of its relative error, which is rounding's; None
+        where states need each other.
+        """
+
+    def restart(self, start: FloatArray) -> None:
+        """Go on from another iterate, shape (states,)."""
+
+
+@runtime_checkable
+class HasEvents(Sweeper, Protocol):
+    """A sweeper that goes on otherwise by itself, and tells so when it has ended."""
+
+    @property
+    def events(self) -> Events:
+        """What became of its sweeps."""
+
+
+class Scheme(Protocol):
+    """A way to sweep at some place: Jacobi's, Gauss-Seidel's in colours, cycles."""
 
     def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> Sweeper:
         """Prepare a solve.
@@ -227,6 +252,14 @@ class Engine(Protocol):
         absolute
             Whether changes are absolute; else relative to the value before the sweep.
         """
+
+
+class Engine(Scheme, Protocol):
+    """A place where sweeps are made: the CPU, or GPUs. By itself it makes Jacobi's."""
+
+    @property
+    def gpus(self) -> tuple[int, ...]:
+        """The numbers of the GPUs, the first of which decides; empty for the CPU."""
 
 
 def rows_of_states(unknown: MaskArray) -> IndexArray | None:

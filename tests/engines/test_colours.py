@@ -275,7 +275,7 @@ def test_colours_do_not_depend_on_the_number_of_threads(monkeypatch, threads):
     for system, before in zip(systems, alone, strict=True):
         found = choose_colours(system, Order.FORWARDS)
         np.testing.assert_array_equal(found.of_update, before.of_update)
-        assert found.description == before.description
+        assert (found.count, found.fresh) == (before.count, before.fresh)
 
 
 def test_every_state_has_one_step_of_each_pass_and_bands_go_by_levels():

@@ -203,7 +203,7 @@ def test_a_slow_automatic_solve_ends_by_it(monkeypatch):
     result = solve_system(system, AUTOMATIC, "Jacobi", direct=lambda _: pytest.fail("direct"))
     assert result.status is Status.CONVERGED
     assert result.finished_by.startswith(NAME)
-    assert "contracts too slowly" in result.note
+    assert "converges too slowly" in result.note
     assert off(result.values, exactly(system)) <= result.error_estimate < 1e-6
     assert stretches.LATE < result.iterations < 3 * stretches.LATE
 

@@ -56,7 +56,7 @@ class Elsewhere:
 class EmulatedGpu:
     """An engine that is in use once it has been opened, and counts how often it was."""
 
-    name = "GPU"
+    gpus = (0,)
 
     def __init__(self):
         self.opened = 0

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.methods import elimination, stretches
 from engines.model.environment import Convention, Method, SolverEnvironment
+from engines.model.events import Kind
 from engines.model.explicit import ModelKind, RewardStructure
 from engines.model.result import SolveResult, Status
 from engines.questions import component_averages, long_run, long_run_distribution
@@ -253,7 +256,8 @@ def test_combined_results_add_up_and_take_the_worst():
     model = CHAINS["several BSCCs"]
     states = models.mask(8, [1, 4])
     loose = long_run_probabilities(model, states, SolverEnvironment(epsilon=1e-3))
-    exact = SolveResult.exact(np.zeros(8), "graph", "known")
+    known = (Kind.ENDED_BY(by="known"),)
+    exact = replace(SolveResult.exact(np.zeros(8), "graph"), events=known)
     both = SolveResult.combined(np.ones(8), [loose, exact, loose], 0.25)
     assert both.iterations == 2 * loose.iterations > 0
     assert both.seconds == pytest.approx(2 * loose.seconds)
