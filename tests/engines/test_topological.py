@@ -17,7 +17,6 @@ from engines.model.environment import DeviceChoice, Method
 from engines.model.environment import SolverEnvironment as Environment
 from engines.model.explicit import ModelKind, RewardStructure
 from engines.model.result import Status
-from engines.questions.intervals import until_bounds
 from engines.questions.reachability import solve_reachability
 from engines.questions.reachability_rewards import reachability_rewards
 from engines.questions.until import until_probabilities
@@ -327,9 +326,10 @@ def test_walks_that_return_between_components_make_the_same_sweeps(monkeypatch):
     np.testing.assert_array_equal(again.values, at_once.values)
     assert again.iterations == at_once.iterations
     everywhere, target = np.ones(ruins.num_states, bool), models.mask(ruins.num_states, [0])
-    in_pieces = until_bounds(ruins, everywhere, target, environment)
+    bounded = replace(environment, bounds=True)
+    in_pieces = until_probabilities(ruins, everywhere, target, bounded)
     monkeypatch.undo()
-    whole = until_bounds(ruins, everywhere, target, environment)
+    whole = until_probabilities(ruins, everywhere, target, bounded)
     np.testing.assert_array_equal(in_pieces.bounds, whole.bounds)
     assert in_pieces.iterations == whole.iterations
 
