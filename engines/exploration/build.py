@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.arrays import INT32_MAX, FloatArray, MaskArray, index_dtype
+from engines.devices.exploring import explored_on_gpu
 from engines.errors import DeviceMemoryError, InvalidModelError, UnsupportedError
 from engines.exploration.initial import initial_states
 from engines.exploration.rewards import EarnedRewards, earned_rewards
@@ -85,6 +86,7 @@ def build(
     program: Program,
     *,
     fix_deadlocks: bool = True,
+    gpu: int | None = None,
     threads: int | None = None,
     tuning: ExplorationTuning | None = None,
     progress: Progress | None = None,
@@ -97,8 +99,11 @@ def build(
         The model.
     fix_deadlocks
         Whether states without a choice get a transition to themselves; else they are an error.
+    gpu
+        Which GPU searches and makes the rows; None for the CPU. The result does not depend on it.
     threads
-        How many; None for one a core that the process may use. The result does not depend on it.
+        Of the CPU: how many; None for one a core that the process may use. The result does not
+        depend on it.
     tuning
         How the work is cut up; None for the default.
     progress
@@ -116,14 +121,11 @@ def build(
     """
     chosen = tuning or ExplorationTuning()
     packing = Packing.of(program)
-    available = available_host_bytes()
-    memory = 2**62 if available is None else int(chosen.memory_share * available)
     initial = initial_states(program, packing)
-    explorer = HostExplorer(program, packing, initial, memory, threads)
-    report = _searched(explorer, program, packing, chosen, progress)
-    states = explorer.states(report.found)
-    rows = _rows(explorer, states, report, chosen)
-    explorer.close()
+    if gpu is None:
+        states, rows = _explored_on_cpu(program, packing, initial, threads, chosen, progress)
+    else:
+        states, rows = explored_on_gpu(program, packing, initial, gpu, progress=progress)
     fixed = int(np.count_nonzero(rows.deadlocks))
     if fixed and not fix_deadlocks:
         raise InvalidModelError(f"Model contains {fixed} deadlock states")
@@ -131,7 +133,7 @@ def build(
     if rows.actions is not None:
         count = rows.rows if program.kind is ModelKind.MDP else rows.entries
         actions = _shrunk(rows.actions, count)
-    matrix, groups = _matrix(rows, report.found)
+    matrix, groups = _matrix(rows, len(states))
     plain = ExplicitModel(ExplicitKind(program.kind.upper()), matrix, groups)
     earned = earned_rewards(program, packing, states, plain, actions, rows.deadlocks)
     labels = {"init": _members(states, initial), "deadlock": rows.deadlocks}
@@ -145,6 +147,24 @@ def build(
         actions,
         rows.deadlocks,
     )
+
+
+def _explored_on_cpu(
+    program: Program,
+    packing: Packing,
+    initial: Words,
+    threads: int | None,
+    tuning: ExplorationTuning,
+    progress: Progress | None,
+) -> tuple[Words, Rows]:
+    available = available_host_bytes()
+    memory = 2**62 if available is None else int(tuning.memory_share * available)
+    explorer = HostExplorer(program, packing, initial, memory, threads)
+    report = _searched(explorer, program, packing, tuning, progress)
+    states = explorer.states(report.found)
+    rows = _rows(explorer, states, report, tuning)
+    explorer.close()
+    return states, rows
 
 
 def _searched(
