@@ -34,7 +34,7 @@ SEARCH = np.dtype(
         *((name, np.uint64) for name in ("found", "begin", "end", "levels", "fault")),
         *((name, np.uint64) for name in ("transitions", "choices")),
         *((name, np.uint64) for name in ("level_transitions", "level_choices")),
-        *((name, np.uint32) for name in ("arrived", "phase", "goes_on", "unused")),
+        *((name, np.uint32) for name in ("arrived", "phase", "goes_on", "full")),
     ]
 )
 """`Search` of src/exploring.cuh."""
@@ -56,7 +56,7 @@ class DeviceExplorationTuning:
         Of the kernels.
     """
 
-    first_states: int = 2**21
+    first_states: int = 2**24
     growth: int = 4
     levels_of_a_part: int = 4096
     block_threads: int = 256
@@ -159,7 +159,7 @@ class CudaExplorer:
         self._tuning = tuning or DeviceExplorationTuning()
         text = source_of(program, packing, expressions)
         try:
-            self._module = cp.RawModule(code=text, options=OPTIONS, enable_cooperative_groups=True)
+            self._module = cp.RawModule(code=text, options=OPTIONS)
             self._module.compile()
         except cp.cuda.compiler.CompileException as error:
             raise UnsupportedError(f"NVRTC did not compile the model: {error}"[:2000]) from error
@@ -184,7 +184,7 @@ class CudaExplorer:
         """
         cp = self._cp
         search = self._state_of_search()
-        if search["found"] > self._capacity:
+        if search["full"] or search["found"] > self._capacity:
             self._grow(search)
         search["levels"] = self._tuning.levels_of_a_part
         self._search.set(search.reshape(1).view(np.uint8))
@@ -310,7 +310,7 @@ class CudaExplorer:
 
     def _grow(self, search: np.void) -> None:
         """Make more room; the level that has filled the list is expanded again."""
-        search["found"] = self._capacity
+        search["found"], search["full"] = min(int(search["found"]), self._capacity), 0
         search["end"] = min(int(search["end"]), self._capacity)
         self._allot(self._tuning.growth * self._capacity)
 

@@ -27,7 +27,8 @@ typedef struct {
   u64 transitions, choices;             /* of the states before `begin` */
   u64 level_transitions, level_choices; /* of those that are being expanded */
   u32 arrived, phase;                   /* blocks that wait for the others; how often all have met */
-  u32 goes_on, unused;
+  u32 goes_on;
+  u32 full;                             /* whether a state of the level was left out for want of room */
 } Search;
 
 typedef struct {
@@ -53,7 +54,14 @@ __device__ static __noinline__ void insert(Searcher *into, u64 state) {
   u64 slot = mixed(state) & into->mask;
   for (;; slot = (slot + 1) & into->mask) {
     u64 there = __ldcg(into->table + slot);
-    if (there == EMPTY) there = atomicCAS(into->table + slot, EMPTY, state);
+    if (there == EMPTY) {
+      /* A full list ends the level, which is begun again with more room. */
+      if (__ldcg(&into->search->found) >= into->capacity) {
+        into->search->full = 1;
+        return;
+      }
+      there = atomicCAS(into->table + slot, EMPTY, state);
+    }
     if (there == state) return;
     if (there != EMPTY) continue;
     u64 place = next_place(&into->search->found);
@@ -68,8 +76,7 @@ HD void search_take(void *context, int choice, int action, double weight, const 
   (void)weight;
   into->transitions++;
   into->choices = (u32)choice + 1;
-  /* A full list ends the level, which is begun again with more room. */
-  if (__ldcg(&into->search->found) < into->capacity) insert(into, target[0]);
+  insert(into, target[0]);
 }
 SEARCH_FROM
 
@@ -84,7 +91,7 @@ extern "C" __global__ void begin_search(u64 *table, u64 mask, const u64 *states,
  * a fault, is not counted, and stays to be expanded. */
 HD void close_level(Search *search, u64 capacity) {
   u64 found = __ldcg(&search->found);
-  int over = found > capacity || __ldcg(&search->fault) != EMPTY;
+  int over = __ldcg(&search->full) || found > capacity || __ldcg(&search->fault) != EMPTY;
   if (!over) {
     search->transitions += __ldcg(&search->level_transitions);
     search->choices += __ldcg(&search->level_choices);
@@ -119,7 +126,7 @@ HD void meet(Search *search, u64 capacity) {
 
 /* Expands level after level, until no state is new, one has a fault, the list is full, or the host is to be
  * asked. All blocks must run at once. */
-extern "C" __global__ void search_levels(
+extern "C" __global__ void __launch_bounds__(256, 4) search_levels(
     u64 *table, u64 mask, u64 *states, u64 capacity, Search *search) {
   Searcher searcher = {table, mask, states, capacity, search, 0, 0};
   u64 thread = blockIdx.x * (u64)blockDim.x + threadIdx.x, threads = gridDim.x * (u64)blockDim.x;
