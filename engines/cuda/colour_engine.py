@@ -13,9 +13,9 @@ from engines.cuda.colouring import (
     dependencies_on_device,
     names_of_updates,
 )
-from engines.cuda.diagrams import available_bytes
 from engines.cuda.driver import cupy
 from engines.cuda.gauss_seidel import HISTORY, CudaColourSweeper
+from engines.cuda.memory import require_bytes
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import upload
 from engines.errors import DeviceMemoryError, UnsupportedError
@@ -28,6 +28,7 @@ from engines.host.colours import (
     entries_by_direction,
 )
 from engines.host.scaling import scaled
+from engines.model.events import Events, Kind
 from engines.systems.one_sided import Scaling, SweepSystem
 
 
@@ -85,7 +86,7 @@ class CudaColourEngine:
         if coloured is None:
             plain = scaled(system)
             found = choose_colours(plain, order, self._slice_size, self._colours, GPU_SPEED)
-            coloured = self.uploaded(arrange(plain, found), f"colours found on the CPU: {why}")
+            coloured = self.uploaded(arrange(plain, found), (Kind.COLOURED_ON_CPU(reason=why),))
         return coloured
 
     def _on_device(self, system: SweepSystem, order: Order) -> DeviceColoured | None:
@@ -117,14 +118,14 @@ class CudaColourEngine:
         how = (update_of, without_diagonal, colouring, launcher)
         return arrange_on_device(device, system, *how)
 
-    def uploaded(self, coloured: ColouredSystem, remark: str = "") -> DeviceColoured:
+    def uploaded(self, coloured: ColouredSystem, events: Events = ()) -> DeviceColoured:
         """Return a system that the host has arranged, on the device.
 
         Parameters
         ----------
         coloured
             The system.
-        remark
+        events
             Why the host has arranged it.
 
         Raises
@@ -139,7 +140,7 @@ class CudaColourEngine:
         with cp.cuda.Device(self._device), stream(self._device):
             self._require(need)
             try:
-                return uploaded(coloured, remark)
+                return uploaded(coloured, events)
             except cp.cuda.memory.OutOfMemoryError as error:
                 cp.get_default_memory_pool().free_all_blocks()
                 raise self._out_of_memory(error) from error
@@ -169,12 +170,7 @@ class CudaColourEngine:
         return after > before if order is Order.FORWARDS else before > after
 
     def _require(self, need: int) -> None:
-        available = available_bytes(self._most_memory)
-        if need > available:
-            raise DeviceMemoryError(
-                f"GPU {self._device} has {available / 2**30:.2f} GiB free, but the solve needs "
-                f"{need / 2**30:.2f}"
-            )
+        require_bytes(self._device, need, "rows in colours", self._most_memory)
 
     def _out_of_memory(self, error: Exception) -> DeviceMemoryError:
         return DeviceMemoryError(f"GPU {self._device} ran out of memory: {error}")

@@ -20,7 +20,6 @@ from engines.host.colours import (
     Order,
     bytes_of_sweep,
     chosen_count,
-    describe_colours,
 )
 from engines.systems.moves import HASH_SHIFT, MOVES, MULTIPLIER, UNIT, Move
 from engines.systems.one_sided import SweepSystem
@@ -71,11 +70,6 @@ class DeviceColouring:
     def count(self) -> int:
         """Number of colours."""
         return len(self.ends) - 1
-
-    @property
-    def description(self) -> str:
-        """What the log says of the colours."""
-        return describe_colours(self.order, self.count, self.slice_size, self.fresh)
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ class DiagramColourSweeper(ColourSweeper):
         super().__init__(coloured.start, self._slices.count, *how)
         name = f"{rows.layout.matrix_format} by colours"
         self.cost = SweepCost(
-            (device_number,), "rows_of_slices", name, rows.bytes_moved, rows.remark
+            (device_number,), "rows_of_slices", name, rows.bytes_moved, rows.events
         )
 
     def _prepare(self) -> Launcher:

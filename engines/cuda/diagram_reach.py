@@ -6,8 +6,8 @@ import numpy as np
 
 from engines.arrays import MaskArray
 from engines.cuda.diagram_upload import MODULE, check_sizes, hybrid_bytes, upload_hybrid
-from engines.cuda.diagrams import available_bytes
 from engines.cuda.driver import cupy
+from engines.cuda.memory import available_bytes
 from engines.cuda.modules import BLOCK_THREADS, Launcher, stream
 from engines.diagrams.hybrid import HybridMatrix
 from engines.errors import DeviceMemoryError

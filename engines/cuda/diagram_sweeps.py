@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from engines.cuda import diagram_patterns
 from engines.cuda.diagram_rows import DiagramRows, system_bytes, upload_rows
-from engines.cuda.diagrams import available_bytes
 from engines.cuda.driver import cupy
 from engines.cuda.formats import hybrid
 from engines.cuda.formats.layout import Layout, geometry, nbytes
+from engines.cuda.memory import available_bytes
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import DeviceSystem
 from engines.cuda.rows import LEAST_BANDED_ROWS, DeviceRows
@@ -20,10 +16,6 @@ from engines.cuda.windows import reach_of_patterns, window_of
 from engines.diagrams.system import DiagramSystem
 from engines.errors import DeviceMemoryError
 from engines.model.choice import Format
-from engines.model.csr import CsrMatrix
-from engines.systems.one_sided import SweepSystem
-
-_NO_MATRIX = CsrMatrix(np.zeros(1, dtype=np.int32), np.zeros(0, dtype=np.int32), np.zeros(0), 0)
 
 
 class DiagramSweeper(CudaSweeper):
@@ -48,11 +40,10 @@ class DiagramSweeper(CudaSweeper):
         device_number: int,
     ) -> None:
         self._laid_out = rows
-        of_vectors = SweepSystem(_NO_MATRIX, system.start, omega=system.omega)
-        super().__init__(of_vectors, stop_below, absolute, device_number)
+        super().__init__(system, stop_below, absolute, device_number)
 
-    def _prepare(self, system: SweepSystem, _matrix_format: Format) -> tuple[DeviceRows, ...]:
-        start: Any = system.start
+    def _prepare(self, system: DiagramSystem, _matrix_format: Format) -> tuple[DeviceRows, ...]:
+        start = system.start
         if isinstance(start, cupy().ndarray):
             # Whatever stream wrote it.
             cupy().cuda.runtime.deviceSynchronize()
@@ -157,7 +148,7 @@ def _rows_of(system: DiagramSystem, rows: DiagramRows, layout: Layout) -> Device
     of_all = rows.states is None and rows.group_offsets is None and count == system.num_states
     if of_all and count >= LEAST_BANDED_ROWS and layout.matrix_format is Format.PATTERNS:
         window = window_of(layout, reach_of_patterns(layout), count, launcher)
-    return DeviceRows(device, layout, launcher, kernel, shape, count, moved, "", "", window)
+    return DeviceRows(device, layout, launcher, kernel, shape, count, moved, (), "", window)
 
 
 def _too_large(

@@ -23,6 +23,7 @@ from engines.cuda.diagram_upload import (
 )
 from engines.cuda.driver import cupy
 from engines.cuda.formats.layout import nbytes
+from engines.cuda.memory import available_bytes
 from engines.cuda.modules import BLOCK_THREADS, Launcher, stream
 from engines.cuda.prepare import SCAN_BLOCK, _scan
 from engines.cuda.transfer import collect, to_host
@@ -336,20 +337,6 @@ def expand_in_pieces(
             raise _too_large(device_number, hybrid, fixed, available_bytes(memory)) from error
         choices = None if index.choices is None else to_host(index.choices)
     return HostMatrix(CsrMatrix(offsets, columns, values, hybrid.num_columns), groups, choices)
-
-
-def available_bytes(memory: int | None) -> int:
-    """Return the bytes of the current device that may be taken.
-
-    Parameters
-    ----------
-    memory
-        The most that the user allows, or None.
-    """
-    cp = cupy()
-    pool = cp.get_default_memory_pool()
-    free = int(cp.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
-    return free if memory is None else min(free, memory)
 
 
 def _too_large(

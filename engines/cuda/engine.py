@@ -19,12 +19,10 @@ class CudaEngine:
     device_number
         Which of the devices.
     matrix_format
-        How matrices are laid out; what cannot be is swept in CSR, with a remark.
+        How matrices are laid out; what cannot be is swept in CSR, and the cost tells why.
     most_memory
         Bytes of device memory that a solve may take; None for what is free.
     """
-
-    name = "GPU"
 
     def __init__(
         self,
@@ -33,11 +31,12 @@ class CudaEngine:
         most_memory: int | None = None,
     ) -> None:
         self.device_number = device_number
+        self.gpus = (device_number,)
         self.matrix_format = matrix_format
         self.most_memory = most_memory
 
     def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> CudaSweeper:
-        """Prepare a solve; see `engines.systems.one_sided.Engine.sweeper`.
+        """Prepare a solve; see `engines.systems.one_sided.Scheme.sweeper`.
 
         A matrix that the device cannot hold is left in the host's memory; see
         `engines.cuda.split`.

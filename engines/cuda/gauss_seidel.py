@@ -45,7 +45,7 @@ class ColourSweeper(ABC):
     omega
         Relaxation.
     stop_below, absolute
-        As in `engines.systems.one_sided.Engine.sweeper`.
+        As in `engines.systems.one_sided.Scheme.sweeper`.
     device_number
         Which of the devices.
     """
@@ -181,7 +181,7 @@ class CudaColourSweeper(ColourSweeper):
             self._kernel.removeprefix("sweep_"),
             "csr by colours",
             coloured.bytes_per_sweep,
-            coloured.remark,
+            coloured.events,
         )
 
     def _prepare(self) -> Launcher:

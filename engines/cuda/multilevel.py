@@ -10,6 +10,7 @@ import numpy as np
 
 from engines.arrays import FloatArray
 from engines.cuda.driver import cupy
+from engines.cuda.memory import require_bytes
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import _scan, upload
 from engines.cuda.transfer import to_host
@@ -79,7 +80,7 @@ def cuda_levels(
     Parameters
     ----------
     system, stop_below, absolute
-        As in `engines.systems.one_sided.Engine.sweeper`.
+        As in `engines.systems.one_sided.Scheme.sweeper`.
     device_number
         Which of the devices.
 
@@ -92,14 +93,7 @@ def cuda_levels(
     """
     cp = cupy()
     with cp.cuda.Device(device_number):
-        need = MEMORY * system.bytes_per_sweep
-        free, total = cp.cuda.runtime.memGetInfo()
-        free += cp.get_default_memory_pool().free_bytes()
-        if need > free:
-            raise DeviceMemoryError(
-                f"GPU {device_number} has {free / 2**30:.2f} of {total / 2**30:.2f} GiB free, but "
-                f"the levels need {need / 2**30:.2f}"
-            )
+        require_bytes(device_number, MEMORY * system.bytes_per_sweep, "the levels")
         try:
             return CudaLevels(system, stop_below, absolute, device_number)
         except cp.cuda.memory.OutOfMemoryError as error:
@@ -113,7 +107,7 @@ class CudaLevels:
     Parameters
     ----------
     system, stop_below, absolute
-        As in `engines.systems.one_sided.Engine.sweeper`.
+        As in `engines.systems.one_sided.Scheme.sweeper`.
     device_number
         Which of the devices.
 

@@ -22,6 +22,7 @@ from engines.cuda.windows import (
 )
 from engines.errors import UnsupportedError
 from engines.model.choice import Format
+from engines.model.events import Events
 from engines.systems.one_sided import Direction, SweepSystem
 
 WARP_ROW_ENTRIES = 24
@@ -78,7 +79,7 @@ class DeviceRows:
         Rows, or groups of rows.
     bytes_moved
         Fewest bytes that their sweep moves.
-    remark, estimates
+    events, estimates
         For the log; see `engines.cuda.formats.lay_out.LaidOut`.
     """
 
@@ -89,7 +90,7 @@ class DeviceRows:
     geometry: Geometry
     count: int
     bytes_moved: int
-    remark: str
+    events: Events
     estimates: str
     window: WindowShape | None = None
 
@@ -104,7 +105,7 @@ class DeviceRows:
         system
             The system.
         matrix_format
-            How its matrix is to be laid out; what cannot be stays CSR, with a remark.
+            How its matrix is to be laid out; what cannot be stays CSR.
         segments_serve
             Whether sums of segments may take the place of a matrix.
         """
@@ -133,7 +134,7 @@ class DeviceRows:
         window = None if reach is None else window_of(layout, reach, count, launcher)
         return cls(
             *(laid_out.device, layout, launcher, kernel, shape, count, moved),
-            *(laid_out.remark, laid_out.estimates, window),
+            *(laid_out.events, laid_out.estimates, window),
         )
 
     @property

@@ -20,17 +20,18 @@ from engines.cuda.meeting import Meetings, Part, begin_stretch, end_stretch, gat
 from engines.cuda.several import (
     event,
     parts_of,
-    remarked,
     require_room,
     require_shareable,
     shared_or_reason,
     shared_out,
+    told_of,
 )
 from engines.cuda.sweeper import HISTORY
 from engines.cuda.transfer import to_host
 from engines.cuda.uniformise import DeviceSum, SumRows, first_term, require_numbers
 from engines.formats.blocks import row_blocks
 from engines.model.choice import Format
+from engines.model.events import Event
 from engines.model.progress import Progress
 from engines.model.result import SweepCost
 from engines.systems.one_sided import SweepSystem
@@ -46,7 +47,7 @@ def sum_powers(
 ) -> Summed:
     """Compute Σ_k c_k P^k x; see `engines.questions.uniformisation`.
 
-    What cannot be shared out is summed on the first device, with a remark.
+    What cannot be shared out is summed on the first device, and the cost tells why.
 
     Parameters
     ----------
@@ -78,10 +79,10 @@ def sum_powers(
             return SeveralSum(problem, devices, matrix_format)
 
     shared = shared_or_reason(devices, prepare)
-    if isinstance(shared, str):
+    if isinstance(shared, Event):
         how = (matrix_format, most_memory)
         done = uniformise.sum_powers(problem, progress, devices[0], *how)
-        return replace(done, cost=remarked(done.cost, shared))
+        return replace(done, cost=told_of(done.cost, shared))
     with cupy().cuda.Device(devices[0]):
         return shared.summed(progress, began)
 

@@ -22,7 +22,8 @@ from engines.errors import DeviceMemoryError
 from engines.formats.blocks import row_blocks
 from engines.host.scaling import scaled
 from engines.model.choice import Format
-from engines.model.result import SweepCost, one_remark
+from engines.model.events import Kind
+from engines.model.result import SweepCost
 from engines.systems.one_sided import SweepSystem
 
 ALIGNMENT = 256
@@ -77,7 +78,7 @@ class SplitSweeper(CudaSweeper):
     system
         What to solve.
     stop_below, absolute
-        As in `engines.systems.one_sided.Engine.sweeper`.
+        As in `engines.systems.one_sided.Scheme.sweeper`.
     device_number
         Which of the devices.
     matrix_format
@@ -169,9 +170,10 @@ class SplitSweeper(CudaSweeper):
 
     def _cost(self) -> SweepCost:
         every = [*self._rows, *(parcel.rows[0] for parcel in self._parcels)]
-        split = (
-            f"the matrix is split into {len(every)} blocks, {len(self._parcels)} of which "
-            f"({self.travelling_bytes / 2**30:.2f} GiB) travel from the host's memory in each sweep"
+        split = Kind.SPLIT(
+            blocks=len(every),
+            travelling=len(self._parcels),
+            gibibytes=self.travelling_bytes / 2**30,
         )
         first = every[0]
         return SweepCost(
@@ -179,7 +181,7 @@ class SplitSweeper(CudaSweeper):
             first.kernel_name,
             str(first.layout.matrix_format),
             self._moved,
-            remark=one_remark((split, first.remark)),
+            events=(split, *first.events),
             estimates=first.estimates,
         )
 

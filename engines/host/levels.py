@@ -25,7 +25,7 @@ class CpuLevels:
     Parameters
     ----------
     system, stop_below, absolute
-        As in `engines.systems.one_sided.Engine.sweeper`.
+        As in `engines.systems.one_sided.Scheme.sweeper`.
     """
 
     def __init__(self, system: SweepSystem, stop_below: float, absolute: bool) -> None:

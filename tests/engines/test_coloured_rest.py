@@ -19,7 +19,7 @@ from engines.solve import system as solve
 from tests.engines import models
 
 ENVIRONMENT = SolverEnvironment(device=DeviceChoice.CPU)
-WENT_ON = "on by Gauss-Seidel"
+WENT_ON = "switched to Gauss-Seidel"
 WITHOUT_END = 30
 """The random chain of this seed has no absorbing state."""
 

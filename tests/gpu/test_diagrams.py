@@ -18,6 +18,7 @@ from engines.diagrams.system import DiagramSystem
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.model.choice import Format
 from engines.model.csr import CsrMatrix
+from engines.model.events import told
 from engines.systems.one_sided import Direction, Scaling, SweepSystem
 from tests.gpu.hybrids import expanded, of_csr, random_hybrid
 
@@ -288,7 +289,7 @@ def test_a_matrix_of_entries_is_not_swept_as_a_diagram():
         SweepSystem(matrix, np.ones(matrix.num_rows)), -1.0, True, 0, Format.HYBRID
     )
     assert sweeper.cost.format == "csr"
-    assert "not a diagram's" in sweeper.cost.remark
+    assert "not a diagram's" in told(sweeper.cost.events)
 
 
 def test_parts_that_do_not_belong_together_are_refused():

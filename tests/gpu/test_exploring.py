@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from engines.cuda.driver import cupy
 from engines.cuda.exploring import EMPTY, CudaExplorer, DeviceExplorationTuning
-from engines.errors import DeviceMemoryError, InvalidModelError, UnsupportedError
-from engines.exploration.build import build
+from engines.errors import DeviceMemoryError, InvalidModelError
+from engines.exploration.build import ExplorationTuning, build
 from engines.exploration.initial import initial_states
+from engines.model.events import told
 from engines.program.packing import Packing
 from tests.engines.exploration.programs import random_program
 from tests.engines.montecarlo.reader import read_model
@@ -31,9 +34,12 @@ def grid(kind):
     return program
 
 
+AT_ONCE = ExplorationTuning(states_before_gpu=0)
+
+
 def built_or_fault(program, gpu):
     try:
-        return build(program, gpu=gpu)
+        return build(program, gpu=gpu, tuning=AT_ONCE)
     except InvalidModelError as error:
         return str(error)
 
@@ -109,7 +115,7 @@ def test_the_fault_is_that_of_the_least_of_the_nearest_states():
         "[] x>=5 -> 0.5 : (x'=10-x) + 0.4 : true; endmodule"
     )
     with pytest.raises(InvalidModelError, match=r"sum to 0\.9 in state \(x=5\)"):
-        build(program, gpu=0)
+        build(program, gpu=0, tuning=AT_ONCE)
     require_same(built_or_fault(program, 0), built_or_fault(program, None))
 
 
@@ -117,14 +123,24 @@ def test_memory_is_asked_for_before_it_is_taken():
     program = grid("ctmc")
     packing = Packing.of(program)
     initial = initial_states(program, packing)
-    with pytest.raises(DeviceMemoryError, match="1000 are available"):
+    with pytest.raises(DeviceMemoryError, match=r"needed for \d+ states, 1000 bytes available"):
         CudaExplorer(program, packing, initial, most_memory=1000)
     cupy().get_default_memory_pool().free_all_blocks()
-    assert len(build(program, gpu=0).states) == len(build(program).states)
+    require_same(build(program, gpu=0, tuning=AT_ONCE), build(program))
 
 
-def test_states_of_two_words_are_refused():
+def test_only_many_states_go_to_the_gpu():
+    program = grid("ctmc")
+    few = build(program, gpu=0)
+    many = build(program, gpu=0, tuning=replace(AT_ONCE, states_before_gpu=len(few.states) - 1))
+    assert few.events == ()
+    assert told(many.events) == "model built on GPU 0"
+    require_same(many, few)
+
+
+def test_what_the_gpu_refuses_is_built_on_the_cpu():
     variables = " ".join(f"x{i} : [0..{10**9}] init {i};" for i in range(3))
     program, _ = read_model(f"ctmc module m {variables} [] x0<9 -> 1 : (x0'=x0+1); endmodule")
-    with pytest.raises(UnsupportedError, match="states of 2 words"):
-        build(program, gpu=0)
+    found = build(program, gpu=0, tuning=AT_ONCE)
+    assert told(found.events).startswith("model built on the CPU: states of 2 words")
+    require_same(found, build(program))

@@ -12,6 +12,7 @@ from engines.cuda.formats import panels
 from engines.cuda.modules import Launcher
 from engines.model.choice import Format
 from engines.model.csr import CsrMatrix
+from engines.model.events import told
 from engines.systems.one_sided import SweepSystem
 from tests.gpu.test_formats import MATRICES, expect_the_same, swept, systems
 
@@ -105,11 +106,11 @@ def test_what_panels_cannot_hold_is_refused_by_name(monkeypatch):
     monkeypatch.setattr(panels, "MOST_STATES", 16)
     many = SweepSystem(random_matrix(1025, 1025, [40]), np.ones(1025))
     sweeper, _ = expect_the_same(many, Format.PANELS)
-    assert "1025 states are more than 64 panels hold" in sweeper.cost.remark
+    assert "1025 states are more than 64 panels hold" in told(sweeper.cost.events)
     monkeypatch.setattr(panels, "SPARSE_ROWS", 100)
     sparse = SweepSystem(random_matrix(600, 600, [5]), np.ones(600))
     sweeper, _ = expect_the_same(sparse, Format.PANELS)
-    assert "600 rows have too few entries, 3000, for 38 panels" in sweeper.cost.remark
+    assert "600 rows have too few entries, 3000, for 38 panels" in told(sweeper.cost.events)
 
 
 @pytest.mark.parametrize(("size", "lengths"), [(20_000, [600]), (2500, [2100, *[60] * 30])])

@@ -9,10 +9,10 @@ import pytest
 
 from engines.errors import UnsupportedError
 from engines.montecarlo import native
-from engines.montecarlo.compile import arithmetic_constants, kernel
 from engines.program.arithmetic import EvaluationError
 from engines.program.evaluate import evaluate
 from engines.program.packing import Packing
+from engines.program.source import arithmetic_constants, kernel
 from engines.program.successors import SuccessorSource, SuccessorsTuning
 from tests.engines.montecarlo.reader import read_model
 
