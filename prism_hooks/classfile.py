@@ -68,7 +68,7 @@ class MethodHandle(IntEnum):
     NEW_INVOKE_SPECIAL = 8
 
 
-_PAYLOAD_LENGTHS = {
+_PAYLOAD_LENGTHS: dict[int, int] = {
     Tag.INTEGER: 4,
     Tag.FLOAT: 4,
     Tag.LONG: 8,
