@@ -20,15 +20,8 @@ from engines.model.result import SweepCost
 from engines.systems import multilevel as choices
 from engines.systems.one_sided import SweepSystem
 
-FLOW_THREADS = 128
 SUM_THREADS = 256
-"""Threads a block of the kernels that share memory; as in the module."""
-
-LONGEST_LIST = 1024
-"""Entries that may lead from one aggregate: each list is sorted by one thread."""
-
-MEMORY = 5
-"""The levels and their preparation take at most so many times the bytes of the rates."""
+"""Threads a block of the kernels that add up; as in the module."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +86,9 @@ def cuda_levels(
     """
     cp = cupy()
     with cp.cuda.Device(device_number):
-        require_bytes(device_number, MEMORY * system.bytes_per_sweep, "the levels")
+        # The levels and their preparation take at most five times the bytes of the rates.
+        need = 5 * system.bytes_per_sweep
+        require_bytes(device_number, need, "the levels")
         try:
             return CudaLevels(system, stop_below, absolute, device_number)
         except cp.cuda.memory.OutOfMemoryError as error:
@@ -317,7 +312,8 @@ def _coarsened(chain: DeviceChain, launcher: Launcher) -> DeviceCoarsening:
     cursors = cp.zeros(count + 1, dtype=cp.int32)
     launch("copy_sources", count, found, starts, offsets, number, columns, cursors)
     launch("keep_longest", count, cursors, number, longest)
-    _require_short(longest, LONGEST_LIST, "what leads from an aggregate")
+    # Each list is sorted by one thread.
+    _require_short(longest, 1024, "what leads from an aggregate")
     _scan(cursors, launcher)
     from_entries = cp.empty(entries, dtype=cp.int32)
     launch("place_entries", entries, columns, cp.int32(entries), cursors, from_entries)
@@ -382,7 +378,7 @@ def _sum_flows(launcher: Launcher, chain: DeviceChain, x: Any, below: DeviceCoar
         *(chain.offsets, chain.columns, chain.values, x, below.members, below.slots),
         *(coarse.offsets, count, coarse.values),
         module="multilevel",
-        block=FLOW_THREADS,
+        block=128,  # as in the kernel
     )
     launcher.launch(
         "sum_leaving",

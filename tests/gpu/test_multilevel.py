@@ -73,6 +73,6 @@ def test_a_star_is_refused():
 
 
 def test_a_device_too_small_is_named(monkeypatch):
-    monkeypatch.setattr(cuda, "MEMORY", 2**40)
-    with pytest.raises(DeviceMemoryError, match="but the levels need"):
+    monkeypatch.setattr("engines.cuda.memory.available_bytes", lambda _most: 0)
+    with pytest.raises(DeviceMemoryError, match="needed for the levels, 0 bytes available"):
         cuda.cuda_levels(balance(two_queues(50)), -1.0, False, 0)
