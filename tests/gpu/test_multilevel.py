@@ -36,13 +36,8 @@ def test_the_levels_and_the_cycles_are_those_of_the_cpu(case):
     gpu = cuda.cuda_levels(system, -1.0, False, 0)
     assert gpu.sizes == cpu.sizes
     # An odd number of cycles, a run by direct launches, and runs by graphs from either vector.
-    for cycles in (
-        5,
-        CycleTuning().cycles_a_run,
-        CycleTuning().cycles_a_run,
-        1,
-        CycleTuning().cycles_a_run,
-    ):
+    whole = CycleTuning().cycles_a_run
+    for cycles in (5, whole, whole, 1, whole):
         ours, theirs = gpu.run(cycles), cpu.run(cycles)
         assert len(ours) == len(theirs)
         large = theirs > 1e-9
