@@ -26,10 +26,6 @@ from engines.devices.graph import operations_of
 from engines.model.explicit import ExplicitModel
 from engines.systems.graph import GraphOperations
 
-REPEATS = 3
-QUICK_SECONDS = 2.0
-WARM_SCALE = 0.0005
-
 
 def measure(parameters: Mapping[str, Any], partial: Partial) -> Record:
     """Return counts and seconds, after the comparisons.
@@ -111,7 +107,7 @@ def _ask(
         record[f"{who}_{what}_first_seconds"] = first
         # What takes long on the CPU is asked once; there is no copy that a second time would save.
         again = [first] if who == "cpu" else []
-        while len(again) < REPEATS and (who == "gpu" or first < QUICK_SECONDS):
+        while len(again) < 3 and (who == "gpu" or first < 2.0):
             begun = time.perf_counter()
             ask(graph)
             again.append(time.perf_counter() - begun)
@@ -146,7 +142,7 @@ def _prism_model(parameters: Mapping[str, Any]) -> ExplicitModel:
 def _warm_up(on_gpu: bool) -> None:
     """Load and compile what the decompositions want: no part of any time."""
     for name in ("leader", "phil", "wlan", "test-and-set"):
-        model = generate(GENERATED[name](WARM_SCALE))
+        model = generate(GENERATED[name](0.0005))
         _ask(model, "cpu", lambda *_: None, {})
         if on_gpu:
             _ask(model, "gpu", lambda *_: None, {})
