@@ -178,7 +178,7 @@ class SolveResult:
     absolute: bool = False
 
     @classmethod
-    def exact(cls, values: FloatArray, method: str) -> SolveResult:
+    def exact(cls, values: FloatArray, method: str, *, two_sided: bool = False) -> SolveResult:
         """Return the result of a question that needed no sweep.
 
         Parameters
@@ -187,9 +187,12 @@ class SolveResult:
             Shape (states,).
         method
             The method that would have been run.
+        two_sided
+            Whether it shall have bounds, which are the values.
         """
+        values = np.asarray(values, dtype=np.float64)
         return cls(
-            values=np.asarray(values, dtype=np.float64),
+            values=values,
             status=Status.CONVERGED,
             method=method,
             iterations=0,
@@ -200,6 +203,8 @@ class SolveResult:
             setup_seconds=0.0,
             sweeping_seconds=0.0,
             cost=NOTHING_SWEPT,
+            two_sided=two_sided,
+            bounds=(values, values.copy()) if two_sided else None,
             unrounded=True,
         )
 
@@ -316,9 +321,21 @@ class SolveResult:
         ceiling
             No exact value is larger.
         """
-        if (self.values <= ceiling).all():
+        upper = self.values if self.bounds is None else self.bounds[1]
+        if (upper <= ceiling).all():
             return self
-        return replace(self, values=np.minimum(self.values, ceiling))
+        return self.mapped(lambda values: np.minimum(values, ceiling))
+
+    def mapped(self, change: Callable[[FloatArray], FloatArray]) -> SolveResult:
+        """Return the same result with its values, and its bounds if any, all changed alike.
+
+        Parameters
+        ----------
+        change
+            Takes and returns an array; the greater of two numbers must not become the smaller one.
+        """
+        bounds = self.bounds and (change(self.bounds[0]), change(self.bounds[1]))
+        return replace(self, values=change(self.values), bounds=bounds)
 
     def with_values(self, values: FloatArray) -> SolveResult:
         """Return the same result with other values, after a normalisation or an embedding.
@@ -343,14 +360,14 @@ class SolveResult:
             The number here of each state, shape (states,); as of a quotient or a product.
         """
         exactly = self.exactly
-        result = replace(self.with_values(self.values[part_of]), decided=self.decided)
+        result = replace(self.mapped(lambda values: values[part_of]), exactly=None)
         if exactly is None:
-            return replace(result, unrounded=self.unrounded)
+            return result
 
         def of_states(states: IndexArray) -> list[Fraction] | None:
             return exactly(part_of[states])
 
-        return replace(result, unrounded=self.unrounded, exactly=of_states)
+        return replace(result, exactly=of_states)
 
     def complement(self) -> SolveResult:
         """Return the result of the complementary probabilities, without bounds.

@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from engines.arrays import FloatArray
-from engines.systems.one_sided import Sweeper, SweepSystem
+from engines.diagrams.system import System
+from engines.systems.one_sided import Sweeper
 from engines.systems.two_sided import UNIT_ROUNDOFF
 
-Prepare = Callable[[SweepSystem], Sweeper]
+Prepare = Callable[[Any], Sweeper]
 
 
 def proven_error(
-    system: SweepSystem,
+    system: System,
     prepare: Prepare,
     values: FloatArray,
     distance: float,

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engines.arrays import FloatArray, MaskArray, index_dtype
+from engines.arrays import FloatArray, MaskArray
 from engines.devices.graph import operations_of
 from engines.devices.powers import sum_powers
 from engines.errors import InvalidModelError
@@ -144,13 +144,8 @@ def _longest_row(matrix: CsrMatrix) -> int:
 
 def _without_diagonal(rates: CsrMatrix) -> CsrMatrix:
     """Return the rates that change the state: a self-loop in continuous time does nothing."""
-    row = rates.row_of_entry()
-    keep = rates.columns != row
-    if keep.all():
-        return rates
-    offsets = np.zeros(rates.num_rows + 1, dtype=index_dtype(rates.num_entries))
-    np.cumsum(np.bincount(row[keep], minlength=rates.num_rows), out=offsets[1:])
-    return CsrMatrix(offsets, rates.columns[keep], rates.values[keep], rates.num_columns)
+    keep = rates.columns != rates.row_of_entry()
+    return rates if keep.all() else rates.select_entries(keep)
 
 
 def _solve(

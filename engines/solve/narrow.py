@@ -13,7 +13,7 @@ from engines.methods.iterate import BATCH_SHARE, FIRST_BATCH
 from engines.model.environment import SolverEnvironment
 from engines.model.events import Events, Kind
 from engines.model.progress import Measure, Progress, SweepReport
-from engines.model.result import Status
+from engines.model.result import Status, SweepCost
 from engines.solve.system import SLOW_AFTER
 from engines.systems.one_sided import LONGEST_BATCH
 from engines.systems.two_sided import UNIT_ROUNDOFF, SweepRecord, TwoSidedSweeper
@@ -49,6 +49,26 @@ class Narrowing:
     events: Events = ()
     given_up: bool = False
     finished_by: str = ""
+
+
+@dataclass(frozen=True)
+class TimedNarrowing:
+    """The bounds, and what they took.
+
+    Parameters
+    ----------
+    narrowing
+        How it ended.
+    cost
+        What an iteration moved.
+    setup_seconds, sweeping_seconds
+        As in `engines.model.result.SolveResult`.
+    """
+
+    narrowing: Narrowing
+    cost: SweepCost
+    setup_seconds: float
+    sweeping_seconds: float
 
 
 @dataclass

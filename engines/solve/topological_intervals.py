@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,9 +17,16 @@ from engines.methods import direct
 from engines.model.environment import Precision, SolverEnvironment
 from engines.model.events import Kind
 from engines.model.progress import Measure, Progress, SweepReport
-from engines.model.result import Status, SweepCost
+from engines.model.result import Status
 from engines.solve.certified import certify
-from engines.solve.narrow import NOT_MONOTONIC, Batches, Narrowing, measured_width, narrow
+from engines.solve.narrow import (
+    NOT_MONOTONIC,
+    Batches,
+    Narrowing,
+    TimedNarrowing,
+    measured_width,
+    narrow,
+)
 from engines.solve.system import SLOW_AFTER
 from engines.solve.topological import Parts, described, placement
 from engines.systems.one_sided import SweepSystem
@@ -33,33 +40,13 @@ SHARE = 1.0 - 1e-3
 """Components come as close as this part of what is allowed, so that rounding finds room."""
 
 
-@dataclass(frozen=True)
-class TopologicalNarrowing:
-    """The bounds, and what they took.
-
-    Parameters
-    ----------
-    narrowing
-        How it ended.
-    cost
-        The mean cost of an iteration.
-    setup_seconds, sweeping_seconds
-        As in `engines.model.result.SolveResult`.
-    """
-
-    narrowing: Narrowing
-    cost: SweepCost
-    setup_seconds: float
-    sweeping_seconds: float
-
-
 def narrow_topologically(
     two_sided: TwoSidedSystem,
     environment: SolverEnvironment,
     *,
     ours_to_choose: bool,
     progress: Progress | None = None,
-) -> TopologicalNarrowing:
+) -> TimedNarrowing:
     """Narrow the bounds of a system component by component, each after those that it leads to.
 
     A component of one state is evaluated once, on both sides; another is swept until its width is
@@ -110,7 +97,7 @@ def narrow_topologically(
         status = Status.CHANGE_ONLY
         events = (*events, Kind.BOUNDS_AT_REST(width=width, epsilon=environment.epsilon))
     iterations = solve.iterations
-    return TopologicalNarrowing(
+    return TimedNarrowing(
         Narrowing(solve.lower, solve.upper, status, iterations, events),
         solve.parts.cost(solve.work, iterations),
         setup,

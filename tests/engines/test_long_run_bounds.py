@@ -13,12 +13,9 @@ from engines.model.environment import DeviceChoice, IntervalOptions, Method
 from engines.model.environment import SolverEnvironment as Environment
 from engines.model.explicit import ModelKind, RewardStructure
 from engines.model.result import Status
-from engines.questions.long_run import (
-    long_run_probabilities,
-    long_run_rewards,
-    steady_state_distribution,
-)
-from engines.questions.two_sided_steady_state import component_average_bounds
+from engines.questions.component_averages import component_averages
+from engines.questions.long_run import long_run_probabilities, long_run_rewards
+from engines.questions.long_run_distribution import steady_state_distribution
 from tests.engines import exact, models
 
 CPU = Environment(method=Method.INTERVAL, device=DeviceChoice.CPU)
@@ -219,11 +216,11 @@ def test_named_sweeps(method):
     rows = recurrent(3)
     components = Components(np.zeros(8, dtype=np.int32), 1)
     weights = [Fraction(state % 2) for state in range(8)]
-    bounds = component_average_bounds(
+    bounds = component_averages(
         exact.dtmc(rows),
         components,
         exact.array(weights),
-        Environment(method=method, device=DeviceChoice.CPU),
+        Environment(method=method, device=DeviceChoice.CPU, bounds=True),
     )
     value = long_run(rows, weights)[0]
     assert Fraction(float(bounds.lower[0])) <= value <= Fraction(float(bounds.upper[0]))
@@ -305,9 +302,9 @@ def test_what_does_not_fit_is_refused():
             question()
     open_set = Components(np.where(np.arange(8) < 2, 0, -1), 1)
     with pytest.raises(ValueError, match="left"):
-        component_average_bounds(model, open_set, np.arange(8.0), CPU)
+        component_averages(model, open_set, np.arange(8.0), CPU)
     with pytest.raises(ValueError, match="MDP"):
-        component_average_bounds(mdp, bsccs(mdp), np.arange(float(mdp.num_states)), CPU)
+        component_averages(mdp, bsccs(mdp), np.arange(float(mdp.num_states)), CPU)
     with pytest.raises(InvalidModelError, match="negative"):
         long_run_rewards(model, RewardStructure("", -np.ones(8)), CPU)
     with pytest.raises(ValueError, match="sum to 1"):

@@ -17,9 +17,9 @@ from engines.model.explicit import ModelKind, RewardStructure
 from engines.model.result import SolveResult, Status
 from engines.proofs.doubling import LateDoubling
 from engines.questions.bounded import bounded_until
-from engines.questions.intervals import until_bounds
 from engines.questions.long_run import long_run_rewards
 from engines.questions.steady_state import solve_steady_state
+from engines.questions.until import until_probabilities
 from engines.solve.system import solve_system
 from engines.systems.one_sided import Direction, HasSingle, Scaling, SweepSystem
 from engines.systems.precision import DOWN, TO_NEAREST
@@ -394,7 +394,8 @@ def test_bounded_questions_stay_in_double_precision():
     settings = replace(CPU, precision=Precision.SINGLE)
     result = bounded_until(model, everywhere, target, 5, settings)
     assert "computed in double precision" in result.note
-    bounds = until_bounds(model, everywhere, target, settings)
+    settings = replace(settings, bounds=True)
+    bounds = until_probabilities(model, everywhere, target, settings)
     assert "-gpuprecision single: bounds need every digit" in bounds.note
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 
 from engines.errors import InvalidModelError
-from engines.model.environment import Method
-from engines.model.environment import SolverEnvironment as Environment
+from engines.model.environment import Method, SolverEnvironment
 from engines.model.explicit import RewardStructure
-from engines.questions.total_reward_bounds import total_reward_bounds
+from engines.questions.total_rewards import total_rewards
 from tests.engines import exact, models
 
+Environment = partial(SolverEnvironment, bounds=True)
 INFINITE = float("inf")
 
 
@@ -54,7 +55,7 @@ def test_chains(device, seed, method):
         payments[0] = Fraction(0)
     environment = Environment(method=method, device=device)
     rewards = RewardStructure("", exact.array(payments))
-    result = total_reward_bounds(exact.dtmc(rows), rewards, environment)
+    result = total_rewards(exact.dtmc(rows), rewards, environment)
     exact.assert_encloses(result, total(rows, payments), 1e-6)
 
 
@@ -63,7 +64,7 @@ def test_most_of_what_is_transient_has_a_finite_total(device):
     rows += [{2: Fraction(1, 5), 0: Fraction(4, 5)}, {4: Fraction(1)}, {3: Fraction(1)}]
     payments = [Fraction(3), Fraction(1, 4), Fraction(2), Fraction(0), Fraction(0)]
     rewards = RewardStructure("", exact.array(payments))
-    result = total_reward_bounds(exact.dtmc(rows), rewards, Environment(device=device))
+    result = total_rewards(exact.dtmc(rows), rewards, Environment(device=device))
     values = total(rows, payments)
     assert INFINITE not in values
     exact.assert_encloses(result, values, 1e-6)
@@ -71,7 +72,7 @@ def test_most_of_what_is_transient_has_a_finite_total(device):
 
 def test_time_in_a_continuous_chain(device):
     rates = [{1: 1.0 / 3.0, 2: 2.0}, {0: 4.0}, {}]
-    result = total_reward_bounds(
+    result = total_rewards(
         models.ctmc(rates),
         RewardStructure("", np.array([1.0, 1.0, 0.0])),
         Environment(device=device),
@@ -94,7 +95,7 @@ def test_decisions(device, seed, direction):
     payments[-1] = Fraction(0)
     model = exact.mdp(choices)
     rewards = RewardStructure("", np.zeros(len(choices)), exact.array(payments))
-    result = total_reward_bounds(model, rewards, Environment(device=device), direction=direction)
+    result = total_rewards(model, rewards, Environment(device=device), direction=direction)
     exact.assert_encloses(result, best_total(choices, payments, direction), 1e-6)
 
 
@@ -108,7 +109,7 @@ def test_the_maximum_with_ends_that_nobody_leaves(device):
     ]
     payments = [Fraction(k) for k in (1, 2, 3, 0, 0, 0, 0)]
     rewards = RewardStructure("", np.zeros(5), exact.array(payments))
-    result = total_reward_bounds(
+    result = total_rewards(
         exact.mdp(choices), rewards, Environment(device=device), direction=models.MAX
     )
     values = best_total(choices, payments, models.MAX)
@@ -120,17 +121,15 @@ def test_the_maximum_leaves_a_free_cycle_where_that_pays(device):
     model = models.mdp([[{0: 1.0}, {1: 1.0}], [{1: 1.0}]])
     rewards = RewardStructure("", np.zeros(2), np.array([0.0, 3.0, 0.0]))
     environment = Environment(device=device)
-    most = total_reward_bounds(model, rewards, environment, direction=models.MAX)
+    most = total_rewards(model, rewards, environment, direction=models.MAX)
     assert most.bounds[0][0] <= 3.0 <= most.bounds[1][0] <= 3.0 + 1e-5
-    least = total_reward_bounds(model, rewards, environment, direction=models.MIN)
+    least = total_rewards(model, rewards, environment, direction=models.MIN)
     assert least.bounds[1].tolist() == [0.0, 0.0]
 
 
 def test_what_does_not_fit_is_refused():
     model = models.mdp([[{0: 1.0}]])
     with pytest.raises(ValueError, match="direction"):
-        total_reward_bounds(model, RewardStructure("", np.zeros(1), np.zeros(1)), Environment())
+        total_rewards(model, RewardStructure("", np.zeros(1), np.zeros(1)), Environment())
     with pytest.raises(InvalidModelError, match="negative"):
-        total_reward_bounds(
-            models.dtmc([{0: 1.0}]), RewardStructure("", -np.ones(1)), Environment()
-        )
+        total_rewards(models.dtmc([{0: 1.0}]), RewardStructure("", -np.ones(1)), Environment())
