@@ -160,12 +160,6 @@ def test_times_of_what_nobody_else_has_found_are_not_shown(load):
     assert tables.compared([row], "scc") == [row]
 
 
-def test_the_benchmark_can_have_graphs_kept_on_the_device():
-    from engines.cuda import graph
-
-    assert graph.KEPT_SHARE >= 1
-
-
 def test_a_run_on_the_cpu_writes_the_tables(load, tmp_path):
     page, file = tmp_path / "page.md", tmp_path / "rows.json"
     words = ["--device", "cpu", "--scale", "0.0002", "--only", "leader", "--peers", "scipy"]
