@@ -237,6 +237,8 @@ def may_be_banded(system: SweepSystem, least_rows: int) -> bool:
     ----------
     system
         What is to be solved.
+    least_rows
+        Fewer are not looked at.
     """
     return (
         system.group_offsets is None
