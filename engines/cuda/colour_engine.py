@@ -6,7 +6,7 @@ from engines.arrays import INT32_MAX
 from engines.cuda import rows
 from engines.cuda.arrange import DeviceColoured, arrange_on_device, arranged_bytes, uploaded
 from engines.cuda.colouring import (
-    MOST_COLOURS,
+    ColouringTuning,
     choose_colours_on_device,
     colouring_bytes,
     count_directions,
@@ -14,10 +14,11 @@ from engines.cuda.colouring import (
     names_of_updates,
 )
 from engines.cuda.driver import cupy
-from engines.cuda.gauss_seidel import HISTORY, CudaColourSweeper
+from engines.cuda.gauss_seidel import CudaColourSweeper
 from engines.cuda.memory import require_bytes
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import upload
+from engines.cuda.sweeper import HISTORY
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.host.colours import (
     GPU_SPEED,
@@ -45,6 +46,8 @@ class CudaColourEngine:
         As in `engines.host.colours.choose_colours`.
     most_memory
         Bytes of device memory that a solve may take; None for what is free.
+    tuning
+        When the host finds the colours.
     """
 
     def __init__(
@@ -54,8 +57,9 @@ class CudaColourEngine:
         slice_size: int | None = None,
         colours: int | None = None,
         most_memory: int | None = None,
+        tuning: ColouringTuning = ColouringTuning(),
     ) -> None:
-        self.order = order
+        self.order, self._tuning = order, tuning
         self._device = device_number
         self._slice_size, self._colours = slice_size, colours
         self._most_memory = most_memory
@@ -78,7 +82,7 @@ class CudaColourEngine:
             raise UnsupportedError(
                 f"{system.num_states} states: the GPU engine numbers states in 32 bits"
             )
-        coloured, why = None, f"there are more than {MOST_COLOURS}"
+        coloured, why = None, f"there are more than {self._tuning.most_colours}"
         try:
             coloured = self._on_device(system, order)
         except DeviceMemoryError as error:
@@ -92,7 +96,7 @@ class CudaColourEngine:
     def _on_device(self, system: SweepSystem, order: Order) -> DeviceColoured | None:
         cp = cupy()
         turned = 2 if system.scaling is Scaling.BALANCE else 1
-        beside = max(colouring_bytes(system), arranged_bytes(system))
+        beside = max(colouring_bytes(system, self._tuning), arranged_bytes(system))
         held = system.bytes_per_sweep + 16 * (system.num_states + HISTORY)
         with cp.cuda.Device(self._device), stream(self._device):
             self._require(held + max(beside, (turned - 1) * system.bytes_per_sweep))
@@ -109,7 +113,7 @@ class CudaColourEngine:
         update_of = names_of_updates(device, system, launcher)
         if system.group_offsets is None:
             self._directions = count_directions(device, update_of, launcher)
-        reads = dependencies_on_device(device, update_of, launcher)
+        reads = dependencies_on_device(device, update_of, launcher, self._tuning)
         wanted = (order, self._slice_size, self._colours)
         colouring = choose_colours_on_device(reads, system, without_diagonal, *wanted)
         del reads

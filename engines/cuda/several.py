@@ -20,6 +20,7 @@ from engines.cuda.driver import cupy
 from engines.cuda.engine import CudaEngine
 from engines.cuda.meeting import (
     Meetings,
+    MeetingTuning,
     Part,
     Rows,
     begin_stretch,
@@ -56,6 +57,8 @@ class SeveralEngine:
         How each lays its block out.
     most_memory
         Bytes that a solve may take of each device; None for what is free.
+    meeting
+        How the devices meet.
     """
 
     def __init__(
@@ -63,8 +66,9 @@ class SeveralEngine:
         devices: tuple[int, ...],
         matrix_format: Format = Format.CSR,
         most_memory: int | None = None,
+        meeting: MeetingTuning = MeetingTuning(),
     ) -> None:
-        self.gpus = devices
+        self.gpus, self._meeting = devices, meeting
         self._format = matrix_format
         self._most_memory = most_memory
 
@@ -77,7 +81,8 @@ class SeveralEngine:
         def prepare() -> SeveralSweeper:
             beside = 24 * system.num_states + 16 * HISTORY
             require_room(self.gpus, system.bytes_per_sweep, beside, self._most_memory)
-            return SeveralSweeper(system, stop_below, absolute, self.gpus, self._format)
+            how = (self._format, self._meeting)
+            return SeveralSweeper(system, stop_below, absolute, self.gpus, *how)
 
         shared = shared_or_reason(self.gpus, prepare)
         if not isinstance(shared, Event):
@@ -151,6 +156,8 @@ class SeveralSweeper(CudaSweeper):
         Which devices.
     matrix_format
         How each lays its block out.
+    meeting
+        How they meet.
 
     Raises
     ------
@@ -169,9 +176,10 @@ class SeveralSweeper(CudaSweeper):
         absolute: bool,
         devices: tuple[int, ...],
         matrix_format: Format,
+        meeting: MeetingTuning,
     ) -> None:
         require_shareable(system, devices)
-        self._devices = devices
+        self._devices, self._meeting = devices, meeting
         super().__init__(scaled(system), stop_below, absolute, devices[0], matrix_format)
 
     def _prepare(self, system: SweepSystem, matrix_format: Format) -> tuple[DeviceRows, ...]:
@@ -181,7 +189,7 @@ class SeveralSweeper(CudaSweeper):
             return DeviceRows.of(counted, matrix_format, segments_serve=False)
 
         self._parts = parts_of(blocks, self._devices, laid_out, np.inf)
-        self._meetings = Meetings(self._parts)
+        self._meetings = Meetings(self._parts, self._meeting)
         self._vectors = self._parts[0].vectors
         self._fork = event()
         self._launcher = self._parts[0].rows.launcher

@@ -16,7 +16,7 @@ import numpy as np
 from engines.arrays import FloatArray
 from engines.cuda import uniformise
 from engines.cuda.driver import cupy
-from engines.cuda.meeting import Meetings, Part, begin_stretch, end_stretch, gather
+from engines.cuda.meeting import Meetings, MeetingTuning, Part, begin_stretch, end_stretch, gather
 from engines.cuda.several import (
     event,
     parts_of,
@@ -44,6 +44,7 @@ def sum_powers(
     devices: tuple[int, ...],
     matrix_format: Format = Format.CSR,
     most_memory: int | None = None,
+    meeting: MeetingTuning = MeetingTuning(),
 ) -> Summed:
     """Compute Σ_k c_k P^k x; see `engines.questions.uniformisation`.
 
@@ -61,6 +62,8 @@ def sum_powers(
         How each lays its block out.
     most_memory
         Bytes that the sum may take of each device; None for what is free.
+    meeting
+        How they meet.
 
     Raises
     ------
@@ -76,7 +79,7 @@ def sum_powers(
         require_shareable(problem.system, devices)
         require_room(devices, *bytes_needed(problem), most_memory)
         with cupy().cuda.Device(devices[0]):
-            return SeveralSum(problem, devices, matrix_format)
+            return SeveralSum(problem, devices, matrix_format, meeting)
 
     shared = shared_or_reason(devices, prepare)
     if isinstance(shared, Event):
@@ -133,10 +136,18 @@ class SeveralSum(DeviceSum):
         Which devices, the first of which is the current one.
     matrix_format
         How each lays its block out.
+    meeting
+        How they meet.
     """
 
-    def __init__(self, problem: PowerSum, devices: tuple[int, ...], matrix_format: Format) -> None:
-        self._devices = devices
+    def __init__(
+        self,
+        problem: PowerSum,
+        devices: tuple[int, ...],
+        matrix_format: Format,
+        meeting: MeetingTuning,
+    ) -> None:
+        self._devices, self._meeting = devices, meeting
         super().__init__(problem, devices[0], matrix_format)
 
     def _prepare(self, matrix_format: Format) -> None:
@@ -150,7 +161,7 @@ class SeveralSum(DeviceSum):
 
         systems = [block.system for block in blocks]
         self._parts: list[Part[SumRows]] = parts_of(systems, self._devices, laid_out, 1.0)
-        self._meetings = Meetings(self._parts)
+        self._meetings = Meetings(self._parts, self._meeting)
         self._rows = self._parts[0].rows
         self._vectors = self._parts[0].vectors
         self._fork = event()

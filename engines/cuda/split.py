@@ -26,16 +26,6 @@ from engines.model.events import Kind
 from engines.model.result import SweepCost
 from engines.systems.one_sided import SweepSystem
 
-ALIGNMENT = 256
-"""Bytes that arrays in a piece of memory are aligned to."""
-
-BLOCK_SHARE = 8
-"""A block's CSR arrays are at most this part of the memory for blocks. Laying one out takes three
-times as much, and small blocks leave little of it unused."""
-
-SWEEPS_AT_ONCE = 8
-"""Sweeps queued between two looks of the host, which end the transfers once a test is met."""
-
 
 @dataclass(frozen=True)
 class Shape:
@@ -111,7 +101,9 @@ class SplitSweeper(CudaSweeper):
 
     def _prepare(self, system: SweepSystem, matrix_format: Format) -> tuple[DeviceRows, ...]:
         cp = self._cp
-        pieces = -(-BLOCK_SHARE * _csr_bytes(system) // max(self._room, 1))
+        # A block's CSR arrays are at most an eighth of the memory for blocks: laying one out takes
+        # three times as much, and small blocks leave little of it unused.
+        pieces = -(-8 * _csr_bytes(system) // max(self._room, 1))
         if self._room <= 0 or pieces > max(system.num_updates, 1):
             raise DeviceMemoryError(
                 f"GPU {self._device}: the vectors of {system.num_states} states leave no room for "
@@ -187,10 +179,11 @@ class SplitSweeper(CudaSweeper):
 
     def run(self, sweeps: int) -> FloatArray:
         """Make up to `sweeps` sweeps; see `engines.systems.one_sided.Sweeper.run`."""
+        # Few are queued between two looks, which end the transfers once a test is met.
         parts: list[FloatArray] = []
         left = min(sweeps, HISTORY)
         while left and not (parts and parts[-1][-1] < self._stop_below):
-            parts.append(super().run(min(left, SWEEPS_AT_ONCE)))
+            parts.append(super().run(min(left, 8)))
             left -= len(parts[-1])
         return np.concatenate(parts)
 
@@ -263,7 +256,7 @@ def _packed(rows: DeviceRows) -> tuple[DeviceRows, Any]:
     shapes, place = {}, 0
     for array in arrays:
         shapes[id(array)] = Shape(array.shape, array.dtype, place)
-        place += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
+        place += -(-array.nbytes // 256) * 256  # aligned
     packed = empty_pinned(place, dtype=np.uint8)
     for array in arrays:
         begin = shapes[id(array)].place

@@ -9,6 +9,7 @@ import numpy as np
 
 from engines.arrays import FloatArray
 from engines.cuda.driver import cupy
+from engines.cuda.formats.tuning import RowTuning
 from engines.cuda.modules import stream
 from engines.cuda.prepare import narrowed
 from engines.cuda.rows import OWN_VALUES, DeviceRows, Test
@@ -25,9 +26,6 @@ from engines.systems.space import Space
 
 STRETCH = 64
 """Sweeps captured in one CUDA graph; even, so that a replay ends in the vector it began with."""
-
-SHORT_STRETCH = 8
-"""The same of what is left of a batch: to queue a sweep by itself takes longer than a small one."""
 
 HISTORY = 4096
 """The most sweeps between two looks of the host."""
@@ -62,8 +60,9 @@ class CudaSweeper:
     spare: float = np.inf
     """Bytes of the device that a solve may take beside this."""
 
-    stretches: tuple[int, ...] = (STRETCH, SHORT_STRETCH)
-    """The numbers of sweeps that are queued as a whole, the largest first."""
+    stretches: tuple[int, ...] = (STRETCH, 8)
+    """The numbers of sweeps that are queued as a whole, the largest first; a small one is for what
+    is left of a batch: to queue a sweep by itself takes longer than a small sweep."""
 
     def __init__(
         self,
@@ -72,9 +71,10 @@ class CudaSweeper:
         absolute: bool,
         device_number: int,
         matrix_format: Format = Format.CSR,
+        tuning: RowTuning = RowTuning(),
     ) -> None:
         cp = self._cp = cupy()
-        self._device = device_number
+        self._device, self._tuning = device_number, tuning
         self._stop_below, self._absolute = stop_below, absolute
         self._omega = system.omega
         self._stream = stream(device_number)
@@ -101,7 +101,7 @@ class CudaSweeper:
     def _prepare(self, system: Any, matrix_format: Format) -> tuple[DeviceRows, ...]:
         """Make the vectors, lay the rows out and return them, in one piece or in several."""
         self._vectors = two_vectors(system.start)
-        rows = DeviceRows.of(system, matrix_format)
+        rows = DeviceRows.of(system, matrix_format, self._tuning)
         self._launcher = rows.launcher
         return (rows,)
 

@@ -14,11 +14,6 @@ from engines.diagrams.system import System
 from engines.host.exits import exit_rates
 from engines.systems.one_sided import Sweeper
 
-FAR = 0.5
-"""How far, relative to the steady state, the far start is from it everywhere but at one state."""
-
-FIRST_BATCH = 16
-
 NEGLIGIBLE = 1e-280
 """States of a smaller share of the largest value are not looked at: their digits are lost."""
 
@@ -60,21 +55,23 @@ def sweeps_of_memory(
     exits = exit_rates(system)
     flow = float(values @ exits)
     common = int(np.argmax(values))
-    far = FAR * values
-    far[common] += (1.0 - FAR) * flow / exits[common]
+    # How far, relative to the steady state, the start is from it everywhere but at one state.
+    away = 0.5
+    far = away * values
+    far[common] += (1.0 - away) * flow / exits[common]
     sweeper = prepare(replace(system, start=far))
     looked_at = values > NEGLIGIBLE * values[common]
     wanted = values if looked_at.all() else values[looked_at]
     done, memory = 0, math.inf
     while done < sweeps and memory > enough:
-        batch = min(max(FIRST_BATCH, done // 4), sweeps - done)
+        batch = min(max(16, done // 4), sweeps - done)
         sweeper.run(batch)
         done += batch
         found = sweeper.values()
         found = (found if wanted is values else found[looked_at]) / wanted
         distance = float(max(found.max() - 1.0, 1.0 - found.min()))
-        if distance < FAR:
-            memory = min(memory, done / math.log(FAR / max(distance, 1e-300)))
+        if distance < away:
+            memory = min(memory, done / math.log(away / max(distance, 1e-300)))
     return memory
 
 

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from engines.cuda import colouring
 from engines.cuda.colour_engine import CudaColourEngine
+from engines.cuda.colouring import ColouringTuning
 from engines.cuda.engine import CudaEngine
 from engines.cuda.modules import stream
 from engines.devices.colours import GaussSeidelScheme
@@ -118,8 +119,9 @@ def arranged(engine, system):
     return found
 
 
-def on_the_device(system, order, slice_size=None, count=None):
-    found = arranged(CudaColourEngine(0, order, slice_size, count), system)
+def on_the_device(system, order, slice_size=None, count=None, tuning=ColouringTuning()):
+    engine = CudaColourEngine(0, order, slice_size, count, tuning=tuning)
+    found = arranged(engine, system)
     assert found.events == ()
     return found
 
@@ -172,24 +174,22 @@ def test_large_systems_are_coloured_alike(order):
 def test_levels_of_long_chains_are_left_to_the_host(order, monkeypatch):
     system = chain(300)
     wanted = on_the_host(system, order)
-    monkeypatch.setattr(colouring, "MOST_ROUNDS", 16)
     asked, find = [], colouring.find_levels
     monkeypatch.setattr(
         colouring, "find_levels", lambda *given: asked.append(given) or find(*given)
     )
     # Rounds in place follow the order of the threads, so that whether 16 suffice is the device's.
-    expect_the_same(on_the_device(system, order), wanted)
-    monkeypatch.setattr(colouring, "MOST_ROUNDS", 0)
+    some, none = ColouringTuning(most_rounds=16), ColouringTuning(most_rounds=0)
+    expect_the_same(on_the_device(system, order, tuning=some), wanted)
     before = len(asked)
-    expect_the_same(on_the_device(system, order), wanted)
+    expect_the_same(on_the_device(system, order, tuning=none), wanted)
     assert len(asked) == before + 1
 
 
-def test_more_colours_than_there_is_room_for_are_the_host_s(monkeypatch):
-    monkeypatch.setattr(colouring, "MOST_COLOURS", 6)
-    monkeypatch.setattr("engines.cuda.colour_engine.MOST_COLOURS", 6)
+def test_more_colours_than_there_is_room_for_are_the_host_s():
     system = steady(500)
-    found = arranged(CudaColourEngine(0, Order.FORWARDS), system)
+    engine = CudaColourEngine(0, Order.FORWARDS, tuning=ColouringTuning(most_colours=6))
+    found = arranged(engine, system)
     assert told(found.events) == "colours found on the CPU: there are more than 6"
     wanted = on_the_host(system, Order.FORWARDS)
     np.testing.assert_array_equal(found.order.get(), wanted.order)

@@ -13,6 +13,7 @@ from engines.cuda.engine import CudaEngine
 from engines.cuda.formats import layout, patterns, tables, values
 from engines.cuda.formats.lay_out import lay_out
 from engines.cuda.formats.layout import source_of
+from engines.cuda.formats.tuning import RowTuning
 from engines.cuda.modules import Launcher
 from engines.cuda.prepare import upload
 from engines.cuda.two_sided import CudaTwoSidedSweeper
@@ -105,15 +106,15 @@ def systems(matrix):
     yield "subset", SweepSystem(matrix.select_rows(some), start, **of_some)
 
 
-def swept(system, matrix_format, *, sweeps=SWEEPS, absolute=True):
-    sweeper = CudaEngine(0, matrix_format).sweeper(system, -1.0, absolute)
+def swept(system, matrix_format, *, sweeps=SWEEPS, absolute=True, tuning=RowTuning()):
+    sweeper = CudaEngine(0, matrix_format, tuning=tuning).sweeper(system, -1.0, absolute)
     changes = sweeper.run(sweeps)
     return sweeper, changes, sweeper.values(), sweeper.residual()
 
 
-def expect_the_same(system, matrix_format):
+def expect_the_same(system, matrix_format, tuning=RowTuning()):
     _, csr_changes, csr_values, csr_residual = swept(system, Format.CSR)
-    sweeper, changes, found, residual = swept(system, matrix_format)
+    sweeper, changes, found, residual = swept(system, matrix_format, tuning=tuning)
     # Two sums of n terms none of which is negative, and a division, differ by 2 (n + 2) units of
     # roundoff at most; a sweep passes on what it is handed.
     longest = int(np.diff(system.matrix.row_offsets).max(initial=0)) + system.num_states

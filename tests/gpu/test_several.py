@@ -8,10 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.cuda import meeting
 from engines.cuda.driver import cupy
 from engines.cuda.engine import CudaEngine
-from engines.cuda.meeting import ByFlags
+from engines.cuda.meeting import ByFlags, MeetingTuning
 from engines.cuda.several import SeveralEngine, SeveralSweeper
 from engines.cuda.sweeper import STRETCH
 from engines.devices.choice import choose_engine
@@ -175,12 +174,12 @@ def test_names_of_states_that_form_a_run_are_not_read(devices):
     assert shared.cost.bytes_per_sweep == alone.cost.bytes_per_sweep + more
 
 
-def test_devices_meet_by_flags_unless_they_send_much(all_devices, monkeypatch):
+def test_devices_meet_by_flags_unless_they_send_much(all_devices):
     system = scaled(CASES[NEARBY]())
     flags = SeveralEngine(all_devices).sweeper(system, -1.0, False)
     assert told(flags.cost.events).endswith("synchronised by flags")
-    monkeypatch.setattr(meeting, "MOST_STORED_BYTES", 0)
-    events = SeveralEngine(all_devices).sweeper(system, -1.0, False)
+    little = MeetingTuning(most_stored_bytes=0)
+    events = SeveralEngine(all_devices, meeting=little).sweeper(system, -1.0, False)
     assert told(events.cost.events).endswith("synchronised by events")
     np.testing.assert_array_equal(flags.run(SWEEPS), events.run(SWEEPS))
     np.testing.assert_array_equal(flags.values(), events.values())
@@ -196,12 +195,11 @@ def test_two_solves_by_turns(all_devices):
             np.testing.assert_array_equal(sweeper.run(STRETCH), changes)
 
 
-def met_by_hand(monkeypatch):
+def met_by_hand():
     """Two parts on one GPU, of which each meets only when it is told to."""
-    monkeypatch.setattr(meeting, "PATIENCE", 0.25)
     sweeper = SeveralEngine((0, 0)).sweeper(CASES[NEARBY](), -1.0, False)
     assert told(sweeper.cost.events).endswith("synchronised by events")
-    flags = ByFlags(sweeper._parts)
+    flags = ByFlags(sweeper._parts, MeetingTuning(patience_s=0.25))
     for part, size in zip(sweeper._parts, (3.0, 5.0), strict=True):
         for vector in part.vectors:
             vector.set(np.full(SIZE, size))
@@ -211,8 +209,8 @@ def met_by_hand(monkeypatch):
     return sweeper, flags
 
 
-def test_a_meeting_sends_what_is_read_and_the_largest_change(monkeypatch):
-    sweeper, flags = met_by_hand(monkeypatch)
+def test_a_meeting_sends_what_is_read_and_the_largest_change():
+    sweeper, flags = met_by_hand()
     first, second = sweeper._parts
     begin, end = first.sends[1]
     assert 0 < begin < end < SIZE
@@ -246,8 +244,8 @@ def is_in(begin, end):
     return (np.arange(SIZE) >= begin) & (np.arange(SIZE) < end)
 
 
-def test_a_device_that_does_not_come_is_an_error_and_no_number(monkeypatch):
-    sweeper, flags = met_by_hand(monkeypatch)
+def test_a_device_that_does_not_come_is_an_error_and_no_number():
+    sweeper, flags = met_by_hand()
     sweeper._meetings.by_flags = flags
     sweeper.values()
     began = time.perf_counter()

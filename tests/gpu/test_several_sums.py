@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.cuda import meeting, several_sums
+from engines.cuda import several_sums
 from engines.cuda import uniformise as on_gpu
+from engines.cuda.meeting import MeetingTuning
 from engines.model.choice import Format
 from engines.model.csr import CsrMatrix
 from engines.model.environment import DeviceChoice, SolverEnvironment
@@ -79,11 +80,11 @@ CASES = {
 KERNELS = {"long rows": "rows_by_warp", "a very long row": "rows_by_block"}
 
 
-def summed(problem, devices, matrix_format=Format.CSR):
+def summed(problem, devices, matrix_format=Format.CSR, **how):
     """The sum of one device and that of several, of which no digit may differ."""
     reports_alone, reports = [], []
     alone = on_gpu.sum_powers(problem, reports_alone.append, devices[0], matrix_format)
-    shared = several_sums.sum_powers(problem, reports.append, devices, matrix_format)
+    shared = several_sums.sum_powers(problem, reports.append, devices, matrix_format, **how)
     assert shared.cost.engine == "GPU " + "+".join(map(str, devices))
     assert f"shared among {len(devices)} GPUs" in told(shared.cost.events)
     np.testing.assert_array_equal(shared.values, alone.values)
@@ -150,12 +151,11 @@ def test_many_sums_take_no_more_memory_than_one(gpu, devices):
     assert taken[3] == taken[1]
 
 
-def test_devices_meet_by_flags_unless_they_send_much(all_devices, monkeypatch):
+def test_devices_meet_by_flags_unless_they_send_much(all_devices):
     problem = CASES["a line"]()
     _, by_flags = summed(problem, all_devices)
     assert told(by_flags.cost.events).endswith("synchronised by flags")
-    monkeypatch.setattr(meeting, "MOST_STORED_BYTES", 0)
-    _, by_events = summed(problem, all_devices)
+    _, by_events = summed(problem, all_devices, meeting=MeetingTuning(most_stored_bytes=0))
     assert told(by_events.cost.events).endswith("synchronised by events")
 
 
