@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from engines.cuda import diagram_patterns
 from engines.cuda.diagram_rows import DiagramRows, system_bytes, upload_rows
 from engines.cuda.driver import cupy
@@ -20,10 +16,6 @@ from engines.cuda.windows import reach_of_patterns, window_of
 from engines.diagrams.system import DiagramSystem
 from engines.errors import DeviceMemoryError
 from engines.model.choice import Format
-from engines.model.csr import CsrMatrix
-from engines.systems.one_sided import SweepSystem
-
-_NO_MATRIX = CsrMatrix(np.zeros(1, dtype=np.int32), np.zeros(0, dtype=np.int32), np.zeros(0), 0)
 
 
 class DiagramSweeper(CudaSweeper):
@@ -48,11 +40,10 @@ class DiagramSweeper(CudaSweeper):
         device_number: int,
     ) -> None:
         self._laid_out = rows
-        of_vectors = SweepSystem(_NO_MATRIX, system.start, omega=system.omega)
-        super().__init__(of_vectors, stop_below, absolute, device_number)
+        super().__init__(system, stop_below, absolute, device_number)
 
-    def _prepare(self, system: SweepSystem, _matrix_format: Format) -> tuple[DeviceRows, ...]:
-        start: Any = system.start
+    def _prepare(self, system: DiagramSystem, _matrix_format: Format) -> tuple[DeviceRows, ...]:
+        start = system.start
         if isinstance(start, cupy().ndarray):
             # Whatever stream wrote it.
             cupy().cuda.runtime.deviceSynchronize()

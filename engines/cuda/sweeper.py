@@ -14,11 +14,12 @@ from engines.cuda.prepare import narrowed
 from engines.cuda.rows import OWN_VALUES, DeviceRows, Test
 from engines.cuda.space import DeviceSpace, bytes_needed
 from engines.cuda.transfer import send, to_device, to_host
+from engines.diagrams.system import System
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.host.space import HostSpace
 from engines.model.choice import Format
 from engines.model.result import SweepCost
-from engines.systems.one_sided import SingleSweeper, SweepSystem
+from engines.systems.one_sided import Scaling, SingleSweeper, SweepSystem
 from engines.systems.precision import DOWN, TO_NEAREST
 from engines.systems.space import Space
 
@@ -37,7 +38,7 @@ LONG_SWEEP_BYTES = 50_000_000
 
 def device_bytes(system: SweepSystem) -> int:
     """Return the bytes that a solve takes on the device, the peak of its preparation included."""
-    turned = 2 if system.scaling.name == "BALANCE" else 1
+    turned = 2 if system.scaling is Scaling.BALANCE else 1
     return turned * system.bytes_per_sweep + 24 * system.num_states + 16 * HISTORY
 
 
@@ -66,7 +67,7 @@ class CudaSweeper:
 
     def __init__(
         self,
-        system: SweepSystem,
+        system: System,
         stop_below: float,
         absolute: bool,
         device_number: int,
@@ -97,7 +98,7 @@ class CudaSweeper:
         self._early = self.cost.bytes_per_sweep >= LONG_SWEEP_BYTES
         self._stream.synchronize()
 
-    def _prepare(self, system: SweepSystem, matrix_format: Format) -> tuple[DeviceRows, ...]:
+    def _prepare(self, system: Any, matrix_format: Format) -> tuple[DeviceRows, ...]:
         """Make the vectors, lay the rows out and return them, in one piece or in several."""
         self._vectors = two_vectors(system.start)
         rows = DeviceRows.of(system, matrix_format)

@@ -18,7 +18,7 @@ from engines.host.colours import (
 from engines.host.scaling import scaled
 from engines.host.watched import METHODS, WatchedSweeper, check_omega
 from engines.model.environment import SolverEnvironment
-from engines.systems.one_sided import Engine, Scaling, Sweeper, SweepSystem
+from engines.systems.one_sided import Place, Scaling, Sweeper, SweepSystem
 
 if TYPE_CHECKING:
     from engines.cuda.arrange import DeviceColoured
@@ -26,47 +26,51 @@ if TYPE_CHECKING:
 
 
 class GaussSeidelScheme:
-    """Sweeps in colours, where the engine itself would make Jacobi's.
+    """Sweeps in colours.
 
     Parameters
     ----------
-    engine
-        The CPU's or a GPU's.
+    place
+        The CPU or a GPU.
     order
         The order of Gauss-Seidel to begin with.
     slice_size, colours
         As in `engines.host.colours.choose_colours`.
+    most_memory
+        Bytes of a GPU's memory that a solve may take; None for what is free.
     """
 
     def __init__(
         self,
-        engine: Engine,
+        place: Place,
         order: Order,
         slice_size: int | None = None,
         colours: int | None = None,
+        most_memory: int | None = None,
     ) -> None:
-        self.engine = engine
+        self.place = place
         self.order = order
         self.slice_size = slice_size
         self.colours = colours
+        self.most_memory = most_memory
 
     @classmethod
-    def of(cls, engine: Engine, environment: SolverEnvironment) -> GaussSeidelScheme:
+    def of(cls, place: Place, environment: SolverEnvironment) -> GaussSeidelScheme:
         """Return the sweeps of one of the methods of `METHODS`.
 
         Parameters
         ----------
-        engine
+        place
             Where to sweep.
         environment
-            Method, slice size, number of colours.
+            Method, slice size, number of colours, memory.
         """
-        order = METHODS[environment.method]
-        return cls(engine, order, environment.slice_size, environment.colours)
+        wanted = (environment.slice_size, environment.colours, environment.device_memory)
+        return cls(place, METHODS[environment.method], *wanted)
 
     def sweeper(
         self, system: SweepSystem, stop_below: float, absolute: bool
-    ) -> WatchedSweeper[ColouredSystem] | WatchedSweeper[DeviceColoured]:
+    ) -> WatchedSweeper[ColouredSystem, SweepSystem] | WatchedSweeper[DeviceColoured, SweepSystem]:
         """Prepare a solve; see `engines.systems.one_sided.Scheme.sweeper`.
 
         Raises
@@ -79,28 +83,27 @@ class GaussSeidelScheme:
         check_omega(system.omega)
         singular = system.scaling is Scaling.BALANCE
         how = (stop_below, absolute, singular)
-        if not self.engine.gpus:
+        if not self.place.gpus:
             return WatchedSweeper(self, scaled(system), *how)
         # The device scales, colours and arranges what it is given.
-        alone = not_shared_out(self.engine, "one sweeps in colours")
+        alone = not_shared_out(self.place, "one sweeps in colours")
         return WatchedSweeper(self._device_engine(), system, *how, alone)
 
     def _device_engine(self) -> CudaColourEngine:
         from engines.cuda.colour_engine import CudaColourEngine
 
-        most_memory: int | None = getattr(self.engine, "most_memory", None)
-        wanted = (self.order, self.slice_size, self.colours)
-        return CudaColourEngine(self.engine.gpus[0], *wanted, most_memory)
+        wanted = (self.order, self.slice_size, self.colours, self.most_memory)
+        return CudaColourEngine(self.place.gpus[0], *wanted)
 
     def coloured(self, system: SweepSystem, order: Order) -> ColouredSystem:
         """Return a system without scaling, arranged by colours on the host."""
-        speed = GPU_SPEED if self.engine.gpus else CPU_SPEED
+        speed = GPU_SPEED if self.place.gpus else CPU_SPEED
         colouring = choose_colours(system, order, self.slice_size, self.colours, speed)
         return arrange(system, colouring)
 
     def prepared(self, coloured: ColouredSystem, stop_below: float, absolute: bool) -> Sweeper:
-        """Return plain sweeps of a coloured system, on the engine's device."""
-        if not self.engine.gpus:
+        """Return plain sweeps of a coloured system, in its place."""
+        if not self.place.gpus:
             return CpuColourSweeper(coloured, stop_below, absolute)
         engine = self._device_engine()
         return engine.prepared(engine.uploaded(coloured), stop_below, absolute)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from engines.arrays import FloatArray
 from engines.cuda.driver import cupy
 from engines.diagrams.system import DiagramSystem
 from engines.errors import DeviceMemoryError, UnsupportedError
@@ -16,7 +15,7 @@ from engines.host.watched import sweeps_in_colours
 from engines.model.choice import PAIR_BYTES, Format
 from engines.model.environment import SolverEnvironment
 from engines.model.events import Event, Events, Kind
-from engines.systems.one_sided import Sweeper, SweepSystem
+from engines.systems.one_sided import Sweeper
 
 if TYPE_CHECKING:
     from engines.cuda.diagram_sweeps import DiagramSweeper
@@ -30,7 +29,7 @@ Made = TypeVar("Made")
 
 
 class DeviceDiagramEngine:
-    """Sweeps one diagram's rows on a GPU, from any start; see `engines.systems.one_sided.Engine`.
+    """Sweeps one diagram's rows on a GPU, from any start; a `DiagramEngine`.
 
     Parameters
     ----------
@@ -65,13 +64,13 @@ class DeviceDiagramEngine:
         self.events: Events = ()
         """Why sweeps from another start, by which a result is confirmed, were not possible."""
 
-    def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> DiagramSweeper:
+    def sweeper(self, system: DiagramSystem, stop_below: float, absolute: bool) -> DiagramSweeper:
         """Prepare a solve from another start.
 
         Parameters
         ----------
         system
-            Its start is taken; everything else is that of the engine's own system.
+            Its start is taken; all else is that of the engine's own system.
         stop_below, absolute
             As in `engines.systems.one_sided.Scheme.sweeper`.
 
@@ -84,11 +83,10 @@ class DeviceDiagramEngine:
 
         vectors = self._vector_bytes()
         left = None if self._memory is None else self._memory - self._taken
-        of_start = replace(self._system, start=system.start)
         where = (stop_below, absolute, self._device)
         try:
             self._require("vectors", vectors, left)
-            sweeper = self._on_device(lambda: DiagramSweeper(self._rows, of_start, *where))
+            sweeper = self._on_device(lambda: DiagramSweeper(self._rows, system, *where))
         except DeviceMemoryError as error:
             self.events = (Kind.UNCONFIRMED(reason=str(error)),)
             raise
@@ -118,21 +116,6 @@ class DeviceDiagramEngine:
         self._require("vectors", self._vector_bytes(), left)
         where = (stop_below, absolute, self._device)
         return self._on_device(lambda: DiagramColourSweeper(self._rows, coloured, *where))
-
-    def exit_rates(self) -> FloatArray:
-        """Return the rates out of each state, self-loops left out, shape (states,)."""
-        from engines.cuda.diagram_rows import exit_rates_on_device
-        from engines.cuda.modules import Launcher, stream
-
-        rates = self._system.rates
-        assert rates is not None, "only balance equations have exit rates"
-
-        def found() -> FloatArray:
-            with stream(self._device):
-                exits: FloatArray = exit_rates_on_device(rates, Launcher("int")).get()
-            return exits
-
-        return self._on_device(found)
 
     def _laid_out(self, environment: SolverEnvironment) -> DeviceRows:
         from engines.cuda.diagram_sweeps import laid_out

@@ -9,12 +9,13 @@ from typing import Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from engines.arrays import FloatArray
+from engines.diagrams.system import System
 from engines.errors import UnsupportedError
 from engines.host.colours import Order
 from engines.model.environment import Method
 from engines.model.events import Event, Events, Kind
 from engines.model.result import SweepCost
-from engines.systems.one_sided import Sweeper, SweepSystem
+from engines.systems.one_sided import Sweeper
 
 METHODS = {
     Method.GAUSS_SEIDEL: Order.FORWARDS,
@@ -91,22 +92,23 @@ class Arranged(Protocol):
 
 
 A = TypeVar("A", bound=Arranged)
+S = TypeVar("S", bound=System, contravariant=True)
 
 
-class ColourEngine(Protocol[A]):
+class ColourEngine(Protocol[A, S]):
     """A place where sweeps in colours are made."""
 
     @property
     def order(self) -> Order:
         """The order of Gauss-Seidel to begin with."""
 
-    def coloured(self, system: SweepSystem, order: Order) -> A:
+    def coloured(self, system: S, order: Order) -> A:
         """Return a system, as the engine takes it, arranged in colours of an order."""
 
     def prepared(self, coloured: A, stop_below: float, absolute: bool) -> Sweeper:
         """Return plain sweeps of what has been arranged."""
 
-    def opposite_is_fresher(self, system: SweepSystem, order: Order) -> bool:
+    def opposite_is_fresher(self, system: S, order: Order) -> bool:
         """Return whether more entries see fresh values if states are swept in opposite order."""
 
 
@@ -129,7 +131,7 @@ def check_omega(omega: float) -> None:
         )
 
 
-class WatchedSweeper(Generic[A]):
+class WatchedSweeper(Generic[A, S]):
     """A `Sweeper` that notices when sweeps swing or grow, and goes on with others that do not.
 
     Gauss-Seidel for π Q = 0 may swing for ever, by a period of the order's own, and over-relaxed
@@ -154,8 +156,8 @@ class WatchedSweeper(Generic[A]):
 
     def __init__(
         self,
-        engine: ColourEngine[A],
-        system: SweepSystem,
+        engine: ColourEngine[A, S],
+        system: S,
         stop_below: float,
         absolute: bool,
         singular: bool,
@@ -177,7 +179,7 @@ class WatchedSweeper(Generic[A]):
         # Value iteration and sweeps up to a least solution rise or die out, those for π Q = 0 may
         # go round.
         may_grow, may_swing = system.omega > 1.0, singular and system.omega == 1.0
-        self._watched = system.group_offsets is None and (may_grow or may_swing)
+        self._watched = not system.has_choices and (may_grow or may_swing)
         self._turned = False
         self._events: list[Event] = []
         self._tell_colours()

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engines.arrays import FloatArray
+from engines.diagrams.system import System
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.host.compiled.change import largest_change
 from engines.host.watched import sweeps_in_colours
@@ -39,7 +40,6 @@ from engines.systems.one_sided import (
     Scaling,
     SingleSweeper,
     Sweeper,
-    SweepSystem,
 )
 from engines.systems.precision import DOWN
 
@@ -240,7 +240,7 @@ class SingleSweeps:
             events = self._events(result, environment)
             rounding = self.rounding(largest_value(result.values, environment.absolute))
         else:
-            events = (Kind.SINGLE_THEN_DOUBLE(single=self.iterations, double=after),)
+            events = (Kind.SINGLE_THEN_DOUBLE(sweeps=self.iterations, double=after),)
         return replace(
             result,
             sweeping_seconds=result.sweeping_seconds + self.sweeper.seconds,
@@ -283,7 +283,7 @@ class SingleSweeps:
         return scale * float(np.expm1((self.iterations + 1) * factor))
 
 
-def refusal(system: SweepSystem, environment: SolverEnvironment) -> str:
+def refusal(system: System, environment: SolverEnvironment) -> str:
     """Return why a system cannot be swept in single precision, or nothing if it can.
 
     Parameters
@@ -305,7 +305,7 @@ def refusal(system: SweepSystem, environment: SolverEnvironment) -> str:
     parts = (system.matrix.values, system.start, system.offset)
     if any(part is not None and not bool(np.all(part >= 0.0)) for part in parts):
         return "there are negative numbers"
-    proven = system.group_offsets is not None or system.scaling is Scaling.BALANCE
+    proven = system.has_choices or system.scaling is Scaling.BALANCE
     if environment.automatic and not (proven or rises_from_zero(system)):
         return "nothing proves what it leaves to be right"
     return ""
@@ -313,7 +313,7 @@ def refusal(system: SweepSystem, environment: SolverEnvironment) -> str:
 
 def sweep_first_in_single(
     sweeper: Sweeper,
-    system: SweepSystem,
+    system: System,
     environment: SolverEnvironment,
     progress: Progress | None,
     give_up: GiveUp | None,

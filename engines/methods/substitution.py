@@ -8,10 +8,11 @@ and evaluates each state once, or finds two states that lead back to each other:
 from __future__ import annotations
 
 from engines.arrays import FloatArray
+from engines.diagrams.system import System
 from engines.methods.single import largest_value
 from engines.model.environment import SolverEnvironment
 from engines.proofs.doubling import is_nonnegative
-from engines.systems.one_sided import HasSubstitution, Scaling, Sweeper, SweepSystem
+from engines.systems.one_sided import HasSubstitution, Scaling, Sweeper
 
 NAME = "substitution"
 
@@ -39,7 +40,7 @@ class Substitution:
 
     def __init__(
         self,
-        system: SweepSystem,
+        system: System,
         environment: SolverEnvironment,
         sweeper: Sweeper,
         accepted: float,
@@ -93,6 +94,6 @@ class Substitution:
         self._sweeper = None
 
 
-def _is_nonnegative(system: SweepSystem) -> bool:
+def _is_nonnegative(system: System) -> bool:
     offset = system.start if system.offset is None else system.offset
     return all(is_nonnegative(part) for part in (system.matrix.values, offset, system.start))

@@ -70,7 +70,7 @@ class Kind(Enum):
     # Precision.
     DOUBLE_INSTEAD = "-gpuprecision {precision}: {reason}; computed in double precision"
     SINGLE_STALLED = "single precision stalled; restarted in double precision"
-    SINGLE_THEN_DOUBLE = "{single} iterations in single precision, then {double} in double"
+    SINGLE_THEN_DOUBLE = "{sweeps} iterations in single precision, then {double} in double"
     SINGLE = _IN_SINGLE + "about {error:.1e}, {rounding:.1e} of it a bound on rounding"
     SINGLE_BUT = SINGLE + ", unknown for values below {least:.0e}"
     SINGLE_UNKNOWN = _IN_SINGLE + "unknown, at most {rounding:.1e} of it by rounding"

@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 from engines.arrays import FloatArray
+from engines.diagrams.system import System
 from engines.host.compiled.change import largest_change
-from engines.systems.one_sided import Scaling, SweepSystem
+from engines.systems.one_sided import Scaling
 
 ROUNDING_A_SWEEP = 2.0**-53
 """What a sweep leaves out of a value at most, relative to it, when it changes less than that."""
@@ -21,7 +22,7 @@ MOST_SNAPSHOTS = 3
 """The same where sweeps begin far on."""
 
 
-def rises_from_zero(system: SweepSystem) -> bool:
+def rises_from_zero(system: System) -> bool:
     """Return whether sweeps of a system rise to its least solution, as `Doubling` requires.
 
     Parameters
@@ -29,7 +30,7 @@ def rises_from_zero(system: SweepSystem) -> bool:
     system
         A system before any scaling.
     """
-    if system.group_offsets is not None or system.scaling is Scaling.BALANCE:
+    if system.has_choices or system.scaling is Scaling.BALANCE:
         return False
     offset = np.zeros(1) if system.offset is None else system.offset
     first = system.start if system.states is None else system.start[system.states]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from engines.arrays import FloatArray
-from engines.systems.one_sided import Sweeper, SweepSystem
+from engines.diagrams.system import System
+from engines.systems.one_sided import Sweeper
 
 ROUNDING_A_SWEEP = 4.0 * 2.0**-53
 """By how much, relative to it, a value may rise by rounding alone."""
@@ -17,11 +19,11 @@ ROUNDING_A_SWEEP = 4.0 * 2.0**-53
 LIFTED_AFTER = 16
 """Sweeps after which a guess that still rises is replaced by what it rises to."""
 
-Prepare = Callable[[SweepSystem], Sweeper]
+Prepare = Callable[[Any], Sweeper]
 
 
 def proven_error(
-    system: SweepSystem,
+    system: System,
     prepare: Prepare,
     values: FloatArray,
     distance: float,

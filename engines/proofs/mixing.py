@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from engines.arrays import FloatArray
-from engines.host.products import sums_beside_diagonal
-from engines.systems.one_sided import Sweeper, SweepSystem
+from engines.diagrams.system import System
+from engines.host.exits import exit_rates
+from engines.systems.one_sided import Sweeper
 
 FAR = 0.5
 """How far, relative to the steady state, the far start is from it everywhere but at one state."""
@@ -20,11 +22,11 @@ FIRST_BATCH = 16
 NEGLIGIBLE = 1e-280
 """States of a smaller share of the largest value are not looked at: their digits are lost."""
 
-Prepare = Callable[[SweepSystem], Sweeper]
+Prepare = Callable[[Any], Sweeper]
 
 
 def sweeps_of_memory(
-    system: SweepSystem, prepare: Prepare, values: FloatArray, enough: float, sweeps: int
+    system: System, prepare: Prepare, values: FloatArray, enough: float, sweeps: int
 ) -> float:
     """Return in how many sweeps the slowest part of an error falls to 1/e, at most.
 
@@ -55,7 +57,7 @@ def sweeps_of_memory(
     the one state stays at a half. If after m sweeps the quotient is off by d < 1/2 at most, what
     was off by a half everywhere has fallen by e every m / ln(1/2d) sweeps.
     """
-    exits = sums_beside_diagonal(system.matrix)
+    exits = exit_rates(system)
     flow = float(values @ exits)
     common = int(np.argmax(values))
     far = FAR * values
@@ -76,7 +78,7 @@ def sweeps_of_memory(
     return memory
 
 
-def change_of_a_sweep(system: SweepSystem, prepare: Prepare, values: FloatArray) -> float:
+def change_of_a_sweep(system: System, prepare: Prepare, values: FloatArray) -> float:
     """Return how much a sweep changes a steady state, relative to it.
 
     Parameters

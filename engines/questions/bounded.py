@@ -15,6 +15,7 @@ import numpy as np
 from engines.arrays import FloatArray, MaskArray
 from engines.devices.choice import choose_engine
 from engines.errors import UnsupportedError
+from engines.host.engine import CpuEngine
 from engines.host.products import transposed
 from engines.methods.iterate import BATCH_SECONDS, FIRST_BATCH
 from engines.model.environment import SolverEnvironment
@@ -333,7 +334,7 @@ def _sweep(
         return SolveResult.exact(system.start.copy(), method)
     started = time.perf_counter()
     engine, chosen = choose_engine(environment, system, steps)
-    sweeper, prepared = sweeper_or_cpu(engine, system, NO_CHANGE, True)
+    sweeper, prepared = sweeper_or_cpu(engine, system, NO_CHANGE, True, CpuEngine())
     in_double = environment.double_instead("the error of bounded steps is proven")
     setup = time.perf_counter() - started
     done, change, batch = 0, np.inf, FIRST_BATCH

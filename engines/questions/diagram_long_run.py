@@ -15,7 +15,7 @@ from engines.errors import UnsupportedError
 from engines.model.environment import SolverEnvironment
 from engines.model.progress import Progress
 from engines.model.result import SolveResult
-from engines.solve.diagrams import (
+from engines.questions.without_matrix import (
     balance_matrices,
     require_steady_state,
     steady_state_of_matrices,
@@ -93,7 +93,7 @@ class LongRun:
         Raises
         ------
         DeviceMemoryError, MemoryError
-            As in `engines.solve.diagrams.solve_steady_state_without_matrix`.
+            As in `engines.questions.without_matrix.solve_steady_state_without_matrix`.
         UnsupportedError
             As `refusal` says.
         """

@@ -8,17 +8,18 @@ all before it, unless it may try again.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from engines.arrays import FloatArray
+from engines.diagrams.system import System
 from engines.methods.confirmation import AutomaticSweeps
 from engines.methods.iterate import Iteration
 from engines.model.environment import SolverEnvironment
 from engines.model.events import Event
 from engines.model.result import Status, SweepCost
-from engines.systems.one_sided import Engine, Scheme, Sweeper, SweepSystem
+from engines.systems.one_sided import Place, Scheme, Sweeper
 
 
 def nothing_swept() -> Iteration:
@@ -32,7 +33,7 @@ class Solve:
 
     Parameters
     ----------
-    system, engine, scheme, environment
+    system, place, scheme, environment
         What is solved, before any scaling; where; by which sweeps; what the user asked for.
     method
         What the log calls the sweeps.
@@ -50,9 +51,9 @@ class Solve:
         Whether what is prepared to confirm a result makes other sweeps of the system.
     """
 
-    system: SweepSystem
-    engine: Engine
-    scheme: Scheme
+    system: System
+    place: Place
+    scheme: Scheme[Any]
     environment: SolverEnvironment
     method: str
     sweeper: Sweeper

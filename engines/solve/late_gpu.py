@@ -12,21 +12,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engines.devices.choice import GPU_ENTRIES_AT_START, sweeps_before_gpu
+from engines.diagrams.system import System
 from engines.methods.iterate import Iteration
 from engines.model.choice import Format
 from engines.model.environment import DeviceChoice, Method, Precision, SolverEnvironment
 from engines.model.events import Kind
 from engines.model.result import SolveResult, Status
-from engines.systems.one_sided import SweepSystem
 
 WITHOUT_COLOURS = (Method.AUTO, Method.POWER, Method.JACOBI, Method.JOR, Method.VALUE_ITERATION)
 """Methods of which each sweep is a function of the iterate before, whatever the device: those in
 colours may have others on a GPU, and others begin by themselves."""
 
 
-def environment_before(
-    environment: SolverEnvironment, system: SweepSystem
-) -> SolverEnvironment | None:
+def environment_before(environment: SolverEnvironment, system: System) -> SolverEnvironment | None:
     """Return what the sweeps on the CPU are to be made with, or None where there are to be none.
 
     Parameters
@@ -39,7 +37,9 @@ def environment_before(
     plain = environment.method in WITHOUT_COLOURS and environment.precision is Precision.DOUBLE
     if not plain or environment.matrix_format is not Format.AUTO or environment.num_devices != 1:
         return None
-    sweeps = sweeps_before_gpu(environment, system)
+    if system.expanded is None:
+        return None
+    sweeps = sweeps_before_gpu(environment, system.expanded)
     if sweeps is None:
         return None
     return replace(
@@ -50,7 +50,7 @@ def environment_before(
     )
 
 
-def may_factorise(system: SweepSystem) -> bool:
+def may_factorise(system: System) -> bool:
     """Return whether the CPU may end a system directly that a GPU would sweep with more patience.
 
     Parameters

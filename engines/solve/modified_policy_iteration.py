@@ -167,7 +167,7 @@ class _PolicySweeps:
         threshold, absolute = stop_threshold(self._environment), self._environment.absolute
         if chain.matrix.num_rows == 0:
             return CpuEngine().sweeper(chain, threshold, absolute)
-        sweeper, events = sweeper_or_cpu(self._engine, chain, threshold, absolute)
+        sweeper, events = sweeper_or_cpu(self._engine, chain, threshold, absolute, CpuEngine())
         self.events = events or self.events
         if sweeper.cost.on_cpu:
             self._engine = CpuEngine()

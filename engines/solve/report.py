@@ -8,15 +8,16 @@ from dataclasses import replace
 import numpy as np
 
 from engines.arrays import FloatArray
+from engines.diagrams.system import System
 from engines.errors import DeviceMemoryError
 from engines.host.engine import CpuEngine
 from engines.methods.iterate import Iteration
 from engines.methods.single import largest_value
 from engines.model.environment import Method, Precision, SolverEnvironment
-from engines.model.events import Events, Kind
+from engines.model.events import Event, Events, Kind
 from engines.model.result import SolveResult, Status
 from engines.solve.ladder import Answer, Solve
-from engines.systems.one_sided import HasTwin, Sweeper, SweepSystem
+from engines.systems.one_sided import HasEvents, HasTwin, Sweeper
 
 DIRECT_ERROR = 1e-8
 """A direct solution is taken up to this relative error, which the condition of a system may leave
@@ -70,8 +71,15 @@ def swept(solve: Solve, in_stretches: int, setup: float, seconds: float) -> Solv
         setup_seconds=setup,
         sweeping_seconds=solve.earlier_seconds + sweeper.seconds,
         cost=sweeper.cost,
-        events=tuple(solve.events),
+        events=(*solve.events, *_told_in_the_end(solve)),
     )
+
+
+def _told_in_the_end(solve: Solve) -> list[Event]:
+    """Return what scheme and sweeper tell; of sweeps of our choice, a stage has told."""
+    automatic = solve.environment.automatic
+    parts = (solve.scheme,) if automatic else (solve.scheme, solve.sweeper)
+    return [event for part in parts if isinstance(part, HasEvents) for event in part.events]
 
 
 def answered(solve: Solve, result: SolveResult, answer: Answer) -> SolveResult:
@@ -138,13 +146,14 @@ def is_better(answer: Answer | None, outcome: Iteration, error: float) -> bool:
     return outcome.status is Status.CONVERGED or outcome.error_estimate < error
 
 
-def _residual_of(values: FloatArray, system: SweepSystem, sweeper: Sweeper) -> float:
+def _residual_of(values: FloatArray, system: System, sweeper: Sweeper) -> float:
     """Return the residual of values, by whoever has the rows laid out, if there is room."""
     check = None
     if isinstance(sweeper, HasTwin):
         with suppress(DeviceMemoryError):
             check = sweeper.twin(values, -1.0)
-    check = check or CpuEngine().sweeper(replace(system, start=values), -1.0, True)
+    assert system.expanded is not None, "only a matrix is solved otherwise than by sweeps"
+    check = check or CpuEngine().sweeper(replace(system.expanded, start=values), -1.0, True)
     return check.residual()
 
 

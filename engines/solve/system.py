@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from engines.devices.choice import choose_engine
+from engines.devices.choice import choose_diagram_engine, choose_engine
 from engines.devices.colours import GaussSeidelScheme
+from engines.diagrams.system import DiagramSystem, System
 from engines.errors import DeviceMemoryError
+from engines.host.diagram_colours import ColouredDiagramScheme
 from engines.host.engine import CpuEngine
 from engines.host.symmetric_sweeper import NAME as SYMMETRIC
 from engines.host.symmetric_sweeper import SymmetricScheme
@@ -21,7 +23,7 @@ from engines.methods.levels import LevelScheme
 from engines.methods.single import SingleSweeps, sweep_first_in_single
 from engines.methods.stretches import Stretches, require_solvable
 from engines.methods.substitution import Substitution
-from engines.model.environment import Method, SolverEnvironment
+from engines.model.environment import Method, Precision, SolverEnvironment
 from engines.model.events import Events, Kind
 from engines.model.progress import Progress
 from engines.model.result import SolveResult, Status
@@ -37,7 +39,7 @@ from engines.solve.report import (
     swept,
 )
 from engines.solve.stages import Coloured, Direct, DirectMethod, Gmres, Levels, Walk
-from engines.systems.one_sided import HasEvents, Scheme, Sweeper, SweepSystem
+from engines.systems.one_sided import Scheme, Sweeper, SweepSystem
 
 SLOW_AFTER = 5_000
 """Sweeps after which an automatic solve may turn to its direct method."""
@@ -61,7 +63,7 @@ PATIENCE_OF_GPUS = 16
 
 
 def solve_system(
-    system: SweepSystem,
+    system: System,
     environment: SolverEnvironment,
     method: str,
     *,
@@ -75,7 +77,8 @@ def solve_system(
     Parameters
     ----------
     system
-        What to solve.
+        What to solve. One without an expanded matrix is swept in one place, in double precision,
+        and nothing takes over.
     environment
         Method, termination, limits, device.
     method
@@ -104,7 +107,7 @@ def solve_system(
 
 
 def _solve(
-    system: SweepSystem,
+    system: System,
     environment: SolverEnvironment,
     direct: Direct | None,
     method: str,
@@ -118,6 +121,7 @@ def _solve(
     """Solve in one place, or there to the limit of sweeps, or on from where others have come."""
     started = time.perf_counter()
     solve = _prepared(system, environment, method, begun)
+    environment = solve.environment
     setup = time.perf_counter() - started
     stretches = Stretches(system, environment, progress, DIRECT_ERROR)
     walk = Substitution(system, environment, solve.sweeper, DIRECT_ERROR)
@@ -152,23 +156,24 @@ def _solve(
     if head is not None:
         result = head.completed(result, environment)
     if not environment.automatic:
-        became = solve.sweeper.events if isinstance(solve.sweeper, HasEvents) else ()
         misled = misleading_change(result, environment)
-        result = replace(result, events=(*result.events, *became, *misled))
+        result = replace(result, events=result.events + misled)
     return judged(result if answer is None else answered(solve, result, answer))
 
 
 def _prepared(
-    system: SweepSystem, environment: SolverEnvironment, method: str, begun: SolveResult | None
+    system: System, environment: SolverEnvironment, method: str, begun: SolveResult | None
 ) -> Solve:
     """Return a solve whose sweeps are prepared: on which engine, by which of its sweeps."""
+    if isinstance(system, DiagramSystem):
+        return _prepared_without_matrix(system, environment, method)
     limit = None if begun is None else environment.sweep_limit
     engine, chosen = choose_engine(environment, system, limit)
     if environment.method is Method.GMRES:
         require_solvable(system)
     symmetric = SymmetricScheme.where_best(engine, system, environment)
-    scheme: Scheme = symmetric or engine
-    on_cpu: Scheme = CpuEngine()
+    scheme: Scheme[SweepSystem] = symmetric or engine
+    on_cpu: Scheme[SweepSystem] = CpuEngine()
     if sweeps_in_colours(environment.method):
         scheme = GaussSeidelScheme.of(engine, environment)
         on_cpu = GaussSeidelScheme.of(CpuEngine(), environment)
@@ -182,6 +187,23 @@ def _prepared(
         events=list(prepared or chosen),
         others_confirm=symmetric is not None,
     )
+
+
+def _prepared_without_matrix(
+    system: DiagramSystem, environment: SolverEnvironment, method: str
+) -> Solve:
+    """Return a solve in double precision, in the place that is chosen or not at all."""
+    engine, chosen = choose_diagram_engine(environment, system)
+    scheme: Scheme[DiagramSystem] = engine
+    if sweeps_in_colours(environment.method):
+        scheme = ColouredDiagramScheme(engine, system, environment)
+    sweeper = scheme.sweeper(system, stop_threshold(environment), environment.absolute)
+    in_double = environment.double_instead(
+        "rows without a matrix are not swept in single precision"
+    )
+    environment = replace(environment, precision=Precision.DOUBLE)
+    events = [*chosen, *sweeper.cost.events, *in_double]
+    return Solve(system, engine, scheme, environment, method, sweeper, events=events)
 
 
 def _slow_after_of(solve: Solve) -> int:
@@ -199,12 +221,12 @@ def _ladder(
 ) -> Ladder:
     """Return what takes over where the sweeps of an automatic solve contract slowly, in order."""
     system, slow_after = solve.system, _slow_after_of(solve)
-    tiny = system.group_offsets is not None and system.num_updates <= TINY_SYSTEM
+    tiny = system.has_choices and system.num_updates <= TINY_SYSTEM
     looked_at = min(slow_after, LOOKED_AT_IF_TINY) if tiny else slow_after
     ladder = Ladder(Walk(walk))
     # On a CPU a cycle costs far more sweeps' time than its work.
     if by_levels and solve.environment.automatic and not solve.sweeper.cost.on_cpu:
-        ladder.stages.append(Levels())
+        ladder.stages.append(Levels(system))
     ladder.stages.append(Gmres(stretches))
     if direct is not None:
         ladder.stages.append(DirectMethod(direct, direct_name, looked_at, slow_after, stretches))
@@ -248,15 +270,17 @@ def _by_named_method(
         return head
     # Their memory comes first.
     del solve.sweeper
-    parts = (solve.scheme, solve.system, stop_threshold(environment), environment.absolute)
-    solve.sweeper, prepared = sweeper_or_cpu(*parts)
+    system = solve.system.expanded
+    assert system is not None, "without a matrix there are no sweeps in single precision"
+    how = (stop_threshold(environment), environment.absolute, CpuEngine())
+    solve.sweeper, prepared = sweeper_or_cpu(solve.scheme, system, *how)
     solve.events[:] = [*prepared, *solve.events, Kind.SINGLE_STALLED()]
     outcome = iterate(solve.sweeper, environment, progress=progress)
     solve.outcome = replace(outcome, iterations=wasted + outcome.iterations)
     return None
 
 
-def _doubling(system: SweepSystem, environment: SolverEnvironment, begun: int) -> Doubling | None:
+def _doubling(system: System, environment: SolverEnvironment, begun: int) -> Doubling | None:
     """Return what proves the error of sweeps, after so many elsewhere or in single precision."""
     if not rises_from_zero(system):
         return None
@@ -264,9 +288,9 @@ def _doubling(system: SweepSystem, environment: SolverEnvironment, begun: int) -
     return LateDoubling(absolute, begun) if begun else Doubling(absolute)
 
 
-def _slow_after(system: SweepSystem, on_cpu: bool, limit: int) -> int:
+def _slow_after(system: System, on_cpu: bool, limit: int) -> int:
     small = system.num_updates <= SMALL_SYSTEM
-    least = SLOW_AFTER if system.group_offsets is None else SLOW_AFTER_WITH_CHOICES
+    least = SLOW_AFTER_WITH_CHOICES if system.has_choices else SLOW_AFTER
     if small:
         return min(least, SLOW_AFTER_IF_SMALL)
     # A limit that the user set must leave room for the direct method.
@@ -274,11 +298,11 @@ def _slow_after(system: SweepSystem, on_cpu: bool, limit: int) -> int:
 
 
 def sweeper_or_cpu(
-    scheme: Scheme,
+    scheme: Scheme[SweepSystem],
     system: SweepSystem,
     stop_below: float,
     absolute: bool,
-    on_cpu: Scheme | None = None,
+    on_cpu: Scheme[SweepSystem],
 ) -> tuple[Sweeper, Events]:
     """Prepare sweeps, on the CPU where a GPU's memory does not suffice.
 
@@ -289,7 +313,7 @@ def sweeper_or_cpu(
     system, stop_below, absolute
         As in `engines.systems.one_sided.Scheme.sweeper`.
     on_cpu
-        Which are made on the CPU instead; by default Jacobi's.
+        Which are made instead.
 
     Returns
     -------
@@ -300,4 +324,4 @@ def sweeper_or_cpu(
         return sweeper, sweeper.cost.events
     except DeviceMemoryError as error:
         moved = Kind.MOVED_TO_CPU(reason=str(error))
-        return (on_cpu or CpuEngine()).sweeper(system, stop_below, absolute), (moved,)
+        return on_cpu.sweeper(system, stop_below, absolute), (moved,)

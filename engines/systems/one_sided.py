@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -109,6 +109,16 @@ class SweepSystem:
         if self.group_offsets is not None:
             return len(self.group_offsets) - 1
         return self.matrix.num_rows
+
+    @property
+    def has_choices(self) -> bool:
+        """Whether several rows may compute one state."""
+        return self.group_offsets is not None
+
+    @property
+    def expanded(self) -> SweepSystem:
+        """The system itself, since its matrix is expanded; see `engines.diagrams.system`."""
+        return self
 
     @property
     def bytes_per_sweep(self) -> int:
@@ -229,18 +239,22 @@ class HasSubstitution(Protocol):
 
 
 @runtime_checkable
-class HasEvents(Sweeper, Protocol):
-    """A sweeper that goes on otherwise by itself, and tells so when it has ended."""
+class HasEvents(Protocol):
+    """A sweeper or a scheme that may do otherwise than it was asked, and tells so in the end."""
 
     @property
     def events(self) -> Events:
-        """What became of its sweeps."""
+        """What happened."""
 
 
-class Scheme(Protocol):
+S = TypeVar("S", contravariant=True)
+"""What a scheme sweeps: a system with a matrix, or with a diagram's."""
+
+
+class Scheme(Protocol[S]):
     """A way to sweep at some place: Jacobi's, Gauss-Seidel's in colours, cycles."""
 
-    def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> Sweeper:
+    def sweeper(self, system: S, stop_below: float, absolute: bool) -> Sweeper:
         """Prepare a solve.
 
         Parameters
@@ -254,12 +268,16 @@ class Scheme(Protocol):
         """
 
 
-class Engine(Scheme, Protocol):
-    """A place where sweeps are made: the CPU, or GPUs. By itself it makes Jacobi's."""
+class Place(Protocol):
+    """Where sweeps are made."""
 
     @property
     def gpus(self) -> tuple[int, ...]:
         """The numbers of the GPUs, the first of which decides; empty for the CPU."""
+
+
+class Engine(Place, Scheme[SweepSystem], Protocol):
+    """The CPU, or GPUs. By itself it makes Jacobi's sweeps."""
 
 
 def rows_of_states(unknown: MaskArray) -> IndexArray | None:

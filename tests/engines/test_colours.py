@@ -208,7 +208,6 @@ def plain_weight(system, colours):
     return fresh
 
 
-@settings(max_examples=40)
 @given(seed=st.integers(0, 10_000), count=st.integers(1, 9), backwards=st.booleans())
 def test_moving_states_never_makes_less_weight_fresh(seed, count, backwards):
     system = chain_system(seed, 25) if seed % 2 else mdp_system(seed, 25)

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engines.host import engine as cpu
@@ -113,7 +113,6 @@ def repetitive_systems(draw):
     )
 
 
-@settings(max_examples=150)
 @given(repetitive_systems(), st.sampled_from([(1, 1), (10**9, 1), (3, 10**9)]))
 def test_runs_sweep_as_plain_loops_do(system, least_mean):
     sweeper, runs = in_runs(system, least_mean)
@@ -123,7 +122,6 @@ def test_runs_sweep_as_plain_loops_do(system, least_mean):
     np.testing.assert_array_equal(sweeper.values(), by_loops(system, SWEEPS))
 
 
-@settings(max_examples=60)
 @given(repetitive_systems())
 def test_codes_for_values_sweep_as_plain_loops_do(system):
     _, values, sweeper = changes_and_values(system, Format.VALUES)

@@ -18,6 +18,7 @@ from engines.model.csr import CsrMatrix
 from engines.model.environment import DeviceChoice, SolverEnvironment
 from engines.model.events import Kind, told
 from engines.systems.one_sided import SweepSystem
+from tests.engines.conftest import DEVICES
 
 
 @pytest.fixture
@@ -176,3 +177,9 @@ def test_hidden_devices_count_as_no_driver(monkeypatch, value):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
     assert not driver.driver_present()
     driver.driver_present.cache_clear()
+
+
+def test_the_gpu_is_among_the_devices_that_all_tests_run_over():
+    if not driver.driver_present():
+        pytest.skip(f"all devices are the CPU alone, no GPU: {driver.gpu_refusal()}")
+    assert len(DEVICES) == 2

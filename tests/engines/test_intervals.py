@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engines.devices.two_sided import two_sided_sweeper
@@ -134,7 +134,6 @@ def solve_by_default(model, rewards, target, direction):
     st.sampled_from([1e-2, 1e-6, 1e-10]),
     st.booleans(),
 )
-@settings(max_examples=100)
 def test_mdps_of_any_seed(seed, direction, epsilon, bounds):
     choices = exact.random_choices(seed, 4)
     model = exact.mdp(choices)

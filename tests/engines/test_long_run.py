@@ -256,15 +256,15 @@ def test_combined_results_add_up_and_take_the_worst():
     model = CHAINS["several BSCCs"]
     states = models.mask(8, [1, 4])
     loose = long_run_probabilities(model, states, SolverEnvironment(epsilon=1e-3))
-    known = (Kind.ENDED_BY(by="known"),)
-    exact = replace(SolveResult.exact(np.zeros(8), "graph"), events=known)
+    known = Kind.STATES_SOLVED(states=8, by="the graph")
+    exact = replace(SolveResult.exact(np.zeros(8), "graph"), events=(known,))
     both = SolveResult.combined(np.ones(8), [loose, exact, loose], 0.25)
     assert both.iterations == 2 * loose.iterations > 0
     assert both.seconds == pytest.approx(2 * loose.seconds)
     assert (both.residual, both.change) == (loose.residual, loose.change)
     assert (both.error_estimate, both.status) == (0.25, Status.CONVERGED)
     assert both.method == f"{loose.method} and graph"
-    assert "known" in both.note
+    assert known in both.events
     assert both.cost == loose.cost
     severities = [status.severity for status in Status]
     assert severities == sorted(severities)

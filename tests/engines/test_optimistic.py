@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engines.devices.two_sided import two_sided_sweeper
@@ -44,7 +44,6 @@ def test_chains(device, seed):
 
 
 @given(st.integers(0, 10**9), st.sampled_from(DIRECTIONS), st.booleans())
-@settings(max_examples=60)
 def test_mdps_of_any_seed(seed, direction, absolute):
     choices = exact.random_choices(seed, 4)
     model, target = exact.mdp(choices), models.mask(4, [0])

@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bridge.files.writer import write_model
@@ -78,7 +78,6 @@ def test_bounds_of_mdps_hold(seed, direction, method):
     st.sampled_from([1e-2, 1e-6, 1e-10]),
     st.booleans(),
 )
-@settings(max_examples=60)
 def test_bounds_of_any_seed_hold(seed, method, epsilon, absolute):
     rows = exact.random_chain(seed)
     size = len(rows)
@@ -90,7 +89,6 @@ def test_bounds_of_any_seed_hold(seed, method, epsilon, absolute):
 
 
 @given(st.integers(0, 10**9), st.sampled_from(DIRECTIONS), st.sampled_from([1e-2, 1e-6, 1e-10]))
-@settings(max_examples=40)
 def test_bounds_of_mdps_of_any_seed_hold(seed, direction, epsilon):
     choices = exact.random_choices(seed, 4)
     model, target = exact.mdp(choices), models.mask(4, [0])

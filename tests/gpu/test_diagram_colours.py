@@ -23,7 +23,7 @@ from engines.model.environment import DeviceChoice, Method, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.questions.diagram_long_run import LongRun
 from engines.questions.steady_state import solve_steady_state
-from engines.solve.diagrams import (
+from engines.questions.without_matrix import (
     solve_reachability_without_matrix,
     solve_steady_state_without_matrix,
 )

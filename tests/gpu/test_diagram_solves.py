@@ -21,11 +21,11 @@ from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.result import Status
 from engines.questions.reachability import solve_reachability
 from engines.questions.steady_state import solve_steady_state
-from engines.solve import diagrams as solve
-from engines.solve.diagrams import (
+from engines.questions.without_matrix import (
     solve_reachability_without_matrix,
     solve_steady_state_without_matrix,
 )
+from engines.solve import system as solve
 from engines.systems.one_sided import Scaling
 from tests.engines import models
 from tests.engines.diagrams.queue_diagrams import QueueDiagrams
@@ -297,7 +297,7 @@ def test_progress_is_told_and_the_start_left_alone():
 def test_no_number_is_made_of_negative_entries_as_if_sweeps_rose(monkeypatch):
     asked = []
     monkeypatch.setattr(
-        solve, "rises_from_zero", lambda outline: asked.append(outline.matrix.values.min())
+        solve, "rises_from_zero", lambda system: asked.append(system.matrix.values.min())
     )
     problem, (diagram, numbering), _ = chain("random DTMC")
     turned = replace(diagram, values=-0.5 * diagram.values)

@@ -81,14 +81,14 @@ KERNELS = {"long rows": "rows_by_warp", "a very long row": "rows_by_block"}
 
 def summed(problem, devices, matrix_format=Format.CSR):
     """The sum of one device and that of several, of which no digit may differ."""
-    told_alone, told = [], []
-    alone = on_gpu.sum_powers(problem, told_alone.append, devices[0], matrix_format)
-    shared = several_sums.sum_powers(problem, told.append, devices, matrix_format)
+    reports_alone, reports = [], []
+    alone = on_gpu.sum_powers(problem, reports_alone.append, devices[0], matrix_format)
+    shared = several_sums.sum_powers(problem, reports.append, devices, matrix_format)
     assert shared.cost.engine == "GPU " + "+".join(map(str, devices))
     assert f"shared among {len(devices)} GPUs" in told(shared.cost.events)
     np.testing.assert_array_equal(shared.values, alone.values)
     assert shared.sweeps == alone.sweeps
-    assert [r.iterations for r in told] == [r.iterations for r in told_alone]
+    assert [r.iterations for r in reports] == [r.iterations for r in reports_alone]
     assert shared.sweeping_seconds > 0.0
     return alone, shared
 

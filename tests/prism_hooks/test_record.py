@@ -53,7 +53,7 @@ def test_of_reports_with_one_number_the_sweep_is_right():
 
 
 @pytest.mark.parametrize("batch", [1, 7, 1000, 5000])
-@pytest.mark.parametrize("total", [MOST_POINTS, MOST_POINTS + 1, 100_003])
+@pytest.mark.parametrize("total", [MOST_POINTS, MOST_POINTS + 1, 10 * MOST_POINTS + 3])
 def test_many_sweeps_are_thinned_evenly_and_both_ends_kept(batch, total):
     curve = SweepCurve(Measure.CHANGE, absolute=False)
     numbers = 0.9999 ** np.arange(1, total + 1)

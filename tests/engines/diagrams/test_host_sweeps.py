@@ -22,7 +22,7 @@ from engines.model.choice import Format
 from engines.model.environment import DeviceChoice, Method, SolverEnvironment
 from engines.questions.reachability import solve_reachability
 from engines.questions.steady_state import solve_steady_state
-from engines.solve.diagrams import (
+from engines.questions.without_matrix import (
     solve_reachability_without_matrix,
     solve_steady_state_without_matrix,
 )
