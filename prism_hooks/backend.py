@@ -16,7 +16,7 @@ from engines.host.compiled.library import LibraryMissingError
 from engines.model.environment import DeviceChoice, IntervalOptions, Method, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.progress import Progress
-from engines.model.result import SolveResult, Status
+from engines.model.result import NOTHING_SWEPT, SolveResult, Status
 from prism_hooks.claims import claim_of
 from prism_hooks.comparison import compared
 from prism_hooks.diagram_graph import decomposed_diagram, hand_over_components
@@ -37,7 +37,7 @@ from prism_hooks.graph import (
 from prism_hooks.kept_answers import KeptAnswers
 from prism_hooks.memory import is_full_cudd, is_full_heap, shortage
 from prism_hooks.methods import DEFAULT_METHODS, named_method
-from prism_hooks.options import SIMULATION, HookOptions
+from prism_hooks.options import SIMULATION, HookOptions, interval_options
 from prism_hooks.questions import Question, Task, task_of
 from prism_hooks.record import RunRecord
 from prism_hooks.report import Ending, iterations_line, progress_lines, solve_line
@@ -64,7 +64,7 @@ both its rates and its embedded chain, which shares their structure."""
 GRAPHS_KEPT = 1
 """Models of which the graph alone was read, such as a product with a Büchi automaton."""
 
-AGAIN = "prism-gpu: this was asked before in this run: the values of then are used again"
+AGAIN = "prism-gpu: reusing the cached result"
 
 METHODS_OF_JAVA = (
     *("solve", "sample", "simulationMethod"),
@@ -236,21 +236,16 @@ class EngineBackend:
     def _answer(self, problem: Any, kind: ModelKind, asked: Question) -> SolveResult:
         task = task_of(problem, kind)
         ending = task.ending[kind]
-        answer, embeds = task.answer, task.embeds
-        if problem.intervals is not None:
-            from prism_hooks.two_sided import ANSWERS
-
-            if str(problem.task) in ANSWERS:
-                answer, embeds = ANSWERS[str(problem.task)], False
-        model = self._model(problem, bool(problem.embedded) and embeds)
         environment = self._environment_of(problem, task)
-        question = (model, answer, asked, environment)
+        embeds = task.embeds and not (environment.bounds and task.bounds)
+        model = self._model(problem, bool(problem.embedded) and embeds)
+        question = (model, task.answer, asked, environment)
         # A plot shows the sweeps of each solve.
         kept = None if self._record is not None else self._kept.find(*question)
         if kept is not None:
             problem.say(AGAIN)
             return self._finish(problem, kept, environment, ending)
-        result = answer(model, asked, environment, self._progress(problem, ending))
+        result = task.answer(model, asked, environment, self._progress(problem, ending))
         finished = self._finish(problem, result, environment, ending)
         self._kept.keep(*question, result)
         return finished
@@ -414,11 +409,7 @@ class EngineBackend:
 
     def _environment(self, problem: Any, method: Method) -> SolverEnvironment:
         options = self.options
-        intervals = IntervalOptions()
-        if problem.intervals is not None:
-            from prism_hooks.two_sided import interval_options
-
-            intervals = interval_options(problem.intervals)
+        bounds = problem.intervals is not None
         try:
             return SolverEnvironment(
                 method=method,
@@ -433,7 +424,8 @@ class EngineBackend:
                 matrix_format=options.matrix_format,
                 device_memory=options.device_memory,
                 num_devices=options.num_devices,
-                interval=intervals,
+                bounds=bounds,
+                interval=interval_options(problem.intervals) if bounds else IntervalOptions(),
                 topological=bool(problem.topological),
                 slice_size=options.slice_size,
                 colours=options.colours,
@@ -449,7 +441,7 @@ class EngineBackend:
             problem.say(f"prism-gpu: {text}")
 
     def _report(self, problem: Any, result: SolveResult, ending: Ending) -> None:
-        swept = result.iterations > 0 or result.cost.kernel != "none"
+        swept = result.iterations > 0 or result.cost != NOTHING_SWEPT
         if swept and ending is Ending.TIME:
             problem.say(f"\n{result.method}: {result.note}")
         if swept:

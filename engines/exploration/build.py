@@ -17,12 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.arrays import INT32_MAX, FloatArray, MaskArray, index_dtype
+from engines.devices.exploring import explored_on_gpu
 from engines.errors import DeviceMemoryError, InvalidModelError, UnsupportedError
 from engines.exploration.initial import initial_states
 from engines.exploration.rewards import EarnedRewards, earned_rewards
 from engines.host.expansion.room import SHARE_OF_HOST, available_host_bytes
 from engines.host.exploring.explorer import HostExplorer, Rows, SearchReport, evaluate_in
 from engines.model.csr import CsrMatrix
+from engines.model.events import Events, Kind
 from engines.model.explicit import ExplicitModel, RewardStructure
 from engines.model.explicit import ModelKind as ExplicitKind
 from engines.program.faults import command_fault, expression_fault
@@ -47,11 +49,15 @@ class ExplorationTuning:
         Whose rows are made in one go, between two such moments.
     memory_share
         Of the host's free memory that states and matrix may take.
+    states_before_gpu
+        With more, a search begins anew on a GPU, if one may be used: for fewer, compiling the
+        program for it takes longer than the CPU needs.
     """
 
     seconds_of_a_part: float = 0.1
     states_of_a_part: int = 2**15
     memory_share: float = SHARE_OF_HOST
+    states_before_gpu: int = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,8 @@ class ExploredModel:
         none; None where the model has no actions.
     deadlocks
         Shape (states,): the states that were given a transition to themselves.
+    events
+        Where it was built, and why not elsewhere.
     """
 
     model: ExplicitModel
@@ -79,12 +87,14 @@ class ExploredModel:
     state_rewards: tuple[FloatArray, ...]
     actions: NDArray[np.int32] | None
     deadlocks: MaskArray
+    events: Events = ()
 
 
 def build(
     program: Program,
     *,
     fix_deadlocks: bool = True,
+    gpu: int | None = None,
     threads: int | None = None,
     tuning: ExplorationTuning | None = None,
     progress: Progress | None = None,
@@ -97,8 +107,11 @@ def build(
         The model.
     fix_deadlocks
         Whether states without a choice get a transition to themselves; else they are an error.
+    gpu
+        Which GPU takes large models over; None for the CPU alone. The result does not depend on it.
     threads
-        How many; None for one a core that the process may use. The result does not depend on it.
+        Of the CPU: how many; None for one a core that the process may use. The result does not
+        depend on it.
     tuning
         How the work is cut up; None for the default.
     progress
@@ -116,14 +129,8 @@ def build(
     """
     chosen = tuning or ExplorationTuning()
     packing = Packing.of(program)
-    available = available_host_bytes()
-    memory = 2**62 if available is None else int(chosen.memory_share * available)
     initial = initial_states(program, packing)
-    explorer = HostExplorer(program, packing, initial, memory, threads)
-    report = _searched(explorer, program, packing, chosen, progress)
-    states = explorer.states(report.found)
-    rows = _rows(explorer, states, report, chosen)
-    explorer.close()
+    states, rows, events = _explored(program, packing, initial, gpu, threads, chosen, progress)
     fixed = int(np.count_nonzero(rows.deadlocks))
     if fixed and not fix_deadlocks:
         raise InvalidModelError(f"Model contains {fixed} deadlock states")
@@ -131,7 +138,7 @@ def build(
     if rows.actions is not None:
         count = rows.rows if program.kind is ModelKind.MDP else rows.entries
         actions = _shrunk(rows.actions, count)
-    matrix, groups = _matrix(rows, report.found)
+    matrix, groups = _matrix(rows, len(states))
     plain = ExplicitModel(ExplicitKind(program.kind.upper()), matrix, groups)
     earned = earned_rewards(program, packing, states, plain, actions, rows.deadlocks)
     labels = {"init": _members(states, initial), "deadlock": rows.deadlocks}
@@ -144,7 +151,42 @@ def build(
         tuple(rewards.of_states for rewards in earned),
         actions,
         rows.deadlocks,
+        events,
     )
+
+
+def _explored(
+    program: Program,
+    packing: Packing,
+    initial: Words,
+    gpu: int | None,
+    threads: int | None,
+    tuning: ExplorationTuning,
+    progress: Progress | None,
+) -> tuple[Words, Rows, Events]:
+    """Search on the CPU, for many states on a GPU; return them, their rows, and what happened.
+
+    The number of states alone decides, so that the same model is built in the same place each time.
+    """
+    available = available_host_bytes()
+    events: Events = ()
+    memory = 2**62 if available is None else int(tuning.memory_share * available)
+    explorer = HostExplorer(program, packing, initial, memory, threads)
+    how = (program, packing, tuning, progress)
+    report = _searched(explorer, *how, None if gpu is None else tuning.states_before_gpu)
+    if gpu is not None and report.found > tuning.states_before_gpu:
+        try:
+            found = explored_on_gpu(program, packing, initial, gpu, progress=progress)
+            explorer.close()
+            return *found, (Kind.BUILT_ON_GPU(gpu=gpu),)
+        except (DeviceMemoryError, UnsupportedError) as error:
+            events = (Kind.BUILT_ON_CPU(reason=str(error)),)
+    if not report.done:
+        report = _searched(explorer, *how, None)
+    states = explorer.states(report.found)
+    rows = _rows(explorer, states, report, tuning)
+    explorer.close()
+    return states, rows, events
 
 
 def _searched(
@@ -153,7 +195,9 @@ def _searched(
     packing: Packing,
     tuning: ExplorationTuning,
     progress: Progress | None,
+    most: int | None,
 ) -> SearchReport:
+    """Search to the end, or until more than `most` states are found."""
     while True:
         report = explorer.search(tuning.seconds_of_a_part)
         if report.fault is not None:
@@ -163,7 +207,7 @@ def _searched(
             progress(report.found)
         if report.found > INT32_MAX:
             raise UnsupportedError(f"more than {INT32_MAX} states")
-        if report.done:
+        if report.done or (most is not None and report.found > most):
             return report
 
 
