@@ -67,6 +67,17 @@ def explored_model(
         _named(replace(program, reward_structures=(structure,)), built)
         for structure in program.reward_structures
     )
+    return _checkable(described, values, program, built, rewards)
+
+
+def _checkable(
+    described: ModelText,
+    constants: Mapping[str, Value],
+    program: Program,
+    built: ExploredModel,
+    rewards: tuple[NamedRewards, ...],
+) -> CheckableModel:
+    """Return a built model with the names that properties use."""
     notes = []
     if fixed := int(np.count_nonzero(built.deadlocks)):
         notes.append(f"Deadlocks detected and fixed in {fixed} states")
@@ -78,9 +89,9 @@ def explored_model(
             name: built.packing.column(built.states, index)
             for index, name in enumerate(outline.variables)
         },
-        constants=values,
+        constants=constants,
         formulas=outline.formulas,
-        source=source,
+        source=described.source,
         modules=outline.modules,
         notes=tuple(notes),
         action_names=("", *program.actions),

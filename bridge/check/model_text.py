@@ -45,6 +45,7 @@ class ModelText:
     """
 
     def __init__(self, text: str, source: str, purpose: str = "building") -> None:
+        self.source = source
         self.outline: ModelOutline = checked_outline(text, source)
         self.kind = self.outline.kind or "mdp"
         if self.kind not in KINDS:
