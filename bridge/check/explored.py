@@ -25,6 +25,7 @@ def explored_model(
     constants: Mapping[str, Value],
     *,
     fix_deadlocks: bool = True,
+    sums_checked: bool = True,
     log: Callable[[str], None],
 ) -> CheckableModel:
     """Return the model that a text in PRISM's language describes.
@@ -37,6 +38,8 @@ def explored_model(
         The values of the constants that it does not define.
     fix_deadlocks
         Whether states without a choice get a transition to themselves; else they are an error.
+    sums_checked
+        Whether probabilities that do not sum to 1 are an error.
     log
         Takes a line for the report.
 
@@ -57,7 +60,7 @@ def explored_model(
     described = ModelText(text, source)
     values = described.constants(constants)
     check_with_constants(described.outline, values)
-    program = described.built_program(values, checked=True)
+    program = described.built_program(values, checked=sums_checked)
     begin = time.perf_counter()
     # A reward that makes no sense is an error of the properties that are about it.
     built = build(replace(program, reward_structures=()), fix_deadlocks=fix_deadlocks)

@@ -112,6 +112,7 @@ class _Run:
             kind=options.kind,
             fix_deadlocks=options.fix_deadlocks,
             front_end=front_end,
+            sums_checked=options.simulation.checked,
         )
         self._source.describe(self._log)
         self._properties = self._read_properties()

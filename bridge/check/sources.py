@@ -54,7 +54,12 @@ class ModelSource(Protocol):
 
 
 def model_source(
-    path: Path, *, kind: ModelKind | None, fix_deadlocks: bool, front_end: str | None = None
+    path: Path,
+    *,
+    kind: ModelKind | None,
+    fix_deadlocks: bool,
+    front_end: str | None = None,
+    sums_checked: bool = True,
 ) -> ModelSource:
     """Return the source that a model's path stands for.
 
@@ -69,6 +74,8 @@ def model_source(
     front_end
         "storm" or "builtin" for who builds models in the PRISM language; None for Storm where it is
         installed.
+    sums_checked
+        Whether ours takes probabilities that do not sum to 1 for an error; Storm always does.
 
     Raises
     ------
@@ -88,7 +95,7 @@ def model_source(
 
     reason = unavailable()
     if front_end == "builtin" or (front_end is None and reason is not None):
-        return ExploredSource(path, fix_deadlocks)
+        return ExploredSource(path, fix_deadlocks, sums_checked)
     if reason is not None:
         raise BridgeError(reason)
     return StormSource(path, fix_deadlocks)
@@ -233,6 +240,7 @@ class StormSource(TextSource):
 class ExploredSource(TextSource):
     """A model in the PRISM language, parsed and built by prism-gpu itself."""
 
+    sums_checked: bool = True
     name: str = "prism-gpu"
 
     def build(self, constants: Mapping[str, Value], log: Log) -> CheckableModel:
@@ -240,7 +248,12 @@ class ExploredSource(TextSource):
         from bridge.check.explored import explored_model
 
         return explored_model(
-            self.text(), str(self.path), constants, fix_deadlocks=self.fix_deadlocks, log=log
+            self.text(),
+            str(self.path),
+            constants,
+            fix_deadlocks=self.fix_deadlocks,
+            sums_checked=self.sums_checked,
+            log=log,
         )
 
 
