@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,13 +27,26 @@ from engines.program.faults import expression_fault
 from engines.program.packing import Packing, Words
 from engines.program.program import Program
 
-MOST_CANDIDATES = 2**32
-"""States in which a condition is evaluated: minutes."""
 
-_STATES_OF_A_PART = 2**18
+@dataclass(frozen=True)
+class EnumerationTuning:
+    """How the states are enumerated in which a condition is evaluated.
+
+    Parameters
+    ----------
+    most_states
+        With more, which would take many minutes, a condition is refused.
+    states_of_a_part
+        Enumerated at a time.
+    """
+
+    most_states: int = 2**32
+    states_of_a_part: int = 2**18
 
 
-def initial_states(program: Program, packing: Packing) -> Words:
+def initial_states(
+    program: Program, packing: Packing, tuning: EnumerationTuning | None = None
+) -> Words:
     """Return the packed initial states in order, shape (states, words).
 
     Parameters
@@ -41,6 +55,8 @@ def initial_states(program: Program, packing: Packing) -> Words:
         The model.
     packing
         Of its states.
+    tuning
+        How the states are enumerated; None for the default.
 
     Raises
     ------
@@ -53,7 +69,8 @@ def initial_states(program: Program, packing: Packing) -> Words:
     if condition is None:
         return packing.packed(program.initial_states or (program.default_state,))
     found = []
-    for candidates in _candidates(program, packing, condition):
+    chosen = tuning or EnumerationTuning()
+    for candidates in _candidates(program, packing, condition, chosen):
         holds = evaluate_in(condition, packing, candidates)
         if holds.failing is not None:
             state = packing.state(candidates[holds.failing])
@@ -66,7 +83,9 @@ def initial_states(program: Program, packing: Packing) -> Words:
     return states
 
 
-def _candidates(program: Program, packing: Packing, condition: Expression) -> Iterator[Words]:
+def _candidates(
+    program: Program, packing: Packing, condition: Expression, tuning: EnumerationTuning
+) -> Iterator[Words]:
     """Yield the states that the condition does not rule out at a glance, part by part, in order."""
     fixed = dict(_equalities(condition))
     ranges = []
@@ -78,13 +97,14 @@ def _candidates(program: Program, packing: Packing, condition: Expression) -> It
                 raise InvalidModelError("There are no initial states")
         ranges.append((low, high - low + 1))
     total = math.prod(size for _, size in ranges)
-    if total > MOST_CANDIDATES:
+    if total > tuning.most_states:
         raise UnsupportedError(
-            f"init ... endinit with {total} states to look at; at most {MOST_CANDIDATES} are: fix "
-            "variables by equalities"
+            f"init ... endinit with {total} states to look at; at most {tuning.most_states} are: "
+            "fix variables by equalities"
         )
-    for first in itertools.takewhile(lambda x: x < total, itertools.count(0, _STATES_OF_A_PART)):
-        numbers = np.arange(first, min(total, first + _STATES_OF_A_PART), dtype=np.int64)
+    size_of_part = tuning.states_of_a_part
+    for first in itertools.takewhile(lambda x: x < total, itertools.count(0, size_of_part)):
+        numbers = np.arange(first, min(total, first + size_of_part), dtype=np.int64)
         words = np.zeros((len(numbers), packing.words), dtype=np.uint64)
         left = total
         for (low, size), field in zip(ranges, packing.fields, strict=True):

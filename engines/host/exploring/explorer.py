@@ -22,15 +22,13 @@ from engines.host.compiled.library import (
     Function,
     Structure,
 )
-from engines.host.compiled.shares import num_cores
+from engines.host.compiled.shares import num_cores, threads_for
 from engines.host.exploring.tables import HostCode, HostExpression, HostProgram
 from engines.program.expressions import Expression, Type
 from engines.program.packing import Packing, Words
 from engines.program.program import ModelKind, Program
 
 WORDS = Array(np.uint64)
-_STATES_A_THREAD = 4096
-"""Below so many states a thread takes longer to wake than to evaluate an expression in them."""
 
 
 class HostRows(Structure):
@@ -301,9 +299,7 @@ class Evaluated:
     failing: int | None
 
 
-def evaluate_in(
-    expression: Expression, packing: Packing, states: Words, threads: int | None = None
-) -> Evaluated:
+def evaluate_in(expression: Expression, packing: Packing, states: Words) -> Evaluated:
     """Evaluate an expression in many states.
 
     Parameters
@@ -314,8 +310,6 @@ def evaluate_in(
         Of the states.
     states
         Packed.
-    threads
-        How many at the most; None for one a core that the process may use.
 
     Raises
     ------
@@ -324,11 +318,10 @@ def evaluate_in(
     """
     code = HostExpression.of(expression, packing)
     values = np.empty(len(states))
-    most = threads or num_cores()
     failing = _EVALUATE(
         *(code.code, code.end, code.register, code.kind),
         *(np.ascontiguousarray(states), len(states), values),
-        max(1, min(most, len(states) // _STATES_A_THREAD)),
+        threads_for(len(states) * code.end),
     )
     if failing == -2:
         raise DeviceMemoryError("evaluating an expression in all states: out of memory")

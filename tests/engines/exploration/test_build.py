@@ -9,12 +9,15 @@ from hypothesis import strategies as st
 
 from engines.errors import DeviceMemoryError, InvalidModelError, UnsupportedError
 from engines.exploration.build import ExplorationTuning, build
+from engines.exploration.initial import EnumerationTuning, initial_states
 from engines.program.arithmetic import EvaluationError
 from engines.program.evaluate import evaluate
+from engines.program.packing import Packing
 from engines.program.program import Program
 from tests.engines.montecarlo.reader import read_model
 
 from .plain import FaultError, plain_model
+from .plain import initial_states as plain_initial_states
 from .programs import random_program
 
 TUNING = ExplorationTuning(seconds_of_a_part=0.0, states_of_a_part=7)
@@ -237,3 +240,19 @@ def test_initial_states_of_unbounded_variables_need_equalities():
     )
     with pytest.raises(UnsupportedError, match="fix variables by equalities"):
         build(open_)
+
+
+def test_initial_states_are_enumerated_part_by_part():
+    variables = "x : [-3..9]; b : bool; y : [5..11];"
+    text = f"mdp\nmodule m\n  {variables}\n  [] true -> true;\nendmodule\n"
+    program, read = read_model(text)
+    given_ = Program(
+        *(program.kind, program.variables, program.modules),
+        initial_condition=read("(x+y=8 | b) & mod(y,2)=1"),
+    )
+    packing = Packing.of(given_)
+    found = initial_states(given_, packing, EnumerationTuning(states_of_a_part=5))
+    assert {packing.state(words) for words in found} == plain_initial_states(given_)
+    assert np.array_equal(found, initial_states(given_, packing))
+    with pytest.raises(UnsupportedError, match="182 states to look at"):
+        initial_states(given_, packing, EnumerationTuning(most_states=181))
