@@ -48,7 +48,7 @@ class Finding:
         Whether it is there and usable.
     required : bool
         Whether no run works without it. The GPU is not: without one, runs use the CPU. Nor is
-        PRISM, with all that only PRISM needs, where Storm stands in for it.
+        PRISM, with all that only PRISM needs, where there is none: others build models then.
     detail : str
         What was found, or what is wrong.
     remedy : str or None
@@ -79,7 +79,7 @@ def examine(prism_dir: str | None = None) -> list[Finding]:
     findings = [_prism(prism_dir), _java()]
     findings += [_package(name, distribution) for name, distribution in _PACKAGES.items()]
     findings += [_compiled_library(), _cache_folder()]
-    if storm.ok and not findings[0].ok and _no_prism_at_all(prism_dir):
+    if not findings[0].ok and _no_prism_at_all(prism_dir):
         findings = [
             replace(found, required=found.name not in _FOR_PRISM_ONLY) for found in findings
         ]
@@ -168,7 +168,9 @@ def _verdict(findings: list[Finding]) -> str:
     gpu = all(found.ok for found in findings if found.name not in _NOT_OF_THE_GPU)
     where = "on the GPU" if gpu else "on the CPU only"
     if any(found.name == "PRISM" and not found.ok for found in findings):
-        return f"prism-gpu can run, {where}; Storm takes PRISM's place."
+        storm = any(found.name == "Storm" and found.ok for found in findings)
+        builder = "Storm" if storm else "its own front end"
+        return f"prism-gpu can run, {where}; {builder} takes PRISM's place."
     return f"prism-gpu can run, {where}."
 
 

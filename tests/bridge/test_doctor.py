@@ -131,7 +131,7 @@ def test_anything_required_that_is_missing_ends_in_1(monkeypatch, capsys, replac
 
 
 @pytest.mark.usefixtures("healthy")
-def test_storm_takes_the_place_of_a_prism_that_is_nowhere(monkeypatch, capsys):
+def test_others_take_the_place_of_a_prism_that_is_nowhere(monkeypatch, capsys):
     monkeypatch.setattr(module, "find_prism", raiser(NoPrismError("No PRISM found", "get it")))
     monkeypatch.setattr(module, "find_java", raiser(RequirementError("No Java found", "get it")))
     monkeypatch.setattr(module, "_storm", lambda: Finding("Storm", True, False, "2.0.0"))
@@ -140,8 +140,8 @@ def test_storm_takes_the_place_of_a_prism_that_is_nowhere(monkeypatch, capsys):
     assert "No PRISM found" in out
     assert out.endswith("prism-gpu can run, on the CPU only; Storm takes PRISM's place.\n")
     monkeypatch.setattr(module, "_storm", lambda: Finding("Storm", False, False, "none"))
-    assert doctor(None) == 1
-    assert "cannot run yet: see PRISM, Java." in capsys.readouterr().out
+    assert doctor(None) == 0
+    assert "its own front end takes PRISM's place.\n" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("healthy")
