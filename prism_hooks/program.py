@@ -14,7 +14,20 @@ from typing import Any
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.montecarlo import bounded_ltl as ltl
 from engines.montecarlo.bounded_ltl import Formula
-from engines.montecarlo.expressions import (
+from engines.montecarlo.monitor import monitor_of
+from engines.montecarlo.questions import (
+    NO_BOUND,
+    Bounds,
+    CumulativeReward,
+    InstantaneousReward,
+    Monitor,
+    Next,
+    Question,
+    ReachabilityReward,
+    Until,
+    check_question,
+)
+from engines.program.expressions import (
     GREATEST_INT,
     LEAST_INT,
     Binary,
@@ -30,10 +43,10 @@ from engines.montecarlo.expressions import (
     Variable,
     negation,
 )
-from engines.montecarlo.monitor import monitor_of
-from engines.montecarlo.program import (
+from engines.program.program import (
     Assignment,
     Command,
+    Label,
     ModelKind,
     Module,
     Program,
@@ -42,18 +55,6 @@ from engines.montecarlo.program import (
     TransitionReward,
     Update,
     VariableDeclaration,
-)
-from engines.montecarlo.questions import (
-    NO_BOUND,
-    Bounds,
-    CumulativeReward,
-    InstantaneousReward,
-    Monitor,
-    Next,
-    Question,
-    ReachabilityReward,
-    Until,
-    check_question,
 )
 
 Words = list[bool | int | float | str]
@@ -157,13 +158,26 @@ def read_program(text: str) -> Program:
     """
     found = json.loads(text)
     try:
-        return _program(found)
+        return make_program(found)
     except InvalidModelError as error:
         # PRISM has accepted the model.
         raise UnsupportedError(f"the model has no form here: {error}") from error
 
 
-def _program(found: dict[str, Any]) -> Program:
+def make_program(found: dict[str, Any]) -> Program:
+    """Return the program that a description stands for.
+
+    Parameters
+    ----------
+    found
+        What a `prismgpu.ProgramText` holds, and perhaps ``labels``, names with words, and ``init``,
+        the words of where paths begin.
+
+    Raises
+    ------
+    UnsupportedError, InvalidModelError
+        If it holds what programs have no form for.
+    """
     variables = tuple(map(_variable, found["variables"]))
     reader = ExpressionReader([variable.type for variable in variables])
     return Program(
@@ -172,6 +186,8 @@ def _program(found: dict[str, Any]) -> Program:
         modules=tuple(_module(module, reader) for module in found["modules"]),
         actions=tuple(found["actions"]),
         reward_structures=tuple(_rewards(structure, reader) for structure in found["rewards"]),
+        labels=tuple(Label(name, reader.read(words)) for name, words in found.get("labels", ())),
+        initial_condition=reader.read(found["init"]) if "init" in found else None,
         probabilities_checked=found["checked"],
     )
 

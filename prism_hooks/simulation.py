@@ -26,11 +26,11 @@ from engines.montecarlo.cluster_paths import PathsSpec
 from engines.montecarlo.cuda import device_numbers
 from engines.montecarlo.failure import Failure, FailureKind, PathFailure
 from engines.montecarlo.methods import MethodError, SeveralMethods, UndecidedPathError
-from engines.montecarlo.program import Program
 from engines.montecarlo.questions import Question
 from engines.montecarlo.results import PathArrays
 from engines.montecarlo.sampler import Sampler
 from engines.montecarlo.tally import UNDECIDED
+from engines.program.program import Program
 from prism_hooks.exit_gate import GATE, SOLVE
 from prism_hooks.options import HookOptions
 from prism_hooks.program import read_program, read_questions

@@ -13,7 +13,6 @@ from typing import Any
 
 from engines.errors import UnsupportedError
 from engines.montecarlo import bounded_ltl as ltl
-from engines.montecarlo.expressions import Expression
 from engines.montecarlo.methods import MethodError, NumberText
 from engines.montecarlo.methods_choice import (
     DEFAULT_CONFIDENCE,
@@ -23,9 +22,10 @@ from engines.montecarlo.methods_choice import (
 from engines.montecarlo.methods_growing import GrowingResult, check_growing_lengths
 from engines.montecarlo.monitor import Monitor as Automaton
 from engines.montecarlo.monitor import monitor_of
-from engines.montecarlo.program import Program
 from engines.montecarlo.questions import Monitor
 from engines.montecarlo.tally import BooleanOutcomes, PathBatch, merged_lengths
+from engines.program.expressions import Expression
+from engines.program.program import Program
 from prism_hooks.program import property_reader, read_formula
 from prism_hooks.simulation_device import DeviceSampler
 from prism_hooks.simulation_progress import SamplingProgress

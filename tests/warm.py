@@ -6,6 +6,7 @@ What a start itself does, such as what it loads, is tested on real ones.
 from __future__ import annotations
 
 import functools
+import importlib.util
 import multiprocessing
 import os
 import subprocess
@@ -27,6 +28,8 @@ LOADED = [
 
 @functools.cache
 def _forking() -> multiprocessing.context.ForkServerContext:
+    # What cannot be loaded is passed over, and each process would load the rest itself.
+    assert all(map(importlib.util.find_spec, LOADED))
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(LOADED)
     return context

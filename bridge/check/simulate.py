@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from bridge.check.simulated_model import SimulatedModel
+from bridge.check.model_text import SimulatedModel
 from bridge.check.simulated_question import Asked, QuestionReader
 from bridge.check.simulation_options import SimulationOptions
 from bridge.language.ast import Expression, Probability, Reward, SteadyState, Value

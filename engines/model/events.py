@@ -40,6 +40,9 @@ class Kind(Enum):
     SEARCHED_ON_CPU = "recurrent class found on the CPU: {reason}"
     COLOURED_ON_CPU = "colours found on the CPU: {reason}"
 
+    BUILT_ON_GPU = "model built on GPU {gpu}"
+    BUILT_ON_CPU = "model built on the CPU: {reason}"
+
     # What is swept, and how.
     FORMAT_REFUSED = "-gpuformat {format}: {reason}; csr used"
     FORMAT_FAILED = "format {format}: {reason}"

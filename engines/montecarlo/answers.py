@@ -11,8 +11,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from engines.montecarlo.evaluate import holds
-from engines.montecarlo.program import ModelKind, Program, State
 from engines.montecarlo.questions import (
     CumulativeReward,
     InstantaneousReward,
@@ -24,6 +22,8 @@ from engines.montecarlo.questions import (
     Until,
     is_bounded,
 )
+from engines.program.evaluate import holds
+from engines.program.program import ModelKind, Program, State
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ import math
 from collections.abc import Sequence
 
 from engines.montecarlo.layout import Layout, cell_type, table
-from engines.montecarlo.program import ModelKind, RewardStructure, StateReward, TransitionReward
 from engines.montecarlo.questions import (
     CumulativeReward,
     InstantaneousReward,
@@ -21,8 +20,9 @@ from engines.montecarlo.questions import (
     Until,
     is_bounded,
 )
-from engines.montecarlo.ranges import range_of
-from engines.montecarlo.wording import Wording, double, function
+from engines.program.program import ModelKind, RewardStructure, StateReward, TransitionReward
+from engines.program.ranges import range_of
+from engines.program.wording import Wording, double, function
 
 
 class Asking:

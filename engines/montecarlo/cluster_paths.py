@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from engines.cuda.driver import cupy, gpu_refusal
 from engines.model.environment import DeviceChoice
 from engines.montecarlo.cluster_work import PathSampler
-from engines.montecarlo.program import Program
 from engines.montecarlo.questions import Question
 from engines.montecarlo.results import PathArrays
 from engines.montecarlo.sampler import Sampler
 from engines.montecarlo.tally import BooleanOutcomes, Outcomes, PathBatch, RewardOutcomes
+from engines.program.program import Program
 
 
 class Content(StrEnum):

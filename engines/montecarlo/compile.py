@@ -8,17 +8,13 @@ alone: names become `v0`, `v1`, …, so that a model's text cannot reach a compi
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
 from engines.errors import UnsupportedError
-from engines.montecarlo import arithmetic
 from engines.montecarlo.asking import Asking
 from engines.montecarlo.layout import Layout, table
 from engines.montecarlo.plan import FAN_OUT, Plan, SynchronisationStrategy, make_plan
-from engines.montecarlo.program import ModelKind, Program
 from engines.montecarlo.questions import (
     Monitor,
     Question,
@@ -28,7 +24,9 @@ from engines.montecarlo.questions import (
 )
 from engines.montecarlo.reference import weights_at
 from engines.montecarlo.stepping import UNWEIGHED, WEIGHED, Stepping, padded
-from engines.montecarlo.wording import double, function
+from engines.program.program import ModelKind, Program
+from engines.program.source import arithmetic_constants, kernel
+from engines.program.wording import double, function
 
 MOST_QUESTIONS = 256
 """Questions that are asked of the same paths."""
@@ -156,27 +154,6 @@ def _source(plan: Plan, questions: tuple[Question, ...], deadlocks_fixed: bool) 
     written = [path, asking.source(), stepping.source(), _place(layout), _store(questions)]
     constants_text = "\n".join(constants) + "\n"
     return "\n".join([constants_text, kernel("montecarlo"), *written, kernel("montecarlo_paths")])
-
-
-@functools.cache
-def kernel(name: str) -> str:
-    """Return a part of the source that is the same for all models."""
-    folder = files("engines.cuda.src")
-    return folder.joinpath(f"{name}.cuh").read_text(encoding="utf-8")
-
-
-def arithmetic_constants() -> list[str]:
-    """Return the definitions that `montecarlo.cuh` takes from `engines.montecarlo.arithmetic`."""
-    values = {
-        "LOG_2_HIGH": double(arithmetic.LOG_2_HIGH),
-        "LOG_2_LOW": double(arithmetic.LOG_2_LOW),
-        "LOG_2": double(arithmetic.LOG_2),
-        "LOG_2_REST": double(arithmetic.LOG_2_REST),
-        "LOG_TERMS": str(arithmetic.LOG_TERMS),
-        "PRECISE_LOG_TERMS": str(arithmetic.PRECISE_LOG_TERMS),
-        "EXP_TERMS": str(arithmetic.EXP_TERMS),
-    }
-    return [f"#define {name} {value}" for name, value in values.items()]
 
 
 def _variables(layout: Layout) -> list[str]:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from engines.montecarlo.expressions import Expression, Literal
 from engines.montecarlo.layout import FactorClass, Layout
 from engines.montecarlo.plan import Check, PlannedCommand, PlannedUpdate
-from engines.montecarlo.ranges import range_of
-from engines.montecarlo.wording import Wording, function, integer
+from engines.program.expressions import Expression, Literal
+from engines.program.ranges import range_of
+from engines.program.wording import Wording, function, integer
 
 
 class FactorFunctions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engines.montecarlo.program import State
+from engines.program.program import State
 
 
 class FailureKind(StrEnum):

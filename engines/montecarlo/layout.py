@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from engines.montecarlo.expressions import (
+from engines.montecarlo.plan import Factor, Plan, PlannedCommand, PlannedUpdate
+from engines.program.expressions import (
     Binary,
     Call,
     Conditional,
@@ -22,8 +23,7 @@ from engines.montecarlo.expressions import (
     Unary,
     Variable,
 )
-from engines.montecarlo.plan import Factor, Plan, PlannedCommand, PlannedUpdate
-from engines.montecarlo.program import Assignment, VariableDeclaration
+from engines.program.program import Assignment, VariableDeclaration
 
 MOST_COMMANDS = 160
 MOST_VARIABLES = 64

@@ -20,9 +20,9 @@ from enum import StrEnum
 from functools import cached_property
 
 from engines.errors import UnsupportedError
-from engines.montecarlo.arithmetic import EvaluationError
-from engines.montecarlo.evaluate import evaluate
-from engines.montecarlo.expressions import (
+from engines.program.arithmetic import EvaluationError
+from engines.program.evaluate import evaluate
+from engines.program.expressions import (
     ONE,
     Binary,
     BinaryOperator,
@@ -32,7 +32,7 @@ from engines.montecarlo.expressions import (
     conjunction,
     variables_of,
 )
-from engines.montecarlo.program import (
+from engines.program.program import (
     Assignment,
     Command,
     ModelKind,
@@ -40,7 +40,7 @@ from engines.montecarlo.program import (
     Program,
     VariableDeclaration,
 )
-from engines.montecarlo.ranges import range_of
+from engines.program.ranges import range_of
 
 FAN_OUT = 16
 """Weights are added up in groups of so many, and the sums again, until one group is left."""
@@ -276,8 +276,13 @@ def make_plan(
     ------
     UnsupportedError
         If the strategy does not give PRISM's distribution for this model, or would write out more
-        than `MOST_COMBINATIONS` updates for an action.
+        than `MOST_COMBINATIONS` updates for an action; for MDPs, and for initial states that a
+        condition describes.
     """
+    if program.kind is ModelKind.MDP:
+        raise UnsupportedError("paths of an MDP whose nondeterminism is not resolved")
+    if program.initial_condition is not None:
+        raise UnsupportedError("paths from initial states that a condition describes")
     counted = program.kind is ModelKind.DTMC and program.probabilities_checked
     if strategy is SynchronisationStrategy.LAZY and not counted:
         raise UnsupportedError(

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.errors import InvalidModelError
-from engines.montecarlo.expressions import Expression
-from engines.montecarlo.program import BOOLEAN, ModelKind, Program, check_expression
+from engines.program.expressions import Expression
+from engines.program.program import BOOLEAN, ModelKind, Program, check_expression
 
 NO_BOUND = math.inf
 """An upper bound that is none."""

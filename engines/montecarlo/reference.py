@@ -12,9 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from engines.montecarlo.answers import Answers, Arrival
-from engines.montecarlo.arithmetic import EvaluationError, logarithm
-from engines.montecarlo.evaluate import evaluate, holds, number
-from engines.montecarlo.expressions import Expression
 from engines.montecarlo.failure import Failure, FailureKind, PathFailure
 from engines.montecarlo.philox import Stream, positive_unit, split, unit
 from engines.montecarlo.plan import (
@@ -26,9 +23,12 @@ from engines.montecarlo.plan import (
     Unit,
     weights_in_order,
 )
-from engines.montecarlo.program import ModelKind, State, StateReward, TransitionReward
 from engines.montecarlo.questions import Question
 from engines.montecarlo.tally import UNDECIDED
+from engines.program.arithmetic import EvaluationError, logarithm
+from engines.program.evaluate import evaluate, holds, number
+from engines.program.expressions import Expression
+from engines.program.program import ModelKind, State, StateReward, TransitionReward
 
 
 @dataclass

@@ -15,11 +15,11 @@ from engines.montecarlo.cuda import CudaPaths
 from engines.montecarlo.failure import PathFailure
 from engines.montecarlo.native import NativePaths
 from engines.montecarlo.plan import SynchronisationStrategy
-from engines.montecarlo.program import Program
 from engines.montecarlo.questions import Question
 from engines.montecarlo.reference import sample_path
 from engines.montecarlo.results import PathArrays
 from engines.montecarlo.tally import PathBatch
+from engines.program.program import Program
 
 DEFAULT_PATH_LIMIT = 10_000
 """PRISM's, of its switch `-simpathlen`."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from engines.montecarlo.factors import FactorFunctions
 from engines.montecarlo.layout import Layout, table
 from engines.montecarlo.plan import FAN_OUT
-from engines.montecarlo.wording import function
+from engines.program.wording import function
 
 UNWEIGHED, WEIGHED = -1, -2
 """What stands for the unit that moved last where none did: all weights, or none, are to be computed

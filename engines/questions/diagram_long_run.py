@@ -83,10 +83,8 @@ class LongRun:
         ----------
         earned
             Shape (states,): reward of a state, finite and not negative.
-        environment
-            Method, termination, limits, device.
-        progress
-            Called after each batch of sweeps.
+        environment, progress
+            As in `engines.questions.until.until_probabilities`; there are no bounds.
 
         Returns
         -------

@@ -57,8 +57,8 @@ def test_the_solvers_do_not_load_scipy_before_they_need_it():
 
 ROOMS = (
     *("errors", "arrays", "process", "host.compiled", "model", "systems", "formats", "automata"),
-    *("diagrams", "host", "cuda", "devices", "montecarlo", "graph", "proofs", "methods", "solve"),
-    "questions",
+    *("diagrams", "program", "host", "cuda", "devices", "exploration", "montecarlo"),
+    *("graph", "proofs", "methods", "solve", "questions"),
 )
 """The folders and files of `engines`, lowest first: each imports those before it, and itself."""
 

@@ -1,4 +1,4 @@
-"""Interval iteration: the exact value lies between the bounds, whatever the rounding."""
+"""Until and reachability rewards against exact rationals: between bounds, and without."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ Environment = partial(SolverEnvironment, bounds=True)
 
 CPU = Environment(device=DeviceChoice.CPU)
 DIRECTIONS = (models.MIN, models.MAX)
-CHAIN_METHODS = (Method.INTERVAL, Method.POWER, Method.JACOBI)
+ASKED = ((True, Method.AUTO), (True, Method.POWER), (True, Method.JACOBI), (False, Method.AUTO))
+"""Whether bounds are asked for, and which method is named."""
 
 
 def everywhere(size):
@@ -45,43 +46,44 @@ def of_choices(model, payments):
     return RewardStructure("", np.zeros(model.num_states), exact.array(payments))
 
 
-@pytest.mark.parametrize("method", CHAIN_METHODS)
+@pytest.mark.parametrize(("bounds", "method"), ASKED)
 @pytest.mark.parametrize("seed", range(8))
-def test_until_probabilities_of_chains(device, seed, method):
+def test_until_probabilities_of_chains(device, seed, bounds, method):
     rows = exact.random_chain(seed)
     size = len(rows)
     remain = set(range(size)) - {seed % size}
     goal = {(seed + 1) % size, (seed + 5) % size}
-    environment = Environment(method=method, device=device, max_iterations=10**6)
+    environment = Environment(method=method, bounds=bounds, device=device, max_iterations=10**6)
     mask = models.mask(size, sorted(remain))
     result = until_probabilities(
         exact.dtmc(rows), mask, models.mask(size, sorted(goal)), environment
     )
     assert result.status is Status.CONVERGED
-    exact.assert_encloses(result, exact.until(rows, remain, goal), 1e-6)
+    exact.assert_answers(result, exact.until(rows, remain, goal), 1e-6)
 
 
-@pytest.mark.parametrize("method", CHAIN_METHODS)
+@pytest.mark.parametrize(("bounds", "method"), ASKED)
 @pytest.mark.parametrize("seed", range(8))
-def test_rewards_of_chains(device, seed, method):
+def test_rewards_of_chains(device, seed, bounds, method):
     rows = exact.random_chain(seed)
     size = len(rows)
     payments = exact.random_payments(seed, size)
     values = exact.reward(rows, payments, {0, 3})
-    environment = Environment(method=method, device=device, max_iterations=10**6)
+    environment = Environment(method=method, bounds=bounds, device=device, max_iterations=10**6)
     rewards = RewardStructure("", exact.array(payments))
     target = models.mask(size, [0, 3])
     result = reachability_rewards(exact.dtmc(rows), rewards, target, environment)
-    exact.assert_encloses(result, values, 1e-6)
+    exact.assert_answers(result, values, 1e-6)
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("seed", range(12))
-def test_until_probabilities_of_mdps(device, seed, direction):
+@pytest.mark.parametrize("bounds", [False, True])
+def test_until_probabilities_of_mdps(device, bounds, seed, direction):
     choices = exact.random_choices(seed)
     size = len(choices)
     remain = set(range(size)) - {1}
-    environment = Environment(device=device)
+    environment = Environment(bounds=bounds, device=device)
     result = until_probabilities(
         exact.mdp(choices),
         models.mask(size, sorted(remain)),
@@ -89,7 +91,7 @@ def test_until_probabilities_of_mdps(device, seed, direction):
         environment,
         direction=direction,
     )
-    exact.assert_encloses(result, exact.best_until(choices, remain, {0}, direction), 1e-6)
+    exact.assert_answers(result, exact.best_until(choices, remain, {0}, direction), 1e-6)
 
 
 @pytest.mark.parametrize("bound_method", BoundMethod)
@@ -126,23 +128,29 @@ def solve_by_default(model, rewards, target, direction):
     return reachability_rewards(model, rewards, target, CPU, direction=direction)
 
 
-@given(st.integers(0, 10**9), st.sampled_from(DIRECTIONS), st.sampled_from([1e-2, 1e-6, 1e-10]))
-def test_mdps_of_any_seed(seed, direction, epsilon):
+@given(
+    st.integers(0, 10**9),
+    st.sampled_from(DIRECTIONS),
+    st.sampled_from([1e-2, 1e-6, 1e-10]),
+    st.booleans(),
+)
+def test_mdps_of_any_seed(seed, direction, epsilon, bounds):
     choices = exact.random_choices(seed, 4)
     model = exact.mdp(choices)
     payments = exact.random_payments(seed, model.matrix.num_rows)
     target = models.mask(4, [0])
-    environment = replace(CPU, epsilon=epsilon)
+    environment = replace(CPU, epsilon=epsilon, bounds=bounds)
     result = until_probabilities(model, everywhere(4), target, environment, direction=direction)
     values = exact.best_until(choices, set(range(4)), {0}, direction)
-    exact.assert_encloses(result, values, epsilon)
+    exact.assert_answers(result, values, epsilon)
     rewards = of_choices(model, payments)
     result = reachability_rewards(model, rewards, target, environment, direction=direction)
-    exact.assert_encloses(result, exact.best_reward(choices, payments, {0}, direction), epsilon)
+    exact.assert_answers(result, exact.best_reward(choices, payments, {0}, direction), epsilon)
 
 
 @pytest.mark.parametrize("absorbing", [False, True])
-def test_ctmcs_are_solved_by_their_jumps(device, absorbing):
+@pytest.mark.parametrize("bounds", [False, True])
+def test_ctmcs_are_solved_by_their_jumps(device, bounds, absorbing):
     rates = [{1: 3, 2: 7}, {0: 1, 3: 9}, {0: 2, 3: 1, 4: 4 if absorbing else 0}, {3: 1}, {}]
     rates = [{t: r for t, r in row.items() if r} for row in rates]
     exits = [sum(row.values()) for row in rates]
@@ -151,14 +159,14 @@ def test_ctmcs_are_solved_by_their_jumps(device, absorbing):
         for s, (row, e) in enumerate(zip(rates, exits, strict=True))
     ]
     model = models.ctmc([{t: float(r) for t, r in row.items()} for row in rates])
-    environment, target = Environment(device=device), models.mask(5, [3])
+    environment, target = Environment(bounds=bounds, device=device), models.mask(5, [3])
     result = until_probabilities(model, everywhere(5), target, environment)
-    exact.assert_encloses(result, exact.until(rows, set(range(5)), {3}), 1e-6)
+    exact.assert_answers(result, exact.until(rows, set(range(5)), {3}), 1e-6)
     payments = [Fraction(2), Fraction(0), Fraction(5), Fraction(1), Fraction(1)]
     of_steps = [p / e if e else p for p, e in zip(payments, exits, strict=True)]
     rewards = RewardStructure("", exact.array(payments))
     result = reachability_rewards(model, rewards, target, environment)
-    exact.assert_encloses(result, exact.reward(rows, of_steps, {3}), 1e-6)
+    exact.assert_answers(result, exact.reward(rows, of_steps, {3}), 1e-6)
 
 
 def slow_chain(leak):

@@ -109,7 +109,7 @@ def timed(rows):
     return models.ctmc(scaled), [1 / rate for rate in rates]
 
 
-METHODS = [Method.INTERVAL, Method.OPTIMISTIC]
+METHODS = [Method.AUTO, Method.INTERVAL, Method.OPTIMISTIC]
 
 
 @pytest.mark.parametrize("absolute", [False, True])
@@ -121,21 +121,20 @@ def test_probabilities_of_a_dtmc_of_several_components(device, seed, method, abs
     environment = Environment(method=method, device=device, absolute=absolute)
     result = long_run_probabilities(exact.dtmc(rows), np.array(inside), environment)
     assert result.status is Status.CONVERGED
-    exact.assert_encloses(result, long_run(rows, [Fraction(i) for i in inside]), 1e-6, absolute)
+    exact.assert_answers(result, long_run(rows, [Fraction(i) for i in inside]), 1e-6, absolute)
 
 
 @pytest.mark.parametrize("absolute", [False, True])
+@pytest.mark.parametrize("bounds", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_rewards_of_a_ctmc_of_several_components(device, seed, absolute):
+def test_rewards_of_a_ctmc_of_several_components(device, seed, bounds, absolute):
     rows = several(seed)
     model, sojourns = timed(rows)
     weights = [Fraction(state % 4 * 37, 8) for state in range(len(rows))]
-    environment = Environment(
-        method=Method.INTERVAL, device=device, absolute=absolute, epsilon=1e-8
-    )
+    environment = Environment(device=device, bounds=bounds, absolute=absolute, epsilon=1e-8)
     rewards = RewardStructure("r", exact.array(weights))
     result = long_run_rewards(model, rewards, environment)
-    exact.assert_encloses(result, long_run(rows, weights, sojourns), 1e-8, absolute)
+    exact.assert_answers(result, long_run(rows, weights, sojourns), 1e-8, absolute)
 
 
 @pytest.mark.parametrize("absolute", [False, True])
@@ -147,10 +146,10 @@ def test_distributions(device, seed, method, absolute):
     initial[-1], initial[2], initial[6] = Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)
     environment = Environment(method=method, device=device, absolute=absolute)
     result = steady_state_distribution(exact.dtmc(rows), exact.array(initial), environment)
-    exact.assert_encloses(result, distribution(rows, initial), 1e-6, absolute)
+    exact.assert_answers(result, distribution(rows, initial), 1e-6, absolute)
     model, sojourns = timed(rows)
     result = steady_state_distribution(model, exact.array(initial), environment)
-    exact.assert_encloses(result, distribution(rows, initial, sojourns), 1e-6, absolute)
+    exact.assert_answers(result, distribution(rows, initial, sojourns), 1e-6, absolute)
 
 
 def test_a_distribution_has_nothing_in_what_is_not_entered():

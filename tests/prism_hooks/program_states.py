@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from engines.montecarlo.expressions import (
+from engines.program.expressions import (
     Binary,
     Call,
     Conditional,
@@ -16,7 +16,7 @@ from engines.montecarlo.expressions import (
     Unary,
     Variable,
 )
-from engines.montecarlo.program import Command, ModelKind, Program, RewardStructure
+from engines.program.program import Command, ModelKind, Program, RewardStructure
 
 OPERATORS = {
     "+": lambda a, b: a + b,

@@ -15,8 +15,6 @@ import pytest
 
 from engines.errors import UnsupportedError
 from engines.montecarlo import bounded_ltl as ltl
-from engines.montecarlo.expressions import Type, variables_of
-from engines.montecarlo.program import Program
 from engines.montecarlo.questions import (
     NO_BOUND,
     Bounds,
@@ -27,6 +25,8 @@ from engines.montecarlo.questions import (
     ReachabilityReward,
     Until,
 )
+from engines.program.expressions import Type, variables_of
+from engines.program.program import Program
 from prism_hooks.program import (
     ExpressionReader,
     deadlock,

@@ -8,9 +8,13 @@ from typing import Any
 
 from bridge.reproduce.worker import Partial, Record
 from engines.model.environment import DeviceChoice
-from engines.montecarlo.expressions import Binary, BinaryOperator, Expression, Literal, Type
-from engines.montecarlo.expressions import Variable as VariableValue
-from engines.montecarlo.program import (
+from engines.montecarlo.questions import Monitor
+from engines.montecarlo.reference import sample_path
+from engines.montecarlo.sampler import DEFAULT_PATH_LIMIT, Sampler
+from engines.montecarlo.tally import BooleanOutcomes
+from engines.program.expressions import Binary, BinaryOperator, Expression, Literal, Type
+from engines.program.expressions import Variable as VariableValue
+from engines.program.program import (
     Assignment,
     Command,
     ModelKind,
@@ -19,10 +23,6 @@ from engines.montecarlo.program import (
     Update,
     VariableDeclaration,
 )
-from engines.montecarlo.questions import Monitor
-from engines.montecarlo.reference import sample_path
-from engines.montecarlo.sampler import DEFAULT_PATH_LIMIT, Sampler
-from engines.montecarlo.tally import BooleanOutcomes
 
 COMPARED = 5
 """Paths that are compared with the plain interpreter's before any is timed."""

@@ -1,7 +1,7 @@
 /* What the compiled sources of models share: draws, and arithmetic that is the same everywhere.
  *
  * Compiled as C for the CPU and as CUDA C++ for the GPU, without contraction of multiplications and
- * additions; nothing here calls a mathematical library. engines/montecarlo/arithmetic.py and
+ * additions; nothing here calls a mathematical library. engines/program/arithmetic.py and
  * philox.py say what each function computes, how accurately, and from which source.
  */
 

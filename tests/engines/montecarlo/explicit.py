@@ -11,8 +11,6 @@ import itertools
 import numpy as np
 from scipy.linalg import expm
 
-from engines.montecarlo.evaluate import evaluate, holds, number
-from engines.montecarlo.program import ModelKind
 from engines.montecarlo.questions import (
     CumulativeReward,
     InstantaneousReward,
@@ -20,6 +18,8 @@ from engines.montecarlo.questions import (
     ReachabilityReward,
     Until,
 )
+from engines.program.evaluate import evaluate, holds, number
+from engines.program.program import ModelKind
 
 
 def choices(program, state):

@@ -15,10 +15,10 @@ from engines.montecarlo.cluster import run_on_cluster
 from engines.montecarlo.cluster_client import OpenCluster, local_workers
 from engines.montecarlo.cluster_options import ClusterOptions, ClusterReport
 from engines.montecarlo.cluster_paths import Content, GatheredPaths, PathsSpec
-from engines.montecarlo.expressions import TRUE
 from engines.montecarlo.failure import Failure, FailureKind, PathFailure
 from engines.montecarlo.questions import ReachabilityReward, Until
 from engines.montecarlo.sampler import Sampler
+from engines.program.expressions import TRUE
 
 from . import programs
 from .reader import read_model

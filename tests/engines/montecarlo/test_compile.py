@@ -11,7 +11,6 @@ from engines.errors import InvalidModelError, UnsupportedError
 from engines.montecarlo import native
 from engines.montecarlo.compile import compile_program
 from engines.montecarlo.cuda import OPTIONS
-from engines.montecarlo.expressions import TRUE
 from engines.montecarlo.layout import Layout
 from engines.montecarlo.plan import Check, SynchronisationStrategy, make_plan
 from engines.montecarlo.questions import (
@@ -24,6 +23,7 @@ from engines.montecarlo.questions import (
     Until,
 )
 from engines.process.cache import CACHE_VARIABLE
+from engines.program.expressions import TRUE
 
 from ..test_kernels_compile import compile_source, nvrtc  # noqa: F401
 from . import programs

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from engines.errors import InvalidModelError
-from engines.montecarlo import arithmetic
-from engines.montecarlo.arithmetic import EvaluationError
-from engines.montecarlo.compile import arithmetic_constants, kernel
-from engines.montecarlo.evaluate import evaluate
-from engines.montecarlo.expressions import (
+from engines.montecarlo.native import load
+from engines.program import arithmetic
+from engines.program.arithmetic import EvaluationError
+from engines.program.evaluate import evaluate
+from engines.program.expressions import (
     Binary,
     BinaryOperator,
     Call,
@@ -29,10 +29,10 @@ from engines.montecarlo.expressions import (
     subexpressions,
     variables_of,
 )
-from engines.montecarlo.native import load
-from engines.montecarlo.program import VariableDeclaration
-from engines.montecarlo.ranges import range_of
-from engines.montecarlo.wording import Wording
+from engines.program.program import VariableDeclaration
+from engines.program.ranges import range_of
+from engines.program.source import arithmetic_constants, kernel
+from engines.program.wording import Wording
 
 from .reader import Reader, tokens_of
 

@@ -65,11 +65,11 @@ def test_all_formulas_of_two_operators_on_all_words():
         assert np.array_equal(language_of(monitor_of(formula, ATOMS)), words), str(formula)
 
 
-def check_formulas_of_three_operators(seed, count):
+def check_formulas_of_three_operators(seed, count, every=1):
     """Operators over operands of depth 2 that are drawn from one formula for each language."""
     deep = deep_formulas()
     for make, language in UNARY.values():
-        for formula, words in deep:
+        for formula, words in deep[::every]:
             found = language_of(monitor_of(make(formula), ATOMS))
             assert np.array_equal(found, language(words)), str(formula)
     chosen = random.Random(seed)
@@ -82,7 +82,7 @@ def check_formulas_of_three_operators(seed, count):
 
 
 def test_some_formulas_of_three_operators_on_all_words():
-    check_formulas_of_three_operators(seed=4, count=300)
+    check_formulas_of_three_operators(seed=4, count=300, every=5)
 
 
 @pytest.mark.slow
@@ -103,7 +103,7 @@ def test_step_bounds_on_all_words(window):
         (ltl.weak_until, language_of_weak),
     ]
     for (make, language), (left, words), (right, others) in itertools.product(
-        operators, shallow[::2], shallow[:4]
+        operators, shallow[::4], shallow[:4]
     ):
         formula, expected = make(left, right, window), language(words, others, window)
         assert np.array_equal(language_of(monitor_of(formula, ATOMS)), expected), str(formula)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engines.montecarlo.expressions import TRUE
 from engines.montecarlo.questions import CumulativeReward, Until
 from engines.montecarlo.results import PathArrays, joined
+from engines.program.expressions import TRUE
 
 QUESTIONS = (Until(TRUE, TRUE), CumulativeReward(0, 1.0), Until(TRUE, TRUE))
 COUNT = 40

@@ -12,10 +12,8 @@ import pytest
 from engines.errors import UnsupportedError
 from engines.model.environment import DeviceChoice
 from engines.montecarlo import layout, native, sampler
-from engines.montecarlo.expressions import ONE, TRUE
 from engines.montecarlo.failure import FailureKind, PathFailure
 from engines.montecarlo.plan import SynchronisationStrategy
-from engines.montecarlo.program import RewardStructure, StateReward
 from engines.montecarlo.questions import (
     Bounds,
     CumulativeReward,
@@ -29,6 +27,8 @@ from engines.montecarlo.questions import (
 )
 from engines.montecarlo.reference import sample_path
 from engines.montecarlo.tally import BooleanOutcomes
+from engines.program.expressions import ONE, TRUE
+from engines.program.program import RewardStructure, StateReward
 
 from . import programs
 from .explicit import Explicit

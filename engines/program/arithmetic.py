@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 
-from engines.montecarlo.expressions import is_whole
+from engines.program.expressions import is_whole
 
 LOG_2_HIGH, LOG_2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 """log 2 in two parts; the first has 32 significant bits, so that its multiples are exact."""

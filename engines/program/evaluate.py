@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engines.montecarlo import arithmetic
-from engines.montecarlo.expressions import (
+from engines.program import arithmetic
+from engines.program.expressions import (
     EQUALITIES,
     Binary,
     BinaryOperator,
@@ -19,7 +19,7 @@ from engines.montecarlo.expressions import (
     UnaryOperator,
     Variable,
 )
-from engines.montecarlo.program import State
+from engines.program.program import State
 
 Value = bool | int | float
 

@@ -11,7 +11,8 @@ How a state is left (PRISM's semantics, `simulator.Updater`):
   combination of one update a command is a transition. Its weight is the product of the updates'
   weights, and its assignments are made at once, from the values before.
 - In a DTMC each choice's probabilities sum to 1; among c choices each is taken with probability
-  1/c. In a CTMC the weights are rates and all transitions race.
+  1/c. In an MDP they sum to 1 too, and the choices are nondeterministic. In a CTMC the weights are
+  rates and all transitions race.
 - A state without a choice is a deadlock.
 
 Any other parallel composition has to be brought into this form by who writes the program: a hidden
@@ -26,7 +27,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from engines.errors import InvalidModelError
-from engines.montecarlo.expressions import (
+from engines.program.expressions import (
     GREATEST_INT,
     LEAST_INT,
     ONE,
@@ -41,10 +42,11 @@ State = tuple[int, ...]
 
 
 class ModelKind(StrEnum):
-    """The kinds of models of which paths can be sampled."""
+    """The kinds of models; paths are sampled of chains alone."""
 
     DTMC = "dtmc"
     CTMC = "ctmc"
+    MDP = "mdp"
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ class Update:
     assignments
         What changes; nothing else does.
     weight
-        Its probability in a DTMC, its rate in a CTMC; 1 where the text has none.
+        Its rate in a CTMC, else its probability; 1 where the text has none.
     """
 
     assignments: tuple[Assignment, ...]
@@ -199,7 +201,7 @@ class Program:
     Parameters
     ----------
     kind
-        DTMC or CTMC.
+        DTMC, CTMC or MDP.
     variables
         In the order of PRISM's states: globals, then module by module.
     modules
@@ -211,6 +213,9 @@ class Program:
     initial_states
         Where a path may begin, each with the same probability, drawn anew for each path; None for
         the one state of the variables' initial values. PRISM's simulator refuses several.
+    initial_condition
+        Where it holds, reachable states begin (`init … endinit`), whatever the variables' initial
+        values are; None for those. Paths are not sampled of a program that has one.
     probabilities_checked
         Whether probabilities of a choice that do not sum to 1 are an error, as they are unless
         PRISM is told `-noprobchecks`. Without the check they are scaled to sum to 1 over all
@@ -229,6 +234,7 @@ class Program:
     reward_structures: tuple[RewardStructure, ...] = ()
     labels: tuple[Label, ...] = ()
     initial_states: tuple[State, ...] | None = None
+    initial_condition: Expression | None = None
     probabilities_checked: bool = True
 
     def __post_init__(self) -> None:
@@ -302,6 +308,8 @@ def _expressions(program: Program) -> Iterator[tuple[str, Expression, tuple[Type
         for item in items:
             yield f"a guard of the rewards {structure.name!r}", item.guard, BOOLEAN
             yield f"a value of the rewards {structure.name!r}", item.value, NUMBER
+    if program.initial_condition is not None:
+        yield "the condition of initial states", program.initial_condition, BOOLEAN
     for label in program.labels:
         yield f"the label {label.name!r}", label.expression, BOOLEAN
 

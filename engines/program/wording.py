@@ -2,7 +2,7 @@
 
 Nothing of a model but its numbers reaches the source: variables are `p->v3`, or `p->v[s[1]]` where
 one function serves many modules, and what an expression calls is one of `montecarlo.cuh`'s
-functions. Arithmetic is checked for overflow where `engines.montecarlo.ranges` cannot exclude it.
+functions. Arithmetic is checked for overflow where `engines.program.ranges` cannot exclude it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from engines.montecarlo.expressions import (
+from engines.program.expressions import (
     EQUALITIES,
     LEAST_INT,
     Binary,
@@ -26,8 +26,8 @@ from engines.montecarlo.expressions import (
     Variable,
     subexpressions,
 )
-from engines.montecarlo.program import VariableDeclaration
-from engines.montecarlo.ranges import range_of
+from engines.program.program import VariableDeclaration
+from engines.program.ranges import range_of
 
 Reference = Callable[[int], str]
 """How a variable is called, by its index."""

@@ -3,8 +3,8 @@
 Types and meaning are PRISM's: integers have 32 bits and an overflow is an error; division is
 always of doubles; `mod` has the sign of its divisor, which must be positive; a power of integers
 is an integer; `&`, `|`, `=>` and the conditional look at their operands from left to right and
-only as far as needed. `engines.montecarlo.evaluate` computes them one at a time,
-`engines.montecarlo.source` writes them as C.
+only as far as needed. `engines.program.evaluate` computes them one at a time,
+`engines.program.wording` writes them as C.
 
 Source: PRISM's manual, "The PRISM Language / Expressions".
 """

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engines.montecarlo.expressions import (
+from engines.program.expressions import (
     GREATEST_INT,
     LEAST_INT,
     LOGICAL,
@@ -29,7 +29,7 @@ from engines.montecarlo.expressions import (
     Variable,
     operands,
 )
-from engines.montecarlo.program import VariableDeclaration
+from engines.program.program import VariableDeclaration
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
-"""The program of a model in PRISM's language, for the simulation without PRISM.
+"""The program of a model in PRISM's language, without PRISM.
 
 What `prismgpu.ProgramText` writes from PRISM's trees is written here from the model's text: modules
-with their commands, renamed ones written out, and rewards.
+with their commands, renamed ones written out, and rewards; for building also labels and initial
+states.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from bridge.language.model_check import checked_outline
 from bridge.language.model_outline import ModelOutline, RewardOutline
 from bridge.language.modules import Command, VariableDeclaration, WrittenModule
 from engines.errors import InvalidModelError, UnsupportedError
+from engines.program.program import Program
+from prism_hooks.program import make_program
 
-KINDS = {"dtmc": "dtmc", "mdp": "dtmc", "ctmc": "ctmc"}
-"""What paths are sampled as: the choices of an MDP are resolved uniformly, as PRISM's simulator
-resolves them, and so are those of a DTMC."""
+KINDS = ("dtmc", "ctmc", "mdp")
 
 
-class SimulatedModel:
+class ModelText:
     """A model's text, ready to become a program for any values of its open constants.
 
     Parameters
@@ -32,27 +33,27 @@ class SimulatedModel:
         The model, in PRISM's language.
     source
         What error messages call it.
+    purpose
+        What the program is for, as refusals call it: "building", say.
 
     Raises
     ------
     InvalidModelError
         If the text breaks the grammar.
     UnsupportedError
-        For constructs that paths cannot be sampled of.
+        For constructs that programs have no form for.
     """
 
-    def __init__(self, text: str, source: str) -> None:
+    def __init__(self, text: str, source: str, purpose: str = "building") -> None:
         self.outline: ModelOutline = checked_outline(text, source)
         self.kind = self.outline.kind or "mdp"
         if self.kind not in KINDS:
-            raise UnsupportedError(f"simulation of a model of type {self.kind.upper()}")
+            raise UnsupportedError(f"{purpose} of a model of type {self.kind.upper()}")
         self._globals, self._modules = self.outline.global_variables, self.outline.written
         if self.outline.has_system:
-            raise UnsupportedError("simulation of a model with a system definition")
+            raise UnsupportedError(f"{purpose} of a model with a system definition")
         if any(module.invariant is not None for module in self._modules.values()):
-            raise UnsupportedError("simulation of a module with an invariant")
-        if self.outline.initial is not None:
-            raise UnsupportedError("simulation from initial states that init … endinit describes")
+            raise UnsupportedError(f"{purpose} of a module with an invariant")
 
     def constants(self, given: Mapping[str, Value]) -> dict[str, Value]:
         """Return the values of all constants; raises as `define_constants` does."""
@@ -78,6 +79,25 @@ class SimulatedModel:
         )
         return f"({','.join(shown)})"
 
+    def built_program(self, constants: Mapping[str, Value], *, checked: bool) -> Program:
+        """Return the program to build a model of: with its labels and initial states.
+
+        Parameters
+        ----------
+        constants, checked
+            As of `program`.
+
+        Raises
+        ------
+        InvalidModelError, UnsupportedError
+            As `program` does.
+        """
+        names, found = self.names(constants), self.program(constants, checked=checked)
+        found["labels"] = [[name, names.words(x)] for name, x in self.outline.labels.items()]
+        if self.outline.initial is not None:
+            found["init"] = names.words(self.outline.initial)
+        return make_program(found)
+
     def program(self, constants: Mapping[str, Value], *, checked: bool) -> dict[str, Any]:
         """Return the program as `prism_hooks.program.read_program` takes it, but for JSON.
 
@@ -97,7 +117,7 @@ class SimulatedModel:
         """
         names = self.names(constants)
         return {
-            "kind": KINDS[self.kind],
+            "kind": self.kind,
             "checked": checked,
             "variables": [
                 self._variable(variable, number, constants, renamings)
@@ -201,3 +221,32 @@ class SimulatedModel:
             else:
                 transitions.append([self._action(item.action), *words])
         return {"name": structure.name, "states": states, "transitions": transitions}
+
+
+class SimulatedModel(ModelText):
+    """A model's text to sample paths of.
+
+    Parameters
+    ----------
+    text, source
+        As of `ModelText`.
+
+    Raises
+    ------
+    InvalidModelError, UnsupportedError
+        As `ModelText` does, and for several initial states.
+    """
+
+    def __init__(self, text: str, source: str) -> None:
+        super().__init__(text, source, "simulation")
+        if self.outline.initial is not None:
+            raise UnsupportedError("simulation from initial states that init … endinit describes")
+
+    def program(self, constants: Mapping[str, Value], *, checked: bool) -> dict[str, Any]:
+        """Return the program of a chain; see `ModelText.program`.
+
+        The choices of an MDP are resolved uniformly, as PRISM's simulator resolves them, and so are
+        those of a DTMC.
+        """
+        kind = "ctmc" if self.kind == "ctmc" else "dtmc"
+        return super().program(constants, checked=checked) | {"kind": kind}

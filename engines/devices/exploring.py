@@ -1,0 +1,73 @@
+"""Exploring a program on a GPU, for the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from engines.host.exploring.explorer import Rows
+from engines.program.faults import command_fault
+from engines.program.packing import Packing, Words
+from engines.program.program import Program
+
+
+def explored_on_gpu(
+    program: Program,
+    packing: Packing,
+    initial: Words,
+    device_number: int,
+    most_memory: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[Words, Rows]:
+    """Return the states of a program in PRISM's order, packed, and the rows of its matrix.
+
+    Parameters
+    ----------
+    program
+        The model.
+    packing
+        Of its states.
+    initial
+        Packed states where the search begins.
+    device_number
+        Which GPU.
+    most_memory
+        Bytes that may be taken of it; None for all.
+    progress
+        Called with the number of states found so far.
+
+    Raises
+    ------
+    InvalidModelError
+        For commands with a fault in a reachable state, in PRISM's words.
+    DeviceMemoryError
+        If states or matrix do not fit.
+    UnsupportedError
+        As `engines.cuda.exploring.CudaExplorer`.
+    """
+    from engines.cuda.driver import cupy
+    from engines.cuda.exploring import EMPTY, CudaExplorer
+
+    with cupy().cuda.Device(device_number):
+        explorer = CudaExplorer(program, packing, initial, most_memory=most_memory)
+        while True:
+            search = explorer.search()
+            if search["fault"] != EMPTY:
+                state = packing.state(np.array([search["fault"]], dtype=np.uint64))
+                raise command_fault(program, state) or AssertionError(f"no fault found in {state}")
+            if progress is not None:
+                progress(int(search["begin"]))
+            if search["begin"] == search["found"]:
+                break
+        states = explorer.states(int(search["found"]))
+        rows = explorer.rows()
+        groups = rows.group_offsets
+        found = Rows(
+            *(rows.row_offsets.get(), None if groups is None else groups.get()),
+            *(rows.columns.get(), rows.values.get()),
+            None if rows.actions is None else rows.actions.get(),
+            rows.deadlocks.get().view(np.bool_),
+        )
+        found.rows, found.entries = len(found.row_offsets) - 1, len(found.columns)
+        return states.get().reshape(-1, 1), found

@@ -1,0 +1,1 @@
+"""Building a model from its program: states, matrix, labels and rewards."""

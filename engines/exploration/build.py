@@ -1,0 +1,271 @@
+"""From a program to a model: the arrays of PRISM's explicit engine.
+
+The states are searched breadth-first, sorted, and their choices evaluated once more for the matrix.
+The arrays are those that `explicit.ConstructModel` and `explicit.rewards.ConstructRewards` of PRISM
+make: states in the order of their variables' values; in an MDP the choices in PRISM's order, each
+sorted by target; in a chain a state's transitions as they come up, those under different actions to
+the same state apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.arrays import INT32_MAX, FloatArray, MaskArray, index_dtype
+from engines.devices.exploring import explored_on_gpu
+from engines.errors import DeviceMemoryError, InvalidModelError, UnsupportedError
+from engines.exploration.initial import initial_states
+from engines.exploration.rewards import EarnedRewards, earned_rewards
+from engines.host.expansion.room import SHARE_OF_HOST, available_host_bytes
+from engines.host.exploring.explorer import HostExplorer, Rows, SearchReport, evaluate_in
+from engines.model.csr import CsrMatrix
+from engines.model.events import Events, Kind
+from engines.model.explicit import ExplicitModel, RewardStructure
+from engines.model.explicit import ModelKind as ExplicitKind
+from engines.program.faults import command_fault, expression_fault
+from engines.program.packing import Packing, Words
+from engines.program.program import ModelKind, Program
+
+_T = TypeVar("_T", bound=np.generic)
+
+Progress = Callable[[int], None]
+"""Called with the number of states found so far."""
+
+
+@dataclass(frozen=True)
+class ExplorationTuning:
+    """How the work is cut up.
+
+    Parameters
+    ----------
+    seconds_of_a_part
+        Of searching, between two moments at which it can be interrupted.
+    states_of_a_part
+        Whose rows are made in one go, between two such moments.
+    memory_share
+        Of the host's free memory that states and matrix may take.
+    states_before_gpu
+        With more, a search begins anew on a GPU, if one may be used: for fewer, compiling the
+        program for it takes longer than the CPU needs.
+    """
+
+    seconds_of_a_part: float = 0.1
+    states_of_a_part: int = 2**18
+    memory_share: float = SHARE_OF_HOST
+    states_before_gpu: int = 4_000_000
+
+
+@dataclass(frozen=True)
+class ExploredModel:
+    """A model that was built from its program.
+
+    Parameters
+    ----------
+    model
+        Matrix, initial states, rewards, and labels, "init" and "deadlock" first.
+    packing, states
+        The states in order, packed, shape (states, words).
+    state_rewards
+        Of each reward structure, the rewards of the states alone, shape (states,).
+    actions
+        Shape (choices,) of an MDP, (entries,) of a chain: indices into `Program.actions`, -1 for
+        none; None where the model has no actions.
+    deadlocks
+        Shape (states,): the states that were given a transition to themselves.
+    events
+        Where it was built, and why not elsewhere.
+    """
+
+    model: ExplicitModel
+    packing: Packing
+    states: Words
+    state_rewards: tuple[FloatArray, ...]
+    actions: NDArray[np.int32] | None
+    deadlocks: MaskArray
+    events: Events = ()
+
+
+def build(
+    program: Program,
+    *,
+    fix_deadlocks: bool = True,
+    gpu: int | None = None,
+    threads: int | None = None,
+    tuning: ExplorationTuning | None = None,
+    progress: Progress | None = None,
+) -> ExploredModel:
+    """Build the model of a program.
+
+    Parameters
+    ----------
+    program
+        The model.
+    fix_deadlocks
+        Whether states without a choice get a transition to themselves; else they are an error.
+    gpu
+        Which GPU takes large models over; None for the CPU alone. The result does not depend on it.
+    threads
+        Of the CPU: how many; None for one a core that the process may use. The result does not
+        depend on it.
+    tuning
+        How the work is cut up; None for the default.
+    progress
+        Told how many states there are.
+
+    Raises
+    ------
+    InvalidModelError
+        For commands, labels and rewards with a fault in a reachable state, in PRISM's words, and
+        for deadlocks that are not to be fixed.
+    UnsupportedError
+        For more states than 32-bit numbers have, and for what cannot be evaluated.
+    DeviceMemoryError
+        If memory does not suffice, before it is taken.
+    """
+    chosen = tuning or ExplorationTuning()
+    packing = Packing.of(program)
+    initial = initial_states(program, packing)
+    states, rows, events = _explored(program, packing, initial, gpu, threads, chosen, progress)
+    fixed = int(np.count_nonzero(rows.deadlocks))
+    if fixed and not fix_deadlocks:
+        raise InvalidModelError(f"Model contains {fixed} deadlock states")
+    actions = None
+    if rows.actions is not None:
+        count = rows.rows if program.kind is ModelKind.MDP else rows.entries
+        actions = _shrunk(rows.actions, count)
+    matrix, groups = _matrix(rows, len(states))
+    plain = ExplicitModel(ExplicitKind(program.kind.upper()), matrix, groups)
+    earned = earned_rewards(program, packing, states, plain, actions, rows.deadlocks)
+    labels = {"init": _members(states, initial), "deadlock": rows.deadlocks}
+    for label in program.labels:
+        labels[label.name] = _holding(program, packing, states, label.name)
+    return ExploredModel(
+        ExplicitModel(plain.kind, matrix, groups, labels["init"], labels, _structures(earned)),
+        packing,
+        states,
+        tuple(rewards.of_states for rewards in earned),
+        actions,
+        rows.deadlocks,
+        events,
+    )
+
+
+def _explored(
+    program: Program,
+    packing: Packing,
+    initial: Words,
+    gpu: int | None,
+    threads: int | None,
+    tuning: ExplorationTuning,
+    progress: Progress | None,
+) -> tuple[Words, Rows, Events]:
+    """Search on the CPU, for many states on a GPU; return them, their rows, and what happened.
+
+    The number of states alone decides, so that the same model is built in the same place each time.
+    """
+    available = available_host_bytes()
+    events: Events = ()
+    memory = 2**62 if available is None else int(tuning.memory_share * available)
+    explorer = HostExplorer(program, packing, initial, memory, threads)
+    how = (program, packing, tuning, progress)
+    report = _searched(explorer, *how, None if gpu is None else tuning.states_before_gpu)
+    if gpu is not None and report.found > tuning.states_before_gpu:
+        try:
+            found = explored_on_gpu(program, packing, initial, gpu, progress=progress)
+            explorer.close()
+            return *found, (Kind.BUILT_ON_GPU(gpu=gpu),)
+        except (DeviceMemoryError, UnsupportedError) as error:
+            events = (Kind.BUILT_ON_CPU(reason=str(error)),)
+    if not report.done:
+        report = _searched(explorer, *how, None)
+    states = explorer.states(report.found)
+    rows = _rows(explorer, states, report, tuning)
+    explorer.close()
+    return states, rows, events
+
+
+def _searched(
+    explorer: HostExplorer,
+    program: Program,
+    packing: Packing,
+    tuning: ExplorationTuning,
+    progress: Progress | None,
+    most: int | None,
+) -> SearchReport:
+    """Search to the end, or until more than `most` states are found."""
+    while True:
+        report = explorer.search(tuning.seconds_of_a_part)
+        if report.fault is not None:
+            state = packing.state(report.fault)
+            raise command_fault(program, state) or AssertionError(f"no fault found in {state}")
+        if progress is not None:
+            progress(report.found)
+        if report.found > INT32_MAX:
+            raise UnsupportedError(f"more than {INT32_MAX} states")
+        if report.done or (most is not None and report.found > most):
+            return report
+
+
+def _rows(
+    explorer: HostExplorer, states: Words, report: SearchReport, tuning: ExplorationTuning
+) -> Rows:
+    needed, available = explorer.room_for_rows(report), available_host_bytes()
+    if available is not None and needed > tuning.memory_share * available:
+        raise DeviceMemoryError(
+            f"the matrix of {report.found} states and up to {report.transitions} transitions "
+            f"needs {needed} bytes; {available} are available"
+        )
+    rows = explorer.empty_rows(report)
+    for first in range(0, report.found, tuning.states_of_a_part):
+        last = min(report.found, first + tuning.states_of_a_part)
+        explorer.rows(states, first, last, rows)
+    return rows
+
+
+def _matrix(rows: Rows, states: int) -> tuple[CsrMatrix, NDArray[np.signedinteger] | None]:
+    """Return the matrix, and where the choices of each state begin."""
+    offsets = rows.row_offsets[: rows.rows + 1].astype(index_dtype(rows.entries))
+    columns = _shrunk(rows.columns, rows.entries)
+    values = _shrunk(rows.values, rows.entries)
+    groups = None
+    if rows.group_offsets is not None:
+        groups = rows.group_offsets.astype(index_dtype(rows.rows))
+    return CsrMatrix(offsets, columns, values, states), groups
+
+
+def _shrunk(array: NDArray[_T], size: int) -> NDArray[_T]:
+    """Return the first items of an array, which gives the rest of its memory back."""
+    array.resize(size, refcheck=False)
+    return array
+
+
+def _members(states: Words, chosen: Words) -> MaskArray:
+    """Return which states are among some of them, both in order."""
+    mask: MaskArray = np.zeros(len(states), dtype=bool)
+    if states.shape[1] == 1:
+        mask[np.searchsorted(states[:, 0], chosen[:, 0])] = True
+        return mask
+    wanted = {row.tobytes() for row in chosen}
+    # A row at a time only where the first word is that of a chosen state.
+    places = np.flatnonzero(np.isin(states[:, 0], chosen[:, 0]))
+    mask[places] = [states[place].tobytes() in wanted for place in places]
+    return mask
+
+
+def _holding(program: Program, packing: Packing, states: Words, name: str) -> MaskArray:
+    expression = next(label.expression for label in program.labels if label.name == name)
+    found = evaluate_in(expression, packing, states)
+    if found.failing is not None:
+        state = packing.state(states[found.failing])
+        fault = expression_fault(program, expression, state, f'label "{name}"')
+        raise fault or AssertionError(f"no fault found in {state}")
+    return found.values.astype(bool)
+
+
+def _structures(earned: tuple[EarnedRewards, ...]) -> tuple[RewardStructure, ...]:
+    return tuple(RewardStructure(x.name, x.expected, x.of_choices) for x in earned)

@@ -1,0 +1,1 @@
+"""The program of a model: variables, guarded commands, expressions and what they mean."""

@@ -1,0 +1,177 @@
+"""What is wrong with the commands in one state, in PRISM's words.
+
+Whoever explores a program in bulk only notices that a state has a fault; this looks at that state
+again, one command after the other in PRISM's order.
+
+Source: `simulator.Updater` of PRISM for the words. Variables out of range its explicit engine lets
+pass; its symbolic engines refuse them, as is done here in the words of `parser.ast.UpdateElement`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from engines.errors import InvalidModelError
+from engines.program.arithmetic import EvaluationError
+from engines.program.evaluate import evaluate, holds, number
+from engines.program.expressions import Expression, Type
+from engines.program.order import Alternatives, alternatives
+from engines.program.program import Command, ModelKind, Program, State
+
+SUM_TOLERANCE = 1e-12
+"""How far a sum of probabilities may be from 1, relative to it; PRISM's `epsilonDouble`."""
+
+
+def state_text(program: Program, state: State) -> str:
+    """Return a state as PRISM's messages name it: ``(x=0,b=true)``.
+
+    Parameters
+    ----------
+    program
+        The model.
+    state
+        A value a variable.
+    """
+    names = (variable.name for variable in program.variables)
+    shown = zip(names, _value_texts(program, state), strict=True)
+    return f"({','.join(f'{name}={value}' for name, value in shown)})"
+
+
+def values_text(program: Program, state: State) -> str:
+    """Return a state as PRISM lists it: ``(0,true)``.
+
+    Parameters
+    ----------
+    program
+        The model.
+    state
+        A value a variable.
+    """
+    return f"({','.join(_value_texts(program, state))})"
+
+
+def _value_texts(program: Program, state: State) -> Iterator[str]:
+    for variable, value in zip(program.variables, state, strict=True):
+        yield str(bool(value)).lower() if variable.type is Type.BOOL else str(value)
+
+
+def command_fault(program: Program, state: State) -> InvalidModelError | None:
+    """Return what is wrong with the commands in a state, or None.
+
+    Parameters
+    ----------
+    program
+        The model.
+    state
+        A value a variable.
+
+    Returns
+    -------
+    PRISM's message, and which command is to blame.
+    """
+    commands = [(m, c, command) for m, c, command in program.commands()]
+    finder = _Finder(program, state)
+    enabled = set()
+    for entry, (m, c, command) in enumerate(commands):
+        try:
+            if holds(command.guard, state):
+                enabled.add(entry)
+        except EvaluationError as error:
+            return finder.named(f"{error} in state {finder.where}", m, c)
+    for choice in alternatives(program):
+        fault = finder.fault_of(choice, commands, enabled)
+        if fault is not None:
+            return fault
+    return None
+
+
+def expression_fault(
+    program: Program, expression: Expression, state: State, what: str
+) -> InvalidModelError | None:
+    """Return why an expression has no value in a state, or None if it has one.
+
+    Parameters
+    ----------
+    program
+        The model.
+    expression
+        Over its variables.
+    state
+        A value a variable.
+    what
+        What the message calls the expression.
+    """
+    try:
+        evaluate(expression, state)
+    except EvaluationError as error:
+        return InvalidModelError(f"{error} in state {state_text(program, state)} ({what})")
+    return None
+
+
+class _Finder:
+    def __init__(self, program: Program, state: State) -> None:
+        self._program, self._state = program, state
+        self.where = state_text(program, state)
+        self._noun = "Rate" if program.kind is ModelKind.CTMC else "Probability"
+
+    def named(self, message: str, module: int, command: int) -> InvalidModelError:
+        name = self._program.modules[module].name
+        return InvalidModelError(f'{message} (command {command + 1} of module "{name}")')
+
+    def fault_of(
+        self,
+        choice: Alternatives,
+        commands: Sequence[tuple[int, int, Command]],
+        enabled: set[int],
+    ) -> InvalidModelError | None:
+        """Return the first fault of commands that move, alone or together."""
+        moving = [[entry for entry in factor if entry in enabled] for factor in choice.factors]
+        if not all(moving):
+            return None
+        for check in (self._weight_fault, self._value_fault):
+            for factor in moving:
+                for entry in factor:
+                    module, place, command = commands[entry]
+                    try:
+                        fault = check(command)
+                    except EvaluationError as error:
+                        fault = f"{error} in state {self.where}"
+                    if fault is not None:
+                        return self.named(fault, module, place)
+        return None
+
+    def _weight_fault(self, command: Command) -> str | None:
+        total, some = 0.0, False
+        for update in command.updates:
+            weight = number(update.weight, self._state)
+            if not math.isfinite(weight):
+                return f"{self._noun} is not finite in state {self.where}"
+            if weight < 0.0:
+                return f"{self._noun} is negative in state {self.where}"
+            total, some = total + weight, some or weight > 0.0
+        if not some:
+            verb = " values sum to " if len(command.updates) > 1 else " is "
+            return f"{self._noun}{verb}zero for updates in state {self.where}"
+        checked = self._program.probabilities_checked
+        if self._program.kind is not ModelKind.CTMC and checked and not _is_one(total):
+            return f"Probabilities sum to {total} in state {self.where}"
+        return None
+
+    def _value_fault(self, command: Command) -> str | None:
+        for update in command.updates:
+            if number(update.weight, self._state) == 0.0:
+                continue
+            for assignment in update.assignments:
+                declared = self._program.variables[assignment.variable]
+                value = evaluate(assignment.value, self._state)
+                if not declared.low <= int(value) <= declared.high:
+                    return (
+                        f"Value of variable {declared.name} overflows: {int(value)} is not within "
+                        f"{declared.low}..{declared.high}, in state {self.where}"
+                    )
+        return None
+
+
+def _is_one(total: float) -> bool:
+    return abs((total - 1.0) / total) < SUM_TOLERANCE
