@@ -167,7 +167,7 @@ def test_a_sum_that_does_not_fit_is_made_on_the_cpu_with_a_note(monkeypatch):
     assert result.cost.engine == "CPU"
     assert "needed for rows and sums, " in result.note
     np.testing.assert_allclose(result.values, fits.values, rtol=1e-12)
-    with pytest.raises(DeviceMemoryError, match=r"needs 1073741824\.00"):
+    with pytest.raises(DeviceMemoryError, match="needed for rows and sums"):
         on_gpu.sum_powers(counting(10, 5), None, 0)
 
 
