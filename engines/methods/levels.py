@@ -42,7 +42,7 @@ class LevelScheme:
 
         Returns
         -------
-        A sweeper whose sweeps are cycles, at most `CYCLES_A_RUN` of them a run. For the matrix
+        A sweeper whose sweeps are cycles, at most `CycleTuning.cycles_a_run` a run. For the matrix
         that the last one was made for, the levels are taken over, test and measure with them.
 
         Raises

@@ -200,7 +200,7 @@ def test_without_room_for_the_colours_the_host_finds_them():
     system = steady(3000)
     engine = CudaColourEngine(0, Order.FORWARDS, most_memory=system.bytes_per_sweep + 400_000)
     found = arranged(engine, system)
-    assert "colours found on the CPU: GPU 0 has" in told(found.events)
+    assert "colours found on the CPU: GPU 0: " in told(found.events)
     wanted = on_the_host(system, Order.FORWARDS)
     np.testing.assert_array_equal(found.values.get(), wanted.system.matrix.values)
 

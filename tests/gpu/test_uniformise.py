@@ -165,9 +165,9 @@ def test_a_sum_that_does_not_fit_is_made_on_the_cpu_with_a_note(monkeypatch):
     result = distribution_at(model, np.eye(50)[0], 2.0, environment)
     assert fits.cost.engine == "GPU 0"
     assert result.cost.engine == "CPU"
-    assert "but the solve needs 1073741824.00; solving on the CPU" in result.note
+    assert "needed for rows and sums, " in result.note
     np.testing.assert_allclose(result.values, fits.values, rtol=1e-12)
-    with pytest.raises(DeviceMemoryError, match=r"needs 1073741824\.00"):
+    with pytest.raises(DeviceMemoryError, match="needed for rows and sums"):
         on_gpu.sum_powers(counting(10, 5), None, 0)
 
 

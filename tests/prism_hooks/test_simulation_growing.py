@@ -14,6 +14,7 @@ from engines.montecarlo import native
 from engines.montecarlo.monitor import monitor_of
 from prism_hooks.options import HookOptions
 from prism_hooks.simulation import Simulation
+from prism_hooks.simulation_device import PlaceTuning
 from tests.prism_hooks.test_simulation import Sampling, program, sooner_gpu  # noqa: F401
 
 FORWARDS = [[[0.05], [0, ["v0", 1, "+"]]], [[0.95]]]
@@ -47,6 +48,7 @@ def checked(
     method: SimpleNamespace,
     limit: int = 999,
     device: DeviceChoice = DeviceChoice.CPU,
+    places: PlaceTuning = PlaceTuning(),
     **more: object,
 ) -> Sampling:
     """Have a question judged by a new backend, made ready first as Java does it."""
@@ -56,7 +58,7 @@ def checked(
     )  # fmt: skip
     text = program(["v0", 8, "<"], FORWARDS)
     sampling = Sampling(text, [question], methods=[method], pathLimit=limit)
-    backend = Simulation(options)
+    backend = Simulation(options, places)
     backend.sample(sampling)
     if sampling.error is None and sampling.refusal is None:
         sampling.numPaths = 1
@@ -80,10 +82,9 @@ def test_the_first_length_that_shows_the_bound_ends_it(question, bound, length):
     assert found.lengths[2] <= length - 1
 
 
-@pytest.mark.usefixtures("sooner_gpu")
-def test_of_each_length_is_told_where_a_gpu_took_over():
+def test_of_each_length_is_told_where_a_gpu_took_over(sooner_gpu):  # noqa: F811
     moved, alone = (
-        checked(REACHED, asked(0.2), device=device)
+        checked(REACHED, asked(0.2), device=device, places=sooner_gpu)
         for device in (DeviceChoice.AUTO, DeviceChoice.CPU)
     )
     there = "paths from number 128 on were sampled on the GPU"
