@@ -93,6 +93,6 @@ public final class Construction
 	{
 		if (begun)
 			log.println();
-		Hooks.sayOnce(log, "built by PRISM: " + refusal);
+		log.println("prism-gpu: built by PRISM: " + refusal);
 	}
 }

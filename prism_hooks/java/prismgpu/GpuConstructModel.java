@@ -3,6 +3,7 @@ package prismgpu;
 import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
 
@@ -58,7 +59,7 @@ public class GpuConstructModel extends ConstructModel
 			String program = ProgramText.toBuild(modelGen, getSettings().getBoolean(PrismSettings.PRISM_DO_PROB_CHECKS));
 			construction = new Construction(program, mainLog);
 		} catch (Unwritable e) {
-			Hooks.sayOnce(mainLog, "built by PRISM: " + e.getMessage());
+			mainLog.println("prism-gpu: built by PRISM: " + e.getMessage());
 			return null;
 		}
 		if (modelGen.containsUnboundedVariables())
@@ -106,11 +107,28 @@ public class GpuConstructModel extends ConstructModel
 		if (!deadlocks.isEmpty())
 			model.getActionList().addAction(null);
 		deadlocks.stream().forEach(model::addDeadlockState);
-		BitSet.valueOf(built.initial).stream().forEach(model::addInitialState);
+		BitSet.valueOf(built.initial).stream().boxed().sorted(Comparator.comparingLong(s -> placeAmongAll(s, variables))).forEach(model::addInitialState);
 		for (int i = 0; attachLabels && i < built.labels.size(); i++)
 			model.addLabel(modelGen.getLabelName(i), built.labels.get(i));
 		Extract.know(model, built.id);
 		return model;
+	}
+
+	/** Where a state comes in VarList.getAllStates, in whose order PRISM adds initial states. */
+	private long placeAmongAll(int state, VarList variables)
+	{
+		Object[] values = statesList.get(state).varValues;
+		long place = 0;
+		long count = 1;
+		for (int v = 0; v < values.length; v++) {
+			long size = 1L + variables.getHigh(v) - variables.getLow(v);
+			int value = values[v] instanceof Boolean ? ((Boolean) values[v] ? 1 : 0) : (int) values[v] - variables.getLow(v);
+			// A state stays where it is for a variable's least value; those of the others go to the end.
+			if (value > 0)
+				place = count + place * (size - 1) + value - 1;
+			count *= size;
+		}
+		return place;
 	}
 
 	private static ModelExplicit<Double> withTransitions(Construction built, ModelGenerator<Double> modelGen) throws PrismException
