@@ -54,6 +54,9 @@ class Asked(SimpleNamespace):
     def showProgress(self, found: int) -> None:  # noqa: N802 - the name is Java's
         self.told.append(found)
 
+    def sayOnCpu(self, reason: str) -> None:  # noqa: N802 - as above
+        self.told.append(reason)
+
     def addLabel(self, states: np.ndarray) -> None:  # noqa: N802 - as above
         self.labels.append(states.tolist())
 
@@ -146,7 +149,7 @@ def test_what_goes_wrong_is_told(monkeypatch, raised, field, text):
 def test_a_gpu_explores_where_one_was_asked_for(monkeypatch, device, missing, gpu):
     seen = []
 
-    def build(program, *, gpu, progress):
+    def build(program, *, gpu=None, progress):
         seen.append(gpu)
         return exploration.build(program, progress=progress)
 
@@ -154,3 +157,16 @@ def test_a_gpu_explores_where_one_was_asked_for(monkeypatch, device, missing, gp
     monkeypatch.setattr(construction, "gpu_refusal", lambda _number: missing)
     asked_of(EngineBackend(HookOptions(device=device, device_number=1)))
     assert seen == [gpu]
+
+
+def test_the_cpu_builds_what_a_gpu_cannot(monkeypatch):
+    def build(program, *, gpu=None, progress):
+        if gpu is not None:
+            raise UnsupportedError("states of 2 words")
+        return exploration.build(program, progress=progress)
+
+    monkeypatch.setattr(construction, "build", build)
+    monkeypatch.setattr(construction, "gpu_refusal", lambda _number: None)
+    asked = asked_of(EngineBackend(HookOptions(device=DeviceChoice.GPU)))
+    assert asked.told[0] == "states of 2 words"
+    assert (asked.refusal, asked.numStates) == (None, 3)

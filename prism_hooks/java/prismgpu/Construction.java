@@ -69,6 +69,13 @@ public final class Construction
 		begun = true;
 	}
 
+	/** Says why the GPU does not search, and that the CPU begins. */
+	public void sayOnCpu(String reason)
+	{
+		log.println("\nprism-gpu: the CPU builds the model: " + reason);
+		begin();
+	}
+
 	/** Shows now and then how many states were found. */
 	public void showProgress(int found)
 	{
