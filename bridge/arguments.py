@@ -67,7 +67,6 @@ WITH_VALUE = {
     *("timeout", "tr", "transient", "transientmethod"),
 }
 WITH_TWO_VALUES = {"simpath", "exportrewards"}
-SEEDS = 1 << 63
 OWN_SIMULATION_METHODS = ("clopper-pearson", "adaptive", "growing")
 SIMULATION_SWITCHES = {"simwidth", "simconf", "simsamples", "simmaxrwd"}
 FRONT_ENDS = ("prism", "storm")
@@ -351,7 +350,7 @@ class _Parser:
 
     def _seed(self, switch: str) -> int:
         value = self._value(switch)
-        if not value.isdecimal() or int(value) >= SEEDS:
+        if not value.isdecimal() or int(value) >= 1 << 63:
             raise UsageError(
                 f'Invalid value "{value}" for -{switch} switch: a number from 0 to 2^63-1'
             )

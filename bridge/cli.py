@@ -19,16 +19,8 @@ if TYPE_CHECKING:
 
 PRISM_MAIN = "prism.PrismCL"
 GUI_MAIN = "userinterface.GUIPrism"
-LOADING_DELAY = 1.5
-"""Seconds of PRISM's own work after which a solve worth a GPU is likely to come. A run
-that is over by then, or whose model has proved to be small, is not held up by loading it: the
-interpreter serves one thread at a time."""
-
 LEAST_ADDRESS_SPACE = 512 << 20
 """Bytes in which the libraries of a run without PRISM can be loaded; a JVM takes more."""
-
-QUICK_SWITCHES = 5e-4
-"""Seconds for which a thread that loads may keep the interpreter from one that solves."""
 
 
 def main(argv: list[str] | None = None) -> NoReturn:
@@ -225,11 +217,15 @@ def _open_gpu_beside(device: DeviceChoice, device_number: int) -> None:
 
     if device is DeviceChoice.CPU or not driver.driver_present():
         return
-    sys.setswitchinterval(QUICK_SWITCHES)
+    # So long a thread that loads may keep the interpreter from one that solves.
+    sys.setswitchinterval(5e-4)
 
     def load() -> None:
         if device is not DeviceChoice.GPU:
-            time.sleep(LOADING_DELAY)
+            # After so much work of PRISM's a solve worth a GPU is likely to come. A run that is
+            # over by then, or whose model has proved to be small, is not held up by loading it: the
+            # interpreter serves one thread at a time.
+            time.sleep(1.5)
             MODELS.wait_while_small()
         # What cannot be loaded now, in a heap that is full, the solve that wants it tries again.
         with (

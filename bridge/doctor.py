@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from pathlib import Path
 
 from bridge.install import find_java, find_prism, require_compiler
@@ -26,7 +27,13 @@ _CPU_INSTEAD = "runs use the CPU engine"
 # Good, missing, missing but not required, remedy.
 _MARKS = ("\N{CHECK MARK}", "\N{BALLOT X}", "\N{EN DASH}", "\N{RIGHTWARDS ARROW}")
 _ASCII_MARKS = ("+", "x", "-", "->")
-_COMPUTE_CAPABILITY_MAJOR, _COMPUTE_CAPABILITY_MINOR = 75, 76  # CUdevice_attribute
+
+
+class _Attribute(IntEnum):
+    """What a device can be asked for: of the driver's `CUdevice_attribute`, the two in use."""
+
+    COMPUTE_CAPABILITY_MAJOR = 75
+    COMPUTE_CAPABILITY_MINOR = 76
 
 
 @dataclass(frozen=True)
@@ -423,8 +430,12 @@ def _devices_of_driver() -> list[str]:
         library.cuDeviceGet(ctypes.byref(device), ordinal)
         library.cuDeviceGetName(name, len(name), device)
         library.cuDeviceTotalMem_v2(ctypes.byref(memory), device)
-        library.cuDeviceGetAttribute(ctypes.byref(major), _COMPUTE_CAPABILITY_MAJOR, device)
-        library.cuDeviceGetAttribute(ctypes.byref(minor), _COMPUTE_CAPABILITY_MINOR, device)
+        library.cuDeviceGetAttribute(
+            ctypes.byref(major), _Attribute.COMPUTE_CAPABILITY_MAJOR, device
+        )
+        library.cuDeviceGetAttribute(
+            ctypes.byref(minor), _Attribute.COMPUTE_CAPABILITY_MINOR, device
+        )
         devices.append(
             f"{name.value.decode(errors='replace')}, {memory.value / 2**30:.1f} GiB, "
             f"compute capability {major.value}.{minor.value}"

@@ -21,12 +21,6 @@ from typing import Any, Generic, TypeVar
 from engines.errors import BridgeError
 
 T = TypeVar("T")
-STACK_BYTES = 64 << 20
-"""Stack of the thread: PRISM descends into diagrams and expressions by recursion."""
-PATIENCE_S = 1.0
-"""How long the end of Python waits for work that nobody waits for."""
-START_S = 10.0
-"""How long it waits for a JVM that starts."""
 
 FORKED = (
     "this process was forked from one in which prism-gpu had started a JVM, which does not survive "
@@ -171,7 +165,8 @@ class JavaThread:
 
                 atexit.register(self._end)
                 thread = threading.Thread(target=self._work, name="prism-gpu", daemon=True)
-                before = threading.stack_size(STACK_BYTES)
+                # PRISM descends into diagrams and expressions by recursion.
+                before = threading.stack_size(64 << 20)
                 try:
                     thread.start()
                 finally:
@@ -211,7 +206,8 @@ class JavaThread:
         self._ended = True
         if self._thread is not None and not self._forked:
             self._jobs.put(None)
-            self._thread.join(START_S if self.starts_jvm else PATIENCE_S)
+            # A JVM that starts is waited for longer than work that nobody waits for.
+            self._thread.join(10.0 if self.starts_jvm else 1.0)
 
 
 JAVA = JavaThread()

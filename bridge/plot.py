@@ -25,19 +25,10 @@ if TYPE_CHECKING:
     from bridge.arguments import Arguments
 
 ENDINGS = (".png", ".svg", ".pdf")
-MOST_SOLVES = 8
-"""Solves that a plot shows at most: those with the most sweeps."""
-LINES_A_COLUMN = 12
-"""Lines of an experiment that the legend lists below each other."""
 # Okabe and Ito's colours, which those who see no red or green tell apart, but for the yellow.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
 MARKERS = ("o", "s", "^", "D", "v", "P", "h", "*")
 STYLES = ("-", "--", "-.", ":")
-WIDTH, HEIGHT = 10.0, 4.0
-"""Inches of a diagram with its legend."""
-LEGEND_LETTERS = 40
-UNLIKE = 30
-"""Solves whose sweeps differ by more than this factor share a logarithmic axis."""
 NUMBERS = {
     Measure.CHANGE: "largest change of a sweep",
     Measure.WIDTH: "largest distance of the bounds",
@@ -145,13 +136,14 @@ def _drawn(record: RunRecord, path: Path, title: str) -> str:
     from matplotlib.figure import Figure
 
     experiments = [(name, *found) for name, rows in record.values.items() if (found := lines(rows))]
-    shown = sorted(record.solves, key=lambda solve: -solve.iterations)[:MOST_SOLVES]
+    # Those with the most sweeps.
+    shown = sorted(record.solves, key=lambda solve: -solve.iterations)[:8]
     shown.sort(key=record.solves.index)
     kinds = [kind for kind in Measure if any(list(_curves(solve, kind)) for solve in shown)]
     diagrams = len(experiments) + len(kinds)
     if not diagrams:
         return f"-gpuplot: {path} was not written: no solve made sweeps, and there is no experiment"
-    figure = Figure(figsize=(WIDTH, HEIGHT * diagrams), layout="constrained")
+    figure = Figure(figsize=(10.0, 4.0 * diagrams), layout="constrained")
     places = iter(figure.subplots(diagrams, 1, squeeze=False)[:, 0])
     for (name, constant, series), axes in zip(experiments, places, strict=False):
         _draw_experiment(axes, name, constant, series)
@@ -231,7 +223,8 @@ def _draw_experiment(axes: Any, name: str, constant: str, series: list[Line]) ->
     if all(float(place).is_integer() for _, places, _ in series for place in places):
         axes.xaxis.get_major_locator().set_params(integer=True)
     if len(series) > 1:
-        _legend(axes, columns=1 + (len(series) - 1) // LINES_A_COLUMN)
+        # So many lines are listed below each other.
+        _legend(axes, columns=1 + (len(series) - 1) // 12)
 
 
 def _draw_sweeps(axes: Any, kind: Measure, solves: list[SolveRecord]) -> None:
@@ -275,7 +268,8 @@ def _draw_sweeps(axes: Any, kind: Measure, solves: list[SolveRecord]) -> None:
     axes.set_xlabel("sweeps made")
     axes.set_ylabel(f"{NUMBERS[kind]}{scale}")
     _set_log(axes.yaxis)
-    if max(made) > UNLIKE * min(made):
+    # Solves that differ by more share a logarithmic axis.
+    if max(made) > 30 * min(made):
         _set_log(axes.xaxis)
     axes.grid(alpha=0.3)
     _legend(axes)
@@ -317,7 +311,7 @@ def _counted(number: int, what: str) -> str:
 
 
 def _wrapped(text: str) -> str:
-    return "\n".join(textwrap.wrap(text, LEGEND_LETTERS))
+    return "\n".join(textwrap.wrap(text, 40))
 
 
 def _legend(axes: Any, columns: int = 1) -> None:

@@ -16,7 +16,7 @@ from engines.host.compiled.library import LibraryMissingError
 from engines.model.environment import DeviceChoice, Method, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.progress import Progress
-from engines.model.result import SolveResult, Status
+from engines.model.result import NOTHING_SWEPT, SolveResult, Status
 from prism_hooks.claims import claim_of
 from prism_hooks.comparison import compared
 from prism_hooks.diagram_graph import decomposed_diagram, hand_over_components
@@ -64,7 +64,7 @@ both its rates and its embedded chain, which shares their structure."""
 GRAPHS_KEPT = 1
 """Models of which the graph alone was read, such as a product with a Büchi automaton."""
 
-AGAIN = "prism-gpu: this was asked before in this run: the values of then are used again"
+AGAIN = "prism-gpu: reusing the cached result"
 
 METHODS_OF_JAVA = (
     *("solve", "build", "sample", "simulationMethod"),
@@ -247,21 +247,16 @@ class EngineBackend:
     def _answer(self, problem: Any, kind: ModelKind, asked: Question) -> SolveResult:
         task = task_of(problem, kind)
         ending = task.ending[kind]
-        answer, embeds = task.answer, task.embeds
-        if problem.intervals is not None:
-            from prism_hooks.two_sided import ANSWERS
-
-            if str(problem.task) in ANSWERS:
-                answer, embeds = ANSWERS[str(problem.task)], False
-        model = self._model(problem, bool(problem.embedded) and embeds)
         environment = self._environment_of(problem, task)
-        question = (model, answer, asked, environment)
+        embeds = task.embeds and not (environment.bounds and task.bounds)
+        model = self._model(problem, bool(problem.embedded) and embeds)
+        question = (model, task.answer, asked, environment)
         # A plot shows the sweeps of each solve.
         kept = None if self._record is not None else self._kept.find(*question)
         if kept is not None:
             problem.say(AGAIN)
             return self._finish(problem, kept, environment, ending)
-        result = answer(model, asked, environment, self._progress(problem, ending))
+        result = task.answer(model, asked, environment, self._progress(problem, ending))
         finished = self._finish(problem, result, environment, ending)
         self._kept.keep(*question, result)
         return finished
@@ -433,7 +428,7 @@ class EngineBackend:
             problem.say(f"prism-gpu: {text}")
 
     def _report(self, problem: Any, result: SolveResult, ending: Ending) -> None:
-        swept = result.iterations > 0 or result.cost.kernel != "none"
+        swept = result.iterations > 0 or result.cost != NOTHING_SWEPT
         if swept and ending is Ending.TIME:
             problem.say(f"\n{result.method}: {result.note}")
         if swept:

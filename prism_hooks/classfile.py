@@ -8,43 +8,84 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import IntEnum, IntFlag
 from typing import NoReturn
 
 from engines.errors import BridgeError
 
-# Constant pool tags, JVMS table 4.4-A.
-UTF8, INTEGER, FLOAT, LONG, DOUBLE, CLASS, STRING = 1, 3, 4, 5, 6, 7, 8
-FIELDREF, METHODREF, INTERFACE_METHODREF, NAME_AND_TYPE = 9, 10, 11, 12
-METHOD_HANDLE, METHOD_TYPE, DYNAMIC, INVOKE_DYNAMIC, MODULE, PACKAGE = 15, 16, 17, 18, 19, 20
-_UNUSABLE = 0  # entry 0, and the second slot of a Long or Double
 
-_PAYLOAD_LENGTHS = {
-    INTEGER: 4,
-    FLOAT: 4,
-    LONG: 8,
-    DOUBLE: 8,
-    CLASS: 2,
-    STRING: 2,
-    FIELDREF: 4,
-    METHODREF: 4,
-    INTERFACE_METHODREF: 4,
-    NAME_AND_TYPE: 4,
-    METHOD_HANDLE: 3,
-    METHOD_TYPE: 2,
-    DYNAMIC: 4,
-    INVOKE_DYNAMIC: 4,
-    MODULE: 2,
-    PACKAGE: 2,
+class Tag(IntEnum):
+    """The kind of an entry of the constant pool, JVMS table 4.4-A."""
+
+    UNUSABLE = 0
+    """Entry 0, and the second slot of a Long or Double."""
+    UTF8 = 1
+    INTEGER = 3
+    FLOAT = 4
+    LONG = 5
+    DOUBLE = 6
+    CLASS = 7
+    STRING = 8
+    FIELDREF = 9
+    METHODREF = 10
+    INTERFACE_METHODREF = 11
+    NAME_AND_TYPE = 12
+    METHOD_HANDLE = 15
+    METHOD_TYPE = 16
+    DYNAMIC = 17
+    INVOKE_DYNAMIC = 18
+    MODULE = 19
+    PACKAGE = 20
+
+
+class Access(IntFlag):
+    """The access flags of a field or method that matter here, JVMS table 4.5-A."""
+
+    PRIVATE = 0x0002
+    STATIC = 0x0008
+
+
+class Opcode(IntEnum):
+    """The instructions that are told apart by name, JVMS chapter 6."""
+
+    LDC = 0x12
+    LDC_W = 0x13
+    IINC = 0x84
+    RET = 0xA9
+    TABLESWITCH = 0xAA
+    LOOKUPSWITCH = 0xAB
+    PUTSTATIC = 0xB3
+    INVOKESPECIAL = 0xB7
+    INVOKESTATIC = 0xB8
+    NEW = 0xBB
+    WIDE = 0xC4
+
+
+class MethodHandle(IntEnum):
+    """The kinds of a method handle that matter here, JVMS table 5.4.3.5-A."""
+
+    INVOKE_STATIC = 6
+    NEW_INVOKE_SPECIAL = 8
+
+
+_PAYLOAD_LENGTHS: dict[int, int] = {
+    Tag.INTEGER: 4,
+    Tag.FLOAT: 4,
+    Tag.LONG: 8,
+    Tag.DOUBLE: 8,
+    Tag.CLASS: 2,
+    Tag.STRING: 2,
+    Tag.FIELDREF: 4,
+    Tag.METHODREF: 4,
+    Tag.INTERFACE_METHODREF: 4,
+    Tag.NAME_AND_TYPE: 4,
+    Tag.METHOD_HANDLE: 3,
+    Tag.METHOD_TYPE: 2,
+    Tag.DYNAMIC: 4,
+    Tag.INVOKE_DYNAMIC: 4,
+    Tag.MODULE: 2,
+    Tag.PACKAGE: 2,
 }
-
-ACC_PRIVATE = 0x0002
-ACC_STATIC = 0x0008
-
-# The opcodes that are told apart by name, JVMS chapter 6.
-LDC, LDC_W, IINC = 0x12, 0x13, 0x84
-RET, TABLESWITCH, LOOKUPSWITCH = 0xA9, 0xAA, 0xAB
-PUTSTATIC, INVOKESPECIAL, INVOKESTATIC, NEW = 0xB3, 0xB7, 0xB8, 0xBB
-WIDE = 0xC4
 
 _VARIABLE = 0  # the length depends on the operands: the switches and wide
 _OPCODE_LENGTHS = bytes(
@@ -81,7 +122,7 @@ _OPCODE_LENGTHS = bytes(
     for _ in range(count)
 )
 # What wide may widen by one byte: loads, stores and ret; iinc it widens by two.
-_WIDENED = frozenset({*range(0x15, 0x1A), *range(0x36, 0x3B), RET})
+_WIDENED = frozenset({*range(0x15, 0x1A), *range(0x36, 0x3B), Opcode.RET})
 _BRANCHES = frozenset({*range(0x99, 0xAC), *range(0xC6, 0xCA)})
 
 
@@ -165,7 +206,7 @@ class ClassFile:
         if self._take(4) != b"\xca\xfe\xba\xbe":
             self.fail("does not begin with a class file's magic number")
         self._take(4)  # minor and major version
-        self.tags = [_UNUSABLE]
+        self.tags: list[int] = [Tag.UNUSABLE]
         self.offsets = [0]
         self._read_pool()
         self.pool_end = self._position
@@ -189,7 +230,7 @@ class ClassFile:
 
     def text(self, index: int) -> str:
         """Decode the Utf8 entry at a constant pool `index`."""
-        position = self._payload(index, UTF8)
+        position = self._payload(index, Tag.UTF8)
         raw = self.data[position + 2 : position + 2 + self.u2(position)]
         try:
             if raw.isascii():
@@ -202,17 +243,17 @@ class ClassFile:
 
     def class_name(self, index: int) -> str:
         """Return the internal name in the Class entry at a constant pool `index`."""
-        return self.text(self.u2(self._payload(index, CLASS)))
+        return self.text(self.u2(self._payload(index, Tag.CLASS)))
 
     def string(self, index: int) -> str:
         """Return the text of the String entry at a constant pool `index`."""
-        return self.text(self.u2(self._payload(index, STRING)))
+        return self.text(self.u2(self._payload(index, Tag.STRING)))
 
     def reference(self, index: int) -> Reference:
         """Resolve the Fieldref, Methodref or InterfaceMethodref at a constant pool `index`."""
-        position = self._payload(index, FIELDREF, METHODREF, INTERFACE_METHODREF)
+        position = self._payload(index, Tag.FIELDREF, Tag.METHODREF, Tag.INTERFACE_METHODREF)
         name_and_type = self.u2(position + 2)
-        pair = self._payload(name_and_type, NAME_AND_TYPE)
+        pair = self._payload(name_and_type, Tag.NAME_AND_TYPE)
         return Reference(
             self.tags[index],
             self.class_name(self.u2(position)),
@@ -259,21 +300,21 @@ class ClassFile:
 
     def _variable_length(self, opcode: int, position: int, start: int, end: int) -> int:
         at = f"at {position - start}"
-        if opcode == WIDE:
+        if opcode == Opcode.WIDE:
             widened = self.data[position + 1] if position + 1 < end else -1
-            if widened == IINC:
+            if widened == Opcode.IINC:
                 return 6
             if widened in _WIDENED:
                 return 4
             self.fail(f"wide {at} widens the opcode {widened}")
-        if opcode not in (TABLESWITCH, LOOKUPSWITCH):
+        if opcode not in (Opcode.TABLESWITCH, Opcode.LOOKUPSWITCH):
             self.fail(f"unknown opcode {opcode:#04x} {at}")
         # Operands are aligned to four bytes from the start of the method.
         operands = position + 4 - (position - start) % 4
-        header = 12 if opcode == TABLESWITCH else 8
+        header = 12 if opcode == Opcode.TABLESWITCH else 8
         if operands + header > end:
             self.fail(f"a switch {at} runs past the end of its method")
-        if opcode == TABLESWITCH:
+        if opcode == Opcode.TABLESWITCH:
             cases = self._s4(operands + 8) - self._s4(operands + 4) + 1
             size = header + 4 * cases
         else:
@@ -312,14 +353,14 @@ class ClassFile:
             tag = self._take(1)[0]
             self.tags.append(tag)
             self.offsets.append(self._position)
-            if tag == UTF8:
+            if tag == Tag.UTF8:
                 self._take(self._take_u2())
             elif tag in _PAYLOAD_LENGTHS:
                 self._take(_PAYLOAD_LENGTHS[tag])
             else:
                 self.fail(f"constant {len(self.tags) - 1} has the unknown tag {tag}")
-            if tag in (LONG, DOUBLE):
-                self.tags.append(_UNUSABLE)
+            if tag in (Tag.LONG, Tag.DOUBLE):
+                self.tags.append(Tag.UNUSABLE)
                 self.offsets.append(self._position)
         if len(self.tags) != self.pool_count:
             self.fail("its constant pool ends inside a Long or Double, or is empty")
@@ -381,7 +422,7 @@ def static_string_constants(data: bytes) -> dict[str, str]:
     strings = {
         field.name: field
         for field in parsed.fields
-        if field.access & ACC_STATIC and field.descriptor == "Ljava/lang/String;"
+        if field.access & Access.STATIC and field.descriptor == "Ljava/lang/String;"
     }
     values: dict[str, str] = {}
     for name, field in strings.items():
@@ -404,15 +445,15 @@ def _stored_literals(
     for position, opcode in parsed.instructions(*parsed.code_span(initialiser)):
         if opcode in _BRANCHES:
             break
-        if opcode == PUTSTATIC:
+        if opcode == Opcode.PUTSTATIC:
             target = parsed.reference(parsed.u2(position + 1))
             if target.owner == parsed.name and target.name in strings:
                 values.pop(target.name, None)
                 if literal is not None:
                     values[target.name] = literal
         literal = None
-        if opcode in (LDC, LDC_W):
-            index = parsed.data[position + 1] if opcode == LDC else parsed.u2(position + 1)
-            if index < len(parsed.tags) and parsed.tags[index] == STRING:
+        if opcode in (Opcode.LDC, Opcode.LDC_W):
+            index = parsed.data[position + 1] if opcode == Opcode.LDC else parsed.u2(position + 1)
+            if index < len(parsed.tags) and parsed.tags[index] == Tag.STRING:
                 literal = parsed.string(index)
     return values

@@ -13,13 +13,13 @@ import numpy as np
 
 from engines.arrays import INT32_MAX
 from engines.cuda.driver import gpu_refusal
-from engines.errors import DeviceMemoryError, InvalidModelError, UnsupportedError
-from engines.exploration.build import ExploredModel, Progress, build
+from engines.errors import InvalidModelError, UnsupportedError
+from engines.exploration.build import ExploredModel, build
 from engines.host.compiled.library import LibraryMissingError
 from engines.model.environment import DeviceChoice
+from engines.model.events import told
 from engines.model.explicit import ExplicitModel
 from engines.program.faults import StateFaultError
-from engines.program.program import Program
 from prism_hooks.crossing import java_array
 from prism_hooks.exit_gate import GATE, SOLVE
 from prism_hooks.memory import is_full_heap
@@ -75,8 +75,9 @@ def _built(construction: Any, options: HookOptions) -> ExplicitModel | None:
         GATE.stop_if_ending(SOLVE)
         construction.showProgress(min(found, INT32_MAX))
 
-    explored = _explored(program, _gpu(options), construction, progress)
+    explored = build(program, gpu=_gpu(options), progress=progress)
     GATE.stop_if_ending(SOLVE)
+    construction.remark = told(explored.events)
     _hand_over(explored, construction)
     model = ExplicitModel(
         explored.model.kind, explored.model.matrix, explored.model.row_group_offsets
@@ -89,21 +90,9 @@ def _built(construction: Any, options: HookOptions) -> ExplicitModel | None:
     return model
 
 
-def _explored(
-    program: Program, gpu: int | None, construction: Any, progress: Progress
-) -> ExploredModel:
-    if gpu is not None:
-        try:
-            return build(program, gpu=gpu, progress=progress)
-        except (UnsupportedError, DeviceMemoryError) as error:
-            GATE.stop_if_ending(SOLVE)
-            construction.sayOnCpu(str(error))
-    return build(program, progress=progress)
-
-
 def _gpu(options: HookOptions) -> int | None:
-    """Return the GPU that the user wants, if it is there."""
-    wanted = options.device is DeviceChoice.GPU and gpu_refusal(options.device_number) is None
+    """Return the GPU that may take a large model over, if there is one."""
+    wanted = options.device is not DeviceChoice.CPU and gpu_refusal(options.device_number) is None
     return options.device_number if wanted else None
 
 

@@ -18,10 +18,6 @@ from typing import Any
 from prism_hooks.cudd import Bdd, FullError, LateError, Library, Space, opened
 from prism_hooks.exit_gate import GATE, SOLVE
 
-CORES_AT_MOST = 2.0
-"""The library counts the seconds of all cores; Java's compilers have one beside the search."""
-
-
 DIAGRAMS = ("transitions", "within", "through", "goal", "mask", "no")
 """What a search is given, by the names of the fields of `prismgpu.SearchInput`."""
 
@@ -64,7 +60,8 @@ class DiagramSearch(ABC):
         if seconds <= 0.0:
             return self._complete
         try:
-            with self._library.limited(CORES_AT_MOST * seconds):
+            # The library counts the seconds of all cores; Java's compilers have one beside it.
+            with self._library.limited(2.0 * seconds):
                 if not self._begun:
                     given = {
                         name: self._space.of(node) for name, node in self._given.items() if node

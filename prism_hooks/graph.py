@@ -35,26 +35,46 @@ takes to read the graph. On one core the strong components of 2 million (mutual5
 and us as long; the end components of 200,000 to 300,000 took PRISM from 0.06 s (wlan3) to 3.3 s
 (coin2, K=512), and us 0.04 s and 0.03 s, reading included."""
 
-LOOPS_CHUNK = 1 << 20
-"""States whose edges are looked through for loops at a time."""
 
-LINEAR_SORT = 1_000_000
-"""From this many states on SciPy is loaded to sort them, which takes a third of a second."""
+@dataclass(frozen=True)
+class SearchTime:
+    """How long PRISM's kind of search may take: some time, and more where a graph is large.
 
-SEARCH_SECONDS = 0.1
-"""Searches on diagrams are over sooner, as a rule; those that are not may take a minute."""
+    Parameters
+    ----------
+    seconds
+        Of any search.
+    edges_a_second
+        About so many edges are looked at meanwhile.
+    """
 
-EDGES_A_SECOND = 5e7
-"""A large graph is given more time: about so many edges two cores write out and look at."""
+    seconds: float
+    edges_a_second: float
 
-SEARCH_SECONDS_OF_KNOWN = 0.02
-EDGES_A_SECOND_OF_KNOWN = 2e7
-"""Time for a search whose graph has been written out before: it is looked at, and no more."""
+    def of(self, transitions: int) -> float:
+        """Return the seconds of a graph with so many edges."""
+        return self.seconds + transitions / self.edges_a_second
 
-BOTTOM_SECONDS = 0.02
-EDGES_A_SECOND_OF_BOTTOM = 1e8
-"""The same of a search that is in vain where a chain ends in more than one component: a tenth of
-what the long run of a dense one takes."""
+
+@dataclass(frozen=True)
+class SearchTimes:
+    """How long searches on diagrams may take before the graph is searched instead.
+
+    Parameters
+    ----------
+    new
+        Searches are over sooner, as a rule; those that are not may take a minute. So many edges two
+        cores write out and look at.
+    known
+        Where the graph has been written out before: it is looked at, and no more.
+    bottom
+        Of a search that is in vain where a chain ends in more than one component: a tenth of what
+        the long run of a dense one takes.
+    """
+
+    new: SearchTime = SearchTime(seconds=0.1, edges_a_second=5e7)
+    known: SearchTime = SearchTime(seconds=0.02, edges_a_second=2e7)
+    bottom: SearchTime = SearchTime(seconds=0.02, edges_a_second=1e8)
 
 
 @dataclass(frozen=True)
@@ -89,7 +109,13 @@ def smallest_graph(task: str, options: HookOptions) -> int:
     return SMALL_GRAPH[task]
 
 
-def search_seconds(options: HookOptions, transitions: int, *, has_graph: bool = False) -> float:
+def search_seconds(
+    options: HookOptions,
+    transitions: int,
+    *,
+    has_graph: bool = False,
+    times: SearchTimes = SearchTimes(),
+) -> float:
     """Return how many seconds PRISM's kind of search may take before its graph is searched.
 
     Parameters
@@ -100,24 +126,30 @@ def search_seconds(options: HookOptions, transitions: int, *, has_graph: bool = 
         How many edges the graph has.
     has_graph
         Whether it is written out already.
+    times
+        What was measured.
     """
     if options.smallest_graph == 0:
         return 0.0
-    if has_graph:
-        return SEARCH_SECONDS_OF_KNOWN + transitions / EDGES_A_SECOND_OF_KNOWN
-    return SEARCH_SECONDS + transitions / EDGES_A_SECOND
+    return (times.known if has_graph else times.new).of(transitions)
 
 
-def bottom_seconds(options: HookOptions, transitions: int, *, has_graph: bool = False) -> float:
+def bottom_seconds(
+    options: HookOptions,
+    transitions: int,
+    *,
+    has_graph: bool = False,
+    times: SearchTimes = SearchTimes(),
+) -> float:
     """Return how many seconds a search may take for the one component that a chain ends in.
 
     Parameters
     ----------
-    options, transitions, has_graph
+    options, transitions, has_graph, times
         As of `search_seconds`.
     """
-    most = search_seconds(options, transitions, has_graph=has_graph)
-    return min(most, BOTTOM_SECONDS + transitions / EDGES_A_SECOND_OF_BOTTOM)
+    most = search_seconds(options, transitions, has_graph=has_graph, times=times)
+    return min(most, times.bottom.of(transitions))
 
 
 def graph_of(source: Any) -> ExplicitModel:
@@ -302,18 +334,20 @@ def _trivial(model: ExplicitModel, found: Components, absorbing_loops: bool) -> 
     return single
 
 
-def loops(model: ExplicitModel) -> MaskArray:
+def loops(model: ExplicitModel, chunk_states: int = 1 << 20) -> MaskArray:
     """Return the states that are among their own successors, shape (states,).
 
     Parameters
     ----------
     model
         A model of any kind, none of its entries 0.
+    chunk_states
+        The edges of so many are looked through at a time.
     """
     found = np.zeros(model.num_states, dtype=np.bool_)
     offsets = _state_offsets(model)
-    for first in range(0, model.num_states, LOOPS_CHUNK):
-        last = min(first + LOOPS_CHUNK, model.num_states)
+    for first in range(0, model.num_states, chunk_states):
+        last = min(first + chunk_states, model.num_states)
         owners = np.repeat(
             np.arange(first, last, dtype=offsets.dtype), np.diff(offsets[first : last + 1])
         )
@@ -339,9 +373,12 @@ def _listed(labels: IndexArray, order: IndexArray, count: int) -> Decomposition:
     return Decomposition(states[_sorted_by(place[states], len(order))], ends)
 
 
-def _sorted_by(keys: IndexArray, num_keys: int) -> IndexArray:
-    """Return the places of keys from 0 on in ascending order of key, then of place."""
-    if len(keys) < LINEAR_SORT:
+def _sorted_by(keys: IndexArray, num_keys: int, linear_from: int = 1_000_000) -> IndexArray:
+    """Return the places of keys from 0 on in ascending order of key, then of place.
+
+    From `linear_from` keys on SciPy is loaded to sort them, which takes a third of a second.
+    """
+    if len(keys) < linear_from:
         return np.argsort(keys, kind="stable")
     from scipy.sparse import csr_array
 

@@ -14,12 +14,6 @@ from engines.model.explicit import ExplicitModel
 from engines.model.result import SolveResult
 from prism_hooks.questions import Answer, Question
 
-ANSWERS_KEPT = 2
-"""Such as the probabilities and the expectation that a file of filters asks for in turn."""
-
-BYTES_KEPT = 1 << 28
-"""What one answer and its question may take: values of ten million states, say."""
-
 
 @dataclass(frozen=True, eq=False)
 class _Kept:
@@ -31,10 +25,20 @@ class _Kept:
 
 
 class KeptAnswers:
-    """The answers of a run that were used last, each with all that it follows from."""
+    """The answers of a run that were used last, each with all that it follows from.
 
-    def __init__(self) -> None:
-        self._kept: deque[_Kept] = deque(maxlen=ANSWERS_KEPT)
+    Parameters
+    ----------
+    answers
+        How many are kept: such as the probabilities and the expectation that a file of filters asks
+        for in turn.
+    answer_bytes
+        What one answer and its question may take: values of ten million states, say.
+    """
+
+    def __init__(self, answers: int = 2, answer_bytes: int = 1 << 28) -> None:
+        self._kept: deque[_Kept] = deque(maxlen=answers)
+        self._answer_bytes = answer_bytes
 
     def find(
         self,
@@ -89,7 +93,7 @@ class KeptAnswers:
         """
         held = [*_arrays(asked), *_arrays(result), *(result.bounds or ())]
         solved = result.iterations or result.finished_by
-        if solved and sum(array.nbytes for array in held) <= BYTES_KEPT:
+        if solved and sum(array.nbytes for array in held) <= self._answer_bytes:
             self._kept.append(_Kept(weakref.ref(model), answer, asked, environment, result))
 
 

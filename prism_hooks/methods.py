@@ -6,7 +6,7 @@ from typing import Any
 
 from engines.errors import InvalidModelError
 from engines.model.environment import IntervalOptions, Method, SolverEnvironment
-from prism_hooks.options import HookOptions
+from prism_hooks.options import HookOptions, interval_options
 
 LINEAR_METHODS = {
     "Power method": Method.POWER,
@@ -83,11 +83,7 @@ def solver_environment(options: HookOptions, problem: Any, method: Method) -> So
     InvalidModelError
         For a setting that PRISM lets pass, such as an epsilon of NaN.
     """
-    intervals = IntervalOptions()
-    if problem.intervals is not None:
-        from prism_hooks.two_sided import interval_options
-
-        intervals = interval_options(problem.intervals)
+    bounds = problem.intervals is not None
     try:
         return SolverEnvironment(
             method=method,
@@ -102,7 +98,8 @@ def solver_environment(options: HookOptions, problem: Any, method: Method) -> So
             matrix_format=options.matrix_format,
             device_memory=options.device_memory,
             num_devices=options.num_devices,
-            interval=intervals,
+            bounds=bounds,
+            interval=interval_options(problem.intervals) if bounds else IntervalOptions(),
             topological=bool(problem.topological),
             slice_size=options.slice_size,
             colours=options.colours,

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 from engines.model.choice import Format
-from engines.model.environment import Convention, DeviceChoice, Method, Precision
+from engines.model.environment import (
+    BoundMethod,
+    Convention,
+    DeviceChoice,
+    IntervalOptions,
+    Method,
+    Precision,
+)
 
 SIMULATION = "simulation"
 """What `-sim` asks for: no engine of PRISM's, but our sampler where it can."""
@@ -87,3 +96,26 @@ class HookOptions:
     simulation_source: str | None = None
     simulation_cluster: str = ""
     show_progress: bool = True
+
+
+def interval_options(intervals: Any) -> IntervalOptions:
+    """Return the sub-switches that a `prismgpu.Intervals` holds.
+
+    Parameters
+    ----------
+    intervals
+        The Java object.
+    """
+    return IntervalOptions(
+        bound_method=BoundMethod(str(intervals.boundMethod)),
+        lower=_bound(intervals.lower),
+        upper=_bound(intervals.upper),
+        select_midpoint=bool(intervals.selectMidpoint),
+        monotonic_below=bool(intervals.monotonicBelow),
+        monotonic_above=bool(intervals.monotonicAbove),
+        check_monotonic=bool(intervals.checkMonotonic),
+    )
+
+
+def _bound(number: float) -> float | None:
+    return None if math.isnan(number) else float(number)

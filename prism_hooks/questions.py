@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,19 @@ from engines.model.initial import INITIAL_TOLERANCE
 from engines.model.progress import Progress
 from engines.model.result import SolveResult
 from engines.questions import bounded, time_bounded, uniformisation
-from engines.questions.long_run import long_run_rewards, steady_state_distribution
+from engines.questions.long_run import long_run_rewards
+from engines.questions.long_run_distribution import steady_state_distribution
 from engines.questions.reachability import solve_reachability
-from engines.questions.reachability_rewards import least_rewards
+from engines.questions.reachability_rewards import least_rewards, reachability_rewards
 from engines.questions.steady_state import solve_steady_state
 from engines.questions.total_rewards import total_rewards
 from engines.questions.until import until_probabilities
 from engines.systems.one_sided import Direction
 from prism_hooks.extract import mask, vector
 from prism_hooks.report import Ending
+
+ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
+"""What a division by an exit rate, and its reversal, change a reward by at most, relatively."""
 
 
 @dataclass(frozen=True)
@@ -136,12 +140,15 @@ class Task:
         Whether a CTMC may be seen as its embedded DTMC.
     method_counts
         Whether it matters which method the user named.
+    bounds
+        Whether the answer has bounds where they are asked for; a CTMC is then taken as it is.
     """
 
     answer: Answer
     ending: dict[ModelKind, Ending]
     embeds: bool = False
     method_counts: bool = False
+    bounds: bool = False
 
 
 def given(array: FloatArray | None, what: str) -> FloatArray:
@@ -167,6 +174,8 @@ def given(array: FloatArray | None, what: str) -> FloatArray:
 def _reachability(
     model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
 ) -> SolveResult:
+    if environment.two_sided:
+        return _bounded_reachability(model, asked, environment, progress)
     start = given(asked.start, "values to start from")
     if not asked.states.any():
         return SolveResult.exact(start, environment.method)
@@ -179,6 +188,65 @@ def _reachability(
         direction=asked.direction,
         progress=progress,
         want_strategy=asked.wants_strategy,
+    )
+
+
+def _bounded_reachability(
+    model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
+) -> SolveResult:
+    """Answer between bounds, from the states that PRISM knows.
+
+    The graph is searched again, because the quotient of a maximum needs its end components, and a
+    CTMC is taken as it is, because PRISM's embedded chain has been rounded.
+    """
+    start = given(asked.start, "known values")
+    if asked.rewards is None:
+        return until_probabilities(
+            model,
+            asked.states,
+            _known(asked, start, 1.0, otherwise=0.0),
+            environment,
+            direction=asked.direction,
+            progress=progress,
+            want_strategy=asked.wants_strategy,
+        )
+    target = _known(asked, start, 0.0, otherwise=np.inf)
+    embedded = model.kind is ModelKind.CTMC
+    if embedded:
+        # PRISM has divided by the exit rates; the engines do so themselves.
+        asked = replace(asked, rewards=asked.rewards * model.exit_rates)
+    result = reachability_rewards(
+        model,
+        asked.reward_structure(model),
+        target,
+        environment,
+        direction=asked.direction,
+        progress=progress,
+        want_strategy=asked.wants_strategy,
+    )
+    return _widened(result, environment) if embedded else result
+
+
+def _known(asked: Question, start: FloatArray, value: float, *, otherwise: float) -> MaskArray:
+    """Return the states known to have a value; all known states have that or the other one."""
+    known = ~asked.states
+    chosen: MaskArray = known & (start == value)
+    if not (known & ~chosen & (start != otherwise)).any():
+        return chosen
+    raise UnsupportedError("bounds that start from given values of some states")
+
+
+def _widened(result: SolveResult, environment: SolverEnvironment) -> SolveResult:
+    """Return the result with room for the rounding of the rewards; the graph's has none."""
+    if result.error_estimate == 0.0 or result.bounds is None:
+        return result
+    lower, upper = result.bounds
+    largest = float(np.max(upper[np.isfinite(upper)], initial=0.0))
+    widening = ROUNDING * (largest if environment.absolute else 1.0)
+    return replace(
+        result,
+        bounds=(lower * (1.0 - ROUNDING), upper * (1.0 + ROUNDING)),
+        error_estimate=result.error_estimate + widening,
     )
 
 
@@ -203,6 +271,8 @@ def _until(
 def _least_reward(
     model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
 ) -> SolveResult:
+    if environment.two_sided:
+        return _bounded_reachability(model, asked, environment, progress)
     start = given(asked.start, "known values")
     if not asked.states.any():
         return SolveResult.exact(start, environment.method)
@@ -338,7 +408,14 @@ def _long_run_distribution(
 def _long_run_average(
     model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
 ) -> SolveResult:
-    return long_run_rewards(model, asked.reward_structure(model), environment, progress=progress)
+    two_sided = environment.two_sided
+    if two_sided and (given(asked.rewards, "rewards") < 0.0).any():
+        raise UnsupportedError("bounds of rewards below 0")
+    result = long_run_rewards(model, asked.reward_structure(model), environment, progress=progress)
+    if not two_sided:
+        return result
+    # What was asked for is what is claimed: tests compare as many digits as that.
+    return replace(result, error_estimate=max(result.error_estimate, environment.epsilon))
 
 
 CHAINS = (ModelKind.DTMC, ModelKind.CTMC)
@@ -346,9 +423,11 @@ _BOUNDED = {ModelKind.DTMC: Ending.STEPS, ModelKind.MDP: Ending.STEPS, ModelKind
 _SWEPT = dict.fromkeys(ModelKind, Ending.CONVERGENCE)
 
 TASKS = {
-    "reachability": Task(_reachability, _SWEPT, embeds=True, method_counts=True),
-    "until": Task(_until, _SWEPT, embeds=True, method_counts=True),
-    "least reward": Task(_least_reward, {ModelKind.MDP: Ending.CONVERGENCE}, method_counts=True),
+    "reachability": Task(_reachability, _SWEPT, embeds=True, method_counts=True, bounds=True),
+    "until": Task(_until, _SWEPT, embeds=True, method_counts=True, bounds=True),
+    "least reward": Task(
+        _least_reward, {ModelKind.MDP: Ending.CONVERGENCE}, method_counts=True, bounds=True
+    ),
     "steady state": Task(
         _steady_state,
         dict.fromkeys(CHAINS, Ending.CONVERGENCE),
@@ -363,15 +442,21 @@ TASKS = {
     "time-bounded until": Task(_time_bounded_until, {ModelKind.CTMC: Ending.TIME}),
     "cumulative reward": Task(_cumulative_reward, _BOUNDED),
     "instantaneous reward": Task(_instantaneous_reward, _BOUNDED),
-    "total reward": Task(_total_reward, _SWEPT, method_counts=True),
+    "total reward": Task(_total_reward, _SWEPT, method_counts=True, bounds=True),
     "transient distribution": Task(
         _transient_distribution, {kind: _BOUNDED[kind] for kind in CHAINS}
     ),
     "long-run average": Task(
-        _long_run_average, dict.fromkeys(CHAINS, Ending.CONVERGENCE), method_counts=True
+        _long_run_average,
+        dict.fromkeys(CHAINS, Ending.CONVERGENCE),
+        method_counts=True,
+        bounds=True,
     ),
     "long-run distribution": Task(
-        _long_run_distribution, dict.fromkeys(CHAINS, Ending.CONVERGENCE), method_counts=True
+        _long_run_distribution,
+        dict.fromkeys(CHAINS, Ending.CONVERGENCE),
+        method_counts=True,
+        bounds=True,
     ),
 }
 """The tasks by the names that `prismgpu.Problem` gives them."""

@@ -13,11 +13,6 @@ from engines.model.environment import SolverEnvironment
 from engines.model.progress import Measure, SweepReport
 from engines.model.result import SolveResult, Status
 
-MOST_POINTS = 4096
-"""Points that a curve keeps at most; of more, every second one is dropped."""
-SOLVES_KEPT = 32
-"""Solves whose curves are kept, at least, where there are many: those with the most sweeps."""
-
 Constants = dict[str, str]
 """Values of constants, as texts."""
 
@@ -31,9 +26,12 @@ class SweepCurve:
         What the numbers are.
     absolute
         Whether they are absolute; else relative.
+    most_points
+        How many are kept; of more, every second one is dropped.
     """
 
-    def __init__(self, measure: Measure, absolute: bool) -> None:
+    def __init__(self, measure: Measure, absolute: bool, most_points: int = 4096) -> None:
+        self._most_points = most_points
         self.measure = measure
         self.absolute = absolute
         self.iterations = 0
@@ -49,7 +47,7 @@ class SweepCurve:
         new = np.stack((sweeps[kept], report.numbers[kept]))
         self._points = np.concatenate((self._points, new), axis=1)
         self._seen += count
-        while self._points.shape[1] > MOST_POINTS:
+        while self._points.shape[1] > self._most_points:
             self._points, self._stride = self._points[:, ::2], 2 * self._stride
         self.iterations = report.iterations
         self._last = (float(report.iterations), report.number)
@@ -105,12 +103,15 @@ class RunRecord:
         Makes the plot; called once, at the end of the run.
     solves, num_solves
         Those with the most sweeps, in their order; and how many there were.
+    solves_kept
+        How many are kept, at least, where there are many.
     """
 
     constants: tuple[str, ...] = ()
     draw: Callable[[RunRecord], None] | None = None
     solves: list[SolveRecord] = field(default_factory=list)
     num_solves: int = 0
+    solves_kept: int = 32
     values: dict[str, list[tuple[Constants, float]]] = field(default_factory=dict)
     """By property: values of the constants, and the result, which is NaN where it is no number."""
     _question: str = ""
@@ -176,8 +177,9 @@ class RunRecord:
             SolveRecord(question, curves, method, iterations, status, finished_by, epsilon)
         )
         self.num_solves += 1
-        if len(self.solves) > 2 * SOLVES_KEPT:
-            longest = sorted(self.solves, key=lambda solve: -solve.iterations)[:SOLVES_KEPT]
+        if len(self.solves) > 2 * self.solves_kept:
+            by_length = sorted(self.solves, key=lambda solve: -solve.iterations)
+            longest = by_length[: self.solves_kept]
             self.solves = [solve for solve in self.solves if solve in longest]
 
     def ended(self, value: object) -> None:

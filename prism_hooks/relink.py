@@ -20,22 +20,16 @@ from pathlib import Path
 
 from engines.errors import BridgeError
 from prism_hooks.classfile import (
-    ACC_PRIVATE,
-    CLASS,
-    INTERFACE_METHODREF,
-    INVOKESPECIAL,
-    INVOKESTATIC,
-    METHOD_HANDLE,
-    METHODREF,
-    NEW,
-    UTF8,
+    Access,
     ClassFile,
     Member,
+    MethodHandle,
+    Opcode,
     Reference,
+    Tag,
     encode_text,
 )
 
-_REF_INVOKE_STATIC, _REF_NEW_INVOKE_SPECIAL = 6, 8  # JVMS table 5.4.3.5-A
 _LARGEST_POOL_COUNT = 0xFFFF
 _POOL_COUNT_OFFSET = 8
 
@@ -178,7 +172,7 @@ class _Relinker:
         self._own_private = {
             (method.name, method.descriptor)
             for method in parsed.methods
-            if method.access & ACC_PRIVATE
+            if method.access & Access.PRIVATE
         }
 
     def relink(self) -> bytes | None:
@@ -201,23 +195,23 @@ class _Relinker:
     def _redirect_handles(self) -> None:
         parsed = self._parsed
         for tag, position in zip(parsed.tags, parsed.offsets, strict=True):
-            if tag != METHOD_HANDLE:
+            if tag != Tag.METHOD_HANDLE:
                 continue
             kind, index = parsed.data[position], parsed.u2(position + 1)
-            if kind == _REF_NEW_INVOKE_SPECIAL:
+            if kind == MethodHandle.NEW_INVOKE_SPECIAL:
                 self._patch_method(position + 1, self._reference(index), self._constructors)
-            elif kind == _REF_INVOKE_STATIC:
+            elif kind == MethodHandle.INVOKE_STATIC:
                 self._patch_static(position + 1, self._reference(index))
 
     def _redirect_code(self, method: Member) -> None:
         parsed = self._parsed
         pending: list[tuple[int, str]] = []  # where `new` is, and of what
         for position, opcode in parsed.instructions(*parsed.code_span(method)):
-            if opcode == NEW:
+            if opcode == Opcode.NEW:
                 pending.append((position + 1, parsed.class_name(parsed.u2(position + 1))))
-            elif opcode == INVOKESTATIC:
+            elif opcode == Opcode.INVOKESTATIC:
                 self._patch_static(position + 1, self._reference(parsed.u2(position + 1)))
-            elif opcode == INVOKESPECIAL:
+            elif opcode == Opcode.INVOKESPECIAL:
                 reference = self._reference(parsed.u2(position + 1))
                 if reference.name == "<init>":
                     self._redirect_construction(method, pending, position + 1, reference)
@@ -250,15 +244,15 @@ class _Relinker:
     def _reference(self, index: int) -> Reference:
         if index not in self._references:
             reference = self._parsed.reference(index)
-            if reference.tag not in (METHODREF, INTERFACE_METHODREF):
+            if reference.tag not in (Tag.METHODREF, Tag.INTERFACE_METHODREF):
                 self._parsed.fail(f"constant {index} is called but is not a method")
             self._references[index] = reference
         return self._references[index]
 
     def _class(self, name: str) -> int:
         encoded = encode_text(name)
-        text = self._constant(UTF8, len(encoded).to_bytes(2, "big") + encoded)
-        return self._constant(CLASS, text.to_bytes(2, "big"))
+        text = self._constant(Tag.UTF8, len(encoded).to_bytes(2, "big") + encoded)
+        return self._constant(Tag.CLASS, text.to_bytes(2, "big"))
 
     def _constant(self, tag: int, payload: bytes) -> int:
         entry = bytes([tag]) + payload

@@ -12,9 +12,6 @@ from prism_hooks.exit_gate import GATE, SOLVE
 from prism_hooks.record import RunRecord
 from prism_hooks.sweep_bar import SweepBar
 
-UPDATE_SECONDS = 5.0
-"""PRISM's own pace of progress lines."""
-
 
 class Ending(Enum):
     """What ends the sweeps of a task, and so what is known of its error."""
@@ -47,7 +44,8 @@ def progress_lines(
     record
         Keeps the numbers of all sweeps.
     """
-    due = UPDATE_SECONDS
+    # PRISM's own pace of progress lines.
+    due = pace = 5.0
     kind = "" if problem.absolute else "relative "
 
     def report(sweeps: SweepReport) -> None:
@@ -63,7 +61,7 @@ def progress_lines(
         number, seconds = sweeps.number, sweeps.seconds
         if seconds < due:
             return
-        due = seconds + UPDATE_SECONDS
+        due = seconds + pace
         so_far = {
             Ending.CONVERGENCE: f": max {kind}diff={number:f}",
             Ending.STEPS: f" (of at most {int(problem.upper)})",

@@ -35,7 +35,7 @@ from prism_hooks.exit_gate import GATE, SOLVE
 from prism_hooks.options import HookOptions
 from prism_hooks.program import read_program, read_questions
 from prism_hooks.simulation_cluster import ClusterSampling, open_cluster
-from prism_hooks.simulation_device import DeviceSampler, device_for
+from prism_hooks.simulation_device import DeviceSampler, PlaceTuning, device_for
 from prism_hooks.simulation_growing import NAME as GROWING
 from prism_hooks.simulation_growing import GrowingLengths, OpenSampler, read_prefix_questions
 from prism_hooks.simulation_methods import judge, methods_of, switches_of
@@ -46,7 +46,6 @@ from prism_hooks.simulation_progress import (
     sampling_progress,
 )
 
-SEED_BITS = 63
 UNDECIDED_PATH = "undecided"
 """How a path failed that met the path limit first."""
 
@@ -86,10 +85,12 @@ class Simulation:
     ----------
     options
         What the command line says about the engines.
+    places
+        When a GPU is sooner.
     """
 
-    def __init__(self, options: HookOptions) -> None:
-        self.options = options
+    def __init__(self, options: HookOptions, places: PlaceTuning = PlaceTuning()) -> None:
+        self.options, self._places = options, places
         self._current: _Prepared | None = None
         self._cluster: OpenCluster | None = None
         self._sources = 0
@@ -171,6 +172,7 @@ class Simulation:
             return DeviceSampler(
                 *(make, options.device, options.device_number, num_paths),
                 on_cluster=bool(options.simulation_cluster),
+                tuning=self._places,
             )
 
         growing = None
@@ -195,7 +197,7 @@ class Simulation:
                 program,
                 tuple(questions),
                 seed,
-                device_for(options.device, num_paths, on_cluster=True),
+                device_for(options.device, num_paths, self._places, on_cluster=True),
                 options.device_number,
                 path_limit,
                 deadlocks_fixed=fixed,
@@ -247,7 +249,7 @@ class Simulation:
         if self.options.simulation_seed is not None:
             return self.options.simulation_seed
         # Java's int may be negative.
-        return secrets.randbits(SEED_BITS) if sampling.seed is None else int(sampling.seed) % 2**64
+        return secrets.randbits(63) if sampling.seed is None else int(sampling.seed) % 2**64
 
     def _show_source(self, sampler: DeviceSampler) -> None:
         """Write what the model was compiled to, one program after the other, where it is wanted."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from engines.errors import UnsupportedError
@@ -20,15 +20,28 @@ from prism_hooks.simulation_device import DeviceSampler
 from prism_hooks.simulation_methods import hand_over
 from prism_hooks.simulation_progress import SamplingProgress, answers
 
-PILOT_PATHS = 64
-"""Sampled here to see how long a path takes."""
-BATCH_S = 0.5
-"""How long a batch should take."""
-MOST_PATHS = 1 << 16
-MOST_PATHS_UNFORESEEN = 1 << 13
-"""Paths of a batch where nobody knows how many are needed."""
-BATCHES_PER_WORKER = 4
-"""At the least, where the number of paths is known."""
+
+@dataclass(frozen=True)
+class BatchTuning:
+    """How many paths a batch of a worker has.
+
+    Parameters
+    ----------
+    pilot_paths
+        Sampled here to see how long a path takes.
+    batch_s
+        How long a batch should take.
+    most_paths, most_unforeseen_paths
+        Of a batch, and where nobody knows how many paths are needed.
+    batches_a_worker
+        At the least, where the number of paths is known.
+    """
+
+    pilot_paths: int = 64
+    batch_s: float = 0.5
+    most_paths: int = 1 << 16
+    most_unforeseen_paths: int = 1 << 13
+    batches_a_worker: int = 4
 
 
 def open_cluster(address: str) -> OpenCluster:
@@ -63,6 +76,8 @@ class ClusterSampling:
         Samples the same paths in this process.
     progress
         The display.
+    tuning
+        How large batches are.
     """
 
     def __init__(
@@ -71,7 +86,9 @@ class ClusterSampling:
         spec: PathsSpec,
         sampler: DeviceSampler,
         progress: SamplingProgress,
+        tuning: BatchTuning = BatchTuning(),
     ) -> None:
+        self._tuning = tuning
         self._cluster, self._spec = cluster, spec
         self._sampler, self._progress = sampler, progress
         self._path_s = 0.0
@@ -151,21 +168,22 @@ class ClusterSampling:
         """Feed the paths before a failure, which may be enough; else raise it."""
         while not methods.finished:
             first = methods.num_paths
-            number = min(error.failure.path - first, MOST_PATHS)
+            number = min(error.failure.path - first, self._tuning.most_paths)
             if number <= 0:
                 raise error
             methods.feed(self._sampler.run(first, number))
 
     def _options(self, num_paths: int | None) -> ClusterOptions:
         """Choose the size of batches; the result does not depend on it."""
+        tuning = self._tuning
         if not self._path_s:
             started = time.perf_counter()
-            self._sampler.sample(0, PILOT_PATHS)
-            self._path_s = (time.perf_counter() - started) / PILOT_PATHS
-        most = max(1, min(MOST_PATHS, int(BATCH_S / self._path_s)))
+            self._sampler.sample(0, tuning.pilot_paths)
+            self._path_s = (time.perf_counter() - started) / tuning.pilot_paths
+        most = max(1, min(tuning.most_paths, int(tuning.batch_s / self._path_s)))
         if num_paths is None:
-            return ClusterOptions(batch_paths=min(most, MOST_PATHS_UNFORESEEN))
-        shares = BATCHES_PER_WORKER * max(1, self._cluster.num_workers)
+            return ClusterOptions(batch_paths=min(most, tuning.most_unforeseen_paths))
+        shares = tuning.batches_a_worker * max(1, self._cluster.num_workers)
         return ClusterOptions(batch_paths=min(most, -(-num_paths // shares)))
 
     def _note(self, report: ClusterReport) -> None:

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 from engines.cuda.driver import cupy, driver_present, gpu_refusal
@@ -17,26 +18,47 @@ from engines.montecarlo.sampler import Sampler
 from engines.montecarlo.tally import PathBatch
 from prism_hooks.exit_gate import GATE, SOLVE
 
-GPU_OPENS_S = 0.4
-"""Seconds that a GPU takes to open and to compile a model, beyond what the CPU takes: 0.2 to 0.4 in
-`examples/benchmarks/simulation_threshold.py`. What the CPU samples within that stays there."""
-MANY_PATHS = 1 << 23
-"""Where so many are known to be wanted, a GPU begins: of paths that take 32 cores 0.05 µs each, the
-least that was measured, so many take `GPU_OPENS_S`."""
-WORKER_PATHS = 1 << 17
-"""From so many on, workers of a cluster take a GPU where they have one: a cluster is for large
-numbers of paths, and each worker stays where it begins."""
-FIRST_PATHS = 64
-"""The first part, since a path may take a second."""
-LARGEST_STEP = 8
-"""Each other part is as large as all before it, or up to so many times as large where that will
-hardly be measurable."""
-MEASURABLE_S = 0.02
-"""A part that took less may have started threads for as long as it sampled: that takes some
-milliseconds, and more where others use the cores."""
+
+@dataclass(frozen=True)
+class PlaceTuning:
+    """When a GPU is sooner, and how that is found out.
+
+    Parameters
+    ----------
+    gpu_opens_s
+        What a GPU takes to open and to compile a model, beyond what the CPU takes: 0.2 to 0.4 in
+        `examples/benchmarks/simulation_threshold.py`. What the CPU samples within that stays there.
+    many_paths
+        Where so many are known to be wanted, a GPU begins: of paths that take 32 cores 0.05 µs
+        each, the least that was measured, so many take `gpu_opens_s`.
+    worker_paths
+        From so many on, workers of a cluster take a GPU where they have one: a cluster is for large
+        numbers of paths, and each worker stays where it begins.
+    first_paths
+        The first part, since a path may take a second.
+    largest_step
+        Each other part is as large as all before it, or up to so many times as large where that
+        will hardly be measurable.
+    measurable_s
+        A part that took less may have started threads for as long as it sampled: that takes some
+        milliseconds, and more where others use the cores.
+    """
+
+    gpu_opens_s: float = 0.4
+    many_paths: int = 1 << 23
+    worker_paths: int = 1 << 17
+    first_paths: int = 64
+    largest_step: int = 8
+    measurable_s: float = 0.02
 
 
-def device_for(device: DeviceChoice, num_paths: int, *, on_cluster: bool = False) -> DeviceChoice:
+def device_for(
+    device: DeviceChoice,
+    num_paths: int,
+    tuning: PlaceTuning = PlaceTuning(),
+    *,
+    on_cluster: bool = False,
+) -> DeviceChoice:
     """Return where to begin to sample.
 
     Parameters
@@ -45,6 +67,8 @@ def device_for(device: DeviceChoice, num_paths: int, *, on_cluster: bool = False
         What the user asked for.
     num_paths
         How many paths there will be; 0 where nobody knows.
+    tuning
+        How many are worth a GPU.
     on_cluster
         Whether the workers of a cluster sample them, which stay where they begin.
 
@@ -53,15 +77,22 @@ def device_for(device: DeviceChoice, num_paths: int, *, on_cluster: bool = False
     DeviceChoice
         `AUTO` for a GPU if there is one.
     """
-    many = WORKER_PATHS if on_cluster else MANY_PATHS
+    many = tuning.worker_paths if on_cluster else tuning.many_paths
     small = device is DeviceChoice.AUTO and num_paths < many
     return DeviceChoice.CPU if small else device
 
 
 class CpuPace:
-    """How long the CPU takes, from the parts that it has sampled."""
+    """How long the CPU takes, from the parts that it has sampled.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    tuning
+        How large the parts are, and which say something.
+    """
+
+    def __init__(self, tuning: PlaceTuning = PlaceTuning()) -> None:
+        self._tuning = tuning
         self.num_paths = 0
         self.seconds = 0.0
         self._last = (0, 0.0)
@@ -82,16 +113,17 @@ class CpuPace:
         paths, before = (0, 0.0) if num_paths > self._last[0] else self._open
         self._last = (num_paths, seconds)
         self._open = (paths + num_paths, before + seconds)
-        if self._open[1] >= MEASURABLE_S:
+        if self._open[1] >= self._tuning.measurable_s:
             self._measured.append(self._open[1] / self._open[0])
             self._open = (0, 0.0)
 
     def next_part(self) -> int:
         """Return how many paths to sample before looking again."""
         if self.num_paths == 0:
-            return FIRST_PATHS
+            return self._tuning.first_paths
         paths, seconds = self._last
-        wanted, most = 2 * MEASURABLE_S, LARGEST_STEP * self.num_paths
+        wanted = 2 * self._tuning.measurable_s
+        most = self._tuning.largest_step * self.num_paths
         if seconds * most > wanted * paths:
             most = int(wanted * paths / seconds)
         return max(self.num_paths, most)
@@ -115,9 +147,9 @@ class DeviceSampler:
     """Samples paths, which are the same on either device; a `Sampler` that may move to a GPU.
 
     Unless the user named a device, the CPU begins, in parts that are timed. Once the rest would
-    take it longer than `GPU_OPENS_S`, the rest is sampled on a GPU if there is one: the sampler
-    moves once. Where nobody knows how many paths there will be, the paths that were asked for count
-    as the rest, and the time spent so far as what may follow.
+    take it longer than a GPU takes to open, the rest is sampled on a GPU if there is one: the
+    sampler moves once. Where nobody knows how many paths there will be, the paths that were asked
+    for count as the rest, and the time spent so far as what may follow.
 
     Where Java runs, to be used within `GATE.busy(SOLVE)`: a GPU is opened and used there, and while
     the CPU samples the process may end.
@@ -132,6 +164,8 @@ class DeviceSampler:
         How many paths there will be; 0 where nobody knows.
     on_cluster
         Whether workers sample most of them; then this sampler stays where it begins, as they do.
+    tuning
+        When a GPU is sooner.
     clock
         Returns seconds.
 
@@ -149,14 +183,15 @@ class DeviceSampler:
         num_paths: int,
         *,
         on_cluster: bool = False,
+        tuning: PlaceTuning = PlaceTuning(),
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._make, self._number, self._clock = make, device_number, clock
-        self._num_paths = num_paths
-        begin = device_for(device, num_paths, on_cluster=on_cluster)
+        self._num_paths, self._tuning = num_paths, tuning
+        begin = device_for(device, num_paths, tuning, on_cluster=on_cluster)
         replaceable = device is not begin and driver_present()
         self._may_move = replaceable and not on_cluster
-        self._pace = CpuPace()
+        self._pace = CpuPace(tuning)
         self._sampled = 0
         """The number of the path after the last that was ever sampled."""
         self._moved_at: int | None = None
@@ -256,7 +291,7 @@ class DeviceSampler:
             if seconds:
                 # A run that has lasted so long is expected to last as long again.
                 seconds += self._pace.seconds
-        if seconds > GPU_OPENS_S:
+        if seconds > self._tuning.gpu_opens_s:
             self._move(first_path)
             return num_paths
         return min(num_paths, self._pace.next_part())

@@ -32,8 +32,6 @@ from prism_hooks.simulation_progress import SamplingProgress
 
 NAME = "growing"
 FULL_NAME = "Growing Path Lengths"
-FIRST_LENGTH = 16
-"""States of the shortest prefixes."""
 
 OpenSampler = Callable[[Monitor], DeviceSampler]
 """From what is asked of each path to what samples paths."""
@@ -175,7 +173,7 @@ class GrowingLengths:
     @property
     def first_length(self) -> int:
         """States of the shortest prefixes."""
-        return min(FIRST_LENGTH, self._longest)
+        return min(16, self._longest)
 
     @property
     def remark(self) -> str:

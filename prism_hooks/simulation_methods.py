@@ -20,7 +20,6 @@ from engines.montecarlo.tally import PathBatch, PathLengths, merged_lengths
 from prism_hooks.simulation_device import DeviceSampler
 from prism_hooks.simulation_progress import SamplingProgress
 
-LARGEST_BATCH = 1 << 20
 _WORDS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "simmethod": ("method", str),
     "simwidth": ("width", float),
@@ -150,7 +149,7 @@ def _feed(methods: SeveralMethods, sampler: DeviceSampler, progress: SamplingPro
     """Sample the next paths and show them to the methods; those before a failure may be enough."""
     first = methods.num_paths
     try:
-        wanted = methods.paths_wanted_next(LARGEST_BATCH)
+        wanted = methods.paths_wanted_next(1 << 20)
         batch = sampler.run(first, wanted, progress)
         methods.feed(batch)
     except PathFailure as error:

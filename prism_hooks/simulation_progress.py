@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,24 @@ from engines.montecarlo.results import PathArrays, joined
 from prism_hooks.exit_gate import GATE, SOLVE
 from prism_hooks.simulation_device import DeviceSampler
 
-QUIET_SECONDS = 1.0
-"""What is over by then shows no progress."""
-PART_SECONDS = 0.5
-"""Paths between two estimates take about as long."""
-FIRST_PART = 1 << 14
-QUANTILE_99 = 2.5758
-"""Of the normal distribution, for an interval that holds 99 %: a look, not a result."""
+
+@dataclass(frozen=True)
+class ProgressTuning:
+    """When a simulation shows its progress, and in which parts it is sampled for that.
+
+    Parameters
+    ----------
+    quiet_s
+        What is over by then shows no progress.
+    part_s
+        Paths between two estimates take about as long.
+    first_part_paths
+        Of the first part; each part that took less time is followed by one twice as large.
+    """
+
+    quiet_s: float = 1.0
+    part_s: float = 0.5
+    first_part_paths: int = 1 << 14
 
 
 class SamplingProgress:
@@ -35,10 +47,12 @@ class SamplingProgress:
     ----------
     visible
         Whether anybody is watching.
+    tuning
+        When something is shown.
     """
 
-    def __init__(self, *, visible: bool) -> None:
-        self.visible = visible
+    def __init__(self, *, visible: bool, tuning: ProgressTuning = ProgressTuning()) -> None:
+        self.visible, self.tuning = visible, tuning
         self._count = 0
         self._mean = self._squares = 0.0
         self._due = 0.0
@@ -56,7 +70,7 @@ class SamplingProgress:
             How many paths there are before.
         """
         self._shown = first_path
-        self._due = time.perf_counter() + QUIET_SECONDS
+        self._due = time.perf_counter() + self.tuning.quiet_s
         try:
             yield
         finally:
@@ -117,7 +131,8 @@ class SamplingProgress:
         """The estimate and its interval; empty without paths."""
         if self._count == 0:
             return ""
-        half_width = QUANTILE_99 * math.sqrt(self._squares / self._count / self._count)
+        # Of a normal distribution 99 % lie within: a look, not a result.
+        half_width = 2.5758 * math.sqrt(self._squares / self._count / self._count)
         return f"about {self._mean:.6g} +/- {half_width:.2g}"
 
     def _show_estimate(self) -> None:
@@ -153,7 +168,7 @@ def sample_in_view(
     with progress.batch(first_path):
         if not progress.visible:
             return sampler.sample(first_path, num_paths, progress)
-        parts, done, size = [], 0, FIRST_PART
+        parts, done, size = [], 0, progress.tuning.first_part_paths
         while done < num_paths:
             started = time.perf_counter()
             begin, number = first_path + done, min(size, num_paths - done)
@@ -161,7 +176,7 @@ def sample_in_view(
             progress.estimate(next(answers(sampler.compiled, part)))
             parts.append(part)
             done += part.num_paths
-            if time.perf_counter() - started < PART_SECONDS:
+            if time.perf_counter() - started < progress.tuning.part_s:
                 size *= 2
         return joined(parts)
 

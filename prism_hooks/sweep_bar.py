@@ -11,8 +11,6 @@ from typing import Any
 
 from engines.model.progress import Measure, SweepReport
 
-QUIET_SECONDS = 1.0
-"""A solve that is over by then shows no progress."""
 ESTIMATED = "{percentage:3.0f}%|{bar}| {n_fmt} sweeps [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
 """With the end that the sweeps so far let expect."""
 OPEN = "{n_fmt} sweeps [{elapsed}, {rate_fmt}{postfix}]"
@@ -38,7 +36,8 @@ class SweepBar:
         if self._bar is not None and report.iterations < self._bar.n:
             # Another solve of the same question.
             self.close()
-        if report.seconds < QUIET_SECONDS:
+        if report.seconds < 1.0:
+            # A solve that is over by then shows no progress.
             return
         if self._bar is None:
             self._bar = self._opened(report)

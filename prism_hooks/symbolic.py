@@ -348,7 +348,7 @@ def solve_without_matrix(
 def _solved(
     problem: Any, model: SymbolicModel, environment: SolverEnvironment, progress: Progress
 ) -> SolveResult:
-    from engines.solve.diagrams import (
+    from engines.questions.without_matrix import (
         solve_reachability_without_matrix,
         solve_steady_state_without_matrix,
     )

@@ -7,6 +7,8 @@ SETUP_FROM=$0
 SETUP_EXTRA=dev
 . "$(dirname -- "$0")/../setup.sh"
 cd "$root"
+# Each process that a test starts would compile our modules again.
+unset PYTHONDONTWRITEBYTECODE
 if [ $# = 0 ]; then
     set -- -m "not slow" --durations 10
     command -v nvidia-smi >/dev/null ||

@@ -101,8 +101,6 @@ class Checker:
         Called with each numerical result, for a line in the log.
     progress
         Called after each batch of sweeps.
-    two_sided
-        Whether results are to be bounded from both sides, where there is a method.
     """
 
     model: CheckableModel
@@ -113,7 +111,6 @@ class Checker:
     verbose: bool = False
     on_solve: Callable[[SolveResult], None] | None = None
     progress: Progress | None = None
-    two_sided: bool = False
     records: list[SolveRecord] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -251,7 +248,7 @@ class Checker:
                 f"\nWarning: {result.method}: the change a sweep makes is {result.change:.2g}, but "
                 f"the estimated error is {result.error_estimate:.2g}; {result.remedy}."
             )
-        asked = self.two_sided and bounded is not Bounded.STEPS
+        asked = self.environment.two_sided and bounded is not Bounded.STEPS
         if asked and not result.two_sided and result.error_estimate > 0.0:
             self.log(
                 f"\nprism-gpu: {result.method} has no bounds here: the error of this result is "

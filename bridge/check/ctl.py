@@ -72,7 +72,8 @@ def _ltl(checker: Checker, node: Quantifier) -> MaskArray:
         _graph(checker.engine_model),
         ltl.negation(formula) if universal else formula,
         atoms,
-        replace(checker.environment, method=Method.AUTO),
+        # All that is computed is 0 or 1.
+        replace(checker.environment, method=Method.AUTO, bounds=False),
         direction=Direction.MAXIMISE,
         progress=checker.progress,
     )

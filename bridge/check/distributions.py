@@ -31,8 +31,6 @@ def report_steady_state(
     log: Log,
     progress: Progress | None = None,
     on_solve: OnSolve = None,
-    *,
-    two_sided: bool = False,
 ) -> None:
     """Compute and show the steady-state distribution.
 
@@ -50,23 +48,19 @@ def report_steady_state(
         Called after each batch of sweeps.
     on_solve
         Called with the result of the solve.
-    two_sided
-        Whether each probability is to be bounded from both sides.
 
     Raises
     ------
     UnsupportedError
         For MDPs.
     """
-    from engines.questions.distribution_bounds import steady_state_distribution_bounds
-    from engines.questions.long_run import steady_state_distribution
+    from engines.questions.long_run_distribution import steady_state_distribution
 
     _refuse_mdp(model, "Steady-state")
     log("\nComputing steady-state probabilities...")
-    distribution = steady_state_distribution_bounds if two_sided else steady_state_distribution
 
     def compute(initial: FloatArray) -> SolveResult:
-        result = distribution(model.model, initial, environment, progress=progress)
+        result = steady_state_distribution(model.model, initial, environment, progress=progress)
         if result.bounds is not None:
             lower, upper = result.bounds
             log(f"\nThe bounds of each probability are at most {np.max(upper - lower):.1e} apart.")

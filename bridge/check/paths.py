@@ -187,12 +187,10 @@ def _simple(checker: Checker, path: SimplePath, direction: Direction | None) -> 
 def _until(
     checker: Checker, remain: MaskArray, target: MaskArray, direction: Direction | None
 ) -> Outcome:
-    from engines.questions.intervals import until_bounds
     from engines.questions.until import until_probabilities
 
-    compute = until_bounds if checker.two_sided else until_probabilities
     return checker.solved(
-        compute(
+        until_probabilities(
             checker.engine_model,
             remain,
             target,
@@ -279,7 +277,6 @@ def _ltl(checker: Checker, path: Expression, direction: Direction | None) -> Out
             checker.environment,
             direction=direction,
             progress=checker.progress,
-            two_sided=checker.two_sided,
         )
     )
 

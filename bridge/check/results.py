@@ -12,7 +12,6 @@ from bridge.language.ast import Value
 from bridge.language.text import Range, value_text
 
 Log = Callable[[str], None]
-SIGNIFICANT_DIGITS = 12
 
 
 @dataclass
@@ -98,5 +97,5 @@ def short_text(value: Value | Range | str) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, float) and abs(value) != float("inf") and value == value:
-        return f"{value:.{SIGNIFICANT_DIGITS}g}"
+        return f"{value:.12g}"
     return value_text(value)

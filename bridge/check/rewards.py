@@ -70,12 +70,10 @@ def expected_reward(checker: Checker, reward: Reward, direction: Direction | Non
 def long_run_probability(checker: Checker, operator: SteadyState) -> Outcome:
     """Return S in every state; the parameters are those of `expected_reward`."""
     from engines.questions.long_run import long_run_probabilities
-    from engines.questions.long_run_bounds import long_run_probability_bounds
 
     _refuse_mdp(checker, "Steady-state properties")
-    compute = long_run_probability_bounds if checker.two_sided else long_run_probabilities
     return checker.solved(
-        compute(
+        long_run_probabilities(
             checker.engine_model,
             checker.mask(operator.operand),
             checker.environment,
@@ -135,12 +133,10 @@ def _refuse_mdp(checker: Checker, what: str) -> None:
 
 def _long_run(checker: Checker, structure: NamedRewards) -> Outcome:
     from engines.questions.long_run import long_run_rewards
-    from engines.questions.long_run_bounds import long_run_reward_bounds
 
     _refuse_mdp(checker, "Steady-state reward properties")
-    compute = long_run_reward_bounds if checker.two_sided else long_run_rewards
     return checker.solved(
-        compute(
+        long_run_rewards(
             checker.engine_model,
             structure.expected,
             checker.environment,
@@ -150,12 +146,10 @@ def _long_run(checker: Checker, structure: NamedRewards) -> Outcome:
 
 
 def _total(checker: Checker, structure: NamedRewards, direction: Direction | None) -> Outcome:
-    from engines.questions.total_reward_bounds import total_reward_bounds
     from engines.questions.total_rewards import total_rewards
 
-    compute = total_reward_bounds if checker.two_sided else total_rewards
     return checker.solved(
-        compute(
+        total_rewards(
             checker.engine_model,
             structure.expected,
             checker.environment,
@@ -231,16 +225,14 @@ def _instantaneous(
 def _reachability(
     checker: Checker, structure: NamedRewards, path: Expression, direction: Direction | None
 ) -> Outcome:
-    from engines.questions.intervals import reachability_reward_bounds
     from engines.questions.reachability_rewards import reachability_rewards
 
-    compute = reachability_reward_bounds if checker.two_sided else reachability_rewards
     while isinstance(path, Parentheses):
         path = path.operand
     match path:
         case Temporal("F", None, target, None) if not has_temporal(target):
             return checker.solved(
-                compute(
+                reachability_rewards(
                     checker.engine_model,
                     structure.expected,
                     checker.mask(target),
@@ -271,6 +263,5 @@ def _cosafe(
             checker.environment,
             direction=direction,
             progress=checker.progress,
-            two_sided=checker.two_sided,
         )
     )

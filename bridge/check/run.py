@@ -168,7 +168,6 @@ class _Run:
                     self._log,
                     self._progress,
                     self._keep_solve,
-                    two_sided=options.two_sided,
                 )
             )
         if (times := options.transient) is not None:
@@ -271,7 +270,6 @@ class _Run:
             verbose=self._options.verbose,
             on_solve=self._report_solve,
             progress=self._progress,
-            two_sided=self._options.two_sided,
         )
         try:
             result = checker.check(item.expression)

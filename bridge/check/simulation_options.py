@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-DEFAULT_PATH_LIMIT = 10_000
-"""PRISM's, of its switch `-simpathlen`."""
-
 
 @dataclass(frozen=True)
 class SimulationOptions:
@@ -17,11 +14,11 @@ class SimulationOptions:
     words
         The switches of the method, as PRISM names them, with their values.
     path_limit
-        ``-simpathlen``.
+        ``-simpathlen``, with PRISM's default.
     checked
         Whether probabilities that do not sum to 1 are an error.
     """
 
     words: tuple[tuple[str, str], ...] = ()
-    path_limit: int = DEFAULT_PATH_LIMIT
+    path_limit: int = 10_000
     checked: bool = True

@@ -84,8 +84,6 @@ class CheckOptions:
         Where those are exported to.
     fix_deadlocks, verbose, build
         Whether deadlocks get a self-loop, long lists are shown, the model is built at all.
-    two_sided
-        Whether -ii asks for bounds instead of estimates.
     show_solves
         Whether a line a solve is printed.
     simulate, simulation
@@ -111,7 +109,6 @@ class CheckOptions:
     fix_deadlocks: bool = True
     verbose: bool = False
     build: bool = True
-    two_sided: bool = False
     show_solves: bool = False
     simulate: bool = False
     simulation: SimulationOptions = field(default_factory=SimulationOptions)
@@ -224,8 +221,7 @@ class _Reader:
         elif plain in WITHOUT_EFFECT_WITH_VALUE:
             self._value(plain)
         elif plain in ("intervaliter", "ii"):
-            self._solve_with(interval=interval_options(plain, suboptions))
-            self._set(two_sided=True)
+            self._solve_with(bounds=True, interval=interval_options(plain, suboptions))
         elif plain in PRISM_ONLY:
             raise UnsupportedError(
                 f"-{plain} needs PRISM: install it and name its folder in PRISM_DIR "

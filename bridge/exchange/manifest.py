@@ -223,6 +223,7 @@ SETTINGS = record(
         "matrix_format": word(list(Format)),
         "device_memory": or_null(whole()),
         "num_devices": whole(),
+        "bounds": flag,
         "interval": record({}, _INTERVAL),
         "topological": flag,
         "slice_size": or_null(whole(1)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import stat
+import sys
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -62,13 +63,10 @@ def number(least: float = -math.inf, most: float = math.inf) -> Check:
     def check(value: Any, field: str) -> None:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise _fault(field, "a number", value)
-        if not (least <= value <= most and abs(value) <= MOST):
+        if not (least <= value <= most and abs(value) <= sys.float_info.max):
             raise WrongFieldError(f"{field}: {value!r:.60} is not a number that it can be")
 
     return check
-
-
-MOST = 1.7976931348623157e308
 
 
 def whole(least: int = 0, most: int = 2**63 - 1) -> Check:

@@ -50,9 +50,6 @@ if TYPE_CHECKING:
     from bridge.check.accuracy import Accuracy
     from bridge.check.checker import Checker
 
-SAVE_SECONDS = 10.0
-"""Results that took longer than this are written before the next question."""
-
 Log = Callable[[str], None]
 FAULTS = (InvalidModelError, UnsupportedError, ConvergenceError, MemoryError)
 """What a question may fail with: the others are solved all the same."""
@@ -141,7 +138,8 @@ class Solver:
         for number, question in enumerate(manifest.questions, start=1):
             self.log(f"\nSolving ({number} of {len(manifest.questions)}): {question.key}")
             self._one(question, questions[question.text], checker, environment, results)
-            if time.monotonic() - self._saved_at > SAVE_SECONDS:
+            # What took long is written before the next question.
+            if time.monotonic() - self._saved_at > 10.0:
                 self._save(results)
 
     def _save(self, results: Results) -> None:

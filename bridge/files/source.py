@@ -24,11 +24,8 @@ from engines.host.compiled.text import count_lines
 Stream: TypeAlias = BinaryIO | gzip.GzipFile | lzma.LZMAFile
 
 BLOCK_BYTES = 1 << 20
-LONGEST_LINE = 1 << 24
 GZIP_MAGIC = b"\x1f\x8b"
 XZ_MAGIC = b"\xfd7zXZ\x00"
-SURE_RATIO = 8
-"""A claim of at most this many times the compressed bytes is believed without measuring."""
 STATES_FOR_FREE = 1 << 20
 """A file may declare this many more states than it has bytes: deadlocks need no line."""
 
@@ -102,7 +99,8 @@ class Section:
             compressed = _compression(file) is not None
         if not compressed:
             return claimed <= stored - self.start
-        if claimed <= SURE_RATIO * stored:
+        # A claim of so little more is believed without measuring.
+        if claimed <= 8 * stored:
             return True
         with self.open() as reader:
             return any(reader.consumed >= claimed for _ in reader.blocks())
@@ -196,7 +194,7 @@ class TextReader:
         self.section.fail(max(self.line - 1, self.section.first_line), message)
 
     def _refuse_endless_line(self, text: bytes) -> None:
-        if len(text) > LONGEST_LINE:
+        if len(text) > 1 << 24:
             self.section.fail(self.line, "a line of more than 16 MiB; this is no explicit file")
 
     def _skip(self, bytes_to_skip: int) -> None:

@@ -40,8 +40,6 @@ HEADER = re.compile(r"# ?Transitions(?: \((.*)\))?\s*")
 SECTION_TITLE = re.compile(
     r"# (?:States|Labels|Observations|State rewards|Transition rewards|Reward structure.*)\s*"
 )
-SAMPLE_LINES = 6
-"""PRISM looks at so many lines to tell a CTMC by a value above 1."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +175,8 @@ def _guess(section: Section, counts: int) -> ModelKind:
     values: list[float] = []
     with section.open() as reader:
         read_size_line(reader, (2,), "`states transitions`")
-        while len(values) < SAMPLE_LINES and (line := reader.readline()) is not None:
+        # PRISM looks at so many lines to tell a CTMC by a value above 1.
+        while len(values) < 6 and (line := reader.readline()) is not None:
             fields = line.split()
             if fields and not fields[0].startswith(b"#"):
                 try:

@@ -31,11 +31,6 @@ BLOCK = 512
 # The formats' own bounds: no deflate stream grows more than 1,032 times, no LZMA stream more than
 # 7,100 times (a repeated match of 273 bytes costs 14 decisions of at least 0.022 bits).
 GROWTH_LIMIT = {"gz": 1032, "xz": 7100}
-INDEX_LIMIT = 64 * 2**20
-EXTENDED_HEADER_LIMIT = 2**20
-MEMBER_COUNT_LIMIT = 100_000
-TRAILER_LIMIT = 2**20
-READ_BYTES = 2**24
 
 _MAGIC = {GZIP_MAGIC: "gz", XZ_MAGIC: "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd"}
 _FILE_TYPES = (b"0", b"\0", b"7")
@@ -94,7 +89,7 @@ class _Source:
             ) from None
         rest = memoryview(cast("bytearray", taken))
         while rest:
-            got = self._read_into(rest[:READ_BYTES])
+            got = self._read_into(rest[: 2**24])
             if got == 0:
                 raise InvalidModelError(
                     f"{self._where}: {what} needs {size} bytes, but the data ends after "
@@ -116,11 +111,12 @@ class _Source:
         """Read a stream to its end, where its checksum is."""
         if not self.streamed:
             return
-        trailer = bytearray(TRAILER_LIMIT + 1)
+        most = 2**20
+        trailer = bytearray(most + 1)
         read = 0
-        while read <= TRAILER_LIMIT and (got := self._read_into(memoryview(trailer)[read:])):
+        while read <= most and (got := self._read_into(memoryview(trailer)[read:])):
             read += got
-        if read > TRAILER_LIMIT:
+        if read > most:
             raise InvalidModelError(f"{self._where}: the stream goes on after the archive's end")
 
     def _count(self, size: int, what: str) -> None:
@@ -218,7 +214,7 @@ class Archive:
         while (member := self._next()) is not None:
             name, size = member
             if name == INDEX_NAME:
-                if size > INDEX_LIMIT:
+                if size > 64 * 2**20:
                     raise InvalidModelError(f"{self._where}: {INDEX_NAME} claims {size} bytes")
                 return bytes(self._content(name, size))
             if self._source.streamed:
@@ -293,7 +289,7 @@ class Archive:
             self._check_checksum(header)
             name, size, kind = self._parse_header(header)
             if kind in (b"x", b"g", b"L"):
-                if size > EXTENDED_HEADER_LIMIT:
+                if size > 2**20:
                     raise InvalidModelError(
                         f"{self._where}: an extended tar header claims {size} bytes"
                     )
@@ -322,8 +318,9 @@ class Archive:
         name = printable(name.removeprefix("./"))
         if name in self._names:
             raise InvalidModelError(f"{self._where}: member {name!r} is there twice")
-        if len(self._names) >= MEMBER_COUNT_LIMIT:
-            raise InvalidModelError(f"{self._where}: more than {MEMBER_COUNT_LIMIT} members")
+        most = 100_000
+        if len(self._names) >= most:
+            raise InvalidModelError(f"{self._where}: more than {most} members")
         self._names.add(name)
         return name
 

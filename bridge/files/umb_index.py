@@ -17,7 +17,6 @@ _T = TypeVar("_T")
 FORMAT_VERSION = 1
 ENTITIES = ("states", "choices", "branches", "observations", "players")
 COUNT_LIMIT = 2**62
-ACTION_LIMIT = 10**7
 ACTION_NAME_LIMIT = 2**16
 
 _TYPES = ("bool", "int", "uint", "double", "rational", "string")
@@ -25,7 +24,6 @@ _LABELS = "aps"
 _GROUPS = (_LABELS, "rewards")
 _DECODED = ("bool", "int", "uint", "double")
 _WHOLE = ("int", "uint")
-_WIDEST_SHIFTED = 62  # with an offset of up to COUNT_LIMIT either way, still an int64
 _INTERVALS = tuple(f"{name}-interval" for name in _TYPES[1:5])
 
 
@@ -239,7 +237,7 @@ def parse_index(text: bytes, path: str) -> Index:
     _check_counts(kind, counts, system.where)
     initial = system.count("#initial-states", limit=counts["states"])
     actions = {
-        entity: system.count(f"#{one}-actions", limit=ACTION_LIMIT)
+        entity: system.count(f"#{one}-actions", limit=10**7)
         for entity, one in (("choices", "choice"), ("branches", "branch"))
     }
     left_out: list[str] = []
@@ -403,9 +401,8 @@ def _valuations(valuations: JsonObject, left_out: list[str]) -> ValuationLayout 
         if variable_type.name == "double" and size is None:
             size = 64
         origin = item.whole("offset") if item.has("offset") else 0
-        shifted = origin != 0 and (
-            variable_type.name not in _WHOLE or size is None or size > _WIDEST_SHIFTED
-        )
+        # Wider ones, with an offset of up to COUNT_LIMIT either way, may be no int64.
+        shifted = origin != 0 and (variable_type.name not in _WHOLE or size is None or size > 62)
         known = variable_type.name in _DECODED and not shifted
         if not known or size is None or item.flag("is-optional"):
             left_out.append(f"{described.where}: a variable of type {variable_type.name}")

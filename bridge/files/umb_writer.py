@@ -28,8 +28,6 @@ from engines.model.explicit import ExplicitModel, ModelKind
 Compression: TypeAlias = Literal["none", "gz", "xz"]
 
 _CHUNK = 2**18
-_ID_LENGTH = 48
-_RATE_TRIES = 64
 _DOUBLE = {"type": "double", "size": 64}
 _BOOL = {"type": "bool", "size": 1}
 _RECORD = 20 * BLOCK
@@ -269,7 +267,7 @@ class _Content:
         described = self._annotations.setdefault(group, {})
         if name and any(other.get("alias") == name for other in described.values()):
             raise InvalidModelError(f"two annotations of group {group} are named {name!r}")
-        key = re.sub(r"[^a-z0-9_-]", "_", name.lower())[:_ID_LENGTH] or str(len(described) + 1)
+        key = re.sub(r"[^a-z0-9_-]", "_", name.lower())[:48] or str(len(described) + 1)
         while key in described:
             key += "_"
         alias = {"alias": name} if name else {}
@@ -326,7 +324,7 @@ def split_rates(rates: CsrMatrix) -> tuple[FloatArray, FloatArray]:
     missed = np.zeros(rates.num_rows, np.bool_)
     missed[rows[probabilities * exit_rates[rows] != rates.values]] = True
     entries = np.flatnonzero(missed[rows])
-    for attempt in range(_RATE_TRIES):
+    for attempt in range(64):
         if len(entries) == 0:
             break
         # One up, one down, two up, two down, … from the sum.

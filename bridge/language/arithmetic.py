@@ -19,7 +19,6 @@ from bridge.language.text import double_text
 Values: TypeAlias = NDArray[Any]
 
 INT_MIN, INT_MAX = -(2**31), 2**31 - 1
-_LONG_MAX = 2**63 - 1
 
 
 class Failure(NamedTuple):
@@ -129,9 +128,8 @@ def rounded(name: str, values: Values) -> Outcome:
 
     def reason(index: int) -> str:
         number = float(nearest.flat[index])
-        long = (
-            int(number) if abs(number) < _LONG_MAX else _LONG_MAX if number > 0 else -_LONG_MAX - 1
-        )
+        most = 2**63 - 1
+        long = int(number) if abs(number) < most else most if number > 0 else -most - 1
         return f"{prefix}{long} cannot be losslessly converted to int"
 
     return np.where(failed, 0.0, nearest).astype(np.int64), Failure(failed, reason)

@@ -30,7 +30,6 @@ _TOKEN = re.compile(
 _INTEGER = re.compile(r"0|[1-9][0-9]*")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _TAB = 8
-_SHOWN = 20
 
 
 class PropertySyntaxError(InvalidModelError):
@@ -49,7 +48,7 @@ class PropertySyntaxError(InvalidModelError):
     """
 
     def __init__(self, message: str, text: str, line: int, column: int, source: str = "") -> None:
-        quoted = f'"{text}", ' if len(text) < _SHOWN else ""
+        quoted = f'"{text}", ' if len(text) < 20 else ""
         super().__init__(f"{message} ({quoted}line {line}, column {column})")
         self.line = line
         self.column = column

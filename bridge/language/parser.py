@@ -24,10 +24,10 @@ from bridge.language.functions import fault_in_call
 from bridge.language.lexer import PropertySyntaxError, Token, tokenise
 from bridge.language.operators import OperatorParser
 from bridge.language.tree import Precedence
+from engines.arrays import INT32_MAX
 
 __all__ = ["Parser", "PropertySyntaxError", "parse_expression", "parse_property"]
 
-_LARGEST_INTEGER = 2**31 - 1
 _RIGHT_ASSOCIATIVE = ("=>", "^")
 
 
@@ -196,7 +196,7 @@ class Parser(OperatorParser):
         token = self.next
         if token.kind == "double":
             return Literal(float(self.advance().text), token.text)
-        if len(token.text) > len(str(_LARGEST_INTEGER)) or int(token.text) > _LARGEST_INTEGER:
+        if len(token.text) > len(str(INT32_MAX)) or int(token.text) > INT32_MAX:
             self.fail()
         return Literal(int(self.advance().text), token.text)
 

@@ -19,7 +19,6 @@ _INTEGER = re.compile(r"[-+]?[0-9]+")
 _DOUBLE = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?[fFdD]?")
 _BLANKS = "".join(map(chr, range(33)))
 # How much of a step the last value may lie beyond the end, for what doubles are rounded by.
-_SLACK = 0.001
 
 Number = TypeVar("Number", int, float)
 
@@ -174,6 +173,7 @@ def _double(text: str) -> float | None:
 
 def _steps(low: float, high: float, step: float) -> tuple[float, ...]:
     values = [low]
-    while (value := low + len(values) * step) <= high + _SLACK * step and value > values[-1]:
+    # The last value may miss the upper bound by rounding.
+    while (value := low + len(values) * step) <= high + 0.001 * step and value > values[-1]:
         values.append(value)
     return tuple(values)

@@ -37,7 +37,6 @@ BOOL, INT, DOUBLE = "bool", "int", "double"
 PATH, REWARD_PATH, VOID = "path-bool", "path-double", "void"
 _NUMBERS = (INT, DOUBLE)
 _FORMULAS = (BOOL, PATH)
-_SHOWN = 20
 _LOGIC = ("=>", "<=>", "|", "&")
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
@@ -64,7 +63,7 @@ class InvalidNodeError(InvalidModelError):
 
 def _with_details(message: str, node: Node, place: tuple[int, int] | None) -> str:
     text = str(node)
-    details = [f'"{text}"'] if len(text) < _SHOWN else []
+    details = [f'"{text}"'] if len(text) < 20 else []
     if place is not None:
         details.append("line {}, column {}".format(*place))
     return f"{message} ({', '.join(details)})" if details else message

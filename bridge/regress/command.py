@@ -7,6 +7,7 @@ import platform
 import sys
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from enum import IntEnum
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -36,7 +37,6 @@ from bridge.regress.verdicts import Outcome
 from engines.errors import BridgeError, InvalidModelError, UnsupportedError
 from engines.process.leftovers import temporary_folder
 
-DISAGREES, BAD_INPUT = 1, 2
 _HELP = """Compare our engines with PRISM's, in every state.
 
 Each property is checked by PRISM's own engines, PRISM untouched, and by ours. WHAT is a model with
@@ -47,6 +47,14 @@ Values may differ by --tolerance, on top of what both engines claim as their err
 differ by more, exact fractions decide, or else our bounds from both sides together with PRISM at
 -epsilon 1e-12. The exit code is 0 when all agree, or PRISM alone is wrong; 1 when ours are wrong or
 nothing could decide; 2 for a wrong command line."""
+
+
+class ExitCode(IntEnum):
+    """How the command ends, but for signals."""
+
+    AGREES = 0
+    DISAGREES = 1
+    BAD_INPUT = 2
 
 
 def main(words: list[str]) -> NoReturn:
@@ -61,10 +69,10 @@ def main(words: list[str]) -> NoReturn:
         _command.main(args=words, prog_name="prism-gpu regress", standalone_mode=False)
     except click.ClickException as error:
         error.show()
-        sys.exit(BAD_INPUT)
+        sys.exit(ExitCode.BAD_INPUT)
     except (UsageError, InvalidModelError, UnsupportedError, BridgeError, OSError) as error:
         print(error_line(error), flush=True)
-        sys.exit(BAD_INPUT)
+        sys.exit(ExitCode.BAD_INPUT)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(ending.exit_code())
     sys.exit(0)
@@ -214,12 +222,12 @@ def _command(
     if not whole:
         sys.exit(ending.exit_code())
     if len(cases) == 1 and results and results[0].unreadable:
-        sys.exit(BAD_INPUT)
+        sys.exit(ExitCode.BAD_INPUT)
     outcomes = {verdict.outcome for result in results for verdict in result.verdicts}
     if outcomes <= {Outcome.NOT_COMPARED}:
         print("nothing was compared: that is no agreement")
-        sys.exit(DISAGREES)
-    sys.exit(DISAGREES if any(outcome.fails for outcome in outcomes) else 0)
+        sys.exit(ExitCode.DISAGREES)
+    sys.exit(ExitCode.DISAGREES if any(outcome.fails for outcome in outcomes) else ExitCode.AGREES)
 
 
 def _default_ours() -> tuple[str, ...]:

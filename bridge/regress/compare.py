@@ -12,8 +12,6 @@ from bridge.regress.answers import Answer
 from bridge.regress.vectors import value_of
 from engines.arrays import FloatArray
 
-UNIFORMISATION_SHARE = 8.0
-"""PRISM's explicit engine gives Fox and Glynn's truncation an eighth of -epsilon as its error."""
 _NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?(?:/\d+)?|Infinity|NaN)")
 
 
@@ -114,7 +112,8 @@ def slack_of(
     magnitudes = np.abs(np.where(np.isfinite(values), values, 0.0))
     if claim.level == "BOUNDED":
         return np.full_like(values, claim.error) if claim.absolute else claim.error * magnitudes
-    cut = answer.epsilon / UNIFORMISATION_SHARE if continuous_time else 0.0
+    # PRISM's explicit engine gives Fox and Glynn's truncation an eighth of -epsilon as its error.
+    cut = answer.epsilon / 8.0 if continuous_time else 0.0
     if claim.level == "EXACT_FLOATING_POINT":
         return np.full_like(values, cut)
     if not claim.level:

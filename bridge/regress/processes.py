@@ -12,8 +12,6 @@ from pathlib import Path
 
 from engines.process import child
 
-MOST_TASKS = 25
-"""Tasks that one process serves, so that what PRISM leaves behind does not pile up."""
 SERVE = "--serve"
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -138,7 +136,8 @@ class Processes:
         """
         with self._lock:
             self._running.remove(worker)
-            kept = whole and self.reuse and not self._stopped and worker.tasks < MOST_TASKS
+            # After so many tasks, what PRISM leaves behind would pile up.
+            kept = whole and self.reuse and not self._stopped and worker.tasks < 25
             if kept:
                 self._idle.append(worker)
         if not kept:

@@ -17,8 +17,6 @@ from bridge.regress.verdicts import Outcome, Verdict
 
 EXACT_STATES = 1000
 """States up to which the exact engine is asked along with the others, by default."""
-EXACT_ARBITER_STATES = 20_000
-"""States up to which it is asked to decide, where the others differ."""
 
 
 @dataclass(frozen=True)
@@ -223,7 +221,8 @@ class Regression:
             for solver in group:
                 left_out = frozenset[int]()
                 if solver.exact:
-                    left_out = _too_large(records, EXACT_ARBITER_STATES)
+                    # It decides on models that it is not asked about by default, but no larger.
+                    left_out = _too_large(records, 20_000)
                 if not open_cells or {named[place].model for place in open_cells} <= left_out:
                     continue
                 asked_before = next((item for item in records if item.name == solver.name), None)

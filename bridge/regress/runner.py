@@ -30,8 +30,6 @@ from bridge.regress.processes import Processes
 from bridge.regress.solvers import Solver
 from bridge.regress.worker import EVENTS, Task, log_of
 
-STARTING = 60.0
-"""Seconds for the start of Java, PRISM and our engines, on top of the time-out."""
 MOST_DEATHS = 3
 """After so many ends of a worker in one case, the rest of its questions is not asked."""
 _ERROR = re.compile(r"^Error: (.*)\.$", re.MULTILINE)
@@ -167,7 +165,8 @@ class Runner:
         worker = self._processes.start(folder, case.folder, log, kind)
         if worker is None:
             raise Interrupted(watch.record)
-        deadline = time.monotonic() + STARTING + self._limits.seconds
+        # Java, PRISM and our engines take some time to start.
+        deadline = time.monotonic() + 60.0 + self._limits.seconds
         why = ""
         try:
             while True:

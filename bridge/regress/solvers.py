@@ -6,11 +6,6 @@ from dataclasses import dataclass
 
 from bridge.arguments import UsageError
 
-TIGHT_EPSILON = 1e-12
-TIGHT_EPSILON_OF_CTMCS = 1e-9
-"""PRISM's Fox-Glynn method refuses a threshold below 8e-10."""
-BOUNDS_EPSILON = 1e-8
-
 
 @dataclass(frozen=True)
 class Solver:
@@ -64,7 +59,7 @@ _TERMINATION = frozenset(
     {*("epsilon", "e", "maxiters", "absolute", "abs", "relative", "rel", "ii"), "topological"}
 )
 _MANY_SWEEPS = ("-maxiters", "10000000")
-_BOUNDS = ("-ii", "-epsilon", f"{BOUNDS_EPSILON:g}", *_MANY_SWEEPS)
+_BOUNDS = ("-ii", "-epsilon", "1e-08", *_MANY_SWEEPS)
 BOUNDS = Solver("bounds", ("-nogpu", "-explicit", *_BOUNDS), True, "explicit", _TERMINATION)
 """Our bounds from both sides, which hold whatever the model."""
 BOUNDS_OF_DIAGRAMS = Solver(
@@ -83,7 +78,8 @@ def tight(engine: str = "explicit", *, continuous_time: bool) -> Solver:
     continuous_time
         Whether the models are CTMCs.
     """
-    epsilon = TIGHT_EPSILON_OF_CTMCS if continuous_time else TIGHT_EPSILON
+    # PRISM's Fox-Glynn method refuses a threshold below 8e-10.
+    epsilon = 1e-9 if continuous_time else 1e-12
     words = (f"-{engine}", "-epsilon", f"{epsilon:g}", *_MANY_SWEEPS)
     name = "tight" if engine == "explicit" else f"tight:{engine}"
     return Solver(name, words, replaced=_TERMINATION)

@@ -33,9 +33,6 @@ DEFAULT_FOLDER = "prism-gpu-reproduce"
 DEFAULT_LIMITS = {Scale.SMALL: 30.0, Scale.PAPER: 120.0, Scale.MAX: 600.0}
 """Seconds of a run, where no limit was named."""
 
-REPORT_SECONDS = 20.0
-"""What of the budget is kept for pictures and the report; of a small one, a fifth."""
-
 
 @dataclass(frozen=True)
 class Request:
@@ -94,7 +91,8 @@ def reproduce(request: Request) -> int:
     """
     deadline = float("inf")
     if request.budget is not None:
-        kept = min(REPORT_SECONDS, request.budget / 5)
+        # For pictures and the report; of a small budget, a fifth.
+        kept = min(20.0, request.budget / 5)
         deadline = time.monotonic() + request.budget - kept
     limits = Limits(request.limit, deadline, request.peers_at_a_time)
     with locked(request.into):

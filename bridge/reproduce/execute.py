@@ -20,8 +20,6 @@ MOST_ITERATIONS = "1000000"
 LONG_SECONDS = 10.0
 """A run that takes longer is not made again, where another has compiled what it needs; nor is a
 solve: nothing takes so long to compile."""
-LONG_BUILDING_SECONDS = 60.0
-"""Nor is one that has built for so long."""
 
 METHOD = re.compile(
     r"^(?P<method>(?:Backwards |Symmetric )?(?:Pseudo )?"
@@ -262,7 +260,8 @@ class Programs:
         method = (*switches, "steady" if "[ S ]" in text or text.startswith("S") else "reach")
         cold = host.device == "gpu" or method not in self._warm
         short = (record.get("solve_seconds") or 0.0) < LONG_SECONDS
-        short &= record["wall_seconds"] < LONG_BUILDING_SECONDS
+        # Nor is a run made again that has built for long.
+        short &= record["wall_seconds"] < 60.0
         # The run that checks the value has compiled the same, but for the method's own kernel.
         if checked_by_run and record["wall_seconds"] > LONG_SECONDS:
             short = False

@@ -27,9 +27,6 @@ from engines.arrays import index_dtype
 from engines.model.csr import CsrMatrix
 from engines.model.explicit import ExplicitModel, ModelKind
 
-BLOCK = 1 << 17
-"""States whose edges are made at once."""
-
 Array = npt.NDArray[Any]
 Pieces = tuple[Array, Array, Array]
 """Targets, which of them are there, and which begin a choice, each of shape (states, slots)."""
@@ -430,7 +427,9 @@ def _mixed(numbers: Array) -> Array:
     return mixed
 
 
-def generate(family: Family, threads: int | None = None) -> ExplicitModel:
+def generate(
+    family: Family, threads: int | None = None, block_states: int = 1 << 17
+) -> ExplicitModel:
     """Return the MDP of a family; all values are 1, since only the graph matters.
 
     Parameters
@@ -439,12 +438,14 @@ def generate(family: Family, threads: int | None = None) -> ExplicitModel:
         What to make.
     threads
         How many blocks are made at a time; as many as there are cores by default.
+    block_states
+        States whose edges are made at once.
     """
     states = family.states
 
     def block(first: int) -> tuple[Array, Array, Array]:
         targets, present, begins = family.edges(
-            np.arange(first, min(first + BLOCK, states), dtype=np.int32)
+            np.arange(first, min(first + block_states, states), dtype=np.int32)
         )
         starts = np.flatnonzero(begins[present])
         lengths = np.diff(starts, append=np.count_nonzero(present))
@@ -452,7 +453,7 @@ def generate(family: Family, threads: int | None = None) -> ExplicitModel:
         return targets[present], lengths.astype(np.uint8), choices.astype(np.uint8)
 
     with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
-        blocks = list(pool.map(block, range(0, states, BLOCK)))
+        blocks = list(pool.map(block, range(0, states, block_states)))
     lengths = np.concatenate([piece[1] for piece in blocks])
     groups = np.concatenate([piece[2] for piece in blocks])
     columns = np.concatenate([piece[0] for piece in blocks])

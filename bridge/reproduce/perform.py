@@ -15,12 +15,6 @@ from bridge.reproduce.jobs import RUNS, Job, Kind
 from bridge.reproduce.store import Record, Store
 from bridge.reproduce.worker import Worker
 
-TASK_FACTOR = 4
-"""A task may take so many times the limit of a run: it holds several, and makes its model."""
-
-LEAST_SECONDS = 2.0
-"""With less of the budget left, nothing is begun."""
-
 GIB = float(1 << 30)
 
 
@@ -226,7 +220,8 @@ class Performer:
         return float(kept["limit"]) < self._limit_of(Kind(kept["kind"]))
 
     def _limit_of(self, kind: Kind) -> float:
-        return self._limits.run * (1 if kind in RUNS else TASK_FACTOR)
+        # A task holds several runs, and makes its model.
+        return self._limits.run * (1 if kind in RUNS else 4)
 
     def _one(self, job: Job, results: Results, tell: Callable[[str], None]) -> None:
         reason = self._refusal(job)
@@ -289,7 +284,8 @@ class Performer:
             return (
                 f"needs about {job.bytes_needed / GIB:.0f} GiB, and there are {room / GIB:.0f} GiB"
             )
-        if self._left() < LEAST_SECONDS:
+        # With less, nothing is begun.
+        if self._left() < 2.0:
             return "the budget ended; run again to go on"
         return None
 

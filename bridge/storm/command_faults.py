@@ -21,8 +21,6 @@ from bridge.model import StateVector
 from engines.arrays import FloatArray, MaskArray
 from engines.errors import InvalidModelError
 
-_LARGEST_GRID = 1 << 20
-"""Combinations of values beyond which a command is passed over."""
 _TOLERANCE = 1e-5
 _GUARD = "Perhaps the guard needs to be strengthened"
 _RANGES = (
@@ -64,7 +62,8 @@ class _Finder:
         """Return what PRISM says of a command, without its place."""
         names = self._mentioned(command)
         sizes = [len(self._values(self._variables[name])) for name in names]
-        if math.prod(sizes) > _LARGEST_GRID:
+        if math.prod(sizes) > 1 << 20:
+            # So many combinations of values are not tried.
             return None
         scope = self._scope(names)
         holds = np.broadcast_to(np.asarray(evaluate(command.guard, scope)), scope.num_states)

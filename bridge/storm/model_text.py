@@ -11,7 +11,6 @@ from bridge.language.modules import Renaming
 from bridge.storm.expressions import reads_otherwise, storm_text
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_TAB = 8
 _VISIBLE = re.compile(r"[^\r\n]")
 
 
@@ -123,7 +122,7 @@ class _Edit:
         offset = self._line_starts[token.line - 1]
         column = 1
         while column < token.column:
-            column += _TAB - (column - 1) % _TAB if self._text[offset] == "\t" else 1
+            column += 8 - (column - 1) % 8 if self._text[offset] == "\t" else 1
             offset += 1
         return offset
 

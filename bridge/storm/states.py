@@ -15,7 +15,6 @@ from bridge.model import StateVector
 from engines.arrays import FloatArray, IndexArray, index_dtype
 from engines.model.csr import CsrMatrix
 
-_KEY_LIMIT = 2**62
 _SAME_RATE = 4 * float(np.finfo(np.float64).eps)
 
 
@@ -35,7 +34,8 @@ def state_order(variables: Mapping[str, StateVector], num_states: int) -> IndexA
         whole = column.astype(np.int64)
         lowest = int(whole.min())
         width = int(whole.max()) - lowest + 1
-        if span * width > _KEY_LIMIT:
+        # Keys are numbers of 64 bits.
+        if span * width > 2**62:
             keys.append(whole - lowest)
             span = width
         else:

@@ -19,6 +19,7 @@ S. Jaax, J. Křetínský, "Limit-Deterministic Büchi Automata for Linear Tempor
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from engines.automata import ltl
@@ -31,9 +32,25 @@ REJECTED = -1
 ACCEPTED = -2
 """In place of a state: every continuation is accepted."""
 
-MOST_STATES = 100_000
-MOST_GUESSES = 20_000
-MOST_GOALS = 62
+
+@dataclass(frozen=True)
+class AutomatonLimits:
+    """Beyond these an automaton is refused.
+
+    Parameters
+    ----------
+    states
+        Of each part.
+    guesses
+        Of the subformulas that hold in the long run.
+    goals
+        Acceptance sets: bits of a number of 64 bits.
+    """
+
+    states: int = 100_000
+    guesses: int = 20_000
+    goals: int = 62
+
 
 Content = TypeVar("Content", bound=Hashable)
 
@@ -41,17 +58,18 @@ Content = TypeVar("Content", bound=Hashable)
 class _Part(Generic[Content]):
     """States of a deterministic part, numbered as they are met."""
 
-    def __init__(self, progression: Progression) -> None:
-        self._progression = progression
+    def __init__(self, progression: Progression, limits: AutomatonLimits) -> None:
+        self._progression, self._limits = progression, limits
         self._contents: list[Content] = []
         self._numbers: dict[Content, int] = {}
 
     def _number(self, content: Content) -> int:
         number = self._numbers.get(content)
         if number is None:
-            if len(self._contents) == MOST_STATES:
+            most = self._limits.states
+            if len(self._contents) == most:
                 raise UnsupportedError(
-                    f"the automaton of the LTL formula has more than {MOST_STATES} states: "
+                    f"the automaton of the LTL formula has more than {most} states: "
                     "use a formula with fewer temporal operators"
                 )
             number = self._numbers[content] = len(self._contents)
@@ -91,9 +109,10 @@ class AcceptingPart(_Part[tuple[tuple[int, ...], int, tuple[int, ...]]]):
         """Return the state, or ACCEPTED, for a safety formula and goals to meet."""
         if safety == TRUE_STATE and not goals:
             return ACCEPTED
-        if len(goals) > MOST_GOALS:
+        most = self._limits.goals
+        if len(goals) > most:
             raise UnsupportedError(
-                f"the LTL formula needs {len(goals)} acceptance sets; at most {MOST_GOALS} fit"
+                f"the LTL formula needs {len(goals)} acceptance sets; at most {most} fit"
             )
         return self._number((goals, safety, goals))
 
@@ -126,6 +145,8 @@ class LimitDeterministicAutomaton:
     ----------
     formula
         The formula.
+    limits
+        How large it may become.
 
     Attributes
     ----------
@@ -137,11 +158,12 @@ class LimitDeterministicAutomaton:
         First state, of the initial part; REJECTED or ACCEPTED for a constant formula.
     """
 
-    def __init__(self, formula: Formula) -> None:
+    def __init__(self, formula: Formula, limits: AutomatonLimits = AutomatonLimits()) -> None:
+        self._limits = limits
         self.atoms = ltl.atom_names(formula)
         self._progression = Progression(self.atoms)
-        self.initial_part = InitialPart(self._progression)
-        self.accepting_part = AcceptingPart(self._progression)
+        self.initial_part = InitialPart(self._progression, limits)
+        self.accepting_part = AcceptingPart(self._progression, limits)
         self.initial = self.initial_part.start(formula)
         self._jumps: dict[int, tuple[int, ...]] = {}
         self._left_by_often: dict[tuple[Formula, frozenset[Formula]], Formula] = {}
@@ -193,7 +215,7 @@ class LimitDeterministicAutomaton:
             return base(often | undecided) != FALSE_STATE
 
         untils = self._subformulas(promises, Operator.UNTIL)
-        for often in _subsets(untils, may_succeed):
+        for often in _subsets(untils, may_succeed, self._limits.guesses):
             yield from self._guesses_of_releases(base(often), often)
 
     def _guesses_of_releases(
@@ -215,7 +237,7 @@ class LimitDeterministicAutomaton:
                 return False
             return FALSE_STATE not in goals(forever | undecided)
 
-        for forever in _subsets(releases, may_succeed):
+        for forever in _subsets(releases, may_succeed, self._limits.guesses):
             yield safety(forever), goals(forever)
 
     def _left(self, formula: Formula, often: frozenset[Formula]) -> Formula:
@@ -289,6 +311,7 @@ def _rebuilt(formula: Formula, change: Callable[[Formula, Formula, Formula], For
 def _subsets(
     elements: list[Formula],
     may_succeed: Callable[[frozenset[Formula], frozenset[Formula]], bool],
+    most: int,
 ) -> Iterator[frozenset[Formula]]:
     """Yield the subsets for which every choice on the way may succeed: (chosen, undecided)."""
     tried = 0
@@ -296,10 +319,10 @@ def _subsets(
     def extend(chosen: frozenset[Formula], index: int) -> Iterator[frozenset[Formula]]:
         nonlocal tried
         tried += 1
-        if tried > MOST_GUESSES:
+        if tried > most:
             raise UnsupportedError(
                 f"the LTL formula has {len(elements)} until or release subformulas, and more than "
-                f"{MOST_GUESSES} guesses of those that hold in the long run: use a smaller formula"
+                f"{most} guesses of those that hold in the long run: use a smaller formula"
             )
         if not may_succeed(chosen, frozenset(elements[index:])):
             return

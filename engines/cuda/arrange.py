@@ -16,6 +16,7 @@ from engines.cuda.modules import WARP, Launcher
 from engines.cuda.prepare import DeviceSystem, _scan
 from engines.cuda.transfer import to_device
 from engines.host.colours import ColouredSystem, Colouring
+from engines.model.events import Events
 from engines.systems.one_sided import Direction, SweepSystem
 
 
@@ -39,8 +40,8 @@ class DeviceColoured:
         The colours.
     launcher
         Launches kernels for the type of the offsets.
-    remark
-        Why the host has found the colours; else empty.
+    events
+        Why the host has found the colours.
     """
 
     row_offsets: Any
@@ -57,7 +58,7 @@ class DeviceColoured:
     direction: Direction | None
     colouring: Colouring | DeviceColouring
     launcher: Launcher
-    remark: str = ""
+    events: Events = ()
 
     @property
     def bytes_per_sweep(self) -> int:
@@ -99,14 +100,14 @@ class DeviceColoured:
         return moved
 
 
-def uploaded(coloured: ColouredSystem, remark: str = "") -> DeviceColoured:
+def uploaded(coloured: ColouredSystem, events: Events = ()) -> DeviceColoured:
     """Copy a system that the host has arranged to the current device.
 
     Parameters
     ----------
     coloured
         The system.
-    remark
+    events
         Why the host has done it.
     """
     system = coloured.system
@@ -129,7 +130,7 @@ def uploaded(coloured: ColouredSystem, remark: str = "") -> DeviceColoured:
         direction=system.direction,
         colouring=coloured.colouring,
         launcher=launcher,
-        remark=remark,
+        events=events,
     )
 
 

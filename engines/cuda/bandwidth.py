@@ -6,9 +6,6 @@ import functools
 
 from engines.cuda.driver import cupy
 
-COPY_BYTES = 1 << 29
-REPEATS = 10
-
 
 @functools.cache
 def copy_bandwidth(device_number: int = 0) -> float:
@@ -21,20 +18,20 @@ def copy_bandwidth(device_number: int = 0) -> float:
     device_number
         Which of the devices.
     """
-    cp = cupy()
+    cp, copies = cupy(), 10
     with cp.cuda.Device(device_number), cp.cuda.Stream(non_blocking=True) as stream:
         free, _ = cp.cuda.runtime.memGetInfo()
-        size = min(COPY_BYTES, free // 4)
+        size = min(1 << 29, free // 4)
         # Beside the pool, whose size is what solves have taken.
         blocks = (cp.cuda.Memory(size) for _ in range(2))
         source, target = (cp.cuda.MemoryPointer(block, 0) for block in blocks)
         source.memset_async(1, size, stream)
         seconds: list[float] = []
-        for _ in range(REPEATS + 2):
+        for _ in range(copies + 2):
             before, after = cp.cuda.Event(), cp.cuda.Event()
             before.record(stream)
             target.copy_from_device_async(source, size, stream)
             after.record(stream)
             after.synchronize()
             seconds.append(cp.cuda.get_elapsed_time(before, after) / 1e3)
-    return 2.0 * float(size) / sorted(seconds[2:])[REPEATS // 2]
+    return 2.0 * float(size) / sorted(seconds[2:])[copies // 2]

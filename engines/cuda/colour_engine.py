@@ -6,18 +6,19 @@ from engines.arrays import INT32_MAX
 from engines.cuda import rows
 from engines.cuda.arrange import DeviceColoured, arrange_on_device, arranged_bytes, uploaded
 from engines.cuda.colouring import (
-    MOST_COLOURS,
+    ColouringTuning,
     choose_colours_on_device,
     colouring_bytes,
     count_directions,
     dependencies_on_device,
     names_of_updates,
 )
-from engines.cuda.diagrams import available_bytes
 from engines.cuda.driver import cupy
-from engines.cuda.gauss_seidel import HISTORY, CudaColourSweeper
+from engines.cuda.gauss_seidel import CudaColourSweeper
+from engines.cuda.memory import require_bytes
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import upload
+from engines.cuda.sweeper import HISTORY
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.host.colours import (
     GPU_SPEED,
@@ -28,6 +29,7 @@ from engines.host.colours import (
     entries_by_direction,
 )
 from engines.host.scaling import scaled
+from engines.model.events import Events, Kind
 from engines.systems.one_sided import Scaling, SweepSystem
 
 
@@ -44,6 +46,8 @@ class CudaColourEngine:
         As in `engines.host.colours.choose_colours`.
     most_memory
         Bytes of device memory that a solve may take; None for what is free.
+    tuning
+        When the host finds the colours.
     """
 
     def __init__(
@@ -53,8 +57,9 @@ class CudaColourEngine:
         slice_size: int | None = None,
         colours: int | None = None,
         most_memory: int | None = None,
+        tuning: ColouringTuning = ColouringTuning(),
     ) -> None:
-        self.order = order
+        self.order, self._tuning = order, tuning
         self._device = device_number
         self._slice_size, self._colours = slice_size, colours
         self._most_memory = most_memory
@@ -77,7 +82,7 @@ class CudaColourEngine:
             raise UnsupportedError(
                 f"{system.num_states} states: the GPU engine numbers states in 32 bits"
             )
-        coloured, why = None, f"there are more than {MOST_COLOURS}"
+        coloured, why = None, f"there are more than {self._tuning.most_colours}"
         try:
             coloured = self._on_device(system, order)
         except DeviceMemoryError as error:
@@ -85,13 +90,13 @@ class CudaColourEngine:
         if coloured is None:
             plain = scaled(system)
             found = choose_colours(plain, order, self._slice_size, self._colours, GPU_SPEED)
-            coloured = self.uploaded(arrange(plain, found), f"colours found on the CPU: {why}")
+            coloured = self.uploaded(arrange(plain, found), (Kind.COLOURED_ON_CPU(reason=why),))
         return coloured
 
     def _on_device(self, system: SweepSystem, order: Order) -> DeviceColoured | None:
         cp = cupy()
         turned = 2 if system.scaling is Scaling.BALANCE else 1
-        beside = max(colouring_bytes(system), arranged_bytes(system))
+        beside = max(colouring_bytes(system, self._tuning), arranged_bytes(system))
         held = system.bytes_per_sweep + 16 * (system.num_states + HISTORY)
         with cp.cuda.Device(self._device), stream(self._device):
             self._require(held + max(beside, (turned - 1) * system.bytes_per_sweep))
@@ -108,7 +113,7 @@ class CudaColourEngine:
         update_of = names_of_updates(device, system, launcher)
         if system.group_offsets is None:
             self._directions = count_directions(device, update_of, launcher)
-        reads = dependencies_on_device(device, update_of, launcher)
+        reads = dependencies_on_device(device, update_of, launcher, self._tuning)
         wanted = (order, self._slice_size, self._colours)
         colouring = choose_colours_on_device(reads, system, without_diagonal, *wanted)
         del reads
@@ -117,14 +122,14 @@ class CudaColourEngine:
         how = (update_of, without_diagonal, colouring, launcher)
         return arrange_on_device(device, system, *how)
 
-    def uploaded(self, coloured: ColouredSystem, remark: str = "") -> DeviceColoured:
+    def uploaded(self, coloured: ColouredSystem, events: Events = ()) -> DeviceColoured:
         """Return a system that the host has arranged, on the device.
 
         Parameters
         ----------
         coloured
             The system.
-        remark
+        events
             Why the host has arranged it.
 
         Raises
@@ -139,7 +144,7 @@ class CudaColourEngine:
         with cp.cuda.Device(self._device), stream(self._device):
             self._require(need)
             try:
-                return uploaded(coloured, remark)
+                return uploaded(coloured, events)
             except cp.cuda.memory.OutOfMemoryError as error:
                 cp.get_default_memory_pool().free_all_blocks()
                 raise self._out_of_memory(error) from error
@@ -169,12 +174,7 @@ class CudaColourEngine:
         return after > before if order is Order.FORWARDS else before > after
 
     def _require(self, need: int) -> None:
-        available = available_bytes(self._most_memory)
-        if need > available:
-            raise DeviceMemoryError(
-                f"GPU {self._device} has {available / 2**30:.2f} GiB free, but the solve needs "
-                f"{need / 2**30:.2f}"
-            )
+        require_bytes(self._device, need, "rows in colours", self._most_memory)
 
     def _out_of_memory(self, error: Exception) -> DeviceMemoryError:
         return DeviceMemoryError(f"GPU {self._device} ran out of memory: {error}")

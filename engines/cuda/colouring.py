@@ -20,25 +20,31 @@ from engines.host.colours import (
     Order,
     bytes_of_sweep,
     chosen_count,
-    describe_colours,
 )
 from engines.systems.moves import HASH_SHIFT, MOVES, MULTIPLIER, UNIT, Move
 from engines.systems.one_sided import SweepSystem
 
 WARPS_A_BLOCK = BLOCK_THREADS // WARP
 
-MOST_COLOURS = 512
-"""As many sums of each of a block's warps have room in its shared memory."""
 
-MOST_ROUNDS = 256
-"""After so many rounds over all entries the host, which takes one, has the levels sooner."""
+@dataclass(frozen=True)
+class ColouringTuning:
+    """How far colours are found on a device.
 
-FIRST_BATCH = 16
-LONGEST_BATCH = 128
-"""Rounds between two looks at whether levels still rise."""
+    Parameters
+    ----------
+    most_colours
+        As many sums of each of a block's warps have room in its shared memory.
+    most_rounds
+        After so many rounds over all entries the host, which takes one, has the levels sooner.
+    first_batch_rounds, longest_batch_rounds
+        Rounds between two looks at whether levels still rise.
+    """
 
-BLOCKS_PER_PROCESSOR = 8
-"""Of kernels that add numbers up: more would wait for each other at the sums."""
+    most_colours: int = 512
+    most_rounds: int = 256
+    first_batch_rounds: int = 16
+    longest_batch_rounds: int = 128
 
 
 @dataclass(frozen=True)
@@ -72,11 +78,6 @@ class DeviceColouring:
         """Number of colours."""
         return len(self.ends) - 1
 
-    @property
-    def description(self) -> str:
-        """What the log says of the colours."""
-        return describe_colours(self.order, self.count, self.slice_size, self.fresh)
-
 
 @dataclass(frozen=True)
 class DeviceDependencies:
@@ -92,6 +93,8 @@ class DeviceDependencies:
         What an update's values are multiplied by to be weights, shape (updates,).
     launcher
         Launches kernels for the type of the offsets.
+    tuning
+        How far the device goes.
     """
 
     offsets: Any
@@ -99,6 +102,7 @@ class DeviceDependencies:
     values: Any
     factors: Any
     launcher: Launcher
+    tuning: ColouringTuning = ColouringTuning()
 
     @property
     def updates(self) -> int:
@@ -127,17 +131,17 @@ class DeviceDependencies:
         Notes
         -----
         All updates raise their own levels and those of others at once, round after round, until
-        none rises. Levels that do not come to rest in `MOST_ROUNDS` are those of long chains: the
+        none rises. Levels that do not come to rest in `most_rounds` are those of long chains: the
         host finds them in one pass.
         """
-        cp = cupy()
+        cp, tuning = cupy(), self.tuning
         levels = cp.zeros(self.updates, dtype=cp.int32)
         mean = len(self.reads) // max(self.updates, 1)
         threads = min(1 << mean.bit_length() >> 1, WARP) if mean > 0 else 1
         counts = (cp.int32(self.updates), cp.int32(threads))
         given = (self.offsets, self.reads, *counts, cp.int32(backwards))
-        rounds, batch = 0, FIRST_BATCH
-        while rounds < MOST_ROUNDS:
+        rounds, batch = 0, tuning.first_batch_rounds
+        while rounds < tuning.most_rounds:
             # Whether a round has raised a level; before the first, yes.
             raised = to_device(np.arange(batch + 1) == 0, np.int32)
             for number in range(batch):
@@ -148,7 +152,8 @@ class DeviceDependencies:
                 )
             if int(raised[batch:].get()[0]) == 0:
                 return levels
-            rounds, batch = rounds + batch, min(2 * batch, LONGEST_BATCH)
+            rounds += batch
+            batch = min(2 * batch, tuning.longest_batch_rounds)
         found = find_levels(to_host(self.offsets), to_host(self.reads), backwards)
         return to_device(found, np.int32)
 
@@ -191,7 +196,7 @@ class DeviceDependencies:
         colours
             Shape (updates,), int32.
         count
-            Number of colours, at most `MOST_COLOURS`.
+            Number of colours, at most `ColouringTuning.most_colours`.
         levels
             Shape (updates,), int32: the steps of sequential Gauss-Seidel.
         depth
@@ -280,7 +285,7 @@ def names_of_updates(device: DeviceSystem, system: SweepSystem, launcher: Launch
 
 
 def dependencies_on_device(
-    device: DeviceSystem, update_of: Any | None, launcher: Launcher
+    device: DeviceSystem, update_of: Any | None, launcher: Launcher, tuning: ColouringTuning
 ) -> DeviceDependencies:
     """Return which states read which others.
 
@@ -292,6 +297,8 @@ def dependencies_on_device(
         As `names_of_updates` returns it.
     launcher
         Launches kernels for the type of the offsets.
+    tuning
+        How far the device goes.
     """
     cp = cupy()
     offsets, reads = device.row_offsets, device.columns
@@ -311,7 +318,7 @@ def dependencies_on_device(
     factors = cp.empty(updates)
     measured = (offsets, device.values, cp.int32(updates), cp.float64(UNIT), factors)
     launcher.launch("measure_weights", updates, *measured, module="colouring")
-    return DeviceDependencies(offsets, reads, device.values, factors, launcher)
+    return DeviceDependencies(offsets, reads, device.values, factors, launcher, tuning)
 
 
 def choose_colours_on_device(
@@ -337,7 +344,7 @@ def choose_colours_on_device(
 
     Returns
     -------
-    The colours, or None where they are more than `MOST_COLOURS`.
+    The colours, or None where they are more than `reads.tuning.most_colours`.
     """
     if slice_size is not None:
         return _by_congruence(reads, order, slice_size, count)
@@ -349,7 +356,7 @@ def choose_colours_on_device(
         *(lambda tried: reads.fresh_weights(levels, list(tried)),),
         *(lambda number: GPU_SPEED.seconds(moved, number),),
     )
-    if count > MOST_COLOURS:
+    if count > reads.tuning.most_colours:
         return None
     colours = cupy().empty(reads.updates, dtype=cupy().int32)
     given = (levels, cupy().int32(reads.updates), cupy().int32(count), colours)
@@ -369,7 +376,7 @@ def _by_congruence(
             best = (fresh, tried)
     assert best is not None
     fresh, count = best
-    if min(count, slices) > MOST_COLOURS:
+    if min(count, slices) > reads.tuning.most_colours:
         return None
     colours = _congruent(reads, slice_size, count, order)
     return _sorted(reads, colours, min(count, slices), slice_size, fresh, order)
@@ -399,7 +406,8 @@ def _sorted(
 
 
 def _threads_of_sums(launcher: Launcher) -> int:
-    return launcher.processors * BLOCKS_PER_PROCESSOR * BLOCK_THREADS
+    # More than eight blocks a processor would wait for each other at the sums.
+    return launcher.processors * 8 * BLOCK_THREADS
 
 
 def count_directions(
@@ -428,18 +436,20 @@ def count_directions(
     return before, after
 
 
-def colouring_bytes(system: SweepSystem) -> int:
+def colouring_bytes(system: SweepSystem, tuning: ColouringTuning) -> int:
     """Return the bytes that finding colours takes on the device beside the system itself.
 
     Parameters
     ----------
     system
         The system.
+    tuning
+        How far the device goes.
     """
     updates, entries = system.num_updates, system.matrix.num_entries
     wide = 4 if entries < 2**31 else 8
     subset = updates < system.num_states or system.states is not None
     keys = max(move.bands * move.classes for move in MOVES)
-    sorting = wide * counters(updates, max(keys, MOST_COLOURS)) + 8 * updates
+    sorting = wide * counters(updates, max(keys, tuning.most_colours)) + 8 * updates
     of_entries = (8 + (4 if subset else 0)) * entries
     return of_entries + (37 + 2 * wide) * updates + 4 * system.num_states + sorting

@@ -10,65 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engines.cuda.driver import cupy
+from engines.cuda.graph_tuning import SearchTuning
 from engines.cuda.numbering import Numbering
 from engines.cuda.parting import Parting
 
 if TYPE_CHECKING:
     from engines.cuda.graph_edges import Edges
     from engines.cuda.worklist import Worklist
-
-PATIENCE = 64
-"""Rounds that are granted to any trimming or search."""
-
-STATES_A_ROUND = 1000
-"""So many states must be expanded for each further round, as in `engines.cuda.graph`."""
-
-MOST_LOOKS = 4
-"""The most looks at numbers before other steps."""
-
-FEWEST_PARTS = 16
-"""Fewer parts than these are not worth a look at all edges to part them."""
-
-MOST_SEARCHES = 4
-"""The most searches from a state of each region, before names are propagated."""
-
-WORTHWHILE_SHARE = 8
-"""Another search follows if the last one named at least one in so many states."""
-
-DEEP = 8
-"""A graph is deep whose trimming or search takes so many rounds: names pass on by few levels in a
-sweep, which costs far more than a level of a search."""
-
-MOST_SEARCHES_IN_DEPTH = 16
-"""The most searches of a deep graph."""
-
-NONE = 0x40
-"""Each byte of a count of edges where there are none, as in the kernels."""
-
-SWEEPS_A_LOOK = 8
-"""Sweeps between two looks of the host."""
-
-PASSES = 4
-"""How often a warp repeats its part of a sweep while that changes something."""
-
-SWEEPS_BY_NUMBER = 24
-"""Sweeps that are granted to names in the order of the states' numbers. They need few of them or,
-as along a ring, may need as many as there are states; shuffled names do not."""
-
-SWEEPS_OF_ALL = 32
-"""Sweeps that all states take part in before only those do that have something to pass on."""
-
-MOVING_FROM = 1 << 20
-"""Of fewer states all take part in every sweep: it costs little, and they learn more in it."""
-
-ALL_AGAIN = 4
-"""In one batch of so many all states take part once, for the names that other names tell of."""
-
-MOST_SWEEPS = 512
-"""Sweeps that are granted to any propagation."""
-
-STATES_A_SWEEP = 1000
-"""So many further states grant one more sweep, about what the CPU does in a sweep's time."""
 
 SearchSteps = list[tuple[str, int, int]]
 
@@ -86,6 +34,8 @@ class ComponentSearch:
         Returns the edges backwards, or None where there is no room for them.
     num_states
         Number of states.
+    tuning
+        How long each step goes on.
 
     Notes
     -----
@@ -115,8 +65,10 @@ class ComponentSearch:
         ahead: Edges,
         behind: Callable[[], Edges | None],
         num_states: int,
+        tuning: SearchTuning = SearchTuning(),
     ) -> None:
         cp = self._cp = cupy()
+        self.tuning = tuning
         self._work, self._behind = work, behind
         self._is_turned = False
         self._num_states = num_states
@@ -184,7 +136,7 @@ class ComponentSearch:
             How many parts the numbers of the open states tell of, if these are the regions; None
             if their numbers have not been looked at.
         """
-        size = self.count(open_)
+        tuning, size = self.tuning, self.count(open_)
         self.unbroken = False
         first = None if alone is None else open_.copy()
         parting = Parting(by_regions, cut, barred)
@@ -198,7 +150,7 @@ class ComponentSearch:
             if search == 0 and alone is not None:
                 self.add_lost(first, open_, alone)
             behind = None if left == 0 else self._turned()
-            most = MOST_SEARCHES_IN_DEPTH if parting.is_deep else MOST_SEARCHES
+            most = tuning.most_searches_in_depth if parting.is_deep else tuning.most_searches
             if left == 0 or behind is None or search >= most:
                 break
             before = left
@@ -206,7 +158,7 @@ class ComponentSearch:
             self.unbroken = before == size and left == 0 and not parting.is_parted
             if left == 0:
                 break
-            if not parting.is_deep and before - left < before // WORTHWHILE_SHARE:
+            if not parting.is_deep and before - left < before // tuning.worthwhile_share:
                 break
         return left == 0 or self._propagate(open_, leader, parting, left)
 
@@ -224,10 +176,11 @@ class ComponentSearch:
 
         Without the edges between parts, numbers may tell of more of them.
         """
-        for look in range(MOST_LOOKS):
+        fewest = self.tuning.fewest_parts
+        for look in range(self.tuning.most_looks):
             numbers = self.look_at_numbers(open_, leader, parting.cut, look + 1)
             left = numbers.left
-            if left == 0 or numbers.parts < max(FEWEST_PARTS, parting.parts + 1):
+            if left == 0 or numbers.parts < max(fewest, parting.parts + 1):
                 break
             numbers.name_parts(parting.by_regions)
             parting.parts, parting.by_regions = numbers.parts, True
@@ -243,7 +196,8 @@ class ComponentSearch:
     def _trim(self, open_: Any, leader: Any, parting: Parting) -> int:
         """Name states that are components of their own; return how many others are left."""
         counts, states = self._numbers, self._cp.int32(self._num_states)
-        counts.data.memset_async(NONE, counts.nbytes, stream=None)
+        # So the kernels know where there are no edges.
+        counts.data.memset_async(0x40, counts.nbytes, stream=None)
         along = (*self._ahead.of_states, self._ahead.ends, parting.cut)
         counting = (*along, open_, states, counts)
         self._work.launch("count_inner", self._num_states, *counting, module="trimming")
@@ -264,7 +218,7 @@ class ComponentSearch:
             left, _ = self._drain("trim_both", open_, *along, *against, *named, lists=2)
         elif left and not complete:
             left, _ = self._drain("trim_forwards", open_, *along, *named)
-        parting.is_deep |= self._work.rounds - begun >= DEEP
+        parting.is_deep |= self._work.rounds - begun >= self.tuning.deep_rounds
         return left
 
     def _collect_trivial(self, edges: Edges, open_: Any, leader: Any, *, second: bool) -> None:
@@ -285,7 +239,7 @@ class ComponentSearch:
             name, parting.is_deep, parting.met = "search, given up", False, None
         else:
             self.drop(open_, found)
-            parting.is_deep |= rounds >= DEEP
+            parting.is_deep |= rounds >= self.tuning.deep_rounds
         left = self.count(open_)
         self.steps.append((name, rounds, left))
         return left
@@ -388,7 +342,7 @@ class ComponentSearch:
         The leaders of states that stay open are overwritten.
         """
         cut, barred = parting.cut, parting.barred
-        cp = self._cp
+        cp, tuning = self._cp, self.tuning.names
         edges = (*self._ahead.of_states, self._ahead.ends)
         if cut is None:
             cut = cp.zeros((len(self._ahead.ends) + 31) // 32, dtype=cp.uint32)
@@ -396,7 +350,7 @@ class ComponentSearch:
         both = self._work.items.view(np.int32)
         listed, rest = both[: self._num_states], both[self._num_states : 2 * self._num_states]
         listed_count = cp.zeros(1, dtype=cp.int32)
-        changed = cp.empty(SWEEPS_A_LOOK, dtype=cp.int32)
+        changed = cp.empty(tuning.sweeps_a_look, dtype=cp.int32)
         size = cp.int32(self._num_states)
         self._launch("collect_open", self._num_states, open_, size, listed, listed_count)
         self._launch("cut_outer", left, *edges, open_, listed, cp.int32(left), cut)
@@ -407,7 +361,8 @@ class ComponentSearch:
         if not parting.by_regions:
             self._launch("begin_region", left, listed, cp.int32(left), leader)
         due = cp.empty((self._num_states + 7) // 8, dtype=cp.uint32)
-        most, sweeps = MOST_SWEEPS + left // STATES_A_SWEEP, 0
+        passes = cp.int32(tuning.passes)
+        most, sweeps = tuning.patience.granted(left), 0
         # In a deep graph, too few sweeps are granted to names by number.
         shuffled, by_number = int(parting.is_deep), not parting.is_deep
         while left:
@@ -419,23 +374,23 @@ class ComponentSearch:
                 if sweeps >= most:
                     self.steps.append(("sweeps, given up", sweeps, left))
                     return False
-                if not shuffled and sweeps - begun >= SWEEPS_BY_NUMBER:
+                if not shuffled and sweeps - begun >= tuning.sweeps_by_number:
                     shuffled, by_number = 1, False
                     mixed, begun = cp.int32(1), sweeps
                     self.steps.append(("sweeps by number, given up", sweeps, left))
                     self._launch("begin_names", left, listed, count, mixed, self._numbers)
                 changed.data.memset_async(0, changed.nbytes, stream=None)
                 arguments = (*edges, cut, *against, barred, open_, leader, listed, count, mixed)
-                few = left < MOVING_FROM or sweeps - begun < SWEEPS_OF_ALL
+                few = left < tuning.moving_states or sweeps - begun < tuning.sweeps_of_all
                 of_all = few or behind is None
-                again = (sweeps - begun) // SWEEPS_A_LOOK % ALL_AGAIN == 0
-                for sweep in range(SWEEPS_A_LOOK):
+                again = (sweeps - begun) // tuning.sweeps_a_look % tuning.batches_between_all == 0
+                for sweep in range(tuning.sweeps_a_look):
                     every = cp.int32(of_all or (again and sweep == 0))
-                    others = (every, cp.int32(PASSES), self._numbers, due, cp.int32(sweep), changed)
+                    others = (every, passes, self._numbers, due, cp.int32(sweep), changed)
                     self._launch("raise_names", left, *arguments, *others)
                 made = changed.get()
                 moving = bool(made[-1])
-                sweeps += SWEEPS_A_LOOK if moving else 1 + int(np.count_nonzero(made))
+                sweeps += tuning.sweeps_a_look if moving else 1 + int(np.count_nonzero(made))
             listed_count.data.memset_async(0, listed_count.nbytes, stream=None)
             ending = (cut, listed, count, mixed, self._numbers, open_, leader, rest, listed_count)
             self._launch("cut_different", left, *edges, *ending)
@@ -457,8 +412,7 @@ class ComponentSearch:
 
     def _close(self, kernel: str, *arguments: Any, **how: Any) -> bool:
         before = self._work.rounds
-        patience = (PATIENCE, STATES_A_ROUND)
-        complete = self._work.close(kernel, *arguments, patience=patience, **how)
+        complete = self._work.close(kernel, *arguments, patience=self.tuning.patience, **how)
         self._rounds = self._work.rounds - before
         return complete
 

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engines.arrays import IndexArray
-from engines.cuda.components import PATIENCE, STATES_A_ROUND
 from engines.cuda.driver import cupy
 from engines.cuda.prepare import _scan
 from engines.cuda.transfer import to_device
 
 if TYPE_CHECKING:
     from engines.cuda.graph_edges import Edges
+    from engines.cuda.graph_tuning import Patience
     from engines.cuda.worklist import Worklist
 
 
 def order_by_level(
-    work: Worklist, ahead: Edges, labels: IndexArray, count: int
+    work: Worklist, ahead: Edges, labels: IndexArray, count: int, patience: Patience
 ) -> IndexArray | None:
     """Return the components by level, those of one level by number, shape (count,).
 
@@ -34,6 +34,8 @@ def order_by_level(
         Shape (states,): the component of each state, −1 for none.
     count
         Number of components.
+    patience
+        For the worklist.
 
     Returns
     -------
@@ -65,7 +67,6 @@ def order_by_level(
         work.begin()
         launch("collect_lowest", count, cursors, leaving, number, *work.list)
         arguments = (cursors, sources, targets, leaving, levels)
-        patience = (PATIENCE, STATES_A_ROUND)
         if not work.close("close_levels", *arguments, module="condensation", patience=patience):
             return None
         del sources, targets

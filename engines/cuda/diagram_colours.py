@@ -14,9 +14,6 @@ from engines.model.result import SweepCost
 
 MODULE = "diagram_colours"
 
-DIVIDED_BITS = 31
-"""Numbers below 2³¹ are divided by a multiplication and a shift."""
-
 
 class DiagramColourSweeper(ColourSweeper):
     """A solve on the device, a launch a colour, whose rows are laid out already.
@@ -47,7 +44,7 @@ class DiagramColourSweeper(ColourSweeper):
         super().__init__(coloured.start, self._slices.count, *how)
         name = f"{rows.layout.matrix_format} by colours"
         self.cost = SweepCost(
-            (device_number,), "rows_of_slices", name, rows.bytes_moved, rows.remark
+            (device_number,), "rows_of_slices", name, rows.bytes_moved, rows.events
         )
 
     def _prepare(self) -> Launcher:
@@ -106,7 +103,7 @@ def divisor(number: int) -> tuple[int, int]:
     so that n m / 2^(31 + s) exceeds n / d by less than 1 / d for n < 2³¹ (Granlund and Montgomery
     1994, Division by invariant integers using multiplication, theorem 4.2).
     """
-    shift = DIVIDED_BITS + (number - 1).bit_length()
+    shift = 31 + (number - 1).bit_length()
     multiplier = -(-(1 << shift) // number)
     assert multiplier < 1 << 32, "the multiplier of a divisor does not fit into 32 bits"
     return multiplier, shift

@@ -6,17 +6,11 @@ import numpy as np
 
 from engines.arrays import MaskArray
 from engines.cuda.diagram_upload import MODULE, check_sizes, hybrid_bytes, upload_hybrid
-from engines.cuda.diagrams import available_bytes
 from engines.cuda.driver import cupy
+from engines.cuda.memory import available_bytes
 from engines.cuda.modules import BLOCK_THREADS, Launcher, stream
 from engines.diagrams.hybrid import HybridMatrix
 from engines.errors import DeviceMemoryError
-
-FRONTIER_BLOCKS = 256
-"""Blocks of a round, whatever the number of states in it, which the host does not know."""
-
-ROUNDS_AT_ONCE = 128
-"""Rounds between two looks of the host."""
 
 
 def reached_on_device(
@@ -74,9 +68,10 @@ def _reached(hybrid: HybridMatrix, state: int) -> tuple[MaskArray, int]:
     marks = cp.empty(3, dtype=cp.int32)
     start = (cp.int32(state), reached, queue, marks)
     launcher.launch("begin_walk", 1, *start, module=MODULE, block=1)
-    threads = FRONTIER_BLOCKS * BLOCK_THREADS
+    # Whatever the number of states in a round, which the host does not know between its looks.
+    threads, rounds_a_look = 256 * BLOCK_THREADS, 128
     while True:
-        for _ in range(ROUNDS_AT_ONCE):
+        for _ in range(rounds_a_look):
             launcher.launch("walk_on", threads, *arguments, reached, queue, marks, module=MODULE)
             launcher.launch("end_round", 1, marks, module=MODULE, block=1)
         begin, end, count = (int(mark) for mark in marks.get())

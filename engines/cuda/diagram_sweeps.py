@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from engines.cuda import diagram_patterns
 from engines.cuda.diagram_rows import DiagramRows, system_bytes, upload_rows
-from engines.cuda.diagrams import available_bytes
 from engines.cuda.driver import cupy
 from engines.cuda.formats import hybrid
 from engines.cuda.formats.layout import Layout, geometry, nbytes
+from engines.cuda.formats.tuning import WindowTuning
+from engines.cuda.memory import available_bytes
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import DeviceSystem
-from engines.cuda.rows import LEAST_BANDED_ROWS, DeviceRows
+from engines.cuda.rows import DeviceRows
 from engines.cuda.sweeper import HISTORY, CudaSweeper, two_vectors
 from engines.cuda.windows import reach_of_patterns, window_of
 from engines.diagrams.system import DiagramSystem
 from engines.errors import DeviceMemoryError
 from engines.model.choice import Format
-from engines.model.csr import CsrMatrix
-from engines.systems.one_sided import SweepSystem
-
-_NO_MATRIX = CsrMatrix(np.zeros(1, dtype=np.int32), np.zeros(0, dtype=np.int32), np.zeros(0), 0)
 
 
 class DiagramSweeper(CudaSweeper):
@@ -48,11 +41,10 @@ class DiagramSweeper(CudaSweeper):
         device_number: int,
     ) -> None:
         self._laid_out = rows
-        of_vectors = SweepSystem(_NO_MATRIX, system.start, omega=system.omega)
-        super().__init__(of_vectors, stop_below, absolute, device_number)
+        super().__init__(system, stop_below, absolute, device_number)
 
-    def _prepare(self, system: SweepSystem, _matrix_format: Format) -> tuple[DeviceRows, ...]:
-        start: Any = system.start
+    def _prepare(self, system: DiagramSystem, _matrix_format: Format) -> tuple[DeviceRows, ...]:
+        start = system.start
         if isinstance(start, cupy().ndarray):
             # Whatever stream wrote it.
             cupy().cuda.runtime.deviceSynchronize()
@@ -71,6 +63,7 @@ def diagram_sweeper(
     device_number: int = 0,
     memory: int | None = None,
     most_patterns: int | None = None,
+    tuning: WindowTuning = WindowTuning(),
 ) -> DiagramSweeper:
     """Prepare a solve without expanding the matrix.
 
@@ -90,6 +83,8 @@ def diagram_sweeper(
         Bytes of device memory that the solve may take; None for what is free.
     most_patterns
         The most distinct rows that `Format.PATTERNS` may have; None for any number.
+    tuning
+        Which patterns are swept by windows.
 
     Raises
     ------
@@ -105,7 +100,7 @@ def diagram_sweeper(
             raise _too_large(device_number, system, need, available)
         try:
             with stream(device_number):
-                rows = laid_out(system, matrix_format, most_patterns)
+                rows = laid_out(system, matrix_format, most_patterns, tuning)
             return DiagramSweeper(rows, system, stop_below, absolute, device_number)
         except cp.cuda.memory.OutOfMemoryError as error:
             cp.get_default_memory_pool().free_all_blocks()
@@ -113,7 +108,10 @@ def diagram_sweeper(
 
 
 def laid_out(
-    system: DiagramSystem, matrix_format: Format, most_patterns: int | None = None
+    system: DiagramSystem,
+    matrix_format: Format,
+    most_patterns: int | None = None,
+    tuning: WindowTuning = WindowTuning(),
 ) -> DeviceRows:
     """Lay the rows of a system out on the current device and stream.
 
@@ -123,7 +121,7 @@ def laid_out(
         The system.
     matrix_format
         `Format.PATTERNS` or `Format.HYBRID`.
-    most_patterns
+    most_patterns, tuning
         As in `diagram_sweeper`.
 
     Raises
@@ -136,11 +134,15 @@ def laid_out(
     launcher = Launcher("int")
     rows = upload_rows(system, launcher)
     if matrix_format is Format.PATTERNS:
-        return _rows_of(system, rows, diagram_patterns.build(rows, launcher, most_patterns))
-    return _rows_of(system, rows, hybrid.build(rows, launcher))
+        layout = diagram_patterns.build(rows, launcher, most_patterns)
+    else:
+        layout = hybrid.build(rows, launcher)
+    return _rows_of(system, rows, layout, tuning)
 
 
-def _rows_of(system: DiagramSystem, rows: DiagramRows, layout: Layout) -> DeviceRows:
+def _rows_of(
+    system: DiagramSystem, rows: DiagramRows, layout: Layout, tuning: WindowTuning
+) -> DeviceRows:
     """Return the rows as the sweeper takes them, without what only their layout holds."""
     offset = None if layout.holds_offset else rows.offset
     device = DeviceSystem(
@@ -155,9 +157,10 @@ def _rows_of(system: DiagramSystem, rows: DiagramRows, layout: Layout) -> Device
     shape = geometry(layout, kernel, "sweep", count, 1, launcher)
     window = None
     of_all = rows.states is None and rows.group_offsets is None and count == system.num_states
-    if of_all and count >= LEAST_BANDED_ROWS and layout.matrix_format is Format.PATTERNS:
-        window = window_of(layout, reach_of_patterns(layout), count, launcher)
-    return DeviceRows(device, layout, launcher, kernel, shape, count, moved, "", "", window)
+    long = of_all and count >= tuning.least_banded_rows
+    if long and layout.matrix_format is Format.PATTERNS:
+        window = window_of(layout, reach_of_patterns(layout), count, launcher, tuning)
+    return DeviceRows(device, layout, launcher, kernel, shape, count, moved, (), "", window)
 
 
 def _too_large(

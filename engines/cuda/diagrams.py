@@ -23,6 +23,7 @@ from engines.cuda.diagram_upload import (
 )
 from engines.cuda.driver import cupy
 from engines.cuda.formats.layout import nbytes
+from engines.cuda.memory import available_bytes
 from engines.cuda.modules import BLOCK_THREADS, Launcher, stream
 from engines.cuda.prepare import SCAN_BLOCK, _scan
 from engines.cuda.transfer import collect, to_host
@@ -30,19 +31,27 @@ from engines.diagrams.hybrid import HybridMatrix
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.model.csr import CsrMatrix
 
-WARP_ROW_ENTRIES = 24
-"""From this mean number of entries a state on, a warp writes them."""
-
-FILL_BLOCK = 128
-"""States of a block that puts its entries together before it writes them; as in the kernels."""
-
-FILL = "fill_rows_staged"
-"""The kernel that writes entries where there are few a state."""
-
-PIECE_BYTES = 1 << 28
-"""The most bytes of entries that are on the device at a time where a matrix goes to the host."""
-
 ENTRY_BYTES = 12
+"""A column and a value."""
+
+
+@dataclass(frozen=True)
+class ExpansionTuning:
+    """How a matrix is expanded.
+
+    Parameters
+    ----------
+    kernel
+        Writes entries where there are few a state.
+    warp_row_entries
+        From this mean number of entries a state on, a warp writes them.
+    piece_bytes
+        The most bytes of entries that are on the device at a time where a matrix goes to the host.
+    """
+
+    kernel: str = "fill_rows_staged"
+    warp_row_entries: int = 24
+    piece_bytes: int = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -205,6 +214,7 @@ def fill_rows(
     states: range,
     base: int,
     entries: tuple[Any, Any],
+    tuning: ExpansionTuning,
 ) -> None:
     """Write columns and values of some states' rows.
 
@@ -222,10 +232,13 @@ def fill_rows(
         The entry of the matrix that is to be the first that is written.
     entries
         Columns and values, for as many entries as these states have.
+    tuning
+        Which kernel writes them.
     """
     cp = cupy()
-    kernel, threads, block = FILL, len(states), FILL_BLOCK
-    if hybrid.num_entries >= WARP_ROW_ENTRIES * hybrid.num_states:
+    # A block puts the entries of 128 states together before it writes them, as in the kernels.
+    kernel, threads, block = tuning.kernel, len(states), 128
+    if hybrid.num_entries >= tuning.warp_row_entries * hybrid.num_states:
         kernel, threads, block = "fill_rows_by_warp", 32 * len(states), BLOCK_THREADS
     launcher.launch(
         kernel,
@@ -238,7 +251,10 @@ def fill_rows(
 
 
 def expand_on_device(
-    hybrid: HybridMatrix, device_number: int = 0, memory: int | None = None
+    hybrid: HybridMatrix,
+    device_number: int = 0,
+    memory: int | None = None,
+    tuning: ExpansionTuning = ExpansionTuning(),
 ) -> DeviceMatrix:
     """Expand a matrix into compressed sparse rows on the device.
 
@@ -250,6 +266,8 @@ def expand_on_device(
         Which of the devices.
     memory
         Bytes of device memory that it may take; None for what is free.
+    tuning
+        How it is done.
 
     Raises
     ------
@@ -271,7 +289,7 @@ def expand_on_device(
             columns = cp.empty(hybrid.num_entries, dtype=cp.int32)
             values = cp.empty(hybrid.num_entries)
             every = range(hybrid.num_states)
-            fill_rows(source, index, launcher, every, 0, (columns, values))
+            fill_rows(source, index, launcher, every, 0, (columns, values), tuning)
             queue.synchronize()
         except cp.cuda.memory.OutOfMemoryError as error:
             cp.get_default_memory_pool().free_all_blocks()
@@ -283,13 +301,16 @@ def expand_on_device(
 
 
 def expand_in_pieces(
-    hybrid: HybridMatrix, device_number: int = 0, memory: int | None = None
+    hybrid: HybridMatrix,
+    device_number: int = 0,
+    memory: int | None = None,
+    tuning: ExpansionTuning = ExpansionTuning(),
 ) -> HostMatrix:
     """Expand a matrix on the device and collect it on the host, piece by piece.
 
     Parameters
     ----------
-    hybrid, device_number, memory
+    hybrid, device_number, memory, tuning
         As in `expand_on_device`; the device has to hold the representation, the row offsets and a
         piece of the entries.
 
@@ -314,7 +335,7 @@ def expand_in_pieces(
             offsets: IndexArray = to_host(index.row_offsets)
             groups: IndexArray | None = None if index.groups is None else to_host(index.groups)
             starts = offsets if groups is None else offsets[groups]
-            piece = min(PIECE_BYTES, available - fixed) // ENTRY_BYTES
+            piece = min(tuning.piece_bytes, available - fixed) // ENTRY_BYTES
             piece = max(piece, int(np.diff(starts).max(initial=0)))
             need = fixed + ENTRY_BYTES * piece
             if need > available:
@@ -327,7 +348,7 @@ def expand_in_pieces(
                 first = int(starts[begin])
                 end = int(np.searchsorted(starts, first + piece, side="right")) - 1
                 last = int(starts[end])
-                fill_rows(source, index, launcher, range(begin, end), first, buffers)
+                fill_rows(source, index, launcher, range(begin, end), first, buffers, tuning)
                 collect(buffers[0][: last - first], columns[first:last])
                 collect(buffers[1][: last - first], values[first:last])
                 begin = end
@@ -336,20 +357,6 @@ def expand_in_pieces(
             raise _too_large(device_number, hybrid, fixed, available_bytes(memory)) from error
         choices = None if index.choices is None else to_host(index.choices)
     return HostMatrix(CsrMatrix(offsets, columns, values, hybrid.num_columns), groups, choices)
-
-
-def available_bytes(memory: int | None) -> int:
-    """Return the bytes of the current device that may be taken.
-
-    Parameters
-    ----------
-    memory
-        The most that the user allows, or None.
-    """
-    cp = cupy()
-    pool = cp.get_default_memory_pool()
-    free = int(cp.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
-    return free if memory is None else min(free, memory)
 
 
 def _too_large(

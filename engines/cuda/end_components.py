@@ -6,23 +6,13 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from engines.cuda import components
 from engines.cuda.components import ComponentSearch
 from engines.cuda.driver import cupy
+from engines.cuda.graph_tuning import RefinementTuning
 
 if TYPE_CHECKING:
     from engines.cuda.graph_edges import Edges
     from engines.cuda.worklist import Worklist
-
-MOST_ROUNDS = 64
-"""Rounds that are granted to any refinement."""
-
-STATES_A_ROUND = 10_000
-"""So many states must be settled or removed for each further round, about what the CPU does in a
-round's time: it need not look at all of a component to split a small set off it."""
-
-MOST_LOOKS = 16
-"""The most looks at numbers before the first search."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +48,7 @@ def refine(
     *,
     with_choices: bool,
     any_barred: bool = True,
+    tuning: RefinementTuning = RefinementTuning(),
 ) -> Refinement:
     """Return the maximal end components of an MDP.
 
@@ -77,6 +68,8 @@ def refine(
         Whether the rows of states without a component are to be barred too where all is settled.
     any_barred
         Whether rows may be barred yet.
+    tuning
+        How long it goes on.
 
     Notes
     -----
@@ -91,7 +84,7 @@ def refine(
     without these rows the numbers may tell of more: where processes go round and stop some time,
     first of the process whose variable comes first, then of the next.
     """
-    rounds = _Rounds(work, ahead, behind, search, kept, barred)
+    rounds = _Rounds(work, ahead, behind, search, kept, barred, tuning)
     return rounds.run(with_choices, any_barred)
 
 
@@ -106,8 +99,9 @@ class _Rounds:
         search: ComponentSearch,
         kept: Any,
         barred: Any,
+        tuning: RefinementTuning,
     ) -> None:
-        cp = cupy()
+        cp, self._tuning = cupy(), tuning
         self._work, self._ahead, self._behind, self._search = work, ahead, behind, search
         self._kept, self._barred = kept, barred
         assert behind.state_of is not None
@@ -140,7 +134,7 @@ class _Rounds:
         for round_ in itertools.count():
             if left == 0:
                 return self._settled(with_choices)
-            if round_ >= MOST_ROUNDS + (first - left) // STATES_A_ROUND:
+            if round_ >= self._tuning.patience.granted(first - left):
                 break
             if round_ > 0:
                 self._cut_barred(among)
@@ -179,7 +173,7 @@ class _Rounds:
         search, parts = self._search, 1
         if any_barred:
             self._cut_barred(self._kept)
-        for look in range(1, MOST_LOOKS + 1):
+        for look in range(1, self._tuning.most_looks + 1):
             among, open_ = self._copied(self._kept), self._copied(self._kept)
             search.drop(open_, self._alone)
             before, size = self._copied(open_), search.count(open_)
@@ -199,7 +193,7 @@ class _Rounds:
             if numbers.left == 0:
                 return 0
             self._cut_barred(self._kept)
-            if gained < components.FEWEST_PARTS:
+            if gained < search.tuning.fewest_parts:
                 break
         self._name_alone()
         return parts
@@ -228,13 +222,8 @@ class _Rounds:
         self._launch("collect_stuck", self._num_states, *states, *own, *self._work.list)
         behind = (self._behind.offsets, self._behind.ends, self._state_of)
         lost = (leader, self._barred, self._usable, self._changed, self._kept)
-        return self._work.close(
-            "close_stuck",
-            *behind,
-            *lost,
-            module="mec",
-            patience=(components.PATIENCE, components.STATES_A_ROUND),
-        )
+        patience = self._search.tuning.patience
+        return self._work.close("close_stuck", *behind, *lost, module="mec", patience=patience)
 
     def _settled(self, with_choices: bool) -> Refinement:
         if with_choices:

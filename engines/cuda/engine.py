@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from engines.arrays import INT32_MAX
 from engines.cuda.driver import cupy
+from engines.cuda.formats.tuning import RowTuning
 from engines.cuda.split import SplitSweeper
 from engines.cuda.sweeper import CudaSweeper, device_bytes
 from engines.errors import DeviceMemoryError, UnsupportedError
@@ -19,25 +20,28 @@ class CudaEngine:
     device_number
         Which of the devices.
     matrix_format
-        How matrices are laid out; what cannot be is swept in CSR, with a remark.
+        How matrices are laid out; what cannot be is swept in CSR, and the cost tells why.
     most_memory
         Bytes of device memory that a solve may take; None for what is free.
+    tuning
+        What was measured of the ways to sweep rows; of those in the host's memory, the default.
     """
-
-    name = "GPU"
 
     def __init__(
         self,
         device_number: int = 0,
         matrix_format: Format = Format.CSR,
         most_memory: int | None = None,
+        tuning: RowTuning = RowTuning(),
     ) -> None:
         self.device_number = device_number
+        self.gpus = (device_number,)
         self.matrix_format = matrix_format
         self.most_memory = most_memory
+        self._tuning = tuning
 
     def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> CudaSweeper:
-        """Prepare a solve; see `engines.systems.one_sided.Engine.sweeper`.
+        """Prepare a solve; see `engines.systems.one_sided.Scheme.sweeper`.
 
         A matrix that the device cannot hold is left in the host's memory; see
         `engines.cuda.split`.
@@ -58,7 +62,7 @@ class CudaEngine:
             available = self._available()
             try:
                 if need <= available:
-                    sweeper = CudaSweeper(system, *where)
+                    sweeper = CudaSweeper(system, *where, self._tuning)
                     sweeper.spare = available - need
                     return sweeper
             except cp.cuda.memory.OutOfMemoryError:

@@ -15,11 +15,12 @@ import numpy as np
 
 from engines.arrays import INT32_MAX
 from engines.cuda.driver import cupy
-from engines.errors import DeviceMemoryError, UnsupportedError
-from engines.montecarlo.compile import arithmetic_constants, kernel
+from engines.cuda.memory import require_bytes
+from engines.errors import UnsupportedError
 from engines.program.expressions import Expression
 from engines.program.packing import Packing, Words
 from engines.program.program import ModelKind, Program
+from engines.program.source import arithmetic_constants, kernel
 from engines.program.successors import SuccessorSource
 
 OPTIONS = ("-std=c++17", "--fmad=false", "-diag-suppress=177,550")
@@ -155,6 +156,7 @@ class CudaExplorer:
     ) -> None:
         self._cp = cp = cupy()
         self._kind, self._most_memory = program.kind, most_memory
+        self._device = int(cp.cuda.Device().id)
         self._has_actions = any(command.action is not None for _, _, command in program.commands())
         self._tuning = tuning or DeviceExplorationTuning()
         text = source_of(program, packing, expressions)
@@ -211,7 +213,9 @@ class CudaExplorer:
         """
         cp = self._cp
         # Sorting takes another copy, and as much again for a while.
-        self._require(24 * count + 4 * (self._mask + 1), "states in order")
+        require_bytes(
+            self._device, 24 * count + 4 * (self._mask + 1), "states in order", self._most_memory
+        )
         self._sorted = cp.sort(self._states[:count])
         self._states = None
         self._ranks = cp.empty(self._mask + 1, dtype=cp.int32)
@@ -237,9 +241,9 @@ class CudaExplorer:
         places = self._offsets(transitions)
         entries = int(places[-1])
         starts = self._offsets(choices) if is_mdp else None
-        rows = int(starts[-1]) if is_mdp else 0
+        rows = 0 if starts is None else int(starts[-1])
         by_entry = self._has_actions and not is_mdp
-        self._require(16 * entries + 8 * rows, "the matrix")
+        require_bytes(self._device, 16 * entries + 8 * rows, "the matrix", self._most_memory)
         columns, values = cp.empty(entries, dtype=cp.int32), cp.empty(entries, dtype=cp.float64)
         actions = cp.empty(entries, dtype=cp.int32) if by_entry else None
         lengths = cp.empty(rows, dtype=cp.int32) if is_mdp else None
@@ -287,7 +291,8 @@ class CudaExplorer:
         return values, None if first == EMPTY else first
 
     def _state_of_search(self) -> np.void:
-        return self._search.get().view(SEARCH)[0].copy()
+        found: np.void = self._search.get().view(SEARCH)[0].copy()
+        return found
 
     def _allot(self, capacity: int) -> None:
         """Make room for so many states in the list and the table; those of the list stay."""
@@ -296,7 +301,9 @@ class CudaExplorer:
         while size < 2 * capacity:
             size *= 2
         self._table = None
-        self._require(8 * capacity + 8 * size, f"{capacity} states")
+        require_bytes(
+            self._device, 8 * capacity + 8 * size, f"{capacity} states", self._most_memory
+        )
         states = cp.empty(capacity, dtype=cp.uint64)
         count = len(self._states)
         states[:count] = self._states
@@ -331,15 +338,6 @@ class CudaExplorer:
         offsets = cp.zeros(len(counts) + 1, dtype=cp.int64)
         cp.cumsum(counts, dtype=cp.int64, out=offsets[1:])
         return offsets
-
-    def _require(self, needed: int, what: str) -> None:
-        cp = self._cp
-        free = int(cp.cuda.runtime.memGetInfo()[0]) + cp.get_default_memory_pool().free_bytes()
-        available = free if self._most_memory is None else min(free, self._most_memory)
-        if needed > available:
-            raise DeviceMemoryError(
-                f"the GPU needs {needed} bytes for {what}; {available} are available"
-            )
 
     def _kernel(self, name: str) -> Any:
         return self._module.get_function(name)

@@ -11,6 +11,7 @@ from engines.arrays import FloatArray
 from engines.cuda.arrange import DeviceColoured
 from engines.cuda.driver import cupy
 from engines.cuda.modules import BLOCK_THREADS, Launcher, stream
+from engines.cuda.sweeper import HISTORY, STRETCH
 from engines.cuda.transfer import to_device, to_host
 from engines.model.result import SweepCost
 from engines.systems.one_sided import Direction
@@ -21,16 +22,6 @@ THREADS_A_ROW = {
     "sweep_rows_of_colour_by_block": BLOCK_THREADS,
     "sweep_groups_of_colour_by_thread": 1,
 }
-
-LONGEST_STRETCH = 64
-"""The most sweeps captured in one CUDA graph; even, as all of them, so that a replay ends in the
-vector it began with."""
-
-LAUNCHES_A_STRETCH = 512
-"""About as many launches are captured: a graph of more takes longer to make than to replay."""
-
-HISTORY = 4096
-"""The most sweeps between two looks of the host."""
 
 
 class ColourSweeper(ABC):
@@ -45,7 +36,7 @@ class ColourSweeper(ABC):
     omega
         Relaxation.
     stop_below, absolute
-        As in `engines.systems.one_sided.Engine.sweeper`.
+        As in `engines.systems.one_sided.Scheme.sweeper`.
     device_number
         Which of the devices.
     """
@@ -138,7 +129,7 @@ class ColourSweeper(ABC):
             for colour in range(self._colours):
                 self._sweep_colour(source, colour, slots)
         history = (self._slots, self._history, self._length, self._cp.int32(sweeps))
-        threads = LONGEST_STRETCH + 1
+        threads = STRETCH + 1
         self._launcher.launch(
             "end_stretch_of_colours", threads, *history, module="gauss_seidel", block=threads
         )
@@ -181,7 +172,7 @@ class CudaColourSweeper(ColourSweeper):
             self._kernel.removeprefix("sweep_"),
             "csr by colours",
             coloured.bytes_per_sweep,
-            coloured.remark,
+            coloured.events,
         )
 
     def _prepare(self) -> Launcher:
@@ -244,4 +235,5 @@ class CudaColourSweeper(ColourSweeper):
 
 def stretch_of(colours: int) -> int:
     """Return how many sweeps of so many colours are captured in a graph; always even."""
-    return max(2, min(LONGEST_STRETCH, LAUNCHES_A_STRETCH // max(colours, 1)) // 2 * 2)
+    # A graph of more than about 512 launches takes longer to make than to replay.
+    return max(2, min(STRETCH, 512 // max(colours, 1)) // 2 * 2)

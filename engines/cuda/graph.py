@@ -16,6 +16,7 @@ from engines.cuda.condensation import order_by_level
 from engines.cuda.driver import cupy
 from engines.cuda.end_components import refine
 from engines.cuda.graph_edges import Edges, backwards, forwards
+from engines.cuda.graph_tuning import GraphTuning
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.sets import to_mask, to_set, words_for
 from engines.cuda.transfer import to_device, to_host
@@ -24,9 +25,6 @@ from engines.errors import UnsupportedError
 from engines.host.graph import CpuGraph, _edges
 from engines.host.induced import components_within
 from engines.model.explicit import ExplicitModel
-
-KEPT_SHARE = 64
-"""A graph stays on the device between operations if it takes at most one part in so many."""
 
 Answer = TypeVar("Answer")
 EndComponents = tuple[IndexArray, int, MaskArray | None]
@@ -48,6 +46,8 @@ class CudaGraph:
         A model of any kind; stored zeros are no edges.
     device_number
         Which of the devices.
+    tuning
+        How the work is shared out, and when it is left to the CPU.
 
     Raises
     ------
@@ -62,7 +62,12 @@ class CudaGraph:
     for testing the satisfiability of propositional Horn formulae.
     """
 
-    def __init__(self, model: ExplicitModel, device_number: int = 0) -> None:
+    def __init__(
+        self,
+        model: ExplicitModel,
+        device_number: int = 0,
+        tuning: GraphTuning = GraphTuning(),
+    ) -> None:
         if max(model.num_states, model.matrix.num_rows) >= INT32_MAX:
             raise UnsupportedError(
                 f"{model.num_states} states with {model.matrix.num_rows} choices: the GPU engine "
@@ -71,7 +76,7 @@ class CudaGraph:
         # A copy of the matrix that shares its arrays: the graph must not keep the model alive.
         self._model = ExplicitModel(model.kind, replace(model.matrix), model.row_group_offsets)
         self._offsets, self._columns = _edges(model.matrix)
-        self._device = device_number
+        self._device, self._tuning = device_number, tuning
         self._kept: dict[str, Edges] = {}
         self.rounds = 0
         """Rounds that the last operation made on the device."""
@@ -148,7 +153,7 @@ class CudaGraph:
                     made.append(None)
             return made[0]
 
-        search = ComponentSearch(work, ahead, behind, size)
+        search = ComponentSearch(work, ahead, behind, size, self._tuning.search)
         open_ = to_set(restrict)
         leader = cupy().empty(size, dtype=np.int32)
         leader.data.memset_async(0xFF, leader.nbytes, stream=None)
@@ -178,7 +183,8 @@ class CudaGraph:
 
         def look(work: Worklist) -> IndexArray | None:
             ahead = self._edges("forwards", work.launcher)
-            order = order_by_level(work, ahead, labels, count)
+            patience = self._tuning.search.patience
+            order = order_by_level(work, ahead, labels, count, patience)
             if order is None:
                 self.note = f"left to the CPU after {work.rounds} rounds"
             return order
@@ -223,7 +229,7 @@ class CudaGraph:
         size, num_rows = self._model.num_states, self._model.matrix.num_rows
         ahead = self._edges("forwards", work.launcher)
         behind = self._edges("backwards", work.launcher, ahead)
-        search = ComponentSearch(work, ahead, lambda: behind, size)
+        search = ComponentSearch(work, ahead, lambda: behind, size, self._tuning.search)
         kept = to_set(restrict)
         if choices is None:
             barred = cupy().zeros(words_for(num_rows), dtype=np.uint32)
@@ -231,7 +237,12 @@ class CudaGraph:
             barred = to_set(choices, complement=True)
         graph = (work, ahead, behind, search, kept, barred)
         asked = choices is not None
-        found = refine(*graph, with_choices=with_choices, any_barred=asked)
+        found = refine(
+            *graph,
+            with_choices=with_choices,
+            any_barred=asked,
+            tuning=self._tuning.refinement,
+        )
         self.steps = search.steps
         self._count_bytes(ahead, behind, work, search)
         self.device_bytes += found.num_bytes
@@ -291,7 +302,10 @@ class CudaGraph:
         with cp.cuda.Device(self._device), stream(self._device):
             try:
                 list_ = Worklist(
-                    self._model.num_states, self._model.matrix.num_rows, len(self._columns)
+                    self._model.num_states,
+                    self._model.matrix.num_rows,
+                    len(self._columns),
+                    self._tuning.worklists,
                 )
                 found = work(list_)
             except cp.cuda.memory.OutOfMemoryError as error:
@@ -314,6 +328,6 @@ class CudaGraph:
             else:
                 edges = backwards(launcher, ahead or self._edges("forwards", launcher), size)
             _, memory = cupy().cuda.runtime.memGetInfo()
-            if edges.num_bytes <= memory // KEPT_SHARE:
+            if edges.num_bytes <= memory // self._tuning.kept_share:
                 self._kept[which] = edges
         return edges

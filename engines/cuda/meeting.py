@@ -16,22 +16,29 @@ import numpy as np
 
 from engines.arrays import FloatArray
 from engines.cuda.driver import cupy
-from engines.cuda.modules import BLOCK_THREADS, Launcher
+from engines.cuda.modules import BLOCK_THREADS, WARP, Launcher
 from engines.cuda.transfer import to_device, to_host
 from engines.errors import UnsupportedError
 
-MOST_STORED_BYTES = 4 << 20
-"""Up to so many bytes from one device to another a kernel's stores send them; what is longer takes
-longer than events, and is copied, which leaves the processors alone."""
 
-MOST_DEVICES = 32
-"""So many flags are watched, each by a thread of one warp."""
+@dataclass(frozen=True)
+class MeetingTuning:
+    """How devices meet after each sweep.
 
-STATES_A_THREAD = 4
-"""About so many states of those that are sent are a thread's."""
+    Parameters
+    ----------
+    most_stored_bytes
+        Up to so many bytes from one device to another a kernel's stores send them; what is longer
+        takes longer than events, and is copied, which leaves the processors alone.
+    states_a_thread
+        About so many states of those that are sent are a thread's.
+    patience_s
+        How long a device waits for the others: some hundred times the longest sweep.
+    """
 
-PATIENCE = 20.0
-"""Seconds that a device waits for the others: some hundred times the longest sweep."""
+    most_stored_bytes: int = 4 << 20
+    states_a_thread: int = 4
+    patience_s: float = 20.0
 
 
 class Launched(Protocol):
@@ -158,6 +165,8 @@ class ByFlags:
     ----------
     parts
         All shares, in their order.
+    tuning
+        How long a device waits, among others.
 
     Notes
     -----
@@ -165,11 +174,11 @@ class ByFlags:
     between two stretches.
     """
 
-    def __init__(self, parts: Sequence[Part[Any]]) -> None:
+    def __init__(self, parts: Sequence[Part[Any]], tuning: MeetingTuning = MeetingTuning()) -> None:
         from cupyx import zeros_pinned
 
         cp = cupy()
-        self._parts = parts
+        self._parts, self._tuning = parts, tuning
         count = len(parts)
         # In the host's memory: where nobody is missing, nobody reads or writes it.
         self._missing = zeros_pinned(count, dtype=np.int32)
@@ -203,8 +212,9 @@ class ByFlags:
         cp, part = cupy(), self._parts[place]
         launcher, sends = part.rows.launcher, self._sends[place][written]
         states = sum(end - begin for begin, end in part.sends.values())
-        blocks = -(-states // (STATES_A_THREAD * BLOCK_THREADS))
+        blocks = -(-states // (self._tuning.states_a_thread * BLOCK_THREADS))
         blocks = max(1, min(blocks, launcher.processors))
+        patience = cp.uint64(self._tuning.patience_s * 1e9)
         with cp.cuda.Device(part.device), part.stream:
             launcher.launch(
                 "send_and_meet",
@@ -212,7 +222,7 @@ class ByFlags:
                 *(part.vectors[written], sends, cp.int32(len(sends))),
                 *(self._addresses[place], cp.int32(len(self._parts)), cp.int32(place)),
                 *(cp.int32(sweep), self._own[place], part.changes, part.merged),
-                *(cp.uint64(PATIENCE * 1e9), cp.uintp(self._missing[place:].ctypes.data)),
+                *(patience, cp.uintp(self._missing[place:].ctypes.data)),
                 module="several",
             )
 
@@ -225,8 +235,9 @@ class ByFlags:
             if missing:
                 late = self._parts[missing - 1].device
                 raise UnsupportedError(
-                    f"GPU {part.device} has waited {PATIENCE:g} s for GPU {late} between two "
-                    "sweeps: another program may hold it up; -gpudevices 1 does with one GPU"
+                    f"GPU {part.device} has waited {self._tuning.patience_s:g} s for GPU {late} "
+                    "between two sweeps: another program may hold it up; -gpudevices 1 does with "
+                    "one GPU"
                 )
 
 
@@ -237,11 +248,13 @@ class Meetings:
     ----------
     parts
         All shares, in their order.
+    tuning
+        When flags serve, and how long they are waited for.
     """
 
-    def __init__(self, parts: Sequence[Part[Any]]) -> None:
+    def __init__(self, parts: Sequence[Part[Any]], tuning: MeetingTuning = MeetingTuning()) -> None:
         self._by_events = ByEvents(parts)
-        self.by_flags = ByFlags(parts) if flags_serve(parts) else None
+        self.by_flags = ByFlags(parts, tuning) if flags_serve(parts, tuning) else None
         self._present: Meeting = self._by_events
 
     @property
@@ -324,7 +337,7 @@ def gather(parts: Sequence[Part[Any]], vector: int, values: FloatArray) -> Float
     return values
 
 
-def flags_serve(parts: Sequence[Part[Any]]) -> bool:
+def flags_serve(parts: Sequence[Part[Any]], tuning: MeetingTuning = MeetingTuning()) -> bool:
     """Return whether devices may wait for each other by flags.
 
     Parameters
@@ -332,10 +345,14 @@ def flags_serve(parts: Sequence[Part[Any]]) -> bool:
     parts
         All shares. A device that stands for two might run the kernels of one behind those of the
         other.
+    tuning
+        How much may be sent.
     """
     sent = [8 * (end - begin) for part in parts for begin, end in part.sends.values()]
     once = len({part.device for part in parts}) == len(parts)
-    return once and len(parts) <= MOST_DEVICES and max(sent, default=0) <= MOST_STORED_BYTES
+    # Each flag is watched by a thread of one warp.
+    few = len(parts) <= WARP
+    return once and few and max(sent, default=0) <= tuning.most_stored_bytes
 
 
 def copy_between(target: int, source: int, size: int, stream: Any) -> None:

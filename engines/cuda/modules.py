@@ -15,9 +15,6 @@ BLOCK_THREADS = 256
 WARP = 32
 """Threads that run together."""
 
-USUAL_SHARED_BYTES = 48 << 10
-"""Dynamic shared memory that a block has without asking."""
-
 _loading = threading.Lock()
 
 
@@ -164,8 +161,8 @@ class Launcher:
         """
         null = cupy().uintp(0)
         kernel = self._kernel(module, name)
-        if shared_bytes > USUAL_SHARED_BYTES:
-            # Asked for at each launch: what is larger has to be granted to a kernel first.
+        if shared_bytes > 48 << 10:
+            # What a block does not have without asking has to be granted to its kernel first.
             kernel.max_dynamic_shared_size_bytes = shared_bytes
         kernel(
             ((threads + block - 1) // block,),

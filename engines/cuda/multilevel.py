@@ -10,24 +10,18 @@ import numpy as np
 
 from engines.arrays import FloatArray
 from engines.cuda.driver import cupy
+from engines.cuda.memory import require_bytes
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import _scan, upload
 from engines.cuda.transfer import to_host
 from engines.errors import DeviceMemoryError
 from engines.host.engine import CpuEngine
 from engines.model.result import SweepCost
-from engines.systems import multilevel as choices
+from engines.systems.multilevel import CycleTuning
 from engines.systems.one_sided import SweepSystem
 
-FLOW_THREADS = 128
 SUM_THREADS = 256
-"""Threads a block of the kernels that share memory; as in the module."""
-
-LONGEST_LIST = 1024
-"""Entries that may lead from one aggregate: each list is sorted by one thread."""
-
-MEMORY = 5
-"""The levels and their preparation take at most so many times the bytes of the rates."""
+"""Threads a block of the kernels that add up; as in the module."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +73,7 @@ def cuda_levels(
     Parameters
     ----------
     system, stop_below, absolute
-        As in `engines.systems.one_sided.Engine.sweeper`.
+        As in `engines.systems.one_sided.Scheme.sweeper`.
     device_number
         Which of the devices.
 
@@ -92,14 +86,9 @@ def cuda_levels(
     """
     cp = cupy()
     with cp.cuda.Device(device_number):
-        need = MEMORY * system.bytes_per_sweep
-        free, total = cp.cuda.runtime.memGetInfo()
-        free += cp.get_default_memory_pool().free_bytes()
-        if need > free:
-            raise DeviceMemoryError(
-                f"GPU {device_number} has {free / 2**30:.2f} of {total / 2**30:.2f} GiB free, but "
-                f"the levels need {need / 2**30:.2f}"
-            )
+        # The levels and their preparation take at most five times the bytes of the rates.
+        need = 5 * system.bytes_per_sweep
+        require_bytes(device_number, need, "the levels")
         try:
             return CudaLevels(system, stop_below, absolute, device_number)
         except cp.cuda.memory.OutOfMemoryError as error:
@@ -113,9 +102,11 @@ class CudaLevels:
     Parameters
     ----------
     system, stop_below, absolute
-        As in `engines.systems.one_sided.Engine.sweeper`.
+        As in `engines.systems.one_sided.Scheme.sweeper`.
     device_number
         Which of the devices.
+    tuning
+        What a cycle is.
 
     Notes
     -----
@@ -124,10 +115,15 @@ class CudaLevels:
     """
 
     def __init__(
-        self, system: SweepSystem, stop_below: float, absolute: bool, device_number: int
+        self,
+        system: SweepSystem,
+        stop_below: float,
+        absolute: bool,
+        device_number: int,
+        tuning: CycleTuning = CycleTuning(),
     ) -> None:
         cp = self._cp = cupy()
-        self._system, self._device = system, device_number
+        self._system, self._device, self._tuning = system, device_number, tuning
         self._stop_below, self._absolute = stop_below, absolute
         self._stream = stream(device_number)
         with self._stream:
@@ -135,15 +131,15 @@ class CudaLevels:
             self._finest = _finest(system, self._launcher)
             self._coarsenings: list[DeviceCoarsening] = []
             chain = self._finest
-            while chain.size > choices.COARSEST:
-                self._coarsenings.append(_coarsened(chain, self._launcher))
+            while chain.size > tuning.coarsest_states:
+                self._coarsenings.append(_coarsened(chain, self._launcher, tuning))
                 chain = self._coarsenings[-1].chain
             self._parts = cp.empty(SUM_THREADS)
-            self._changes = cp.zeros(choices.CYCLES_A_RUN)
+            self._changes = cp.zeros(tuning.cycles_a_run)
             self._events = (cp.cuda.Event(), cp.cuda.Event())
             self._begin(system.start)
         bytes_of_matrix = (chain.values.nbytes + chain.columns.nbytes for chain in self._chains())
-        passes = choices.SWEEPS_BEFORE + choices.SWEEPS_AFTER + 1
+        passes = tuning.sweeps_before + tuning.sweeps_after + 1
         self.cost = SweepCost(
             (device_number,), "cycles", "csr", passes * sum(map(int, bytes_of_matrix))
         )
@@ -152,7 +148,7 @@ class CudaLevels:
     def _begin(self, start: FloatArray) -> None:
         self._scale = float(start.sum())
         self._iterates = [self._cp.empty(len(start)) for _ in range(2)]
-        self._iterates[0].set(np.maximum(start / self._scale, choices.FLOOR))
+        self._iterates[0].set(np.maximum(start / self._scale, self._tuning.floor))
         self._sum_flow(self._iterates[0])
         self._flow = float(self._parts.get().sum())
         self.seconds = 0.0
@@ -173,12 +169,12 @@ class CudaLevels:
 
     def run(self, sweeps: int) -> FloatArray:
         """Make some cycles; see `engines.systems.one_sided.Sweeper.run`."""
-        sweeps = min(sweeps, choices.CYCLES_A_RUN)
+        sweeps = min(sweeps, self._tuning.cycles_a_run)
         with self._cp.cuda.Device(self._device), self._stream:
             began, ended = self._events
             began.record(self._stream)
             # The first run loads the kernels, which a capture must find loaded.
-            if self._runs and sweeps == choices.CYCLES_A_RUN:
+            if self._runs and sweeps == self._tuning.cycles_a_run:
                 self._graph().launch(self._stream)
             else:
                 self._cycles(sweeps)
@@ -207,7 +203,7 @@ class CudaLevels:
         graph = self._graphs[self._current]
         if graph is None:
             self._stream.begin_capture()
-            self._cycles(choices.CYCLES_A_RUN)
+            self._cycles(self._tuning.cycles_a_run)
             graph = self._graphs[self._current] = self._stream.end_capture()
         return graph
 
@@ -223,7 +219,7 @@ class CudaLevels:
         chains = self._chains()
         for level, below in enumerate(self._coarsenings):
             x = after if level == 0 else chains[level].x
-            self._smooth(level, before if level == 0 else x, x, choices.SWEEPS_BEFORE)
+            self._smooth(level, before if level == 0 else x, x, self._tuning.sweeps_before)
             _sum_flows(self._launcher, chains[level], x, below)
         self._solve_coarsest(after)
         for level, below in reversed(list(enumerate(self._coarsenings))):
@@ -231,13 +227,13 @@ class CudaLevels:
             x = after if level == 0 else chains[level].x
             arguments = (x, below.aggregate, below.chain.x, cp.int32(size), *self._bounds(level))
             self._launch("correct_level", size, *arguments)
-            self._smooth(level, x, x, choices.SWEEPS_AFTER)
+            self._smooth(level, x, x, self._tuning.sweeps_after)
         self._sum_flow(after)
         self._launch(
             "end_cycle",
             finest.size,
             *(before, after, self._parts, cp.float64(self._flow), cp.int32(finest.size)),
-            *(cp.int32(self._absolute), cp.float64(choices.SMALLEST_LOOKED_AT)),
+            *(cp.int32(self._absolute), cp.float64(self._tuning.smallest_looked_at)),
             self._changes[number : number + 1],
             block=SUM_THREADS,
         )
@@ -249,7 +245,7 @@ class CudaLevels:
         flows = (chain.offsets, chain.columns, chain.values, chain.out, size)
         for sweep in range(sweeps):
             vectors = (chain.spare, x_new) if sweep % 2 else (x_new if sweep else x, chain.spare)
-            arguments = (*flows, cp.float64(choices.OMEGA), *self._bounds(level), *vectors)
+            arguments = (*flows, cp.float64(self._tuning.omega), *self._bounds(level), *vectors)
             self._launch("smooth_level", chain.size, *arguments)
 
     def _solve_coarsest(self, after: Any) -> None:
@@ -263,8 +259,8 @@ class CudaLevels:
         )
 
     def _bounds(self, level: int) -> tuple[Any, Any]:
-        most = choices.LARGEST_CORRECTION
-        least, most = (choices.FLOOR, np.inf) if level == 0 else (1.0 / most, most)
+        most = self._tuning.largest_correction
+        least, most = (self._tuning.floor, np.inf) if level == 0 else (1.0 / most, most)
         return self._cp.float64(least), self._cp.float64(most)
 
     def _sum_flow(self, x: Any) -> None:
@@ -291,12 +287,12 @@ def _finest(system: SweepSystem, launcher: Launcher) -> DeviceChain:
     )
 
 
-def _coarsened(chain: DeviceChain, launcher: Launcher) -> DeviceCoarsening:
+def _coarsened(chain: DeviceChain, launcher: Launcher, tuning: CycleTuning) -> DeviceCoarsening:
     cp = cupy()
     ones = cp.empty(chain.size)
-    members, aggregate = _joined(chain, ones, launcher)
-    count = len(members) // choices.MEMBERS
-    if count > choices.LEAST_SHRINKING * chain.size:
+    members, aggregate = _joined(chain, ones, launcher, tuning)
+    count = len(members) // tuning.members
+    if count > tuning.least_shrinking * chain.size:
         raise RuntimeError(f"{chain.size} states join into {count} aggregates only")
     number = cp.int32(count)
     longest = cp.zeros(1, dtype=cp.int32)
@@ -306,7 +302,7 @@ def _coarsened(chain: DeviceChain, launcher: Launcher) -> DeviceCoarsening:
         launcher.launch(name, threads, *arguments, module="multilevel")
 
     launch("measure_aggregates", count, chain.offsets, members, number, starts[1:], longest)
-    _require_short(longest, choices.LONGEST_ROW, "the rows of an aggregate")
+    _require_short(longest, tuning.longest_row_entries, "the rows of an aggregate")
     _scan(starts[1:], launcher)
     found = cp.empty(len(chain.columns), dtype=cp.int32)
     slots = cp.empty(len(chain.columns), dtype=cp.uint16)
@@ -323,7 +319,8 @@ def _coarsened(chain: DeviceChain, launcher: Launcher) -> DeviceCoarsening:
     cursors = cp.zeros(count + 1, dtype=cp.int32)
     launch("copy_sources", count, found, starts, offsets, number, columns, cursors)
     launch("keep_longest", count, cursors, number, longest)
-    _require_short(longest, LONGEST_LIST, "what leads from an aggregate")
+    # Each list is sorted by one thread.
+    _require_short(longest, 1024, "what leads from an aggregate")
     _scan(cursors, launcher)
     from_entries = cp.empty(entries, dtype=cp.int32)
     launch("place_entries", entries, columns, cp.int32(entries), cursors, from_entries)
@@ -342,10 +339,12 @@ def _require_short(longest: Any, limit: int, what: str) -> None:
     longest.set(np.zeros(1, dtype=np.int32))
 
 
-def _joined(chain: DeviceChain, ones: Any, launcher: Launcher) -> tuple[Any, Any]:
-    """Return the members of each aggregate, `MEMBERS` places each, and the aggregate of a state.
+def _joined(
+    chain: DeviceChain, ones: Any, launcher: Launcher, tuning: CycleTuning
+) -> tuple[Any, Any]:
+    """Return the members of each aggregate and the aggregate of each state.
 
-    `ones`, shape (states,), is filled.
+    An aggregate has `tuning.members` places. `ones`, shape (states,), is filled.
     """
     cp = cupy()
     members, aggregate = (cp.empty(chain.size, dtype=cp.int32) for _ in range(2))
@@ -354,7 +353,7 @@ def _joined(chain: DeviceChain, ones: Any, launcher: Launcher) -> tuple[Any, Any
         launcher.launch(name, threads, *arguments, module="multilevel")
 
     launch("start_level", chain.size, members, aggregate, ones, cp.int32(chain.size))
-    for step in range(choices.PASSES):
+    for step in range(tuning.passes):
         width = 1 << step
         count = len(members) // width
         number, wide = cp.int32(count), cp.int32(width)
@@ -362,8 +361,8 @@ def _joined(chain: DeviceChain, ones: Any, launcher: Launcher) -> tuple[Any, Any
         partner.data.memset_async(0xFF, partner.nbytes, cp.cuda.get_current_stream())
         proposals = cp.zeros(count, dtype=cp.uint64)
         arrays = (chain.offsets, chain.columns, chain.values, chain.out, members, wide, aggregate)
-        for turn in range(step * choices.ROUNDS, (step + 1) * choices.ROUNDS):
-            turned = (cp.int32(turn), cp.float64(choices.ENOUGH))
+        for turn in range(step * tuning.rounds, (step + 1) * tuning.rounds):
+            turned = (cp.int32(turn), cp.float64(tuning.enough))
             launch("propose_partner", count, *arrays, partner, number, *turned, proposals)
             launch("accept_partner", count, proposals, number, partner)
         numbers = cp.empty(count, dtype=cp.int32)
@@ -388,7 +387,7 @@ def _sum_flows(launcher: Launcher, chain: DeviceChain, x: Any, below: DeviceCoar
         *(chain.offsets, chain.columns, chain.values, x, below.members, below.slots),
         *(coarse.offsets, count, coarse.values),
         module="multilevel",
-        block=FLOW_THREADS,
+        block=128,  # as in the kernel
     )
     launcher.launch(
         "sum_leaving",

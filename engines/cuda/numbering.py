@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engines.cuda.driver import cupy
+from engines.cuda.modules import BLOCK_THREADS
 from engines.cuda.prepare import _scan
 
 if TYPE_CHECKING:
@@ -13,12 +14,6 @@ if TYPE_CHECKING:
 
 SPAN = 2048
 """States of a block, as in `engines/cuda/src/numbering.cu`."""
-
-BLOCK = 256
-"""Threads of such a block, as there."""
-
-FURTHEST_THREADS = 1024
-"""Threads of the block that joins the others, as there."""
 
 
 class Numbering:
@@ -57,14 +52,14 @@ class Numbering:
         self._states, self._open, self._leader = cp.int32(len(leader)), open_, leader
         self._reach = space
         blocks = (len(leader) + SPAN - 1) // SPAN
-        self._threads = blocks * BLOCK
+        self._threads = blocks * BLOCK_THREADS
         of_blocks = cp.empty(2 * blocks, dtype=cp.int32)
         self._gaps = cp.empty(blocks, dtype=cp.int32)
         counts = cp.zeros(2, dtype=cp.uint64)
         graph = (*ahead.of_states, ahead.ends, cut, open_)
         self._launch("find_reach", self._threads, *graph, self._states, space, of_blocks)
         joined = (of_blocks, cp.int32(blocks))
-        self._launch("reach_across", FURTHEST_THREADS, *joined, block=FURTHEST_THREADS)
+        self._launch("reach_across", 1024, *joined, block=1024)
         names = (self._states, open_, leader, self._gaps, counts)
         self._launch("name_apart", self._threads, space, of_blocks, *names)
         self.left, self.parts = (int(count) for count in counts.get())
@@ -86,5 +81,7 @@ class Numbering:
         of_states = (self._states, members, cupy().int32(by_regions), self._leader)
         self._launch("name_parts", self._threads, self._reach, self._gaps, *of_states)
 
-    def _launch(self, kernel: str, threads: int, *arguments: Any, block: int = BLOCK) -> None:
+    def _launch(
+        self, kernel: str, threads: int, *arguments: Any, block: int = BLOCK_THREADS
+    ) -> None:
         self._work.launcher.launch(kernel, threads, *arguments, module="numbering", block=block)

@@ -14,8 +14,7 @@ from engines.host.scaling import scaled
 from engines.systems.one_sided import Direction, Scaling, SweepSystem
 
 SCAN_BLOCK = 1024
-LONGEST_SORTED_ROW = 512
-"""Rows of the transpose are sorted by insertion, one thread each; longer ones on the host."""
+"""Numbers that a block adds up; as in the kernels."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,8 @@ def _balanced(system: SweepSystem, launcher: Launcher, divided: bool = True) -> 
     exits = cp.empty(size)
     cursors = cp.zeros(size + 1, dtype=launcher.offset_dtype)
     launcher.launch("measure_balance", size, *rates, rows, exits, cursors, module="prepare")
-    if int(cursors.get().max()) > LONGEST_SORTED_ROW:
+    # Rows of the transpose are sorted by insertion, one thread each; longer ones on the host.
+    if int(cursors.get().max()) > 512:
         return None
     _scan(cursors, launcher)
     entries = int(cursors[-1:].get()[0])

@@ -10,6 +10,7 @@ from engines.cuda import src as kernels
 from engines.cuda.driver import cupy
 from engines.cuda.formats.lay_out import lay_out, may_leave_csr
 from engines.cuda.formats.layout import Geometry, Layout, geometry, nbytes
+from engines.cuda.formats.tuning import RowTuning
 from engines.cuda.modules import Launcher
 from engines.cuda.prepare import DeviceSystem, narrowed, upload
 from engines.cuda.windows import (
@@ -22,6 +23,7 @@ from engines.cuda.windows import (
 )
 from engines.errors import UnsupportedError
 from engines.model.choice import Format
+from engines.model.events import Events
 from engines.systems.one_sided import Direction, SweepSystem
 
 WARP_ROW_ENTRIES = 24
@@ -30,9 +32,6 @@ WARP_ROW_ENTRIES = 24
 BLOCK_ROW_ENTRIES = 2048
 """From this longest row on, a block takes such rows: a warp would still be at it when all is
 done."""
-
-LEAST_BANDED_ROWS = 1 << 20
-"""From so many rows on, a matrix is looked at for a band along its diagonal."""
 
 OWN_VALUES = (Format.CSR,)
 """Formats in which each entry has a value of its own, the last of their arrays."""
@@ -78,7 +77,7 @@ class DeviceRows:
         Rows, or groups of rows.
     bytes_moved
         Fewest bytes that their sweep moves.
-    remark, estimates
+    events, estimates
         For the log; see `engines.cuda.formats.lay_out.LaidOut`.
     """
 
@@ -89,13 +88,18 @@ class DeviceRows:
     geometry: Geometry
     count: int
     bytes_moved: int
-    remark: str
+    events: Events
     estimates: str
     window: WindowShape | None = None
 
     @classmethod
     def of(
-        cls, system: SweepSystem, matrix_format: Format, *, segments_serve: bool = True
+        cls,
+        system: SweepSystem,
+        matrix_format: Format,
+        tuning: RowTuning = RowTuning(),
+        *,
+        segments_serve: bool = True,
     ) -> DeviceRows:
         """Copy a system's rows to the current device and lay them out.
 
@@ -104,7 +108,9 @@ class DeviceRows:
         system
             The system.
         matrix_format
-            How its matrix is to be laid out; what cannot be stays CSR, with a remark.
+            How its matrix is to be laid out; what cannot be stays CSR.
+        tuning
+            What was measured of the ways to sweep rows.
         segments_serve
             Whether sums of segments may take the place of a matrix.
         """
@@ -113,12 +119,14 @@ class DeviceRows:
         device = upload(system, launcher, divided=divided)
         by_blocks = system.group_offsets is None and sharers(system, Format.CSR) == "block"
         reach = None
-        if segments_serve and windows_serve(launcher) and may_be_banded(system):
+        least = tuning.windows.least_banded_rows
+        if segments_serve and windows_serve(launcher) and may_be_banded(system, least):
             reach = reach_of(device, system.matrix.num_rows, launcher)
         laid_out = lay_out(
             *(device, system, matrix_format, launcher),
             segments_serve=segments_serve,
             by_blocks=by_blocks,
+            tuning=tuning,
         )
         del device
         layout = laid_out.layout
@@ -130,10 +138,12 @@ class DeviceRows:
         threads_each = 1 if who.endswith("thread") else 32
         shape = geometry(layout, kernel, "sweep", count, threads_each, launcher)
         moved = bytes_moved(system, laid_out.device, layout)
-        window = None if reach is None else window_of(layout, reach, count, launcher)
+        window = None
+        if reach is not None:
+            window = window_of(layout, reach, count, launcher, tuning.windows)
         return cls(
             *(laid_out.device, layout, launcher, kernel, shape, count, moved),
-            *(laid_out.remark, laid_out.estimates, window),
+            *(laid_out.events, laid_out.estimates, window),
         )
 
     @property
@@ -220,19 +230,21 @@ class DeviceRows:
         )
 
 
-def may_be_banded(system: SweepSystem) -> bool:
+def may_be_banded(system: SweepSystem, least_rows: int) -> bool:
     """Return whether a system may be swept by windows, for all that its shape tells.
 
     Parameters
     ----------
     system
         What is to be solved.
+    least_rows
+        Fewer are not looked at.
     """
     return (
         system.group_offsets is None
         and system.states is None
         and system.num_updates == system.num_states
-        and system.matrix.num_rows >= LEAST_BANDED_ROWS
+        and system.matrix.num_rows >= least_rows
         and sharers(system, Format.CSR) == "thread"
     )
 

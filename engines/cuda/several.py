@@ -20,6 +20,7 @@ from engines.cuda.driver import cupy
 from engines.cuda.engine import CudaEngine
 from engines.cuda.meeting import (
     Meetings,
+    MeetingTuning,
     Part,
     Rows,
     begin_stretch,
@@ -27,6 +28,7 @@ from engines.cuda.meeting import (
     end_stretch,
     gather,
 )
+from engines.cuda.memory import require_bytes
 from engines.cuda.modules import stream as stream_of
 from engines.cuda.rows import DeviceRows, Test
 from engines.cuda.sweeper import HISTORY, STRETCH, CudaSweeper, two_vectors
@@ -36,7 +38,8 @@ from engines.formats.blocks import counted_from_first, ranges_read, row_blocks
 from engines.host.scaling import scaled
 from engines.host.space import HostSpace
 from engines.model.choice import Format
-from engines.model.result import SweepCost, one_remark
+from engines.model.events import Event, Kind
+from engines.model.result import SweepCost
 from engines.systems.one_sided import Sweeper, SweepSystem
 from engines.systems.space import Space
 
@@ -54,42 +57,43 @@ class SeveralEngine:
         How each lays its block out.
     most_memory
         Bytes that a solve may take of each device; None for what is free.
+    meeting
+        How the devices meet.
     """
-
-    name = "GPU"
 
     def __init__(
         self,
         devices: tuple[int, ...],
         matrix_format: Format = Format.CSR,
         most_memory: int | None = None,
+        meeting: MeetingTuning = MeetingTuning(),
     ) -> None:
-        self.devices = devices
+        self.gpus, self._meeting = devices, meeting
         self._format = matrix_format
         self._most_memory = most_memory
-        self.device_number = devices[0]
 
     def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> Sweeper:
-        """Prepare a solve; see `engines.systems.one_sided.Engine.sweeper`.
+        """Prepare a solve; see `engines.systems.one_sided.Scheme.sweeper`.
 
-        What cannot be shared out is solved on the first device, with a remark.
+        What cannot be shared out is solved on the first device, and the cost tells why.
         """
 
         def prepare() -> SeveralSweeper:
             beside = 24 * system.num_states + 16 * HISTORY
-            require_room(self.devices, system.bytes_per_sweep, beside, self._most_memory)
-            return SeveralSweeper(system, stop_below, absolute, self.devices, self._format)
+            require_room(self.gpus, system.bytes_per_sweep, beside, self._most_memory)
+            how = (self._format, self._meeting)
+            return SeveralSweeper(system, stop_below, absolute, self.gpus, *how)
 
-        shared = shared_or_reason(self.devices, prepare)
-        if not isinstance(shared, str):
+        shared = shared_or_reason(self.gpus, prepare)
+        if not isinstance(shared, Event):
             return shared
-        alone = CudaEngine(self.devices[0], self._format, self._most_memory)
+        alone = CudaEngine(self.gpus[0], self._format, self._most_memory)
         sweeper = alone.sweeper(system, stop_below, absolute)
-        sweeper.cost = remarked(sweeper.cost, shared)
+        sweeper.cost = told_of(sweeper.cost, shared)
         return sweeper
 
 
-def shared_or_reason(devices: tuple[int, ...], prepare: Callable[[], Shared]) -> Shared | str:
+def shared_or_reason(devices: tuple[int, ...], prepare: Callable[[], Shared]) -> Shared | Event:
     """Return what is shared out among devices; else why it is not, and nothing is left allocated.
 
     Parameters
@@ -103,12 +107,12 @@ def shared_or_reason(devices: tuple[int, ...], prepare: Callable[[], Shared]) ->
     try:
         return prepare()
     except (UnsupportedError, DeviceMemoryError, cp.cuda.memory.OutOfMemoryError) as error:
-        reason = f"not shared out among {len(devices)} GPUs: {error}"
+        refused = Kind.NOT_SHARED_OUT(gpus=len(devices), reason=str(error))
     # Only without the error, whose frames hold it, is what was allocated free.
     for device in dict.fromkeys(devices):
         with cp.cuda.Device(device):
             cp.get_default_memory_pool().free_all_blocks()
-    return reason
+    return refused
 
 
 def require_room(
@@ -131,20 +135,12 @@ def require_room(
     need = 2 * (shared // len(devices)) + beside
     for device in dict.fromkeys(devices):
         with cp.cuda.Device(device):
-            free = int(cp.cuda.runtime.memGetInfo()[0])
-            free += int(cp.get_default_memory_pool().free_bytes())
-        limit = free if most_memory is None else min(free, most_memory)
-        wanted = need * devices.count(device)
-        if wanted > limit:
-            raise DeviceMemoryError(
-                f"GPU {device} may give {limit / 2**30:.2f} GiB, but its block needs "
-                f"{wanted / 2**30:.2f}"
-            )
+            require_bytes(device, need * devices.count(device), "its block", most_memory)
 
 
-def remarked(cost: SweepCost, remark: str) -> SweepCost:
-    """Return a cost with a remark before its own."""
-    return replace(cost, remark=one_remark((remark, cost.remark)))
+def told_of(cost: SweepCost, event: Event) -> SweepCost:
+    """Return a cost with an event before its own."""
+    return replace(cost, events=(event, *cost.events))
 
 
 class SeveralSweeper(CudaSweeper):
@@ -155,11 +151,13 @@ class SeveralSweeper(CudaSweeper):
     system
         What to solve.
     stop_below, absolute
-        As in `engines.systems.one_sided.Engine.sweeper`.
+        As in `engines.systems.one_sided.Scheme.sweeper`.
     devices
         Which devices.
     matrix_format
         How each lays its block out.
+    meeting
+        How they meet.
 
     Raises
     ------
@@ -178,9 +176,10 @@ class SeveralSweeper(CudaSweeper):
         absolute: bool,
         devices: tuple[int, ...],
         matrix_format: Format,
+        meeting: MeetingTuning,
     ) -> None:
         require_shareable(system, devices)
-        self._devices = devices
+        self._devices, self._meeting = devices, meeting
         super().__init__(scaled(system), stop_below, absolute, devices[0], matrix_format)
 
     def _prepare(self, system: SweepSystem, matrix_format: Format) -> tuple[DeviceRows, ...]:
@@ -190,7 +189,7 @@ class SeveralSweeper(CudaSweeper):
             return DeviceRows.of(counted, matrix_format, segments_serve=False)
 
         self._parts = parts_of(blocks, self._devices, laid_out, np.inf)
-        self._meetings = Meetings(self._parts)
+        self._meetings = Meetings(self._parts, self._meeting)
         self._vectors = self._parts[0].vectors
         self._fork = event()
         self._launcher = self._parts[0].rows.launcher
@@ -203,7 +202,7 @@ class SeveralSweeper(CudaSweeper):
             first.kernel_name,
             str(first.layout.matrix_format),
             sum(rows.bytes_moved for rows in self._rows),
-            remark=first.remark,
+            events=first.events,
             estimates=first.estimates,
         )
         return shared_out(cost, self._parts, self._meetings.way)
@@ -381,11 +380,8 @@ def shared_out(cost: SweepCost, parts: Sequence[Part[Any]], way: str) -> SweepCo
     gpus = tuple(part.device for part in parts)
     # Each part's bytes count the reading of a whole iterate.
     moved = cost.bytes_per_sweep - 8 * (len(parts) - 1) * len(parts[0].vectors[0])
-    return remarked(
-        replace(cost, gpus=gpus, bytes_per_sweep=moved),
-        f"shared out among {len(parts)} GPUs, which send each other "
-        f"{sent / 2**20:.2f} MiB a sweep and meet by {way}",
-    )
+    shared = Kind.SHARED_OUT(gpus=len(parts), mebibytes=sent / 2**20, way=way)
+    return told_of(replace(cost, gpus=gpus, bytes_per_sweep=moved), shared)
 
 
 def event() -> Any:

@@ -16,21 +16,22 @@ import numpy as np
 from engines.arrays import FloatArray
 from engines.cuda import uniformise
 from engines.cuda.driver import cupy
-from engines.cuda.meeting import Meetings, Part, begin_stretch, end_stretch, gather
+from engines.cuda.meeting import Meetings, MeetingTuning, Part, begin_stretch, end_stretch, gather
 from engines.cuda.several import (
     event,
     parts_of,
-    remarked,
     require_room,
     require_shareable,
     shared_or_reason,
     shared_out,
+    told_of,
 )
 from engines.cuda.sweeper import HISTORY
 from engines.cuda.transfer import to_host
 from engines.cuda.uniformise import DeviceSum, SumRows, first_term, require_numbers
 from engines.formats.blocks import row_blocks
 from engines.model.choice import Format
+from engines.model.events import Event
 from engines.model.progress import Progress
 from engines.model.result import SweepCost
 from engines.systems.one_sided import SweepSystem
@@ -43,10 +44,11 @@ def sum_powers(
     devices: tuple[int, ...],
     matrix_format: Format = Format.CSR,
     most_memory: int | None = None,
+    meeting: MeetingTuning = MeetingTuning(),
 ) -> Summed:
     """Compute Σ_k c_k P^k x; see `engines.questions.uniformisation`.
 
-    What cannot be shared out is summed on the first device, with a remark.
+    What cannot be shared out is summed on the first device, and the cost tells why.
 
     Parameters
     ----------
@@ -60,6 +62,8 @@ def sum_powers(
         How each lays its block out.
     most_memory
         Bytes that the sum may take of each device; None for what is free.
+    meeting
+        How they meet.
 
     Raises
     ------
@@ -75,13 +79,13 @@ def sum_powers(
         require_shareable(problem.system, devices)
         require_room(devices, *bytes_needed(problem), most_memory)
         with cupy().cuda.Device(devices[0]):
-            return SeveralSum(problem, devices, matrix_format)
+            return SeveralSum(problem, devices, matrix_format, meeting)
 
     shared = shared_or_reason(devices, prepare)
-    if isinstance(shared, str):
+    if isinstance(shared, Event):
         how = (matrix_format, most_memory)
         done = uniformise.sum_powers(problem, progress, devices[0], *how)
-        return replace(done, cost=remarked(done.cost, shared))
+        return replace(done, cost=told_of(done.cost, shared))
     with cupy().cuda.Device(devices[0]):
         return shared.summed(progress, began)
 
@@ -132,10 +136,18 @@ class SeveralSum(DeviceSum):
         Which devices, the first of which is the current one.
     matrix_format
         How each lays its block out.
+    meeting
+        How they meet.
     """
 
-    def __init__(self, problem: PowerSum, devices: tuple[int, ...], matrix_format: Format) -> None:
-        self._devices = devices
+    def __init__(
+        self,
+        problem: PowerSum,
+        devices: tuple[int, ...],
+        matrix_format: Format,
+        meeting: MeetingTuning,
+    ) -> None:
+        self._devices, self._meeting = devices, meeting
         super().__init__(problem, devices[0], matrix_format)
 
     def _prepare(self, matrix_format: Format) -> None:
@@ -149,7 +161,7 @@ class SeveralSum(DeviceSum):
 
         systems = [block.system for block in blocks]
         self._parts: list[Part[SumRows]] = parts_of(systems, self._devices, laid_out, 1.0)
-        self._meetings = Meetings(self._parts)
+        self._meetings = Meetings(self._parts, self._meeting)
         self._rows = self._parts[0].rows
         self._vectors = self._parts[0].vectors
         self._fork = event()

@@ -22,18 +22,9 @@ from engines.errors import DeviceMemoryError
 from engines.formats.blocks import row_blocks
 from engines.host.scaling import scaled
 from engines.model.choice import Format
-from engines.model.result import SweepCost, one_remark
+from engines.model.events import Kind
+from engines.model.result import SweepCost
 from engines.systems.one_sided import SweepSystem
-
-ALIGNMENT = 256
-"""Bytes that arrays in a piece of memory are aligned to."""
-
-BLOCK_SHARE = 8
-"""A block's CSR arrays are at most this part of the memory for blocks. Laying one out takes three
-times as much, and small blocks leave little of it unused."""
-
-SWEEPS_AT_ONCE = 8
-"""Sweeps queued between two looks of the host, which end the transfers once a test is met."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +68,7 @@ class SplitSweeper(CudaSweeper):
     system
         What to solve.
     stop_below, absolute
-        As in `engines.systems.one_sided.Engine.sweeper`.
+        As in `engines.systems.one_sided.Scheme.sweeper`.
     device_number
         Which of the devices.
     matrix_format
@@ -110,7 +101,9 @@ class SplitSweeper(CudaSweeper):
 
     def _prepare(self, system: SweepSystem, matrix_format: Format) -> tuple[DeviceRows, ...]:
         cp = self._cp
-        pieces = -(-BLOCK_SHARE * _csr_bytes(system) // max(self._room, 1))
+        # A block's CSR arrays are at most an eighth of the memory for blocks: laying one out takes
+        # three times as much, and small blocks leave little of it unused.
+        pieces = -(-8 * _csr_bytes(system) // max(self._room, 1))
         if self._room <= 0 or pieces > max(system.num_updates, 1):
             raise DeviceMemoryError(
                 f"GPU {self._device}: the vectors of {system.num_states} states leave no room for "
@@ -169,9 +162,10 @@ class SplitSweeper(CudaSweeper):
 
     def _cost(self) -> SweepCost:
         every = [*self._rows, *(parcel.rows[0] for parcel in self._parcels)]
-        split = (
-            f"the matrix is split into {len(every)} blocks, {len(self._parcels)} of which "
-            f"({self.travelling_bytes / 2**30:.2f} GiB) travel from the host's memory in each sweep"
+        split = Kind.SPLIT(
+            blocks=len(every),
+            travelling=len(self._parcels),
+            gibibytes=self.travelling_bytes / 2**30,
         )
         first = every[0]
         return SweepCost(
@@ -179,16 +173,17 @@ class SplitSweeper(CudaSweeper):
             first.kernel_name,
             str(first.layout.matrix_format),
             self._moved,
-            remark=one_remark((split, first.remark)),
+            events=(split, *first.events),
             estimates=first.estimates,
         )
 
     def run(self, sweeps: int) -> FloatArray:
         """Make up to `sweeps` sweeps; see `engines.systems.one_sided.Sweeper.run`."""
+        # Few are queued between two looks, which end the transfers once a test is met.
         parts: list[FloatArray] = []
         left = min(sweeps, HISTORY)
         while left and not (parts and parts[-1][-1] < self._stop_below):
-            parts.append(super().run(min(left, SWEEPS_AT_ONCE)))
+            parts.append(super().run(min(left, 8)))
             left -= len(parts[-1])
         return np.concatenate(parts)
 
@@ -261,7 +256,7 @@ def _packed(rows: DeviceRows) -> tuple[DeviceRows, Any]:
     shapes, place = {}, 0
     for array in arrays:
         shapes[id(array)] = Shape(array.shape, array.dtype, place)
-        place += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
+        place += -(-array.nbytes // 256) * 256  # aligned
     packed = empty_pinned(place, dtype=np.uint8)
     for array in arrays:
         begin = shapes[id(array)].place

@@ -9,24 +9,23 @@ import numpy as np
 
 from engines.arrays import FloatArray
 from engines.cuda.driver import cupy
+from engines.cuda.formats.tuning import RowTuning
 from engines.cuda.modules import stream
 from engines.cuda.prepare import narrowed
 from engines.cuda.rows import OWN_VALUES, DeviceRows, Test
 from engines.cuda.space import DeviceSpace, bytes_needed
 from engines.cuda.transfer import send, to_device, to_host
+from engines.diagrams.system import System
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.host.space import HostSpace
 from engines.model.choice import Format
 from engines.model.result import SweepCost
-from engines.systems.one_sided import SingleSweeper, SweepSystem
+from engines.systems.one_sided import Scaling, SingleSweeper, SweepSystem
 from engines.systems.precision import DOWN, TO_NEAREST
 from engines.systems.space import Space
 
 STRETCH = 64
 """Sweeps captured in one CUDA graph; even, so that a replay ends in the vector it began with."""
-
-SHORT_STRETCH = 8
-"""The same of what is left of a batch: to queue a sweep by itself takes longer than a small one."""
 
 HISTORY = 4096
 """The most sweeps between two looks of the host."""
@@ -37,7 +36,7 @@ LONG_SWEEP_BYTES = 50_000_000
 
 def device_bytes(system: SweepSystem) -> int:
     """Return the bytes that a solve takes on the device, the peak of its preparation included."""
-    turned = 2 if system.scaling.name == "BALANCE" else 1
+    turned = 2 if system.scaling is Scaling.BALANCE else 1
     return turned * system.bytes_per_sweep + 24 * system.num_states + 16 * HISTORY
 
 
@@ -61,19 +60,21 @@ class CudaSweeper:
     spare: float = np.inf
     """Bytes of the device that a solve may take beside this."""
 
-    stretches: tuple[int, ...] = (STRETCH, SHORT_STRETCH)
-    """The numbers of sweeps that are queued as a whole, the largest first."""
+    stretches: tuple[int, ...] = (STRETCH, 8)
+    """The numbers of sweeps that are queued as a whole, the largest first; a small one is for what
+    is left of a batch: to queue a sweep by itself takes longer than a small sweep."""
 
     def __init__(
         self,
-        system: SweepSystem,
+        system: System,
         stop_below: float,
         absolute: bool,
         device_number: int,
         matrix_format: Format = Format.CSR,
+        tuning: RowTuning = RowTuning(),
     ) -> None:
         cp = self._cp = cupy()
-        self._device = device_number
+        self._device, self._tuning = device_number, tuning
         self._stop_below, self._absolute = stop_below, absolute
         self._omega = system.omega
         self._stream = stream(device_number)
@@ -97,10 +98,10 @@ class CudaSweeper:
         self._early = self.cost.bytes_per_sweep >= LONG_SWEEP_BYTES
         self._stream.synchronize()
 
-    def _prepare(self, system: SweepSystem, matrix_format: Format) -> tuple[DeviceRows, ...]:
+    def _prepare(self, system: Any, matrix_format: Format) -> tuple[DeviceRows, ...]:
         """Make the vectors, lay the rows out and return them, in one piece or in several."""
         self._vectors = two_vectors(system.start)
-        rows = DeviceRows.of(system, matrix_format)
+        rows = DeviceRows.of(system, matrix_format, self._tuning)
         self._launcher = rows.launcher
         return (rows,)
 
@@ -111,7 +112,7 @@ class CudaSweeper:
             rows.kernel_name,
             str(rows.layout.matrix_format),
             rows.bytes_moved,
-            remark=rows.remark,
+            events=rows.events,
             estimates=rows.estimates,
         )
 
@@ -253,7 +254,7 @@ class CudaSingleSweeper(CudaSweeper):
     double
         Sweeps of the system in double precision, whose iterate is where these begin.
     stop_below
-        As in `engines.systems.one_sided.Engine.sweeper`.
+        As in `engines.systems.one_sided.Scheme.sweeper`.
     nearest
         Whether what is stored is rounded to nearest; else down.
     factor

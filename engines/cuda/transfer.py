@@ -19,10 +19,6 @@ PART_BYTES = 4 << 20
 LEAST_BYTES = 4 * PART_BYTES
 """Smaller arrays go the driver's own way, which is as fast for them."""
 
-MOST_THREADS = 8
-"""Threads that copy; a core fills a third to a fifth of what the bus carries, and less of it where
-pages are new."""
-
 
 class Stage:
     """Pinned buffers of one GPU, and the threads that fill and empty them.
@@ -42,7 +38,8 @@ class Stage:
         cp = cupy()
         self._runtime = cp.cuda.runtime
         self._device = device
-        threads = max(1, min(MOST_THREADS, os.cpu_count() or 1))
+        # A core fills a third to a fifth of what the bus carries, and less where pages are new.
+        threads = max(1, min(8, os.cpu_count() or 1))
         self._pool = ThreadPoolExecutor(threads, "prism-gpu-copy", self._begin_thread)
         self._free: SimpleQueue[tuple[Any, Any, Any]] = SimpleQueue()
         with cp.cuda.Device(device):

@@ -10,6 +10,7 @@ from engines.arrays import INT32_MAX, FloatArray
 from engines.cuda.driver import cupy
 from engines.cuda.formats.lay_out import lay_out
 from engines.cuda.formats.layout import Geometry, Layout, geometry
+from engines.cuda.memory import require_bytes
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import DeviceSystem, upload
 from engines.cuda.rows import bytes_moved, needs_wide_offsets, sharers
@@ -97,22 +98,15 @@ class CudaTwoSidedSweeper:
         moved = bytes_moved(system, self._system, self._layout)
         self.cost = SweepCost(
             *((device_number,), who, str(self._layout.matrix_format), moved),
-            remark=laid_out.remark,
+            events=laid_out.events,
             estimates=laid_out.estimates,
         )
         self._stream.synchronize()
 
     def _require_memory(self, two_sided: TwoSidedSystem) -> None:
-        cp = self._cp
         system = two_sided.system
         need = system.bytes_per_sweep + 32 * system.num_states + 8 * SLOT * HISTORY
-        free, total = cp.cuda.runtime.memGetInfo()
-        free += cp.get_default_memory_pool().free_bytes()
-        if need > free:
-            raise DeviceMemoryError(
-                f"GPU {self._device} has {free / 2**30:.2f} of {total / 2**30:.2f} GiB free, but "
-                f"the solve needs {need / 2**30:.2f}"
-            )
+        require_bytes(self._device, need, "rows and bounds")
 
     def run(self, sweeps: int) -> SweepRecord:
         """Make up to `sweeps` sweeps."""

@@ -12,6 +12,7 @@ from engines.arrays import INT32_MAX, FloatArray
 from engines.cuda.driver import cupy
 from engines.cuda.formats.lay_out import lay_out
 from engines.cuda.formats.layout import Geometry, Layout, geometry
+from engines.cuda.memory import require_bytes
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import DeviceSystem, upload
 from engines.cuda.rows import bytes_moved, needs_wide_offsets, sharers
@@ -19,6 +20,7 @@ from engines.cuda.sweeper import STRETCH, device_bytes, two_vectors
 from engines.cuda.transfer import to_device, to_host
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.model.choice import Format
+from engines.model.events import Events
 from engines.model.progress import Progress
 from engines.model.result import SweepCost
 from engines.systems.one_sided import SweepSystem
@@ -62,16 +64,7 @@ def sum_powers(
     began = time.perf_counter()
     require_numbers(problem)
     with cp.cuda.Device(device_number):
-        need = bytes_needed(problem)
-        free, total = cp.cuda.runtime.memGetInfo()
-        free += cp.get_default_memory_pool().free_bytes()
-        if need > (free if most_memory is None else min(free, most_memory)):
-            has = f"has {free / 2**30:.2f} of {total / 2**30:.2f} GiB free"
-            if most_memory is not None and most_memory < free:
-                has = f"may give {most_memory / 2**30:.2f} GiB"
-            raise DeviceMemoryError(
-                f"GPU {device_number} {has}, but the solve needs {need / 2**30:.2f}"
-            )
+        require_bytes(device_number, bytes_needed(problem), "rows and sums", most_memory)
         try:
             device = DeviceSum(problem, device_number, matrix_format)
         except cp.cuda.memory.OutOfMemoryError as error:
@@ -129,7 +122,7 @@ class SumRows:
         The kernel's arguments before and behind the vectors.
     bytes_moved
         Fewest bytes that their sweep moves.
-    remark, estimates
+    events, estimates
         For the log; see `engines.cuda.formats.lay_out.LaidOut`.
     """
 
@@ -143,7 +136,7 @@ class SumRows:
     matrix: tuple[Any, ...]
     coefficients: tuple[Any, ...]
     bytes_moved: int
-    remark: str
+    events: Events
     estimates: str
 
     @classmethod
@@ -184,7 +177,7 @@ class SumRows:
                 *(cp.int64(len(problem.weights)), cp.float64(problem.before), made),
             ),
             bytes_moved=bytes_moved(system, device, layout) + problem.stay.nbytes,
-            remark=laid_out.remark,
+            events=laid_out.events,
             estimates=laid_out.estimates,
         )
 
@@ -273,7 +266,7 @@ class DeviceSum:
             rows.kernel_name,
             str(rows.layout.matrix_format),
             rows.bytes_moved,
-            remark=rows.remark,
+            events=rows.events,
             estimates=rows.estimates,
         )
 

@@ -10,6 +10,7 @@ import numpy as np
 from engines.arrays import INT32_MAX
 from engines.cuda.driver import cupy
 from engines.cuda.formats.layout import BESIDE, SLICE, Layout
+from engines.cuda.formats.tuning import WindowTuning
 from engines.cuda.modules import Launcher
 from engines.cuda.prepare import DeviceSystem
 from engines.cuda.transfer import to_device
@@ -21,51 +22,8 @@ KERNEL = "sweep_rows_by_window"
 TOGETHER = 4
 """Rows that a thread takes at a time, as in the kernel."""
 
-LEAST_AHEAD = 2
-"""Pieces of x that a window has to hold beside what lies between the farthest entries of a row: one
-for the rows at work, and one that is on its way for those that follow."""
-
-LEAST_CHUNK = 1 << 13
-"""From so many rows a block on, a matrix is swept by windows. On an H200, microseconds over those
-without: CSR, tandem 767, 1023, 2047 and 4095 20 over 20, 32 over 36, 127 over 143 and 532 over 564;
-patterns 8.3 over 9.1, 12 over 14, 42 over 61 and 159 over 270."""
-
-WIDTHS_A_CHUNK = 2
-"""A block has to have so many times the rows that its window is wide: it fills the window first.
-Cluster 320 in CSR, with 1.2 times: 101 over 92 microseconds."""
-
-
-@dataclass(frozen=True)
-class Manner:
-    """How a format is swept by windows.
-
-    Parameters
-    ----------
-    blocks
-        Threads of a block, the faster first: fewer take smaller pieces, which leave room for a
-        wider window.
-    most_ahead
-        The most pieces that a window holds beside what it needs; the kernel has barriers for 16.
-    """
-
-    blocks: tuple[int, ...]
-    most_ahead: int
-
-
-MANNERS = {
-    # What the window leaves of shared memory is the cache of the entries: with 16 pieces tandem
-    # 1023 and 2047 take 35 and 137 microseconds in place of 32 and 127.
-    Format.CSR: Manner((1024, 512), 3),
-    Format.PATTERNS: Manner((832, 512), 16),
-}
-"""The formats that are swept by windows. Values are slower by these, and entries had no matrix
-whose band fits."""
-
 RESERVED_BYTES = 2048
 """Of a block's shared memory, what the kernel declares."""
-
-LEAST_CAPABILITY = 90
-"""Compute capability, ten times, that the kernel needs."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +56,8 @@ class WindowShape:
         All dynamic shared memory of a block.
     block, chunk, blocks
         Threads of a block, its rows, and how many blocks there are.
+    tuning
+        What this follows from.
     """
 
     below: int
@@ -108,6 +68,7 @@ class WindowShape:
     block: int
     chunk: int
     blocks: int
+    tuning: WindowTuning
 
     def in_single(self, layout: Layout, rows: int, launcher: Launcher) -> WindowShape | None:
         """Return how the same is launched for a vector in single precision.
@@ -117,7 +78,8 @@ class WindowShape:
         layout, rows, launcher
             As in `window_of`.
         """
-        return window_of(layout, Reach(self.below, self.above), rows, launcher, 4)
+        reach = Reach(self.below, self.above)
+        return window_of(layout, reach, rows, launcher, self.tuning, value_bytes=4)
 
 
 def windows_serve(launcher: Launcher) -> bool:
@@ -128,7 +90,8 @@ def windows_serve(launcher: Launcher) -> bool:
     launcher
         Launches its kernels.
     """
-    return launcher.capability >= LEAST_CAPABILITY
+    # What copies pieces of x is new in compute capability 9.0.
+    return launcher.capability >= 90
 
 
 def reach_of(device: DeviceSystem, rows: int, launcher: Launcher) -> Reach:
@@ -166,7 +129,13 @@ def reach_of_patterns(layout: Layout) -> Reach:
 
 
 def window_of(
-    layout: Layout, reach: Reach, rows: int, launcher: Launcher, value_bytes: int = 8
+    layout: Layout,
+    reach: Reach,
+    rows: int,
+    launcher: Launcher,
+    tuning: WindowTuning = WindowTuning(),
+    *,
+    value_bytes: int = 8,
 ) -> WindowShape | None:
     """Return how a layout is swept by windows; None where that does not pay or does not fit.
 
@@ -180,10 +149,12 @@ def window_of(
         How many it has.
     launcher
         Launches the kernels of this layout.
+    tuning
+        What pays.
     value_bytes
         Bytes of an entry of x.
     """
-    manner = MANNERS.get(layout.matrix_format)
+    manner = tuning.manner(layout.matrix_format)
     if manner is None or rows > INT32_MAX // 2 or not windows_serve(launcher):
         return None
     below, above = (-(-distance // SLICE) * SLICE for distance in (reach.below, reach.above))
@@ -193,15 +164,16 @@ def window_of(
     room = launcher.shared_bytes - RESERVED_BYTES - ring_at - (below + above + again) * value_bytes
     chunk = -(-rows // launcher.processors)
     chunk = -(-chunk // (SLICE * TOGETHER)) * SLICE * TOGETHER
-    if chunk < max(LEAST_CHUNK, WIDTHS_A_CHUNK * (below + above)):
+    if chunk < max(tuning.least_chunk_rows, tuning.widths_a_chunk * (below + above)):
         return None
     for block in manner.blocks:
         step = block * TOGETHER
         ahead = min(room // (step * (value_bytes + head_bytes)), manner.most_ahead)
-        if ahead >= LEAST_AHEAD and chunk >= step:
+        if ahead >= tuning.least_ahead and chunk >= step:
             size = below + above + ahead * step
             shared = ring_at + (size + again) * value_bytes + ahead * step * head_bytes
-            return WindowShape(below, above, size, ring_at, shared, block, chunk, -(-rows // chunk))
+            blocks = -(-rows // chunk)
+            return WindowShape(below, above, size, ring_at, shared, block, chunk, blocks, tuning)
     return None
 
 

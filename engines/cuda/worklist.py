@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -9,55 +10,20 @@ import numpy as np
 from engines.arrays import INT32_MAX, MaskArray
 from engines.cuda.driver import cupy
 from engines.cuda.graph_edges import Edges
+from engines.cuda.graph_tuning import Patience, WorklistTuning
 from engines.cuda.modules import BLOCK_THREADS, Launcher
 from engines.cuda.sets import to_mask, to_set, words_for
 
-LONGEST_ITEM = 4096
-"""The most edges of an item of a worklist, as in `engines/cuda/src/graph.cu`."""
 
-BLOCKS = 1056
-"""The most blocks of a round: eight for each multiprocessor of a large device."""
+class Counter(IntEnum):
+    """The counters of a list, as in the kernels."""
 
-TEAM = 8
-"""Blocks that work off short lists together, as in `engines/cuda/src/worklist.cuh`, one where the
-device does not know teams; the blocks of a round are a multiple of it."""
-
-TEAM_THREADS = 1024
-"""Threads of a team's blocks, as there."""
-
-TEAMS_FROM = 90
-"""The least compute capability, times ten, of a device that knows teams."""
-
-LEVELS = 32
-"""Levels that a block goes on for by itself in a round."""
-
-TEAM_LEVELS = 256
-"""Levels that a team works off in one launch: a level takes it about three microseconds."""
-
-MEMBER_ITEMS = 1024
-"""Items of a level that each block of a team has room for, as in the kernels."""
-
-LOOK_EVERY = 8
-"""Rounds between two looks of the host."""
-
-FIRST_LOOK = 2
-"""Rounds before the first look at a list of a decomposition, many of which are soon worked off."""
-
-PATIENCE = 64
-"""Rounds that are granted to any operation."""
-
-STATES_A_ROUND = 1000
-"""So many states must be expanded for each further round, about what the CPU does in a round's
-time: the rest of a graph that is as deep as it is large, such as a line, is its to do."""
-
-RESTARTS = 64
-"""How often states are removed before the CPU, which never starts anew, takes over."""
-
-COUNTERS = 6
-"""Counters of a list, as in the kernels."""
-
-BEGIN, END, TAIL, _, EXPANDED, ALL_LEVELS = range(COUNTERS)
-"""Which of them is what."""
+    BEGIN = 0
+    END = 1
+    TAIL = 2
+    FINISHED = 3
+    EXPANDED = 4
+    ALL_LEVELS = 5
 
 
 class Worklist:
@@ -69,20 +35,31 @@ class Worklist:
         Number of states and of their rows.
     num_edges
         Number of edges.
+    tuning
+        How the work is shared out, and how long it goes on.
     """
 
-    def __init__(self, num_states: int, num_rows: int, num_edges: int) -> None:
+    def __init__(
+        self,
+        num_states: int,
+        num_rows: int,
+        num_edges: int,
+        tuning: WorklistTuning = WorklistTuning(),
+    ) -> None:
         cp = self._cp = cupy()
+        self._tuning, kernels = tuning, tuning.kernels
         self._num_states, self._num_rows = num_states, num_rows
         # An index may pass the last edge by the length of an item before it is compared.
-        self.launcher = Launcher("long long" if _wide(num_edges) else "int")
-        blocks = min(BLOCKS, (num_states + 31) // 32)
-        self._blocks = (blocks + TEAM - 1) // TEAM * TEAM
-        self._team = TEAM if self.launcher.capability >= TEAMS_FROM else 1
+        longest = kernels.longest_item_edges
+        self.launcher = Launcher("long long" if _wide(num_edges, longest) else "int")
+        blocks = min(tuning.most_blocks, (num_states + 31) // 32)
+        team = kernels.team_blocks
+        self._blocks = (blocks + team - 1) // team * team
+        self._team = team if self.launcher.capability >= kernels.least_capability else 1
         # A state comes once, in as many items as its edges take, of two lists in one of them.
-        self.items = cp.empty(num_states + 2 * (num_edges // LONGEST_ITEM), dtype=cp.uint64)
-        self._progress = cp.zeros(2 * COUNTERS, dtype=cp.uint64)
-        self._counted = np.zeros((2, COUNTERS), dtype=np.int64)
+        self.items = cp.empty(num_states + 2 * (num_edges // longest), dtype=cp.uint64)
+        self._progress = cp.zeros(2 * len(Counter), dtype=cp.uint64)
+        self._counted = np.zeros((2, len(Counter)), dtype=np.int64)
         self._expanded = 0
         self.rounds = 0
         self.is_short = False
@@ -142,7 +119,7 @@ class Worklist:
         barred = cp.zeros(words_for(self._num_rows), dtype=cp.uint32)
         self._bar(outside, edges, barred)
         some = (*edges.of_states, edges.ends, edges.state_of, None, barred, left)
-        for _ in range(RESTARTS):
+        for _ in range(self._tuning.most_restarts):
             left.data.copy_from_device_async(inside.data, inside.nbytes, stream=None)
             self.collect(sure, edges)
             if not self.close("close_some", *some):
@@ -157,7 +134,7 @@ class Worklist:
         """Bar the rows that enter a set; return how many items its edges took."""
         self.collect(removed, edges)
         self._round("bar_rows", edges.offsets, edges.ends, barred, *self.list)
-        return int(self._progress.get()[TAIL])
+        return int(self._progress.get()[Counter.TAIL])
 
     def begin(self) -> None:
         """Begin an empty list, or two."""
@@ -178,7 +155,7 @@ class Worklist:
         kernel: str,
         *arguments: Any,
         module: str = "graph",
-        patience: tuple[int, int] | None = None,
+        patience: Patience | None = None,
         lists: int = 1,
         while_long: bool = False,
         items: Any | None = None,
@@ -192,9 +169,9 @@ class Worklist:
         kernel, arguments, module
             Makes a round. Of two lists, each has half of the blocks.
         patience
-            For this list alone: how many rounds, and how many states must be expanded for each
-            further one; None for what the whole operation is granted. So many levels of a team as a
-            block may go on for by itself are a round.
+            For this list alone, in rounds and states that are expanded; None for what the whole
+            operation is granted. So many levels of a team as a block may go on for by itself are a
+            round.
         lists
             1 or 2.
         while_long
@@ -202,10 +179,13 @@ class Worklist:
         items
             Where two lists are, if not in this worklist's own memory.
         """
+        tuning = self._tuning
         before = 0 if patience is None else self.rounds
         earlier = self._expanded if patience is None else 0
-        rounds, states = patience or (PATIENCE, STATES_A_ROUND)
-        batch = LOOK_EVERY if patience is None else min(FIRST_LOOK, LOOK_EVERY)
+        batch = tuning.rounds_a_look
+        if patience is not None:
+            batch = min(tuning.first_look_rounds, batch)
+        granted = (patience or tuning.patience).granted
         begun, counted, self.is_short = self.rounds, self._counted[:lists].copy(), False
         memory = self.list if lists == 1 else self.two_lists
         arguments = (*arguments, *(memory if items is None else self.two_lists_in(items)))
@@ -215,30 +195,32 @@ class Worklist:
                 self._descend(kernel, *arguments, module=module, lists=lists)
                 if not self.is_short:
                     self._round(kernel, *arguments, module=module, lists=lists)
-            batch = min(2 * batch, LOOK_EVERY)
-            progress = self._progress.get().reshape(2, COUNTERS)[:lists].astype(np.int64)
-            waiting = progress[:, END] - progress[:, BEGIN]
+            batch = min(2 * batch, tuning.rounds_a_look)
+            progress = self._progress.get().reshape(2, len(Counter))[:lists].astype(np.int64)
+            waiting = progress[:, Counter.END] - progress[:, Counter.BEGIN]
             made, self._counted[:lists] = progress - counted, progress
-            expanded = int(made[:, EXPANDED].sum())
-            self.is_short = bool((waiting <= self._team * MEMBER_ITEMS).all())
-            self.rounds = begun - int(-made[:, ALL_LEVELS].max() // LEVELS)
+            expanded = int(made[:, Counter.EXPANDED].sum())
+            self.is_short = bool((waiting <= self._team * tuning.kernels.member_items).all())
+            levels = made[:, Counter.ALL_LEVELS].max()
+            self.rounds = begun - int(-levels // tuning.block_levels)
             if not waiting.any():
                 self._expanded += expanded
                 return True
             if while_long and self.is_short:
                 return False
-            if self.rounds - before > rounds + (earlier + expanded) // states:
+            if self.rounds - before > granted(earlier + expanded):
                 return False
 
     def _round(self, kernel: str, *arguments: Any, module: str = "graph", lists: int = 1) -> None:
         """Queue a round of all blocks, each for itself."""
-        threads = lists * self._blocks * BLOCK_THREADS
-        self.launch(kernel, threads, *arguments, self._cp.int32(LEVELS), module=module)
+        threads, most = lists * self._blocks * BLOCK_THREADS, self._tuning.block_levels
+        self.launch(kernel, threads, *arguments, self._cp.int32(most), module=module)
 
     def _descend(self, kernel: str, *arguments: Any, module: str = "graph", lists: int = 1) -> None:
         """Queue what a team does of each short list, level by level."""
-        threads, most = lists * self._team * TEAM_THREADS, self._cp.int32(TEAM_LEVELS)
-        self.launcher.launch(kernel, threads, *arguments, most, module=module, block=TEAM_THREADS)
+        block, most = self._tuning.kernels.team_threads, self._cp.int32(self._tuning.team_levels)
+        threads = lists * self._team * block
+        self.launcher.launch(kernel, threads, *arguments, most, module=module, block=block)
 
     def launch(self, kernel: str, threads: int, *arguments: Any, module: str = "graph") -> None:
         """Queue a kernel."""
@@ -254,5 +236,5 @@ class Worklist:
         return to_mask(left, self._num_states)
 
 
-def _wide(edges: int) -> bool:
-    return edges > INT32_MAX - LONGEST_ITEM
+def _wide(edges: int, longest_item: int) -> bool:
+    return edges > INT32_MAX - longest_item

@@ -5,10 +5,15 @@ from __future__ import annotations
 import contextlib
 
 from engines.cuda import driver
+from engines.devices.diagram_device import DeviceDiagramEngine
+from engines.devices.diagram_host import HostDiagramEngine
+from engines.diagrams.system import DiagramSystem
 from engines.errors import UnsupportedError
+from engines.host.diagram_colours import DiagramEngine
 from engines.host.engine import CpuEngine
 from engines.model.environment import ALL_DEVICES, DeviceChoice, SolverEnvironment
-from engines.systems.one_sided import Engine, Scaling, SweepSystem
+from engines.model.events import Events, Kind
+from engines.systems.one_sided import Engine, Place, Scaling, SweepSystem
 
 GPU_ENTRIES = 20_000
 """Below this many entries a sweep on the CPU is over before a kernel has started."""
@@ -74,8 +79,8 @@ def sweeps_before_gpu(environment: SolverEnvironment, system: SweepSystem) -> in
 
 def choose_engine(
     environment: SolverEnvironment, system: SweepSystem, sweeps: int | None = None
-) -> tuple[Engine, str]:
-    """Return the engine for a solve, and a remark for the log.
+) -> tuple[Engine, Events]:
+    """Return the engine for a solve, and what the log tells of the choice.
 
     Parameters
     ----------
@@ -91,19 +96,48 @@ def choose_engine(
     UnsupportedError
         When the GPU was asked for and cannot be used.
     """
-    choice = environment.device
-    if choice is DeviceChoice.CPU:
-        return CpuEngine(environment.matrix_format), ""
-    if choice is DeviceChoice.AUTO and (
-        system.matrix.num_entries < least_gpu_entries(sweeps) or not driver.driver_present()
-    ):
-        return CpuEngine(), ""
+    if environment.device is DeviceChoice.CPU:
+        return CpuEngine(environment.matrix_format), ()
+    worthwhile = system.matrix.num_entries >= least_gpu_entries(sweeps)
+    usable, refused = _gpu(environment, worthwhile)
+    return _cuda_engine(environment) if usable else CpuEngine(), refused
+
+
+def choose_diagram_engine(
+    environment: SolverEnvironment, system: DiagramSystem
+) -> tuple[DiagramEngine, Events]:
+    """Return the engine for a solve without a matrix, and what the log tells of the choice.
+
+    Parameters
+    ----------
+    environment
+        Which device the user asked for, and the format.
+    system
+        What is to be solved.
+
+    Raises
+    ------
+    DeviceMemoryError
+        When the GPU cannot hold the rows.
+    UnsupportedError
+        When the GPU was asked for and cannot be used, and for rows that cannot be swept.
+    """
+    usable, refused = _gpu(environment, True)
+    if usable:
+        return DeviceDiagramEngine(system, environment), ()
+    return HostDiagramEngine(system, environment), refused
+
+
+def _gpu(environment: SolverEnvironment, worthwhile: bool) -> tuple[bool, Events]:
+    """Return whether the GPU sweeps, and why not where it was to."""
+    named = environment.device is DeviceChoice.GPU
+    wanted = environment.device is DeviceChoice.AUTO and worthwhile and driver.driver_present()
+    if not (named or wanted):
+        return False, ()
     refusal = driver.gpu_refusal(environment.device_number)
-    if refusal is None:
-        return _cuda_engine(environment), ""
-    if choice is DeviceChoice.GPU:
+    if named and refusal is not None:
         raise UnsupportedError(f"no GPU can be used: {refusal}")
-    return CpuEngine(), f"GPU not used: {refusal}"
+    return refusal is None, () if refusal is None else (Kind.GPU_REFUSED(reason=refusal),)
 
 
 def _cuda_engine(environment: SolverEnvironment) -> Engine:
@@ -123,18 +157,18 @@ def _cuda_engine(environment: SolverEnvironment) -> Engine:
     return SeveralEngine(tuple(range(first, first + number)), *how)
 
 
-def not_shared_out(engine: Engine, what: str) -> str:
-    """Return a remark where several GPUs were asked for and one sweeps; empty where not.
+def not_shared_out(place: Place, what: str) -> Events:
+    """Return that several GPUs were asked for and one sweeps; nothing where that is not so.
 
     Parameters
     ----------
-    engine
-        The engine that was chosen.
+    place
+        What was chosen.
     what
         What cannot be shared out.
     """
-    devices: tuple[int, ...] = getattr(engine, "devices", ())
-    return f"not shared out among {len(devices)} GPUs: {what}" if len(devices) > 1 else ""
+    number = len(place.gpus)
+    return (Kind.NOT_SHARED_OUT(gpus=number, reason=what),) if number > 1 else ()
 
 
 def preload(device_number: int) -> None:

@@ -18,61 +18,60 @@ from engines.host.colours import (
 from engines.host.scaling import scaled
 from engines.host.watched import METHODS, WatchedSweeper, check_omega
 from engines.model.environment import SolverEnvironment
-from engines.systems.one_sided import Engine, Scaling, Sweeper, SweepSystem
+from engines.systems.one_sided import Place, Scaling, Sweeper, SweepSystem
 
 if TYPE_CHECKING:
     from engines.cuda.arrange import DeviceColoured
     from engines.cuda.colour_engine import CudaColourEngine
 
 
-class GaussSeidelEngine:
-    """Sweeps in colours, where another engine would make Jacobi's.
+class GaussSeidelScheme:
+    """Sweeps in colours.
 
     Parameters
     ----------
-    engine
-        The CPU's or a GPU's.
+    place
+        The CPU or a GPU.
     order
         The order of Gauss-Seidel to begin with.
     slice_size, colours
         As in `engines.host.colours.choose_colours`.
+    most_memory
+        Bytes of a GPU's memory that a solve may take; None for what is free.
     """
 
     def __init__(
         self,
-        engine: Engine,
+        place: Place,
         order: Order,
         slice_size: int | None = None,
         colours: int | None = None,
+        most_memory: int | None = None,
     ) -> None:
-        self.name = engine.name
-        self.engine = engine
+        self.place = place
         self.order = order
         self.slice_size = slice_size
         self.colours = colours
+        self.most_memory = most_memory
 
     @classmethod
-    def of(cls, engine: Engine, environment: SolverEnvironment) -> GaussSeidelEngine:
-        """Return the engine for one of the methods of `METHODS`.
+    def of(cls, place: Place, environment: SolverEnvironment) -> GaussSeidelScheme:
+        """Return the sweeps of one of the methods of `METHODS`.
 
         Parameters
         ----------
-        engine
+        place
             Where to sweep.
         environment
-            Method, slice size, number of colours.
+            Method, slice size, number of colours, memory.
         """
-        order = METHODS[environment.method]
-        return cls(engine, order, environment.slice_size, environment.colours)
-
-    def moved_to(self, engine: Engine) -> GaussSeidelEngine:
-        """Return the same sweeps on another engine, the CPU's where a GPU's memory is too small."""
-        return GaussSeidelEngine(engine, self.order, self.slice_size, self.colours)
+        wanted = (environment.slice_size, environment.colours, environment.device_memory)
+        return cls(place, METHODS[environment.method], *wanted)
 
     def sweeper(
         self, system: SweepSystem, stop_below: float, absolute: bool
-    ) -> WatchedSweeper[ColouredSystem] | WatchedSweeper[DeviceColoured]:
-        """Prepare a solve; see `engines.systems.one_sided.Engine.sweeper`.
+    ) -> WatchedSweeper[ColouredSystem, SweepSystem] | WatchedSweeper[DeviceColoured, SweepSystem]:
+        """Prepare a solve; see `engines.systems.one_sided.Scheme.sweeper`.
 
         Raises
         ------
@@ -84,30 +83,27 @@ class GaussSeidelEngine:
         check_omega(system.omega)
         singular = system.scaling is Scaling.BALANCE
         how = (stop_below, absolute, singular)
-        if self.engine.name == "CPU":
+        if not self.place.gpus:
             return WatchedSweeper(self, scaled(system), *how)
         # The device scales, colours and arranges what it is given.
-        watched = WatchedSweeper(self._device_engine(), system, *how)
-        watched.remark(not_shared_out(self.engine, "one sweeps in colours"))
-        return watched
+        alone = not_shared_out(self.place, "one sweeps in colours")
+        return WatchedSweeper(self._device_engine(), system, *how, alone)
 
     def _device_engine(self) -> CudaColourEngine:
         from engines.cuda.colour_engine import CudaColourEngine
 
-        device_number: int = getattr(self.engine, "device_number", 0)
-        most_memory: int | None = getattr(self.engine, "most_memory", None)
-        wanted = (self.order, self.slice_size, self.colours)
-        return CudaColourEngine(device_number, *wanted, most_memory)
+        wanted = (self.order, self.slice_size, self.colours, self.most_memory)
+        return CudaColourEngine(self.place.gpus[0], *wanted)
 
     def coloured(self, system: SweepSystem, order: Order) -> ColouredSystem:
         """Return a system without scaling, arranged by colours on the host."""
-        speed = CPU_SPEED if self.engine.name == "CPU" else GPU_SPEED
+        speed = GPU_SPEED if self.place.gpus else CPU_SPEED
         colouring = choose_colours(system, order, self.slice_size, self.colours, speed)
         return arrange(system, colouring)
 
     def prepared(self, coloured: ColouredSystem, stop_below: float, absolute: bool) -> Sweeper:
-        """Return plain sweeps of a coloured system, on the engine's device."""
-        if self.engine.name == "CPU":
+        """Return plain sweeps of a coloured system, in its place."""
+        if not self.place.gpus:
             return CpuColourSweeper(coloured, stop_below, absolute)
         engine = self._device_engine()
         return engine.prepared(engine.uploaded(coloured), stop_below, absolute)

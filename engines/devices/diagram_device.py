@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from engines.arrays import FloatArray
 from engines.cuda.driver import cupy
 from engines.diagrams.system import DiagramSystem
 from engines.errors import DeviceMemoryError, UnsupportedError
@@ -15,7 +14,8 @@ from engines.host.diagram_colours import ColouredDiagram
 from engines.host.watched import sweeps_in_colours
 from engines.model.choice import PAIR_BYTES, Format
 from engines.model.environment import SolverEnvironment
-from engines.systems.one_sided import Sweeper, SweepSystem
+from engines.model.events import Event, Events, Kind
+from engines.systems.one_sided import Sweeper
 
 if TYPE_CHECKING:
     from engines.cuda.diagram_sweeps import DiagramSweeper
@@ -29,7 +29,7 @@ Made = TypeVar("Made")
 
 
 class DeviceDiagramEngine:
-    """Sweeps one diagram's rows on a GPU, from any start; see `engines.systems.one_sided.Engine`.
+    """Sweeps one diagram's rows on a GPU, from any start; a `DiagramEngine`.
 
     Parameters
     ----------
@@ -46,7 +46,6 @@ class DeviceDiagramEngine:
         When the rows cannot be swept in the format that was asked for, and why.
     """
 
-    name = "GPU"
     speed = GPU_SPEED
 
     def __init__(self, system: DiagramSystem, environment: SolverEnvironment) -> None:
@@ -54,6 +53,7 @@ class DeviceDiagramEngine:
 
         self._system = system
         self._device = environment.device_number
+        self.gpus = (self._device,)
         self._memory = environment.device_memory
         # What is wrong with the system is said before its bytes are counted.
         check_system(system)
@@ -61,18 +61,18 @@ class DeviceDiagramEngine:
         self._require("vectors and rows", need, self._memory)
         self._rows = self._on_device(lambda: self._laid_out(environment))
         self._taken = need - vectors
-        self.refusal = ""
+        self.events: Events = ()
         """Why sweeps from another start, by which a result is confirmed, were not possible."""
 
-    def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> DiagramSweeper:
+    def sweeper(self, system: DiagramSystem, stop_below: float, absolute: bool) -> DiagramSweeper:
         """Prepare a solve from another start.
 
         Parameters
         ----------
         system
-            Its start is taken; everything else is that of the engine's own system.
+            Its start is taken; all else is that of the engine's own system.
         stop_below, absolute
-            As in `engines.systems.one_sided.Engine.sweeper`.
+            As in `engines.systems.one_sided.Scheme.sweeper`.
 
         Raises
         ------
@@ -83,13 +83,12 @@ class DeviceDiagramEngine:
 
         vectors = self._vector_bytes()
         left = None if self._memory is None else self._memory - self._taken
-        of_start = replace(self._system, start=system.start)
         where = (stop_below, absolute, self._device)
         try:
             self._require("vectors", vectors, left)
-            sweeper = self._on_device(lambda: DiagramSweeper(self._rows, of_start, *where))
+            sweeper = self._on_device(lambda: DiagramSweeper(self._rows, system, *where))
         except DeviceMemoryError as error:
-            self.refusal = f"the error is estimated from the last sweeps alone: {error}"
+            self.events = (Kind.UNCONFIRMED(reason=str(error)),)
             raise
         self._taken += vectors
         return sweeper
@@ -104,7 +103,7 @@ class DeviceDiagramEngine:
         coloured
             Start, relaxation and colours.
         stop_below, absolute
-            As in `engines.systems.one_sided.Engine.sweeper`.
+            As in `engines.systems.one_sided.Scheme.sweeper`.
 
         Raises
         ------
@@ -118,29 +117,14 @@ class DeviceDiagramEngine:
         where = (stop_below, absolute, self._device)
         return self._on_device(lambda: DiagramColourSweeper(self._rows, coloured, *where))
 
-    def exit_rates(self) -> FloatArray:
-        """Return the rates out of each state, self-loops left out, shape (states,)."""
-        from engines.cuda.diagram_rows import exit_rates_on_device
-        from engines.cuda.modules import Launcher, stream
-
-        rates = self._system.rates
-        assert rates is not None, "only balance equations have exit rates"
-
-        def found() -> FloatArray:
-            with stream(self._device):
-                exits: FloatArray = exit_rates_on_device(rates, Launcher("int")).get()
-            return exits
-
-        return self._on_device(found)
-
     def _laid_out(self, environment: SolverEnvironment) -> DeviceRows:
         from engines.cuda.diagram_sweeps import laid_out
         from engines.cuda.formats.patterns import FEW_PATTERNS
         from engines.cuda.modules import stream
 
-        remarks = []
+        events: list[Event] = []
         if environment.num_devices != 1:
-            remarks.append(f"without a matrix, GPU {self._device} sweeps alone")
+            events.append(Kind.SWEEPS_ALONE(gpu=self._device))
         rows, wanted = None, environment.matrix_format
         if sweeps_in_colours(environment.method):
             if wanted is Format.PATTERNS:
@@ -154,16 +138,17 @@ class DeviceDiagramEngine:
                 try:
                     rows = laid_out(self._system, Format.PATTERNS, FEW_PATTERNS)
                 except UnsupportedError as error:
-                    remarks.append(f"not swept as {Format.PATTERNS}: {error}")
+                    refused = Kind.NOT_IN_FORMAT(format=Format.PATTERNS, reason=str(error))
+                    events.append(refused)
                     wanted = Format.HYBRID
             if rows is None:
                 most = max(FEW_PATTERNS, self._most_patterns())
                 rows = laid_out(self._system, wanted, most)
-        return replace(rows, remark="; ".join(remarks))
+        return replace(rows, events=tuple(events))
 
     def _most_patterns(self) -> int:
         """Return how many patterns the device has room for."""
-        from engines.cuda.diagrams import available_bytes
+        from engines.cuda.memory import available_bytes
 
         matrix = self._system.matrix
         row_bytes = PAIR_BYTES * (matrix.num_entries // self._system.num_states + 1)
@@ -184,7 +169,7 @@ class DeviceDiagramEngine:
         return system_bytes(self._system) + 16 * HISTORY
 
     def _require(self, what: str, need: int, memory: int | None) -> None:
-        from engines.cuda.diagrams import available_bytes
+        from engines.cuda.memory import available_bytes
 
         with cupy().cuda.Device(self._device):
             available = max(available_bytes(memory), 0)

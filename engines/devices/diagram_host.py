@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from engines.arrays import FloatArray
 from engines.diagrams.system import DiagramSystem
 from engines.errors import UnsupportedError
 from engines.host.colours import CPU_SPEED
 from engines.host.diagram_colours import ColouredDiagram
 from engines.host.diagram_sweeper import CpuDiagramSweeper
 from engines.host.diagram_sweeps import HostDiagramRows
-from engines.host.hybrid import HostHybrid
 from engines.model.choice import Format
 from engines.model.environment import SolverEnvironment
-from engines.systems.one_sided import SweepSystem
 
 
 class HostDiagramEngine:
-    """Sweeps one diagram's rows on the host's cores, from any start; an `Engine`.
+    """Sweeps one diagram's rows on the host's cores, from any start; a `DiagramEngine`.
 
     Parameters
     ----------
@@ -31,7 +28,7 @@ class HostDiagramEngine:
         When the rows cannot be swept in the format that was asked for, and why.
     """
 
-    name = "CPU"
+    gpus = ()
     speed = CPU_SPEED
 
     def __init__(self, system: DiagramSystem, environment: SolverEnvironment) -> None:
@@ -40,23 +37,21 @@ class HostDiagramEngine:
                 f"the CPU sweeps rows without a matrix as {Format.HYBRID}; {Format.PATTERNS} are "
                 "found by a GPU"
             )
-        self._system = system
         self._rows = HostDiagramRows.of(system)
-        self.refusal = ""
-        """Nothing that may be wanted is refused."""
 
-    def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> CpuDiagramSweeper:
+    def sweeper(
+        self, system: DiagramSystem, stop_below: float, absolute: bool
+    ) -> CpuDiagramSweeper:
         """Prepare a solve from another start.
 
         Parameters
         ----------
         system
-            Its start is taken; everything else is that of the engine's own system.
+            Its start is taken; all else is that of the engine's own system.
         stop_below, absolute
-            As in `engines.systems.one_sided.Engine.sweeper`.
+            As in `engines.systems.one_sided.Scheme.sweeper`.
         """
-        omega = self._system.omega
-        return CpuDiagramSweeper(self._rows, system.start, omega, stop_below, absolute)
+        return CpuDiagramSweeper(self._rows, system.start, system.omega, stop_below, absolute)
 
     def coloured_sweeper(
         self, coloured: ColouredDiagram, stop_below: float, absolute: bool
@@ -68,13 +63,7 @@ class HostDiagramEngine:
         coloured
             Start, relaxation and colours.
         stop_below, absolute
-            As in `engines.systems.one_sided.Engine.sweeper`.
+            As in `engines.systems.one_sided.Scheme.sweeper`.
         """
         begun = (coloured.start, coloured.omega)
         return CpuDiagramSweeper(self._rows, *begun, stop_below, absolute, coloured.colouring)
-
-    def exit_rates(self) -> FloatArray:
-        """Return the rates out of each state, self-loops left out, shape (states,)."""
-        rates = self._system.rates
-        assert rates is not None, "only balance equations have exit rates"
-        return HostHybrid.of(rates).exit_rates()

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from engines.host.levels import CpuLevels
 from engines.systems.multilevel import Levels
-from engines.systems.one_sided import Engine, SweepSystem
+from engines.systems.one_sided import Place, SweepSystem
 
 
-def levels_on(engine: Engine, system: SweepSystem, stop_below: float, absolute: bool) -> Levels:
-    """Return cycles on an engine's device.
+def levels_on(place: Place, system: SweepSystem, stop_below: float, absolute: bool) -> Levels:
+    """Return cycles on some device.
 
     Parameters
     ----------
-    engine
-        The CPU's or a GPU's.
+    place
+        The CPU or a GPU.
     system
         A system for π Q = 0 of one recurrent class, before scaling.
     stop_below, absolute
-        As in `engines.systems.one_sided.Engine.sweeper`.
+        As in `engines.systems.one_sided.Scheme.sweeper`.
 
     Raises
     ------
@@ -26,9 +26,8 @@ def levels_on(engine: Engine, system: SweepSystem, stop_below: float, absolute: 
     DeviceMemoryError
         When the device cannot hold the levels.
     """
-    if engine.name == "GPU":
+    if place.gpus:
         from engines.cuda.multilevel import cuda_levels
 
-        device_number: int = getattr(engine, "device_number", 0)
-        return cuda_levels(system, stop_below, absolute, device_number)
+        return cuda_levels(system, stop_below, absolute, place.gpus[0])
     return CpuLevels(system, stop_below, absolute)

@@ -16,6 +16,7 @@ from engines.diagrams.hybrid import HybridMatrix
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.host.hybrid import HostHybrid
 from engines.model.environment import DeviceChoice, SolverEnvironment
+from engines.model.events import Events, Kind
 
 DEVICE_STATES = 200_000
 """From so many states on, a GPU walks sooner than a CPU, which takes 12 ns an entry and more."""
@@ -36,14 +37,14 @@ class RecurrentClass:
         How many they are.
     state
         One of them.
-    remark
-        For the log, or empty.
+    events
+        What happened in the search, for the log.
     """
 
     members: MaskArray | None
     size: int
     state: int
-    remark: str = ""
+    events: Events = ()
 
 
 def recurrent_class(
@@ -72,8 +73,8 @@ def recurrent_class(
         if leading.all():
             members, _ = forwards.reached_from(state)
             size = int(np.count_nonzero(members))
-            remark = backwards.remark or forwards.remark
-            return RecurrentClass(None if size == len(members) else members, size, state, remark)
+            events = backwards.events or forwards.events
+            return RecurrentClass(None if size == len(members) else members, size, state, events)
         reached, farthest = forwards.reached_from(state)
         ahead = reached & ~leading
         if not ahead.any():
@@ -93,8 +94,8 @@ class _Walks:
         self._hybrid = hybrid
         self._host = HostHybrid.of(hybrid)
         self._device = environment if _repays(hybrid, environment) else None
-        self.remark = ""
-        """Why a GPU did not walk that was to; else empty."""
+        self.events: Events = ()
+        """Why a GPU did not walk that was to."""
 
     def reached_from(self, state: int) -> tuple[MaskArray, int]:
         """Return what a state leads to, shape (states,), and one of the farthest states."""
@@ -105,7 +106,7 @@ class _Walks:
                 where = (self._device.device_number, self._device.device_memory)
                 return reached_on_device(self._hybrid, state, *where)
             except (DeviceMemoryError, UnsupportedError) as error:
-                self.remark = f"the CPU looks for the recurrent class: {error}"
+                self.events = (Kind.SEARCHED_ON_CPU(reason=str(error)),)
                 self._device = None
         return self._host.reached_from(state)
 

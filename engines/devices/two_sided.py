@@ -6,14 +6,14 @@ from engines.devices.choice import choose_engine, not_shared_out
 from engines.errors import DeviceMemoryError
 from engines.host.two_sided_sweeper import CpuTwoSidedSweeper
 from engines.model.environment import SolverEnvironment
-from engines.model.result import one_remark
+from engines.model.events import Events, Kind
 from engines.systems.two_sided import TwoSidedSweeper, TwoSidedSystem
 
 
 def two_sided_sweeper(
     system: TwoSidedSystem, environment: SolverEnvironment, stop_below: float
-) -> tuple[TwoSidedSweeper, str]:
-    """Prepare a solve where the environment wants it; return it with a remark for the log.
+) -> tuple[TwoSidedSweeper, Events]:
+    """Prepare a solve where the environment wants it; return it with what the log tells of that.
 
     Parameters
     ----------
@@ -24,17 +24,17 @@ def two_sided_sweeper(
     stop_below
         Stop after the first sweep whose width is below this; negative for never.
     """
-    engine, note = choose_engine(environment, system.system)
+    engine, events = choose_engine(environment, system.system)
     in_double = environment.double_instead("bounds need every digit")
-    note = one_remark((note, in_double))
-    if engine.name == "GPU":
+    events += in_double
+    if engine.gpus:
         from engines.cuda.two_sided import CudaTwoSidedSweeper
 
         try:
             where = (environment.device_number, environment.matrix_format)
             gpu = CudaTwoSidedSweeper(system, stop_below, environment.absolute, *where)
             alone = not_shared_out(engine, "one sweeps bounds")
-            return gpu, one_remark((note, alone, gpu.cost.remark))
+            return gpu, (*events, *alone, *gpu.cost.events)
         except DeviceMemoryError as error:
-            note = one_remark((f"{error}; solving on the CPU", in_double))
-    return CpuTwoSidedSweeper(system, stop_below, environment.absolute), note
+            events = (Kind.MOVED_TO_CPU(reason=str(error)), *in_double)
+    return CpuTwoSidedSweeper(system, stop_below, environment.absolute), events

@@ -76,6 +76,11 @@ class HybridMatrix:
         return int(self.strip_states[-1])
 
     @property
+    def values(self) -> FloatArray:
+        """The values of all entries, each of a block once."""
+        return self.local_values
+
+    @property
     def num_strips(self) -> int:
         """Number of strips."""
         return len(self.strip_states) - 1

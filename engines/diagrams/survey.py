@@ -31,20 +31,7 @@ from engines.errors import UnsupportedError
 WIDEST_BLOCK = INT32_MAX + 1
 """Columns of a block: the largest local one must fit into 32 bits."""
 
-STRIP_BYTES = 16
-JOB_BYTES = 12
-CHOICE_BYTES = 4
-ENTRY_BYTES = 12
-LOCAL_ROW_BYTES = 8
-BLOCK_BYTES = 8
-
-ROWS_PER_JOB = (32, 8, 1)
-"""Rows that a job should have on average: tried one after another."""
-
 Look = Callable[[int], None]
-
-EXTRA_BYTES = 4
-"""How many times the fewest bytes a level may take for the sake of its rows a job."""
 
 
 @dataclass(frozen=True)
@@ -124,29 +111,33 @@ class Survey:
         return np.array([counts[layer.rows].sum() for layer in self.layers], dtype=np.int64)
 
     def nbytes(self) -> NDArray[np.int64]:
-        """Return the bytes of the hybrid matrix with blocks at each level, shape (levels + 1,)."""
+        """Return the bytes of the hybrid matrix with blocks at each level, shape (levels + 1,).
+
+        A strip takes 16 bytes, a job 12, its choice 4, an entry of a block 12, a local row 8, and a
+        block 8.
+        """
         blocks = np.array([len(layer.nodes) for layer in self.layers], dtype=np.int64)
-        job_bytes = JOB_BYTES + (CHOICE_BYTES if self.with_choices else 0)
-        outside = STRIP_BYTES * (self.strips + 1) + job_bytes * self.jobs()
-        inside = ENTRY_BYTES * self.block_entries() + LOCAL_ROW_BYTES * (self.local_rows() + 1)
-        sizes: NDArray[np.int64] = outside + inside + BLOCK_BYTES * (blocks + 1)
+        job_bytes = 12 + (4 if self.with_choices else 0)
+        outside = 16 * (self.strips + 1) + job_bytes * self.jobs()
+        inside = 12 * self.block_entries() + 8 * (self.local_rows() + 1)
+        sizes: NDArray[np.int64] = outside + inside + 8 * (blocks + 1)
         return sizes
 
-    def best_level(self, rows_per_job: Sequence[int] = ROWS_PER_JOB) -> int:
+    def best_level(self, rows_per_job: Sequence[int] = (32, 8, 1)) -> int:
         """Return the level with the fewest bytes of those where jobs have rows enough on average.
 
         Parameters
         ----------
         rows_per_job
             Least rows a job, in the order of trying; the next is taken where the levels that have
-            so many need more than `EXTRA_BYTES` times the fewest bytes.
+            so many need more than four times the fewest bytes.
         """
         sizes = self.nbytes().astype(np.float64)
         sizes[[self._widest(layer) > WIDEST_BLOCK for layer in self.layers]] = np.inf
         rows = self._rows_per_job()
         for least in rows_per_job:
             allowed = np.where(rows >= least, sizes, np.inf)
-            if allowed.min() <= EXTRA_BYTES * sizes.min():
+            if allowed.min() <= 4 * sizes.min():
                 return int(allowed.argmin())
         return int(sizes.argmin())
 

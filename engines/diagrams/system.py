@@ -8,7 +8,7 @@ from typing import Any
 from engines.arrays import FloatArray, IndexArray
 from engines.diagrams.hybrid import HybridMatrix
 from engines.errors import UnsupportedError
-from engines.systems.one_sided import Direction, Scaling
+from engines.systems.one_sided import Direction, Scaling, SweepSystem
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,10 @@ class DiagramSystem:
         """Whether several rows may compute one state."""
         return self.matrix.job_choices is not None
 
+    @property
+    def expanded(self) -> None:
+        """None: there is no such system with an expanded matrix."""
+
     def check(self) -> None:
         """Raise unless the parts belong together.
 
@@ -85,3 +89,8 @@ class DiagramSystem:
                 raise ValueError("rates into states need the rates out of the same states")
             if self.states is not None or self.offset is not None:
                 raise UnsupportedError("balance equations are those of all states")
+
+
+System = SweepSystem | DiagramSystem
+"""What is swept, whatever holds its matrix. Any matrix has a number of entries and their values;
+what needs each entry in its place asks for the `expanded` system, and refuses where it is None."""

@@ -24,6 +24,7 @@ from engines.exploration.rewards import EarnedRewards, earned_rewards
 from engines.host.expansion.room import SHARE_OF_HOST, available_host_bytes
 from engines.host.exploring.explorer import HostExplorer, Rows, SearchReport, evaluate_in
 from engines.model.csr import CsrMatrix
+from engines.model.events import Events, Kind
 from engines.model.explicit import ExplicitModel, RewardStructure
 from engines.model.explicit import ModelKind as ExplicitKind
 from engines.program.faults import command_fault, expression_fault
@@ -48,11 +49,15 @@ class ExplorationTuning:
         Whose rows are made in one go, between two such moments.
     memory_share
         Of the host's free memory that states and matrix may take.
+    states_before_gpu
+        With more, a search begins anew on a GPU, if one may be used: for fewer, compiling the
+        program for it takes longer than the CPU needs.
     """
 
     seconds_of_a_part: float = 0.1
     states_of_a_part: int = 2**18
     memory_share: float = SHARE_OF_HOST
+    states_before_gpu: int = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,8 @@ class ExploredModel:
         none; None where the model has no actions.
     deadlocks
         Shape (states,): the states that were given a transition to themselves.
+    events
+        Where it was built, and why not elsewhere.
     """
 
     model: ExplicitModel
@@ -80,6 +87,7 @@ class ExploredModel:
     state_rewards: tuple[FloatArray, ...]
     actions: NDArray[np.int32] | None
     deadlocks: MaskArray
+    events: Events = ()
 
 
 def build(
@@ -100,7 +108,7 @@ def build(
     fix_deadlocks
         Whether states without a choice get a transition to themselves; else they are an error.
     gpu
-        Which GPU searches and makes the rows; None for the CPU. The result does not depend on it.
+        Which GPU takes large models over; None for the CPU alone. The result does not depend on it.
     threads
         Of the CPU: how many; None for one a core that the process may use. The result does not
         depend on it.
@@ -122,10 +130,7 @@ def build(
     chosen = tuning or ExplorationTuning()
     packing = Packing.of(program)
     initial = initial_states(program, packing)
-    if gpu is None:
-        states, rows = _explored_on_cpu(program, packing, initial, threads, chosen, progress)
-    else:
-        states, rows = explored_on_gpu(program, packing, initial, gpu, progress=progress)
+    states, rows, events = _explored(program, packing, initial, gpu, threads, chosen, progress)
     fixed = int(np.count_nonzero(rows.deadlocks))
     if fixed and not fix_deadlocks:
         raise InvalidModelError(f"Model contains {fixed} deadlock states")
@@ -146,25 +151,42 @@ def build(
         tuple(rewards.of_states for rewards in earned),
         actions,
         rows.deadlocks,
+        events,
     )
 
 
-def _explored_on_cpu(
+def _explored(
     program: Program,
     packing: Packing,
     initial: Words,
+    gpu: int | None,
     threads: int | None,
     tuning: ExplorationTuning,
     progress: Progress | None,
-) -> tuple[Words, Rows]:
+) -> tuple[Words, Rows, Events]:
+    """Search on the CPU, for many states on a GPU; return them, their rows, and what happened.
+
+    The number of states alone decides, so that the same model is built in the same place each time.
+    """
     available = available_host_bytes()
+    events: Events = ()
     memory = 2**62 if available is None else int(tuning.memory_share * available)
     explorer = HostExplorer(program, packing, initial, memory, threads)
-    report = _searched(explorer, program, packing, tuning, progress)
+    how = (program, packing, tuning, progress)
+    report = _searched(explorer, *how, None if gpu is None else tuning.states_before_gpu)
+    if gpu is not None and report.found > tuning.states_before_gpu:
+        try:
+            found = explored_on_gpu(program, packing, initial, gpu, progress=progress)
+            explorer.close()
+            return *found, (Kind.BUILT_ON_GPU(gpu=gpu),)
+        except (DeviceMemoryError, UnsupportedError) as error:
+            events = (Kind.BUILT_ON_CPU(reason=str(error)),)
+    if not report.done:
+        report = _searched(explorer, *how, None)
     states = explorer.states(report.found)
     rows = _rows(explorer, states, report, tuning)
     explorer.close()
-    return states, rows
+    return states, rows, events
 
 
 def _searched(
@@ -173,7 +195,9 @@ def _searched(
     packing: Packing,
     tuning: ExplorationTuning,
     progress: Progress | None,
+    most: int | None,
 ) -> SearchReport:
+    """Search to the end, or until more than `most` states are found."""
     while True:
         report = explorer.search(tuning.seconds_of_a_part)
         if report.fault is not None:
@@ -183,7 +207,7 @@ def _searched(
             progress(report.found)
         if report.found > INT32_MAX:
             raise UnsupportedError(f"more than {INT32_MAX} states")
-        if report.done:
+        if report.done or (most is not None and report.found > most):
             return report
 
 

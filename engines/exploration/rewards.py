@@ -16,7 +16,7 @@ from engines.errors import InvalidModelError
 from engines.host.exploring.explorer import evaluate_in
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.program.expressions import Conditional, Literal
-from engines.program.faults import expression_fault, state_text
+from engines.program.faults import expression_fault, values_text
 from engines.program.packing import Packing, Words
 from engines.program.program import Program, RewardStructure, StateReward, TransitionReward
 
@@ -160,7 +160,7 @@ class _Gatherer:
             fault = expression_fault(self._program, part, state, what)
             if fault is not None:
                 return fault
-        where = f"at state {state_text(self._program, state)}"
+        where = f"at state {values_text(self._program, state)}"
         if not np.isfinite(value):
             return InvalidModelError(f"Reward structure is not finite {where}")
         return InvalidModelError(f"Reward structure is negative ({value}) {where}")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from engines.arrays import IndexArray, MaskArray
+from engines.arrays import IndexArray, MaskArray, index_dtype
 from engines.devices.graph import operations_of
+from engines.model.csr import CsrMatrix
 from engines.model.environment import SolverEnvironment
 from engines.model.explicit import ExplicitModel
 
@@ -27,6 +29,29 @@ class Components:
 
     labels: IndexArray
     count: int
+
+    def sizes(self) -> IndexArray:
+        """Return the number of states of each component, shape (count,)."""
+        return np.bincount(self.labels[self.labels >= 0], minlength=self.count)
+
+    def members(self, wanted: MaskArray) -> Iterator[tuple[int, IndexArray]]:
+        """Yield the number and the states, in order, of each wanted component.
+
+        Parameters
+        ----------
+        wanted
+            Shape (count,).
+        """
+        inside = np.flatnonzero(self.labels >= 0)
+        if self.count == 1:
+            if wanted[0]:
+                yield 0, inside
+            return
+        order = np.argsort(self.labels[inside], kind="stable")
+        sizes = self.sizes()
+        ends = np.cumsum(sizes)
+        for label in np.flatnonzero(wanted):
+            yield int(label), inside[order[ends[label] - sizes[label] : ends[label]]]
 
 
 def sccs(
@@ -94,3 +119,36 @@ def bsccs(model: ExplicitModel, environment: SolverEnvironment | None = None) ->
     # Leaving out components keeps the order of the others.
     names = np.where(left, -1, np.cumsum(~left) - 1).astype(all_components.labels.dtype)
     return Components(names[all_components.labels], int(np.count_nonzero(~left)))
+
+
+def closed_part(model: ExplicitModel, states: IndexArray) -> ExplicitModel:
+    """Return the chain of states that are never left.
+
+    Parameters
+    ----------
+    model
+        A DTMC or a CTMC.
+    states
+        The states, ascending.
+
+    Raises
+    ------
+    ValueError
+        If a transition leads to another state.
+    """
+    rows = model.matrix.select_rows(states)
+    if rows.num_entries < model.num_states:
+        # Many small components must not cost a pass over all states each.
+        columns = np.minimum(np.searchsorted(states, rows.columns), len(states) - 1)
+        outside = states[columns] != rows.columns
+    else:
+        place = np.full(model.num_states, -1, dtype=index_dtype(model.num_states))
+        place[states] = np.arange(len(states))
+        columns = place[rows.columns]
+        outside = columns < 0
+    if np.any(outside & (rows.values > 0.0)):
+        raise ValueError("the set is left: it is no bottom component")
+    # What is left outside are stored zeros, which may as well lead anywhere.
+    columns = np.maximum(columns, 0).astype(index_dtype(len(states)))
+    matrix = CsrMatrix(rows.row_offsets, columns, rows.values, len(states))
+    return ExplicitModel(model.kind, matrix)

@@ -8,12 +8,10 @@ from engines.arrays import FloatArray, IndexArray, MaskArray, ranges
 from engines.host.products import from_entries
 from engines.model.csr import CsrMatrix
 
-MOST_LAYERS = 4_000
-"""Layers that are looked at one after the other, in some ten microseconds each; a deeper graph is
-left to SciPy, which takes 0.1 s to import."""
 
-
-def distances(sources: IndexArray, successors: IndexArray, goal: MaskArray) -> FloatArray:
+def distances(
+    sources: IndexArray, successors: IndexArray, goal: MaskArray, most_layers: int = 4_000
+) -> FloatArray:
     """Return the least number of steps to the goal, shape (states,); infinite without a way.
 
     Parameters
@@ -22,13 +20,15 @@ def distances(sources: IndexArray, successors: IndexArray, goal: MaskArray) -> F
         The edges, each of shape (edges,).
     goal
         Shape (states,).
+    most_layers
+        As in `distances_by`.
     """
     size = len(goal)
     backwards = from_entries(successors, sources, np.ones(len(sources)), size, size)
-    return distances_by(backwards, goal)
+    return distances_by(backwards, goal, most_layers)
 
 
-def distances_by(backwards: CsrMatrix, goal: MaskArray) -> FloatArray:
+def distances_by(backwards: CsrMatrix, goal: MaskArray, most_layers: int = 4_000) -> FloatArray:
     """Return the same for edges that have been turned round.
 
     Parameters
@@ -37,6 +37,9 @@ def distances_by(backwards: CsrMatrix, goal: MaskArray) -> FloatArray:
         The states that lead to each state, in its row.
     goal
         Shape (states,).
+    most_layers
+        So many are looked at one after the other, in some ten microseconds each; a deeper graph is
+        left to SciPy, which takes 0.1 s to import.
     """
     size = len(goal)
     steps = np.where(goal, 0.0, np.inf)
@@ -44,7 +47,7 @@ def distances_by(backwards: CsrMatrix, goal: MaskArray) -> FloatArray:
     first = np.empty(size, dtype=np.int64)
     while len(layer):
         distance += 1
-        if distance > MOST_LAYERS:
+        if distance > most_layers:
             return _by_scipy(backwards, goal)
         begins, ends = backwards.row_offsets[layer], backwards.row_offsets[layer + 1]
         lengths = ends - begins

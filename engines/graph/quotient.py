@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engines.arrays import FloatArray, IndexArray, index_dtype
 from engines.errors import UnsupportedError
 from engines.graph.mec import EndComponents
 from engines.model.csr import CsrMatrix
-from engines.model.explicit import ExplicitModel, ModelKind
+from engines.model.explicit import ExplicitModel, Item, ModelKind
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,18 @@ class Quotient:
     model: ExplicitModel
     state_of: IndexArray
     choice_of: IndexArray
+
+    def moved(self, values: NDArray[Item]) -> NDArray[Item]:
+        """Return values of the old states as those of the new ones, shape (states,).
+
+        Parameters
+        ----------
+        values
+            Shape (old states,); those of one component agree.
+        """
+        moved = np.zeros(self.model.num_states, dtype=values.dtype)
+        moved[self.state_of] = values
+        return moved
 
 
 def collapse(model: ExplicitModel, components: EndComponents) -> Quotient:

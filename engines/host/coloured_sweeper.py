@@ -22,7 +22,7 @@ class CpuColourSweeper:
     coloured
         What to solve.
     stop_below, absolute
-        As in `engines.systems.one_sided.Engine.sweeper`.
+        As in `engines.systems.one_sided.Scheme.sweeper`.
     """
 
     def __init__(self, coloured: ColouredSystem, stop_below: float, absolute: bool) -> None:

@@ -82,11 +82,6 @@ class Colouring:
     fresh: float
     order: Order
 
-    @property
-    def description(self) -> str:
-        """What the log says of the colours."""
-        return describe_colours(self.order, self.count, self.slice_size, self.fresh)
-
 
 @dataclass(frozen=True)
 class ColouredSystem:
@@ -128,20 +123,6 @@ class ColouredSystem:
         """Return the same sweeps from another iterate, given by the states' own numbers."""
         system = replace(self.system, start=values[self.order], omega=omega)
         return replace(self, system=system)
-
-
-def describe_colours(order: Order, count: int, slice_size: int, fresh: float) -> str:
-    """Return what the log says of colours.
-
-    Parameters
-    ----------
-    order, count, slice_size, fresh
-        As in `Colouring`.
-    """
-    return (
-        f"{order} in {count} colour{'' if count == 1 else 's'}, slices of {slice_size} "
-        f"state{'' if slice_size == 1 else 's'}, {100.0 * fresh:.0f} % of entries see fresh values"
-    )
 
 
 def choose_colours(

@@ -13,7 +13,7 @@ from engines.host.colours import Order, SweepSpeed
 from engines.host.expansion.slices import Reads, SliceColours, choose_slices, reads_of
 from engines.host.watched import METHODS, WatchedSweeper, check_omega
 from engines.model.environment import SolverEnvironment
-from engines.systems.one_sided import Scaling, Sweeper, SweepSystem
+from engines.systems.one_sided import Place, Scaling, Scheme, Sweeper
 
 BYTES_AN_ENTRY = 16
 BYTES_A_STATE = 16
@@ -52,27 +52,19 @@ class ColouredDiagram:
         return replace(self, start=np.array(values, dtype=np.float64), omega=omega)
 
 
-class DiagramEngine(Protocol):
-    """Where a diagram's rows are swept: the CPU, or a GPU; see `systems.one_sided.Engine`."""
+class DiagramEngine(Place, Scheme[DiagramSystem], Protocol):
+    """Sweeps one diagram's rows, found once, from the start of whatever system it is given."""
 
-    name: str
     speed: SweepSpeed
-    refusal: str
-
-    def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> Sweeper:
-        """Prepare a solve from the start of `system`; all else is that of the engine's own."""
 
     def coloured_sweeper(
         self, coloured: ColouredDiagram, stop_below: float, absolute: bool
     ) -> Sweeper:
         """Prepare sweeps in colours."""
 
-    def exit_rates(self) -> FloatArray:
-        """Return the rates out of each state, self-loops left out, shape (states,)."""
 
-
-class ColouredDiagramEngine:
-    """Sweeps a diagram's rows in colours, where its engine would make Jacobi's sweeps.
+class ColouredDiagramScheme:
+    """Sweeps of a diagram's rows in colours, where the engine itself would make Jacobi's.
 
     Parameters
     ----------
@@ -100,27 +92,27 @@ class ColouredDiagramEngine:
         return self._known
 
     def sweeper(
-        self, outline: SweepSystem, stop_below: float, absolute: bool
-    ) -> WatchedSweeper[ColouredDiagram]:
+        self, system: DiagramSystem, stop_below: float, absolute: bool
+    ) -> WatchedSweeper[ColouredDiagram, DiagramSystem]:
         """Prepare a solve.
 
         Parameters
         ----------
-        outline
-            Start, states and relaxation of the system; its matrix is not looked at.
+        system
+            Start and relaxation; its rows are those of the scheme's own system.
         stop_below, absolute
-            As in `engines.systems.one_sided.Engine.sweeper`.
+            As in `engines.systems.one_sided.Scheme.sweeper`.
 
         Raises
         ------
         UnsupportedError
             For an ω with which the sweeps cannot converge.
         """
-        check_omega(outline.omega)
-        singular = self._system.scaling is Scaling.BALANCE
-        return WatchedSweeper(self, outline, stop_below, absolute, singular)
+        check_omega(system.omega)
+        singular = system.scaling is Scaling.BALANCE
+        return WatchedSweeper(self, system, stop_below, absolute, singular)
 
-    def coloured(self, system: SweepSystem, order: Order) -> ColouredDiagram:
+    def coloured(self, system: DiagramSystem, order: Order) -> ColouredDiagram:
         """Return the sweeps from the start of a system, in colours of an order."""
         matrix = self._system.matrix
         moved = BYTES_AN_ENTRY * matrix.num_entries + BYTES_A_STATE * matrix.num_states
@@ -132,7 +124,7 @@ class ColouredDiagramEngine:
         """Return plain sweeps in colours."""
         return self._engine.coloured_sweeper(coloured, stop_below, absolute)
 
-    def opposite_is_fresher(self, _system: SweepSystem, order: Order) -> bool:
+    def opposite_is_fresher(self, _system: DiagramSystem, order: Order) -> bool:
         """Return whether more entries see fresh values if states are swept in opposite order."""
         later = self._reads.backwards()
         return later > 0.5 if order is Order.FORWARDS else later < 0.5

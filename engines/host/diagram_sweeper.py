@@ -26,7 +26,7 @@ class CpuDiagramSweeper:
     omega
         Relaxation.
     stop_below, absolute
-        As in `engines.systems.one_sided.Engine.sweeper`.
+        As in `engines.systems.one_sided.Scheme.sweeper`.
     colours
         The colours of a sweep; None for sweeps in which no value is fresh.
     """

@@ -11,6 +11,7 @@ from engines.arrays import FloatArray, IndexArray
 from engines.diagrams.system import DiagramSystem
 from engines.host.compiled.library import DOUBLES, Function, Structure, doubles
 from engines.host.compiled.shares import CHUNKS_PER_THREAD, threads_for
+from engines.host.exits import exit_rates
 from engines.host.expansion.slices import SliceColours
 from engines.host.hybrid import HostHybrid
 from engines.systems.one_sided import Scaling, pivots
@@ -85,8 +86,7 @@ def _computed(system: DiagramSystem) -> NDArray[np.uint32] | None:
 def _divisors(system: DiagramSystem, hybrid: HostHybrid) -> FloatArray | None:
     """Return what each row's sum is divided by, shape (rows,), or None for 1."""
     if system.scaling is Scaling.BALANCE:
-        assert system.rates is not None, "balance equations without the rates out of states"
-        return HostHybrid.of(system.rates).exit_rates()
+        return exit_rates(system)
     if system.scaling is Scaling.DIAGONAL:
         found = pivots(*hybrid.row_parts())
         return found if system.states is None else found[system.states]

@@ -15,8 +15,8 @@ from engines.host.layouts import Layout
 from engines.host.scaling import scaled
 from engines.host.single_sweeper import CpuSingleSweeper
 from engines.host.space import HostSpace
-from engines.host.substitution import Substituted
 from engines.model.choice import Format
+from engines.model.events import Events, Kind
 from engines.systems.one_sided import SingleSweeper, SweepSystem
 
 ENCODE_SWEEPS = 100
@@ -33,17 +33,17 @@ class CpuEngine:
     Parameters
     ----------
     matrix_format
-        How matrices are laid out: csr, values or patterns; any other becomes csr, with a remark.
+        How matrices are laid out: csr, values or patterns; any other becomes csr.
         By default rows are swept in CSR, and by patterns in a long solve of rows that repeat.
     """
 
-    name = "CPU"
+    gpus = ()
 
     def __init__(self, matrix_format: Format = Format.AUTO) -> None:
         self._format = matrix_format
 
     def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> CpuSweeper:
-        """Prepare a solve; see `engines.systems.one_sided.Engine.sweeper`."""
+        """Prepare a solve; see `engines.systems.one_sided.Scheme.sweeper`."""
         return CpuSweeper(scaled(system), stop_below, absolute, self._format)
 
 
@@ -55,7 +55,7 @@ class CpuSweeper:
     system
         A system whose matrix is scaled already.
     stop_below, absolute
-        As in `engines.systems.one_sided.Engine.sweeper`.
+        As in `engines.systems.one_sided.Scheme.sweeper`.
     matrix_format
         As in `CpuEngine`.
     layout
@@ -76,10 +76,10 @@ class CpuSweeper:
         large = matrix_format is Format.AUTO and system.matrix.num_entries >= ENCODE_ENTRIES
         self._until_patterns = ENCODE_SWEEPS if large else math.inf
         """Sweeps to come until rows are looked through for patterns."""
-        remark = ""
+        events: Events = ()
         if layout is None:
-            layout, remark = layouts.lay_out(system, matrix_format)
-        self._layout, self.cost = layout, layout.cost(remark)
+            layout, events = layouts.lay_out(system, matrix_format)
+        self._layout, self.cost = layout, layout.cost(events)
         self._x = layout.inwards(system.start)
         # States that no row computes keep their values in both vectors.
         self._x_new = self._x.copy()
@@ -118,8 +118,8 @@ class CpuSweeper:
         how = (stop_below, self._absolute, nearest, factor)
         single = CpuSingleSweeper(self._system, self.values(), *how)
         if self._format not in (Format.AUTO, Format.CSR):
-            remark = f"-gpuformat {self._format}: the CPU sweeps in single precision as csr"
-            single.cost = replace(single.cost, remark=remark)
+            as_csr = Kind.SINGLE_AS_CSR(format=self._format)
+            single.cost = replace(single.cost, events=(as_csr,))
         return single
 
     def twin(self, start: FloatArray, stop_below: float) -> CpuSweeper:
@@ -138,11 +138,8 @@ class CpuSweeper:
         """Return a space for GMRES; see `engines.systems.space.HasSpace`."""
         return HostSpace(system, self)
 
-    def substituted(self) -> Substituted:
-        """Return what one walk along the edges finds.
-
-        The system has no negative numbers; see `engines.methods.substitution`.
-        """
+    def substituted(self) -> tuple[FloatArray, float] | None:
+        """Return what one walk along the edges finds; see `systems.one_sided.HasSubstitution`."""
         return substitution.substitute(self._system, self.values())
 
     def stop_at(self, stop_below: float) -> None:

@@ -18,6 +18,7 @@ from engines.host.run_encoding import Runs
 from engines.host.runs import HostRunSweeps, classify
 from engines.host.sweeps import HostCodes, HostSweeps
 from engines.model.choice import MOST_CODES, Format
+from engines.model.events import Events, Kind
 from engines.model.result import SweepCost
 from engines.systems.one_sided import SweepSystem
 
@@ -45,16 +46,16 @@ class Layout:
     sweeps: Sweeps
     positions: IndexArray | None = None
 
-    def cost(self, remark: str = "") -> SweepCost:
+    def cost(self, events: Events = ()) -> SweepCost:
         """Return what the log tells of such sweeps.
 
         Parameters
         ----------
-        remark
+        events
             Why another format that was named is not used.
         """
         kernel = f"compiled, threads {self.sweeps.threads}"
-        return SweepCost((), kernel, self.format, self.bytes_per_sweep, remark=remark)
+        return SweepCost((), kernel, self.format, self.bytes_per_sweep, events)
 
     def inwards(self, x: FloatArray) -> FloatArray:
         """Return a copy of an iterate, shape (states,), as the sweeps hold it."""
@@ -69,7 +70,7 @@ class Layout:
         return x if self.positions is None else x[self.positions]
 
 
-def lay_out(system: SweepSystem, wanted: Format) -> tuple[Layout, str]:
+def lay_out(system: SweepSystem, wanted: Format) -> tuple[Layout, Events]:
     """Lay a matrix out.
 
     Parameters
@@ -81,7 +82,7 @@ def lay_out(system: SweepSystem, wanted: Format) -> tuple[Layout, str]:
 
     Returns
     -------
-    The layout, and an empty remark; CSR, and why, where the format that was named does not fit.
+    The layout; CSR, and why, where the format that was named does not fit.
     """
     layout, reason = None, ""
     try:
@@ -96,8 +97,9 @@ def lay_out(system: SweepSystem, wanted: Format) -> tuple[Layout, str]:
     except MemoryError:
         reason = "there is too little memory to build it"
     if layout is not None:
-        return layout, ""
-    return in_csr(system), f"-gpuformat {wanted}: {reason}; swept as csr" if reason else ""
+        return layout, ()
+    refused = (Kind.FORMAT_REFUSED(format=wanted, reason=reason),) if reason else ()
+    return in_csr(system), refused
 
 
 def in_csr(system: SweepSystem) -> Layout:

@@ -15,7 +15,7 @@ from engines.host.multilevel import Coarsening, HostCycle, HostCycles, Level, se
 from engines.host.products import sums_beside_diagonal, transposed
 from engines.model.csr import CsrMatrix
 from engines.model.result import SweepCost
-from engines.systems import multilevel as choices
+from engines.systems.multilevel import CycleTuning
 from engines.systems.one_sided import SweepSystem
 
 
@@ -25,18 +25,26 @@ class CpuLevels:
     Parameters
     ----------
     system, stop_below, absolute
-        As in `engines.systems.one_sided.Engine.sweeper`.
+        As in `engines.systems.one_sided.Scheme.sweeper`.
+    tuning
+        What a cycle is.
     """
 
-    def __init__(self, system: SweepSystem, stop_below: float, absolute: bool) -> None:
-        self._system = system
+    def __init__(
+        self,
+        system: SweepSystem,
+        stop_below: float,
+        absolute: bool,
+        tuning: CycleTuning = CycleTuning(),
+    ) -> None:
+        self._system, self._tuning = system, tuning
         self._stop_below, self._absolute = stop_below, absolute
         chain = _finest(system.matrix)
         self._finest: Chain = chain
         self._coarsenings: list[Coarsening] = []
         levels: list[Level] = []
-        while len(chain.out) > choices.COARSEST:
-            coarsening = _coarsened(chain)
+        while len(chain.out) > tuning.coarsest_states:
+            coarsening = _coarsened(chain, tuning)
             level = Level(chain, coarsening, not levels)
             # The next level is joined along the rates, as if all states were equally likely.
             set_coarse_flows(level, np.ones(len(chain.out)))
@@ -45,11 +53,11 @@ class CpuLevels:
             chain = coarsening.chain
         levels.append(Level(chain, None, not levels))
         how = HostCycle.of(
-            choices.OMEGA,
-            choices.FLOOR,
-            choices.LARGEST_CORRECTION,
-            choices.SWEEPS_BEFORE,
-            choices.SWEEPS_AFTER,
+            tuning.omega,
+            tuning.floor,
+            tuning.largest_correction,
+            tuning.sweeps_before,
+            tuning.sweeps_after,
         )
         self._cycles = HostCycles(how, levels)
         self._begin(system.start)
@@ -58,7 +66,7 @@ class CpuLevels:
 
     def _begin(self, start: FloatArray) -> None:
         self._scale = float(start.sum())
-        self._x = np.maximum(start / self._scale, choices.FLOOR)
+        self._x = np.maximum(start / self._scale, self._tuning.floor)
         self._flow = float(self._x @ self._finest.out)
         self.seconds = 0.0
 
@@ -87,14 +95,14 @@ class CpuLevels:
     def run(self, sweeps: int) -> FloatArray:
         """Make some cycles; see `engines.systems.one_sided.Sweeper.run`."""
         started = time.perf_counter()
-        changes = np.empty(min(sweeps, choices.CYCLES_A_RUN))
+        changes = np.empty(min(sweeps, self._tuning.cycles_a_run))
         done = 0
         while done < len(changes):
             before = self._x
             self._x = self._cycles.cycle(before)
             # Sweeps keep the total flow, corrections keep it only in the limit.
             factor = self._flow / float(self._x @ self._finest.out)
-            least = choices.SMALLEST_LOOKED_AT
+            least = self._tuning.smallest_looked_at
             changes[done] = self._cycles.rescale(before, factor, least, self._absolute, self._x)
             done += 1
             if changes[done - 1] < self._stop_below:
@@ -127,15 +135,15 @@ def _finest(rates: CsrMatrix) -> Chain:
     )
 
 
-def _coarsened(chain: Chain) -> Coarsening:
+def _coarsened(chain: Chain, tuning: CycleTuning) -> Coarsening:
     size = len(chain.out)
     joined = Aggregates(chain)
-    for step in range(choices.PASSES):
-        rounds = range(step * choices.ROUNDS, (step + 1) * choices.ROUNDS)
-        joined.pair(rounds, choices.ENOUGH)
+    for step in range(tuning.passes):
+        rounds = range(step * tuning.rounds, (step + 1) * tuning.rounds)
+        joined.pair(rounds, tuning.enough)
     count = len(joined.members)
     longest = int(np.diff(chain.offsets).max())
-    if count > choices.LEAST_SHRINKING * size or longest > choices.LONGEST_ROW:
+    if count > tuning.least_shrinking * size or longest > tuning.longest_row_entries:
         raise RuntimeError(
             f"{size} states join into {count} aggregates only, with rows of up to {longest} entries"
         )
@@ -147,6 +155,7 @@ def _coarsened(chain: Chain) -> Coarsening:
 
 def _cycle_bytes(levels: CpuLevels) -> int:
     """Return about the fewest bytes of a cycle: a level's entries pass once for each sweep."""
-    passes = choices.SWEEPS_BEFORE + choices.SWEEPS_AFTER + 1
+    tuning = levels._tuning
+    passes = tuning.sweeps_before + tuning.sweeps_after + 1
     vectors = 24 * sum(levels.sizes)
     return passes * (12 * sum(levels.entries) + vectors)

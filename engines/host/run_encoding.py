@@ -85,6 +85,13 @@ class Runs:
         )
         return sum(int(array.nbytes) for array in arrays)
 
+    def share_inside(self) -> float:
+        """Return the share of entries whose columns lie in the run of their row, or partly so."""
+        pairs = np.diff(self.choice_pairs[self.run_choices])
+        lengths = np.repeat(self.lengths, pairs)
+        inside = np.abs(self.distances) < lengths
+        return float(lengths[inside].sum() / max(int(lengths.sum()), 1))
+
     def work(self) -> IndexArray:
         """Return what each run costs, shape (runs,), in entries."""
         pairs = np.diff(self.choice_pairs[self.run_choices])

@@ -42,7 +42,7 @@ class CpuSingleSweeper:
     start
         The first iterate, shape (states,).
     stop_below, absolute
-        As in `engines.systems.one_sided.Engine.sweeper`.
+        As in `engines.systems.one_sided.Scheme.sweeper`.
     nearest
         Whether what is stored is rounded to nearest; else down.
     factor

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ctypes import c_double, c_int64
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,23 +21,7 @@ _SUBSTITUTE = Function(
 )
 
 
-@dataclass(frozen=True)
-class Substituted:
-    """What came of a walk.
-
-    Parameters
-    ----------
-    values
-        The solution, shape (states,); None where states need each other.
-    error
-        A bound of its relative error, which is rounding's.
-    """
-
-    values: FloatArray | None
-    error: float
-
-
-def substitute(system: SweepSystem, x: FloatArray) -> Substituted:
+def substitute(system: SweepSystem, x: FloatArray) -> tuple[FloatArray, float] | None:
     """Solve x = b + A x, or its minimum or maximum over choices, each state after those it needs.
 
     Parameters
@@ -47,6 +30,10 @@ def substitute(system: SweepSystem, x: FloatArray) -> Substituted:
         Without a scaling, and without negative numbers.
     x
         Values of states without a row, shape (states,).
+
+    Returns
+    -------
+    As `engines.systems.one_sided.HasSubstitution` says.
 
     Raises
     ------
@@ -59,4 +46,4 @@ def substitute(system: SweepSystem, x: FloatArray) -> Substituted:
     error = _SUBSTITUTE(host, *sizes, ROUNDING_OF_A_SUM, values, np.zeros(len(values)))
     if error == NO_MEMORY:
         raise MemoryError("back-substitution: out of memory")
-    return Substituted(None, np.inf) if error < 0.0 else Substituted(values, float(error))
+    return None if error < 0.0 else (values, float(error))

@@ -3,33 +3,36 @@
 A sweep of Gauss-Seidel carries what it computes as far as the order of the states lets it: all the
 way where transitions lead on in that order, hardly anywhere where they lead back. By turns in both
 directions nothing depends on which of them suits the model. Threads each have a piece of the rows,
-and read what the others had before the sweep.
+and read what the others had before the sweep. Where neighbouring rows have one pattern, they are
+swept as runs, several rows in an instruction: a run reads what it had itself before the sweep.
 
-Sweeps are x' = M⁻¹ N x for a regular splitting of the singular system, whatever the pieces. Their
-entries are not negative, and π is a fixed point, so the quotient of the iterate and π is averaged
-by each of them. With ω < 1 each state keeps a share of itself, so that 1 is the only eigenvalue on
-the unit circle (Rose 1984, Convergent regular splittings for singular M-matrices). With ω = 1 fast
-sweeps are faster, and slow ones may swing: after `RELAXED_AFTER` of them they are relaxed.
+Sweeps are x' = M⁻¹ N x for a regular splitting of the singular system, whatever the pieces and the
+runs. Their entries are not negative, and π is a fixed point, so the quotient of the iterate and π
+is averaged by each of them. With ω < 1 each state keeps a share of itself, so that 1 is the only
+eigenvalue on the unit circle (Rose 1984, Convergent regular splittings for singular M-matrices).
+With ω = 1 fast sweeps are faster, and slow ones may swing: after `RELAXED_AFTER` of them they are
+relaxed.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 
 from engines.arrays import FloatArray
+from engines.host import layouts, run_encoding
 from engines.host.compiled.shares import ENTRIES_PER_THREAD, cut_rows, num_cores, threads_for
-from engines.host.engine import CpuEngine, CpuSweeper
+from engines.host.engine import CpuSweeper
+from engines.host.layouts import Layout
+from engines.host.run_encoding import Runs
+from engines.host.runs import HostSymmetricRunSweeps
 from engines.host.scaling import scaled
-from engines.host.sweeps import HostSweeps
 from engines.host.symmetric import HostSymmetricSweeps
 from engines.host.watched import RELAXED_OMEGA
 from engines.model.choice import Format
 from engines.model.environment import Precision, SolverEnvironment
-from engines.model.result import SweepCost
 from engines.systems.one_sided import Engine, Scaling, SweepSystem
 
 NAME = "Symmetric Gauss-Seidel"
@@ -49,22 +52,30 @@ RELAXED_AFTER = 96
 """Sweeps after which they are relaxed. Polling, in two pieces, swings: poll13 takes 460 if it
 is after 256, 256 so. Cluster, which does not, takes 10 % more of them if it is after 64."""
 
+MOST_INSIDE = 0.5
+"""Runs that read more of themselves than this, as those of a single queue do, are swept row by row:
+within a run, sweeps are Jacobi's."""
 
-class SymmetricEngine:
-    """Sweeps of steady states in both directions by turns."""
 
-    name = "CPU"
+class SymmetricScheme:
+    """Sweeps of steady states in both directions by turns.
+
+    Parameters
+    ----------
+    matrix_format
+        CSR, or AUTO: runs of rows, where enough of them have the pattern of their neighbours.
+    """
 
     @classmethod
     def where_best(
         cls, engine: Engine, system: SweepSystem, environment: SolverEnvironment
-    ) -> SymmetricEngine | None:
-        """Return the engine for what another would solve, where this is the sooner way.
+    ) -> SymmetricScheme | None:
+        """Return these sweeps where they are sooner done than those of an engine.
 
         Parameters
         ----------
         engine
-            The other engine.
+            The engine.
         system
             What is solved.
         environment
@@ -72,21 +83,30 @@ class SymmetricEngine:
         """
         if not (environment.automatic and system.scaling is Scaling.BALANCE):
             return None
-        if not isinstance(engine, CpuEngine) or environment.precision is not Precision.DOUBLE:
+        if engine.gpus or environment.precision is not Precision.DOUBLE:
             return None
         if environment.matrix_format not in (Format.AUTO, Format.CSR):
             return None
         of_jacobi = min(num_cores(), system.matrix.num_entries // ENTRIES_PER_THREAD)
-        return cls() if of_jacobi <= MOST_CORES else None
+        return cls(environment.matrix_format) if of_jacobi <= MOST_CORES else None
+
+    def __init__(self, matrix_format: Format = Format.AUTO) -> None:
+        self._format = matrix_format
 
     def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> SymmetricSweeper:
-        """Prepare a solve; see `engines.systems.one_sided.Engine.sweeper`."""
-        return SymmetricSweeper(scaled(system), stop_below, absolute)
+        """Prepare a solve; see `engines.systems.one_sided.Scheme.sweeper`."""
+        return SymmetricSweeper(scaled(system), stop_below, absolute, self._format)
 
 
 def _num_pieces(entries: int) -> int:
     most = min(MOST_PIECES, max(FEWEST_PIECES, entries // ENTRIES_PER_PIECE))
     return min(most, threads_for(entries))
+
+
+def _runs_of(system: SweepSystem) -> Runs | None:
+    """Return the runs of a system; None where they are too short, or read mostly themselves."""
+    runs = run_encoding.encode(system)
+    return runs if runs is not None and runs.share_inside() <= MOST_INSIDE else None
 
 
 class SymmetricSweeper:
@@ -97,21 +117,32 @@ class SymmetricSweeper:
     system
         What is swept, without a scaling.
     stop_below, absolute
-        As in `engines.systems.one_sided.Engine.sweeper`.
+        As in `engines.systems.one_sided.Scheme.sweeper`.
+    matrix_format
+        As in `SymmetricScheme`.
     """
 
-    def __init__(self, system: SweepSystem, stop_below: float, absolute: bool) -> None:
+    def __init__(
+        self, system: SweepSystem, stop_below: float, absolute: bool, matrix_format: Format
+    ) -> None:
         self.seconds = 0.0
         self._system = system
         self._stop_below, self._absolute = stop_below, absolute
         pieces = _num_pieces(system.matrix.num_entries)
-        bounds = cut_rows(system.matrix.row_offsets, pieces)
-        self._sweeps = HostSymmetricSweeps(system.matrix, bounds, pieces)
-        self._x = np.array(system.start, dtype=np.float64)
+        runs = _runs_of(system) if matrix_format is Format.AUTO else None
+        self._layout: Layout
+        self._sweeps: HostSymmetricSweeps | HostSymmetricRunSweeps
+        if runs is None:
+            bounds = cut_rows(system.matrix.row_offsets, pieces)
+            self._layout = layouts.in_csr(system)
+            self._sweeps = HostSymmetricSweeps(system.matrix, bounds, pieces)
+        else:
+            self._layout = layouts.in_runs(system, runs)
+            self._sweeps = HostSymmetricRunSweeps(runs, pieces)
+        self._x = self._layout.inwards(system.start)
         self._x_new = self._x.copy()
         self._made = 0
-        kernel = f"compiled, threads {pieces}"
-        self.cost = SweepCost((), kernel, "csr", system.bytes_per_sweep)
+        self.cost = replace(self._layout.cost(), kernel=f"compiled, threads {pieces}")
 
     def run(self, sweeps: int) -> FloatArray:
         """Make up to `sweeps` sweeps; see `engines.systems.one_sided.Sweeper.run`."""
@@ -138,18 +169,13 @@ class SymmetricSweeper:
 
     def residual(self) -> float:
         """Return the largest absolute value of A x − x."""
-        change = np.empty(1)
-        self._jacobi.repeat(change, -1.0, 1.0, self._x, self._x_new, True)
-        return float(change[0])
-
-    @cached_property
-    def _jacobi(self) -> HostSweeps:
-        return HostSweeps(self._system)
+        return layouts.residual(self._layout.sweeps, self._x, self._x_new)
 
     def twin(self, start: FloatArray, stop_below: float) -> CpuSweeper:
         """Return JOR's sweeps of this system; see `engines.systems.one_sided.HasTwin`."""
-        return CpuSweeper(replace(self._system, start=start), stop_below, self._absolute)
+        how = (stop_below, self._absolute, Format.CSR, self._layout)
+        return CpuSweeper(replace(self._system, start=start), *how)
 
     def values(self) -> FloatArray:
         """Return the present iterate."""
-        return self._x
+        return self._layout.outwards(self._x)

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
 from engines.arrays import FloatArray
+from engines.diagrams.system import System
 from engines.errors import UnsupportedError
-from engines.host.colours import (
-    Order,
-)
+from engines.host.colours import Order
 from engines.model.environment import Method
+from engines.model.events import Event, Events, Kind
 from engines.model.result import SweepCost
-from engines.systems.one_sided import Sweeper, SweepSystem
-
-if TYPE_CHECKING:
-    pass
+from engines.systems.one_sided import Sweeper
 
 METHODS = {
     Method.GAUSS_SEIDEL: Order.FORWARDS,
@@ -67,8 +64,16 @@ class Colours(Protocol):
         """The order of states that the colours approximate."""
 
     @property
-    def description(self) -> str:
-        """What the log says of the colours."""
+    def count(self) -> int:
+        """Number of colours."""
+
+    @property
+    def slice_size(self) -> int:
+        """Consecutive states of one colour."""
+
+    @property
+    def fresh(self) -> float:
+        """Share of the entries that see a value of the same sweep."""
 
 
 class Arranged(Protocol):
@@ -87,22 +92,23 @@ class Arranged(Protocol):
 
 
 A = TypeVar("A", bound=Arranged)
+S = TypeVar("S", bound=System, contravariant=True)
 
 
-class ColourEngine(Protocol[A]):
+class ColourEngine(Protocol[A, S]):
     """A place where sweeps in colours are made."""
 
     @property
     def order(self) -> Order:
         """The order of Gauss-Seidel to begin with."""
 
-    def coloured(self, system: SweepSystem, order: Order) -> A:
+    def coloured(self, system: S, order: Order) -> A:
         """Return a system, as the engine takes it, arranged in colours of an order."""
 
     def prepared(self, coloured: A, stop_below: float, absolute: bool) -> Sweeper:
         """Return plain sweeps of what has been arranged."""
 
-    def opposite_is_fresher(self, system: SweepSystem, order: Order) -> bool:
+    def opposite_is_fresher(self, system: S, order: Order) -> bool:
         """Return whether more entries see fresh values if states are swept in opposite order."""
 
 
@@ -125,7 +131,7 @@ def check_omega(omega: float) -> None:
         )
 
 
-class WatchedSweeper(Generic[A]):
+class WatchedSweeper(Generic[A, S]):
     """A `Sweeper` that notices when sweeps swing or grow, and goes on with others that do not.
 
     Gauss-Seidel for π Q = 0 may swing for ever, by a period of the order's own, and over-relaxed
@@ -141,18 +147,21 @@ class WatchedSweeper(Generic[A]):
     system
         What to solve, as the engine takes it.
     stop_below, absolute
-        As in `engines.systems.one_sided.Engine.sweeper`.
+        As in `engines.systems.one_sided.Scheme.sweeper`.
     singular
         Whether it is π Q = 0.
+    besides
+        What else the log tells of these sweeps.
     """
 
     def __init__(
         self,
-        engine: ColourEngine[A],
-        system: SweepSystem,
+        engine: ColourEngine[A, S],
+        system: S,
         stop_below: float,
         absolute: bool,
         singular: bool,
+        besides: Events = (),
     ) -> None:
         self._engine = engine
         self._system = system
@@ -170,9 +179,11 @@ class WatchedSweeper(Generic[A]):
         # Value iteration and sweeps up to a least solution rise or die out, those for π Q = 0 may
         # go round.
         may_grow, may_swing = system.omega > 1.0, singular and system.omega == 1.0
-        self._watched = system.group_offsets is None and (may_grow or may_swing)
+        self._watched = not system.has_choices and (may_grow or may_swing)
         self._turned = False
-        self._remarks = [self._coloured.colouring.description]
+        self._events: list[Event] = []
+        self._tell_colours()
+        self._events += besides
 
     @property
     def colouring(self) -> Colours:
@@ -185,13 +196,15 @@ class WatchedSweeper(Generic[A]):
         return self._coloured.omega
 
     @property
-    def note(self) -> str:
-        """A remark for the log: the colours, and what became of the sweeps."""
-        return "; ".join(self._remarks)
+    def events(self) -> Events:
+        """What the colours are, and what became of the sweeps."""
+        return tuple(self._events)
 
-    def remark(self, text: str) -> None:
-        """Add a remark for the log, unless it is empty."""
-        self._remarks += filter(None, (text,))
+    def _tell_colours(self) -> None:
+        colours = self.colouring
+        numbers = {"colours": colours.count, "states": colours.slice_size}
+        percent = 100.0 * colours.fresh
+        self._events.append(Kind.COLOURED(order=colours.order, **numbers, percent=percent))
 
     def run(self, sweeps: int) -> FloatArray:
         """Make up to `sweeps` sweeps; see `engines.systems.one_sided.Sweeper.run`."""
@@ -209,7 +222,7 @@ class WatchedSweeper(Generic[A]):
         self._count(changes)
         stopped = bool(changes[-1] < self._stop_below)
         if stopped and self.omega > 1.0 and self._grows(self._sweeper.values()):
-            self._relax("grow", self._system.start)
+            self._relax("diverging", self._system.start)
             return _not_converged(changes)
         return changes
 
@@ -241,19 +254,19 @@ class WatchedSweeper(Generic[A]):
         self._count(made)
         stopped = bool(made[-1] < self._stop_below)
         if self.omega > 1.0 and self._grows(points[-1]):
-            self._relax("grow", self._system.start)
+            self._relax("diverging", self._system.start)
         elif stopped:
             return made
         elif self._is_slow() and _cosine(*points) < SWINGING:
             if self.omega > 1.0:
                 # Iterates of both signs are worse than the start.
-                self._relax("swing", self._system.start)
+                self._relax("oscillating", self._system.start)
             elif not self._turned and self._engine.opposite_is_fresher(
                 self._system, self.colouring.order
             ):
                 self._turn(points[-1])
             else:
-                self._relax("swing", points[-1])
+                self._relax("oscillating", points[-1])
         self._next_look = 2 * self._made
         self._recent.clear()
         return _not_converged(made) if stopped else made
@@ -279,17 +292,17 @@ class WatchedSweeper(Generic[A]):
     def _turn(self, values: FloatArray) -> None:
         self._turned = True
         order = self.colouring.order.opposite
-        self._remarks.append(f"these sweeps swing: after {self._made} on {order}")
+        self._events.append(Kind.TURNED(sweeps=self._made, order=order))
         # What the sweeps before hold on a device is free before others are prepared.
         self._leave()
         del self._coloured
         self._take(self._engine.coloured(replace(self._system, start=values), order))
-        self._remarks.append(self.colouring.description)
+        self._tell_colours()
 
     def _relax(self, why: str, values: FloatArray) -> None:
         self._watched = False
         omega = RELAXED_OMEGA if self._singular else 1.0
-        self._remarks.append(f"these sweeps {why}: after {self._made} on with omega {omega}")
+        self._events.append(Kind.RELAXED(why=why, sweeps=self._made, omega=omega))
         self._leave()
         self._take(self._coloured.restarted(np.asarray(values, np.float64), omega))
 

@@ -12,9 +12,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engines.arrays import FloatArray
-from engines.devices.colours import GaussSeidelEngine
+from engines.devices.colours import GaussSeidelScheme
+from engines.diagrams.system import System
 from engines.host.colours import Order, entries_by_direction
 from engines.host.engine import CpuEngine
+from engines.model.events import Event
 from engines.systems.one_sided import Sweeper, SweepSystem
 
 COLOURS_AFTER = 1_024
@@ -28,7 +30,7 @@ SMALLEST_COLOURED = 10_000
 """Systems of fewer rows are solved by LU in milliseconds."""
 
 
-def may_serve(system: SweepSystem) -> bool:
+def may_serve(system: System) -> bool:
     """Return whether a system whose sweeps rise from 0 may be finished in colours.
 
     Parameters
@@ -39,7 +41,7 @@ def may_serve(system: SweepSystem) -> bool:
     return system.omega == 1.0 and system.num_updates > SMALLEST_COLOURED
 
 
-def repays(system: SweepSystem, iterations: int, expected: float) -> bool:
+def repays(system: System, iterations: int, expected: float) -> bool:
     """Return whether it is time to go on in colours.
 
     Parameters
@@ -51,10 +53,13 @@ def repays(system: SweepSystem, iterations: int, expected: float) -> bool:
     expected
         Sweeps to come.
     """
-    return iterations >= COLOURS_AFTER and expected * system.matrix.num_entries > COLOURS_REPAY
+    dear = expected * system.matrix.num_entries > COLOURS_REPAY
+    return iterations >= COLOURS_AFTER and dear and system.expanded is not None
 
 
-def coloured_sweeps(system: SweepSystem, values: FloatArray, absolute: bool) -> tuple[Sweeper, str]:
+def coloured_sweeps(
+    system: SweepSystem, values: FloatArray, absolute: bool
+) -> tuple[Sweeper, Event]:
     """Prepare sweeps in colours on the host, in the order in which more entries see fresh values.
 
     Parameters
@@ -68,7 +73,7 @@ def coloured_sweeps(system: SweepSystem, values: FloatArray, absolute: bool) -> 
 
     Returns
     -------
-    The sweeps, which do not stop by themselves, and what the log says of their colours.
+    The sweeps, which do not stop by themselves, and what their colours are.
 
     Raises
     ------
@@ -78,5 +83,5 @@ def coloured_sweeps(system: SweepSystem, values: FloatArray, absolute: bool) -> 
     before, behind = entries_by_direction(system)
     order = Order.FORWARDS if before >= behind else Order.BACKWARDS
     given = replace(system, start=values.copy())
-    sweeper = GaussSeidelEngine(CpuEngine(), order).sweeper(given, -1.0, absolute)
-    return sweeper, sweeper.note
+    sweeper = GaussSeidelScheme(CpuEngine(), order).sweeper(given, -1.0, absolute)
+    return sweeper, sweeper.events[0]

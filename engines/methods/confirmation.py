@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from engines.arrays import FloatArray
+from engines.diagrams.system import System
 from engines.errors import DeviceMemoryError
 from engines.methods.iterate import ROUNDING, GiveUp, Iteration, iterate
 from engines.model.environment import SolverEnvironment
@@ -15,7 +17,7 @@ from engines.model.result import Status
 from engines.proofs.doubling import Doubling
 from engines.proofs.induction import proven_error
 from engines.proofs.mixing import change_of_a_sweep, sweeps_of_memory
-from engines.systems.one_sided import Engine, HasTwin, Scaling, Sweeper, SweepSystem
+from engines.systems.one_sided import HasTwin, Scaling, Scheme, Sweeper
 
 MOST_ATTEMPTS = 4
 FINER = 0.1
@@ -55,8 +57,8 @@ class AutomaticSweeps:
     ----------
     sweeper
         The prepared solve.
-    engine
-        Where it was prepared.
+    scheme
+        What prepared it.
     system
         What is solved, before any scaling.
     environment
@@ -70,8 +72,8 @@ class AutomaticSweeps:
     """
 
     sweeper: Sweeper
-    engine: Engine
-    system: SweepSystem
+    scheme: Scheme[Any]
+    system: System
     environment: SolverEnvironment
     doubling: Doubling | None
     progress: Progress | None
@@ -88,7 +90,7 @@ class AutomaticSweeps:
             How the sweeps ended before, where they are to go on.
         """
         outcome = self._swept(self.environment, give_up, before)
-        if self.system.group_offsets is not None:
+        if self.system.has_choices:
             return self._proven(outcome, give_up)
         if self.system.scaling is Scaling.BALANCE:
             return self._mixed(outcome, give_up)
@@ -110,12 +112,12 @@ class AutomaticSweeps:
     def _finer(self, factor: float) -> SolverEnvironment:
         return replace(self.environment, epsilon=self.environment.epsilon * factor)
 
-    def _prepared(self, system: SweepSystem) -> Sweeper:
+    def _prepared(self, system: System) -> Sweeper:
         """Return sweeps of the system from another start, which do not stop by themselves."""
         twin = None
         if isinstance(self.sweeper, HasTwin):
             twin = self.sweeper.twin(system.start, -1.0)
-        return twin or self.engine.sweeper(system, -1.0, self.environment.absolute)
+        return twin or self.scheme.sweeper(system, -1.0, self.environment.absolute)
 
     def judged(self, outcome: Iteration, tolerance: float) -> Iteration:
         """Return the outcome with an error that later sweeps confirm, or an infinite one.
@@ -131,7 +133,7 @@ class AutomaticSweeps:
         if not np.isfinite(error):
             return outcome
         try:
-            if self.system.group_offsets is not None:
+            if self.system.has_choices:
                 allowed = max(FEWEST_SWEEPS_OF_A_PROOF, outcome.iterations // 2)
                 for distance in (2.0 * error, 2.0 * GUESS * error):
                     error = proven_error(

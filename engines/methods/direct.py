@@ -24,6 +24,7 @@ from engines.methods.single import largest_value
 from engines.model.choice import Format
 from engines.model.csr import CsrMatrix
 from engines.model.environment import DeviceChoice, Precision, SolverEnvironment
+from engines.model.events import Kind
 from engines.model.result import SolveResult, Status, SweepCost
 from engines.systems.one_sided import SweepSystem
 
@@ -250,7 +251,7 @@ def classes_at_once(
         setup_seconds=seconds,
         sweeping_seconds=0.0,
         cost=COST,
-        note=f"{count} states of {np.count_nonzero(solved)} recurrent classes solved by {NAME}",
+        events=(Kind.CLASSES_SOLVED(states=count, classes=int(solved.sum()), by=NAME),),
         finished_by=NAME,
     )
 
@@ -309,6 +310,6 @@ def direct_result(
         setup_seconds=seconds,
         sweeping_seconds=0.0,
         cost=COST,
-        note=f"{system.num_updates} states solved by {how}",
+        events=(Kind.STATES_SOLVED(states=system.num_updates, by=how),),
         finished_by=how,
     )

@@ -12,25 +12,24 @@ from engines.model.environment import SolverEnvironment
 from engines.model.progress import Progress
 from engines.model.result import Status
 from engines.systems.multilevel import MOST_CYCLES, Levels
-from engines.systems.one_sided import Engine, Scaling, Sweeper, SweepSystem
+from engines.systems.one_sided import Place, Scaling, Sweeper, SweepSystem
 
 
-class LevelEngine:
-    """Makes cycles where another engine makes sweeps.
+class LevelScheme:
+    """Cycles, where the engine itself would make sweeps.
 
     Parameters
     ----------
-    engine
+    place
         The CPU or a GPU.
     """
 
-    def __init__(self, engine: Engine) -> None:
-        self.name = engine.name
-        self._engine = engine
+    def __init__(self, place: Place) -> None:
+        self._place = place
         self._made: tuple[SweepSystem, Levels] | None = None
 
     def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> Sweeper:
-        """Prepare cycles; see `engines.systems.one_sided.Engine.sweeper`.
+        """Prepare cycles; see `engines.systems.one_sided.Scheme.sweeper`.
 
         Parameters
         ----------
@@ -56,14 +55,14 @@ class LevelEngine:
         _require_balance(system)
         if self._made is not None and self._made[0].matrix is system.matrix:
             return self._made[1].restarted(system.start)
-        levels = levels_on(self._engine, system, stop_below, absolute)
+        levels = levels_on(self._place, system, stop_below, absolute)
         self._made = (system, levels)
         return levels
 
 
 def solve_by_levels(
     system: SweepSystem,
-    engine: Engine,
+    place: Place,
     environment: SolverEnvironment,
     start: FloatArray,
     *,
@@ -75,7 +74,7 @@ def solve_by_levels(
     ----------
     system
         A system with `Scaling.BALANCE`, before scaling.
-    engine
+    place
         Where to solve.
     environment
         Epsilon and its measure.
@@ -106,7 +105,7 @@ def solve_by_levels(
     States are paired along their strongest transitions, as in Notay's double pairwise aggregation
     (2012). That the cycles have mixed is confirmed from a far start, as for sweeps.
     """
-    levels = LevelEngine(engine)
+    levels = LevelScheme(place)
     limited = replace(environment, max_iterations=MOST_CYCLES, max_iterations_named=True)
     started = replace(system, start=start)
     sweeper = levels.sweeper(started, -1.0, environment.absolute)

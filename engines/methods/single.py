@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engines.arrays import FloatArray
+from engines.diagrams.system import System
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.host.compiled.change import largest_change
 from engines.host.watched import sweeps_in_colours
@@ -29,8 +30,9 @@ from engines.methods.iterate import (
     iterate,
 )
 from engines.model.environment import Method, Precision, SolverEnvironment
+from engines.model.events import Events, Kind
 from engines.model.progress import Progress, SweepReport
-from engines.model.result import SolveResult, Status, one_remark
+from engines.model.result import SolveResult, Status
 from engines.proofs.doubling import Doubling, rises_from_zero
 from engines.systems.one_sided import (
     LONGEST_BATCH,
@@ -38,7 +40,6 @@ from engines.systems.one_sided import (
     Scaling,
     SingleSweeper,
     Sweeper,
-    SweepSystem,
 )
 from engines.systems.precision import DOWN
 
@@ -67,8 +68,6 @@ that moves through the states before it falls takes longer to fade than contract
 
 LEAST_STRETCH = 512
 """Sweeps in double precision after which it is looked whether they get anywhere, at least."""
-
-NO_HELP = "what single precision left does not fall: swept again, all in double precision"
 
 TOTAL = 100
 """The iterate of a steady state is swept at a sum of about 2^100: it cannot overflow, and rare
@@ -238,15 +237,15 @@ class SingleSweeps:
         rounding = 0.0
         if environment.precision is Precision.SINGLE:
             result = replace(result, trusted_above=self._least(result.values, environment))
-            note = self._remark(result, environment)
+            events = self._events(result, environment)
             rounding = self.rounding(largest_value(result.values, environment.absolute))
         else:
-            note = f"{self.iterations} sweeps in single precision, then {after} in double"
+            events = (Kind.SINGLE_THEN_DOUBLE(sweeps=self.iterations, double=after),)
         return replace(
             result,
             sweeping_seconds=result.sweeping_seconds + self.sweeper.seconds,
             cost=replace(theirs, bytes_per_sweep=moved // max(result.iterations, 1)),
-            note=one_remark((result.note, note)),
+            events=result.events + events,
             remedy="-gpuprecision mixed goes further" if rounding else result.remedy,
             rounding=rounding,
         )
@@ -257,20 +256,20 @@ class SingleSweeps:
         lost = not environment.absolute and bool(np.any((values > 0.0) & (values < least)))
         return least if lost else 0.0
 
-    def _remark(self, result: SolveResult, environment: SolverEnvironment) -> str:
-        kind = "absolute" if environment.absolute else "relative"
-        rounding = self.rounding(largest_value(result.values, environment.absolute))
-        made = f"{self.iterations} sweeps in single precision"
-        share = f"{made}: the {kind} error to expect is {result.error_estimate:.1e}"
+    def _events(self, result: SolveResult, environment: SolverEnvironment) -> Events:
+        kind = Kind.SINGLE_BUT if result.trusted_above > 0.0 else Kind.SINGLE
         if not np.isfinite(result.error_estimate):
-            share = f"{made}: the {kind} error is unknown"
-            return f"{share}; all roundings make at most {rounding:.1e} of it"
-        share += f", {rounding:.1e} of it a bound on all roundings"
-        if result.trusted_above > 0.0:
-            share += f", but unknown of values below {result.trusted_above:.0e}"
-        if result.status is not Status.CHANGE_ONLY:
-            return share
-        return f"{share}; further sweeps come no closer to epsilon {environment.epsilon:.1e}"
+            kind = Kind.SINGLE_UNKNOWN
+        swept = kind(
+            sweeps=self.iterations,
+            error_kind=environment.error_kind,
+            error=result.error_estimate,
+            rounding=self.rounding(largest_value(result.values, environment.absolute)),
+            least=result.trusted_above,
+        )
+        if kind is Kind.SINGLE_UNKNOWN or result.status is not Status.CHANGE_ONLY:
+            return (swept,)
+        return swept, Kind.SINGLE_AT_END(epsilon=environment.epsilon)
 
     def rounding(self, scale: float) -> float:
         """Return what all roundings may have made of the iterate, at most.
@@ -284,7 +283,7 @@ class SingleSweeps:
         return scale * float(np.expm1((self.iterations + 1) * factor))
 
 
-def refusal(system: SweepSystem, environment: SolverEnvironment) -> str:
+def refusal(system: System, environment: SolverEnvironment) -> str:
     """Return why a system cannot be swept in single precision, or nothing if it can.
 
     Parameters
@@ -306,7 +305,7 @@ def refusal(system: SweepSystem, environment: SolverEnvironment) -> str:
     parts = (system.matrix.values, system.start, system.offset)
     if any(part is not None and not bool(np.all(part >= 0.0)) for part in parts):
         return "there are negative numbers"
-    proven = system.group_offsets is not None or system.scaling is Scaling.BALANCE
+    proven = system.has_choices or system.scaling is Scaling.BALANCE
     if environment.automatic and not (proven or rises_from_zero(system)):
         return "nothing proves what it leaves to be right"
     return ""
@@ -314,11 +313,11 @@ def refusal(system: SweepSystem, environment: SolverEnvironment) -> str:
 
 def sweep_first_in_single(
     sweeper: Sweeper,
-    system: SweepSystem,
+    system: System,
     environment: SolverEnvironment,
     progress: Progress | None,
     give_up: GiveUp | None,
-) -> tuple[SingleSweeps | None, str]:
+) -> tuple[SingleSweeps | None, Events]:
     """Make sweeps in single precision where the environment wants them.
 
     Parameters
@@ -340,7 +339,7 @@ def sweep_first_in_single(
     if the environment wanted some.
     """
     if environment.precision is Precision.DOUBLE:
-        return None, ""
+        return None, ()
     reason = refusal(system, environment)
     # Steady states are balanced best by rounding to nearest; what rises to its least solution must
     # not be lifted above it.
@@ -361,7 +360,7 @@ def sweep_first_in_single(
             ended = _sweep(single, nearest, factor, environment, progress, give_up, proof)
             sweeper.go_on_from(single)
             sweeper.stop_at(-1.0)
-            return ended, single.cost.remark
+            return ended, single.cost.events
     return None, environment.double_instead(reason or "another method sweeps here")
 
 

@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 
 from engines.arrays import FloatArray
+from engines.diagrams.system import System
 from engines.errors import UnsupportedError
-from engines.host.engine import CpuSweeper
 from engines.methods.gmres import FIRST_STRETCH, solve_by_stretches
 from engines.model.environment import Method, SolverEnvironment
+from engines.model.events import Events, Kind
 from engines.model.progress import Progress, SweepReport
 from engines.proofs.doubling import rises_from_zero
-from engines.systems.one_sided import Scaling, Sweeper, SweepSystem
+from engines.systems.one_sided import Scaling, Sweeper
 from engines.systems.space import HasSpace
 
 NAME = "GMRES over stretches of sweeps"
@@ -54,7 +55,7 @@ class Stretches:
 
     def __init__(
         self,
-        system: SweepSystem,
+        system: System,
         environment: SolverEnvironment,
         progress: Progress | None,
         accepted: float,
@@ -67,19 +68,18 @@ class Stretches:
         """Sweeps made in stretches, in vain or not."""
         self.stretch = 0
         """Of how many sweeps the last stretch was."""
-        self.failure = ""
+        self.failure: Events = ()
         """Why the last attempt was in vain, for the log of a solve that had to end otherwise."""
-        self.remark = ""
-        """What the log of any solve says."""
+        self.events: Events = ()
+        """What the log of any solve tells."""
         self.best: tuple[FloatArray, float] | None = None
         """Values whose error rounding has left too large, and that error."""
 
     def allow(self, sweeper: Sweeper, before: float) -> None:
         """Allow attempts by an automatic solve, after fewer than so many of its sweeps."""
-        if not isinstance(sweeper, HasSpace):
+        if self._system.expanded is None or not isinstance(sweeper, HasSpace):
             return
-        on_cpu = isinstance(sweeper, CpuSweeper)
-        early = on_cpu and self._system.num_updates >= FEWEST_ROWS
+        early = sweeper.cost.on_cpu and self._system.num_updates >= FEWEST_ROWS
         self._after = [sweeps for sweeps in AFTER if (early or sweeps >= LATE) and sweeps < before]
 
     def forbid(self) -> None:
@@ -102,7 +102,8 @@ class Stretches:
         Values, shape (states,), and a bound of their error; None, and the sweeps are where they
         were, if the attempt was in vain.
         """
-        if not isinstance(sweeper, HasSpace):
+        plain = self._system.expanded
+        if plain is None or not isinstance(sweeper, HasSpace):
             raise UnsupportedError(f"{NAME}: these sweeps cannot begin anew")
         self._after = [sweeps for sweeps in self._after if sweeps > iterations]
         values, before = np.array(sweeper.values()), iterations + self.made
@@ -116,20 +117,21 @@ class Stretches:
             if self._progress is not None:
                 self._progress(replace(report, iterations=before + report.iterations))
 
-        how = (self._system, sweeper, self._environment, most)
+        how = (plain, sweeper, self._environment, most)
         try:
             found = solve_by_stretches(*how, stretch=stretch, progress=told)
         except MemoryError as error:
-            self.remark = f"{NAME} failed: {error}"
+            self.events = (Kind.FAILED(method=NAME, reason=str(error)),)
             sweeper.restart(values)
             return None
         self.made += found.sweeps
-        self.stretch, self.failure = found.stretch, ""
+        self.stretch, self.failure = found.stretch, ()
         if not found.failure and (self._named or found.error <= self._accepted):
             return sweeper.values(), found.error
-        failure = found.failure or f"rounding leaves an error of {found.error:.1e}"
-        self.failure = f"{NAME} failed: {failure}"
-        if not found.failure:
+        if found.failure:
+            self.failure = (Kind.FAILED(method=NAME, reason=found.failure),)
+        else:
+            self.failure = (Kind.FAILED_BY_ROUNDING(method=NAME, error=found.error),)
             self.best = np.array(sweeper.values()), found.error
             self.forbid()
         sweeper.restart(values)
@@ -146,7 +148,7 @@ class Stretches:
         return f"{NAME}, {self.stretch} each"
 
 
-def require_solvable(system: SweepSystem) -> None:
+def require_solvable(system: System) -> None:
     """Raise `UnsupportedError` for equations that GMRES over stretches of sweeps does not solve.
 
     Parameters
@@ -154,7 +156,7 @@ def require_solvable(system: SweepSystem) -> None:
     system
         Before any scaling.
     """
-    if system.group_offsets is not None:
+    if system.has_choices:
         raise UnsupportedError("GMRES is for Markov chains, not for MDPs")
     if system.scaling is Scaling.BALANCE:
         raise UnsupportedError("GMRES solves until and rewards; for steady states try multilevel")

@@ -7,16 +7,12 @@ and evaluates each state once, or finds two states that lead back to each other:
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from engines.arrays import FloatArray
-from engines.host.engine import CpuSweeper
-from engines.host.substitution import KERNEL
+from engines.diagrams.system import System
 from engines.methods.single import largest_value
 from engines.model.environment import SolverEnvironment
-from engines.model.result import SolveResult, Status, SweepCost, one_remark
 from engines.proofs.doubling import is_nonnegative
-from engines.systems.one_sided import Scaling, Sweeper, SweepSystem
+from engines.systems.one_sided import HasSubstitution, Scaling, Sweeper
 
 NAME = "substitution"
 
@@ -44,7 +40,7 @@ class Substitution:
 
     def __init__(
         self,
-        system: SweepSystem,
+        system: System,
         environment: SolverEnvironment,
         sweeper: Sweeper,
         accepted: float,
@@ -54,7 +50,7 @@ class Substitution:
         large = system.num_updates >= FEWEST_STATES
         usable = environment.automatic and large and system.scaling is not Scaling.BALANCE
         # Others are not held: what they take of a device is wanted back where they are given up.
-        self._sweeper = sweeper if usable and isinstance(sweeper, CpuSweeper) else None
+        self._sweeper = sweeper if usable and isinstance(sweeper, HasSubstitution) else None
         self._tried = False
         self.solved: tuple[FloatArray, float] | None = None
         """Values, shape (states,), and a bound of their error: relative, or absolute if asked."""
@@ -77,14 +73,14 @@ class Substitution:
         if not _is_nonnegative(self._system):
             return False
         found = sweeper.substituted()
-        if found.values is None:
+        if found is None:
             return False
-        error = found.error
+        values, error = found
         if self._environment.absolute:
-            error *= largest_value(found.values, True)
+            error *= largest_value(values, True)
         if not error <= self._accepted:
             return False
-        self.solved = (found.values, error)
+        self.solved = (values, error)
         return True
 
     def taken(self) -> tuple[FloatArray, float] | None:
@@ -97,33 +93,7 @@ class Substitution:
         """Make no more attempts, and let go of the sweeps: others may follow."""
         self._sweeper = None
 
-    def completed(self, result: SolveResult) -> SolveResult:
-        """Return the result of the whole solve.
 
-        Parameters
-        ----------
-        result
-            That of its sweeps, the residual that of the values taken.
-        """
-        assert self.solved is not None
-        values, error = self.solved
-        how = (
-            f"no state leads back to itself through others: after {result.iterations} sweeps "
-            f"solved by {NAME}, each state after those that it leads to"
-        )
-        return replace(
-            result,
-            values=values,
-            status=Status.CONVERGED,
-            change=0.0,
-            error_estimate=error,
-            cost=SweepCost((), KERNEL, "csr", result.cost.bytes_per_sweep),
-            rounding=0.0,
-            finished_by=NAME,
-            note=one_remark((result.note, how)),
-        )
-
-
-def _is_nonnegative(system: SweepSystem) -> bool:
+def _is_nonnegative(system: System) -> bool:
     offset = system.start if system.offset is None else system.offset
     return all(is_nonnegative(part) for part in (system.matrix.values, offset, system.start))

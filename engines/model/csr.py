@@ -94,6 +94,19 @@ class CsrMatrix:
             values = gathered(starts, lengths, self.values, total)
         return CsrMatrix(offsets, columns, values, self.num_columns)
 
+    def select_entries(self, keep: MaskArray) -> CsrMatrix:
+        """Return the matrix without some of its entries, which count as 0.
+
+        Parameters
+        ----------
+        keep
+            Which entries stay, shape (entries,).
+        """
+        lengths = np.bincount(self.row_of_entry()[keep], minlength=self.num_rows)
+        offsets = np.zeros(self.num_rows + 1, dtype=index_dtype(int(lengths.sum())))
+        np.cumsum(lengths, out=offsets[1:])
+        return CsrMatrix(offsets, self.columns[keep], self.values[keep], self.num_columns)
+
     def check(self, *, what: str = "matrix", row_name: str = "state") -> None:
         """Raise unless the arrays fit together and hold finite, non-negative entries.
 

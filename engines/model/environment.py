@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from engines.model.choice import Format
+from engines.model.events import Events, Kind
 
 
 class Method(StrEnum):
@@ -127,6 +128,8 @@ class SolverEnvironment:
         Which of PRISM's engines a named method repeats.
     device, device_number
         Where to solve; the number selects one of several GPUs.
+    bounds
+        Whether results shall have bounds from both sides, where there is a method.
     interval
         Sub-switches of interval iteration.
     matrix_format
@@ -157,6 +160,7 @@ class SolverEnvironment:
     matrix_format: Format = Format.AUTO
     device_memory: int | None = None
     num_devices: int = 1
+    bounds: bool = False
     interval: IntervalOptions = IntervalOptions()
     topological: bool = False
     slice_size: int | None = None
@@ -179,8 +183,23 @@ class SolverEnvironment:
         """Whether the method is ours to choose."""
         return self.method is Method.AUTO
 
-    def double_instead(self, reason: str) -> str:
-        """Return a remark that a solve is made in double precision; empty where that was wanted.
+    @property
+    def unnamed(self) -> bool:
+        """Whether it is ours to choose how to sweep; a method with bounds does not say that."""
+        return self.method in (Method.AUTO, Method.INTERVAL, Method.OPTIMISTIC)
+
+    @property
+    def two_sided(self) -> bool:
+        """Whether bounds are asked for, by the flag or by a method that has them."""
+        return self.bounds or self.method in (Method.INTERVAL, Method.OPTIMISTIC)
+
+    @property
+    def error_kind(self) -> str:
+        """What errors are, as a log names it."""
+        return "absolute" if self.absolute else "relative"
+
+    def double_instead(self, reason: str) -> Events:
+        """Return that a solve is made in double precision; nothing where that was wanted.
 
         Parameters
         ----------
@@ -188,14 +207,13 @@ class SolverEnvironment:
             Why the precision that the user named is not used.
         """
         if self.precision is Precision.DOUBLE:
-            return ""
-        return f"-gpuprecision {self.precision}: {reason}; computed in double precision"
+            return ()
+        return (Kind.DOUBLE_INSTEAD(precision=self.precision, reason=reason),)
 
     @property
     def sweep_limit(self) -> int:
         """The most sweeps that a solve may take."""
-        ours = self.method in (Method.AUTO, Method.INTERVAL, Method.OPTIMISTIC)
-        if ours and not self.max_iterations_named:
+        if self.unnamed and not self.max_iterations_named:
             return max(self.max_iterations, AUTOMATIC_SWEEP_LIMIT)
         return self.max_iterations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -12,6 +12,7 @@ import numpy as np
 from engines.arrays import FloatArray, IndexArray
 from engines.errors import ConvergenceError
 from engines.model.decided import decided_complements
+from engines.model.events import Events, told
 
 ExactValues = Callable[[IndexArray], list[Fraction] | None]
 """Returns the exact values of some states, by their numbers; None where that takes too long."""
@@ -45,17 +46,6 @@ class Status(StrEnum):
         return list(Status).index(self)
 
 
-def one_remark(remarks: Iterable[str]) -> str:
-    """Return remarks as one, each once, without the empty ones.
-
-    Parameters
-    ----------
-    remarks
-        What is to be said.
-    """
-    return "; ".join(dict.fromkeys(filter(None, remarks)))
-
-
 @dataclass(frozen=True)
 class SweepCost:
     """What a sweep moved and took, for the log.
@@ -68,8 +58,8 @@ class SweepCost:
         Which kernel and matrix layout did the sweeps.
     bytes_per_sweep
         Fewest bytes a sweep must move: matrix, right-hand side and vectors once each.
-    remark
-        Why the layout is not the one that was asked for; else empty.
+    events
+        Why the layout is not the one that was asked for, and who shares it.
     estimates
         What the layout was chosen by, in one line; empty where nothing was to choose.
     cpu_as_well
@@ -80,7 +70,7 @@ class SweepCost:
     kernel: str
     format: str
     bytes_per_sweep: int
-    remark: str = ""
+    events: Events = ()
     estimates: str = ""
     cpu_as_well: bool = False
 
@@ -96,6 +86,10 @@ class SweepCost:
             return "CPU"
         gpus = "GPU " + "+".join(map(str, self.gpus))
         return f"CPU and {gpus}" if self.cpu_as_well else gpus
+
+
+NOTHING_SWEPT = SweepCost((), "none", "none", 0)
+"""What no sweep moves."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +120,8 @@ class SolveResult:
         Seconds spent in sweeps, by the clock of the engine that made them: a GPU's own events.
     cost
         What the sweeps moved.
-    note
-        A remark for the log, or empty.
+    events
+        What happened, for the log.
     two_sided
         Whether lower and upper bounds were computed; then `error_estimate` is a bound.
     bounds
@@ -169,7 +163,7 @@ class SolveResult:
     setup_seconds: float
     sweeping_seconds: float
     cost: SweepCost
-    note: str = ""
+    events: Events = ()
     two_sided: bool = False
     bounds: tuple[FloatArray, FloatArray] | None = None
     strategy: IndexArray | None = None
@@ -184,7 +178,7 @@ class SolveResult:
     absolute: bool = False
 
     @classmethod
-    def exact(cls, values: FloatArray, method: str, note: str = "") -> SolveResult:
+    def exact(cls, values: FloatArray, method: str, *, two_sided: bool = False) -> SolveResult:
         """Return the result of a question that needed no sweep.
 
         Parameters
@@ -193,11 +187,12 @@ class SolveResult:
             Shape (states,).
         method
             The method that would have been run.
-        note
-            A remark for the log, or empty.
+        two_sided
+            Whether it shall have bounds, which are the values.
         """
+        values = np.asarray(values, dtype=np.float64)
         return cls(
-            values=np.asarray(values, dtype=np.float64),
+            values=values,
             status=Status.CONVERGED,
             method=method,
             iterations=0,
@@ -207,8 +202,9 @@ class SolveResult:
             seconds=0.0,
             setup_seconds=0.0,
             sweeping_seconds=0.0,
-            cost=SweepCost((), "none", "none", 0),
-            note=note,
+            cost=NOTHING_SWEPT,
+            two_sided=two_sided,
+            bounds=(values, values.copy()) if two_sided else None,
             unrounded=True,
         )
 
@@ -219,7 +215,7 @@ class SolveResult:
         """Return the result of a question that took several solves.
 
         Sweeps and seconds add up; change and residual are the largest of the parts, each of its
-        own system; the status is the worst. Methods and remarks are listed, each once; the cost
+        own system; the status is the worst. Methods and events are listed; the cost
         is that of the part with the most sweeps.
 
         Parameters
@@ -245,7 +241,7 @@ class SolveResult:
             setup_seconds=sum(part.setup_seconds for part in parts),
             sweeping_seconds=sum(part.sweeping_seconds for part in parts),
             cost=max(parts, key=lambda part: part.iterations).cost,
-            note=one_remark(part.note for part in parts),
+            events=tuple(event for part in parts for event in part.events),
             two_sided=all(part.two_sided for part in parts),
             error_known=all(part.error_known for part in parts),
             absolute=any(part.absolute for part in parts),
@@ -256,6 +252,11 @@ class SolveResult:
                 dict.fromkeys(part.finished_by for part in parts if part.finished_by)
             ),
         )
+
+    @property
+    def note(self) -> str:
+        """What the log says of the events; empty for none."""
+        return told(self.events)
 
     @property
     def sweep_seconds(self) -> float:
@@ -320,9 +321,21 @@ class SolveResult:
         ceiling
             No exact value is larger.
         """
-        if (self.values <= ceiling).all():
+        upper = self.values if self.bounds is None else self.bounds[1]
+        if (upper <= ceiling).all():
             return self
-        return replace(self, values=np.minimum(self.values, ceiling))
+        return self.mapped(lambda values: np.minimum(values, ceiling))
+
+    def mapped(self, change: Callable[[FloatArray], FloatArray]) -> SolveResult:
+        """Return the same result with its values, and its bounds if any, all changed alike.
+
+        Parameters
+        ----------
+        change
+            Takes and returns an array; the greater of two numbers must not become the smaller one.
+        """
+        bounds = self.bounds and (change(self.bounds[0]), change(self.bounds[1]))
+        return replace(self, values=change(self.values), bounds=bounds)
 
     def with_values(self, values: FloatArray) -> SolveResult:
         """Return the same result with other values, after a normalisation or an embedding.
@@ -347,14 +360,14 @@ class SolveResult:
             The number here of each state, shape (states,); as of a quotient or a product.
         """
         exactly = self.exactly
-        result = replace(self.with_values(self.values[part_of]), decided=self.decided)
+        result = replace(self.mapped(lambda values: values[part_of]), exactly=None)
         if exactly is None:
-            return replace(result, unrounded=self.unrounded)
+            return result
 
         def of_states(states: IndexArray) -> list[Fraction] | None:
             return exactly(part_of[states])
 
-        return replace(result, unrounded=self.unrounded, exactly=of_states)
+        return replace(result, exactly=of_states)
 
     def complement(self) -> SolveResult:
         """Return the result of the complementary probabilities, without bounds.

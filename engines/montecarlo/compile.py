@@ -8,10 +8,8 @@ alone: names become `v0`, `v1`, …, so that a model's text cannot reach a compi
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
 from engines.errors import UnsupportedError
 from engines.montecarlo.asking import Asking
@@ -26,8 +24,8 @@ from engines.montecarlo.questions import (
 )
 from engines.montecarlo.reference import weights_at
 from engines.montecarlo.stepping import UNWEIGHED, WEIGHED, Stepping, padded
-from engines.program import arithmetic
 from engines.program.program import ModelKind, Program
+from engines.program.source import arithmetic_constants, kernel
 from engines.program.wording import double, function
 
 MOST_QUESTIONS = 256
@@ -156,27 +154,6 @@ def _source(plan: Plan, questions: tuple[Question, ...], deadlocks_fixed: bool) 
     written = [path, asking.source(), stepping.source(), _place(layout), _store(questions)]
     constants_text = "\n".join(constants) + "\n"
     return "\n".join([constants_text, kernel("montecarlo"), *written, kernel("montecarlo_paths")])
-
-
-@functools.cache
-def kernel(name: str) -> str:
-    """Return a part of the source that is the same for all models."""
-    folder = files("engines.cuda.src")
-    return folder.joinpath(f"{name}.cuh").read_text(encoding="utf-8")
-
-
-def arithmetic_constants() -> list[str]:
-    """Return the definitions that `montecarlo.cuh` takes from `engines.program.arithmetic`."""
-    values = {
-        "LOG_2_HIGH": double(arithmetic.LOG_2_HIGH),
-        "LOG_2_LOW": double(arithmetic.LOG_2_LOW),
-        "LOG_2": double(arithmetic.LOG_2),
-        "LOG_2_REST": double(arithmetic.LOG_2_REST),
-        "LOG_TERMS": str(arithmetic.LOG_TERMS),
-        "PRECISE_LOG_TERMS": str(arithmetic.PRECISE_LOG_TERMS),
-        "EXP_TERMS": str(arithmetic.EXP_TERMS),
-    }
-    return [f"#define {name} {value}" for name, value in values.items()]
 
 
 def _variables(layout: Layout) -> list[str]:

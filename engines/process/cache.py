@@ -30,8 +30,6 @@ CACHE_VARIABLE = "PRISM_GPU_CACHE"
 """Names another folder than the platform's for caches."""
 MANIFEST = "manifest.json"
 """In each entry: the digest of each file, by its path."""
-ROOM_BYTES = 1 << 20
-"""A folder where so much cannot be written is full: that is why the build failed, not its input."""
 STALE_S = 5.0
 """Age from which a folder that nobody builds in is removed."""
 STALE_WITHOUT_LOCKS_S = 86_400.0
@@ -343,7 +341,7 @@ def _require_room(folder: Path) -> None:
     import tempfile
 
     with tempfile.TemporaryFile(dir=folder) as file:
-        file.write(bytes(ROOM_BYTES))
+        file.write(bytes(1 << 20))
 
 
 def _seal(content: Path) -> None:

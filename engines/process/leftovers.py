@@ -19,11 +19,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_ATTEMPTS = 20
-"""Attempts at a folder into which a thread may still be writing."""
-_PAUSE_S = 0.02
-_ABANDONED_S = 60.0
-"""A draft that was written to in the last seconds is in use, whatever its lock says."""
 _registered: dict[Path, int] = {}
 
 
@@ -113,7 +108,8 @@ def remove_abandoned(path: Path) -> None:
     """
     for draft in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
         with contextlib.suppress(OSError):
-            if time.time() - draft.stat().st_mtime < _ABANDONED_S:
+            # What was written to in the last minute is in use, whatever its lock says.
+            if time.time() - draft.stat().st_mtime < 60.0:
                 continue
             handle = os.open(draft, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
@@ -134,9 +130,10 @@ def remove_all() -> None:
 
 
 def _remove(path: Path) -> None:
-    for attempt in range(_ATTEMPTS):
+    # A thread may still be writing into a folder.
+    for attempt in range(20):
         if attempt:
-            time.sleep(_PAUSE_S)
+            time.sleep(0.02)
         with contextlib.suppress(OSError):
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)

@@ -10,7 +10,7 @@ pass; its symbolic engines refuse them, as is done here in the words of `parser.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from engines.errors import InvalidModelError
 from engines.program.arithmetic import EvaluationError
@@ -49,11 +49,27 @@ def state_text(program: Program, state: State) -> str:
     state
         A value a variable.
     """
-    shown = (
-        f"{variable.name}={str(bool(value)).lower() if variable.type is Type.BOOL else value}"
-        for variable, value in zip(program.variables, state, strict=True)
-    )
-    return f"({','.join(shown)})"
+    names = (variable.name for variable in program.variables)
+    shown = zip(names, _value_texts(program, state), strict=True)
+    return f"({','.join(f'{name}={value}' for name, value in shown)})"
+
+
+def values_text(program: Program, state: State) -> str:
+    """Return a state as PRISM lists it: ``(0,true)``.
+
+    Parameters
+    ----------
+    program
+        The model.
+    state
+        A value a variable.
+    """
+    return f"({','.join(_value_texts(program, state))})"
+
+
+def _value_texts(program: Program, state: State) -> Iterator[str]:
+    for variable, value in zip(program.variables, state, strict=True):
+        yield str(bool(value)).lower() if variable.type is Type.BOOL else str(value)
 
 
 def command_fault(program: Program, state: State) -> StateFaultError | None:

@@ -269,7 +269,8 @@ class SuccessorSource:
 
     def _update(self, update: Update, weight: str, certain: bool) -> tuple[list[str], _Part]:
         words = self._packing.words
-        kept, bits = [2**64 - 1] * words, [[] for _ in range(words)]
+        kept = [2**64 - 1] * words
+        bits: list[list[str]] = [[] for _ in range(words)]
         lines = []
         for assignment in update.assignments:
             field = self._packing.fields[assignment.variable]

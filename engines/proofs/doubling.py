@@ -7,21 +7,16 @@ import math
 import numpy as np
 
 from engines.arrays import FloatArray
+from engines.diagrams.system import System
 from engines.host.compiled.change import largest_change
-from engines.systems.one_sided import Scaling, SweepSystem
+from engines.systems.one_sided import Scaling
+from engines.systems.two_sided import UNIT_ROUNDOFF
 
-ROUNDING_A_SWEEP = 2.0**-53
+ROUNDING_A_SWEEP = UNIT_ROUNDOFF
 """What a sweep leaves out of a value at most, relative to it, when it changes less than that."""
 
-SPACING = 1.4
-"""Ratio of the sweeps of successive iterates that are kept, three or four at a time."""
 
-LATE_SPACING = 1.6
-MOST_SNAPSHOTS = 3
-"""The same where sweeps begin far on."""
-
-
-def rises_from_zero(system: SweepSystem) -> bool:
+def rises_from_zero(system: System) -> bool:
     """Return whether sweeps of a system rise to its least solution, as `Doubling` requires.
 
     Parameters
@@ -29,7 +24,7 @@ def rises_from_zero(system: SweepSystem) -> bool:
     system
         A system before any scaling.
     """
-    if system.group_offsets is not None or system.scaling is Scaling.BALANCE:
+    if system.has_choices or system.scaling is Scaling.BALANCE:
         return False
     offset = np.zeros(1) if system.offset is None else system.offset
     first = system.start if system.states is None else system.start[system.states]
@@ -118,7 +113,8 @@ class Doubling:
         iterations
             Sweeps made.
         """
-        return not self._snapshots or iterations >= SPACING * self._snapshots[-1][0]
+        # So far apart, three or four are kept at a time.
+        return not self._snapshots or iterations >= 1.4 * self._snapshots[-1][0]
 
     def keep(self, iterations: int, values: FloatArray) -> None:
         """Keep a copy of an iterate, to compare later ones with it.
@@ -239,7 +235,7 @@ class LateDoubling(Doubling):
             Sweeps made, those before the first included.
         """
         last = self._snapshots[-1][0] - self._begun if self._snapshots else 0
-        return iterations - self._begun >= LATE_SPACING * last
+        return iterations - self._begun >= 1.6 * last
 
     def keep(self, iterations: int, values: FloatArray) -> None:
         """Keep a copy of an iterate, to compare later ones with it.
@@ -251,7 +247,8 @@ class LateDoubling(Doubling):
         values
             The iterate, shape (states,).
         """
-        self._snapshots = [*self._snapshots[1 - MOST_SNAPSHOTS :], (iterations, np.array(values))]
+        # Three are kept.
+        self._snapshots = [*self._snapshots[-2:], (iterations, np.array(values))]
 
     def sweeps_to(self, epsilon: float) -> float:
         """Return how many more sweeps will bring the error down to epsilon, by the last two bounds.

@@ -21,15 +21,6 @@ from engines.model.rationals import probabilities, rational
 from engines.model.result import ExactValues
 from engines.systems.one_sided import Direction
 
-MOST_STATES = 10_000
-"""States of the largest part of a model that is solved exactly."""
-
-MOST_WORK = 300_000
-"""Additions of rationals, those of long ones counting for more: a few seconds."""
-
-BITS_OF_A_UNIT = 256
-"""An addition of so many bits more takes about as long again."""
-
 
 class TooLargeError(RuntimeError):
     """What is asked for takes too long in rational arithmetic."""
@@ -49,13 +40,20 @@ class Choice:
 
 @dataclass
 class Budget:
-    """The work that may still be done."""
+    """The work that may still be done.
 
-    left: float = MOST_WORK
+    Parameters
+    ----------
+    left
+        Additions of rationals, those of long ones counting for more: a few seconds.
+    """
+
+    left: float = 300_000.0
 
     def spend(self, result: Fraction) -> Fraction:
         """Return the result of an addition, having paid for it."""
-        self.left -= 1.0 + result.denominator.bit_length() / BITS_OF_A_UNIT
+        # An addition of 256 bits more takes about as long again.
+        self.left -= 1.0 + result.denominator.bit_length() / 256
         if self.left < 0.0:
             raise TooLargeError
         return result
@@ -287,7 +285,7 @@ def reached(
         state = waiting.pop()
         if state in found:
             continue
-        if len(found) >= MOST_STATES:
+        if len(found) >= 10_000:
             raise TooLargeError
         found[state] = source.choices(state)
         for choice in found[state]:

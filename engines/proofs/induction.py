@@ -5,23 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from engines.arrays import FloatArray
-from engines.systems.one_sided import Sweeper, SweepSystem
+from engines.diagrams.system import System
+from engines.systems.one_sided import Sweeper
+from engines.systems.two_sided import UNIT_ROUNDOFF
 
-ROUNDING_A_SWEEP = 4.0 * 2.0**-53
-"""By how much, relative to it, a value may rise by rounding alone."""
-
-LIFTED_AFTER = 16
-"""Sweeps after which a guess that still rises is replaced by what it rises to."""
-
-Prepare = Callable[[SweepSystem], Sweeper]
+Prepare = Callable[[Any], Sweeper]
 
 
 def proven_error(
-    system: SweepSystem,
+    system: System,
     prepare: Prepare,
     values: FloatArray,
     distance: float,
@@ -71,11 +68,13 @@ def proven_error(
             sweeper.run(batch)
             done, since = done + batch, since + batch
             after = sweeper.values()
-            slack = 1.0 + since * ROUNDING_A_SWEEP
+            # What a value may rise by rounding alone.
+            slack = 1.0 + since * 4.0 * UNIT_ROUNDOFF
             if bool(np.all(after[updated] <= guess[updated] * slack)):
                 return _distance(values[updated], guess[updated], absolute)
             batch = max(1, min(since, sweeps - done))
-            rising = lifted or since < LIFTED_AFTER
+            # A guess that still rises is then replaced by what it rises to.
+            rising = lifted or since < 16
         guess, lifted = np.maximum(guess, after), True
     return math.inf
 

@@ -5,26 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from engines.arrays import FloatArray
-from engines.host.products import sums_beside_diagonal
-from engines.systems.one_sided import Sweeper, SweepSystem
-
-FAR = 0.5
-"""How far, relative to the steady state, the far start is from it everywhere but at one state."""
-
-FIRST_BATCH = 16
+from engines.diagrams.system import System
+from engines.host.exits import exit_rates
+from engines.systems.one_sided import Sweeper
 
 NEGLIGIBLE = 1e-280
 """States of a smaller share of the largest value are not looked at: their digits are lost."""
 
-Prepare = Callable[[SweepSystem], Sweeper]
+Prepare = Callable[[Any], Sweeper]
 
 
 def sweeps_of_memory(
-    system: SweepSystem, prepare: Prepare, values: FloatArray, enough: float, sweeps: int
+    system: System, prepare: Prepare, values: FloatArray, enough: float, sweeps: int
 ) -> float:
     """Return in how many sweeps the slowest part of an error falls to 1/e, at most.
 
@@ -55,28 +52,30 @@ def sweeps_of_memory(
     the one state stays at a half. If after m sweeps the quotient is off by d < 1/2 at most, what
     was off by a half everywhere has fallen by e every m / ln(1/2d) sweeps.
     """
-    exits = sums_beside_diagonal(system.matrix)
+    exits = exit_rates(system)
     flow = float(values @ exits)
     common = int(np.argmax(values))
-    far = FAR * values
-    far[common] += (1.0 - FAR) * flow / exits[common]
+    # How far, relative to the steady state, the start is from it everywhere but at one state.
+    away = 0.5
+    far = away * values
+    far[common] += (1.0 - away) * flow / exits[common]
     sweeper = prepare(replace(system, start=far))
     looked_at = values > NEGLIGIBLE * values[common]
     wanted = values if looked_at.all() else values[looked_at]
     done, memory = 0, math.inf
     while done < sweeps and memory > enough:
-        batch = min(max(FIRST_BATCH, done // 4), sweeps - done)
+        batch = min(max(16, done // 4), sweeps - done)
         sweeper.run(batch)
         done += batch
         found = sweeper.values()
         found = (found if wanted is values else found[looked_at]) / wanted
         distance = float(max(found.max() - 1.0, 1.0 - found.min()))
-        if distance < FAR:
-            memory = min(memory, done / math.log(FAR / max(distance, 1e-300)))
+        if distance < away:
+            memory = min(memory, done / math.log(away / max(distance, 1e-300)))
     return memory
 
 
-def change_of_a_sweep(system: SweepSystem, prepare: Prepare, values: FloatArray) -> float:
+def change_of_a_sweep(system: System, prepare: Prepare, values: FloatArray) -> float:
     """Return how much a sweep changes a steady state, relative to it.
 
     Parameters

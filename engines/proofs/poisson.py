@@ -20,9 +20,6 @@ SMALLEST_ACCURACY = 1e-100
 FACTORIALS = np.array([math.factorial(k) for k in range(16)], dtype=np.float64)
 """Those that a double holds exactly, up to 15!, and with room to spare."""
 
-MASS_TOLERANCE = 1e-12
-"""The weights and the lost mass sum to 1 up to this; anything else is a mistake of ours."""
-
 
 @dataclass(frozen=True)
 class PoissonWeights:
@@ -105,7 +102,8 @@ def poisson_weights(rate_time: float, accuracy: float) -> PoissonWeights:
     # A bound that underflows is not 0, and its last digits are rounded.
     lost = bound * (1.0 + 1e-9) + math.ulp(0.0)
     total = float(np.sum(weights))
-    if not 1.0 - lost - MASS_TOLERANCE <= total <= 1.0 + MASS_TOLERANCE:
+    # Anything else is a mistake of ours.
+    if not 1.0 - lost - 1e-12 <= total <= 1.0 + 1e-12:
         raise ArithmeticError(
             f"Poisson weights for {rate_time!r} sum to {total!r}; please report this"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,9 +22,6 @@ ENTRY, ROW, WEIGHT = 4, 3, 32
 """Roundings beside those of a sum: of a sweep's row (the rate's own, product, division, addition),
 of a diagonal entry (the rate's own, division, subtraction), and of a weight for each unit of its
 exponent (the operations of the saddle-point form; of the library's functions, four units each)."""
-
-TINIEST = 2.0**-1074
-"""What a product below the normal numbers loses at most."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +121,8 @@ def sum_error(
     # Of the coefficients: 1, or the time.
     whole = rate_time / problem.rate if cumulative else 1.0
     with np.errstate(over="ignore"):
-        tiny = TINIEST * (terms + last * (longest + ENTRY)) * (1.0 + whole)
+        # What products below the normal numbers lose at most.
+        tiny = math.ulp(0.0) * (terms + last * (longest + ENTRY)) * (1.0 + whole)
         tiny *= max(1.0, 1.0 / problem.rate) * max(1.0, greatest)
     lost = poisson.lost
     if cumulative:

@@ -18,9 +18,6 @@ as that nearest to 0.1 is."""
 BITS_OF_SUMS = 61
 """A sum of integers of so many bits does not overflow."""
 
-SAMPLE = 1_000
-"""So many values are looked at before all are."""
-
 
 def solves_exactly(
     model: ExplicitModel,
@@ -42,10 +39,12 @@ def solves_exactly(
         Those of all states, shape (states,); the known ones have no error.
     """
     states = np.flatnonzero(unknown)
-    if not _is_coarse(values[states[:SAMPLE]]):
+    # Some values are looked at before all are.
+    some = slice(1000)
+    if not _is_coarse(values[states[some]]):
         return False
     rows, offsets = _rows_of(model, states)
-    if not _is_coarse(model.matrix.select_rows(rows[:SAMPLE]).values):
+    if not _is_coarse(model.matrix.select_rows(rows[some]).values):
         return False
     matrix = model.matrix.select_rows(rows)
     used = values[matrix.columns]

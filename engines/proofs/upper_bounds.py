@@ -18,9 +18,6 @@ from engines.model.explicit import ExplicitModel, ModelKind
 from engines.systems.one_sided import Direction, SweepSystem
 from engines.systems.two_sided import ROUNDING_SLACK, UNIT_ROUNDOFF, rounding_of_rows
 
-NOISE = 1e-14
-"""Differences of probabilities below this are rounding, not progress towards the goal."""
-
 
 @dataclass(frozen=True)
 class UpperBound:
@@ -237,7 +234,8 @@ def _pessimistic(graph: _Graph, rewards: FloatArray) -> tuple[FloatArray, IndexA
     progress = sums_by_row(row, rows.values * reached[rows.columns], rows.num_rows) - mine
     excess = rewards[policy] + sums_by_row(row, rows.values * cost[rows.columns], rows.num_rows)
     excess -= cost[graph.states]
-    moving = progress > NOISE
+    # Smaller differences of probabilities are rounding, not progress towards the goal.
+    moving = progress > 1e-14
     # λ of McMahan et al.: what a unit of probability not yet accounted for may cost.
     rate = float(np.max(excess[moving] / progress[moving], initial=0.0))
     bound = np.zeros(size)

@@ -1,7 +1,8 @@
 """Questions with a bound on steps, for discrete-time Markov chains and decision processes.
 
 Each is a number of sweeps known beforehand; a sweep that changes nothing at all ends them sooner.
-`error_estimate` is what rounding may have added; `residual` is 0: no equation is solved.
+`error_estimate` is what rounding may have added; `residual` is 0: no equation is solved. Of an
+environment only the device matters, and the measure of the error.
 """
 
 from __future__ import annotations
@@ -11,21 +12,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from engines.arrays import FloatArray, MaskArray, index_dtype
+from engines.arrays import FloatArray, MaskArray
 from engines.devices.choice import choose_engine
 from engines.errors import UnsupportedError
+from engines.host.engine import CpuEngine
 from engines.host.products import transposed
 from engines.methods.iterate import BATCH_SECONDS, FIRST_BATCH
-from engines.model.csr import CsrMatrix
 from engines.model.environment import SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
-from engines.model.groups import select_groups
 from engines.model.progress import Measure, Progress, SweepReport
-from engines.model.result import SolveResult, Status, one_remark
+from engines.model.result import SolveResult, Status
 from engines.model.step_rewards import step_rewards
 from engines.proofs import exact
 from engines.solve.system import sweeper_or_cpu
 from engines.systems.one_sided import LONGEST_BATCH, Direction, SweepSystem, rows_of_states
+from engines.systems.plain import direction_of, plain_system
 
 NO_CHANGE = float(np.nextafter(0.0, 1.0))
 """A change below the smallest positive number is none."""
@@ -50,10 +51,8 @@ def next_probabilities(
         transitions is its own successor.
     target
         Shape (states,).
-    environment
-        Device; its method and limits do not matter.
-    direction
-        MDPs: minimise or maximise.
+    environment, direction
+        As in `engines.questions.until.until_probabilities`.
 
     Returns
     -------
@@ -72,10 +71,11 @@ def next_probabilities(
         exits = exits if states is None else exits[states]
         system = SweepSystem(rates.divide_rows(exits), start, states=states)
     else:
-        system = _system(model, start, direction)
+        direction = direction_of(model, direction)
+        system = plain_system(model, _everywhere(model), start, None, direction)
     result = _with_sure_states(_sweep(system, 1, environment), system)
-    active = np.ones(model.num_states, dtype=np.bool_)
-    return replace(result, exactly=exact.step_bounded(model, active, start, 1, direction=direction))
+    exactly = exact.step_bounded(model, _everywhere(model), start, 1, direction=direction)
+    return replace(result, exactly=exactly)
 
 
 def _with_sure_states(result: SolveResult, system: SweepSystem) -> SolveResult:
@@ -114,14 +114,10 @@ def bounded_until(
         The two sides of the until, shape (states,).
     steps
         Upper bound, included.
-    environment
-        Device; its method and limits do not matter.
-    direction
-        MDPs: minimise or maximise.
     lower
         Lower bound, included.
-    progress
-        Called after each batch of sweeps.
+    environment, direction, progress
+        As in `engines.questions.until.until_probabilities`.
 
     Returns
     -------
@@ -139,7 +135,8 @@ def bounded_until(
         raise ValueError(f"[{lower}, {steps}] is no interval of steps from 0 on")
     start = target.astype(np.float64)
     active = remain & ~target
-    system = _system(model, start, direction, active=active)
+    direction = direction_of(model, direction)
+    system = plain_system(model, active, start, None, direction)
     last = _sweep(system, steps - lower, environment, progress).at_most(1.0)
     if lower == 0:
         exactly = exact.step_bounded(model, active, start, steps, direction=direction)
@@ -177,7 +174,7 @@ def after(
     steps
         At least 0.
     environment, direction, progress
-        As for `bounded_until`.
+        As in `bounded_until`.
 
     Raises
     ------
@@ -189,9 +186,12 @@ def after(
     _require_steps(model, "step-bounded operators")
     # A step from outside `remain` is worth nothing, which a row without entries says.
     if not remain.all():
-        model = replace(model, matrix=_emptied(model.matrix, ~model.rows_of(remain)))
+        staying = model.rows_of(remain)[model.matrix.row_of_entry()]
+        model = replace(model, matrix=model.matrix.select_entries(staying))
     start = np.asarray(values, dtype=np.float64)
-    result = _sweep(_system(model, start, direction), steps, environment, progress)
+    direction = direction_of(model, direction)
+    system = plain_system(model, _everywhere(model), start, None, direction)
+    result = _sweep(system, steps, environment, progress)
     return result.at_most(float(start.max()))
 
 
@@ -215,7 +215,7 @@ def cumulative_rewards(
     steps
         At least 0.
     environment, direction, progress
-        As for `bounded_until`.
+        As in `bounded_until`.
 
     Raises
     ------
@@ -228,8 +228,8 @@ def cumulative_rewards(
     """
     _require_steps(model, "rewards of a number of steps")
     start, earned = np.zeros(model.num_states), step_rewards(model, rewards)
-    system = replace(_system(model, start, direction), offset=earned)
-    everywhere = np.ones(model.num_states, dtype=np.bool_)
+    everywhere, direction = _everywhere(model), direction_of(model, direction)
+    system = plain_system(model, everywhere, start, earned, direction)
     exactly = exact.step_bounded(model, everywhere, start, steps, earned, direction)
     return replace(_sweep(system, steps, environment, progress), exactly=exactly)
 
@@ -254,7 +254,7 @@ def instantaneous_rewards(
     steps
         At least 0.
     environment, direction, progress
-        As for `bounded_until`.
+        As in `bounded_until`.
 
     Raises
     ------
@@ -268,10 +268,10 @@ def instantaneous_rewards(
     _require_steps(model, "rewards after a number of steps")
     step_rewards(model, rewards)
     start = np.asarray(rewards.state_rewards, dtype=np.float64)
-    everywhere = np.ones(model.num_states, dtype=np.bool_)
+    everywhere, direction = _everywhere(model), direction_of(model, direction)
+    system = plain_system(model, everywhere, start, None, direction)
     exactly = exact.step_bounded(model, everywhere, start, steps, direction=direction)
-    result = _sweep(_system(model, start, direction), steps, environment, progress)
-    return replace(result, exactly=exactly)
+    return replace(_sweep(system, steps, environment, progress), exactly=exactly)
 
 
 def distribution_after(
@@ -293,7 +293,7 @@ def distribution_after(
     steps
         At least 0.
     environment, progress
-        As for `bounded_until`.
+        As in `bounded_until`.
 
     Raises
     ------
@@ -316,32 +316,8 @@ def _require_steps(model: ExplicitModel, what: str) -> None:
         raise UnsupportedError(f"{what}: for DTMCs and MDPs; a {model.kind} has no steps")
 
 
-def _system(
-    model: ExplicitModel,
-    start: FloatArray,
-    direction: Direction | None,
-    active: MaskArray | None = None,
-) -> SweepSystem:
-    """Return x ← P x on the active states, by default on all."""
-    groups = model.row_group_offsets
-    if groups is not None and direction is None:
-        raise ValueError("an MDP needs a direction: minimise or maximise")
-    states = None if active is None else rows_of_states(active)
-    if states is None or active is None:
-        return SweepSystem(model.matrix, start, group_offsets=groups, direction=direction)
-    if groups is None:
-        return SweepSystem(model.matrix.select_rows(states), start, states=states)
-    matrix, offsets = select_groups(model.matrix, groups, states)
-    return SweepSystem(matrix, start, states=states, group_offsets=offsets, direction=direction)
-
-
-def _emptied(matrix: CsrMatrix, rows: MaskArray) -> CsrMatrix:
-    """Return the matrix without the entries of some rows, which keep their places."""
-    lengths = np.where(rows, 0, matrix.row_lengths())
-    keep = np.repeat(~rows, matrix.row_lengths())
-    offsets = np.zeros(matrix.num_rows + 1, dtype=index_dtype(matrix.num_entries))
-    np.cumsum(lengths, out=offsets[1:])
-    return CsrMatrix(offsets, matrix.columns[keep], matrix.values[keep], matrix.num_columns)
+def _everywhere(model: ExplicitModel) -> MaskArray:
+    return np.ones(model.num_states, dtype=np.bool_)
 
 
 def _sweep(
@@ -357,10 +333,9 @@ def _sweep(
     if steps == 0 or system.num_updates == 0:
         return SolveResult.exact(system.start.copy(), method)
     started = time.perf_counter()
-    engine, note = choose_engine(environment, system, steps)
-    sweeper, refusal = sweeper_or_cpu(engine, system, NO_CHANGE, True)
+    engine, chosen = choose_engine(environment, system, steps)
+    sweeper, prepared = sweeper_or_cpu(engine, system, NO_CHANGE, True, CpuEngine())
     in_double = environment.double_instead("the error of bounded steps is proven")
-    note = one_remark((refusal or note, in_double))
     setup = time.perf_counter() - started
     done, change, batch = 0, np.inf, FIRST_BATCH
     while done < steps and change > 0.0:
@@ -390,5 +365,5 @@ def _sweep(
         setup_seconds=setup,
         sweeping_seconds=sweeper.seconds,
         cost=sweeper.cost,
-        note=note,
+        events=(prepared or chosen) + in_double,
     )

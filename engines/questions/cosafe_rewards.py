@@ -7,7 +7,6 @@ and Hawes 2015); in it, the rewards until the automaton accepts.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -22,8 +21,7 @@ from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from engines.model.progress import Progress
 from engines.model.result import SolveResult
 from engines.model.step_rewards import step_rewards
-from engines.questions.intervals import reachability_reward_bounds
-from engines.questions.ltl import first_states, letters_of, with_probabilities_above_zero
+from engines.questions.ltl import letters_of, with_probabilities_above_zero
 from engines.questions.reachability_rewards import reachability_rewards
 from engines.systems.one_sided import Direction
 
@@ -37,7 +35,6 @@ def cosafe_rewards(
     *,
     direction: Direction | None = None,
     progress: Progress | None = None,
-    two_sided: bool = False,
 ) -> SolveResult:
     """Compute the expected reward until a formula is satisfied, for every state.
 
@@ -52,15 +49,8 @@ def cosafe_rewards(
     atoms
         The states where each atom holds, shape (states,). Constants inside X should be atoms too:
         ``X true`` takes a step, which an automaton for infinite words need not wait for.
-    environment
-        Method, termination, limits, device.
-    direction
-        MDPs: minimum or maximum.
-    progress
-        Called after each batch of sweeps.
-    two_sided
-        Whether the result shall have bounds, as that of
-        `engines.questions.intervals.reachability_reward_bounds`.
+    environment, direction, progress
+        As in `engines.questions.until.until_probabilities`.
 
     Returns
     -------
@@ -77,8 +67,7 @@ def cosafe_rewards(
     automaton = LimitDeterministicAutomaton(formula)
     if automaton.initial in (REJECTED, ACCEPTED):
         decided = np.full(size, 0.0 if automaton.initial == ACCEPTED else np.inf)
-        exact = SolveResult.exact(decided, environment.method)
-        return replace(exact, two_sided=True, bounds=(decided, decided.copy()))
+        return SolveResult.exact(decided, environment.method, two_sided=True)
     steps = with_probabilities_above_zero(model)
     earned = _rewards_of_steps(model, rewards)
     letters = letters_of(automaton.atoms, atoms, size)
@@ -91,8 +80,7 @@ def cosafe_rewards(
         structure = RewardStructure(rewards.name, np.zeros(nodes), earned)
     else:
         structure = RewardStructure(rewards.name, earned)
-    compute = reachability_reward_bounds if two_sided else reachability_rewards
-    result = compute(
+    result = reachability_rewards(
         product.model,
         structure,
         product.accepted,
@@ -100,7 +88,8 @@ def cosafe_rewards(
         direction=direction,
         progress=progress,
     )
-    return first_states(result, size)
+    # The first nodes are those of the states.
+    return result.of_parts(np.arange(size))
 
 
 def _rewards_of_steps(model: ExplicitModel, rewards: RewardStructure) -> FloatArray:

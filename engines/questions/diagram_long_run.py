@@ -14,8 +14,8 @@ from engines.diagrams.hybrid import HybridMatrix
 from engines.errors import UnsupportedError
 from engines.model.environment import SolverEnvironment
 from engines.model.progress import Progress
-from engines.model.result import SolveResult, one_remark
-from engines.solve.diagrams import (
+from engines.model.result import SolveResult
+from engines.questions.without_matrix import (
     balance_matrices,
     require_steady_state,
     steady_state_of_matrices,
@@ -83,10 +83,8 @@ class LongRun:
         ----------
         earned
             Shape (states,): reward of a state, finite and not negative.
-        environment
-            Method, termination, limits, device.
-        progress
-            Called after each batch of sweeps.
+        environment, progress
+            As in `engines.questions.until.until_probabilities`; there are no bounds.
 
         Returns
         -------
@@ -95,7 +93,7 @@ class LongRun:
         Raises
         ------
         DeviceMemoryError, MemoryError
-            As in `engines.solve.diagrams.solve_steady_state_without_matrix`.
+            As in `engines.questions.without_matrix.solve_steady_state_without_matrix`.
         UnsupportedError
             As `refusal` says.
         """
@@ -156,4 +154,4 @@ class LongRun:
         result = steady_state_of_matrices(
             *self._matrices, found.members, environment, progress=progress
         )
-        return replace(result, note=one_remark((found.remark, result.note)))
+        return replace(result, events=found.events + result.events)

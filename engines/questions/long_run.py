@@ -1,35 +1,30 @@
-"""Long-run answers over all bottom strongly connected components (BSCCs): S, R [ S ], -ss."""
+"""Long-run answers over all bottom strongly connected components (BSCCs): S and R [ S ]."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from engines.arrays import FloatArray, IndexArray, MaskArray, index_dtype
+from engines.arrays import FloatArray, MaskArray, sums_by_row
 from engines.errors import UnsupportedError
-from engines.graph.components import Components, bsccs
+from engines.graph.components import bsccs
 from engines.graph.prob01 import prob1
-from engines.host.products import transposed
-from engines.methods import direct
-from engines.methods.direct import classes_at_once
-from engines.model.csr import CsrMatrix
 from engines.model.decided import decided_values
-from engines.model.environment import Method, SolverEnvironment
+from engines.model.environment import SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
-from engines.model.initial import check_distribution
 from engines.model.progress import Progress
 from engines.model.result import SolveResult
 from engines.model.step_rewards import step_rewards
 from engines.proofs import exact
-from engines.questions.distribution_bounds import steady_state_distribution_bounds
-from engines.questions.long_run_bounds import long_run_probability_bounds, long_run_reward_bounds
+from engines.questions.component_averages import Averages, component_averages
 from engines.questions.reachability import solve_reachability
-from engines.questions.steady_state import solve_steady_state
+from engines.questions.reachability_rewards import reachability_rewards
+from engines.solve.two_sided import bounded_result
+from engines.systems.two_sided import ROUNDING_SLACK, UNIT_ROUNDOFF
 
-TWO_SIDED = (Method.INTERVAL, Method.OPTIMISTIC)
-"""Methods whose results have bounds."""
+OF_AVERAGES, OF_ENDINGS = 0.5, 0.4
+"""Parts of a width for the averages of the BSCCs, and for where the transient states end."""
 
 
 def long_run_probabilities(
@@ -45,14 +40,10 @@ def long_run_probabilities(
 
     Parameters
     ----------
-    model
-        A DTMC or a CTMC.
+    model, environment, progress
+        As in `long_run_rewards`.
     states
         Shape (states,).
-    environment
-        Method, termination, limits, device.
-    progress
-        Called after each batch of sweeps of each solve.
 
     Returns
     -------
@@ -60,12 +51,10 @@ def long_run_probabilities(
 
     Raises
     ------
-    UnsupportedError
-        For an MDP, and for a method that does not fit.
+    ConvergenceError, UnsupportedError
+        As `long_run_rewards`.
     """
-    _refuse_choices(model, "long-run probabilities")
-    if environment.method in TWO_SIDED:
-        return long_run_probability_bounds(model, states, environment, progress=progress)
+    refuse_choices(model, "long-run probabilities")
     return _long_run_values(model, states.astype(np.float64), environment, progress)
 
 
@@ -84,17 +73,18 @@ def long_run_rewards(
         A DTMC or a CTMC.
     rewards
         Its rewards.
-    environment
-        Method, termination, limits, device.
-    progress
-        Called after each batch of sweeps of each solve.
+    environment, progress
+        As in `engines.questions.until.until_probabilities`, for each of several solves. Bounds of
+        rewards given by hand are not looked at.
 
     Returns
     -------
-    The result; its values have shape (states,).
+    The result; its values have shape (states,). With `bounds` its error estimate is a bound.
 
     Raises
     ------
+    ConvergenceError
+        As `engines.questions.reachability_rewards.reachability_rewards`, for bounds.
     InvalidModelError
         For rewards that are negative or not finite, and for rewards that do not fit the model.
     UnsupportedError
@@ -102,101 +92,40 @@ def long_run_rewards(
 
     Notes
     -----
-    The value of a BSCC is the mean of its states' rewards under its steady state; a BSCC whose
-    states all earn the same needs no solve. With a method of our choice small BSCCs are eliminated
-    together. A transient state has the mean of the BSCCs' values under the probabilities of ending
-    in each: one solve with the BSCCs' values as known ones, not one for each BSCC. States that can
-    only end in BSCCs of the largest, or of the smallest, value have that value without rounding.
+    The value of a BSCC is the mean of its states' rewards under its steady state. A transient state
+    has the mean of the BSCCs' values under the probabilities of ending in each: one solve with the
+    BSCCs' values as known ones, not one for each BSCC. States that can only end in BSCCs of the
+    largest, or of the smallest, value have that value without rounding.
 
     The error estimate adds up those of both stages. Relative ones stay what they are in a mean;
     an absolute one of a steady state counts once for each state, times its reward.
+
+    With bounds, the expected value of where a transient state ends is an expected reward: a step
+    into a BSCC earns its value. One solve bounds it for the lower ends of all values; the upper
+    ends exceed those at most by a factor, and by a difference, and so do the expectations. So three
+    solves do, however many BSCCs there are.
     """
-    _refuse_choices(model, "long-run rewards")
-    if environment.method in TWO_SIDED:
-        return long_run_reward_bounds(model, rewards, environment, progress=progress)
+    refuse_choices(model, "long-run rewards")
     return _long_run_values(model, step_rewards(model, rewards), environment, progress)
 
 
-def steady_state_distribution(
-    model: ExplicitModel,
-    initial: FloatArray,
-    environment: SolverEnvironment,
-    *,
-    progress: Progress | None = None,
-) -> SolveResult:
-    """Compute the long-run distribution over the states, from an initial distribution.
+def refuse_choices(model: ExplicitModel, what: str) -> None:
+    """Raise if a question is about an MDP, whose long run depends on its strategy.
 
     Parameters
     ----------
     model
-        A DTMC or a CTMC.
-    initial
-        The initial distribution, shape (states,).
-    environment
-        Method, termination, limits, device.
-    progress
-        Called after each batch of sweeps of each solve.
-
-    Returns
-    -------
-    The result; its values, of shape (states,), sum to 1.
+        The model.
+    what
+        What was asked for.
 
     Raises
     ------
-    ValueError
-        If `initial` is not a distribution over the model's states.
     UnsupportedError
-        For an MDP, and for a method that does not fit.
-
-    Notes
-    -----
-    The expected visits y to the transient states solve y = initial + y P, one system for all
-    BSCCs; what leaves them is the probability of each BSCC, by which its steady state is scaled.
-    These probabilities are normalised, which at most doubles their relative error; the error
-    estimate adds that to the largest of the steady states.
+        Saying so.
     """
-    _refuse_choices(model, "steady-state probabilities")
-    if environment.method in TWO_SIDED:
-        return steady_state_distribution_bounds(model, initial, environment, progress=progress)
-    initial = check_distribution(initial, model.num_states)
-    components = bsccs(model, environment)
-    entering, error, parts = _entered(model, components, initial, environment, progress)
-    values = np.zeros(model.num_states)
-    largest = 0.0
-    recurrent = components.labels >= 0
-    # Right for components of one state; the others are overwritten.
-    values[recurrent] = entering[components.labels[recurrent]]
-    sizes = np.bincount(components.labels[recurrent], minlength=components.count)
-    wanted = (sizes > 1) & (entering > 0.0)
-    if environment.automatic:
-        solved, part = classes_at_once(environment, model.matrix, components.labels, wanted)
-        if part is not None:
-            inside = recurrent & solved[components.labels]
-            values[inside] *= part.values[inside]
-            largest = part.error_estimate
-            parts.append(part)
-            wanted &= ~solved
-    for label, states in _members(components, wanted):
-        part = _steady_state(model, states, environment, progress)
-        parts.append(part)
-        largest = max(largest, part.error_estimate)
-        values[states] = entering[label] * part.values
-    return _put_together(values, parts, error + largest, environment)
-
-
-def _refuse_choices(model: ExplicitModel, what: str) -> None:
     if model.kind is ModelKind.MDP:
         raise UnsupportedError(f"{what} of an MDP depend on its strategy")
-
-
-@dataclass(frozen=True)
-class _ComponentValues:
-    """Shape (BSCCs,) each: their values, and which of them have no error."""
-
-    values: FloatArray
-    decided: MaskArray
-    error: float
-    parts: list[SolveResult]
 
 
 def _long_run_values(
@@ -207,180 +136,111 @@ def _long_run_values(
 ) -> SolveResult:
     components = bsccs(model, environment)
     recurrent = components.labels >= 0
-    classes = _component_values(model, components, earned, environment, progress)
-    values = np.zeros(model.num_states)
-    values[recurrent] = classes.values[components.labels[recurrent]]
+    inner, ending = environment, components.count > 1 and not bool(recurrent.all())
+    if environment.two_sided and ending:
+        inner = replace(environment, epsilon=OF_AVERAGES * environment.epsilon)
+    averages = component_averages(model, components, earned, inner, progress=progress)
+    labels = components.labels[recurrent]
+    lower, upper = np.zeros(model.num_states), np.zeros(model.num_states)
+    lower[recurrent], upper[recurrent] = averages.lower[labels], averages.upper[labels]
     unknown, sound = ~recurrent, recurrent.copy()
-    sound[recurrent] = classes.decided[components.labels[recurrent]]
+    sound[recurrent] = averages.decided[labels]
     everywhere = np.ones(model.num_states, dtype=np.bool_)
-    for extreme in (classes.values.min(), classes.values.max()):
+    for extreme in (averages.lower.min(), averages.lower.max()):
         if not unknown.any():
             break
-        ending = recurrent & (values == extreme)
-        only_there = prob1(model, everywhere, ending, environment=environment) & unknown
-        values[only_there] = extreme
-        sound[only_there] = sound[ending].all()
+        there = recurrent & (lower == extreme)
+        only_there = prob1(model, everywhere, there, environment=environment) & unknown
+        lower[only_there], upper[only_there] = extreme, upper[there].max()
+        sound[only_there] = sound[there].all()
         unknown &= ~only_there
-    parts, error = list(classes.parts), classes.error
-    if unknown.any():
-        result = solve_reachability(model, unknown, values, environment, progress=progress)
-        values = result.values
-        # Relative errors multiply: those of the averages may be large where a method was named.
-        error += result.error_estimate * (1.0 if environment.absolute else 1.0 + error)
-        parts.append(result)
-    return replace(
-        _put_together(values, parts, error, environment),
-        trusted_above=parts[-1].trusted_above if unknown.any() else 0.0,
-        decided=decided_values(values, sound),
-        exactly=exact.long_run(model, earned, components.labels),
-    )
+    if environment.two_sided:
+        parts = list(averages.parts)
+        if unknown.any():
+            part = _bounded_endings(model, ~unknown, lower, averages, environment, progress)
+            parts.append(part)
+            assert part.bounds is not None
+            lower[unknown], upper[unknown] = (bound[unknown] for bound in part.bounds)
+        result = bounded_result(lower, upper, parts, environment)
+    else:
+        result = _with_endings(model, unknown, lower, averages, environment, progress)
+        result = replace(result, decided=decided_values(result.values, sound))
+    return replace(result, exactly=exact.long_run(model, earned, components.labels))
 
 
-def _put_together(
+def _with_endings(
+    model: ExplicitModel,
+    unknown: MaskArray,
+    values: FloatArray,
+    averages: Averages,
+    environment: SolverEnvironment,
+    progress: Progress | None,
+) -> SolveResult:
+    """Return the values, the unknown ones solved for, with the errors of both stages."""
+    if not unknown.any():
+        result = put_together(values, averages.parts, averages.error, environment)
+        return replace(result, trusted_above=0.0)
+    part = solve_reachability(model, unknown, values, environment, progress=progress)
+    # Relative errors multiply: those of the averages may be large where a method was named.
+    growth = 1.0 if environment.absolute else 1.0 + averages.error
+    error = averages.error + part.error_estimate * growth
+    result = put_together(part.values, [*averages.parts, part], error, environment)
+    return replace(result, trusted_above=part.trusted_above)
+
+
+def put_together(
     values: FloatArray, parts: list[SolveResult], error: float, environment: SolverEnvironment
 ) -> SolveResult:
+    """Return the result of a question that took several solves, or none.
+
+    Parameters
+    ----------
+    values
+        Shape (states,).
+    parts
+        The solves.
+    error
+        Estimated largest error of the values.
+    environment
+        Names the method.
+    """
     if parts:
         return SolveResult.combined(values, parts, error)
     result = SolveResult.exact(values, environment.method)
     return replace(result, error_estimate=error, unrounded=error == 0.0)
 
 
-def _component_values(
+def _bounded_endings(
     model: ExplicitModel,
-    components: Components,
-    earned: FloatArray,
-    environment: SolverEnvironment,
-    progress: Progress | None,
-) -> _ComponentValues:
-    """Return the long-run reward of each BSCC, shape (BSCCs,)."""
-    recurrent = np.flatnonzero(components.labels >= 0)
-    labels = components.labels[recurrent]
-    least = np.full(components.count, np.inf)
-    np.minimum.at(least, labels, earned[recurrent])
-    most = np.full(components.count, -np.inf)
-    np.maximum.at(most, labels, earned[recurrent])
-    values = least.copy()
-    decided = least == most
-    error, parts, wanted = 0.0, [], ~decided
-    if environment.automatic:
-        solved, part = classes_at_once(environment, model.matrix, components.labels, wanted)
-        if part is not None:
-            earnings = (part.values * earned)[recurrent]
-            means = np.bincount(labels, weights=earnings, minlength=components.count)
-            values = np.where(solved, means, values)
-            weight = float(earned[recurrent].max()) if environment.absolute else 1.0
-            error = part.error_estimate * weight
-            parts.append(part)
-            wanted &= ~solved
-    for label, states in _members(components, wanted):
-        part = _steady_state(model, states, environment, progress)
-        parts.append(part)
-        values[label] = float(part.values @ earned[states])
-        own = part.error_of_mean(earned[states], values[label])
-        if environment.absolute:
-            own = part.error_estimate * float(earned[states].sum())
-        error = max(error, own)
-    return _ComponentValues(values, decided, error, parts)
-
-
-def _members(components: Components, wanted: MaskArray) -> Iterator[tuple[int, IndexArray]]:
-    """Yield the number and the states, in order, of each wanted component."""
-    recurrent = np.flatnonzero(components.labels >= 0)
-    if components.count == 1:
-        if wanted[0]:
-            yield 0, recurrent
-        return
-    order = np.argsort(components.labels[recurrent], kind="stable")
-    sizes = np.bincount(components.labels[recurrent], minlength=components.count)
-    ends = np.cumsum(sizes)
-    for label in np.flatnonzero(wanted):
-        yield int(label), recurrent[order[ends[label] - sizes[label] : ends[label]]]
-
-
-def _steady_state(
-    model: ExplicitModel,
-    states: IndexArray,
+    known: MaskArray,
+    least: FloatArray,
+    averages: Averages,
     environment: SolverEnvironment,
     progress: Progress | None,
 ) -> SolveResult:
-    """Return the steady state of a BSCC, its values of shape (len(states),)."""
-    everywhere = np.ones(len(states), dtype=np.bool_)
-    if len(states) < model.num_states:
-        # A model of its own: many small components must not cost a pass over the whole each.
-        rows = model.matrix.select_rows(states)
-        # Only an entry of value 0 leads elsewhere, and may as well lead anywhere.
-        columns = np.minimum(np.searchsorted(states, rows.columns), len(states) - 1)
-        columns = columns.astype(index_dtype(len(states)))
-        matrix = CsrMatrix(rows.row_offsets, columns, rows.values, len(states))
-        model = ExplicitModel(model.kind, matrix)
-    return solve_steady_state(model, everywhere, environment, progress=progress)
-
-
-def _entered(
-    model: ExplicitModel,
-    components: Components,
-    initial: FloatArray,
-    environment: SolverEnvironment,
-    progress: Progress | None,
-) -> tuple[FloatArray, float, list[SolveResult]]:
-    """Return the probability of each BSCC, its estimated error, and the solves it took."""
-    recurrent = components.labels >= 0
-    if components.count == 1:
-        return np.array([initial.sum()]), 0.0, []
-    arriving, error, parts = initial.copy(), 0.0, []
-    transient = np.flatnonzero(~recurrent)
-    if np.any(initial[transient] > 0.0):
-        rows = model.matrix.select_rows(transient)
-        row = rows.row_of_entry()
-        probabilities = rows.values
-        if model.kind is ModelKind.CTMC:
-            probabilities = probabilities / rows.row_sums()[row]
-        onward = replace(rows, values=probabilities)
-        visits = _expected_visits(onward, transient, initial[transient], environment, progress)
-        parts.append(visits)
-        inner = ~recurrent[rows.columns]
-        leaving = probabilities[~inner]
-        arriving += np.bincount(
-            rows.columns[~inner],
-            weights=leaving * visits.values[row[~inner]],
-            minlength=model.num_states,
-        )
-        error = 2.0 * visits.error_estimate
-        if environment.absolute:
-            error *= float(leaving.sum())
-    entered = np.bincount(
-        components.labels[recurrent], weights=arriving[recurrent], minlength=components.count
+    """Return bounds of the expected average where a state ends; `least` has those known."""
+    matrix = model.matrix
+    row = matrix.row_of_entry()
+    entering = np.where(known, least, 0.0)[matrix.columns]
+    earned = sums_by_row(row, matrix.values * entering, matrix.num_rows)
+    # What is earned is off by a factor of at most this, and so is what is expected.
+    rounding = (int(matrix.row_lengths().max()) + ROUNDING_SLACK) * UNIT_ROUNDOFF
+    smallest, greatest = float(averages.lower.min()), float(averages.upper.max())
+    options = replace(environment.interval, lower=None, upper=greatest * (1.0 + 2.0 * rounding))
+    epsilon = OF_ENDINGS * environment.epsilon
+    inner = replace(environment, epsilon=epsilon, interval=options)
+    result = reachability_rewards(
+        model, RewardStructure("", earned), known, inner, progress=progress
     )
-    return entered * (initial.sum() / entered.sum()), error, parts
-
-
-def _expected_visits(
-    onward: CsrMatrix,
-    transient: IndexArray,
-    initial: FloatArray,
-    environment: SolverEnvironment,
-    progress: Progress | None,
-) -> SolveResult:
-    """Solve y = initial + y P over the transient states: rewards of the transposed chain."""
-    size = len(transient)
-    position = np.full(onward.num_columns, -1, dtype=index_dtype(size))
-    position[transient] = np.arange(size, dtype=position.dtype)
-    inner = position[onward.columns] >= 0
-    row, column = onward.row_of_entry()[inner], position[onward.columns[inner]]
-    offsets = np.zeros(size + 1, dtype=index_dtype(len(row)))
-    np.cumsum(np.bincount(row, minlength=size), out=offsets[1:])
-    forward = CsrMatrix(offsets, column, onward.values[inner], size)
-
-    def solve(most_operations: float) -> tuple[FloatArray, float]:
-        values, error = direct.visits(onward, transient, initial, most_operations)
-        return values[transient], error
-
-    return solve_reachability(
-        ExplicitModel(ModelKind.DTMC, transposed(forward, forward.values)),
-        np.ones(size, dtype=np.bool_),
-        np.zeros(size),
-        environment,
-        rewards=initial,
-        progress=progress,
-        directly=solve,
-    )
+    assert result.bounds is not None
+    lower, upper = result.bounds
+    excess = float(np.max(averages.upper - averages.lower))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factors = np.where(averages.lower > 0.0, averages.upper / averages.lower, np.inf)
+    factor = float(np.max(np.where(averages.upper > 0.0, factors, 1.0)))
+    above = np.minimum(upper * factor if np.isfinite(factor) else np.inf, upper + excess)
+    # One unit more for each operation behind the solve.
+    outwards = rounding + 4.0 * UNIT_ROUNDOFF
+    lower = np.maximum(lower * (1.0 - outwards), smallest)
+    upper = np.minimum(above * (1.0 + outwards), greatest)
+    return replace(result, bounds=(lower, np.maximum(upper, lower)))

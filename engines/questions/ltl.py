@@ -36,10 +36,10 @@ from engines.model.environment import SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.progress import Progress
 from engines.model.result import SolveResult, of_complements
-from engines.questions.intervals import until_bounds
-from engines.questions.long_run_bounds import bounded_result
 from engines.questions.until import until_probabilities
+from engines.solve.two_sided import bounded_result
 from engines.systems.one_sided import Direction
+from engines.systems.plain import direction_of
 
 MOST_ATOMS = 62
 
@@ -52,7 +52,6 @@ def ltl_probabilities(
     *,
     direction: Direction | None = None,
     progress: Progress | None = None,
-    two_sided: bool = False,
 ) -> SolveResult:
     """Compute the probability that a path satisfies a formula, for every state.
 
@@ -64,14 +63,8 @@ def ltl_probabilities(
         The formula, from the constructors of `engines.automata.ltl`.
     atoms
         The states where each atom holds, shape (states,); at least the formula's.
-    environment
-        Method, termination, limits, device.
-    direction
-        MDPs: minimum or maximum probability.
-    progress
-        Called after each batch of sweeps.
-    two_sided
-        Whether the result shall have bounds, as that of `engines.questions.intervals.until_bounds`.
+    environment, direction, progress
+        As in `engines.questions.until.until_probabilities`.
 
     Returns
     -------
@@ -92,14 +85,11 @@ def ltl_probabilities(
                 f'the mask of the atom "{name}" has shape {atoms[name].shape}, but the model has '
                 f"{model.num_states} states"
             )
-    if model.kind is not ModelKind.MDP:
-        return _largest(model, formula, atoms, environment, None, progress, two_sided)
-    if direction is None:
-        raise ValueError("an MDP needs a direction: minimise or maximise")
-    if direction is Direction.MAXIMISE:
-        return _largest(model, formula, atoms, environment, direction, progress, two_sided)
+    direction = direction_of(model, direction)
+    if direction is not Direction.MINIMISE:
+        return _largest(model, formula, atoms, environment, direction, progress)
     opposite = ltl.negation(formula)
-    result = _largest(model, opposite, atoms, environment, Direction.MAXIMISE, progress, two_sided)
+    result = _largest(model, opposite, atoms, environment, Direction.MAXIMISE, progress)
     if result.bounds is not None:
         return _complement(result, result.bounds, environment)
     return result.complement()
@@ -112,21 +102,18 @@ def _largest(
     environment: SolverEnvironment,
     direction: Direction | None,
     progress: Progress | None,
-    two_sided: bool,
 ) -> SolveResult:
     automaton = LimitDeterministicAutomaton(formula)
     size = model.num_states
     if automaton.initial in (REJECTED, ACCEPTED):
         decided = np.full(size, float(automaton.initial == ACCEPTED))
-        exact = SolveResult.exact(decided, environment.method)
-        return replace(exact, two_sided=True, bounds=(decided, decided.copy()))
+        return SolveResult.exact(decided, environment.method, two_sided=True)
     steps = with_probabilities_above_zero(model)
     letters = letters_of(automaton.atoms, atoms, size)
     first = np.full(size, automaton.initial)
     product = build_product(steps, letters, automaton.initial_part, np.arange(size), first)
     target = product.accepted | _won(steps, letters, automaton, product, environment)
-    compute = until_bounds if two_sided else until_probabilities
-    result = compute(
+    result = until_probabilities(
         product.model,
         np.ones(len(target), dtype=np.bool_),
         target,
@@ -134,24 +121,8 @@ def _largest(
         direction=direction,
         progress=progress,
     )
-    return first_states(result, size)
-
-
-def first_states(result: SolveResult, size: int) -> SolveResult:
-    """Return the values and bounds of the first states: those of a model, from its product's.
-
-    Parameters
-    ----------
-    result
-        The result of the product.
-    size
-        States of the model.
-    """
-    cut = result.of_parts(np.arange(size))
-    if result.bounds is None:
-        return cut
-    lower, upper = result.bounds
-    return replace(cut, bounds=(lower[:size], upper[:size]))
+    # The first nodes are those of the states.
+    return result.of_parts(np.arange(size))
 
 
 def _complement(

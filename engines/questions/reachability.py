@@ -19,19 +19,21 @@ from engines.methods import direct, elimination
 from engines.methods.afterwards import affordable, measured
 from engines.methods.policy_iteration import DirectPolicyIteration, ImproperPolicyError
 from engines.methods.strategy import ANY_CHOICE, optimal_rows
-from engines.model.csr import CsrMatrix
 from engines.model.decided import decided_values
 from engines.model.environment import Convention, Method, SolverEnvironment
+from engines.model.events import Kind
 from engines.model.explicit import ExplicitModel, ModelKind
-from engines.model.groups import choices_of, select_groups
 from engines.model.progress import Progress
-from engines.model.result import SolveResult, one_remark
+from engines.model.result import SolveResult
 from engines.proofs import exact
 from engines.proofs.unrounded import solves_exactly
 from engines.solve.modified_policy_iteration import policy_iteration
 from engines.solve.system import solve_system
 from engines.solve.topological import solve_topologically
-from engines.systems.one_sided import Direction, Scaling, SweepSystem, rows_of_states
+from engines.solve.two_sided import solve_two_sided
+from engines.systems.one_sided import Direction, Scaling, SweepSystem
+from engines.systems.plain import direction_of, plain_system
+from engines.systems.two_sided import ROUNDING_SLACK
 
 BY_POLICIES = "policy iteration with elimination"
 
@@ -41,6 +43,7 @@ POLICY_OPERATIONS = 2e7
 Directly = Callable[[float], tuple[FloatArray, float]]
 
 MDP_METHODS = (Method.VALUE_ITERATION, Method.POLICY_ITERATION, Method.MODIFIED_POLICY_ITERATION)
+TWO_SIDED_METHODS_OF_CHAINS = (Method.POWER, Method.JACOBI)
 
 
 def solve_reachability(
@@ -54,6 +57,8 @@ def solve_reachability(
     progress: Progress | None = None,
     want_strategy: bool = False,
     directly: Directly | None = None,
+    upper: FloatArray | None = None,
+    slack: int = ROUNDING_SLACK,
 ) -> SolveResult:
     """Compute until probabilities or expected reachability rewards.
 
@@ -64,76 +69,115 @@ def solve_reachability(
     Parameters
     ----------
     model
-        A DTMC, a CTMC (its embedded chain is solved), or an MDP.
+        A DTMC, a CTMC (its embedded chain is solved), or an MDP. For bounds, its unknown states
+        have no end component of a maximum, nor one without reward of a minimum.
     unknown
         States to solve for, shape (states,).
     start
         Known values, and the first iterate of the unknown states, shape (states,).
-    environment
-        Method, termination, limits, device.
+    environment, direction, progress, want_strategy
+        As in `engines.questions.until.until_probabilities`.
     rewards
         None for probabilities. Else shape (states,), for MDPs (choices,): the reward of a step;
         for CTMCs of a unit of time.
-    direction
-        MDPs: minimise or maximise.
-    progress
-        Called after each batch of sweeps.
-    want_strategy
-        MDPs: whether the result shall have an optimal strategy, of the unknown states.
     directly
         Chains: what finds the solution without iterations where the rows are not those of a chain,
         with a bound of its relative error, in so many multiplications at most.
+    upper
+        For bounds: upper bounds of the unknown states, shape (states,), infinite where none is
+        known; None for 1.
+    slack
+        For bounds: roundings that an entry of the matrix may have suffered.
 
     Raises
     ------
+    ConvergenceError
+        As `engines.solve.two_sided.solve_two_sided`.
     UnsupportedError
-        For a method that does not fit the model.
+        For a method that does not fit the model; for bounds with a strategy.
     """
     if not np.any(unknown):
         raise ValueError("no state is unknown: nothing to solve")
-    if model.kind is ModelKind.MDP:
-        result = _solve_mdp(
-            model, unknown, start, environment, rewards, direction, progress, want_strategy
-        )
-    else:
-        result = _solve_chain(model, unknown, start, environment, rewards, progress, directly)
-    if rewards is None:
-        result = result.at_most(max(1.0, float(np.max(start))))
+    refuse_bounds(model, environment, want_strategy)
+    direction = direction_of(model, direction)
     given = (rewards, direction)
+    exactly = exact.reachability(model, unknown, start, *given)
+    system = plain_system(model, unknown, start, *given, accurately=environment.two_sided)
+    greatest = np.inf if rewards is not None else max(1.0, float(np.max(start)))
+    if environment.two_sided:
+        if rewards is not None:
+            first = np.where(unknown, environment.interval.lower or 0.0, start)
+            system = replace(system, start=first)
+        if upper is None:
+            upper = np.where(unknown, 1.0, start)
+        solve = directly and functools.partial(directly, elimination.MOST_OPERATIONS)
+        result = solve_two_sided(
+            system,
+            upper,
+            environment,
+            slack=slack,
+            exactly=exactly,
+            solve=solve,
+            progress=progress,
+        )
+        return result.at_most(greatest)
+    if model.kind is ModelKind.MDP:
+        result = _solve_mdp(model, unknown, system, environment, progress, want_strategy)
+    else:
+        result = _solve_chain(model, system, environment, progress, directly)
+    result = result.at_most(greatest)
     return replace(
         result,
         unrounded=solves_exactly(model, unknown, result.values, *given),
         decided=decided_values(result.values, ~unknown),
-        exactly=exact.reachability(model, unknown, start, *given),
+        exactly=exactly,
     )
+
+
+def refuse_bounds(
+    model: ExplicitModel, environment: SolverEnvironment, want_strategy: bool = False
+) -> None:
+    """Raise if bounds are asked for and cannot be had.
+
+    Parameters
+    ----------
+    model, environment, want_strategy
+        As in `solve_reachability`.
+
+    Raises
+    ------
+    UnsupportedError
+        For a method that has none, and for a strategy.
+    """
+    if not environment.two_sided:
+        return
+    fits = environment.unnamed or environment.method in TWO_SIDED_METHODS_OF_CHAINS
+    if model.kind is not ModelKind.MDP and not fits:
+        raise UnsupportedError(
+            f"two-sided methods sweep a {model.kind} by the power method or Jacobi, not by "
+            f"{environment.method}"
+        )
+    if want_strategy:
+        raise UnsupportedError("bounds with a strategy")
 
 
 def _solve_chain(
     model: ExplicitModel,
-    unknown: MaskArray,
-    start: FloatArray,
+    plain: SweepSystem,
     environment: SolverEnvironment,
-    rewards: FloatArray | None,
     progress: Progress | None,
     directly: Directly | None,
 ) -> SolveResult:
     if environment.method in MDP_METHODS:
         name = environment.method[0].lower() + environment.method[1:]
         raise UnsupportedError(f"{name} is for MDPs; the model is a {model.kind}")
-
-    states = rows_of_states(unknown)
-    matrix = model.matrix if states is None else model.matrix.select_rows(states)
-    offset = None if rewards is None else (rewards if states is None else rewards[states])
-    offset = None if offset is None else np.asarray(offset, dtype=np.float64)
-    if model.kind is ModelKind.CTMC:
-        matrix, offset = _embedded(matrix, offset)
     sparse = environment.convention is Convention.SPARSE and not environment.topological
-    if offset is not None and sparse:
+    if plain.offset is not None and sparse:
         # PRISM's sparse engine starts expected rewards from b itself; it knows no components.
-        start = np.array(start, dtype=np.float64)
-        start[unknown] = offset
+        start = np.array(plain.start, dtype=np.float64)
+        start[slice(None) if plain.states is None else plain.states] = plain.offset
+        plain = replace(plain, start=start)
     method = Method.JACOBI if environment.automatic else environment.method
-    plain = SweepSystem(matrix, start, offset, states)
     system = replace(
         plain,
         scaling=Scaling.NONE if method is Method.POWER else Scaling.DIAGONAL,
@@ -162,11 +206,11 @@ def _solve_chain(
             system,
             environment,
             method,
-            direct=solve_directly if direct.fits(matrix) else None,
+            direct=solve_directly if direct.fits(plain.matrix) else None,
             direct_name=elimination.NAME,
             progress=progress,
         )
-    reference = (lambda: solve_directly(result.values)) if affordable(matrix) else None
+    reference = (lambda: solve_directly(result.values)) if affordable(plain.matrix) else None
     return measured(result, environment, reference)
 
 
@@ -176,46 +220,23 @@ def _by_elimination(chain: SweepSystem, _: FloatArray) -> tuple[FloatArray, floa
     return direct.solve_chain(chain)
 
 
-def _embedded(rates: CsrMatrix, rewards: FloatArray | None) -> tuple[CsrMatrix, FloatArray | None]:
-    """Return the embedded chain's rows and the rewards of a step, for rows of a rate matrix."""
-    exits = rates.row_sums()
-    return rates.divide_rows(exits), None if rewards is None else rewards / exits
-
-
 def _solve_mdp(
     model: ExplicitModel,
     unknown: MaskArray,
-    start: FloatArray,
+    system: SweepSystem,
     environment: SolverEnvironment,
-    rewards: FloatArray | None,
-    direction: Direction | None,
     progress: Progress | None,
     want_strategy: bool,
 ) -> SolveResult:
-    groups = model.row_group_offsets
-    if direction is None or groups is None:
-        raise ValueError("an MDP needs row groups and a direction: minimise or maximise")
-    if rewards is not None and environment.method is Method.MODIFIED_POLICY_ITERATION:
+    if system.offset is not None and environment.method is Method.MODIFIED_POLICY_ITERATION:
         # PRISM's is for probabilities alone: it goes over to Gauss-Seidel, and so to our choice.
         environment = replace(environment, method=Method.AUTO)
-    states = rows_of_states(unknown)
-    matrix, offset = model.matrix, rewards
-    choices: IndexArray | None = None
-    if states is not None:
-        if rewards is None and not want_strategy:
-            matrix, groups = select_groups(matrix, groups, states)
-        else:
-            choices, groups = choices_of(states, groups)
-            matrix = matrix.select_rows(choices)
-            offset = None if rewards is None else rewards[choices]
-    system = SweepSystem(matrix, start, offset, states, group_offsets=groups, direction=direction)
     solver = DirectPolicyIteration(system)
     rows: IndexArray | None
     if environment.method in (Method.POLICY_ITERATION, Method.MODIFIED_POLICY_ITERATION):
         result, rows = policy_iteration(system, environment, progress=progress)
         if environment.topological:
-            remark = "policies are of all strongly connected components together"
-            result = replace(result, note=one_remark((result.note, remark)))
+            result = replace(result, events=(*result.events, Kind.TOGETHER(what="policies")))
     elif environment.topological:
         if sweeps_in_colours(environment.method):
             raise UnsupportedError(f"{environment.method} of one component after the other")
@@ -227,13 +248,14 @@ def _solve_mdp(
         _require_proper(model, unknown, system)
         return DirectPolicyIteration(system).solve(result.values)
 
-    result = measured(result, environment, by_policies if affordable(matrix) else None)
+    result = measured(result, environment, by_policies if affordable(system.matrix) else None)
     if not want_strategy:
         return result
     if rows is None or not solver.is_proper(rows):
         rows = _strategy(model, unknown, system, solver, environment, result.values)
     strategy = np.full(model.num_states, ANY_CHOICE, dtype=index_dtype(model.matrix.num_rows))
-    strategy[unknown] = rows if choices is None else choices[rows]
+    choices = np.flatnonzero(model.rows_of(unknown))
+    strategy[unknown] = choices[rows]
     return replace(result, strategy=strategy)
 
 

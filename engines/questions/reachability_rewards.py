@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
 import numpy as np
 
 from engines.arrays import FloatArray, IndexArray, MaskArray
+from engines.devices.graph import operations_of
 from engines.graph.mec import EndComponents, maximal_end_components
 from engines.graph.prob01 import prob0, prob1
 from engines.graph.quotient import collapse
 from engines.methods.strategy import ANY_CHOICE, avoiding_strategy, expanded_strategy, rows_towards
 from engines.model.decided import decided_values
-from engines.model.environment import SolverEnvironment
-from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
+from engines.model.environment import Method, SolverEnvironment
+from engines.model.events import Kind
+from engines.model.explicit import ExplicitModel, RewardStructure
 from engines.model.progress import Progress
-from engines.model.result import SolveResult, one_remark
+from engines.model.result import SolveResult
 from engines.model.step_rewards import step_rewards
-from engines.questions.reachability import solve_reachability
+from engines.proofs.upper_bounds import upper_bound
+from engines.questions.reachability import refuse_bounds, solve_reachability
 from engines.systems.one_sided import Direction
+from engines.systems.plain import direction_of, plain_system
+from engines.systems.two_sided import ROUNDING_SLACK, slack_of_quotient
+
+OPPONENT = {Direction.MINIMISE: Direction.MAXIMISE, Direction.MAXIMISE: Direction.MINIMISE}
 
 
 def reachability_rewards(
@@ -38,20 +46,12 @@ def reachability_rewards(
 
     Parameters
     ----------
-    model
-        A DTMC, a CTMC or an MDP.
+    model, environment, direction, progress, want_strategy
+        As in `engines.questions.until.until_probabilities`.
     rewards
         Rewards of a step (DTMC, MDP) or of a unit of time (CTMC).
     target
         Target states, shape (states,).
-    environment
-        Method, termination, limits, device.
-    direction
-        MDPs: minimum or maximum.
-    progress
-        Called after each batch of sweeps.
-    want_strategy
-        MDPs: whether the result shall have an optimal strategy.
 
     Returns
     -------
@@ -59,33 +59,32 @@ def reachability_rewards(
 
     Raises
     ------
+    ConvergenceError
+        As `until_probabilities`; a wrong bound given by hand makes bounds cross. For no finite
+        upper bound.
     InvalidModelError
         For rewards that are negative or not finite, and for rewards that do not fit the model.
-    ValueError
-        For an MDP without a direction.
-    UnsupportedError
-        For a method that does not fit the model.
+    ValueError, UnsupportedError
+        As `until_probabilities`; for a way to an upper bound that does not fit the model.
 
     Notes
     -----
     For the minimum, choices that may enter a state of infinite reward are left out, and end
     components without any reward are made one state each, whatever the method: staying in one
     costs nothing, so that value iteration from 0 would never leave it (de Alfaro 1999). End
-    components that earn something make no second finite fixed point. For the maximum there are no
+    components that earn something make no second finite fixed point, even where a strategy may stay
+    for ever and pay for it, which PRISM's interval iteration refuses. For the maximum there are no
     end components left, since every strategy reaches the target.
+
+    Bounds: Baier, Klein, Leuschner, Parker and Wunderlich (2017), Ensuring the Reliability of Your
+    Model Checker: Interval Iteration for Markov Decision Processes.
     """
+    refuse_bounds(model, environment, want_strategy)
+    direction = direction_of(model, direction)
     earned = step_rewards(model, rewards)
     everywhere = np.ones(model.num_states, dtype=np.bool_)
-    if model.kind is not ModelKind.MDP:
-        sure = prob1(model, everywhere, target, environment=environment)
-        direction = None
-    elif direction is None:
-        raise ValueError("an MDP needs a direction: minimise or maximise")
-    elif direction is Direction.MAXIMISE:
-        sure = prob1(model, everywhere, target, Direction.MINIMISE, environment=environment)
-    else:
-        sure = prob1(model, everywhere, target, Direction.MAXIMISE, environment=environment)
-
+    worst = None if direction is None else OPPONENT[direction]
+    sure = prob1(model, everywhere, target, worst, environment=environment)
     unknown = sure & ~target
     if direction is Direction.MINIMISE and unknown.any():
         return least_rewards(
@@ -134,7 +133,7 @@ def least_rewards(
 
     Returns
     -------
-    The result; its note tells of end components without reward.
+    The result; its events tell of end components without reward.
     """
     keep = ~may_enter(model, infinite) | ~model.rows_of(unknown)
     solved, kept = without_choices(model, keep), earned[keep]
@@ -150,9 +149,8 @@ def least_rewards(
         collapsing=free,
         want_strategy=want_strategy,
     )
-    if free.count:
-        loops = f"zero-reward loops are left at no cost ({free.count} found)"
-        result = replace(result, note=one_remark((loops, result.note)))
+    if free.count and not environment.two_sided:
+        result = replace(result, events=(Kind.LOOPS_LEFT(loops=free.count), *result.events))
     if result.strategy is not None:
         rows = np.flatnonzero(keep)[result.strategy]
         result = replace(result, strategy=np.where(result.strategy >= 0, rows, ANY_CHOICE))
@@ -193,24 +191,63 @@ def solve_rewards(
     -------
     The result; exact where the unknown states earn nothing.
     """
-    start = np.zeros(model.num_states)
-    given, given_unknown, quotient = model, unknown, None
     if not np.any(earned[model.rows_of(unknown)] > 0.0):
-        result = SolveResult.exact(np.where(infinite, np.inf, start), environment.method)
+        values = np.where(infinite, np.inf, 0.0)
+        result = SolveResult.exact(values, environment.method, two_sided=environment.two_sided)
         if not want_strategy or direction is None:
             return result
         return replace(result, strategy=_free_strategy(model, unknown, infinite, direction))
-    state_of = None
-    if collapsing is not None and collapsing.count > 0:
+    solve = functools.partial(
+        _solve_finite,
+        environment=environment,
+        direction=direction,
+        progress=progress,
+        want_strategy=want_strategy,
+    )
+    if collapsing is None or collapsing.count == 0:
+        result, solved = solve(model, earned, unknown), unknown
+    else:
         quotient = collapse(model, collapsing)
-        model, state_of = quotient.model, quotient.state_of
         added = quotient.choice_of < 0
-        earned = np.where(added, 0.0, earned[quotient.choice_of])
-        start = np.zeros(model.num_states)
-        unknown_there = np.zeros(model.num_states, dtype=np.bool_)
-        unknown_there[state_of] = unknown
-        unknown = unknown_there
-    result = solve_reachability(
+        paid = np.where(added, 0.0, earned[quotient.choice_of])
+        left = quotient.moved(unknown)
+        # Who stays in a component for want of a way out earns nothing.
+        left[quotient.model.states_of_rows()[added]] = False
+        result = solve(quotient.model, paid, left, slack=slack_of_quotient(model.matrix))
+        strategy = result.strategy
+        if strategy is not None:
+            strategy = expanded_strategy(model, collapsing, quotient, strategy)
+        result = replace(result.of_parts(quotient.state_of), strategy=strategy)
+        solved = left[quotient.state_of]
+    if not infinite.any():
+        return result
+    # No row that was swept enters an infinite state, so the infinities can wait until here: with
+    # finite numbers alone, every kernel will do.
+    result = result.mapped(lambda values: np.where(infinite, np.inf, values))
+    if environment.two_sided:
+        return result
+    return replace(result, decided=decided_values(result.values, ~solved))
+
+
+def _solve_finite(
+    model: ExplicitModel,
+    earned: FloatArray,
+    unknown: MaskArray,
+    environment: SolverEnvironment,
+    direction: Direction | None,
+    progress: Progress | None,
+    want_strategy: bool,
+    slack: int = ROUNDING_SLACK,
+) -> SolveResult:
+    """Solve for the rewards of the unknown states; those of all others are taken to be 0."""
+    start, upper = np.zeros(model.num_states), None
+    if environment.two_sided:
+        solved = unknown & ~_earning_nothing(model, earned, unknown, direction)
+        if not solved.any():
+            return SolveResult.exact(start, environment.method, two_sided=True)
+        upper = _start_from_above(model, unknown, solved, earned, direction, environment, slack)
+        unknown = solved
+    return solve_reachability(
         model,
         unknown,
         start,
@@ -219,19 +256,47 @@ def solve_rewards(
         direction=direction,
         progress=progress,
         want_strategy=want_strategy,
+        upper=upper,
+        slack=slack,
     )
-    if result.strategy is not None and quotient is not None and collapsing is not None:
-        strategy = expanded_strategy(given, collapsing, quotient, result.strategy)
-        result = replace(result, strategy=strategy)
-    if state_of is not None:
-        result = result.of_parts(state_of)
-    if not infinite.any():
-        return result
-    # No row that was swept enters an infinite state, so the infinities can wait until here: with
-    # finite numbers alone, every kernel will do.
-    values = np.where(infinite, np.inf, result.values)
-    decided = decided_values(values, ~given_unknown)
-    return replace(result, values=values, decided=decided)
+
+
+def _earning_nothing(
+    model: ExplicitModel, earned: FloatArray, unknown: MaskArray, direction: Direction | None
+) -> MaskArray:
+    """Return the unknown states of reward 0, whose upper values would go on falling for ever."""
+    paying = (earned > 0.0) & model.rows_of(unknown)
+    owner = model.states_of_rows()
+    if direction is not Direction.MINIMISE:
+        payers = np.zeros(model.num_states, dtype=np.bool_)
+        payers[owner[paying]] = True
+        return unknown & ~operations_of(model).may_reach(payers, unknown)
+    # A choice that costs leads nowhere: what still reaches the target does so for nothing.
+    matrix = model.matrix
+    row = matrix.row_of_entry()
+    columns = np.where(paying[row], owner[row], matrix.columns).astype(matrix.columns.dtype)
+    without = replace(model, matrix=replace(matrix, columns=columns), rewards=())
+    return unknown & prob1(without, unknown, ~unknown, Direction.MAXIMISE)
+
+
+def _start_from_above(
+    model: ExplicitModel,
+    unknown: MaskArray,
+    solved: MaskArray,
+    earned: FloatArray,
+    direction: Direction | None,
+    environment: SolverEnvironment,
+    slack: int,
+) -> FloatArray:
+    options = environment.interval
+    if options.upper is not None:
+        return np.where(solved, options.upper, 0.0)
+    if environment.method is Method.OPTIMISTIC:
+        return np.where(solved, np.inf, 0.0)
+    system = plain_system(model, unknown, np.zeros(model.num_states), earned, direction)
+    bound = upper_bound(model, unknown, system, options.bound_method, slack)
+    # A named method starts from one number, as PRISM does, so that it makes as many sweeps.
+    return np.where(solved, bound.values if environment.unnamed else bound.largest, 0.0)
 
 
 def _free_strategy(

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from engines.arrays import FloatArray, MaskArray, index_dtype
+from engines.arrays import FloatArray, IndexArray, MaskArray, index_dtype
 from engines.errors import UnsupportedError
+from engines.graph.components import closed_part
 from engines.host.products import sums_beside_diagonal, transposed
 from engines.host.watched import relaxation
 from engines.methods import direct, elimination
@@ -39,10 +40,8 @@ def solve_steady_state(
         A DTMC or a CTMC.
     bscc
         The component, shape (states,).
-    environment
-        Method, termination, limits, device.
-    progress
-        Called after each batch of sweeps.
+    environment, progress
+        As in `engines.questions.until.until_probabilities`; there are no bounds.
 
     Returns
     -------
@@ -52,6 +51,8 @@ def solve_steady_state(
     ------
     UnsupportedError
         For MDPs, and for methods that do not fit.
+    ValueError
+        For a set that is left.
     """
     if model.kind is ModelKind.MDP:
         raise UnsupportedError("steady-state probabilities of an MDP depend on its strategy")
@@ -61,7 +62,7 @@ def solve_steady_state(
     if np.count_nonzero(bscc) == 1:
         return SolveResult.exact(np.where(bscc, 1.0, 0.0), method)
     states = None if bool(np.all(bscc)) else np.flatnonzero(bscc)
-    rates = model.matrix if states is None else _restricted(model.matrix, states)
+    rates = model.matrix if states is None else closed_part(model, states).matrix
     if method is Method.AUTO:
         method = Method.JOR
         environment = replace(environment, omega=AUTOMATIC_OMEGA)
@@ -100,6 +101,31 @@ def solve_steady_state(
     return measured_result.with_values(everywhere)
 
 
+def steady_state_of(
+    model: ExplicitModel,
+    states: IndexArray,
+    environment: SolverEnvironment,
+    *,
+    progress: Progress | None = None,
+) -> SolveResult:
+    """Compute the steady-state probabilities of a component given by its states.
+
+    Parameters
+    ----------
+    model, environment, progress
+        As in `solve_steady_state`.
+    states
+        The component, ascending.
+
+    Returns
+    -------
+    The result; its values have shape (len(states),).
+    """
+    chain = model if len(states) == model.num_states else closed_part(model, states)
+    everywhere = np.ones(len(states), dtype=np.bool_)
+    return solve_steady_state(chain, everywhere, environment, progress=progress)
+
+
 def _balance(rates: CsrMatrix, method: Method, environment: SolverEnvironment) -> SweepSystem:
     """Return the equations π Q = 0 as a method sweeps them, from the uniform distribution."""
     start = np.full(rates.num_rows, 1.0 / rates.num_rows)
@@ -125,13 +151,6 @@ def _normalised(
         trusted_above=result.trusted_above / abs(total),
     )
     return result.with_values(values)
-
-
-def _restricted(matrix: CsrMatrix, states: np.ndarray) -> CsrMatrix:
-    rows = matrix.select_rows(states)
-    position = np.full(matrix.num_columns, -1, dtype=index_dtype(len(states)))
-    position[states] = np.arange(len(states), dtype=position.dtype)
-    return replace(rows, columns=position[rows.columns], num_columns=len(states))
 
 
 def _power_matrix(rates: CsrMatrix) -> CsrMatrix:

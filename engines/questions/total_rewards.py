@@ -8,19 +8,21 @@ import numpy as np
 
 from engines.arrays import FloatArray, MaskArray
 from engines.graph.components import bsccs
-from engines.graph.mec import maximal_end_components
+from engines.graph.mec import EndComponents, end_component_states, maximal_end_components
 from engines.graph.prob01 import prob0
 from engines.methods.strategy import earning_strategy, first_rows_of
 from engines.model.environment import Convention, Method, SolverEnvironment
-from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
+from engines.model.explicit import ExplicitModel, RewardStructure
 from engines.model.progress import Progress
 from engines.model.result import SolveResult
 from engines.model.step_rewards import step_rewards
+from engines.questions.reachability import refuse_bounds
 from engines.questions.reachability_rewards import (
     reachability_rewards,
     solve_rewards,
 )
 from engines.systems.one_sided import Direction
+from engines.systems.plain import direction_of
 
 
 def total_rewards(
@@ -41,18 +43,10 @@ def total_rewards(
 
     Parameters
     ----------
-    model
-        A DTMC, a CTMC or an MDP.
+    model, environment, direction, progress, want_strategy
+        As in `engines.questions.until.until_probabilities`.
     rewards
         Rewards of a step (DTMC, MDP) or of a unit of time (CTMC).
-    environment
-        Method, termination, limits, device.
-    direction
-        MDPs: minimum or maximum.
-    progress
-        Called after each batch of sweeps.
-    want_strategy
-        MDPs: whether the result shall have an optimal strategy.
 
     Returns
     -------
@@ -60,44 +54,29 @@ def total_rewards(
 
     Raises
     ------
-    InvalidModelError
-        For rewards that are negative or not finite, and for rewards that do not fit the model.
-    ValueError
-        For an MDP without a direction.
-    UnsupportedError
-        For a method that does not fit the model.
+    ConvergenceError, InvalidModelError, UnsupportedError, ValueError
+        As `engines.questions.reachability_rewards.reachability_rewards`.
 
     Notes
     -----
-    For the maximum, end components that earn nothing are made one state each, so that the sweeps
-    contract; a named value iteration sweeps the model as it is, as PRISM does. The minimum, which
-    PRISM refuses, is that of reaching an end component without rewards: whoever never settles in
-    one earns without end.
+    A total reward is that until a part is reached that is never left and earns nothing. For the
+    maximum, end components that earn nothing are made one state each, so that the sweeps contract;
+    those that no choice leaves then end a run. A named value iteration without bounds sweeps the
+    model as it is, as PRISM does. The minimum, which PRISM refuses, is that of reaching an end
+    component without rewards: whoever never settles in one earns without end.
     """
+    refuse_bounds(model, environment, want_strategy)
+    direction = direction_of(model, direction)
     earned = step_rewards(model, rewards)
-    if model.kind is not ModelKind.MDP:
-        return _of_a_chain(model, earned, environment, progress)
     if direction is None:
-        raise ValueError("an MDP needs a direction: minimise or maximise")
+        return _of_a_chain(model, earned, environment, progress)
     if direction is Direction.MINIMISE:
-        free = maximal_end_components(model, None, earned == 0.0, environment)
-        result = reachability_rewards(
-            model,
-            rewards,
-            free.labels >= 0,
-            environment,
-            direction=direction,
-            progress=progress,
-            want_strategy=want_strategy,
-        )
-        if result.strategy is None:
-            return result
-        staying = first_rows_of(model.states_of_rows(), free.choices, model.num_states)
-        return replace(result, strategy=np.where(free.labels >= 0, staying, result.strategy))
+        return _least(model, rewards, earned == 0.0, environment, progress, want_strategy)
     components = maximal_end_components(model, environment=environment)
     paying = components.choices & (earned > 0.0)
     members = model.states_of_rows()[paying]
     infinite = _reaching(model, components.labels, members, direction, environment)
+    contracts = environment.automatic or environment.two_sided
     result = solve_rewards(
         model,
         earned,
@@ -106,7 +85,7 @@ def total_rewards(
         environment,
         direction,
         progress,
-        collapsing=components if environment.automatic else None,
+        collapsing=components if contracts else None,
         want_strategy=want_strategy,
     )
     if result.strategy is None:
@@ -115,17 +94,46 @@ def total_rewards(
     return replace(result, strategy=np.where(infinite, earning, result.strategy))
 
 
+def _least(
+    model: ExplicitModel,
+    rewards: RewardStructure,
+    free: MaskArray,
+    environment: SolverEnvironment,
+    progress: Progress | None,
+    want_strategy: bool,
+) -> SolveResult:
+    """Return the minimum, which settles in end components of the choices that are free."""
+    # Their choices take longer to find than their states, and only a strategy needs them.
+    find = maximal_end_components if want_strategy else end_component_states
+    components = find(model, None, free, environment)
+    ends = components.labels >= 0
+    result = reachability_rewards(
+        model,
+        rewards,
+        ends,
+        environment,
+        direction=Direction.MINIMISE,
+        progress=progress,
+        want_strategy=want_strategy,
+    )
+    if result.strategy is None or not isinstance(components, EndComponents):
+        return result
+    staying = first_rows_of(model.states_of_rows(), components.choices, model.num_states)
+    return replace(result, strategy=np.where(ends, staying, result.strategy))
+
+
 def _of_a_chain(
     model: ExplicitModel,
     earned: FloatArray,
     environment: SolverEnvironment,
     progress: Progress | None,
 ) -> SolveResult:
-    components = bsccs(model)
+    components = bsccs(model, environment)
     recurrent = components.labels >= 0
     members = np.flatnonzero(recurrent & (earned > 0.0))
     infinite = _reaching(model, components.labels, members, None, environment)
-    if environment.convention is Convention.EXPLICIT and not environment.automatic:
+    one_method = environment.convention is Convention.EXPLICIT and not environment.two_sided
+    if one_method and not environment.automatic:
         # PRISM's explicit engine knows one method here.
         environment = replace(environment, method=Method.POWER)
     unknown = ~infinite & ~recurrent

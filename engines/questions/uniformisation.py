@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engines.arrays import FloatArray, MaskArray, index_dtype
+from engines.arrays import FloatArray, MaskArray
 from engines.devices.graph import operations_of
 from engines.devices.powers import sum_powers
 from engines.errors import InvalidModelError
@@ -26,9 +26,10 @@ from engines.methods.squaring import squared_sum
 from engines.model.csr import CsrMatrix
 from engines.model.decided import decided_values
 from engines.model.environment import SolverEnvironment
+from engines.model.events import Events, Kind
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.progress import Progress
-from engines.model.result import SolveResult, Status, SweepCost, one_remark
+from engines.model.result import SolveResult, Status, SweepCost
 from engines.proofs.poisson import PoissonWeights, poisson_weights
 from engines.proofs.uniformisation_error import SumError, sum_error
 from engines.systems.one_sided import SweepSystem, rows_of_states
@@ -143,13 +144,8 @@ def _longest_row(matrix: CsrMatrix) -> int:
 
 def _without_diagonal(rates: CsrMatrix) -> CsrMatrix:
     """Return the rates that change the state: a self-loop in continuous time does nothing."""
-    row = rates.row_of_entry()
-    keep = rates.columns != row
-    if keep.all():
-        return rates
-    offsets = np.zeros(rates.num_rows + 1, dtype=index_dtype(rates.num_entries))
-    np.cumsum(np.bincount(row[keep], minlength=rates.num_rows), out=offsets[1:])
-    return CsrMatrix(offsets, rates.columns[keep], rates.values[keep], rates.num_columns)
+    keep = rates.columns != rates.row_of_entry()
+    return rates if keep.all() else rates.select_entries(keep)
 
 
 def _solve(
@@ -187,18 +183,24 @@ def _solve(
     if found is None:
         poisson = poisson_weights(product, accuracy * SMALLEST_SHARE)
         problem = _power_sum(system, exits, rate, poisson, cumulative)
-        done, note = sum_powers(problem, environment, progress)
+        done, events = sum_powers(problem, environment, progress)
         error = sum_error(problem, poisson, *sizes, product)
-        found = _Found(done, error, f"terms {poisson.left} to {poisson.right}", note)
+        found = _Found(done, error, Kind.POWERS_SUMMED, poisson.left, poisson.right, events=events)
     done, error = found.done, found.error
     values[slice(None) if system.states is None else system.states] = done.values
     # Where there is no bound, for want of digits, an estimate has to do.
     share = error.relative if error.proven else done.sweeps * ROUNDING_A_SWEEP
     rounding = share * float(np.abs(values).max())
-    window = (
-        f"q.t = {rate:.6g} x {time_bound:.6g} = {product:.6g}, "
-        f"{found.terms}, truncation below {error.absolute:.1e}, "
-        f"rounding {'below' if error.proven else 'about'} {rounding:.1e}"
+    summed = found.kind(
+        rate=rate,
+        time=time_bound,
+        product=product,
+        left=found.left,
+        right=found.right,
+        squarings=found.squarings,
+        truncation=error.absolute,
+        measure="below" if error.proven else "about",
+        rounding=rounding,
     )
     seconds = time.perf_counter() - started
     return SolveResult(
@@ -213,7 +215,7 @@ def _solve(
         setup_seconds=seconds - done.sweeping_seconds,
         sweeping_seconds=done.sweeping_seconds,
         cost=done.cost,
-        note=one_remark((found.note, window)),
+        events=(*found.events, summed),
         two_sided=error.proven,
         bounds=error.bounds(values, greatest * whole) if error.proven else None,
     )
@@ -250,12 +252,15 @@ def _refuse_overflow(
 
 
 class _Found(NamedTuple):
-    """A sum, its error, and what the log says of its terms and of where it was made."""
+    """A sum, its error, and what the log tells of its terms and of where it was made."""
 
     done: Summed
     error: SumError
-    terms: str
-    note: str
+    kind: Kind
+    left: int
+    right: int
+    squarings: int = 0
+    events: Events = ()
 
 
 def _squared(
@@ -280,8 +285,7 @@ def _squared(
     seconds = time.perf_counter() - started
     cost = SweepCost((), "NumPy", "dense", 0)
     done = Summed(values, squared.right + squared.squarings, 0.0, seconds, cost)
-    terms = f"terms 0 to {squared.right} of 1/2^{squared.squarings} of the time, squared"
-    return _Found(done, error, terms, "")
+    return _Found(done, error, Kind.POWERS_SQUARED, 0, squared.right, squared.squarings)
 
 
 def _power_sum(

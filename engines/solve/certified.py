@@ -13,6 +13,7 @@ from engines.methods import direct
 from engines.methods.policy_iteration import DirectPolicyIteration
 from engines.methods.strategy import groups_of, row_values
 from engines.model.environment import SolverEnvironment
+from engines.model.events import Kind
 from engines.model.result import ExactValues, Status
 from engines.solve.narrow import Narrowing, measured_width
 from engines.systems.one_sided import Direction, SweepSystem
@@ -136,11 +137,10 @@ def _narrowed(
     lower, upper = np.maximum(lower, slow.lower), np.minimum(upper, slow.upper)
     width = measured_width(lower[states], upper[states], environment.absolute)
     narrow_enough = width < environment.epsilon
-    note = f"sweeps are too slow here ({slow.iterations} made): proven bounds of a direct solution"
-    if not narrow_enough:
-        note += f"; they are {width:.1e} apart, more than epsilon {environment.epsilon:.1e}"
+    kind = Kind.CERTIFIED if narrow_enough else Kind.CERTIFIED_APART
+    proven = kind(sweeps=slow.iterations, width=width, epsilon=environment.epsilon)
     status = Status.CONVERGED if narrow_enough else Status.CHANGE_ONLY
-    return Narrowing(lower, upper, status, slow.iterations, note, finished_by=FINISHED_BY)
+    return Narrowing(lower, upper, status, slow.iterations, (proven,), finished_by=FINISHED_BY)
 
 
 def may_certify(plain: SweepSystem) -> bool:

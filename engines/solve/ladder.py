@@ -8,16 +8,18 @@ all before it, unless it may try again.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from engines.arrays import FloatArray
+from engines.diagrams.system import System
 from engines.methods.confirmation import AutomaticSweeps
 from engines.methods.iterate import Iteration
 from engines.model.environment import SolverEnvironment
+from engines.model.events import Event
 from engines.model.result import Status, SweepCost
-from engines.systems.one_sided import Engine, Sweeper, SweepSystem
+from engines.systems.one_sided import Place, Scheme, Sweeper
 
 
 def nothing_swept() -> Iteration:
@@ -31,8 +33,8 @@ class Solve:
 
     Parameters
     ----------
-    system, engine, environment
-        What is solved, before any scaling; where; what the user asked for.
+    system, place, scheme, environment
+        What is solved, before any scaling; where; by which sweeps; what the user asked for.
     method
         What the log calls the sweeps.
     sweeper
@@ -41,21 +43,25 @@ class Solve:
         Sweeps it, and confirms the result; None for a named method.
     outcome
         How the sweeps have ended so far.
-    notes
-        Remarks for the log.
+    events
+        What has happened, for the log.
     earlier_seconds
         Of sweeps by sweepers that have been replaced.
+    others_confirm
+        Whether what is prepared to confirm a result makes other sweeps of the system.
     """
 
-    system: SweepSystem
-    engine: Engine
+    system: System
+    place: Place
+    scheme: Scheme[Any]
     environment: SolverEnvironment
     method: str
     sweeper: Sweeper
     sweeps: AutomaticSweeps | None = None
     outcome: Iteration = field(default_factory=nothing_swept)
-    notes: list[str] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     earlier_seconds: float = 0.0
+    others_confirm: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,9 +77,11 @@ class Answer:
     name
         What has found them, for the log.
     cost
-        What that moved; None for as much as the sweeps.
+        What that moved; None for what the sweeps moved.
     in_place
         Whether the sweeper's iterate is this.
+    event
+        How they were found; None for the place of sweeps that converge slowly.
     """
 
     values: FloatArray
@@ -81,6 +89,7 @@ class Answer:
     name: str
     cost: SweepCost | None = None
     in_place: bool = False
+    event: Event | None = None
 
 
 class Stage(Protocol):

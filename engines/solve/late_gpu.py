@@ -12,20 +12,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engines.devices.choice import GPU_ENTRIES_AT_START, sweeps_before_gpu
+from engines.diagrams.system import System
 from engines.methods.iterate import Iteration
 from engines.model.choice import Format
 from engines.model.environment import DeviceChoice, Method, Precision, SolverEnvironment
-from engines.model.result import SolveResult, Status, one_remark
-from engines.systems.one_sided import SweepSystem
+from engines.model.events import Kind
+from engines.model.result import SolveResult, Status
 
 WITHOUT_COLOURS = (Method.AUTO, Method.POWER, Method.JACOBI, Method.JOR, Method.VALUE_ITERATION)
 """Methods of which each sweep is a function of the iterate before, whatever the device: those in
 colours may have others on a GPU, and others begin by themselves."""
 
 
-def environment_before(
-    environment: SolverEnvironment, system: SweepSystem
-) -> SolverEnvironment | None:
+def environment_before(environment: SolverEnvironment, system: System) -> SolverEnvironment | None:
     """Return what the sweeps on the CPU are to be made with, or None where there are to be none.
 
     Parameters
@@ -38,7 +37,9 @@ def environment_before(
     plain = environment.method in WITHOUT_COLOURS and environment.precision is Precision.DOUBLE
     if not plain or environment.matrix_format is not Format.AUTO or environment.num_devices != 1:
         return None
-    sweeps = sweeps_before_gpu(environment, system)
+    if system.expanded is None:
+        return None
+    sweeps = sweeps_before_gpu(environment, system.expanded)
     if sweeps is None:
         return None
     return replace(
@@ -49,7 +50,7 @@ def environment_before(
     )
 
 
-def may_factorise(system: SweepSystem) -> bool:
+def may_factorise(system: System) -> bool:
     """Return whether the CPU may end a system directly that a GPU would sweep with more patience.
 
     Parameters
@@ -96,13 +97,16 @@ def joined(begun: SolveResult, rest: SolveResult) -> SolveResult:
     rest
         What the sweeps that went on from there have come to; their number counts those before.
     """
-    cost, how = rest.cost, ""
+    cost, began = rest.cost, begun.events
     if not cost.on_cpu:
         later = rest.sweeping_seconds / max(rest.iterations - begun.iterations, 1)
-        how = (
-            f"{begun.iterations} sweeps on the CPU, {begun.sweep_seconds * 1e6:.2f} us each, then "
-            f"on {cost.engine}, {later * 1e6:.2f} us each"
+        moved = Kind.BEGAN_ON_CPU(
+            sweeps=begun.iterations,
+            microseconds=begun.sweep_seconds * 1e6,
+            place=cost.engine,
+            microseconds_there=later * 1e6,
         )
+        began = (*began, moved)
         cost = replace(cost, cpu_as_well=True)
     return replace(
         rest,
@@ -110,5 +114,5 @@ def joined(begun: SolveResult, rest: SolveResult) -> SolveResult:
         setup_seconds=begun.setup_seconds + rest.setup_seconds,
         sweeping_seconds=begun.sweeping_seconds + rest.sweeping_seconds,
         cost=cost,
-        note=one_remark((begun.note, how, rest.note)),
+        events=began + rest.events,
     )

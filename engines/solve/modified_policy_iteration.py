@@ -26,8 +26,9 @@ from engines.methods.strategy import (
     states_of_groups,
 )
 from engines.model.environment import Method, SolverEnvironment
+from engines.model.events import Kind
 from engines.model.progress import Progress, SweepReport
-from engines.model.result import SolveResult, Status, one_remark
+from engines.model.result import SolveResult, Status
 from engines.solve.system import sweeper_or_cpu
 from engines.systems.one_sided import Direction, Scaling, Sweeper, SweepSystem
 
@@ -91,7 +92,7 @@ def policy_iteration(
     worth = best_of_groups(system, row_values(system, x))
     residual = np.max(np.abs(worth - x[states_of_groups(system)]), initial=0.0)
     sweep = "the power method" if _has_rewards(system) else "Jacobi"
-    policies_swept = f"{policies} policies, each swept by {sweep}"
+    policies_swept = Kind.POLICIES(policies=policies, method=sweep)
     in_double = environment.double_instead("policies are compared")
     result = SolveResult(
         values=x,
@@ -105,7 +106,7 @@ def policy_iteration(
         setup_seconds=setup + solve.setup_seconds,
         sweeping_seconds=solve.sweeping_seconds,
         cost=solve.sweeper.cost,
-        note=one_remark((solve.note, in_double, policies_swept)),
+        events=(*solve.events, *in_double, policies_swept),
     )
     # A state that never chose is worth nothing, whatever it chooses.
     return result, np.where(rows >= 0, rows, groups_of(system)[:-1]).astype(rows.dtype)
@@ -129,7 +130,7 @@ class _PolicySweeps:
         self._environment = environment
         self._progress = progress
         self._started = time.perf_counter()
-        self._engine, self.note = choose_engine(environment, system)
+        self._engine, self.events = choose_engine(environment, system)
         self.iterations = 0
         self.setup_seconds = 0.0
         self.sweeping_seconds = 0.0
@@ -166,9 +167,10 @@ class _PolicySweeps:
         threshold, absolute = stop_threshold(self._environment), self._environment.absolute
         if chain.matrix.num_rows == 0:
             return CpuEngine().sweeper(chain, threshold, absolute)
-        sweeper, refusal = sweeper_or_cpu(self._engine, chain, threshold, absolute)
-        if refusal:
-            self.note, self._engine = refusal, CpuEngine()
+        sweeper, events = sweeper_or_cpu(self._engine, chain, threshold, absolute, CpuEngine())
+        self.events = events or self.events
+        if sweeper.cost.on_cpu:
+            self._engine = CpuEngine()
         return sweeper
 
 

@@ -11,8 +11,9 @@ from engines.arrays import FloatArray
 from engines.errors import ConvergenceError
 from engines.methods.iterate import BATCH_SHARE, FIRST_BATCH
 from engines.model.environment import SolverEnvironment
+from engines.model.events import Events, Kind
 from engines.model.progress import Measure, Progress, SweepReport
-from engines.model.result import Status
+from engines.model.result import Status, SweepCost
 from engines.solve.system import SLOW_AFTER
 from engines.systems.one_sided import LONGEST_BATCH
 from engines.systems.two_sided import UNIT_ROUNDOFF, SweepRecord, TwoSidedSweeper
@@ -33,8 +34,8 @@ class Narrowing:
         Converged: narrower than epsilon. Change only: at rest, and wider.
     iterations
         Sweeps made.
-    note
-        A remark for the log, or empty.
+    events
+        What happened, for the log.
     given_up
         Whether bounds around a direct solution should be tried.
     finished_by
@@ -45,9 +46,29 @@ class Narrowing:
     upper: FloatArray
     status: Status
     iterations: int
-    note: str = ""
+    events: Events = ()
     given_up: bool = False
     finished_by: str = ""
+
+
+@dataclass(frozen=True)
+class TimedNarrowing:
+    """The bounds, and what they took.
+
+    Parameters
+    ----------
+    narrowing
+        How it ended.
+    cost
+        What an iteration moved.
+    setup_seconds, sweeping_seconds
+        As in `engines.model.result.SolveResult`.
+    """
+
+    narrowing: Narrowing
+    cost: SweepCost
+    setup_seconds: float
+    sweeping_seconds: float
 
 
 @dataclass
@@ -139,7 +160,8 @@ def narrow(
         For bounds that cross, as only bounds given by hand can.
     """
     batches = batches or Batches(sweeper, environment, progress)
-    width, status, note, given_up = float("inf"), Status.NOT_CONVERGED, "", False
+    width, status, given_up = float("inf"), Status.NOT_CONVERGED, False
+    events: Events = ()
     while not batches.exhausted:
         record = batches.run()
         if record.crossings.max() > 0.0:
@@ -153,16 +175,13 @@ def narrow(
             break
         if record.moved[-1] == 0.0:
             status = Status.CHANGE_ONLY
-            note = (
-                f"rounding keeps the bounds {width:.1e} apart, more than epsilon "
-                f"{environment.epsilon:.1e}"
-            )
+            events = (Kind.BOUNDS_AT_REST(width=width, epsilon=environment.epsilon),)
             break
         if may_give_up and too_slow(record.widths, batches.iterations, environment.epsilon):
             given_up = True
             break
     lower, upper = sweeper.bounds()
-    return Narrowing(lower, upper, status, batches.iterations, note, given_up)
+    return Narrowing(lower, upper, status, batches.iterations, events, given_up)
 
 
 def too_slow(widths: FloatArray, iterations: int, epsilon: float) -> bool:

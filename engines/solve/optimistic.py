@@ -7,6 +7,7 @@ import numpy as np
 from engines.arrays import FloatArray
 from engines.methods.iterate import FIRST_BATCH
 from engines.model.environment import SolverEnvironment
+from engines.model.events import Kind
 from engines.model.progress import Progress
 from engines.model.result import Status
 from engines.solve.narrow import Batches, Narrowing, narrow
@@ -74,6 +75,6 @@ def narrow_by_guesses(
             sweeper.guess_upper(distance, environment.absolute)
             guessed_at = batches.iterations
     lower, _ = sweeper.bounds()
-    note = "no guess of an upper bound was verified"
+    unverified = (Kind.NO_GUESS_VERIFIED(),)
     upper = np.maximum(trivial_upper, lower)
-    return Narrowing(lower, upper, Status.NOT_CONVERGED, batches.iterations, note, slow)
+    return Narrowing(lower, upper, Status.NOT_CONVERGED, batches.iterations, unverified, slow)

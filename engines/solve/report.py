@@ -8,14 +8,16 @@ from dataclasses import replace
 import numpy as np
 
 from engines.arrays import FloatArray
+from engines.diagrams.system import System
 from engines.errors import DeviceMemoryError
 from engines.host.engine import CpuEngine
 from engines.methods.iterate import Iteration
 from engines.methods.single import largest_value
 from engines.model.environment import Method, Precision, SolverEnvironment
-from engines.model.result import SolveResult, Status, one_remark
+from engines.model.events import Event, Events, Kind
+from engines.model.result import SolveResult, Status
 from engines.solve.ladder import Answer, Solve
-from engines.systems.one_sided import HasTwin, Sweeper, SweepSystem
+from engines.systems.one_sided import HasEvents, HasTwin, Sweeper
 
 DIRECT_ERROR = 1e-8
 """A direct solution is taken up to this relative error, which the condition of a system may leave
@@ -69,8 +71,15 @@ def swept(solve: Solve, in_stretches: int, setup: float, seconds: float) -> Solv
         setup_seconds=setup,
         sweeping_seconds=solve.earlier_seconds + sweeper.seconds,
         cost=sweeper.cost,
-        note=one_remark(solve.notes),
+        events=(*solve.events, *_told_in_the_end(solve)),
     )
+
+
+def _told_in_the_end(solve: Solve) -> list[Event]:
+    """Return what scheme and sweeper tell; of sweeps of our choice, a stage has told."""
+    automatic = solve.environment.automatic
+    parts = (solve.scheme,) if automatic else (solve.scheme, solve.sweeper)
+    return [event for part in parts if isinstance(part, HasEvents) for event in part.events]
 
 
 def answered(solve: Solve, result: SolveResult, answer: Answer) -> SolveResult:
@@ -89,10 +98,14 @@ def answered(solve: Solve, result: SolveResult, answer: Answer) -> SolveResult:
     if not answer.in_place:
         residual = _residual_of(answer.values, solve.system, solve.sweeper)
     named = environment.method is Method.GMRES
-    so_far = (
-        f"{result.method} contracts too slowly here ({outcome.iterations} sweeps, expected "
-        f"error still {outcome.error_estimate:.1e}): solved by {answer.name}"
+    how = answer.event or Kind.TOOK_OVER(
+        method=result.method,
+        sweeps=outcome.iterations,
+        error=outcome.error_estimate,
+        by=answer.name,
     )
+    if named:
+        how = Kind.ENDED_BY(by=answer.name)
     return replace(
         result,
         values=answer.values,
@@ -103,7 +116,7 @@ def answered(solve: Solve, result: SolveResult, answer: Answer) -> SolveResult:
         cost=answer.cost or result.cost,
         rounding=0.0,
         finished_by="" if named else answer.name,
-        note=one_remark((*solve.notes, answer.name) if named else (result.note, so_far)),
+        events=(*result.events, how),
     )
 
 
@@ -133,17 +146,18 @@ def is_better(answer: Answer | None, outcome: Iteration, error: float) -> bool:
     return outcome.status is Status.CONVERGED or outcome.error_estimate < error
 
 
-def _residual_of(values: FloatArray, system: SweepSystem, sweeper: Sweeper) -> float:
+def _residual_of(values: FloatArray, system: System, sweeper: Sweeper) -> float:
     """Return the residual of values, by whoever has the rows laid out, if there is room."""
     check = None
     if isinstance(sweeper, HasTwin):
         with suppress(DeviceMemoryError):
             check = sweeper.twin(values, -1.0)
-    check = check or CpuEngine().sweeper(replace(system, start=values), -1.0, True)
+    assert system.expanded is not None, "only a matrix is solved otherwise than by sweeps"
+    check = check or CpuEngine().sweeper(replace(system.expanded, start=values), -1.0, True)
     return check.residual()
 
 
-def unsafe_remark(result: SolveResult, environment: SolverEnvironment) -> str:
+def misleading_change(result: SolveResult, environment: SolverEnvironment) -> Events:
     """Return a warning where the test that a named method stops by is misleading, or nothing.
 
     Parameters
@@ -155,14 +169,16 @@ def unsafe_remark(result: SolveResult, environment: SolverEnvironment) -> str:
     """
     error = result.error_estimate
     if environment.precision is Precision.SINGLE:
-        return ""
+        return ()
     if result.status is not Status.CONVERGED or not UNSAFE * environment.epsilon < error < np.inf:
-        return ""
-    kind = "absolute" if environment.absolute else "relative"
-    return (
-        f"{result.method} stopped because a sweep changes less than {environment.epsilon:.2g}, but "
-        f"its sweeps contract slowly here: the {kind} error to expect is {error:.1e}"
+        return ()
+    misled = Kind.CHANGE_MISLEADS(
+        method=result.method,
+        epsilon=environment.epsilon,
+        error_kind=environment.error_kind,
+        error=error,
     )
+    return (misled,)
 
 
 def judged(result: SolveResult) -> SolveResult:

@@ -8,17 +8,19 @@ from dataclasses import replace
 import numpy as np
 
 from engines.arrays import FloatArray
+from engines.diagrams.system import System
+from engines.host.substitution import KERNEL
 from engines.methods import coloured_rest
 from engines.methods.iterate import Iteration
 from engines.methods.levels import solve_by_levels
 from engines.methods.stretches import Stretches
 from engines.methods.substitution import NAME as WALK
 from engines.methods.substitution import Substitution
+from engines.model.events import Kind
 from engines.model.result import SweepCost
 from engines.proofs.doubling import LateDoubling
 from engines.solve.ladder import Answer, Solve
 from engines.solve.report import in_unit
-from engines.systems.one_sided import SweepSystem
 
 LEVELS = "multilevel cycles"
 LEVELS_AFTER = 4_096
@@ -54,32 +56,46 @@ class Walk:
         """Return whether the walk has been made."""
         return self._substitution.solved is not None
 
-    def run(self, _: Solve) -> Answer | None:
+    def run(self, solve: Solve) -> Answer | None:
         """Return the values of the walk, which are the sweeper's iterate."""
         solved = self._substitution.taken()
-        return None if solved is None else Answer(*solved, WALK, in_place=True)
+        if solved is None:
+            return None
+        how = Kind.SUBSTITUTED(sweeps=solve.outcome.iterations)
+        cost = SweepCost((), KERNEL, "csr", solve.sweeper.cost.bytes_per_sweep)
+        return Answer(*solved, WALK, cost, in_place=True, event=how)
 
 
 class Levels:
-    """Multilevel cycles, for steady states on a GPU."""
+    """Multilevel cycles, for steady states on a GPU.
+
+    Parameters
+    ----------
+    system
+        What is solved, before any scaling.
+    """
 
     alone, again, sweeps_on = True, False, True
 
+    def __init__(self, system: System) -> None:
+        self._plain = system.expanded
+
     def takes_over(self, made: int, expected: float) -> bool:
         """Return whether so many more sweeps take longer than the cycles."""
-        return made >= LEVELS_AFTER and expected > LEVELS_REPAY
+        return self._plain is not None and made >= LEVELS_AFTER and expected > LEVELS_REPAY
 
     def is_due(self, _: Iteration) -> bool:
-        """Return True: cycles go on from any iterate."""
-        return True
+        """Return whether there is a matrix: cycles go on from any iterate."""
+        return self._plain is not None
 
     def run(self, solve: Solve) -> Answer | None:
         """Solve by cycles."""
+        assert self._plain is not None
         iterate = solve.sweeper.values()
         try:
-            found = solve_by_levels(solve.system, solve.engine, solve.environment, iterate)
+            found = solve_by_levels(self._plain, solve.place, solve.environment, iterate)
         except (MemoryError, RuntimeError) as error:
-            solve.notes.append(f"{LEVELS} failed: {error}")
+            solve.events.append(Kind.FAILED(method=LEVELS, reason=str(error)))
             return None
         cost = SweepCost(solve.sweeper.cost.gpus, LEVELS, "csr", 0)
         return Answer(*found, LEVELS, cost)
@@ -133,7 +149,7 @@ class Coloured:
 
     alone, again, sweeps_on = False, False, True
 
-    def __init__(self, system: SweepSystem, stretches: Stretches, walk: Substitution) -> None:
+    def __init__(self, system: System, stretches: Stretches, walk: Substitution) -> None:
         self._system, self._stretches, self._walk = system, stretches, walk
 
     def takes_over(self, made: int, expected: float) -> bool:
@@ -147,17 +163,19 @@ class Coloured:
 
     def run(self, solve: Solve) -> Answer | None:
         """Replace the sweeper; the sweeps that go on are those in colours."""
+        plain = self._system.expanded
         assert solve.sweeps is not None
+        assert plain is not None
         made, absolute = solve.outcome.iterations, solve.environment.absolute
         iterate = solve.sweeper.values()
         self._walk.forbid()
         try:
-            coloured, colours = coloured_rest.coloured_sweeps(self._system, iterate, absolute)
+            coloured, colours = coloured_rest.coloured_sweeps(plain, iterate, absolute)
         except MemoryError as error:
-            solve.notes.append(f"no room for sweeps in colours: {error}")
+            solve.events.append(Kind.NO_ROOM_FOR_COLOURS(reason=str(error)))
             return None
-        how = f"{solve.method} contracts slowly here: after {made} sweeps on by Gauss-Seidel"
-        solve.notes.append(f"{how}, {colours}")
+        went_on = {"method": solve.method, "sweeps": made, **dict(colours.details)}
+        solve.events.append(Kind.COLOURS_TOOK_OVER(**went_on))
         solve.earlier_seconds, solve.sweeper = solve.sweeper.seconds, coloured
         late = LateDoubling(absolute, made)
         solve.sweeps = replace(solve.sweeps, sweeper=coloured, doubling=late, others_confirm=False)
@@ -207,6 +225,6 @@ class DirectMethod:
         try:
             found = in_unit(self._direct(solve.sweeper.values()), solve.environment)
         except (MemoryError, RuntimeError) as error:
-            solve.notes.append(f"{self._name} failed: {error}")
+            solve.events.append(Kind.FAILED(method=self._name, reason=str(error)))
             return None
         return Answer(*found, self._name, SweepCost((), "elimination", "csr", 0))

@@ -7,24 +7,26 @@ from dataclasses import replace
 
 import numpy as np
 
-from engines.devices.choice import choose_engine
-from engines.devices.colours import GaussSeidelEngine
+from engines.devices.choice import choose_diagram_engine, choose_engine
+from engines.devices.colours import GaussSeidelScheme
+from engines.diagrams.system import DiagramSystem, System
 from engines.errors import DeviceMemoryError
-from engines.host.engine import CpuEngine, CpuSweeper
+from engines.host.diagram_colours import ColouredDiagramScheme
+from engines.host.engine import CpuEngine
 from engines.host.symmetric_sweeper import NAME as SYMMETRIC
-from engines.host.symmetric_sweeper import SymmetricEngine, SymmetricSweeper
-from engines.host.watched import WatchedSweeper, sweeps_in_colours
+from engines.host.symmetric_sweeper import SymmetricScheme
+from engines.host.watched import sweeps_in_colours
 from engines.methods import coloured_rest
 from engines.methods.confirmation import AutomaticSweeps
 from engines.methods.iterate import Iteration, iterate, stop_threshold
-from engines.methods.levels import LevelEngine
-from engines.methods.single import NO_HELP, SingleSweeps, sweep_first_in_single
+from engines.methods.levels import LevelScheme
+from engines.methods.single import SingleSweeps, sweep_first_in_single
 from engines.methods.stretches import Stretches, require_solvable
-from engines.methods.substitution import NAME as WALK
 from engines.methods.substitution import Substitution
-from engines.model.environment import Method, SolverEnvironment
+from engines.model.environment import Method, Precision, SolverEnvironment
+from engines.model.events import Events, Kind
 from engines.model.progress import Progress
-from engines.model.result import SolveResult, Status, one_remark
+from engines.model.result import SolveResult, Status
 from engines.proofs.doubling import Doubling, LateDoubling, rises_from_zero
 from engines.solve import late_gpu
 from engines.solve.ladder import Answer, Ladder, Solve
@@ -33,11 +35,11 @@ from engines.solve.report import (
     answered,
     is_better,
     judged,
+    misleading_change,
     swept,
-    unsafe_remark,
 )
 from engines.solve.stages import Coloured, Direct, DirectMethod, Gmres, Levels, Walk
-from engines.systems.one_sided import Engine, Sweeper, SweepSystem
+from engines.systems.one_sided import Scheme, Sweeper, SweepSystem
 
 SLOW_AFTER = 5_000
 """Sweeps after which an automatic solve may turn to its direct method."""
@@ -61,7 +63,7 @@ PATIENCE_OF_GPUS = 16
 
 
 def solve_system(
-    system: SweepSystem,
+    system: System,
     environment: SolverEnvironment,
     method: str,
     *,
@@ -75,7 +77,8 @@ def solve_system(
     Parameters
     ----------
     system
-        What to solve.
+        What to solve. One without an expanded matrix is swept in one place, in double precision,
+        and nothing takes over.
     environment
         Method, termination, limits, device.
     method
@@ -104,7 +107,7 @@ def solve_system(
 
 
 def _solve(
-    system: SweepSystem,
+    system: System,
     environment: SolverEnvironment,
     direct: Direct | None,
     method: str,
@@ -118,20 +121,21 @@ def _solve(
     """Solve in one place, or there to the limit of sweeps, or on from where others have come."""
     started = time.perf_counter()
     solve = _prepared(system, environment, method, begun)
+    environment = solve.environment
     setup = time.perf_counter() - started
     stretches = Stretches(system, environment, progress, DIRECT_ERROR)
     walk = Substitution(system, environment, solve.sweeper, DIRECT_ERROR)
     ladder = _ladder(solve, stretches, walk, direct, direct_name, by_levels)
-    head, remark = sweep_first_in_single(
+    head, of_single = sweep_first_in_single(
         solve.sweeper, system, environment, progress, ladder.takes_over
     )
-    solve.notes.append(remark)
+    solve.events += of_single
     before = late_gpu.so_far(begun) if begun is not None else None
     if head is not None:
         before = head.so_far
     elif environment.automatic and rises_from_zero(system):
         stretches.allow(solve.sweeper, np.inf if direct is None else _slow_after_of(solve))
-        if _is_on_cpu(solve) and not going_over and coloured_rest.may_serve(system):
+        if solve.sweeper.cost.on_cpu and not going_over and coloured_rest.may_serve(system):
             ladder.stages.insert(2, Coloured(system, stretches, walk))
     answer = None
     if environment.automatic:
@@ -145,48 +149,66 @@ def _solve(
     if best is not None and not is_better(answer, solve.outcome, best[1]):
         answer = Answer(*best, stretches.description)
     quiet = going_over or solve.outcome.status is Status.CONVERGED
-    solve.notes += [stretches.remark, "" if quiet else stretches.failure]
+    solve.events += stretches.events if quiet else stretches.events + stretches.failure
     result = swept(solve, stretches.made, setup, time.perf_counter() - started)
     if begun is not None:
         result = late_gpu.joined(begun, result)
     if head is not None:
         result = head.completed(result, environment)
     if not environment.automatic:
-        described = solve.sweeper.note if isinstance(solve.sweeper, WatchedSweeper) else ""
-        remarks = (result.note, described, unsafe_remark(result, environment))
-        result = replace(result, note=one_remark(remarks))
-    if answer is not None and answer.name == WALK:
-        return judged(walk.completed(result))
+        misled = misleading_change(result, environment)
+        result = replace(result, events=result.events + misled)
     return judged(result if answer is None else answered(solve, result, answer))
 
 
 def _prepared(
-    system: SweepSystem, environment: SolverEnvironment, method: str, begun: SolveResult | None
+    system: System, environment: SolverEnvironment, method: str, begun: SolveResult | None
 ) -> Solve:
     """Return a solve whose sweeps are prepared: on which engine, by which of its sweeps."""
+    if isinstance(system, DiagramSystem):
+        return _prepared_without_matrix(system, environment, method)
     limit = None if begun is None else environment.sweep_limit
-    engine, note = choose_engine(environment, system, limit)
+    engine, chosen = choose_engine(environment, system, limit)
     if environment.method is Method.GMRES:
         require_solvable(system)
+    symmetric = SymmetricScheme.where_best(engine, system, environment)
+    scheme: Scheme[SweepSystem] = symmetric or engine
+    on_cpu: Scheme[SweepSystem] = CpuEngine()
     if sweeps_in_colours(environment.method):
-        engine = GaussSeidelEngine.of(engine, environment)
+        scheme = GaussSeidelScheme.of(engine, environment)
+        on_cpu = GaussSeidelScheme.of(CpuEngine(), environment)
     elif environment.method is Method.MULTILEVEL:
-        engine = LevelEngine(engine)
-    symmetric = SymmetricEngine.where_best(engine, system, environment)
-    if symmetric is not None:
-        engine, method = symmetric, SYMMETRIC
+        scheme = LevelScheme(engine)
     given = system if begun is None else replace(system, start=begun.values)
-    threshold = stop_threshold(environment)
-    sweeper, refusal = sweeper_or_cpu(engine, given, threshold, environment.absolute)
-    return Solve(system, engine, environment, method, sweeper, notes=[refusal or note])
+    how = (given, stop_threshold(environment), environment.absolute)
+    sweeper, prepared = sweeper_or_cpu(scheme, *how, on_cpu)
+    return Solve(
+        *(system, engine, scheme, environment, SYMMETRIC if symmetric else method, sweeper),
+        events=list(prepared or chosen),
+        others_confirm=symmetric is not None,
+    )
 
 
-def _is_on_cpu(solve: Solve) -> bool:
-    return isinstance(solve.sweeper, CpuSweeper | SymmetricSweeper)
+def _prepared_without_matrix(
+    system: DiagramSystem, environment: SolverEnvironment, method: str
+) -> Solve:
+    """Return a solve in double precision, in the place that is chosen or not at all."""
+    engine, chosen = choose_diagram_engine(environment, system)
+    scheme: Scheme[DiagramSystem] = engine
+    if sweeps_in_colours(environment.method):
+        scheme = ColouredDiagramScheme(engine, system, environment)
+    sweeper = scheme.sweeper(system, stop_threshold(environment), environment.absolute)
+    in_double = environment.double_instead(
+        "rows without a matrix are not swept in single precision"
+    )
+    environment = replace(environment, precision=Precision.DOUBLE)
+    events = [*chosen, *sweeper.cost.events, *in_double]
+    return Solve(system, engine, scheme, environment, method, sweeper, events=events)
 
 
 def _slow_after_of(solve: Solve) -> int:
-    return _slow_after(solve.system, _is_on_cpu(solve), solve.environment.sweep_limit)
+    on_cpu, limit = solve.sweeper.cost.on_cpu, solve.environment.sweep_limit
+    return _slow_after(solve.system, on_cpu, limit)
 
 
 def _ladder(
@@ -199,12 +221,12 @@ def _ladder(
 ) -> Ladder:
     """Return what takes over where the sweeps of an automatic solve contract slowly, in order."""
     system, slow_after = solve.system, _slow_after_of(solve)
-    tiny = system.group_offsets is not None and system.num_updates <= TINY_SYSTEM
+    tiny = system.has_choices and system.num_updates <= TINY_SYSTEM
     looked_at = min(slow_after, LOOKED_AT_IF_TINY) if tiny else slow_after
     ladder = Ladder(Walk(walk))
     # On a CPU a cycle costs far more sweeps' time than its work.
-    if by_levels and solve.environment.automatic and not _is_on_cpu(solve):
-        ladder.stages.append(Levels())
+    if by_levels and solve.environment.automatic and not solve.sweeper.cost.on_cpu:
+        ladder.stages.append(Levels(system))
     ladder.stages.append(Gmres(stretches))
     if direct is not None:
         ladder.stages.append(DirectMethod(direct, direct_name, looked_at, slow_after, stretches))
@@ -220,9 +242,9 @@ def _automatic(
 ) -> Answer | None:
     made = 0 if before is None else before.iterations
     solve.sweeps = AutomaticSweeps(
-        *(solve.sweeper, solve.engine, solve.system, solve.environment),
+        *(solve.sweeper, solve.scheme, solve.system, solve.environment),
         *(_doubling(solve.system, solve.environment, made), stretches.then),
-        others_confirm=isinstance(solve.sweeper, SymmetricSweeper),
+        others_confirm=solve.others_confirm,
     )
     if head is None or head.goes_on(solve.environment):
         solve.outcome = solve.sweeps.run(ladder.takes_over, before)
@@ -248,15 +270,17 @@ def _by_named_method(
         return head
     # Their memory comes first.
     del solve.sweeper
-    parts = (solve.engine, solve.system, stop_threshold(environment), environment.absolute)
-    solve.sweeper, refusal = sweeper_or_cpu(*parts)
-    solve.notes[:] = [refusal, *solve.notes, NO_HELP]
+    system = solve.system.expanded
+    assert system is not None, "without a matrix there are no sweeps in single precision"
+    how = (stop_threshold(environment), environment.absolute, CpuEngine())
+    solve.sweeper, prepared = sweeper_or_cpu(solve.scheme, system, *how)
+    solve.events[:] = [*prepared, *solve.events, Kind.SINGLE_STALLED()]
     outcome = iterate(solve.sweeper, environment, progress=progress)
     solve.outcome = replace(outcome, iterations=wasted + outcome.iterations)
     return None
 
 
-def _doubling(system: SweepSystem, environment: SolverEnvironment, begun: int) -> Doubling | None:
+def _doubling(system: System, environment: SolverEnvironment, begun: int) -> Doubling | None:
     """Return what proves the error of sweeps, after so many elsewhere or in single precision."""
     if not rises_from_zero(system):
         return None
@@ -264,9 +288,9 @@ def _doubling(system: SweepSystem, environment: SolverEnvironment, begun: int) -
     return LateDoubling(absolute, begun) if begun else Doubling(absolute)
 
 
-def _slow_after(system: SweepSystem, on_cpu: bool, limit: int) -> int:
+def _slow_after(system: System, on_cpu: bool, limit: int) -> int:
     small = system.num_updates <= SMALL_SYSTEM
-    least = SLOW_AFTER if system.group_offsets is None else SLOW_AFTER_WITH_CHOICES
+    least = SLOW_AFTER_WITH_CHOICES if system.has_choices else SLOW_AFTER
     if small:
         return min(least, SLOW_AFTER_IF_SMALL)
     # A limit that the user set must leave room for the direct method.
@@ -274,26 +298,30 @@ def _slow_after(system: SweepSystem, on_cpu: bool, limit: int) -> int:
 
 
 def sweeper_or_cpu(
-    engine: Engine, system: SweepSystem, stop_below: float, absolute: bool
-) -> tuple[Sweeper, str]:
-    """Prepare sweeps, on the CPU where the engine's memory does not suffice.
+    scheme: Scheme[SweepSystem],
+    system: SweepSystem,
+    stop_below: float,
+    absolute: bool,
+    on_cpu: Scheme[SweepSystem],
+) -> tuple[Sweeper, Events]:
+    """Prepare sweeps, on the CPU where a GPU's memory does not suffice.
 
     Parameters
     ----------
-    engine
-        Where the sweeps are to be made.
+    scheme
+        Which sweeps are to be made, and where.
     system, stop_below, absolute
-        As in `engines.systems.one_sided.Engine.sweeper`.
+        As in `engines.systems.one_sided.Scheme.sweeper`.
+    on_cpu
+        Which are made instead.
 
     Returns
     -------
-    The sweeper, and a remark for the log where it is the CPU's instead; else an empty one.
+    The sweeper, and what the log tells of its layout, or of its being the CPU's instead.
     """
     try:
-        sweeper = engine.sweeper(system, stop_below, absolute)
-        return sweeper, sweeper.cost.remark
+        sweeper = scheme.sweeper(system, stop_below, absolute)
+        return sweeper, sweeper.cost.events
     except DeviceMemoryError as error:
-        cpu: Engine = CpuEngine()
-        if isinstance(engine, GaussSeidelEngine):
-            cpu = engine.moved_to(cpu)
-        return cpu.sweeper(system, stop_below, absolute), f"{error}; solving on the CPU"
+        moved = Kind.MOVED_TO_CPU(reason=str(error))
+        return on_cpu.sweeper(system, stop_below, absolute), (moved,)

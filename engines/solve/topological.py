@@ -20,8 +20,9 @@ from engines.host.topological import ROUNDING, HostWalk, How, Reason, Rule
 from engines.methods.confirmation import MOST_PROVEN_ERROR
 from engines.methods.single import largest_value
 from engines.model.environment import DeviceChoice, Precision, SolverEnvironment
+from engines.model.events import Event, Events, Kind
 from engines.model.progress import Progress, SweepReport
-from engines.model.result import SolveResult, Status, SweepCost, one_remark
+from engines.model.result import SolveResult, Status, SweepCost
 from engines.proofs.doubling import ROUNDING_A_SWEEP
 from engines.solve.report import DIRECT_ERROR, NO_DIGITS, in_unit
 from engines.solve.system import solve_system
@@ -92,7 +93,7 @@ def solve_topologically(
     prepared = scaled(system)
     prepared = replace(prepared, scaling=Scaling.NONE)
     components = components_of(prepared)
-    how, note = placement(components, environment, system)
+    how, placed = placement(components, environment, system)
     in_double = environment.double_instead("components are solved one after the other")
     environment = replace(environment, precision=Precision.DOUBLE)
     setup = time.perf_counter() - started
@@ -123,24 +124,22 @@ def solve_topologically(
         setup_seconds=setup,
         sweeping_seconds=solve.sweeping_seconds,
         cost=solve.parts.cost(solve.work, solve.iterations),
-        note=one_remark((described(components), note, in_double, *solve.parts.notes)),
+        events=(described(components), *placed, *in_double, *solve.parts.all_events),
     )
 
 
-def described(components: Components) -> str:
+def described(components: Components) -> Event:
     """Return how many components there are, and the size of the largest."""
     sizes = components.sizes
     several = int(np.count_nonzero(sizes > 1))
-    return (
-        f"{len(sizes)} strongly connected components, {several} of several states, the largest "
-        f"of {int(sizes.max(initial=0))}"
-    )
+    largest = int(sizes.max(initial=0))
+    return Kind.COMPONENTS(components=len(sizes), several=several, largest=largest)
 
 
 def placement(
     components: Components, environment: SolverEnvironment, system: SweepSystem
-) -> tuple[IndexArray, str]:
-    """Return how each component is solved, shape (components,), and a remark for the log.
+) -> tuple[IndexArray, Events]:
+    """Return how each component is solved, shape (components,), and what the log tells of that.
 
     Components of several states with many entries are solved elsewhere: as many as repay the start
     of a kernel on the GPU, or of a second thread on the host. Where the GPU was asked for, at least
@@ -162,7 +161,8 @@ def placement(
     """
     several = components.sizes > 1
     entries = np.where(several, components.entries(), 0)
-    least, note = 2 * ENTRIES_PER_THREAD, ""
+    least = 2 * ENTRIES_PER_THREAD
+    events: Events = ()
     forced = environment.device is DeviceChoice.GPU
     if forced:
         choose_engine(environment, system)
@@ -172,12 +172,10 @@ def placement(
         least = min(least, int(entries.max()))
     elsewhere = several & (entries >= least)
     if forced:
-        swept = int(np.count_nonzero(elsewhere))
-        note = (
-            f"{swept} of them, {int(components.sizes[elsewhere].sum())} of "
-            f"{len(components.found)} states, on the GPU; the others are too small for it"
-        )
-    return np.where(elsewhere, How.ELSEWHERE, How.HERE).astype(np.int64), note
+        swept = int(components.sizes[elsewhere].sum())
+        number, states = int(np.count_nonzero(elsewhere)), len(components.found)
+        events = (Kind.COMPONENTS_ON_GPU(components=number, swept=swept, states=states),)
+    return np.where(elsewhere, How.ELSEWHERE, How.HERE).astype(np.int64), events
 
 
 @dataclass
@@ -190,27 +188,26 @@ class Parts:
         What the log calls solving directly.
     swept
         What the sweeps of each component moved, and how many there were.
-    remarks
-        Remarks for the log.
+    events
+        What happened in sweeping them, for the log.
     directly
         How many components were solved directly.
     """
 
     direct_name: str
     swept: list[tuple[SweepCost, int]] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     directly: int = 0
 
     @property
-    def notes(self) -> list[str]:
-        """Remarks for the log, each once."""
-        notes = list(dict.fromkeys(filter(None, self.remarks)))
-        if self.directly:
-            notes.append(
-                f"{self.directly} of them, where sweeps contract too slowly, solved by "
-                f"{self.direct_name}"
-            )
-        return notes
+    def all_events(self) -> list[Event]:
+        """What happened in sweeping them and in solving them directly."""
+        if not self.directly:
+            return self.events
+        return [
+            *self.events,
+            Kind.COMPONENTS_SOLVED(components=self.directly, by=self.direct_name),
+        ]
 
     def cost(self, work: float, iterations: int) -> SweepCost:
         """Return the mean cost of an iteration, where the components were swept.
@@ -332,7 +329,7 @@ class _TopologicalSolve:
             progress=report,
         )
         self.parts.swept.append((result.cost, result.iterations))
-        self.parts.remarks.append(result.note)
+        self.parts.events += result.events
         self.sweeping_seconds += result.sweeping_seconds
         self._place.iterations += result.iterations
         self._place.unmet += result.status is Status.CHANGE_ONLY

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,10 +15,18 @@ from engines.host.topological import How, Reason
 from engines.host.topological_intervals import HostIntervalWalk, IntervalRule
 from engines.methods import direct
 from engines.model.environment import Precision, SolverEnvironment
+from engines.model.events import Kind
 from engines.model.progress import Measure, Progress, SweepReport
-from engines.model.result import Status, SweepCost, one_remark
+from engines.model.result import Status
 from engines.solve.certified import certify
-from engines.solve.narrow import NOT_MONOTONIC, Batches, Narrowing, measured_width, narrow
+from engines.solve.narrow import (
+    NOT_MONOTONIC,
+    Batches,
+    Narrowing,
+    TimedNarrowing,
+    measured_width,
+    narrow,
+)
 from engines.solve.system import SLOW_AFTER
 from engines.solve.topological import Parts, described, placement
 from engines.systems.one_sided import SweepSystem
@@ -32,33 +40,13 @@ SHARE = 1.0 - 1e-3
 """Components come as close as this part of what is allowed, so that rounding finds room."""
 
 
-@dataclass(frozen=True)
-class TopologicalNarrowing:
-    """The bounds, and what they took.
-
-    Parameters
-    ----------
-    narrowing
-        How it ended.
-    cost
-        The mean cost of an iteration.
-    setup_seconds, sweeping_seconds
-        As in `engines.model.result.SolveResult`.
-    """
-
-    narrowing: Narrowing
-    cost: SweepCost
-    setup_seconds: float
-    sweeping_seconds: float
-
-
 def narrow_topologically(
     two_sided: TwoSidedSystem,
     environment: SolverEnvironment,
     *,
     ours_to_choose: bool,
     progress: Progress | None = None,
-) -> TopologicalNarrowing:
+) -> TimedNarrowing:
     """Narrow the bounds of a system component by component, each after those that it leads to.
 
     A component of one state is evaluated once, on both sides; another is swept until its width is
@@ -95,7 +83,7 @@ def narrow_topologically(
     components = components_of(two_sided.system)
     system = _singles_without_loops(two_sided.system, components)
     components = replace(components, equations=equations_of(system))
-    how, note = placement(components, environment, system)
+    how, placed = placement(components, environment, system)
     in_double = environment.double_instead("bounds need every digit")
     environment = replace(environment, precision=Precision.DOUBLE)
     solve = _Solve(replace(two_sided, system=system), components, how, environment, ours_to_choose)
@@ -103,18 +91,14 @@ def narrow_topologically(
     status = solve.run(progress, started)
     states = components.found
     width = measured_width(solve.lower[states], solve.upper[states], environment.absolute)
-    notes = [described(components), note, in_double, *solve.parts.notes]
+    events = (described(components), *placed, *in_double, *solve.parts.all_events)
     wider = width >= environment.epsilon and (bool(solve.at_rest) or ours_to_choose)
     if status is Status.CONVERGED and wider:
         status = Status.CHANGE_ONLY
-        notes.append(
-            f"rounding keeps the bounds {width:.1e} apart, more than epsilon "
-            f"{environment.epsilon:.1e}"
-        )
+        events = (*events, Kind.BOUNDS_AT_REST(width=width, epsilon=environment.epsilon))
     iterations = solve.iterations
-    remarks = one_remark(notes)
-    return TopologicalNarrowing(
-        Narrowing(solve.lower, solve.upper, status, iterations, remarks),
+    return TimedNarrowing(
+        Narrowing(solve.lower, solve.upper, status, iterations, events),
         solve.parts.cost(solve.work, iterations),
         setup,
         solve.sweeping_seconds,
@@ -292,7 +276,7 @@ class _Solve:
                 progress(part.within(before, time.perf_counter() - started))
 
         two_sided = replace(self._two_sided, system=part, upper=upper)
-        sweeper, note = two_sided_sweeper(two_sided, environment, environment.epsilon)
+        sweeper, events = two_sided_sweeper(two_sided, environment, environment.epsilon)
         batches = Batches(sweeper, environment, report)
         may_certify = self._may_certify and direct.fits(part.matrix)
         outcome = narrow(sweeper, environment, may_certify, report, batches)
@@ -302,7 +286,7 @@ class _Solve:
             )
         self.sweeping_seconds += sweeper.seconds
         self.parts.swept.append((sweeper.cost, outcome.iterations))
-        self.parts.remarks.append(note)
+        self.parts.events += events
         self._place.iterations += outcome.iterations
         self._take(states, inside, outcome)
         return outcome.status

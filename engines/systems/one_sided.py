@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from engines.arrays import FloatArray, IndexArray, MaskArray
 from engines.model.csr import CsrMatrix
+from engines.model.events import Events
 from engines.model.result import SweepCost
 
 LONGEST_BATCH = 1024
@@ -108,6 +109,16 @@ class SweepSystem:
         if self.group_offsets is not None:
             return len(self.group_offsets) - 1
         return self.matrix.num_rows
+
+    @property
+    def has_choices(self) -> bool:
+        """Whether several rows may compute one state."""
+        return self.group_offsets is not None
+
+    @property
+    def expanded(self) -> SweepSystem:
+        """The system itself, since its matrix is expanded; see `engines.diagrams.system`."""
+        return self
 
     @property
     def bytes_per_sweep(self) -> int:
@@ -210,12 +221,40 @@ class HasSingle(Protocol):
         """
 
 
-class Engine(Protocol):
-    """A place where sweeps are made: the CPU, or a GPU."""
+@runtime_checkable
+class HasSubstitution(Protocol):
+    """A sweeper that lies on the host, where a walk along the edges may end its solve."""
 
-    name: str
+    def substituted(self) -> tuple[FloatArray, float] | None:
+        """Return what one walk finds of equations without negative numbers.
 
-    def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> Sweeper:
+        Returns
+        -------
+        The solution, shape (states,), and a bound of its relative error, which is rounding's; None
+        where states need each other.
+        """
+
+    def restart(self, start: FloatArray) -> None:
+        """Go on from another iterate, shape (states,)."""
+
+
+@runtime_checkable
+class HasEvents(Protocol):
+    """A sweeper or a scheme that may do otherwise than it was asked, and tells so in the end."""
+
+    @property
+    def events(self) -> Events:
+        """What happened."""
+
+
+S = TypeVar("S", contravariant=True)
+"""What a scheme sweeps: a system with a matrix, or with a diagram's."""
+
+
+class Scheme(Protocol[S]):
+    """A way to sweep at some place: Jacobi's, Gauss-Seidel's in colours, cycles."""
+
+    def sweeper(self, system: S, stop_below: float, absolute: bool) -> Sweeper:
         """Prepare a solve.
 
         Parameters
@@ -227,6 +266,18 @@ class Engine(Protocol):
         absolute
             Whether changes are absolute; else relative to the value before the sweep.
         """
+
+
+class Place(Protocol):
+    """Where sweeps are made."""
+
+    @property
+    def gpus(self) -> tuple[int, ...]:
+        """The numbers of the GPUs, the first of which decides; empty for the CPU."""
+
+
+class Engine(Place, Scheme[SweepSystem], Protocol):
+    """The CPU, or GPUs. By itself it makes Jacobi's sweeps."""
 
 
 def rows_of_states(unknown: MaskArray) -> IndexArray | None:

@@ -7,12 +7,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from engines.arrays import FloatArray, IndexArray, MaskArray, index_dtype
+from engines.arrays import FloatArray
 from engines.model.csr import CsrMatrix
-from engines.model.explicit import ExplicitModel, ModelKind
-from engines.model.groups import choices_of
 from engines.model.result import SweepCost
-from engines.systems.one_sided import Direction, SweepSystem, rows_of_states
+from engines.systems.one_sided import SweepSystem
+from engines.systems.plain import accurate_row_sums
 
 UNIT_ROUNDOFF = 2.0**-53
 
@@ -101,45 +100,6 @@ class TwoSidedSweeper(Protocol):
         """Return the lower and the upper iterate, each of shape (states,), on the host."""
 
 
-def plain_system(
-    model: ExplicitModel,
-    unknown: MaskArray,
-    start: FloatArray,
-    rewards: FloatArray | None,
-    direction: Direction | None,
-) -> SweepSystem:
-    """Return the equations x = b + A x of the unknown states, for a chain those of its steps.
-
-    Parameters
-    ----------
-    model
-        A DTMC, a CTMC (its embedded chain is taken), or an MDP.
-    unknown
-        States to solve for, shape (states,).
-    start
-        Known values, and the first iterate of the unknown states, shape (states,).
-    rewards
-        None for probabilities, else the reward of each row, as `step_rewards` returns it.
-    direction
-        MDPs: minimise or maximise.
-    """
-    states, matrix, offset = rows_of_states(unknown), model.matrix, rewards
-    groups = model.row_group_offsets
-    if states is not None:
-        rows: IndexArray = states
-        if groups is not None:
-            rows, groups = choices_of(states, groups)
-        matrix = matrix.select_rows(rows)
-        offset = None if rewards is None else rewards[rows]
-    if model.kind is ModelKind.CTMC:
-        # In extended precision, so that an exit rate is right to the last digit however many
-        # rates add up to it.
-        exits = _accurate_row_sums(matrix.row_of_entry(), matrix.values, matrix.num_rows)
-        matrix = matrix.divide_rows(exits)
-        offset = None if offset is None else offset / exits
-    return SweepSystem(matrix, start, offset, states, group_offsets=groups, direction=direction)
-
-
 def without_self_loops(system: SweepSystem) -> SweepSystem:
     """Return the equations of a chain solved for their own states: Jacobi's.
 
@@ -163,16 +123,13 @@ def without_self_loops(system: SweepSystem) -> SweepSystem:
     of_looping = np.zeros(matrix.num_rows, dtype=np.bool_)
     of_looping[looping] = True
     other = keep & of_looping[row]
-    others = _accurate_row_sums(row[other], matrix.values[other], matrix.num_rows)[looping]
-    loops = _accurate_row_sums(row[~keep], matrix.values[~keep], matrix.num_rows)[looping]
+    others = accurate_row_sums(row[other], matrix.values[other], matrix.num_rows)[looping]
+    loops = accurate_row_sums(row[~keep], matrix.values[~keep], matrix.num_rows)[looping]
     allowance = matrix.row_lengths()[looping] * 4.0 * UNIT_ROUNDOFF
     pivot = np.ones(matrix.num_rows)
     pivot[looping] = np.where(np.abs(others + loops - 1.0) <= allowance, others, 1.0 - loops)
-    lengths = np.bincount(row[keep], minlength=matrix.num_rows)
-    offsets = np.zeros(matrix.num_rows + 1, dtype=index_dtype(int(lengths.sum())))
-    np.cumsum(lengths, out=offsets[1:])
-    values = matrix.values[keep] / pivot[row[keep]]
-    reduced = CsrMatrix(offsets, matrix.columns[keep], values, matrix.num_columns)
+    reduced = matrix.select_entries(keep)
+    reduced = replace(reduced, values=reduced.values / pivot[row[keep]])
     offset = None if system.offset is None else system.offset / pivot
     return replace(system, matrix=reduced, offset=offset)
 
@@ -191,11 +148,3 @@ def slack_of_quotient(matrix: CsrMatrix) -> int:
         The matrix of the model itself.
     """
     return ROUNDING_SLACK + int(matrix.row_lengths().max(initial=0))
-
-
-def _accurate_row_sums(row: IndexArray, values: FloatArray, num_rows: int) -> FloatArray:
-    sums = np.zeros(num_rows, dtype=np.longdouble)
-    if len(row):
-        starts = np.flatnonzero(np.concatenate(([True], np.diff(row) != 0)))
-        sums[row[starts]] = np.add.reduceat(values.astype(np.longdouble), starts)
-    return np.array(sums, dtype=np.float64)

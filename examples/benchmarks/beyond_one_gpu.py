@@ -33,6 +33,7 @@ from engines.cuda.split import SplitSweeper, bytes_beside
 from engines.cuda.sweeper import device_bytes
 from engines.cuda.uniformise import sum_powers
 from engines.model.choice import Format
+from engines.model.events import told
 from engines.proofs.poisson import poisson_weights
 from engines.systems.one_sided import Engine, SweepSystem
 from engines.systems.power_sums import PowerSum, Summed
@@ -108,7 +109,7 @@ def rows_of(case: str, system: SweepSystem, matrix_format: Format, link: float) 
         sweeper = engine.sweeper(system, -1.0, True)
         split = isinstance(sweeper, SplitSweeper)
         if "GPUs" in way and not isinstance(sweeper, SeveralSweeper):
-            raise SystemExit(f"{case}, {way}: {sweeper.cost.remark}")
+            raise SystemExit(f"{case}, {way}: {told(sweeper.cost.events)}")
         sweeper.run(CHECKED_SWEEPS)
         found = sweeper.values()
         if expected is None:
@@ -127,7 +128,7 @@ def rows_of(case: str, system: SweepSystem, matrix_format: Format, link: float) 
             share = 100 * sweeper.travelling_bytes / median / link
         yield Row(
             *(case, system.num_states, system.matrix.num_entries, way, sweeper.cost.format),
-            *(median * 1e6, alone / median, share, sweeper.cost.remark),
+            *(median * 1e6, alone / median, share, told(sweeper.cost.events)),
         )
         del sweeper
         cupy().get_default_memory_pool().free_all_blocks()
@@ -163,8 +164,8 @@ def sums_of(case: str, system: SweepSystem, matrix_format: Format) -> Iterator[R
             done = summed(problem, count, matrix_format)
             if done.sweeps != problem.last:
                 raise SystemExit(f"{case}, {way}: nothing changes after {done.sweeps} sweeps")
-            if "not shared out" in done.cost.remark:
-                raise SystemExit(f"{case}, {way}: {done.cost.remark}")
+            if len(done.cost.gpus) != count:
+                raise SystemExit(f"{case}, {way}: {told(done.cost.events)}")
             expected = done.values if expected is None else expected
             require_equal(done.values, expected, f"{case}, {way}")
             seconds.append(done.sweeping_seconds / done.sweeps)
@@ -173,7 +174,7 @@ def sums_of(case: str, system: SweepSystem, matrix_format: Format) -> Iterator[R
         alone = alone or median
         yield Row(
             *(f"{case}, sum", system.num_states, system.matrix.num_entries, way, done.cost.format),
-            *(median * 1e6, alone / median, None, done.cost.remark),
+            *(median * 1e6, alone / median, None, told(done.cost.events)),
         )
         cupy().get_default_memory_pool().free_all_blocks()
 

@@ -146,28 +146,28 @@ def unseen(model: ExplicitModel) -> ExplicitModel:
 
 def measure_gpu(model: ExplicitModel, row: Row) -> None:
     """Put down the GPU's results and times, and the memory that it took."""
-    from engines.cuda import graph as on_device
     from engines.cuda.bandwidth import copy_bandwidth
     from engines.cuda.driver import cupy
+    from engines.cuda.graph import CudaGraph
+    from engines.cuda.graph_tuning import GraphTuning
 
-    # A large graph would not be kept between two questions.
-    on_device.KEPT_SHARE = 1
+    # By default a large graph is not kept between two questions.
+    kept = GraphTuning(kept_share=1)
     row.copy_bandwidth = copy_bandwidth()
     pool = cupy().get_default_memory_pool()
     states = np.ones(model.num_states, dtype=np.bool_)
-    environment = SolverEnvironment(device=DeviceChoice.GPU)
     questions: dict[str, Callable[[Any], Any]] = {
         "scc": lambda graph: graph.strong_components(states),
         "mec": lambda graph: graph.end_component_states(states),
     }
     for what, ask in questions.items():
         # What is loaded once in a process is no part of any time.
-        ask(operations_of(unseen(model), environment))
+        ask(CudaGraph(unseen(model), tuning=kept))
         gc.collect()
         pool.free_all_blocks()
         taken = pool.total_bytes()
         graph, row.times[f"gpu {what} first"] = _asked(
-            row, what, ask, partial(operations_of, unseen(model), environment)
+            row, what, ask, partial(CudaGraph, unseen(model), tuning=kept)
         )
         row.gpu_bytes[what] = pool.total_bytes() - taken
         again = [_asked(row, what, ask, lambda graph=graph: graph)[1] for _ in range(REPEATS)]

@@ -29,6 +29,7 @@ from bridge.reproduce.tasks.sweeps import sweep_times
 from engines.cuda.driver import device_summary
 from engines.model.choice import Format
 from engines.model.environment import DeviceChoice, Method, Precision, SolverEnvironment
+from engines.model.events import Kind
 from engines.model.result import SolveResult
 from engines.solve.system import solve_system
 from engines.systems.one_sided import Scaling, SweepSystem
@@ -37,6 +38,7 @@ RARE = 1e-30
 EXACT = 1e-12
 LIMIT = 100_000
 DAMPED = 0.9
+IN_SINGLE = (Kind.SINGLE, Kind.SINGLE_BUT, Kind.SINGLE_UNKNOWN, Kind.SINGLE_THEN_DOUBLE)
 METHODS = {"jor": Method.JOR, "jacobi": Method.JACOBI, "auto": Method.AUTO}
 
 
@@ -93,10 +95,10 @@ def relative_error(found: np.ndarray, exact: np.ndarray) -> float:
     return float(np.max(np.abs(found[present] / exact[present] - 1.0)))
 
 
-def sweeps_in_single(result: SolveResult, precision: Precision) -> int:
+def sweeps_in_single(result: SolveResult) -> int:
     """Return how many of the sweeps were made in single precision."""
-    word = result.note.partition(" sweeps in single precision")[0].rpartition(" ")[2]
-    return int(word) if precision is not Precision.DOUBLE and word.isdecimal() else 0
+    made = [dict(event.details)["sweeps"] for event in result.events if event.kind in IN_SINGLE]
+    return int(made[0]) if made else 0
 
 
 def rows_of(
@@ -122,7 +124,7 @@ def rows_of(
             yield Row(
                 *(case, system.num_states, system.matrix.num_entries, used, epsilon),
                 *(str(precision), times.get(str(precision), float("nan"))),
-                *(result.iterations, sweeps_in_single(result, precision)),
+                *(result.iterations, sweeps_in_single(result)),
                 *(result.seconds, result.sweeping_seconds, str(method), str(result.status)),
                 relative_error(normalised(system, result.values), exact),
                 *(result.error_estimate, result.residual, result.note),

@@ -23,10 +23,10 @@ from formats import cluster, tandem
 
 from engines.cuda.driver import device_summary
 from engines.devices.choice import choose_engine
-from engines.devices.colours import GaussSeidelEngine
+from engines.devices.colours import GaussSeidelScheme
 from engines.errors import UnsupportedError
 from engines.host.watched import relaxation, sweeps_in_colours
-from engines.methods.levels import LevelEngine
+from engines.methods.levels import LevelScheme
 from engines.methods.single import CALM, STALLED
 from engines.model.environment import DeviceChoice, Method, Precision, SolverEnvironment
 from engines.systems.one_sided import HasSingle, Sweeper, SweepSystem
@@ -58,9 +58,9 @@ def prepared(
     system = replace(system, omega=omega)
     engine, _ = choose_engine(settings, system)
     if sweeps_in_colours(method):
-        engine = GaussSeidelEngine.of(engine, settings)
+        engine = GaussSeidelScheme.of(engine, settings)
     elif method is Method.MULTILEVEL:
-        engine = LevelEngine(engine)
+        engine = LevelScheme(engine)
     # The first preparation and the first sweep load kernels.
     for warm in (False, True):
         began = time.perf_counter()

@@ -23,6 +23,7 @@ def test_settings_come_back_from_json_as_they_were():
         max_iterations=77,
         omega=0.7,
         topological=True,
+        bounds=True,
         interval=IntervalOptions(BoundMethod.VARIANT_2, upper=3.5, select_midpoint=False),
     )
     back = read_settings(json.loads(json.dumps(plain_settings(given))))

@@ -43,17 +43,21 @@ def build(folder: Path, text: str):
     return storm.build_model(path, {}, log=print)
 
 
-def asked(folder: Path, *commands: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return x and y where a model that runs through all x has just set y."""
+def asked(folder: Path, texts: tuple[str, ...], *commands: str) -> dict[str, np.ndarray]:
+    """Return what commands make of texts for every x; those of a text hold for its own `step`."""
+    last, variables = len(texts), [f"y{i}" for i in range(len(texts))]
+    again = " & ".join([f"({name}'=0)" for name in variables])
     text = "\n".join([
         "dtmc", "formula f = x-6;", "module m",
-        f" x : [{START}..{END}] init {START}; y : [-200..200] init 0; set : bool;", *commands,
-        f" [] set & x<{END} -> (x'=x+1) & (set'=false) & (y'=0);", f" [] set & x={END} -> true;",
-        "endmodule",
+        f" x : [{START}..{END}] init {START}; step : [0..{last}] init 0;",
+        *(f" {name} : [-200..200] init 0;" for name in variables), *commands,
+        f" [] step={last} & x<{END} -> (x'=x+1) & (step'=0) & {again};",
+        f" [] step={last} & x={END} -> true;", "endmodule",
     ])  # fmt: skip
-    variables = build(folder, text).variables
-    done = variables["set"].astype(bool)
-    return variables["x"][done], variables["y"][done]
+    found = build(folder, text).variables
+    done = found["step"] == last
+    np.testing.assert_array_equal(found["x"][done], np.arange(START, END + 1))
+    return {text: found[name][done] for text, name in zip(texts, variables, strict=True)}
 
 
 def expected(text: str) -> np.ndarray:
@@ -62,18 +66,33 @@ def expected(text: str) -> np.ndarray:
     return np.broadcast_to(np.asarray(evaluate(parse_expression(text), scope)), len(states))
 
 
+@pytest.fixture(scope="module")
+def updated(tmp_path_factory) -> dict[str, np.ndarray]:
+    """Return what updates by each number store; one process of Storm's answers for all."""
+    commands = [
+        f" [] step={i} -> (y{i}'={text}) & (step'={i + 1});" for i, text in enumerate(NUMBERS)
+    ]
+    return asked(tmp_path_factory.mktemp("updates"), NUMBERS, *commands)
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory) -> dict[str, np.ndarray]:
+    """Return where each condition lets a command be taken."""
+    commands = []
+    for i, text in enumerate(CONDITIONS):
+        commands += [f" [] step={i} & ({text}) -> (y{i}'=1) & (step'={i + 1});"]
+        commands += [f" [] step={i} & !({text}) -> (step'={i + 1});"]
+    return asked(tmp_path_factory.mktemp("guards"), CONDITIONS, *commands)
+
+
 @pytest.mark.parametrize("text", NUMBERS)
-def test_updates(text, tmp_path):
-    states, values = asked(tmp_path, f" [] !set -> (y'={text}) & (set'=true);")
-    np.testing.assert_array_equal(states, np.arange(START, END + 1))
-    np.testing.assert_array_equal(values, expected(text))
+def test_updates(text, updated):
+    np.testing.assert_array_equal(updated[text], expected(text))
 
 
 @pytest.mark.parametrize("text", CONDITIONS)
-def test_guards(text, tmp_path):
-    holds = f" [] !set & ({text}) -> (y'=1) & (set'=true);"
-    _, values = asked(tmp_path, holds, f" [] !set & !({text}) -> (set'=true);")
-    np.testing.assert_array_equal(values, expected(text).astype(int))
+def test_guards(text, guarded):
+    np.testing.assert_array_equal(guarded[text], expected(text).astype(int))
 
 
 def test_mod_is_right_in_formulas_probabilities_labels_rewards_and_renamed_modules(tmp_path):

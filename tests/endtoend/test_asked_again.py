@@ -8,7 +8,7 @@ from tests.endtoend.references import relative_error
 
 pytestmark = pytest.mark.prism
 
-AGAIN = "prism-gpu: this was asked before in this run"
+AGAIN = "prism-gpu: reusing the cached result"
 SWEEPS = r"^(?!Prob)\S.*: (\d+) iterations in (\S+) seconds"
 HERMAN = "dtmcs/herman/herman11.pm"
 COIN = "mdps/consensus/coin2.nm"

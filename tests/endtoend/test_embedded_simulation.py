@@ -7,10 +7,10 @@ import re
 import sys
 
 import pytest
+from bridge.check.simulated_model import SimulatedModel
 
 from bridge import jvm
 from bridge.built import prism_call
-from bridge.check.simulated_model import SimulatedModel
 from engines.errors import InvalidModelError, UnsupportedError
 from prism_hooks.options import HookOptions
 from prism_hooks.program import read_program

@@ -14,10 +14,8 @@ from tests.endtoend.test_components import EVERY_GRAPH
 pytestmark = pytest.mark.prism
 
 PATIENT = """
-from prism_hooks import graph
-for kind in ("", "_OF_KNOWN"):
-    setattr(graph, "SEARCH_SECONDS" + kind, 60.0)
-graph.BOTTOM_SECONDS = 60.0
+from prism_hooks import backend
+backend.search_seconds = backend.bottom_seconds = lambda *_, **__: 60.0
 from bridge import cli
 cli.main()
 """

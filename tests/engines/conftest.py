@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from engines.cuda.driver import gpu_refusal
+from engines.cuda.driver import driver_present, gpu_refusal
 from engines.methods import direct
 from engines.model.environment import DeviceChoice
 
+DEVICES = ["cpu", pytest.param("gpu", marks=pytest.mark.gpu)] if driver_present() else ["cpu"]
+"""Thousands of tests run over them; `test_devices.py` says when the GPU is not among them."""
 
-@pytest.fixture(params=["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
+
+@pytest.fixture(params=DEVICES)
 def device(request):
     """The device to ask for."""
     if request.param == "gpu":

@@ -159,3 +159,17 @@ def assert_encloses(result, exact, epsilon, absolute=False):
     distance = np.abs(result.values[finite] - array([e for e in exact if e != float("inf")]))
     scale = 1.0 if absolute else np.where(lower[finite] > 0.0, lower[finite], 1.0)
     assert (distance <= result.error_estimate * scale * (1.0 + 1e-9) + 1e-15 * scale).all()
+
+
+def assert_answers(result, exact, epsilon, absolute=False):
+    """The exact values lie between the bounds; without bounds, the values are as near as said."""
+    if result.bounds is not None:
+        assert_encloses(result, exact, epsilon, absolute)
+        return
+    infinite = np.array([value == float("inf") for value in exact])
+    assert (np.isinf(result.values) == infinite).all()
+    values, found = array(exact)[~infinite], result.values[~infinite]
+    scale = 1.0 if absolute else np.where(values > 0.0, values, 1.0)
+    assert not result.two_sided
+    assert result.error_estimate <= epsilon
+    assert (np.abs(found - values) <= (result.error_estimate + 1e-14) * scale).all()

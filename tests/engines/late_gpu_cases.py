@@ -11,6 +11,7 @@ from engines.cuda import driver
 from engines.devices import choice
 from engines.model.csr import CsrMatrix
 from engines.model.environment import DeviceChoice, SolverEnvironment
+from engines.model.events import Kind
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.questions.reachability import solve_reachability
 from engines.questions.steady_state import solve_steady_state
@@ -81,3 +82,9 @@ def birth_and_death(environment, size=200, up=0.9):
 
 
 AUTOMATIC = SolverEnvironment(device=DeviceChoice.AUTO)
+
+
+def begun_on_cpu(result):
+    """The sweeps that the CPU made before a GPU went on, as the first event tells."""
+    event = result.events[0]
+    return event.kind is Kind.BEGAN_ON_CPU and dict(event.details)["sweeps"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engines.model.csr import CsrMatrix
+from engines.model.environment import Method, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.systems.one_sided import Direction
 from tests.engines import reference
@@ -328,6 +329,18 @@ def reward_problems():
 @functools.cache
 def mdp_problems():
     return dict(_mdp_problems())
+
+
+@functools.cache
+def settled(name):
+    """Return the values of a problem, swept by plain loops until they hardly change."""
+    problem = {**chain_problems(), **reward_problems(), **mdp_problems()}[name]
+    environment = SolverEnvironment(method=Method.POWER, epsilon=1e-14, max_iterations=100_000)
+    values, _ = reference.solve_reachability(
+        problem.model, problem.unknown, problem.start, environment, **problem.keywords
+    )
+    values.flags.writeable = False
+    return values
 
 
 @functools.cache

@@ -9,16 +9,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from engines.model.environment import Method, SolverEnvironment
+from engines.model.environment import SolverEnvironment
 from engines.model.explicit import ModelKind
 from engines.model.result import SolveResult
 from engines.questions import bounded, time_bounded
-from engines.questions.intervals import reachability_reward_bounds, until_bounds
-from engines.questions.long_run import (
-    long_run_probabilities,
-    long_run_rewards,
-    steady_state_distribution,
-)
+from engines.questions.long_run import long_run_probabilities, long_run_rewards
+from engines.questions.long_run_distribution import steady_state_distribution
 from engines.questions.reachability_rewards import reachability_rewards
 from engines.questions.total_rewards import total_rewards
 from engines.questions.until import until_probabilities
@@ -66,8 +62,6 @@ def _until(
     case: RandomModel, environment: SolverEnvironment, direction: Direction | None, **more: bool
 ) -> SolveResult:
     sides = case.remain_mask, case.target_mask
-    if environment.method in (Method.INTERVAL, Method.OPTIMISTIC):
-        return until_bounds(case.model, *sides, environment, direction=direction)
     return until_probabilities(case.model, *sides, environment, direction=direction, **more)
 
 
@@ -75,8 +69,6 @@ def _reachability_reward(
     case: RandomModel, environment: SolverEnvironment, direction: Direction | None, **more: bool
 ) -> SolveResult:
     what = case.model, case.rewards, case.target_mask
-    if environment.method in (Method.INTERVAL, Method.OPTIMISTIC):
-        return reachability_reward_bounds(*what, environment, direction=direction)
     return reachability_rewards(*what, environment, direction=direction, **more)
 
 

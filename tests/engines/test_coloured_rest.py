@@ -19,7 +19,7 @@ from engines.solve import system as solve
 from tests.engines import models
 
 ENVIRONMENT = SolverEnvironment(device=DeviceChoice.CPU)
-WENT_ON = "on by Gauss-Seidel"
+WENT_ON = "switched to Gauss-Seidel"
 WITHOUT_END = 30
 """The random chain of this seed has no absorbing state."""
 
@@ -148,9 +148,10 @@ def test_where_colours_are_slow_too_elimination_has_the_last_word():
 
 
 @pytest.mark.usefixtures("from_the_first")
-@pytest.mark.parametrize("seed", [seed for seed in range(61) if seed != WITHOUT_END])
-@pytest.mark.parametrize("rewarded", [False, True])
-@pytest.mark.parametrize("absolute", [False, True])
+@pytest.mark.parametrize(
+    ("seed", "rewarded", "absolute"),
+    [(seed, seed % 2 > 0, seed % 4 > 1) for seed in range(61) if seed != WITHOUT_END],
+)
 def test_random_chains_are_right_and_their_errors_bounds(seed, rewarded, absolute):
     rng = np.random.default_rng(seed)
     model = models.random_dtmc(seed, size=int(rng.integers(20, 120)), absorbing=0.1)

@@ -208,7 +208,6 @@ def plain_weight(system, colours):
     return fresh
 
 
-@settings(max_examples=40)
 @given(seed=st.integers(0, 10_000), count=st.integers(1, 9), backwards=st.booleans())
 def test_moving_states_never_makes_less_weight_fresh(seed, count, backwards):
     system = chain_system(seed, 25) if seed % 2 else mdp_system(seed, 25)
@@ -275,7 +274,7 @@ def test_colours_do_not_depend_on_the_number_of_threads(monkeypatch, threads):
     for system, before in zip(systems, alone, strict=True):
         found = choose_colours(system, Order.FORWARDS)
         np.testing.assert_array_equal(found.of_update, before.of_update)
-        assert found.description == before.description
+        assert (found.count, found.fresh) == (before.count, before.fresh)
 
 
 def test_every_state_has_one_step_of_each_pass_and_bands_go_by_levels():

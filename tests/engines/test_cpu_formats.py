@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engines.host import engine as cpu
@@ -14,6 +14,7 @@ from engines.host import layouts, run_encoding
 from engines.host.engine import CpuEngine, CpuSweeper
 from engines.model.choice import Format
 from engines.model.csr import CsrMatrix
+from engines.model.events import told
 from engines.systems.one_sided import Direction, Scaling, SweepSystem
 
 SWEEPS = 7
@@ -112,7 +113,6 @@ def repetitive_systems(draw):
     )
 
 
-@settings(max_examples=150)
 @given(repetitive_systems(), st.sampled_from([(1, 1), (10**9, 1), (3, 10**9)]))
 def test_runs_sweep_as_plain_loops_do(system, least_mean):
     sweeper, runs = in_runs(system, least_mean)
@@ -122,7 +122,6 @@ def test_runs_sweep_as_plain_loops_do(system, least_mean):
     np.testing.assert_array_equal(sweeper.values(), by_loops(system, SWEEPS))
 
 
-@settings(max_examples=60)
 @given(repetitive_systems())
 def test_codes_for_values_sweep_as_plain_loops_do(system):
     _, values, sweeper = changes_and_values(system, Format.VALUES)
@@ -238,8 +237,8 @@ def test_formats_that_do_not_fit_are_named_in_a_remark():
     ]:
         cost = CpuEngine(matrix_format).sweeper(system, -1.0, True).cost
         assert cost.format == "csr"
-        assert cost.remark.startswith(f"-gpuformat {matrix_format}: {reason}")
-    assert CpuEngine(Format.CSR).sweeper(system, -1.0, True).cost.remark == ""
+        assert told(cost.events).startswith(f"-gpuformat {matrix_format}: {reason}")
+    assert CpuEngine(Format.CSR).sweeper(system, -1.0, True).cost.events == ()
 
 
 def test_more_values_than_codes_stay_in_csr():
@@ -249,7 +248,7 @@ def test_more_values_than_codes_stay_in_csr():
     matrix = CsrMatrix(np.arange(size + 1, dtype=np.int32), loops, values, size)
     cost = CpuEngine(Format.VALUES).sweeper(SweepSystem(matrix, np.ones(size)), -1.0, True).cost
     assert cost.format == "csr"
-    assert "more than 65536 distinct values" in cost.remark
+    assert "more than 65536 distinct values" in told(cost.events)
 
 
 def test_runs_are_short_enough_to_be_shared_out():

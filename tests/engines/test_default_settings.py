@@ -368,7 +368,7 @@ def test_a_named_method_that_stops_too_soon_says_so(device):
     result = solve_reachability(problem.model, problem.unknown, problem.start, environment)
     error = relative_error(result.values, models.gamblers_ruin_answer(60))
     assert result.status is Status.CONVERGED
-    assert "the relative error to expect is" in result.note
+    assert "the expected relative error is" in result.note
     assert 0.2 * error < result.error_estimate < 5.0 * error
     fast = models.dtmc([{0: 0.1, 1: 0.5, 2: 0.4}, {1: 1.0}, {2: 1.0}])
     problem = models.until(fast, models.mask(3, [1]))

@@ -16,7 +16,9 @@ from engines.errors import UnsupportedError
 from engines.host.engine import CpuEngine
 from engines.model.csr import CsrMatrix
 from engines.model.environment import DeviceChoice, SolverEnvironment
+from engines.model.events import Kind, told
 from engines.systems.one_sided import SweepSystem
+from tests.engines.conftest import DEVICES
 
 
 @pytest.fixture
@@ -48,6 +50,10 @@ def large_system(size=choice.GPU_ENTRIES_AT_START):
     return SweepSystem(CsrMatrix(offsets, diagonal, np.full(size, 0.5), size), np.zeros(size))
 
 
+def refused(_engine, events):
+    return [event.kind for event in events] == [Kind.GPU_REFUSED]
+
+
 def small_system():
     one = np.zeros(1, dtype=np.int32)
     return SweepSystem(CsrMatrix(np.array([0, 1]), one, np.array([0.5]), 1), np.zeros(1))
@@ -62,50 +68,49 @@ def test_missing_cupy_is_named_with_the_command_that_gets_it():
 
 @pytest.mark.usefixtures("without_cupy")
 def test_without_a_wish_the_cpu_takes_over_and_says_why():
-    engine, note = choice.choose_engine(SolverEnvironment(), large_system())
+    engine, events = choice.choose_engine(SolverEnvironment(), large_system())
     assert isinstance(engine, CpuEngine)
-    assert note.startswith("GPU not used: CuPy is not installed")
+    assert told(events).startswith("GPU not used: CuPy is not installed")
 
 
 @pytest.mark.usefixtures("without_cupy")
 @pytest.mark.parametrize("devices", [(), (0,)])
 def test_what_one_gpu_was_asked_for_needs_no_remark(devices):
-    assert not_shared_out(SimpleNamespace(devices=devices), "bounds") == ""
-    assert not_shared_out(CpuEngine(), "bounds") == ""
+    assert not_shared_out(SimpleNamespace(gpus=devices), "bounds") == ()
+    assert not_shared_out(CpuEngine(), "bounds") == ()
 
 
 def test_what_is_not_shared_out_among_several_gpus_is_remarked():
-    several = SimpleNamespace(devices=(0, 1, 2))
-    assert not_shared_out(several, "one sweeps bounds") == (
-        "not shared out among 3 GPUs: one sweeps bounds"
-    )
+    several = SimpleNamespace(gpus=(0, 1, 2))
+    events = not_shared_out(several, "one sweeps bounds")
+    assert told(events) == "not shared among 3 GPUs: one sweeps bounds"
 
 
 def test_a_small_model_asks_for_no_gpu_and_says_nothing():
-    engine, note = choice.choose_engine(SolverEnvironment(), small_system())
+    engine, events = choice.choose_engine(SolverEnvironment(), small_system())
     assert isinstance(engine, CpuEngine)
-    assert note == ""
+    assert events == ()
 
 
 @pytest.mark.usefixtures("without_cupy")
 def test_no_gpu_is_opened_for_what_a_cpu_solves_meanwhile(used):
     automatic = SolverEnvironment()
     for size in (choice.GPU_ENTRIES, choice.GPU_ENTRIES_AT_START - 1):
-        engine, note = choice.choose_engine(automatic, large_system(size))
+        engine, events = choice.choose_engine(automatic, large_system(size))
         assert isinstance(engine, CpuEngine)
-        assert note == ""
-    assert choice.choose_engine(automatic, large_system())[1].startswith("GPU not used")
+        assert events == ()
+    assert refused(*choice.choose_engine(automatic, large_system()))
     used.set()
     middling = large_system(choice.GPU_ENTRIES)
-    assert choice.choose_engine(automatic, middling)[1].startswith("GPU not used")
-    assert choice.choose_engine(automatic, large_system(choice.GPU_ENTRIES - 1))[1] == ""
+    assert refused(*choice.choose_engine(automatic, middling))
+    assert not refused(*choice.choose_engine(automatic, large_system(choice.GPU_ENTRIES - 1)))
 
 
 @pytest.mark.usefixtures("forgetful")
 def test_a_missing_driver_is_named(monkeypatch):
     monkeypatch.setattr(driver, "driver_present", lambda: False)
     assert "no NVIDIA driver" in driver.gpu_refusal()
-    assert choice.choose_engine(SolverEnvironment(), large_system())[1] == ""
+    assert choice.choose_engine(SolverEnvironment(), large_system())[1] == ()
 
 
 BROKEN = {
@@ -140,12 +145,12 @@ def test_whatever_a_broken_cupy_raises_is_a_reason_in_one_line(monkeypatch, tmp_
     monkeypatch.setattr(driver, "driver_present", lambda: True)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "cupy", raising=False)
-    engine, note = choice.choose_engine(SolverEnvironment(), large_system())
+    engine, events = choice.choose_engine(SolverEnvironment(), large_system())
     sys.modules.pop("cupy", None)
     assert isinstance(engine, CpuEngine)
-    assert re.fullmatch(r"GPU not used: (CuPy|CUDA)[^\n]* \([^\n]*Error.*\)", note)
     refusal = driver.gpu_refusal()
-    assert f"GPU not used: {refusal}" == note
+    assert re.fullmatch(r"(CuPy|CUDA)[^\n]* \([^\n]*Error.*\)", refusal)
+    assert events == (Kind.GPU_REFUSED(reason=refusal),)
     assert "cupy" not in sys.modules  # it is not tried again
     choice.preload(0)
     with pytest.raises(UnsupportedError, match="no GPU can be used"):
@@ -172,3 +177,9 @@ def test_hidden_devices_count_as_no_driver(monkeypatch, value):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
     assert not driver.driver_present()
     driver.driver_present.cache_clear()
+
+
+def test_the_gpu_is_among_the_devices_that_all_tests_run_over():
+    if not driver.driver_present():
+        pytest.skip(f"all devices are the CPU alone, no GPU: {driver.gpu_refusal()}")
+    assert len(DEVICES) == 2

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.graph import distances as steps
 from engines.graph.distances import distances
 
 
@@ -21,13 +20,12 @@ def by_loops(sources, successors, goal):
 
 @pytest.mark.parametrize("layers", [4_000, 3, 0])
 @pytest.mark.parametrize("seed", range(20))
-def test_distances_are_those_of_plain_loops(monkeypatch, layers, seed):
-    monkeypatch.setattr(steps, "MOST_LAYERS", layers)
+def test_distances_are_those_of_plain_loops(layers, seed):
     rng = np.random.default_rng(seed)
     size = int(rng.integers(1, 40))
     sources, successors = rng.integers(0, size, (2, int(rng.integers(0, 3 * size))))
     goal = rng.random(size) < rng.choice([0.0, 0.05, 0.5])
-    found = distances(sources, successors, goal)
+    found = distances(sources, successors, goal, most_layers=layers)
     np.testing.assert_array_equal(found, by_loops(sources, successors, goal))
 
 

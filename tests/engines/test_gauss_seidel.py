@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engines.devices.colours import GaussSeidelEngine
+from engines.devices.colours import GaussSeidelScheme
 from engines.errors import UnsupportedError
 from engines.host.colours import Order
 from engines.host.engine import CpuEngine
@@ -15,6 +15,7 @@ from engines.host.scaling import scaled
 from engines.host.watched import METHODS, sweeps_in_colours
 from engines.methods.iterate import iterate
 from engines.model.environment import Method, SolverEnvironment
+from engines.model.events import Kind, told
 from engines.model.explicit import ModelKind
 from engines.model.groups import choices_of
 from engines.model.result import Status
@@ -47,7 +48,7 @@ def swept(system, method, epsilon=EPSILON, limit=20_000, **keywords):
     environment = SolverEnvironment(
         method=method, epsilon=epsilon, max_iterations=limit, **keywords
     )
-    sweeper = GaussSeidelEngine.of(CpuEngine(), environment).sweeper(system, epsilon, False)
+    sweeper = GaussSeidelScheme.of(CpuEngine(), environment).sweeper(system, epsilon, False)
     return sweeper, iterate(sweeper, environment)
 
 
@@ -158,18 +159,18 @@ def swinging_cycle(size=12):
 @pytest.mark.parametrize("colours", [2, 3, 4])
 def test_sweeps_that_swing_are_left_and_the_answer_is_right(order, colours):
     model, answer = swinging_cycle()
-    engine = GaussSeidelEngine(CpuEngine(), order, 1, colours)
+    engine = GaussSeidelScheme(CpuEngine(), order, 1, colours)
     sweeper = engine.sweeper(balance(model), EPSILON, False)
     changes = np.concatenate([sweeper.run(64) for _ in range(100)])
     assert changes[-1] < EPSILON
-    assert "swing" in sweeper.note
+    assert "oscillating" in told(sweeper.events)
     np.testing.assert_allclose(steady(sweeper), answer, rtol=1e-9)
     assert sweeper.residual() < 1e-10
 
 
 def test_unwatched_these_sweeps_would_swing_for_ever():
     model, _ = swinging_cycle()
-    engine = GaussSeidelEngine(CpuEngine(), Order.FORWARDS, 1, 3)
+    engine = GaussSeidelScheme(CpuEngine(), Order.FORWARDS, 1, 3)
     coloured = engine.coloured(scaled(balance(model)), Order.FORWARDS)
     changes = engine.prepared(coloured, EPSILON, False).run(5_000)
     assert len(changes) == 5_000
@@ -180,7 +181,7 @@ def test_sweeps_turn_round_once_where_more_is_fresh_then():
     model, answer = swinging_cycle(61)
     sweeper, outcome = swept(balance(model), Method.BACKWARDS_GAUSS_SEIDEL, slice_size=1)
     assert outcome.status is Status.CONVERGED
-    assert sweeper.note.count("on forwards") == 1
+    assert [event.kind for event in sweeper.events].count(Kind.TURNED) == 1
     assert sweeper.colouring.order is Order.FORWARDS
     np.testing.assert_allclose(steady(sweeper), answer, rtol=1e-9)
 
@@ -218,7 +219,7 @@ def test_an_omega_that_cannot_converge_is_refused(omega):
 @given(st.lists(st.integers(1, 90), min_size=1, max_size=12), st.integers(0, 50))
 def test_a_run_makes_no_more_sweeps_than_asked_and_batches_do_not_matter(batches, seed):
     model, _ = swinging_cycle()
-    engine = GaussSeidelEngine(CpuEngine(), Order.FORWARDS, 1, 2 + seed % 3)
+    engine = GaussSeidelScheme(CpuEngine(), Order.FORWARDS, 1, 2 + seed % 3)
     one, other = (engine.sweeper(balance(model), -1.0, False) for _ in range(2))
     made = []
     for batch in batches:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engines.errors import UnsupportedError
@@ -203,7 +203,7 @@ def test_a_slow_automatic_solve_ends_by_it(monkeypatch):
     result = solve_system(system, AUTOMATIC, "Jacobi", direct=lambda _: pytest.fail("direct"))
     assert result.status is Status.CONVERGED
     assert result.finished_by.startswith(NAME)
-    assert "contracts too slowly" in result.note
+    assert "converges too slowly" in result.note
     assert off(result.values, exactly(system)) <= result.error_estimate < 1e-6
     assert stretches.LATE < result.iterations < 3 * stretches.LATE
 
@@ -251,7 +251,6 @@ def test_a_stretch_too_short_to_reach_a_state_is_made_longer():
     np.testing.assert_allclose(sweeper.values(), 0.9999 ** np.arange(499, -1, -1), rtol=1e-6)
 
 
-@settings(max_examples=60)
 @given(
     seed=st.integers(0, 2**32 - 1),
     size=st.integers(1, 40),

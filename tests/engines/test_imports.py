@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import pkgutil
 import subprocess
@@ -56,8 +57,8 @@ def test_the_solvers_do_not_load_scipy_before_they_need_it():
 
 ROOMS = (
     *("errors", "arrays", "process", "host.compiled", "model", "systems", "formats", "automata"),
-    *("diagrams", "program", "host", "cuda", "devices", "montecarlo", "graph", "proofs"),
-    *("methods", "solve", "questions"),
+    *("diagrams", "program", "host", "cuda", "devices", "exploration", "montecarlo"),
+    *("graph", "proofs", "methods", "solve", "questions"),
 )
 """The folders and files of `engines`, lowest first: each imports those before it, and itself."""
 
@@ -94,12 +95,16 @@ PACKAGES = {package.__name__: package for package in (engines, prism_hooks, brid
 """Lowest first."""
 
 
-def sources(package):
-    """Yield the name and the text of each module of a package."""
+@functools.cache
+def imports_of(package):
+    """The imports of each module of a package by its name, as `OwnImports` has them."""
     folder = Path(package.__file__).parent
-    for path in sorted(folder.rglob("*.py")):
-        parts = path.relative_to(folder.parent).with_suffix("").parts
-        yield ".".join(parts), path.read_text()
+    return {
+        ".".join(path.relative_to(folder.parent).with_suffix("").parts): OwnImports(
+            path.read_text()
+        ).found
+        for path in sorted(folder.rglob("*.py"))
+    }
 
 
 def room_of(module: str) -> int:
@@ -112,17 +117,17 @@ def room_of(module: str) -> int:
 def test_packages_import_only_those_below_them():
     order = list(PACKAGES)
     for package in PACKAGES.values():
-        for name, source in sources(package):
-            for target, _ in OwnImports(source).found:
+        for name, imported in imports_of(package).items():
+            for target, _ in imported:
                 below = order.index(target.split(".")[0]) <= order.index(name.split(".")[0])
                 assert below, f"{name} imports {target}"
 
 
 def test_rooms_of_the_engines_import_only_those_below_them():
-    for name, source in sources(engines):
+    for name, imported in imports_of(engines).items():
         if name.endswith("__init__"):
             continue
-        for target, _ in OwnImports(source).found:
+        for target, _ in imported:
             if target == "engines.host" or target == "engines.host.__path__":
                 continue  # The folder that the library lies in.
             assert room_of(target) <= room_of(name), f"{name} imports {target}"
@@ -130,23 +135,23 @@ def test_rooms_of_the_engines_import_only_those_below_them():
 
 def test_within_functions_of_the_engines_only_devices_import_and_only_cuda():
     """Importing `engines.cuda` takes a second that a run on the CPU need not wait for."""
-    for name, source in sources(engines):
-        for target, within in OwnImports(source).found:
+    for name, imported in imports_of(engines).items():
+        for target, within in imported:
             if within:
                 assert name.startswith("engines.devices."), f"{name} imports {target}"
                 assert target.startswith("engines.cuda."), f"{name} imports {target}"
 
 
 def test_no_module_imports_itself_through_others():
-    known = {name for package in PACKAGES.values() for name, _ in sources(package)}
+    known = {name for package in PACKAGES.values() for name in imports_of(package)}
 
     def module_of(target):
         return target if target in known else target.rpartition(".")[0]
 
     imports = {
-        name: {module_of(target) for target, _ in OwnImports(source).found}
+        name: {module_of(target) for target, _ in imported}
         for package in PACKAGES.values()
-        for name, source in sources(package)
+        for name, imported in imports_of(package).items()
     }
     done: set[str] = set()
 

@@ -1,30 +1,41 @@
-"""Interval iteration: the exact value lies between the bounds, whatever the rounding."""
+"""Until and reachability rewards against exact rationals: between bounds, and without."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engines.devices.two_sided import two_sided_sweeper
 from engines.errors import ConvergenceError, UnsupportedError
-from engines.model.environment import BoundMethod, DeviceChoice, IntervalOptions, Method
-from engines.model.environment import SolverEnvironment as Environment
+from engines.model.environment import (
+    BoundMethod,
+    DeviceChoice,
+    IntervalOptions,
+    Method,
+    SolverEnvironment,
+)
 from engines.model.explicit import ExplicitModel, RewardStructure
 from engines.model.result import Status
-from engines.questions.intervals import reachability_reward_bounds, until_bounds
+from engines.questions.reachability_rewards import reachability_rewards
+from engines.questions.total_rewards import total_rewards
+from engines.questions.until import until_probabilities
 from engines.systems.one_sided import Direction, SweepSystem
 from engines.systems.two_sided import TwoSidedSystem
 from tests.engines import exact, models, oracles, published
 
+Environment = partial(SolverEnvironment, bounds=True)
+
 CPU = Environment(device=DeviceChoice.CPU)
 DIRECTIONS = (models.MIN, models.MAX)
-CHAIN_METHODS = (Method.INTERVAL, Method.POWER, Method.JACOBI)
+ASKED = ((True, Method.AUTO), (True, Method.POWER), (True, Method.JACOBI), (False, Method.AUTO))
+"""Whether bounds are asked for, and which method is named."""
 
 
 def everywhere(size):
@@ -35,49 +46,52 @@ def of_choices(model, payments):
     return RewardStructure("", np.zeros(model.num_states), exact.array(payments))
 
 
-@pytest.mark.parametrize("method", CHAIN_METHODS)
+@pytest.mark.parametrize(("bounds", "method"), ASKED)
 @pytest.mark.parametrize("seed", range(8))
-def test_until_probabilities_of_chains(device, seed, method):
+def test_until_probabilities_of_chains(device, seed, bounds, method):
     rows = exact.random_chain(seed)
     size = len(rows)
     remain = set(range(size)) - {seed % size}
     goal = {(seed + 1) % size, (seed + 5) % size}
-    environment = Environment(method=method, device=device, max_iterations=10**6)
+    environment = Environment(method=method, bounds=bounds, device=device, max_iterations=10**6)
     mask = models.mask(size, sorted(remain))
-    result = until_bounds(exact.dtmc(rows), mask, models.mask(size, sorted(goal)), environment)
+    result = until_probabilities(
+        exact.dtmc(rows), mask, models.mask(size, sorted(goal)), environment
+    )
     assert result.status is Status.CONVERGED
-    exact.assert_encloses(result, exact.until(rows, remain, goal), 1e-6)
+    exact.assert_answers(result, exact.until(rows, remain, goal), 1e-6)
 
 
-@pytest.mark.parametrize("method", CHAIN_METHODS)
+@pytest.mark.parametrize(("bounds", "method"), ASKED)
 @pytest.mark.parametrize("seed", range(8))
-def test_rewards_of_chains(device, seed, method):
+def test_rewards_of_chains(device, seed, bounds, method):
     rows = exact.random_chain(seed)
     size = len(rows)
     payments = exact.random_payments(seed, size)
     values = exact.reward(rows, payments, {0, 3})
-    environment = Environment(method=method, device=device, max_iterations=10**6)
+    environment = Environment(method=method, bounds=bounds, device=device, max_iterations=10**6)
     rewards = RewardStructure("", exact.array(payments))
     target = models.mask(size, [0, 3])
-    result = reachability_reward_bounds(exact.dtmc(rows), rewards, target, environment)
-    exact.assert_encloses(result, values, 1e-6)
+    result = reachability_rewards(exact.dtmc(rows), rewards, target, environment)
+    exact.assert_answers(result, values, 1e-6)
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("seed", range(12))
-def test_until_probabilities_of_mdps(device, seed, direction):
+@pytest.mark.parametrize("bounds", [False, True])
+def test_until_probabilities_of_mdps(device, bounds, seed, direction):
     choices = exact.random_choices(seed)
     size = len(choices)
     remain = set(range(size)) - {1}
-    environment = Environment(device=device)
-    result = until_bounds(
+    environment = Environment(bounds=bounds, device=device)
+    result = until_probabilities(
         exact.mdp(choices),
         models.mask(size, sorted(remain)),
         models.mask(size, [0]),
         environment,
         direction=direction,
     )
-    exact.assert_encloses(result, exact.best_until(choices, remain, {0}, direction), 1e-6)
+    exact.assert_answers(result, exact.best_until(choices, remain, {0}, direction), 1e-6)
 
 
 @pytest.mark.parametrize("bound_method", BoundMethod)
@@ -93,7 +107,7 @@ def test_rewards_of_mdps(device, seed, direction, bound_method):
     values = exact.best_reward(choices, payments, {0}, direction)
 
     def solve():
-        return reachability_reward_bounds(model, rewards, target, environment, direction=direction)
+        return reachability_rewards(model, rewards, target, environment, direction=direction)
 
     swept = solve_by_default(model, rewards, target, direction).iterations > 0
     if bound_method is BoundMethod.DSMPI and direction is models.MAX and swept:
@@ -111,27 +125,32 @@ def test_rewards_of_mdps(device, seed, direction, bound_method):
 
 
 def solve_by_default(model, rewards, target, direction):
-    return reachability_reward_bounds(model, rewards, target, CPU, direction=direction)
+    return reachability_rewards(model, rewards, target, CPU, direction=direction)
 
 
-@given(st.integers(0, 10**9), st.sampled_from(DIRECTIONS), st.sampled_from([1e-2, 1e-6, 1e-10]))
-@settings(max_examples=60)
-def test_mdps_of_any_seed(seed, direction, epsilon):
+@given(
+    st.integers(0, 10**9),
+    st.sampled_from(DIRECTIONS),
+    st.sampled_from([1e-2, 1e-6, 1e-10]),
+    st.booleans(),
+)
+def test_mdps_of_any_seed(seed, direction, epsilon, bounds):
     choices = exact.random_choices(seed, 4)
     model = exact.mdp(choices)
     payments = exact.random_payments(seed, model.matrix.num_rows)
     target = models.mask(4, [0])
-    environment = replace(CPU, epsilon=epsilon)
-    result = until_bounds(model, everywhere(4), target, environment, direction=direction)
+    environment = replace(CPU, epsilon=epsilon, bounds=bounds)
+    result = until_probabilities(model, everywhere(4), target, environment, direction=direction)
     values = exact.best_until(choices, set(range(4)), {0}, direction)
-    exact.assert_encloses(result, values, epsilon)
+    exact.assert_answers(result, values, epsilon)
     rewards = of_choices(model, payments)
-    result = reachability_reward_bounds(model, rewards, target, environment, direction=direction)
-    exact.assert_encloses(result, exact.best_reward(choices, payments, {0}, direction), epsilon)
+    result = reachability_rewards(model, rewards, target, environment, direction=direction)
+    exact.assert_answers(result, exact.best_reward(choices, payments, {0}, direction), epsilon)
 
 
 @pytest.mark.parametrize("absorbing", [False, True])
-def test_ctmcs_are_solved_by_their_jumps(device, absorbing):
+@pytest.mark.parametrize("bounds", [False, True])
+def test_ctmcs_are_solved_by_their_jumps(device, bounds, absorbing):
     rates = [{1: 3, 2: 7}, {0: 1, 3: 9}, {0: 2, 3: 1, 4: 4 if absorbing else 0}, {3: 1}, {}]
     rates = [{t: r for t, r in row.items() if r} for row in rates]
     exits = [sum(row.values()) for row in rates]
@@ -140,14 +159,14 @@ def test_ctmcs_are_solved_by_their_jumps(device, absorbing):
         for s, (row, e) in enumerate(zip(rates, exits, strict=True))
     ]
     model = models.ctmc([{t: float(r) for t, r in row.items()} for row in rates])
-    environment, target = Environment(device=device), models.mask(5, [3])
-    result = until_bounds(model, everywhere(5), target, environment)
-    exact.assert_encloses(result, exact.until(rows, set(range(5)), {3}), 1e-6)
+    environment, target = Environment(bounds=bounds, device=device), models.mask(5, [3])
+    result = until_probabilities(model, everywhere(5), target, environment)
+    exact.assert_answers(result, exact.until(rows, set(range(5)), {3}), 1e-6)
     payments = [Fraction(2), Fraction(0), Fraction(5), Fraction(1), Fraction(1)]
     of_steps = [p / e if e else p for p, e in zip(payments, exits, strict=True)]
     rewards = RewardStructure("", exact.array(payments))
-    result = reachability_reward_bounds(model, rewards, target, environment)
-    exact.assert_encloses(result, exact.reward(rows, of_steps, {3}), 1e-6)
+    result = reachability_rewards(model, rewards, target, environment)
+    exact.assert_answers(result, exact.reward(rows, of_steps, {3}), 1e-6)
 
 
 def slow_chain(leak):
@@ -165,13 +184,13 @@ def slow_chain(leak):
 @pytest.mark.parametrize("leak", [Fraction(1, 1000), Fraction(1, 10**6), Fraction(1, 10**8)])
 def test_slow_chains_are_bounded_without_sweeping_to_the_end(leak):
     rows = slow_chain(leak)
-    result = until_bounds(exact.dtmc(rows), everywhere(5), models.mask(5, [3]), CPU)
+    result = until_probabilities(exact.dtmc(rows), everywhere(5), models.mask(5, [3]), CPU)
     assert result.status is Status.CONVERGED
     assert result.iterations < 20_000
     exact.assert_encloses(result, exact.until(rows, set(range(5)), {3}), 1e-6)
     payments = [Fraction(1), Fraction(0), Fraction(3), Fraction(0), Fraction(0)]
     rewards = RewardStructure("", exact.array(payments))
-    result = reachability_reward_bounds(exact.dtmc(rows), rewards, models.mask(5, [3, 4]), CPU)
+    result = reachability_rewards(exact.dtmc(rows), rewards, models.mask(5, [3, 4]), CPU)
     exact.assert_encloses(result, exact.reward(rows, payments, {3, 4}), 1e-6)
 
 
@@ -183,7 +202,7 @@ def test_slow_decisions_are_bounded_without_sweeping_to_the_end(leak, direction)
     worse = {3: Fraction(1)} if direction is models.MIN else {4: Fraction(1)}
     choices = [[row, worse, dict(row)] if s < 3 else [row] for s, row in enumerate(rows)]
     model, target = exact.mdp(choices), models.mask(5, [3])
-    result = until_bounds(model, everywhere(5), target, CPU, direction=direction)
+    result = until_probabilities(model, everywhere(5), target, CPU, direction=direction)
     assert result.status is Status.CONVERGED
     assert result.iterations < 20_000
     exact.assert_encloses(result, exact.until(rows, set(range(5)), {3}), 1e-6)
@@ -193,7 +212,7 @@ def test_slow_decisions_are_bounded_without_sweeping_to_the_end(leak, direction)
         of_choices = [p for s, p in enumerate(payments) for _ in choices[s]]
         rewards = RewardStructure("", np.zeros(5), exact.array(of_choices))
         ends = models.mask(5, [3, 4])
-        result = reachability_reward_bounds(model, rewards, ends, CPU, direction=direction)
+        result = reachability_rewards(model, rewards, ends, CPU, direction=direction)
         assert result.iterations < 20_000
         exact.assert_encloses(result, exact.reward(rows, payments, {3, 4}), 1e-6)
 
@@ -201,7 +220,7 @@ def test_slow_decisions_are_bounded_without_sweeping_to_the_end(leak, direction)
 def test_a_named_method_sweeps_slow_chains_and_says_that_it_did_not_end():
     rows = slow_chain(Fraction(1, 10**6))
     environment = replace(CPU, method=Method.POWER)
-    result = until_bounds(exact.dtmc(rows), everywhere(5), models.mask(5, [3]), environment)
+    result = until_probabilities(exact.dtmc(rows), everywhere(5), models.mask(5, [3]), environment)
     assert result.status is Status.NOT_CONVERGED
     assert result.iterations == environment.max_iterations
     exact.assert_encloses(result, exact.until(rows, set(range(5)), {3}), 1.0, absolute=True)
@@ -210,7 +229,7 @@ def test_a_named_method_sweeps_slow_chains_and_says_that_it_did_not_end():
 def test_where_rounding_keeps_the_bounds_apart_they_hold_and_it_is_said(device):
     rows = slow_chain(Fraction(1, 100))
     environment = Environment(epsilon=1e-16, device=device)
-    result = until_bounds(exact.dtmc(rows), everywhere(5), models.mask(5, [3]), environment)
+    result = until_probabilities(exact.dtmc(rows), everywhere(5), models.mask(5, [3]), environment)
     assert result.status is Status.CHANGE_ONLY
     assert "rounding" in result.note
     exact.assert_encloses(result, exact.until(rows, set(range(5)), {3}), 1e-11)
@@ -257,7 +276,7 @@ def test_end_components_are_left_for_the_maximum(device):
     environment = Environment(device=device)
     model = models.end_components()
     target = models.mask(5, [3])
-    result = until_bounds(model, everywhere(5), target, environment, direction=models.MAX)
+    result = until_probabilities(model, everywhere(5), target, environment, direction=models.MAX)
     chains = [step for step, _ in oracles.strategies(model)]
     answer = oracles.best(models.MAX, [oracles.until(s, everywhere(5), target) for s in chains])
     assert result.status is Status.CONVERGED
@@ -269,7 +288,7 @@ def test_minimal_rewards_where_a_strategy_may_stay_and_pay(device):
     model, payments = oracles.zero_loops()
     rewards = RewardStructure("", np.zeros(4), payments)
     environment, target = Environment(device=device), models.mask(4, [3])
-    result = reachability_reward_bounds(model, rewards, target, environment, direction=models.MIN)
+    result = reachability_rewards(model, rewards, target, environment, direction=models.MIN)
     assert result.status is Status.CONVERGED
     assert (result.bounds[0][:3] > 3.999).all()
     assert (result.bounds[1][:3] < 4.001).all()
@@ -288,7 +307,7 @@ def ruin():
 def test_the_lower_end_is_the_result_where_no_midpoint_is_wanted():
     model, rewards, target = ruin()
     environment = replace(CPU, interval=IntervalOptions(select_midpoint=False))
-    result = reachability_reward_bounds(model, rewards, target, environment)
+    result = reachability_rewards(model, rewards, target, environment)
     assert (result.values == result.bounds[0]).all()
     assert result.error_estimate == pytest.approx(result.change, rel=1e-14)
     assert result.error_estimate >= result.change > 0.0
@@ -296,11 +315,11 @@ def test_the_lower_end_is_the_result_where_no_midpoint_is_wanted():
 
 def test_bounds_by_hand_are_taken_and_wrong_ones_noticed():
     model, rewards, target = ruin()
-    computed = reachability_reward_bounds(model, rewards, target, CPU)
+    computed = reachability_rewards(model, rewards, target, CPU)
 
     def solve(**bounds):
         environment = replace(CPU, interval=IntervalOptions(**bounds))
-        return reachability_reward_bounds(model, rewards, target, environment)
+        return reachability_rewards(model, rewards, target, environment)
 
     given = solve(upper=1e4)
     assert given.status is Status.CONVERGED
@@ -320,7 +339,7 @@ def test_bounds_hold_without_enforced_monotonicity(below, above):
     options = IntervalOptions(monotonic_below=below, monotonic_above=above, check_monotonic=True)
     environment = replace(CPU, epsilon=1e-12, interval=options)
     target = models.mask(len(rows), [0, 3])
-    result = until_bounds(exact.dtmc(rows), everywhere(len(rows)), target, environment)
+    result = until_probabilities(exact.dtmc(rows), everywhere(len(rows)), target, environment)
     exact.assert_encloses(result, exact.until(rows, set(range(len(rows))), {0, 3}), 1e-12)
 
 
@@ -328,7 +347,7 @@ def test_absolute_widths():
     rows = exact.random_chain(4)
     environment = replace(CPU, epsilon=1e-5, absolute=True)
     target = models.mask(len(rows), [0])
-    result = until_bounds(exact.dtmc(rows), everywhere(len(rows)), target, environment)
+    result = until_probabilities(exact.dtmc(rows), everywhere(len(rows)), target, environment)
     values = exact.until(rows, set(range(len(rows))), {0})
     exact.assert_encloses(result, values, 1e-5, absolute=True)
 
@@ -336,20 +355,33 @@ def test_absolute_widths():
 def test_methods_that_do_not_fit_are_refused():
     model, rewards, target = ruin()
     with pytest.raises(UnsupportedError, match="power method or Jacobi"):
-        reachability_reward_bounds(model, rewards, target, replace(CPU, method=Method.JOR))
+        reachability_rewards(model, rewards, target, replace(CPU, method=Method.JOR))
     mdp: ExplicitModel = models.end_components()
     with pytest.raises(ValueError, match="direction"):
-        until_bounds(mdp, everywhere(5), models.mask(5, [3]), CPU)
+        until_probabilities(mdp, everywhere(5), models.mask(5, [3]), CPU)
+
+
+def test_bounds_have_no_strategy():
+    model, payments = oracles.zero_loops()
+    rewards, target = RewardStructure("", np.zeros(4), payments), models.mask(4, [3])
+    wanted = {"direction": models.MAX, "want_strategy": True}
+    for ask, what in (
+        (until_probabilities, (everywhere(4), target)),
+        (reachability_rewards, (rewards, target)),
+        (total_rewards, (rewards,)),
+    ):
+        with pytest.raises(UnsupportedError, match="bounds with a strategy"):
+            ask(model, *what, CPU, **wanted)
 
 
 def test_what_the_graph_decides_is_exact_and_bounded():
     model = models.line(5)
-    result = until_bounds(model, everywhere(5), models.mask(5, [4]), CPU)
+    result = until_probabilities(model, everywhere(5), models.mask(5, [4]), CPU)
     assert result.iterations == 0
     assert (result.bounds[0] == 1.0).all()
     assert (result.bounds[1] == 1.0).all()
     nothing = RewardStructure("", np.zeros(5))
-    result = reachability_reward_bounds(model, nothing, models.mask(5, [4]), CPU)
+    result = reachability_rewards(model, nothing, models.mask(5, [4]), CPU)
     assert (result.bounds[1] == 0.0).all()
 
 
@@ -371,15 +403,13 @@ def published_bounds(item, environment):
             remain = published.states_of(match[2], item)
         direction = None if match[1] is None else Direction(match[1])
         target = published.states_of(match[3], item)
-        result = until_bounds(model, remain, target, environment, direction=direction)
+        result = until_probabilities(model, remain, target, environment, direction=direction)
     else:
         name, best, formula, _ = match.groups()
         rewards = next(r for r in model.rewards if name is None or r.name == name)
         direction = None if best is None else Direction(best)
         target = published.states_of(formula, item)
-        result = reachability_reward_bounds(
-            model, rewards, target, environment, direction=direction
-        )
+        result = reachability_rewards(model, rewards, target, environment, direction=direction)
     chosen = model.initial_states if among is None else published.states_of(among, item)
     pick = {"first": lambda v: v[0], "min": np.min, "max": np.max, "avg": np.mean, "sum": np.sum}
     return result, [float(pick[how](bound[chosen])) for bound in result.bounds]

@@ -1,8 +1,14 @@
-"""Every CUDA module compiles for every architecture, by NVRTC's wheel; no GPU is needed."""
+"""Every CUDA module compiles for every architecture, by NVRTC's wheel; no GPU is needed.
+
+A module is compiled for the oldest architecture, as far as PTX, and for one of today, each with
+another type of offsets; over each variant of a format, one module; every product of these is among
+the slow tests.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import itertools
 import re
 import sysconfig
 from pathlib import Path
@@ -11,7 +17,12 @@ import pytest
 
 from engines.cuda import src as kernels
 
-ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")
+OLDEST, USUAL, OLDEST_PTX = "sm_75", "sm_90", "compute_75"
+ARCHITECTURES = (OLDEST, "sm_80", USUAL, "sm_100", OLDEST_PTX)
+AS_PTX = f"--gpu-architecture={OLDEST_PTX}"
+"""PTX takes half of the time of machine code."""
+BY_ARCHITECTURE = ("windows",)
+"""Modules whose text asks which architecture it is compiled for."""
 GLOBAL = re.compile(r'extern "C" __global__ void (?:__launch_bounds__\([^)]*\) |LISTED )?(\w+)\(')
 
 
@@ -38,7 +49,7 @@ def nvrtc():
 
 
 def compile_source(nvrtc, source, name, options):
-    """The machine code of a source, as bytes."""
+    """The machine code of a source, or its PTX, as bytes."""
 
     def call(function, *arguments):
         status = getattr(nvrtc, function)(*arguments)
@@ -66,12 +77,20 @@ def compile_source(nvrtc, source, name, options):
         text = log.value.decode()
         assert status == 0, f"{name} {options}:\n{text}"
         assert not text.strip(), f"{name} {options} compiles with warnings:\n{text}"
-        call("nvrtcGetCUBINSize", program, ctypes.byref(size))
+        what = "PTX" if options[-1:] == (AS_PTX,) else "CUBIN"
+        call(f"nvrtcGet{what}Size", program, ctypes.byref(size))
         code = ctypes.create_string_buffer(size.value)
-        call("nvrtcGetCUBIN", program, code)
+        call(f"nvrtcGet{what}", program, code)
         return code.raw
     finally:
         call("nvrtcDestroyProgram", ctypes.byref(program))
+
+
+def expect_kernels(code, names):
+    """The code has kernels of these names: as sections, or as entries of PTX."""
+    for name in names:
+        text = name.encode()
+        assert b".text." + text + b"\0" in code or b".entry " + text + b"(" in code, name
 
 
 def architecture_is_known(nvrtc, architecture):
@@ -79,12 +98,29 @@ def architecture_is_known(nvrtc, architecture):
     nvrtc.nvrtcGetNumSupportedArchs(ctypes.byref(count))
     numbers = (ctypes.c_int * count.value)()
     nvrtc.nvrtcGetSupportedArchs(numbers)
-    return int(architecture.removeprefix("sm_")) in numbers
+    return int(architecture.partition("_")[2]) in numbers
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("offset_type", kernels.OFFSET_TYPES)
-@pytest.mark.parametrize("module", kernels.MODULES)
+def products(quick, *factors):
+    """All products as parameters of a test: slow, but for those that are quick."""
+    return [
+        pytest.param(*chosen, marks=() if quick(*chosen) else pytest.mark.slow)
+        for chosen in itertools.product(*factors)
+    ]
+
+
+def is_quick(module, offset_type, architecture):
+    """Whether a module is always compiled in this way."""
+    narrow = offset_type == kernels.OFFSET_TYPES[0]
+    if module in BY_ARCHITECTURE:
+        return narrow or architecture == USUAL
+    return architecture == (OLDEST_PTX if narrow else USUAL)
+
+
+@pytest.mark.parametrize(
+    ("module", "offset_type", "architecture"),
+    products(is_quick, kernels.MODULES, kernels.OFFSET_TYPES, ARCHITECTURES),
+)
 def test_a_module_compiles_without_warnings_and_holds_its_kernels(
     nvrtc, module, offset_type, architecture
 ):
@@ -96,8 +132,7 @@ def test_a_module_compiles_without_warnings_and_holds_its_kernels(
     names = GLOBAL.findall(source)
     assert names
     assert len(names) == source.count("__global__")
-    for name in names:
-        assert b".text." + name.encode() + b"\0" in code, f"{name} is not in the machine code"
+    expect_kernels(code, names)
 
 
 CODES = ("unsigned char", "unsigned short", "unsigned int")
@@ -122,42 +157,62 @@ VARIANTS = [
 ]
 
 
-@pytest.mark.parametrize("module", kernels.FORMATTED)
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: "-".join((v[0], *v[1])))
-def test_a_module_compiles_over_every_format(nvrtc, variant, module):
+FIRST_OF_A_FORMAT = [
+    next(variant for variant in VARIANTS if variant[0] == name) for name in kernels.HEADERS
+]
+
+
+def named(part):
+    """The name of a variant in that of a test."""
+    return "-".join((part[0], *part[1])) if isinstance(part, tuple) else None
+
+
+def over_formats():
+    """Modules over variants of formats: sweeps over all, the others over one of each format."""
+    for module, variant in itertools.product(kernels.FORMATTED, VARIANTS):
+        if variant[0] in ("segments", "panels") and module != "sweep":
+            continue  # Sums of segments serve one-sided sweeps.
+        if variant[0] == "hybrid" and module == "windows":
+            continue  # Blocks of a diagram are not swept by windows.
+        quick = module == "sweep" or variant in FIRST_OF_A_FORMAT
+        yield pytest.param(module, variant, marks=() if quick else pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("module", "variant"), list(over_formats()), ids=named)
+def test_a_module_compiles_over_every_format(nvrtc, module, variant):
     name, defines = variant
-    if name in ("segments", "panels") and module != "sweep":
-        pytest.skip("sums of segments serve one-sided sweeps")
-    if name == "hybrid" and module == "windows":
-        pytest.skip("blocks of a diagram are not swept by windows")
     source = kernels.source(module, name)
-    options = (*kernels.options("int", defines), "--gpu-architecture=sm_90")
+    options = (*kernels.options("int", defines), f"--gpu-architecture={USUAL}")
     code = compile_source(nvrtc, source, f"{module}.cu", options)
-    for kernel in GLOBAL.findall(source):
-        assert b".text." + kernel.encode() + b"\0" in code
+    expect_kernels(code, GLOBAL.findall(source))
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("nearest", [False, True], ids=["down", "nearest"])
-@pytest.mark.parametrize(
-    "variant",
-    [("csr", ()), *(v for v in VARIANTS if v[0] != "segments")],
-    ids=lambda v: "-".join((v[0], *v[1])),
-)
+def in_single():
+    """Variants in single precision: each in one way of rounding always, and CSR in both."""
+    single = [("csr", ()), *(variant for variant in VARIANTS if variant[0] != "segments")]
+    for number, variant in enumerate(single):
+        for nearest, architecture in itertools.product((False, True), (OLDEST_PTX, USUAL)):
+            csr = variant == ("csr", ())
+            quick = (csr or nearest == bool(number % 2)) if architecture == OLDEST_PTX else csr
+            marks = () if quick else pytest.mark.slow
+            yield pytest.param(variant, nearest, architecture, marks=marks)
+    for nearest, architecture in itertools.product((False, True), ARCHITECTURES):
+        if architecture not in (OLDEST_PTX, USUAL):
+            yield pytest.param(("csr", ()), nearest, architecture, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("variant", "nearest", "architecture"), list(in_single()), ids=named)
 def test_sweeps_in_single_precision_compile_over_every_format(
     nvrtc, variant, nearest, architecture
 ):
     if not architecture_is_known(nvrtc, architecture):
         pytest.skip(f"this NVRTC does not know {architecture}")
-    if architecture != "sm_90" and variant[0] != "csr":
-        pytest.skip("one architecture is enough for the other formats")
     name, defines = variant
     source = kernels.source("sweep", name)
     every = (*defines, *kernels.IN_SINGLE[nearest])
     options = (*kernels.options("long long", every), f"--gpu-architecture={architecture}")
     code = compile_source(nvrtc, source, "sweep.cu", options)
-    for kernel in GLOBAL.findall(source):
-        assert b".text." + kernel.encode() + b"\0" in code
+    expect_kernels(code, GLOBAL.findall(source))
 
 
 def test_sweeps_are_in_double_precision_unless_told_otherwise():
@@ -171,13 +226,12 @@ def test_sweeps_are_in_double_precision_unless_told_otherwise():
 @pytest.mark.parametrize("module", kernels.BUILDING)
 def test_what_lays_matrices_out_compiles(nvrtc, module, offset_type):
     source = kernels.source(module)
-    options = (*kernels.options(offset_type), "--gpu-architecture=sm_90")
+    options = (*kernels.options(offset_type), f"--gpu-architecture={USUAL}")
     code = compile_source(nvrtc, source, f"{module}.cu", options)
     names = GLOBAL.findall(source)
     assert names
     assert len(names) == source.count("__global__")
-    for name in names:
-        assert b".text." + name.encode() + b"\0" in code
+    expect_kernels(code, names)
 
 
 def test_modules_without_a_format_are_the_same_in_all():

@@ -21,6 +21,7 @@ from engines.questions.time_bounded import time_bounded_until
 from engines.solve import late_gpu
 from tests.engines.late_gpu_cases import (
     AUTOMATIC,
+    begun_on_cpu,
     birth_and_death,
     entries_of_ruin,
     nothing_is_open,
@@ -56,7 +57,7 @@ class Elsewhere:
 class EmulatedGpu:
     """An engine that is in use once it has been opened, and counts how often it was."""
 
-    name = "GPU"
+    gpus = (0,)
 
     def __init__(self):
         self.opened = 0
@@ -109,7 +110,7 @@ def test_a_long_solve_goes_over_and_is_as_right(gpu, monkeypatch, kind, environm
     assert result.status is Status.CONVERGED
     if not result.finished_by:
         assert result.cost.engine == "CPU and GPU 0"
-    assert result.note.startswith("50 sweeps on the CPU, ")
+    assert begun_on_cpu(result) == 50
     assert ", then on GPU 0, " in result.note
     assert result.error_estimate < environment.epsilon
     assert result.values == pytest.approx(exact, rel=1e-6)
@@ -153,7 +154,7 @@ def test_a_long_run_goes_over(gpu, monkeypatch):
     nothing_is_open(monkeypatch, 64, 398 + 200 * choice.ROW_IN_ORDER)
     result, exact = birth_and_death(replace(AUTOMATIC, epsilon=1e-10))
     assert gpu.opened == 1
-    assert result.note.startswith("64 sweeps on the CPU, ")
+    assert begun_on_cpu(result) == 64
     assert result.values == pytest.approx(exact, rel=1e-8)
 
 
@@ -198,7 +199,7 @@ def test_the_cpu_does_not_begin_what_a_gpu_could_not_go_on_with(gpu, monkeypatch
     result, exact = ruin(AUTOMATIC)
     assert gpu.opened == 1
     assert result.finished_by == "elimination without subtraction"
-    assert result.note.startswith("3000 sweeps on the CPU")
+    assert begun_on_cpu(result) == 3000
     assert "Gauss-Seidel" not in result.note
     assert result.values == pytest.approx(exact, rel=1e-6)
     # Factors of what a GPU is not patient with are the CPU's from the first.

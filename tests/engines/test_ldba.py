@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from engines.automata import ldba, ltl
-from engines.automata.ldba import ACCEPTED, REJECTED, LimitDeterministicAutomaton
+from engines.automata import ltl
+from engines.automata.ldba import ACCEPTED, REJECTED, AutomatonLimits, LimitDeterministicAutomaton
 from engines.errors import UnsupportedError
 from tests.engines import ltl_oracle
 
@@ -218,8 +218,7 @@ def test_nested_operators_are_joined():
     assert ltl.conjunction(ltl.always(A), ltl.always(B)) is ltl.always(ltl.conjunction(A, B))
 
 
-def test_a_formula_with_too_many_guesses_is_refused(monkeypatch):
-    monkeypatch.setattr(ldba, "MOST_GUESSES", 500)
+def test_a_formula_with_too_many_guesses_is_refused():
     pairs = [
         ltl.disjunction(
             ltl.always(ltl.eventually(ltl.atom(f"a{i}"))),
@@ -227,6 +226,7 @@ def test_a_formula_with_too_many_guesses_is_refused(monkeypatch):
         )
         for i in range(6)
     ]
-    automaton = LimitDeterministicAutomaton(ltl.conjunction(*pairs))
+    limits = AutomatonLimits(guesses=500)
+    automaton = LimitDeterministicAutomaton(ltl.conjunction(*pairs), limits)
     with pytest.raises(UnsupportedError, match="guesses"):
         automaton.jumps(automaton.initial)

@@ -12,7 +12,6 @@ from engines.model.environment import SolverEnvironment as Environment
 from engines.model.explicit import ModelKind, RewardStructure
 from engines.model.result import Status
 from engines.questions.bounded import bounded_until
-from engines.questions.intervals import reachability_reward_bounds, until_bounds
 from engines.questions.long_run import long_run_probabilities
 from engines.questions.reachability_rewards import reachability_rewards
 from engines.questions.time_bounded import distribution_at, time_bounded_until
@@ -46,15 +45,13 @@ def test_a_line_of_a_hundred_thousand_states(kind, method):
     walking = np.where(ends, 0.0, (1.0 - arriving) / stray)
     least, most = (Direction.MINIMISE, Direction.MAXIMISE) if kind is MDP else (None, None)
     environment = Environment(device=DeviceChoice.CPU, method=method, topological=True)
-    two_sided = method is Method.INTERVAL
-    until, reward = (
-        (until_bounds, reachability_reward_bounds)
-        if two_sided
-        else (until_probabilities, reachability_rewards)
+    nearly(
+        until_probabilities(model, everywhere, target, environment, direction=most), arriving, 1e-6
     )
-    nearly(until(model, everywhere, target, environment, direction=most), arriving, 1e-6)
     each_step = RewardStructure("", 1.0 * ~ends)
-    nearly(reward(model, each_step, ends, environment, direction=least), walking, 1e-6)
+    nearly(
+        reachability_rewards(model, each_step, ends, environment, direction=least), walking, 1e-6
+    )
     if kind is not MDP:
         nearly(long_run_probabilities(model, target, environment), arriving, 1e-6)
 
@@ -88,11 +85,10 @@ def test_a_row_of_a_hundred_thousand_entries(kind, method, topological):
     environment = Environment(
         device=DeviceChoice.CPU, method=method, epsilon=1e-9, topological=topological
     )
-    until = until_bounds if method is Method.INTERVAL else until_probabilities
     ending = 0.5 * states / LARGE
     # The centre has the mean of its rays, each of which has half of the centre.
     centre = 2.0 * float(np.mean(ending[1:-2]))
     expected = 0.5 * centre + ending
     expected[0], expected[-2:] = centre, (1.0, 0.0)
-    result = until(model, everywhere, target, environment, direction=direction)
+    result = until_probabilities(model, everywhere, target, environment, direction=direction)
     nearly(result, expected, 1e-8)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.methods import elimination, stretches
 from engines.model.environment import Convention, Method, SolverEnvironment
+from engines.model.events import Kind
 from engines.model.explicit import ModelKind, RewardStructure
 from engines.model.result import SolveResult, Status
-from engines.questions import long_run
-from engines.questions.long_run import (
-    long_run_probabilities,
-    long_run_rewards,
-    steady_state_distribution,
-)
+from engines.questions import component_averages, long_run, long_run_distribution
+from engines.questions.long_run import long_run_probabilities, long_run_rewards
+from engines.questions.long_run_distribution import steady_state_distribution
 from engines.solve import system as solve
 from tests.engines import models, oracles, published, reference
 
@@ -159,25 +159,26 @@ def test_every_class_is_solved_once_and_reaching_them_is_one_solve(monkeypatch):
     model = CHAINS["large classes of a DTMC"]
     solved = []
 
-    def counting(name):
-        original = getattr(long_run, name)
+    def counting(name, *modules):
+        original = getattr(modules[0], name)
 
         def solve(*arguments, **keywords):
             solved.append(name)
             return original(*arguments, **keywords)
 
-        monkeypatch.setattr(long_run, name, solve)
+        for module in modules:
+            monkeypatch.setattr(module, name, solve)
 
-    counting("solve_steady_state")
-    counting("solve_reachability")
+    counting("steady_state_of", component_averages, long_run_distribution)
+    counting("solve_reachability", long_run, long_run_distribution)
     earned = np.random.default_rng(5).random(model.num_states)
     result = long_run_rewards(model, RewardStructure("", earned), TIGHT)
-    assert solved == ["solve_steady_state"] * 3 + ["solve_reachability"]
+    assert solved == ["steady_state_of"] * 3 + ["solve_reachability"]
     assert result.method == "Symmetric Gauss-Seidel and Jacobi"
     solved.clear()
     size = model.num_states
     steady_state_distribution(model, np.full(size, 1.0 / size), TIGHT)
-    assert solved == ["solve_reachability"] + ["solve_steady_state"] * 3
+    assert solved == ["solve_reachability"] + ["steady_state_of"] * 3
 
 
 def slow_chains():
@@ -220,7 +221,7 @@ def test_the_estimated_error_covers_the_true_one(name, absolute, monkeypatch):
 
 
 def test_the_only_class_is_entered_for_sure(monkeypatch):
-    monkeypatch.delattr(long_run, "solve_reachability")
+    monkeypatch.delattr(long_run_distribution, "solve_reachability")
     model = models.dtmc([{0: 0.9, 1: 0.1}, {2: 1.0}, {1: 0.5, 2: 0.5}])
     result = steady_state_distribution(model, np.eye(3)[0], TIGHT)
     np.testing.assert_allclose(result.values, [0.0, 1 / 3, 2 / 3], rtol=1e-14)
@@ -255,14 +256,15 @@ def test_combined_results_add_up_and_take_the_worst():
     model = CHAINS["several BSCCs"]
     states = models.mask(8, [1, 4])
     loose = long_run_probabilities(model, states, SolverEnvironment(epsilon=1e-3))
-    exact = SolveResult.exact(np.zeros(8), "graph", "known")
+    known = Kind.STATES_SOLVED(states=8, by="the graph")
+    exact = replace(SolveResult.exact(np.zeros(8), "graph"), events=(known,))
     both = SolveResult.combined(np.ones(8), [loose, exact, loose], 0.25)
     assert both.iterations == 2 * loose.iterations > 0
     assert both.seconds == pytest.approx(2 * loose.seconds)
     assert (both.residual, both.change) == (loose.residual, loose.change)
     assert (both.error_estimate, both.status) == (0.25, Status.CONVERGED)
     assert both.method == f"{loose.method} and graph"
-    assert "known" in both.note
+    assert known in both.events
     assert both.cost == loose.cost
     severities = [status.severity for status in Status]
     assert severities == sorted(severities)
@@ -279,7 +281,8 @@ def pairs(count):
 
 def test_many_small_classes_are_eliminated_together(monkeypatch):
     model, states = pairs(2000)
-    monkeypatch.delattr(long_run, "solve_steady_state")
+    for module in (component_averages, long_run_distribution):
+        monkeypatch.delattr(module, "steady_state_of")
     result = long_run_probabilities(model, states, TIGHT)
     np.testing.assert_allclose(result.values, 0.2, rtol=1e-12)
     initial = np.full(6000, 1 / 6000)
@@ -304,6 +307,22 @@ def test_elimination_keeps_the_digits_of_tiny_probabilities():
     assert solved.all()
     assert error < 1e-12
     np.testing.assert_allclose(values, models.birth_death_answer(size, 1e-12, 1.0), rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "method"),
+    [
+        *((False, method) for method in (Method.AUTO, Method.POWER, Method.GAUSS_SEIDEL)),
+        *((bounds, Method.JACOBI) for bounds in (False, True)),
+        (True, Method.AUTO),
+    ],
+)
+def test_a_state_that_is_hardly_left_is_left_in_the_right_shares(bounds, method):
+    model = models.dtmc([{0: 1.0 - 3e-15, 2: 1e-15, 3: 2e-15}, {2: 1.0}, {2: 1.0}, {3: 1.0}])
+    environment = SolverEnvironment(method=method, bounds=bounds)
+    result = steady_state_distribution(model, np.array([0.5, 0.5, 0.0, 0.0]), environment)
+    assert result.status is Status.CONVERGED
+    np.testing.assert_allclose(result.values, [0.0, 0.0, 2 / 3, 1 / 3], rtol=1e-12)
 
 
 def test_what_does_not_fit_is_refused():

@@ -13,12 +13,9 @@ from engines.model.environment import DeviceChoice, IntervalOptions, Method
 from engines.model.environment import SolverEnvironment as Environment
 from engines.model.explicit import ModelKind, RewardStructure
 from engines.model.result import Status
-from engines.questions.long_run import (
-    long_run_probabilities,
-    long_run_rewards,
-    steady_state_distribution,
-)
-from engines.questions.two_sided_steady_state import component_average_bounds
+from engines.questions.component_averages import component_averages
+from engines.questions.long_run import long_run_probabilities, long_run_rewards
+from engines.questions.long_run_distribution import steady_state_distribution
 from tests.engines import exact, models
 
 CPU = Environment(method=Method.INTERVAL, device=DeviceChoice.CPU)
@@ -112,7 +109,7 @@ def timed(rows):
     return models.ctmc(scaled), [1 / rate for rate in rates]
 
 
-METHODS = [Method.INTERVAL, Method.OPTIMISTIC]
+METHODS = [Method.AUTO, Method.INTERVAL, Method.OPTIMISTIC]
 
 
 @pytest.mark.parametrize("absolute", [False, True])
@@ -124,21 +121,20 @@ def test_probabilities_of_a_dtmc_of_several_components(device, seed, method, abs
     environment = Environment(method=method, device=device, absolute=absolute)
     result = long_run_probabilities(exact.dtmc(rows), np.array(inside), environment)
     assert result.status is Status.CONVERGED
-    exact.assert_encloses(result, long_run(rows, [Fraction(i) for i in inside]), 1e-6, absolute)
+    exact.assert_answers(result, long_run(rows, [Fraction(i) for i in inside]), 1e-6, absolute)
 
 
 @pytest.mark.parametrize("absolute", [False, True])
+@pytest.mark.parametrize("bounds", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_rewards_of_a_ctmc_of_several_components(device, seed, absolute):
+def test_rewards_of_a_ctmc_of_several_components(device, seed, bounds, absolute):
     rows = several(seed)
     model, sojourns = timed(rows)
     weights = [Fraction(state % 4 * 37, 8) for state in range(len(rows))]
-    environment = Environment(
-        method=Method.INTERVAL, device=device, absolute=absolute, epsilon=1e-8
-    )
+    environment = Environment(device=device, bounds=bounds, absolute=absolute, epsilon=1e-8)
     rewards = RewardStructure("r", exact.array(weights))
     result = long_run_rewards(model, rewards, environment)
-    exact.assert_encloses(result, long_run(rows, weights, sojourns), 1e-8, absolute)
+    exact.assert_answers(result, long_run(rows, weights, sojourns), 1e-8, absolute)
 
 
 @pytest.mark.parametrize("absolute", [False, True])
@@ -150,10 +146,10 @@ def test_distributions(device, seed, method, absolute):
     initial[-1], initial[2], initial[6] = Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)
     environment = Environment(method=method, device=device, absolute=absolute)
     result = steady_state_distribution(exact.dtmc(rows), exact.array(initial), environment)
-    exact.assert_encloses(result, distribution(rows, initial), 1e-6, absolute)
+    exact.assert_answers(result, distribution(rows, initial), 1e-6, absolute)
     model, sojourns = timed(rows)
     result = steady_state_distribution(model, exact.array(initial), environment)
-    exact.assert_encloses(result, distribution(rows, initial, sojourns), 1e-6, absolute)
+    exact.assert_answers(result, distribution(rows, initial, sojourns), 1e-6, absolute)
 
 
 def test_a_distribution_has_nothing_in_what_is_not_entered():
@@ -219,11 +215,11 @@ def test_named_sweeps(method):
     rows = recurrent(3)
     components = Components(np.zeros(8, dtype=np.int32), 1)
     weights = [Fraction(state % 2) for state in range(8)]
-    bounds = component_average_bounds(
+    bounds = component_averages(
         exact.dtmc(rows),
         components,
         exact.array(weights),
-        Environment(method=method, device=DeviceChoice.CPU),
+        Environment(method=method, device=DeviceChoice.CPU, bounds=True),
     )
     value = long_run(rows, weights)[0]
     assert Fraction(float(bounds.lower[0])) <= value <= Fraction(float(bounds.upper[0]))
@@ -305,9 +301,9 @@ def test_what_does_not_fit_is_refused():
             question()
     open_set = Components(np.where(np.arange(8) < 2, 0, -1), 1)
     with pytest.raises(ValueError, match="left"):
-        component_average_bounds(model, open_set, np.arange(8.0), CPU)
+        component_averages(model, open_set, np.arange(8.0), CPU)
     with pytest.raises(ValueError, match="MDP"):
-        component_average_bounds(mdp, bsccs(mdp), np.arange(float(mdp.num_states)), CPU)
+        component_averages(mdp, bsccs(mdp), np.arange(float(mdp.num_states)), CPU)
     with pytest.raises(InvalidModelError, match="negative"):
         long_run_rewards(model, RewardStructure("", -np.ones(8)), CPU)
     with pytest.raises(ValueError, match="sum to 1"):

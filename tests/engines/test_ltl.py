@@ -123,7 +123,7 @@ def chains_of_strategies(states):
         ]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_strategy_beats_the_optimum_and_one_with_a_bit_of_memory_attains_it(seed):
     rng = random.Random(seed)
     states = [[row(rng, s, 3) for _ in range(2 if s < 2 else 1)] for s in range(3)]

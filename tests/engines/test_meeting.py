@@ -6,8 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from engines.cuda import meeting
-from engines.cuda.meeting import ByFlags, flags_serve
+from engines.cuda.meeting import ByFlags, MeetingTuning, flags_serve
 from engines.errors import UnsupportedError
 
 
@@ -33,7 +32,7 @@ def test_flags_serve_as_many_devices_as_a_warp_has_threads():
 
 
 def test_what_is_long_is_copied():
-    states = meeting.MOST_STORED_BYTES // 8
+    states = MeetingTuning().most_stored_bytes // 8
     two = [(0, 1, 5, 5 + states), (1, 0, 0, states)]
     assert flags_serve(parts(0, 1, sends=two))
     assert not flags_serve(parts(0, 1, sends=[*two[:1], (1, 0, 0, states + 1)]))
@@ -42,6 +41,7 @@ def test_what_is_long_is_copied():
 def test_who_was_missing_is_named():
     flags = ByFlags.__new__(ByFlags)
     flags._parts, flags._missing = parts(4, 5, 7), [0, 0, 0]
+    flags._tuning = MeetingTuning(patience_s=20.0)
     flags.require_all()
     flags._missing[1] = 3
     with pytest.raises(UnsupportedError, match="GPU 5 has waited 20 s for GPU 7 between"):

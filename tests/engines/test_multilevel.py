@@ -13,7 +13,7 @@ from engines.errors import UnsupportedError
 from engines.host.engine import CpuEngine
 from engines.host.levels import CpuLevels
 from engines.methods import levels
-from engines.methods.levels import LevelEngine, solve_by_levels
+from engines.methods.levels import LevelScheme, solve_by_levels
 from engines.model.csr import CsrMatrix
 from engines.model.environment import SolverEnvironment
 from engines.systems.one_sided import Scaling, SweepSystem
@@ -184,7 +184,7 @@ def test_the_levels_are_made_once_and_shared_by_two_iterates():
     matrix = two_queues(20)
     rng = np.random.default_rng(4)
     starts = [rng.uniform(0.5, 2.0, matrix.num_rows) for _ in range(2)]
-    engine = LevelEngine(CpuEngine())
+    engine = LevelScheme(CpuEngine())
     first, second = (engine.sweeper(balance(matrix, start), -1.0, False) for start in starts)
     assert first._coarsenings is second._coarsenings
     first.run(2)
@@ -232,7 +232,7 @@ def test_other_systems_are_refused_by_name(case):
     else:
         system = replace(system, states=np.arange(100))
     with pytest.raises(UnsupportedError, match="steady states of whole classes"):
-        LevelEngine(CpuEngine()).sweeper(system, -1.0, False)
+        LevelScheme(CpuEngine()).sweeper(system, -1.0, False)
 
 
 def test_entries_of_value_zero_do_not_matter():

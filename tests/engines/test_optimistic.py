@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engines.devices.two_sided import two_sided_sweeper
@@ -14,7 +14,8 @@ from engines.model.environment import DeviceChoice, Method
 from engines.model.environment import SolverEnvironment as Environment
 from engines.model.explicit import RewardStructure
 from engines.model.result import Status
-from engines.questions.intervals import reachability_reward_bounds, until_bounds
+from engines.questions.reachability_rewards import reachability_rewards
+from engines.questions.until import until_probabilities
 from engines.systems.one_sided import SweepSystem
 from engines.systems.two_sided import TwoSidedSystem
 from tests.engines import exact, models
@@ -33,27 +34,26 @@ def test_chains(device, seed):
     size = len(rows)
     model, target = exact.dtmc(rows), models.mask(size, [0, 3])
     environment = replace(CPU, device=device)
-    result = until_bounds(model, everywhere(size), target, environment)
+    result = until_probabilities(model, everywhere(size), target, environment)
     assert result.status is Status.CONVERGED
     exact.assert_encloses(result, exact.until(rows, set(range(size)), {0, 3}), 1e-6)
     payments = exact.random_payments(seed, size)
     rewards = RewardStructure("", exact.array(payments))
-    result = reachability_reward_bounds(model, rewards, target, environment)
+    result = reachability_rewards(model, rewards, target, environment)
     exact.assert_encloses(result, exact.reward(rows, payments, {0, 3}), 1e-6)
 
 
 @given(st.integers(0, 10**9), st.sampled_from(DIRECTIONS), st.booleans())
-@settings(max_examples=60)
 def test_mdps_of_any_seed(seed, direction, absolute):
     choices = exact.random_choices(seed, 4)
     model, target = exact.mdp(choices), models.mask(4, [0])
     environment = replace(CPU, absolute=absolute)
-    result = until_bounds(model, everywhere(4), target, environment, direction=direction)
+    result = until_probabilities(model, everywhere(4), target, environment, direction=direction)
     values = exact.best_until(choices, set(range(4)), {0}, direction)
     exact.assert_encloses(result, values, 1e-6, absolute)
     payments = exact.random_payments(seed, model.matrix.num_rows)
     rewards = RewardStructure("", np.zeros(4), exact.array(payments))
-    result = reachability_reward_bounds(model, rewards, target, environment, direction=direction)
+    result = reachability_rewards(model, rewards, target, environment, direction=direction)
     values = exact.best_reward(choices, payments, {0}, direction)
     exact.assert_encloses(result, values, 1e-6, absolute)
 
@@ -61,7 +61,7 @@ def test_mdps_of_any_seed(seed, direction, absolute):
 def test_a_chain_that_is_slow_but_not_hopeless_is_swept_to_the_end(device):
     model = models.gamblers_ruin(60)
     target = models.mask(61, [60])
-    result = until_bounds(model, everywhere(61), target, replace(CPU, device=device))
+    result = until_probabilities(model, everywhere(61), target, replace(CPU, device=device))
     answer = models.gamblers_ruin_answer(60)
     assert result.status is Status.CONVERGED
     assert (result.bounds[0] <= answer).all()
@@ -72,12 +72,12 @@ def test_no_bound_is_claimed_before_a_guess_is_verified():
     model = models.gamblers_ruin(400)
     environment = replace(CPU, max_iterations=500, max_iterations_named=True)
     target = models.mask(401, [400])
-    result = until_bounds(model, everywhere(401), target, environment)
+    result = until_probabilities(model, everywhere(401), target, environment)
     assert result.status is Status.NOT_CONVERGED
     assert (result.bounds[1][1:400] == 1.0).all()
     rewards = RewardStructure("", np.ones(401))
     target = models.mask(401, [0, 400])
-    result = reachability_reward_bounds(model, rewards, target, environment)
+    result = reachability_rewards(model, rewards, target, environment)
     assert np.isinf(result.bounds[1][1:400]).all()
     assert (result.values == result.bounds[0]).all()
 
@@ -103,6 +103,8 @@ def test_an_epsilon_below_rounding_widens_the_guess_until_it_holds():
     rows = exact.random_chain(2)
     size = len(rows)
     environment = replace(CPU, epsilon=1e-17)
-    result = until_bounds(exact.dtmc(rows), everywhere(size), models.mask(size, [0]), environment)
+    result = until_probabilities(
+        exact.dtmc(rows), everywhere(size), models.mask(size, [0]), environment
+    )
     exact.assert_encloses(result, exact.until(rows, set(range(size)), {0}), 1e-12)
     assert result.status is not Status.CONVERGED or result.change < 1e-17 or result.change == 0.0

@@ -7,7 +7,7 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import poisson
 
@@ -64,7 +64,7 @@ def mass_outside(left, right, mean):
 @pytest.mark.parametrize("mean", MEANS)
 def test_every_weight_keeps_nearly_all_digits(mean, accuracy):
     window = poisson_weights(mean, accuracy)
-    some = np.unique(np.linspace(window.left, window.right, 60).astype(np.int64))
+    some = np.unique(np.linspace(window.left, window.right, 20).astype(np.int64))
     for k in some.tolist():
         true = exact(k, mean)
         # Close to 0 a double has no more digits to keep.
@@ -107,7 +107,6 @@ def test_the_window_is_as_wide_as_a_normal_tail_asks_for(mean, accuracy):
     mean=st.floats(1e-3, 1e7),
     accuracy=st.integers(-32, -1).map(lambda power: 10.0**power),
 )
-@settings(max_examples=100)
 def test_any_window_rises_to_its_mode_and_falls_and_sums_to_one(mean, accuracy):
     window = poisson_weights(mean, accuracy)
     mode = math.floor(mean) - window.left

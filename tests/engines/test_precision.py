@@ -17,9 +17,9 @@ from engines.model.explicit import ModelKind, RewardStructure
 from engines.model.result import SolveResult, Status
 from engines.proofs.doubling import LateDoubling
 from engines.questions.bounded import bounded_until
-from engines.questions.intervals import until_bounds
 from engines.questions.long_run import long_run_rewards
 from engines.questions.steady_state import solve_steady_state
+from engines.questions.until import until_probabilities
 from engines.solve.system import solve_system
 from engines.systems.one_sided import Direction, HasSingle, Scaling, SweepSystem
 from engines.systems.precision import DOWN, TO_NEAREST
@@ -146,7 +146,7 @@ def test_numbers_are_rounded_down_or_to_nearest():
 def test_the_cpu_says_that_it_sweeps_in_csr():
     settings = replace(NAMED, precision=Precision.MIXED, matrix_format=Format.VALUES)
     result = solve_system(absorbing(), settings, "m")
-    assert "-gpuformat values: the CPU sweeps in single precision as csr" in result.note
+    assert "-gpuformat values: in single precision the CPU uses csr" in result.note
     assert "-gpuformat" not in solve_system(absorbing(), replace(NAMED), "m").note
 
 
@@ -180,7 +180,7 @@ def test_mixed_precision_reaches_the_answer_of_double(name, epsilon, method, abs
     double = solve_system(system, settings, "double")
     mixed = solve_system(system, replace(settings, precision=Precision.MIXED), "mixed")
     assert double.status is mixed.status is Status.CONVERGED
-    assert "sweeps in single precision, then" in mixed.note
+    assert "iterations in single precision, then" in mixed.note
     # Named methods stop by the change of a sweep, which is below the error.
     error = error_of(double.values, exact, absolute)
     allowed = epsilon if method is Method.AUTO else max(2 * error, 3 * epsilon)
@@ -206,7 +206,7 @@ def test_states_far_below_the_range_of_single_precision_are_found_all_the_same()
     single = solve_system(system, replace(settings, precision=Precision.SINGLE), "single")
     assert single.status is Status.CHANGE_ONLY
     assert single.trusted_above > 0.0
-    assert "but unknown of values below" in single.note
+    assert "unknown for values below" in single.note
     mixed = solve_system(system, replace(settings, precision=Precision.MIXED), "mixed")
     assert mixed.status is Status.CONVERGED
     assert relative_error(mixed.values / mixed.values.sum(), exact) < 1e-6
@@ -232,12 +232,12 @@ def test_single_precision_says_how_far_off_it_is(name, epsilon, method, absolute
     # Far from the end, the contraction of the last sweeps is a guess, as in double precision.
     slack = 3.0 if epsilon == 1e-3 else 1.0
     assert error_of(found, exact, absolute) <= slack * result.error_estimate
-    assert "single precision: the" in result.note
+    assert "single precision: " in result.note
     if epsilon == 1e-12 and (method is Method.AUTO or result.status is Status.CHANGE_ONLY):
         # Sweeps are not repeated up to the limit where they cannot get there. The few in double
         # precision at the end may bring a named method to the end of its test.
         assert result.status is Status.CHANGE_ONLY
-        assert "further sweeps come no closer to epsilon 1.0e-12" in result.note
+        assert "further iterations come no closer to epsilon 1.0e-12" in result.note
         assert result.remedy == "-gpuprecision mixed goes further"
         result.raise_unless_converged()
     if result.status is Status.CONVERGED and method is Method.AUTO:
@@ -327,11 +327,11 @@ def test_sweeps_that_single_precision_has_led_astray_begin_again(monkeypatch):
             pass
 
     prepared = iter([Stuck(), CpuEngine().sweeper(system, 1e-8, False)])
-    monkeypatch.setattr("engines.solve.system.sweeper_or_cpu", lambda *_: (next(prepared), ""))
+    monkeypatch.setattr("engines.solve.system.sweeper_or_cpu", lambda *_: (next(prepared), ()))
     settings = replace(NAMED, epsilon=1e-8, precision=Precision.MIXED)
     result = solve_system(system, settings, "mixed")
     assert result.status is Status.CONVERGED
-    assert "swept again, all in double precision" in result.note
+    assert "single precision stalled; restarted in double precision" in result.note
     assert relative_error(result.values, solution(system)) < 1e-5
 
 
@@ -394,7 +394,8 @@ def test_bounded_questions_stay_in_double_precision():
     settings = replace(CPU, precision=Precision.SINGLE)
     result = bounded_until(model, everywhere, target, 5, settings)
     assert "computed in double precision" in result.note
-    bounds = until_bounds(model, everywhere, target, settings)
+    settings = replace(settings, bounds=True)
+    bounds = until_probabilities(model, everywhere, target, settings)
     assert "-gpuprecision single: bounds need every digit" in bounds.note
 
 

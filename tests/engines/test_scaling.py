@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engines.host import scaling as scaling_module
@@ -92,14 +92,12 @@ def widened(matrix, wide):
     )
 
 
-@settings(max_examples=40)
 @given(seed=st.integers(0, 10_000), size=st.integers(1, 40))
 def test_the_balance_is_that_of_plain_loops(seed, size):
     system = SweepSystem(random_matrix(seed, size), np.ones(size), scaling=Scaling.BALANCE)
     expect_plain(system)
 
 
-@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10_000),
     size=st.integers(1, 40),

@@ -20,6 +20,7 @@ from engines.host import power_sums as on_cpu
 from engines.model.choice import Format
 from engines.model.csr import CsrMatrix
 from engines.model.environment import DeviceChoice, SolverEnvironment
+from engines.model.events import Kind, told
 from engines.questions.time_bounded import distribution_at
 from engines.systems.one_sided import SweepSystem
 from engines.systems.power_sums import PowerSum
@@ -68,8 +69,7 @@ def expect_the_sum_of_one(problem, devices, **how):
     return shared
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("share", [1.0, 0.7])
+@pytest.mark.parametrize(("share", "seed"), [(1.0, 0), (0.7, 0), (0.7, 1), (0.7, 2)])
 @pytest.mark.parametrize("devices", [(0, 0), (0, 1), (1, 0), (0, 1, 0), (2, 0, 3, 1)])
 def test_the_sum_of_one_device_whatever_comes_first(gpus, devices, share, seed):
     gpu = gpus(4, seed=seed)
@@ -81,8 +81,8 @@ def test_the_sum_of_one_device_whatever_comes_first(gpus, devices, share, seed):
     by_flags = len(set(devices)) == len(devices)
     assert ("send_and_meet" in gpu.launched) is by_flags
     assert shared.cost.engine == "GPU " + "+".join(map(str, devices))
-    assert f"shared out among {len(devices)} GPUs" in shared.cost.remark
-    assert shared.cost.remark.endswith(f"meet by {'flags' if by_flags else 'events'}")
+    assert f"shared among {len(devices)} GPUs" in told(shared.cost.events)
+    assert told(shared.cost.events).endswith(f"synchronised by {'flags' if by_flags else 'events'}")
 
 
 @pytest.mark.parametrize("devices", [(0, 0), (0, 1, 2)])
@@ -114,7 +114,7 @@ def test_progress_and_the_number_of_sweeps_between_looks(gpus, monkeypatch):
 def test_more_devices_than_rows(gpus):
     gpus(4)
     problem = counting(3, 10)
-    assert "among 3 GPUs" in expect_the_sum_of_one(problem, (0, 1, 2, 3)).cost.remark
+    assert "among 3 GPUs" in told(expect_the_sum_of_one(problem, (0, 1, 2, 3)).cost.events)
 
 
 @pytest.mark.parametrize("devices", [(0, 0), (0, 1, 2)])
@@ -134,7 +134,7 @@ def test_one_sided_sweeps_are_those_of_one_device(gpus, devices, stop_below):
         np.testing.assert_array_equal(shared.run(sweeps), alone.run(sweeps))
         np.testing.assert_array_equal(shared.values(), alone.values())
     assert shared.residual() == alone.residual()
-    assert shared.cost.remark.startswith(f"shared out among {len(devices)} GPUs")
+    assert told(shared.cost.events).startswith(f"shared among {len(devices)} GPUs")
 
 
 def test_a_device_that_did_not_come_is_an_error_and_no_sum(gpus, monkeypatch):
@@ -156,8 +156,8 @@ def test_rows_out_of_order_are_summed_on_the_first_device_with_a_remark(gpus):
     problem = replace(problem, system=replace(problem.system, states=backwards))
     shared = expect_the_sum_of_one(problem, (1, 0))
     assert shared.cost.engine == "GPU 1"
-    why = "not shared out among 2 GPUs: the rows are not in the order of their states"
-    assert shared.cost.remark == why
+    why = "not shared among 2 GPUs: the rows are not in the order of their states"
+    assert told(shared.cost.events) == why
 
 
 def test_devices_that_cannot_reach_each_other_leave_the_sum_to_the_first(gpus):
@@ -165,7 +165,7 @@ def test_devices_that_cannot_reach_each_other_leave_the_sum_to_the_first(gpus):
     gpu.cupy.cuda.runtime.deviceCanAccessPeer = lambda _device, _other: False
     shared = expect_the_sum_of_one(drawn(1), (0, 1))
     assert shared.cost.engine == "GPU 0"
-    assert "GPU 0 cannot reach the memory of GPU 1" in shared.cost.remark
+    assert "GPU 0 cannot reach the memory of GPU 1" in told(shared.cost.events)
 
 
 def test_a_device_that_runs_out_of_memory_leaves_the_sum_to_the_first(gpus, monkeypatch):
@@ -179,7 +179,7 @@ def test_a_device_that_runs_out_of_memory_leaves_the_sum_to_the_first(gpus, monk
 
     monkeypatch.setattr(several_sums.SumRows, "of", full)
     shared = expect_the_sum_of_one(drawn(1), (0, 1))
-    assert shared.cost.remark == "not shared out among 2 GPUs: no more"
+    assert told(shared.cost.events) == "not shared among 2 GPUs: no more"
     assert gpu.freed == [0, 1]
 
 
@@ -191,8 +191,8 @@ def test_without_room_it_is_said_who_has_none(gpus):
     assert shared + beside + 4096 == alone
     found = several_sums.sum_powers(problem, None, (0, 0), most_memory=alone)
     assert found.cost.engine == "GPU 0"
-    assert "not shared out among 2 GPUs: GPU 0 may give 0.00 GiB" in found.cost.remark
-    with pytest.raises(DeviceMemoryError, match=r"GPU 1 may give 0\.00 GiB, but the solve needs"):
+    assert "not shared among 2 GPUs: GPU 0: " in told(found.cost.events)
+    with pytest.raises(DeviceMemoryError, match=r"GPU 1: .* needed for rows and sums"):
         several_sums.sum_powers(problem, None, (1, 0), most_memory=beside)
 
 
@@ -201,11 +201,15 @@ def test_the_memory_that_a_sum_may_take_is_kept_to(gpus):
     problem = drawn(1)
     need = on_gpu.bytes_needed(problem)
     on_gpu.sum_powers(problem, None, 0, Format.CSR, need)
-    with pytest.raises(DeviceMemoryError, match=r"GPU 0 may give 0\.00 GiB, but the solve needs"):
+    with pytest.raises(
+        DeviceMemoryError, match=rf"needed for rows and sums, {(need - 1) / 1024:.1f} KiB available"
+    ):
         on_gpu.sum_powers(problem, None, 0, Format.CSR, need - 1)
     gpus(1, free=need - 1)
     emulated_gpus.forget()
-    with pytest.raises(DeviceMemoryError, match=r"GPU 0 has 0\.00 of 0\.00 GiB free"):
+    with pytest.raises(
+        DeviceMemoryError, match=rf"GPU 0: .* sums, {(need - 1) / 1024:.1f} KiB available"
+    ):
         on_gpu.sum_powers(problem, None, 0, Format.CSR, 1 << 20)
 
 
@@ -220,12 +224,12 @@ def test_a_question_is_shared_out_as_the_settings_say(gpus):
     assert (one.cost.engine, two.cost.engine) == ("GPU 0", "GPU 1+2")
     np.testing.assert_array_equal(one.values, two.values)
     assert one.iterations == two.iterations
-    assert "shared out among 2 GPUs" in two.note
+    assert "shared among 2 GPUs" in two.note
     for count in (1, 2):
         little = SolverEnvironment(**csr, device_memory=1000, num_devices=count)
         left = distribution_at(model, start, 20.0, little)
         assert left.cost.engine == "CPU"
-        assert "GPU 0 may give 0.00 GiB" in left.note
+        assert "needed for rows and sums" in left.note
         assert "solving on the CPU" in left.note
         np.testing.assert_allclose(left.values, one.values, rtol=1e-12)
 
@@ -261,6 +265,9 @@ def test_the_blocks_of_a_sum_are_its_rows(seed, pieces, share):
         assert (block.last, block.rate, block.before) == (problem.last, problem.rate, 0.25)
 
 
+CHOSEN = (Kind.GPU_REFUSED(reason="of another one"),)
+
+
 def test_the_engine_says_on_how_many_devices(monkeypatch):
     asked = []
 
@@ -273,8 +280,8 @@ def test_the_engine_says_on_how_many_devices(monkeypatch):
     problem = drawn(1)
     settings = SolverEnvironment(device_number=2, matrix_format=Format.VALUES, device_memory=99)
     for engine in (CudaEngine(2), SeveralEngine((2, 3))):
-        monkeypatch.setattr(powers, "choose_engine", lambda *_: (engine, "a note"))  # noqa: B023
-        done, note = powers.sum_powers(problem, settings, None)
+        monkeypatch.setattr(powers, "choose_engine", lambda *_: (engine, CHOSEN))  # noqa: B023
+        done, events = powers.sum_powers(problem, settings, None)
         assert done.cost.engine == "CPU"
-        assert note == "no room; solving on the CPU"
+        assert events == (Kind.MOVED_TO_CPU(reason="no room"),)
     assert asked == [(2, Format.VALUES, 99), ((2, 3), Format.VALUES, 99)]

@@ -9,7 +9,6 @@ import pytest
 
 from engines.model.environment import Method, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
-from engines.questions.intervals import reachability_reward_bounds, until_bounds
 from engines.questions.reachability_rewards import reachability_rewards
 from engines.questions.until import until_probabilities
 from engines.systems.one_sided import Direction
@@ -19,23 +18,23 @@ from tests.engines.stiff_models import StiffModel, exact_values, stiff_model
 KINDS = (ModelKind.DTMC, ModelKind.CTMC, ModelKind.MDP)
 
 
-def answers(model: StiffModel, environment: SolverEnvironment, *, bounds: bool = False):
+def answers(model: StiffModel, environment: SolverEnvironment):
     """Yield the result and the exact values of each question."""
     explicit, goal, absorbing = model.explicit(), model.goal, model.absorbing
     remain = np.ones(len(goal), dtype=np.bool_)
     directions = [None]
     if model.kind is ModelKind.MDP:
         directions = [Direction.MINIMISE, Direction.MAXIMISE]
-    until = until_bounds if bounds else until_probabilities
-    reward = reachability_reward_bounds if bounds else reachability_rewards
     for direction in directions:
         maximise = direction is Direction.MAXIMISE
         yield (
-            until(explicit, remain, goal, environment, direction=direction),
+            until_probabilities(explicit, remain, goal, environment, direction=direction),
             exact_values(model, rewards=False, maximise=maximise),
         )
         yield (
-            reward(explicit, explicit.rewards[0], absorbing, environment, direction=direction),
+            reachability_rewards(
+                explicit, explicit.rewards[0], absorbing, environment, direction=direction
+            ),
             exact_values(model, rewards=True, maximise=maximise),
         )
 
@@ -78,7 +77,7 @@ def test_two_hundred_and_ten_models_keep_the_promise(kind, seed):
 def test_bounds_hold_the_exact_values_and_end_soon(kind, seed):
     model = stiff_model(kind, seed, largest=12)
     environment = SolverEnvironment(method=Method.INTERVAL, epsilon=1e-6)
-    for result, exact in answers(model, environment, bounds=True):
+    for result, exact in answers(model, environment):
         lower, upper = result.bounds
         for low, value, high in zip(lower, exact, upper, strict=True):
             assert Fraction(float(low)) <= value <= Fraction(float(high)), seed
@@ -98,7 +97,9 @@ def test_bounds_of_loops_that_are_hardly_left_end_soon(kind):
     environment = SolverEnvironment(method=Method.INTERVAL, epsilon=1e-6)
     model, everywhere = rarely_left(kind), np.ones(4, dtype=np.bool_)
     direction = Direction.MAXIMISE if kind is ModelKind.MDP else None
-    result = until_bounds(model, everywhere, models.mask(4, [2]), environment, direction=direction)
+    result = until_probabilities(
+        model, everywhere, models.mask(4, [2]), environment, direction=direction
+    )
     lower, upper = result.bounds
     assert lower[0] <= 0.5 <= upper[0] <= lower[0] * (1.0 + 1e-6)
     assert result.iterations < 100_000
@@ -114,7 +115,9 @@ def test_bounds_of_a_walk_that_mostly_returns_to_its_middle_end_soon(up):
     rows[0], rows[-1] = {0: 1.0}, {size - 1: 1.0}
     environment = SolverEnvironment(method=Method.INTERVAL, epsilon=1e-6)
     goal = models.mask(size, [size - 1])
-    result = until_bounds(models.dtmc(rows), np.ones(size, dtype=np.bool_), goal, environment)
+    result = until_probabilities(
+        models.dtmc(rows), np.ones(size, dtype=np.bool_), goal, environment
+    )
     lower, upper = result.bounds
     assert (upper <= 1.0).all()
     assert lower[middle] <= 0.4 <= upper[middle] <= lower[middle] * (1.0 + 1e-6)

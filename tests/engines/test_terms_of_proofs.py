@@ -22,10 +22,10 @@ from engines.montecarlo.intervals import mixture_interval
 from engines.proofs import upper_bounds
 from engines.proofs.doubling import Doubling
 from engines.proofs.induction import proven_error
-from engines.questions import long_run_bounds
+from engines.questions import long_run
+from engines.questions.component_averages import Averages
 from engines.questions.long_run import long_run_rewards
 from engines.questions.ltl import _complement
-from engines.questions.two_sided_steady_state import AverageBounds
 from engines.solve import certified
 from engines.solve.narrow import Narrowing
 from engines.systems.one_sided import SweepSystem
@@ -142,12 +142,10 @@ def test_bounds_that_move_the_wrong_way_are_not_certified(guess, monkeypatch):
 
 
 def test_components_of_one_lower_bound_have_the_greatest_upper_one(monkeypatch):
-    found = AverageBounds(np.array([0.1, 0.1]), np.array([0.2, 0.3]), [])
+    found = Averages(np.array([0.1, 0.1]), np.array([0.2, 0.3]), np.zeros(2, bool), 0.0, [])
     for upper in (found.upper, found.upper[::-1]):
         averages = replace(found, upper=upper)
-        monkeypatch.setattr(
-            long_run_bounds, "component_average_bounds", lambda *_, a=averages, **__: a
-        )
+        monkeypatch.setattr(long_run, "component_averages", lambda *_, a=averages, **__: a)
         model = models.dtmc([{1: 0.5, 2: 0.5}, {1: 1.0}, {2: 1.0}])
         rewards = RewardStructure("", np.array([0.0, 1.0, 2.0]))
         result = long_run_rewards(model, rewards, SolverEnvironment(method=Method.INTERVAL))

@@ -6,10 +6,11 @@ import itertools
 import re
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bridge.files.writer import write_model
@@ -17,7 +18,6 @@ from engines.errors import ConvergenceError
 from engines.model.environment import IntervalOptions, Method
 from engines.model.explicit import RewardStructure
 from engines.model.result import Status
-from engines.questions.intervals import reachability_reward_bounds, until_bounds
 from engines.questions.reachability_rewards import reachability_rewards
 from engines.questions.until import until_probabilities
 from engines.solve import topological_intervals
@@ -30,6 +30,7 @@ from tests.engines.topological_models import (
     settings_of,
 )
 
+bounded = partial(settings_of, bounds=True)
 DIRECTIONS = (models.MIN, models.MAX)
 INTERVAL_METHODS = (Method.AUTO, Method.INTERVAL, Method.POWER, Method.JACOBI)
 
@@ -40,14 +41,14 @@ def test_bounds_of_chains_hold(device, seed, method):
     rows = [choices[0] for choices in exact_blocks(seed)]
     size = len(rows)
     target = models.mask(size, [0])
-    environment = settings_of(method=method, device=device)
-    result = until_bounds(exact.dtmc(rows), np.ones(size, bool), target, environment)
+    environment = bounded(method=method, device=device)
+    result = until_probabilities(exact.dtmc(rows), np.ones(size, bool), target, environment)
     exact.assert_encloses(result, exact.until(rows, set(range(size)), {0}), 1.001e-6)
     assert result.status is Status.CONVERGED
     payments = exact.random_payments(seed, size)
     rewards = RewardStructure("", exact.array(payments))
     ends = models.mask(size, [0, 1])
-    result = reachability_reward_bounds(exact.dtmc(rows), rewards, ends, environment)
+    result = reachability_rewards(exact.dtmc(rows), rewards, ends, environment)
     exact.assert_encloses(result, exact.reward(rows, payments, {0, 1}), 1.001e-6)
     assert "strongly connected components" in result.note or result.iterations == 0
 
@@ -59,13 +60,15 @@ def test_bounds_of_mdps_hold(seed, direction, method):
     choices = exact.random_choices(seed)
     size = len(choices)
     model, target = exact.mdp(choices), models.mask(size, [0])
-    environment = settings_of(method=method, max_iterations=10**6)
-    result = until_bounds(model, np.ones(size, bool), target, environment, direction=direction)
+    environment = bounded(method=method, max_iterations=10**6)
+    result = until_probabilities(
+        model, np.ones(size, bool), target, environment, direction=direction
+    )
     values = exact.best_until(choices, set(range(size)), {0}, direction)
     exact.assert_encloses(result, values, 1.001e-6)
     payments = exact.random_payments(seed, model.matrix.num_rows)
     rewards = RewardStructure("", np.zeros(size), exact.array(payments))
-    result = reachability_reward_bounds(model, rewards, target, environment, direction=direction)
+    result = reachability_rewards(model, rewards, target, environment, direction=direction)
     exact.assert_encloses(result, exact.best_reward(choices, payments, {0}, direction), 1.001e-6)
 
 
@@ -75,31 +78,27 @@ def test_bounds_of_mdps_hold(seed, direction, method):
     st.sampled_from([1e-2, 1e-6, 1e-10]),
     st.booleans(),
 )
-@settings(max_examples=60)
 def test_bounds_of_any_seed_hold(seed, method, epsilon, absolute):
     rows = exact.random_chain(seed)
     size = len(rows)
-    environment = settings_of(
-        method=method, epsilon=epsilon, absolute=absolute, max_iterations=10**6
-    )
+    environment = bounded(method=method, epsilon=epsilon, absolute=absolute, max_iterations=10**6)
     target = models.mask(size, [0, 3])
-    result = until_bounds(exact.dtmc(rows), np.ones(size, bool), target, environment)
+    result = until_probabilities(exact.dtmc(rows), np.ones(size, bool), target, environment)
     values = exact.until(rows, set(range(size)), {0, 3})
     exact.assert_encloses(result, values, 1.001 * epsilon, absolute)
 
 
 @given(st.integers(0, 10**9), st.sampled_from(DIRECTIONS), st.sampled_from([1e-2, 1e-6, 1e-10]))
-@settings(max_examples=40)
 def test_bounds_of_mdps_of_any_seed_hold(seed, direction, epsilon):
     choices = exact.random_choices(seed, 4)
     model, target = exact.mdp(choices), models.mask(4, [0])
-    environment = settings_of(epsilon=epsilon)
-    result = until_bounds(model, np.ones(4, bool), target, environment, direction=direction)
+    environment = bounded(epsilon=epsilon)
+    result = until_probabilities(model, np.ones(4, bool), target, environment, direction=direction)
     values = exact.best_until(choices, set(range(4)), {0}, direction)
     exact.assert_encloses(result, values, epsilon)
     payments = exact.random_payments(seed, model.matrix.num_rows)
     rewards = RewardStructure("", np.zeros(4), exact.array(payments))
-    result = reachability_reward_bounds(model, rewards, target, environment, direction=direction)
+    result = reachability_rewards(model, rewards, target, environment, direction=direction)
     exact.assert_encloses(result, exact.best_reward(choices, payments, {0}, direction), epsilon)
 
 
@@ -107,8 +106,8 @@ def test_bounds_over_many_components_come_as_close_as_asked(device):
     ruins = ladder_of_ruins(12, 5)
     everywhere, target = np.ones(ruins.num_states, bool), models.mask(ruins.num_states, [0])
     for epsilon in (1e-3, 1e-6, 1e-10):
-        result = until_bounds(
-            ruins, everywhere, target, settings_of(epsilon=epsilon, device=device)
+        result = until_probabilities(
+            ruins, everywhere, target, bounded(epsilon=epsilon, device=device)
         )
         lower, upper = result.bounds
         values = oracles.until(oracles.dense(ruins), everywhere, target)
@@ -129,7 +128,7 @@ def test_slow_components_get_verified_bounds_from_the_bounds_below_them(device, 
         rows.append({down: 0.51, 2 if at == size - 1 else first + at + 1: 0.49})
     model = models.dtmc(rows)
     everywhere, target = np.ones(len(rows), bool), models.mask(len(rows), [0])
-    result = until_bounds(model, everywhere, target, settings_of(device=device, epsilon=1e-8))
+    result = until_probabilities(model, everywhere, target, bounded(device=device, epsilon=1e-8))
     rational = [{s: Fraction(p) for s, p in row.items()} for row in rows]
     for row in rational[first:]:
         row.update({s: Fraction(51 if p > 0.5 else 49, 100) for s, p in row.items()})
@@ -151,16 +150,14 @@ def test_bounds_given_by_hand_that_are_wrong_are_found(device):
     target = models.mask(model.num_states, [0, 1])
     for options in (IntervalOptions(upper=2.0), IntervalOptions(lower=500.0, upper=501.0)):
         with pytest.raises(ConvergenceError):
-            reachability_reward_bounds(
-                model, rewards, target, settings_of(device=device, interval=options)
-            )
+            reachability_rewards(model, rewards, target, bounded(device=device, interval=options))
 
 
 def test_the_limit_of_sweeps_leaves_bounds_that_hold(device):
     ruins = ladder_of_ruins(4, 8)
     everywhere, target = np.ones(ruins.num_states, bool), models.mask(ruins.num_states, [0])
-    environment = settings_of(method=Method.POWER, max_iterations=30, device=device)
-    result = until_bounds(ruins, everywhere, target, environment)
+    environment = bounded(method=Method.POWER, max_iterations=30, device=device)
+    result = until_probabilities(ruins, everywhere, target, environment)
     values = oracles.until(oracles.dense(ruins), everywhere, target)
     assert result.status is Status.NOT_CONVERGED
     assert (result.bounds[0] <= values).all()
@@ -170,8 +167,8 @@ def test_the_limit_of_sweeps_leaves_bounds_that_hold(device):
 def test_guesses_are_of_all_components_together():
     ruins = ladder_of_ruins(2, 4)
     everywhere, target = np.ones(ruins.num_states, bool), models.mask(ruins.num_states, [0])
-    environment = settings_of(method=Method.OPTIMISTIC)
-    result = until_bounds(ruins, everywhere, target, environment)
+    environment = bounded(method=Method.OPTIMISTIC)
+    result = until_probabilities(ruins, everywhere, target, environment)
     assert "all strongly connected components together" in result.note
 
 
@@ -219,8 +216,10 @@ def cases(most_telling, *axes):
 def test_chains_take_prism_s_iterations(prism, tmp_path, kind, method, two_sided):
     model = block_chain(7)
     switches = [f"-{method.name.lower()}", *(["-ii"] if two_sided else [])]
-    environment = settings_of(method=method, epsilon=EPSILON, max_iterations=10**6)
-    expect_prism_s_counts(prism, tmp_path, model, kind, None, environment, switches, two_sided)
+    environment = settings_of(
+        method=method, epsilon=EPSILON, max_iterations=10**6, bounds=two_sided
+    )
+    expect_prism_s_counts(prism, tmp_path, model, kind, None, environment, switches)
 
 
 @pytest.mark.prism
@@ -234,29 +233,27 @@ def test_chains_take_prism_s_iterations(prism, tmp_path, kind, method, two_sided
 def test_decisions_take_prism_s_iterations(prism, tmp_path, kind, direction, two_sided):
     model = block_mdp(5)
     switches = ["-valiter", *(["-ii"] if two_sided else [])]
-    environment = settings_of(method=Method.VALUE_ITERATION, epsilon=EPSILON, max_iterations=10**6)
-    expect_prism_s_counts(prism, tmp_path, model, kind, direction, environment, switches, two_sided)
+    environment = settings_of(
+        method=Method.VALUE_ITERATION, epsilon=EPSILON, max_iterations=10**6, bounds=two_sided
+    )
+    expect_prism_s_counts(prism, tmp_path, model, kind, direction, environment, switches)
 
 
-def expect_prism_s_counts(
-    prism, tmp_path, model, kind, direction, environment, switches, two_sided
-):
+def expect_prism_s_counts(prism, tmp_path, model, kind, direction, environment, switches):
     size = model.num_states
     extreme = "" if direction is None else direction.value
     everywhere, goal = np.ones(size, bool), models.mask(size, [0])
     rewards = None
     if kind == "P":
         text = f'P{extreme}=? [ F "goal" ]'
-        ask = until_bounds if two_sided else until_probabilities
-        result = ask(model, everywhere, goal, environment, direction=direction)
+        result = until_probabilities(model, everywhere, goal, environment, direction=direction)
     else:
         # A reward of 1 a step; the goal is reached for sure once the trap is left.
         model = leaving_the_trap(model)
         text = f'R{extreme}=? [ F "goal" ]'
         of_rows = np.zeros(model.matrix.num_rows) if direction else None
         rewards = RewardStructure("steps", np.linspace(0.5, 3.0, size), of_rows)
-        ask = reachability_reward_bounds if two_sided else reachability_rewards
-        result = ask(model, rewards, goal, environment, direction=direction)
+        result = reachability_rewards(model, rewards, goal, environment, direction=direction)
         model = replace(model, rewards=(rewards,))
     values, several, count = prism_counts(prism, tmp_path, model, text, *switches)
     np.testing.assert_allclose(result.values, values, rtol=1e-8)

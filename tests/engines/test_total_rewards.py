@@ -207,3 +207,12 @@ def test_what_does_not_fit_is_refused():
 @pytest.mark.parametrize("item", published.published("total reward"), ids=str)
 def test_published_values(item):
     assert published.evaluate(item) == pytest.approx(item.value, rel=1e-7)
+
+
+def test_ends_that_nobody_leaves_are_worth_nothing_for_certain():
+    # State 1 earns nothing for ever; from 0 it is entered with 1 in 3 after each step.
+    model = models.mdp([[{0: 0.5, 1: 0.25, 2: 0.25}], [{1: 1.0}], [{0: 1.0}, {1: 1.0}]])
+    rewards = RewardStructure("", np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]))
+    result = total_rewards(model, rewards, SolverEnvironment(), direction=Direction.MAXIMISE)
+    assert 0.0 in result.decided
+    assert result.exactly(np.arange(3)) == [4, 0, 4]

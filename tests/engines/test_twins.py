@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engines.devices.choice import choose_engine
-from engines.devices.colours import GaussSeidelEngine
+from engines.devices.colours import GaussSeidelScheme
 from engines.host import engine as cpu_engine
 from engines.host import layouts
 from engines.host.colours import Order
@@ -118,7 +118,7 @@ def test_confirmations_prepare_the_matrix_once(device):
 def test_sweeps_in_colours_have_no_twin_and_are_prepared_anew(device):
     system = SYSTEMS["DIAGONAL"]
     environment = SolverEnvironment(device=device)
-    engine = GaussSeidelEngine(choose_engine(environment, system)[0], Order.FORWARDS)
+    engine = GaussSeidelScheme(choose_engine(environment, system)[0], Order.FORWARDS)
     sweeper = engine.sweeper(system, -1.0, False)
     assert not isinstance(sweeper, HasTwin)
     made = AutomaticSweeps(sweeper, engine, system, environment, None, None)._prepared(system)

@@ -45,10 +45,8 @@ def test_again_and_again_in_a_chain(device, seed):
     won = {s for s in recurrent if any(goal[t] for t in everywhere if s in reach[t])}
     values = exact.until(rows, everywhere, won)
     formula = ltl.always(ltl.eventually(GOAL))
-    environment = Environment(device=device)
-    result = ltl_probabilities(
-        exact.dtmc(rows), formula, {"goal": goal}, environment, two_sided=True
-    )
+    environment = Environment(device=device, bounds=True)
+    result = ltl_probabilities(exact.dtmc(rows), formula, {"goal": goal}, environment)
     assert_within(result, values)
 
 
@@ -65,9 +63,8 @@ def test_decisions(device, seed, direction):
         exact.mdp(choices),
         formula,
         {"goal": goal},
-        Environment(device=device),
+        Environment(device=device, bounds=True),
         direction=direction,
-        two_sided=True,
     )
     assert_within(result, values)
 
@@ -78,8 +75,7 @@ def test_what_the_formula_alone_decides(formula):
         models.several_bsccs(),
         formula,
         {"goal": models.mask(8, [1])},
-        Environment(),
-        two_sided=True,
+        Environment(bounds=True),
     )
     assert result.two_sided
     assert (result.values == 1.0).all()
@@ -101,8 +97,7 @@ def test_rewards_of_a_chain_until_the_goal_holds_after_a_step(device, seed):
         RewardStructure("", exact.array(payments)),
         ltl.next_(ltl.eventually(GOAL)),
         {"goal": goal},
-        Environment(device=device),
-        two_sided=True,
+        Environment(device=device, bounds=True),
     )
     assert_within(result, values)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -9,6 +11,7 @@ from scipy.linalg import expm
 
 from engines.host.power_sums import sum_powers
 from engines.model.choice import Format
+from engines.model.events import Kind
 from engines.systems.power_sums import Summed
 
 
@@ -41,7 +44,8 @@ def four_gpus(beyond, monkeypatch):
 
     def shared(problem, count, _matrix_format):
         done = sum_powers(problem, None)
-        return Summed(done.values, done.sweeps, 0.0, done.sweeps * 8e-6 / count, done.cost)
+        cost = replace(done.cost, gpus=tuple(range(count)))
+        return Summed(done.values, done.sweeps, 0.0, done.sweeps * 8e-6 / count, cost)
 
     class Pool:
         def free_all_blocks(self):
@@ -70,6 +74,20 @@ def test_a_line_for_each_number_of_gpus(beyond):
     assert done.exit_code == 0, done.output
     assert "| tandem 7, sum | 120 | " in done.output
     assert "| 4 GPUs | csr | 2.0 | 4.00 |" in done.output
+
+
+@pytest.mark.usefixtures("four_gpus")
+def test_a_sum_that_is_not_shared_out_is_not_timed(beyond, monkeypatch):
+    alone = beyond.summed
+    refused = (Kind.NOT_SHARED_OUT(gpus=2, reason="no room"),)
+
+    def kept(problem, _count, matrix_format):
+        done = alone(problem, 1, matrix_format)
+        return replace(done, cost=replace(done.cost, events=refused))
+
+    monkeypatch.setattr(beyond, "summed", kept)
+    with pytest.raises(SystemExit, match="2 GPUs: not shared among 2 GPUs: no room"):
+        list(beyond.sums_of("tandem 7", beyond.tandem(7), Format.CSR))
 
 
 @pytest.mark.usefixtures("four_gpus")

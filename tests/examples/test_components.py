@@ -60,10 +60,9 @@ def test_at_full_size_a_graph_has_the_size_of_the_papers(cases, family):
     assert ((targets[present] >= 0) & (targets[present] < graph.states)).all()
 
 
-def test_blocks_make_the_same_graph_however_they_are_cut(cases, monkeypatch):
+def test_blocks_make_the_same_graph_however_they_are_cut(cases):
     whole = graphs.generate(cases.GENERATED["coin"](0.0005))
-    monkeypatch.setattr(graphs, "BLOCK", 999)
-    cut = graphs.generate(cases.GENERATED["coin"](0.0005), threads=3)
+    cut = graphs.generate(cases.GENERATED["coin"](0.0005), threads=3, block_states=999)
     for mine, other in (
         (whole.matrix.columns, cut.matrix.columns),
         (whole.matrix.row_offsets, cut.matrix.row_offsets),
@@ -159,12 +158,6 @@ def test_times_of_what_nobody_else_has_found_are_not_shown(load):
     assert tables.compared([row], "scc") == tables.compared([row], "mec") == []
     row["checked"]["scc"].append("scipy")
     assert tables.compared([row], "scc") == [row]
-
-
-def test_the_benchmark_can_have_graphs_kept_on_the_device():
-    from engines.cuda import graph
-
-    assert graph.KEPT_SHARE >= 1
 
 
 def test_a_run_on_the_cpu_writes_the_tables(load, tmp_path):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import re
-import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from bridge.reproduce.families import FAMILIES, egl_messages
-from tests.conftest import run_command
+from tests.warm import run_warm
 
 PROGRAM = Path(__file__).parents[2] / "examples" / "models" / "egl.py"
 
@@ -88,8 +87,7 @@ def test_answers_are_those_of_the_protocol(
     for file, words in ((model, []), (properties, ["--properties"])):
         assert CliRunner().invoke(egl.main, [str(pairs), "-o", str(file), *words]).exit_code == 0
     words = ["-const", f"L={bits}", "-frontend", front_end, "-nogpu", "-epsilon", "1e-12"]
-    command = [sys.executable, "-m", "bridge", str(model), str(properties), *words]
-    run = run_command(command, timeout=200, **where)
+    run = run_warm([str(model), str(properties), *words], timeout=200, **where)
     assert run.code == 0, run.output + run.errors
     assert f"States:      {states} " in run.output
     assert re.search(rf"^Transitions: {transitions}$", run.output, re.M)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from math import comb
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 
 from bridge.reproduce.families import FAMILIES
-from tests.conftest import run_command
+from tests.warm import run_warm
 
 MODEL = Path(__file__).parents[2] / "examples" / "models" / "nand.pm"
 FAULT, STIMULATED = 0.02, 0.9
@@ -60,8 +59,7 @@ def test_probabilities_are_those_of_the_stages(
         pytest.importorskip("stormpy")
     words = ["-const", f"N={count},K={stages}", "-frontend", front_end, "-nogpu"]
     asked = ["-pf", 'P=? [ F "reliable" ]', "-epsilon", "1e-10"]
-    command = [sys.executable, "-m", "bridge", str(MODEL), *asked, *words]
-    run = run_command(command, timeout=200, **where)
+    run = run_warm([str(MODEL), *asked, *words], timeout=200, **where)
     assert run.code == 0, run.output + run.errors
     assert f"States:      {states} " in run.output
     assert re.search(rf"^Transitions: {transitions}$", run.output, re.M)

@@ -6,10 +6,31 @@ from pathlib import Path
 
 import pytest
 
-from engines.cuda.driver import gpu_refusal
+from engines.cuda.driver import driver_present, gpu_refusal
 from engines.model.environment import DeviceChoice, SolverEnvironment
 
 HERE = Path(__file__).parent
+
+
+class Absent(pytest.Item):
+    """All tests of a file, where no GPU can run them."""
+
+    def runtest(self):
+        pytest.skip(f"no GPU: {gpu_refusal()}")
+
+
+class WithoutGpu(pytest.Module):
+    """A file whose thousands of tests need not be made to be skipped one by one."""
+
+    def collect(self):
+        assert self.obj  # It is imported all the same.
+        yield Absent.from_parent(self, name="all tests")
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    if HERE in module_path.parents and not driver_present():
+        return WithoutGpu.from_parent(parent, path=module_path)
+    return None
 
 
 def pytest_collection_modifyitems(items):

@@ -10,13 +10,15 @@ from scipy.sparse import csr_array
 
 from engines.cuda import colouring
 from engines.cuda.colour_engine import CudaColourEngine
+from engines.cuda.colouring import ColouringTuning
 from engines.cuda.engine import CudaEngine
 from engines.cuda.modules import stream
-from engines.devices.colours import GaussSeidelEngine
+from engines.devices.colours import GaussSeidelScheme
 from engines.host.colours import GPU_SPEED, Order, arrange, choose_colours, entries_by_direction
 from engines.host.engine import CpuEngine
 from engines.host.scaling import scaled
 from engines.model.csr import CsrMatrix
+from engines.model.events import told
 from engines.systems.one_sided import Direction, Scaling, SweepSystem
 from tests.engines import models
 from tests.gpu import big
@@ -117,9 +119,10 @@ def arranged(engine, system):
     return found
 
 
-def on_the_device(system, order, slice_size=None, count=None):
-    found = arranged(CudaColourEngine(0, order, slice_size, count), system)
-    assert found.remark == ""
+def on_the_device(system, order, slice_size=None, count=None, tuning=ColouringTuning()):
+    engine = CudaColourEngine(0, order, slice_size, count, tuning=tuning)
+    found = arranged(engine, system)
+    assert found.events == ()
     return found
 
 
@@ -129,7 +132,9 @@ def expect_the_same(device, host):
     of_update = np.unique(device.colouring.of_update.get(), return_inverse=True)[1]
     np.testing.assert_array_equal(of_update, host.colouring.of_update)
     assert device.colouring.fresh == host.colouring.fresh
-    assert device.colouring.description == host.colouring.description
+    assert device.colouring.order is host.colouring.order
+    assert device.colouring.count == host.colouring.count
+    assert device.colouring.slice_size == host.colouring.slice_size
     system = host.system
     np.testing.assert_array_equal(device.row_offsets.get(), system.matrix.row_offsets)
     np.testing.assert_array_equal(device.fresh_ends.get(), host.fresh_ends)
@@ -169,25 +174,23 @@ def test_large_systems_are_coloured_alike(order):
 def test_levels_of_long_chains_are_left_to_the_host(order, monkeypatch):
     system = chain(300)
     wanted = on_the_host(system, order)
-    monkeypatch.setattr(colouring, "MOST_ROUNDS", 16)
     asked, find = [], colouring.find_levels
     monkeypatch.setattr(
         colouring, "find_levels", lambda *given: asked.append(given) or find(*given)
     )
     # Rounds in place follow the order of the threads, so that whether 16 suffice is the device's.
-    expect_the_same(on_the_device(system, order), wanted)
-    monkeypatch.setattr(colouring, "MOST_ROUNDS", 0)
+    some, none = ColouringTuning(most_rounds=16), ColouringTuning(most_rounds=0)
+    expect_the_same(on_the_device(system, order, tuning=some), wanted)
     before = len(asked)
-    expect_the_same(on_the_device(system, order), wanted)
+    expect_the_same(on_the_device(system, order, tuning=none), wanted)
     assert len(asked) == before + 1
 
 
-def test_more_colours_than_there_is_room_for_are_the_host_s(monkeypatch):
-    monkeypatch.setattr(colouring, "MOST_COLOURS", 6)
-    monkeypatch.setattr("engines.cuda.colour_engine.MOST_COLOURS", 6)
+def test_more_colours_than_there_is_room_for_are_the_host_s():
     system = steady(500)
-    found = arranged(CudaColourEngine(0, Order.FORWARDS), system)
-    assert found.remark == "colours found on the CPU: there are more than 6"
+    engine = CudaColourEngine(0, Order.FORWARDS, tuning=ColouringTuning(most_colours=6))
+    found = arranged(engine, system)
+    assert told(found.events) == "colours found on the CPU: there are more than 6"
     wanted = on_the_host(system, Order.FORWARDS)
     np.testing.assert_array_equal(found.order.get(), wanted.order)
     np.testing.assert_array_equal(found.columns.get(), wanted.system.matrix.columns)
@@ -197,7 +200,7 @@ def test_without_room_for_the_colours_the_host_finds_them():
     system = steady(3000)
     engine = CudaColourEngine(0, Order.FORWARDS, most_memory=system.bytes_per_sweep + 400_000)
     found = arranged(engine, system)
-    assert "colours found on the CPU: GPU 0 has" in found.remark
+    assert "colours found on the CPU: GPU 0 has" in told(found.events)
     wanted = on_the_host(system, Order.FORWARDS)
     np.testing.assert_array_equal(found.values.get(), wanted.system.matrix.values)
 
@@ -219,10 +222,10 @@ def test_whole_solves_are_the_cpu_s(name):
     found = []
     for engine in (CpuEngine(), CudaEngine()):
         # The same number of colours, though they cost other times on each.
-        solve = GaussSeidelEngine(engine, Order.FORWARDS, None, 6)
+        solve = GaussSeidelScheme(engine, Order.FORWARDS, None, 6)
         sweeper = solve.sweeper(system, -1.0, True)
         changes = sweeper.run(40)
-        found.append((sweeper.note, changes, sweeper.values()))
+        found.append((told(sweeper.events), changes, sweeper.values()))
     assert found[0][0] == found[1][0]
     np.testing.assert_allclose(found[1][1], found[0][1], rtol=1e-5, atol=1e-12)
     np.testing.assert_allclose(found[1][2], found[0][2], rtol=1e-9, atol=1e-12)

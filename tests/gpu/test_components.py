@@ -8,10 +8,17 @@ import numpy as np
 import pytest
 
 from bridge.reproduce import graph_families, graphs
-from engines.cuda import components as steps
 from engines.cuda import graph as cuda
 from engines.cuda import worklist
 from engines.cuda.graph import CudaGraph
+from engines.cuda.graph_tuning import (
+    GraphTuning,
+    ListKernels,
+    NamesTuning,
+    Patience,
+    SearchTuning,
+    WorklistTuning,
+)
 from engines.devices import graph as devices
 from engines.graph.components import bsccs, sccs
 from engines.host.graph import CpuGraph
@@ -28,27 +35,33 @@ GPU = SolverEnvironment(device=DeviceChoice.GPU)
 def wide_offsets(request, monkeypatch):
     """`offsets` of the folder forces 64 bits in the sweeps; here in the graphs as well."""
     if "offsets" in request.fixturenames and request.getfixturevalue("offsets") == "wide":
-        monkeypatch.setattr(worklist, "_wide", lambda _edges: True)
+        monkeypatch.setattr(worklist, "_wide", lambda *_: True)
 
 
-@pytest.fixture(params=["numbers", "searches", "many searches", "names", "moving names"])
-def way(request, monkeypatch):
+MOVING = NamesTuning(moving_states=0, sweeps_of_all=0, batches_between_all=1 << 30)
+
+WAYS = {
+    "numbers": SearchTuning(fewest_parts=2),
+    "searches": SearchTuning(fewest_parts=2),
+    "many searches": SearchTuning(fewest_parts=2, deep_rounds=0),
+    "names": SearchTuning(fewest_parts=2, most_searches=0),
+    "moving names": SearchTuning(fewest_parts=2, most_searches=0, names=MOVING),
+}
+
+
+@pytest.fixture(params=WAYS)
+def way(request):
     """As it comes, however few parts there are; each of these without those before it.
 
     Many searches are those of deep graphs; names move by the states that have some to pass on.
     """
-    monkeypatch.setattr(steps, "FEWEST_PARTS", 2)
     if request.param != "numbers":
         request.getfixturevalue("without_numbers")
-    if request.param == "many searches":
-        monkeypatch.setattr(steps, "DEEP", 0)
-    if "names" in request.param:
-        monkeypatch.setattr(steps, "MOST_SEARCHES", 0)
-    if request.param == "moving names":
-        monkeypatch.setattr(steps, "MOVING_FROM", 0)
-        monkeypatch.setattr(steps, "SWEEPS_OF_ALL", 0)
-        monkeypatch.setattr(steps, "ALL_AGAIN", 1 << 30)
     return request.param
+
+
+def graph_of(model, way):
+    return CudaGraph(model, tuning=GraphTuning(search=WAYS[way]))
 
 
 def expect_the_cpus(model, restrict=None, graph=None):
@@ -82,9 +95,10 @@ def test_components_are_the_states_that_reach_each_other(kind, way):
         model = graph_models.random_model(seed, kind, most=15)
         within, _ = graph_models.random_masks(seed, model.num_states)
         for restrict in (None, within):
-            found = sccs(model, restrict, GPU)
+            members = everywhere(model) if restrict is None else restrict
+            labels, count = graph_of(model, way).strong_components(members)
             expected = graph_oracles.sccs(model, restrict)
-            assert graph_oracles.sets_of(found.labels, found.count) == expected, (seed, way)
+            assert graph_oracles.sets_of(labels, count) == expected, (seed, way)
 
 
 @pytest.mark.parametrize("most", [3, 40, 400])
@@ -93,7 +107,7 @@ def test_random_graphs_of_all_kinds_and_shapes(most, way):
     for seed in range(100):
         for kind in ModelKind:
             model = graph_models.random_model(seed, kind, most=most)
-            graph = CudaGraph(model)
+            graph = graph_of(model, way)
             within, _ = graph_models.random_masks(seed, model.num_states)
             for restrict in (everywhere(model), within):
                 expect_the_cpus(model, restrict, graph)
@@ -176,7 +190,7 @@ SHAPES = {
 @pytest.mark.parametrize("name", SHAPES)
 def test_shapes(name, way):
     model = SHAPES[name]()
-    graph = expect_the_cpus(model)
+    graph = expect_the_cpus(model, graph=graph_of(model, way))
     assert not graph.note, (way, graph.steps)
     within = np.random.default_rng(1).random(model.num_states) < 0.9
     expect_the_cpus(model, within, graph)
@@ -185,9 +199,9 @@ def test_shapes(name, way):
 @pytest.mark.parametrize("name", ["rings of 5", "layers", "power law", "random"])
 def test_ten_runs_find_the_same(name, way):
     model = SHAPES[name]()
-    first = CudaGraph(model).strong_components(everywhere(model))
+    first = graph_of(model, way).strong_components(everywhere(model))
     for _ in range(10):
-        again = CudaGraph(model).strong_components(everywhere(model))
+        again = graph_of(model, way).strong_components(everywhere(model))
         np.testing.assert_array_equal(again[0], first[0], way)
         assert again[1] == first[1]
 
@@ -195,7 +209,7 @@ def test_ten_runs_find_the_same(name, way):
 @pytest.mark.parametrize("size", [1, 2, 31, 32, 33, 255, 256, 257, 1025])
 def test_sizes_at_the_borders_of_words_and_blocks(size, way):
     for model in (graph_models.ring(size), graph_models.long_line(size)):
-        graph = expect_the_cpus(model)
+        graph = expect_the_cpus(model, graph=graph_of(model, way))
         expect_the_cpus(model, nowhere(model), graph)
         assert not graph.note, way
 
@@ -205,10 +219,13 @@ def test_sizes_at_the_borders_of_words_and_blocks(size, way):
 def test_a_state_that_many_others_enter(degree, way):
     """State 0 steps to all others, which step to it; then the last does not."""
     rows = [np.arange(1, degree + 1)] + [np.zeros(1)] * degree
-    assert expect_the_cpus(from_rows(rows)).strong_components(np.ones(degree + 1, bool))[1] == 1
+    model = from_rows(rows)
+    graph = expect_the_cpus(model, graph=graph_of(model, way))
+    assert graph.strong_components(everywhere(model))[1] == 1
     rows[-1] = np.array([degree])
     model = from_rows(rows)
-    assert expect_the_cpus(model).strong_components(everywhere(model))[1] == 2, way
+    graph = expect_the_cpus(model, graph=graph_of(model, way))
+    assert graph.strong_components(everywhere(model))[1] == 2, way
 
 
 def test_states_without_edges_and_graphs_without_edges():
@@ -220,10 +237,10 @@ def test_states_without_edges_and_graphs_without_edges():
     expect_the_cpus(empty)
 
 
-def test_names_alone_take_few_sweeps_along_a_ring(monkeypatch):
-    monkeypatch.setattr(steps, "MOST_SEARCHES", 0)
+def test_names_alone_take_few_sweeps_along_a_ring():
+    tuning = GraphTuning(search=SearchTuning(most_searches=0))
     for model in (graph_models.ring(50_000), renumbered(graph_models.ring(50_000))):
-        graph = expect_the_cpus(model)
+        graph = expect_the_cpus(model, graph=CudaGraph(model, tuning=tuning))
         # The diameter is 49,999.
         assert names_of(graph)[-1] == "sweeps"
         assert graph.steps[-1][1] < 100
@@ -260,20 +277,16 @@ def test_a_component_comes_after_all_that_it_may_enter():
 
 @pytest.mark.usefixtures("without_numbers")
 @pytest.mark.parametrize("searches", [0, 4])
-def test_the_cpu_may_take_over_after_any_step(monkeypatch, searches):
-    monkeypatch.setattr(steps, "MOST_SEARCHES", searches)
-    monkeypatch.setattr(steps, "SWEEPS_A_LOOK", 1)
-    monkeypatch.setattr(steps, "STATES_A_SWEEP", 10**12)
-    monkeypatch.setattr(worklist, "LOOK_EVERY", 1)
-    monkeypatch.setattr(worklist, "TEAM_LEVELS", 4)
-    monkeypatch.setattr(steps, "PATIENCE", 0)
-    monkeypatch.setattr(steps, "STATES_A_ROUND", 10**12)
+def test_the_cpu_may_take_over_after_any_step(searches):
+    none = Patience(steps=0, states_a_step=10**12)
     notes = set()
     for name in ("layers", "rings of 5", "line in random order", "thin layers"):
         model = SHAPES[name]()
         for sweeps in (0, 1, 2, 5, 10):
-            monkeypatch.setattr(steps, "MOST_SWEEPS", sweeps)
-            graph = expect_the_cpus(model)
+            names = NamesTuning(sweeps_a_look=1, patience=replace(none, steps=sweeps))
+            search = SearchTuning(patience=none, most_searches=searches, names=names)
+            tuning = GraphTuning(WorklistTuning(rounds_a_look=1, team_levels=4), search)
+            graph = expect_the_cpus(model, graph=CudaGraph(model, tuning=tuning))
             within = np.random.default_rng(1).random(model.num_states) < 0.9
             notes.add(graph.note)
             expect_the_cpus(model, within, graph)
@@ -346,7 +359,7 @@ def test_the_graph_takes_what_it_says():
     graph = CudaGraph(model)
     graph.strong_components(everywhere(model))
     size, edges = model.num_states, model.matrix.num_entries
-    lists = 8 * (size + 2 * (edges // worklist.LONGEST_ITEM))
+    lists = 8 * (size + 2 * (edges // ListKernels().longest_item_edges))
     # Both directions, the lists, two numbers a state, the leaders, and the open states.
     expected = 2 * 4 * (size + 1 + edges) + lists + 8 * size + 4 * size + (size + 31) // 32 * 4
     assert graph.device_bytes == expected

@@ -6,10 +6,16 @@ import numpy as np
 import pytest
 
 from bridge.reproduce import graph_families, graphs
-from engines.cuda import components as steps
-from engines.cuda import end_components as rounds
 from engines.cuda import worklist
 from engines.cuda.graph import CudaGraph
+from engines.cuda.graph_tuning import (
+    GraphTuning,
+    NamesTuning,
+    Patience,
+    RefinementTuning,
+    SearchTuning,
+    WorklistTuning,
+)
 from engines.graph.mec import maximal_end_components
 from engines.host.graph import CpuGraph
 from engines.model.environment import DeviceChoice, SolverEnvironment
@@ -25,7 +31,7 @@ GPU = SolverEnvironment(device=DeviceChoice.GPU)
 def wide_offsets(request, monkeypatch):
     """`offsets` of the folder forces 64 bits in the sweeps; here in the graphs as well."""
     if "offsets" in request.fixturenames and request.getfixturevalue("offsets") == "wide":
-        monkeypatch.setattr(worklist, "_wide", lambda _edges: True)
+        monkeypatch.setattr(worklist, "_wide", lambda *_: True)
 
 
 def all_choices(model):
@@ -68,18 +74,21 @@ def test_components_are_the_largest_sets_that_can_be_kept_to():
                 assert graph_oracles.sets_of(found.labels, found.count) == expected, seed
 
 
-@pytest.mark.parametrize("searches", ["none", "few", "many"])
+@pytest.mark.parametrize(
+    "search",
+    [
+        SearchTuning(most_searches=0),
+        SearchTuning(),
+        SearchTuning(deep_rounds=0, fewest_parts=2),
+    ],
+    ids=["none", "few", "many"],
+)
 @pytest.mark.parametrize("most", [6, 60, 600])
 @pytest.mark.usefixtures("poison", "offsets")
-def test_random_mdps(most, searches, monkeypatch):
-    if searches == "none":
-        monkeypatch.setattr(steps, "MOST_SEARCHES", 0)
-    if searches == "many":
-        monkeypatch.setattr(steps, "DEEP", 0)
-        monkeypatch.setattr(steps, "FEWEST_PARTS", 2)
+def test_random_mdps(most, search):
     for seed in range(100):
         model = graph_models.random_model(seed, most=most)
-        graph = CudaGraph(model)
+        graph = CudaGraph(model, tuning=GraphTuning(search=search))
         within, _ = graph_models.random_masks(seed, model.num_states)
         for restrict in (None, within):
             for allowed in (None, some_choices(seed, model)):
@@ -121,12 +130,12 @@ def test_shapes(name):
 
 @pytest.mark.parametrize("scale", [0.0002, 0.01])
 @pytest.mark.parametrize("family", graph_families.GENERATED)
-def test_families_have_the_components_of_their_construction(family, scale, monkeypatch):
-    if scale < 0.001:
-        monkeypatch.setattr(steps, "FEWEST_PARTS", 2)
+def test_families_have_the_components_of_their_construction(family, scale):
+    search = SearchTuning(fewest_parts=2) if scale < 0.001 else SearchTuning()
     built = graph_families.GENERATED[family](scale)
     model = graphs.generate(built)
-    graph = expect_the_cpus(model)
+    graph = CudaGraph(model, tuning=GraphTuning(search=search))
+    expect_the_cpus(model, graph=graph)
     assert graph.end_component_states(everywhere(model))[1] == built.mecs
     assert graph.strong_components(everywhere(model))[1] == built.sccs
     assert not graph.note
@@ -178,39 +187,43 @@ def test_what_breaks_in_too_many_rounds_is_left_to_the_cpu():
 
 
 @pytest.mark.parametrize("most", [0, 1, 2, 3])
-def test_the_cpu_may_take_over_after_any_round(most, monkeypatch):
-    monkeypatch.setattr(rounds, "MOST_ROUNDS", most)
+def test_the_cpu_may_take_over_after_any_round(most):
+    patience = Patience(steps=most, states_a_step=10_000)
+    tuning = GraphTuning(refinement=RefinementTuning(patience=patience))
     notes = set()
     for seed in range(60):
         model = graph_models.random_model(seed, most=60)
         within, _ = graph_models.random_masks(seed, model.num_states)
-        graph = CudaGraph(model)
+        graph = CudaGraph(model, tuning=tuning)
         for restrict in (None, within):
             expect_the_cpus(model, restrict, some_choices(seed, model), graph)
             notes.add(graph.note)
-    notes.add(expect_the_cpus(graph_models.nested_rings(8, lambda i: 0 * i)).note)
+    rings = graph_models.nested_rings(8, lambda i: 0 * i)
+    notes.add(expect_the_cpus(rings, graph=CudaGraph(rings, tuning=tuning)).note)
     assert any("left to the CPU" in note for note in notes)
     assert "" in notes
 
 
 @pytest.mark.parametrize("sweeps", [0, 1, 3])
-def test_the_cpu_may_take_over_within_a_round(sweeps, monkeypatch):
-    monkeypatch.setattr(steps, "MOST_SEARCHES", 0)
-    monkeypatch.setattr(steps, "SWEEPS_A_LOOK", 1)
-    monkeypatch.setattr(steps, "MOST_SWEEPS", sweeps)
+def test_the_cpu_may_take_over_within_a_round(sweeps):
+    names = NamesTuning(sweeps_a_look=1, patience=Patience(steps=sweeps, states_a_step=1000))
+    tuning = GraphTuning(search=SearchTuning(most_searches=0, names=names))
     notes = set()
     for seed in range(40):
         model = graph_models.random_model(seed, most=60)
-        notes.add(expect_the_cpus(model, None, some_choices(seed, model)).note)
-    notes.add(expect_the_cpus(SHAPES["power law"]()).note)
+        graph = CudaGraph(model, tuning=tuning)
+        notes.add(expect_the_cpus(model, None, some_choices(seed, model), graph).note)
+    model = SHAPES["power law"]()
+    notes.add(expect_the_cpus(model, graph=CudaGraph(model, tuning=tuning)).note)
     assert any("left to the CPU" in note for note in notes)
 
 
-def test_the_cpu_may_take_over_the_removals(monkeypatch):
+def test_the_cpu_may_take_over_the_removals():
     """State i can only go to i + 1, and the last one has no choice within."""
-    monkeypatch.setattr(worklist, "LOOK_EVERY", 1)
-    monkeypatch.setattr(worklist, "TEAM_LEVELS", 4)
-    monkeypatch.setattr(steps, "PATIENCE", 0)
+    tuning = GraphTuning(
+        WorklistTuning(rounds_a_look=1, team_levels=4),
+        SearchTuning(patience=Patience(steps=0, states_a_step=1000)),
+    )
     size = 5_000
     states = np.arange(size)
     columns = np.minimum(np.stack((states + 1, states), axis=1), size - 1)
@@ -220,9 +233,10 @@ def test_the_cpu_may_take_over_the_removals(monkeypatch):
     )
     within = everywhere(model)
     within[size // 2 :] = False
-    graph = expect_the_cpus(model, within)
+    graph = expect_the_cpus(model, within, graph=CudaGraph(model, tuning=tuning))
     assert "left to the CPU" in graph.note
-    assert expect_the_cpus(model).strong_components(everywhere(model))[1] == size
+    graph = CudaGraph(model, tuning=tuning)
+    assert expect_the_cpus(model, graph=graph).strong_components(everywhere(model))[1] == size
 
 
 def test_nothing_is_kept_to_without_states_or_without_choices():

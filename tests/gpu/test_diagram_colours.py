@@ -23,7 +23,7 @@ from engines.model.environment import DeviceChoice, Method, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.questions.diagram_long_run import LongRun
 from engines.questions.steady_state import solve_steady_state
-from engines.solve.diagrams import (
+from engines.questions.without_matrix import (
     solve_reachability_without_matrix,
     solve_steady_state_without_matrix,
 )
@@ -163,4 +163,4 @@ def test_a_walk_without_room_is_the_cpu_s_and_says_so(monkeypatch):
     model = models.recurrent(2, 40)
     monkeypatch.setattr("engines.cuda.diagram_reach.available_bytes", lambda _: 10)
     result = LongRun(*as_diagram(model.matrix)).distribution(np.eye(40)[0], GPU)
-    assert "the CPU looks for the recurrent class: GPU 0: blocks and sets of 40" in result.note
+    assert "recurrent class found on the CPU: GPU 0: blocks and sets of 40" in result.note

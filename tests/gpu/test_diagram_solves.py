@@ -16,15 +16,16 @@ from engines.host.expansion.build import hybrid_matrix
 from engines.host.expansion.expand import expand_matrix
 from engines.model.choice import Format
 from engines.model.environment import DeviceChoice, Method, Precision, SolverEnvironment
+from engines.model.events import told
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.result import Status
 from engines.questions.reachability import solve_reachability
 from engines.questions.steady_state import solve_steady_state
-from engines.solve import diagrams as solve
-from engines.solve.diagrams import (
+from engines.questions.without_matrix import (
     solve_reachability_without_matrix,
     solve_steady_state_without_matrix,
 )
+from engines.solve import system as solve
 from engines.systems.one_sided import Scaling
 from tests.engines import models
 from tests.engines.diagrams.queue_diagrams import QueueDiagrams
@@ -202,7 +203,7 @@ def test_slow_sweeps_of_a_named_method_are_warned_of():
     parts = (*as_diagram(model.matrix), problem.unknown, problem.start)
     environment = replace(PATTERNS, method=Method.JACOBI, epsilon=1e-4)
     result = solve_reachability_without_matrix(*parts, environment)
-    assert "sweeps contract slowly here" in result.note
+    assert "converges slowly" in result.note
     exact = solve_reachability_without_matrix(*parts, replace(PATTERNS, max_iterations=10**5))
     assert exact.status is Status.CONVERGED
     np.testing.assert_allclose(exact.values, np.arange(41) / 40, rtol=1e-6)
@@ -212,12 +213,12 @@ def test_few_distinct_rows_are_patterns_and_many_are_not(monkeypatch):
     diagram, numbering, model = queues(2, 6)
     automatic = replace(GPU, matrix_format=Format.AUTO)
     few = solve_steady_state_without_matrix(diagram, numbering, automatic)
-    assert (few.cost.format, few.cost.remark, few.note) == ("patterns", "", "")
+    assert (few.cost.format, few.cost.events, few.note) == ("patterns", (), "")
     monkeypatch.setattr("engines.cuda.formats.patterns.FEW_PATTERNS", 3)
     many = solve_steady_state_without_matrix(diagram, numbering, automatic)
     assert many.cost.format == "hybrid"
-    reason = "not swept as patterns: there are more than 3 distinct rows"
-    assert many.cost.remark == many.note == reason
+    reason = "format patterns not used: there are more than 3 distinct rows"
+    assert told(many.cost.events) == many.note == reason
     np.testing.assert_allclose(many.values, few.values, rtol=1e-12)
     # Who names patterns has them, as long as there is room.
     named = solve_steady_state_without_matrix(diagram, numbering, PATTERNS)
@@ -236,7 +237,7 @@ def test_memory_is_asked_for_before_it_is_taken(matrix_format):
     enough = replace(GPU, matrix_format=matrix_format, device_memory=need)
     result = solve_steady_state_without_matrix(diagram, numbering, enough)
     # Another start, which shows whether the sweeps have mixed, has no room.
-    assert "estimated from the last sweeps alone: GPU 0: vectors of 49 states" in result.note
+    assert "estimated from the last iterations alone: GPU 0: vectors of 49 states" in result.note
     more = replace(enough, device_memory=need + 16 * (model.num_states + HISTORY))
     assert solve_steady_state_without_matrix(diagram, numbering, more).note == ""
     little = replace(enough, device_memory=need - 1)
@@ -266,7 +267,7 @@ def test_the_formats_of_other_matrices_and_other_devices_are_refused():
 def test_one_gpu_of_several_sweeps_and_says_so():
     diagram, numbering, _ = queues(2, 6)
     result = solve_steady_state_without_matrix(diagram, numbering, replace(HYBRID, num_devices=2))
-    assert result.note == "without a matrix, GPU 0 sweeps alone"
+    assert result.note == "without a matrix, only GPU 0 is used"
 
 
 @pytest.mark.parametrize("precision", [Precision.SINGLE, Precision.MIXED])
@@ -296,7 +297,7 @@ def test_progress_is_told_and_the_start_left_alone():
 def test_no_number_is_made_of_negative_entries_as_if_sweeps_rose(monkeypatch):
     asked = []
     monkeypatch.setattr(
-        solve, "rises_from_zero", lambda outline: asked.append(outline.matrix.values.min())
+        solve, "rises_from_zero", lambda system: asked.append(system.matrix.values.min())
     )
     problem, (diagram, numbering), _ = chain("random DTMC")
     turned = replace(diagram, values=-0.5 * diagram.values)

@@ -8,7 +8,12 @@ import pytest
 from engines.cuda import diagram_patterns, diagrams
 from engines.cuda.diagram_sweeps import diagram_sweeper
 from engines.cuda.diagram_upload import hybrid_bytes, most_rows
-from engines.cuda.diagrams import expand_in_pieces, expand_on_device, expanded_bytes
+from engines.cuda.diagrams import (
+    ExpansionTuning,
+    expand_in_pieces,
+    expand_on_device,
+    expanded_bytes,
+)
 from engines.cuda.formats import patterns
 from engines.cuda.formats.layout import source_of
 from engines.cuda.modules import Launcher
@@ -18,6 +23,7 @@ from engines.diagrams.system import DiagramSystem
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.model.choice import Format
 from engines.model.csr import CsrMatrix
+from engines.model.events import told
 from engines.systems.one_sided import Direction, Scaling, SweepSystem
 from tests.gpu.hybrids import expanded, of_csr, random_hybrid
 
@@ -55,12 +61,11 @@ def expect(hybrid, matrix, groups, choices):
 @every_shape
 @pytest.mark.parametrize("kernel", ["fill_rows_staged", "fill_rows_by_thread", "fill_rows_by_warp"])
 @pytest.mark.usefixtures("width")
-def test_the_device_expands_what_plain_loops_do(shape, choices, kernel, monkeypatch):
-    monkeypatch.setattr(diagrams, "FILL", kernel)
-    monkeypatch.setattr(diagrams, "WARP_ROW_ENTRIES", 0 if kernel.endswith("warp") else 10**6)
+def test_the_device_expands_what_plain_loops_do(shape, choices, kernel):
+    tuning = ExpansionTuning(kernel, warp_row_entries=0 if kernel.endswith("warp") else 10**6)
     for seed in range(3):
         hybrid = random_hybrid(seed, choices=choices, **SHAPES[shape])
-        found = expand_on_device(hybrid)
+        found = expand_on_device(hybrid, tuning=tuning)
         groups, numbers = (
             None if array is None else array.get()
             for array in (found.row_group_offsets, found.choice_numbers)
@@ -70,10 +75,9 @@ def test_the_device_expands_what_plain_loops_do(shape, choices, kernel, monkeypa
 
 @CHOICES
 @pytest.mark.parametrize("piece_bytes", [1, 1000, 10**6])
-def test_pieces_make_up_the_whole(choices, piece_bytes, monkeypatch):
-    monkeypatch.setattr(diagrams, "PIECE_BYTES", piece_bytes)
+def test_pieces_make_up_the_whole(choices, piece_bytes):
     hybrid = random_hybrid(5, choices=choices)
-    found = expand_in_pieces(hybrid)
+    found = expand_in_pieces(hybrid, tuning=ExpansionTuning(piece_bytes=piece_bytes))
     expect(hybrid, found.matrix, found.row_group_offsets, found.choice_numbers)
 
 
@@ -288,7 +292,7 @@ def test_a_matrix_of_entries_is_not_swept_as_a_diagram():
         SweepSystem(matrix, np.ones(matrix.num_rows)), -1.0, True, 0, Format.HYBRID
     )
     assert sweeper.cost.format == "csr"
-    assert "not a diagram's" in sweeper.cost.remark
+    assert "not a diagram's" in told(sweeper.cost.events)
 
 
 def test_parts_that_do_not_belong_together_are_refused():

@@ -13,6 +13,7 @@ from engines.cuda.engine import CudaEngine
 from engines.cuda.formats import layout, patterns, tables, values
 from engines.cuda.formats.lay_out import lay_out
 from engines.cuda.formats.layout import source_of
+from engines.cuda.formats.tuning import RowTuning
 from engines.cuda.modules import Launcher
 from engines.cuda.prepare import upload
 from engines.cuda.two_sided import CudaTwoSidedSweeper
@@ -22,6 +23,7 @@ from engines.formats import values as host_values
 from engines.host.scaling import scaled
 from engines.model.choice import Format
 from engines.model.csr import CsrMatrix
+from engines.model.events import told
 from engines.model.explicit import ModelKind
 from engines.systems.one_sided import Direction, Scaling, SweepSystem
 from engines.systems.power_sums import PowerSum
@@ -104,15 +106,15 @@ def systems(matrix):
     yield "subset", SweepSystem(matrix.select_rows(some), start, **of_some)
 
 
-def swept(system, matrix_format, *, sweeps=SWEEPS, absolute=True):
-    sweeper = CudaEngine(0, matrix_format).sweeper(system, -1.0, absolute)
+def swept(system, matrix_format, *, sweeps=SWEEPS, absolute=True, tuning=RowTuning()):
+    sweeper = CudaEngine(0, matrix_format, tuning=tuning).sweeper(system, -1.0, absolute)
     changes = sweeper.run(sweeps)
     return sweeper, changes, sweeper.values(), sweeper.residual()
 
 
-def expect_the_same(system, matrix_format):
+def expect_the_same(system, matrix_format, tuning=RowTuning()):
     _, csr_changes, csr_values, csr_residual = swept(system, Format.CSR)
-    sweeper, changes, found, residual = swept(system, matrix_format)
+    sweeper, changes, found, residual = swept(system, matrix_format, tuning=tuning)
     # Two sums of n terms none of which is negative, and a division, differ by 2 (n + 2) units of
     # roundoff at most; a sweep passes on what it is handed.
     longest = int(np.diff(system.matrix.row_offsets).max(initial=0)) + system.num_states
@@ -132,7 +134,7 @@ def test_chains(name, matrix_format):
         sweeper, exact = expect_the_same(system, matrix_format)
         used = sweeper.cost.format
         empty = scaled(system).matrix.num_entries == 0
-        assert used == matrix_format or sweeper.cost.remark or empty
+        assert used == matrix_format or sweeper.cost.events or empty
         # By one thread, entries are added in CSR's order; only a scale kept apart is divided later.
         by_thread = system.matrix.num_entries < 24 * system.matrix.num_rows
         whole = used == Format.PATTERNS or what in ("power", "offset")
@@ -181,7 +183,7 @@ def test_choices(size, direction, matrix_format):
         assert exact
         if matrix_format in OF_SUMS:
             assert sweeper.cost.format == "csr"
-            assert "one-sided sweeps of chains" in sweeper.cost.remark
+            assert "one-sided sweeps of chains" in told(sweeper.cost.events)
 
 
 @every_format
@@ -205,7 +207,7 @@ def test_sums_of_powers(name, matrix_format):
         assert found.sweeps == expected.sweeps
     np.testing.assert_allclose(found.values, expected.values, rtol=1e-11)
     if matrix_format in OF_SUMS and off.num_entries:
-        assert "swept as csr" in found.cost.remark
+        assert "csr used" in told(found.cost.events)
 
 
 @every_format
@@ -325,7 +327,7 @@ def test_a_dictionary_that_overflows_is_refused_by_name():
     assert exact
     assert sweeper.cost.format == "csr"
     remark = "-gpuformat values: there are more than 65536 distinct values"
-    assert remark in sweeper.cost.remark
+    assert remark in told(sweeper.cost.events)
     # Rows that are all different are still rows.
     assert swept(system, Format.PATTERNS)[0].cost.format == "patterns"
 
@@ -397,7 +399,7 @@ def test_memory_that_ends_while_building_leaves_csr(gpu, matrix_format, fails_af
         sweeper, _, found, _ = swept(system, matrix_format)
     np.testing.assert_allclose(found, expected, rtol=1e-11)
     if sweeper.cost.format == "csr":
-        assert "memory" in sweeper.cost.remark
+        assert "memory" in told(sweeper.cost.events)
 
 
 def test_auto_leaves_small_sweeps_in_csr_and_finds_patterns_and_values():

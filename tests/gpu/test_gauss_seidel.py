@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from engines.cuda.engine import CudaEngine
-from engines.devices.colours import GaussSeidelEngine
+from engines.devices.colours import GaussSeidelScheme
 from engines.host.colours import Order
 from engines.host.engine import CpuEngine
 from engines.host.scaling import scaled
+from engines.model.events import told
 from engines.systems.one_sided import Direction, Scaling, SweepSystem
 from tests.gpu import big
 
@@ -56,7 +57,7 @@ SYSTEMS = {
 
 def sweepers(system, stop_below=-1.0, absolute=False, order=Order.FORWARDS, colours=5, slices=None):
     """Plain sweeps on the CPU and on the GPU, in the same colours."""
-    engines = [GaussSeidelEngine(e, order, slices, colours) for e in (CpuEngine(), CudaEngine())]
+    engines = [GaussSeidelScheme(e, order, slices, colours) for e in (CpuEngine(), CudaEngine())]
     coloured = engines[0].coloured(scaled(system), order)
     return [engine.prepared(coloured, stop_below, absolute) for engine in engines]
 
@@ -132,12 +133,12 @@ def test_watched_sweeps_leave_a_swing():
     system = SweepSystem(model.matrix, np.full(size, 1.0 / size), scaling=Scaling.BALANCE)
     found = []
     for engine in (CpuEngine(), CudaEngine()):
-        sweeper = GaussSeidelEngine(engine, Order.BACKWARDS, 1, 2).sweeper(system, 1e-8, False)
+        sweeper = GaussSeidelScheme(engine, Order.BACKWARDS, 1, 2).sweeper(system, 1e-8, False)
         made = 0
         while made < 300:
             made += len(sweeper.run(300 - made))
-        found.append((sweeper.note, sweeper.values()))
-    assert "swing" in found[0][0]
+        found.append((told(sweeper.events), sweeper.values()))
+    assert "oscillating" in found[0][0]
     assert found[0][0] == found[1][0]
     np.testing.assert_allclose(found[1][1], found[0][1], rtol=1e-9)
 

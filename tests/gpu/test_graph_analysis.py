@@ -5,13 +5,14 @@ from __future__ import annotations
 import gc
 import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
-from engines.cuda import graph as cuda
 from engines.cuda import worklist
 from engines.cuda.graph import CudaGraph
+from engines.cuda.graph_tuning import GraphTuning, Patience, WorklistTuning
 from engines.devices import graph as devices
 from engines.errors import UnsupportedError
 from engines.graph.prob01 import prob0, prob1, reachable
@@ -35,7 +36,7 @@ STRATEGIES = 100
 def wide_offsets(request, monkeypatch):
     """`offsets` of the folder forces 64 bits in the sweeps; here in the graphs as well."""
     if "offsets" in request.fixturenames and request.getfixturevalue("offsets") == "wide":
-        monkeypatch.setattr(worklist, "_wide", lambda _edges: True)
+        monkeypatch.setattr(worklist, "_wide", lambda *_: True)
 
 
 def expect_the_cpus_sets(model, seed=1, graph=None):
@@ -172,7 +173,7 @@ def test_a_line_of_a_million_states_is_left_to_the_cpu_in_time(upwards):
     assert isinstance(graph, CudaGraph)
     assert graph.may_reach(far, everywhere(model)).all()
     assert graph.note == f"left to the CPU after {graph.rounds} rounds"
-    assert graph.rounds < 2 * worklist.PATIENCE
+    assert graph.rounds < 2 * WorklistTuning().patience.steps
 
 
 def test_a_line_that_crumbles_state_by_state_is_left_to_the_cpu():
@@ -201,29 +202,31 @@ def test_removals_one_after_another(removals):
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 3])
-def test_the_cpu_may_take_over_after_any_round(monkeypatch, rounds):
-    monkeypatch.setattr(worklist, "TEAM_LEVELS", worklist.LEVELS)
-    monkeypatch.setattr(worklist, "LOOK_EVERY", rounds)
-    monkeypatch.setattr(worklist, "PATIENCE", 0)
-    monkeypatch.setattr(worklist, "STATES_A_ROUND", 10**12)
+def test_the_cpu_may_take_over_after_any_round(rounds):
+    lists = WorklistTuning(
+        team_levels=WorklistTuning().block_levels,
+        rounds_a_look=rounds,
+        patience=Patience(steps=0, states_a_step=10**12),
+    )
+    tuning = GraphTuning(lists)
     ones = np.ones(1_000, dtype=int)
     line = graph_models.build(ModelKind.MDP, ones, np.maximum(np.arange(1_000) - 1, 0), ones)
-    graph, end = CudaGraph(line), models.mask(1_000, [0])
+    graph, end = CudaGraph(line, tuning=tuning), models.mask(1_000, [0])
     for closure in (graph.may_reach, graph.must_approach, graph.can_force):
         assert closure(end, everywhere(line)).all()
         assert graph.note == f"left to the CPU after {2 * rounds} rounds"
     assert graph.reached_from(end[::-1]).all()
     assert graph.note == f"left to the CPU after {2 * rounds} rounds"
     for seed, shape in enumerate((graph_models.power_law(5_000), big.random_mdp(1, 500))):
-        expect_the_cpus_sets(shape, seed)
+        expect_the_cpus_sets(shape, seed, CudaGraph(shape, tuning=tuning))
 
 
-def test_the_cpu_may_take_over_after_any_removal(monkeypatch):
+def test_the_cpu_may_take_over_after_any_removal():
     model = graph_models.crumbling_line(20)
     target = models.mask(model.num_states, [0])
     for restarts in range(4):
-        monkeypatch.setattr(worklist, "RESTARTS", restarts)
-        graph = CudaGraph(model)
+        tuning = GraphTuning(WorklistTuning(most_restarts=restarts))
+        graph = CudaGraph(model, tuning=tuning)
         np.testing.assert_array_equal(graph.can_force(target, everywhere(model)), target)
         assert "left to the CPU" in graph.note
 
@@ -239,7 +242,8 @@ def test_a_device_without_room_leaves_all_to_the_cpu(gpu):
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_only_a_small_graph_stays_on_the_device_and_goes_with_its_model(gpu, monkeypatch, kept):
-    monkeypatch.setattr(cuda, "KEPT_SHARE", 1 if kept else 2**62)
+    tuning = GraphTuning(kept_share=1 if kept else 2**62)
+    monkeypatch.setattr("engines.cuda.graph.CudaGraph", partial(CudaGraph, tuning=tuning))
     pool = gpu.cuda.MemoryPool()
     with gpu.cuda.using_allocator(pool.malloc):
         model = big.random_mdp(5, 20_000)

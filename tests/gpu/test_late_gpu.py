@@ -14,6 +14,7 @@ from engines.model.explicit import ModelKind
 from engines.model.result import Status
 from tests.engines.late_gpu_cases import (
     AUTOMATIC,
+    begun_on_cpu,
     birth_and_death,
     entries_of_ruin,
     nothing_is_open,
@@ -29,7 +30,7 @@ def test_a_long_solve_goes_over_and_is_as_right(monkeypatch, kind, size):
     nothing_is_open(monkeypatch, 64, entries_of_ruin(size))
     result, exact = ruin(AUTOMATIC, size, kind)
     assert result.status is Status.CONVERGED
-    assert result.note.startswith("64 sweeps on the CPU, ")
+    assert begun_on_cpu(result) == 64
     assert ", then on GPU 0, " in result.note
     assert result.values == pytest.approx(exact, rel=1e-6)
 

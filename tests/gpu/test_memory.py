@@ -14,6 +14,7 @@ from engines.cuda.engine import CudaEngine
 from engines.devices.choice import choose_engine
 from engines.errors import UnsupportedError
 from engines.model.environment import DeviceChoice, Method, SolverEnvironment
+from engines.model.events import told
 from engines.model.result import Status
 from engines.questions.reachability import solve_reachability
 from engines.questions.steady_state import solve_steady_state
@@ -89,10 +90,10 @@ def test_many_solves_do_not_fill_the_device(gpu):
 def test_small_models_stay_on_the_cpu_unless_the_gpu_is_asked_for():
     system = SweepSystem(RUIN.model.matrix, RUIN.start)
     automatic = SolverEnvironment(device=DeviceChoice.AUTO)
-    assert choose_engine(automatic, system)[0].name == "CPU"
-    assert choose_engine(GPU, system)[0].name == "GPU"
+    assert choose_engine(automatic, system)[0].gpus == ()
+    assert choose_engine(GPU, system)[0].gpus == (0,)
     large = SweepSystem(big.random_dtmc(1, 50_000).matrix, np.zeros(50_000))
-    assert choose_engine(automatic, large)[0].name == "GPU"
+    assert choose_engine(automatic, large)[0].gpus == (0,)
 
 
 def test_a_device_that_is_not_there_is_named():
@@ -100,9 +101,9 @@ def test_a_device_that_is_not_there_is_named():
     with pytest.raises(UnsupportedError, match="no GPU can be used: there is no device 99"):
         solve_reachability(RUIN.model, RUIN.unknown, RUIN.start, replace(GPU, device_number=99))
     large = SweepSystem(big.random_dtmc(1, 50_000).matrix, np.zeros(50_000))
-    engine, note = choose_engine(SolverEnvironment(device_number=99), large)
-    assert engine.name == "CPU"
-    assert note.startswith("GPU not used: there is no device 99")
+    engine, events = choose_engine(SolverEnvironment(device_number=99), large)
+    assert engine.gpus == ()
+    assert told(events).startswith("GPU not used: there is no device 99")
 
 
 @pytest.mark.parametrize("states_as", [np.int32, np.int64])

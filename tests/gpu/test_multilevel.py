@@ -12,7 +12,7 @@ from engines.host.engine import CpuEngine
 from engines.host.levels import CpuLevels
 from engines.methods.levels import solve_by_levels
 from engines.model.environment import SolverEnvironment
-from engines.systems.multilevel import CYCLES_A_RUN
+from engines.systems.multilevel import CycleTuning
 from tests.engines import models
 from tests.engines.test_multilevel import balance, blocks, two_queues
 from tests.gpu import big
@@ -36,7 +36,8 @@ def test_the_levels_and_the_cycles_are_those_of_the_cpu(case):
     gpu = cuda.cuda_levels(system, -1.0, False, 0)
     assert gpu.sizes == cpu.sizes
     # An odd number of cycles, a run by direct launches, and runs by graphs from either vector.
-    for cycles in (5, CYCLES_A_RUN, CYCLES_A_RUN, 1, CYCLES_A_RUN):
+    whole = CycleTuning().cycles_a_run
+    for cycles in (5, whole, whole, 1, whole):
         ours, theirs = gpu.run(cycles), cpu.run(cycles)
         assert len(ours) == len(theirs)
         large = theirs > 1e-9
@@ -73,6 +74,6 @@ def test_a_star_is_refused():
 
 
 def test_a_device_too_small_is_named(monkeypatch):
-    monkeypatch.setattr(cuda, "MEMORY", 2**40)
-    with pytest.raises(DeviceMemoryError, match="but the levels need"):
+    monkeypatch.setattr("engines.cuda.memory.available_bytes", lambda _most: 0)
+    with pytest.raises(DeviceMemoryError, match="needed for the levels, 0 bytes available"):
         cuda.cuda_levels(balance(two_queues(50)), -1.0, False, 0)

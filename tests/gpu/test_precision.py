@@ -135,7 +135,7 @@ def test_mixed_precision_reaches_the_answer_of_double(name, method, matrix_forma
     error = np.max(np.abs(single.values[there] / exact - 1.0))
     assert error <= single.error_estimate
     assert single.error_estimate >= single.rounding > 1e-9
-    assert "sweeps in single precision, then" in mixed.note
+    assert "iterations in single precision, then" in mixed.note
     cpu = solve_system(system, replace(settings, device=DeviceChoice.CPU), "m")
     assert np.max(np.abs(mixed.values[there] / cpu.values[there] - 1.0)) < 1e-9
 

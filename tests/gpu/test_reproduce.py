@@ -6,13 +6,11 @@ import pytest
 
 from bridge.reproduce.graph_families import GENERATED
 from bridge.reproduce.tasks import colours, components, paths, sweeps
-from engines.cuda import graph as on_device
 from tests.bridge.reproduce.test_tasks import tandem
 
 
 @pytest.fixture(autouse=True)
-def _as_it_was(monkeypatch):
-    monkeypatch.setattr(on_device, "KEPT_SHARE", on_device.KEPT_SHARE)
+def _small_models(monkeypatch):
     for task in (colours, sweeps):
         monkeypatch.setattr(task, "built", lambda *asked: tandem(asked[1]))
 

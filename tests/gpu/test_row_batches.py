@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from engines.cuda.formats import batches
+from engines.cuda.formats.tuning import BatchTuning, RowTuning
 from engines.cuda.two_sided import CudaTwoSidedSweeper
 from engines.cuda.uniformise import sum_powers
 from engines.model.choice import Format
@@ -21,7 +22,7 @@ from tests.gpu.test_formats import MATRICES, swept, systems
 pytestmark = pytest.mark.gpu
 
 SIZES = [(f, size) for f, sizes in batches.BATCHES.items() for size in sizes] + [
-    (Format.VALUES, batches.FAR_BATCH)
+    (Format.VALUES, BatchTuning().far_batch_entries)
 ]
 every_size = pytest.mark.parametrize(("matrix_format", "size"), SIZES)
 
@@ -30,13 +31,13 @@ def by_batches(monkeypatch, size, make):
     """What `make` does with and without rows taken by so many entries; the first with layouts."""
     plain, laid_out = make(), []
 
-    def note(layout, system, entries, of=batches.in_batches):
-        laid_out.append(of(layout, system, entries))
+    def note(*given, of=batches.in_batches):
+        laid_out.append(of(*given))
         return laid_out[-1]
 
     with monkeypatch.context() as patch:
         patch.setattr(batches, "SMALL_SWEEP_BYTES", 0)
-        patch.setattr(batches, "batch_for", lambda _mean, _choice: size)
+        patch.setattr(batches, "batch_for", lambda *_: size)
         patch.setattr("engines.cuda.formats.lay_out.in_batches", note)
         found = make()
     told = f"OWN_BATCH={size}" in laid_out[-1].defines
@@ -113,9 +114,9 @@ def test_uneven_rows_of_an_mdp_have_a_thread_a_state(monkeypatch, matrix_format)
     groups = {"group_offsets": model.row_group_offsets, "direction": Direction.MAXIMISE}
     system = SweepSystem(matrix, np.linspace(0.0, 1.0, 3000), **groups)
     found = []
-    for most in (batches.UNEVEN, 1000):
-        monkeypatch.setattr(batches, "UNEVEN", most)
-        sweeper, changes, values, _ = swept(system, matrix_format)
+    for most in (BatchTuning().uneven_ratio, 1000):
+        tuning = RowTuning(batches=BatchTuning(uneven_ratio=most))
+        sweeper, changes, values, _ = swept(system, matrix_format, tuning=tuning)
         by_state = most < 1000 or matrix_format is Format.CSR
         assert sweeper._rows[0].layout.chunked != by_state
         found.append((changes, values))

@@ -8,20 +8,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.cuda import meeting
 from engines.cuda.driver import cupy
 from engines.cuda.engine import CudaEngine
-from engines.cuda.meeting import ByFlags
+from engines.cuda.meeting import ByFlags, MeetingTuning
 from engines.cuda.several import SeveralEngine, SeveralSweeper
 from engines.cuda.sweeper import STRETCH
 from engines.devices.choice import choose_engine
-from engines.devices.colours import GaussSeidelEngine
+from engines.devices.colours import GaussSeidelScheme
 from engines.errors import UnsupportedError
 from engines.host.colours import Order
 from engines.host.scaling import scaled
 from engines.model.choice import Format
 from engines.model.csr import CsrMatrix
 from engines.model.environment import DeviceChoice, Method, SolverEnvironment
+from engines.model.events import told
 from engines.questions.steady_state import solve_steady_state
 from engines.systems.one_sided import Direction, Scaling, SweepSystem
 from tests.gpu import big
@@ -88,7 +88,7 @@ def test_the_same_iterates_as_on_one(name, matrix_format, devices):
         SeveralEngine(devices, matrix_format), system
     )
     assert isinstance(shared, SeveralSweeper)
-    assert f"shared out among {len(devices)} GPUs" in shared.cost.remark
+    assert f"shared among {len(devices)} GPUs" in told(shared.cost.events)
     np.testing.assert_allclose(values_shared, values, rtol=1e-12)
     np.testing.assert_allclose(changes_shared, changes, rtol=1e-6, atol=1e-12)
     assert residual_shared == pytest.approx(residual, rel=1e-6, abs=1e-12)
@@ -174,13 +174,13 @@ def test_names_of_states_that_form_a_run_are_not_read(devices):
     assert shared.cost.bytes_per_sweep == alone.cost.bytes_per_sweep + more
 
 
-def test_devices_meet_by_flags_unless_they_send_much(all_devices, monkeypatch):
+def test_devices_meet_by_flags_unless_they_send_much(all_devices):
     system = scaled(CASES[NEARBY]())
     flags = SeveralEngine(all_devices).sweeper(system, -1.0, False)
-    assert flags.cost.remark.endswith("meet by flags")
-    monkeypatch.setattr(meeting, "MOST_STORED_BYTES", 0)
-    events = SeveralEngine(all_devices).sweeper(system, -1.0, False)
-    assert events.cost.remark.endswith("meet by events")
+    assert told(flags.cost.events).endswith("synchronised by flags")
+    little = MeetingTuning(most_stored_bytes=0)
+    events = SeveralEngine(all_devices, meeting=little).sweeper(system, -1.0, False)
+    assert told(events.cost.events).endswith("synchronised by events")
     np.testing.assert_array_equal(flags.run(SWEEPS), events.run(SWEEPS))
     np.testing.assert_array_equal(flags.values(), events.values())
 
@@ -195,12 +195,11 @@ def test_two_solves_by_turns(all_devices):
             np.testing.assert_array_equal(sweeper.run(STRETCH), changes)
 
 
-def met_by_hand(monkeypatch):
+def met_by_hand():
     """Two parts on one GPU, of which each meets only when it is told to."""
-    monkeypatch.setattr(meeting, "PATIENCE", 0.25)
     sweeper = SeveralEngine((0, 0)).sweeper(CASES[NEARBY](), -1.0, False)
-    assert sweeper.cost.remark.endswith("meet by events")
-    flags = ByFlags(sweeper._parts)
+    assert told(sweeper.cost.events).endswith("synchronised by events")
+    flags = ByFlags(sweeper._parts, MeetingTuning(patience_s=0.25))
     for part, size in zip(sweeper._parts, (3.0, 5.0), strict=True):
         for vector in part.vectors:
             vector.set(np.full(SIZE, size))
@@ -210,8 +209,8 @@ def met_by_hand(monkeypatch):
     return sweeper, flags
 
 
-def test_a_meeting_sends_what_is_read_and_the_largest_change(monkeypatch):
-    sweeper, flags = met_by_hand(monkeypatch)
+def test_a_meeting_sends_what_is_read_and_the_largest_change():
+    sweeper, flags = met_by_hand()
     first, second = sweeper._parts
     begin, end = first.sends[1]
     assert 0 < begin < end < SIZE
@@ -245,8 +244,8 @@ def is_in(begin, end):
     return (np.arange(SIZE) >= begin) & (np.arange(SIZE) < end)
 
 
-def test_a_device_that_does_not_come_is_an_error_and_no_number(monkeypatch):
-    sweeper, flags = met_by_hand(monkeypatch)
+def test_a_device_that_does_not_come_is_an_error_and_no_number():
+    sweeper, flags = met_by_hand()
     sweeper._meetings.by_flags = flags
     sweeper.values()
     began = time.perf_counter()
@@ -297,14 +296,14 @@ def test_rows_out_of_order_are_swept_on_one_device_with_a_remark():
     backwards = np.arange(SIZE - 1, -1, -1, dtype=np.int32)
     sweeper = SeveralEngine((0, 0)).sweeper(replace(system, states=backwards), -1.0, False)
     assert not isinstance(sweeper, SeveralSweeper)
-    assert "not shared out among 2 GPUs: the rows are not in the order" in sweeper.cost.remark
+    assert "not shared among 2 GPUs: the rows are not in the order" in told(sweeper.cost.events)
 
 
 def test_what_one_sweeps_alone_is_remarked(devices):
     system = CASES["balance"]()
-    engine = GaussSeidelEngine(SeveralEngine(devices), Order.FORWARDS)
-    note = engine.sweeper(system, -1.0, False).note
-    assert f"not shared out among {len(devices)} GPUs: one sweeps in colours" in note
+    engine = GaussSeidelScheme(SeveralEngine(devices), Order.FORWARDS)
+    note = told(engine.sweeper(system, -1.0, False).events)
+    assert f"not shared among {len(devices)} GPUs: one sweeps in colours" in note
 
 
 def test_more_devices_than_there_are_is_an_error(gpu):

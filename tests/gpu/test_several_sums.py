@@ -7,11 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.cuda import meeting, several_sums
+from engines.cuda import several_sums
 from engines.cuda import uniformise as on_gpu
+from engines.cuda.meeting import MeetingTuning
 from engines.model.choice import Format
 from engines.model.csr import CsrMatrix
 from engines.model.environment import DeviceChoice, SolverEnvironment
+from engines.model.events import told
 from engines.model.explicit import ModelKind, RewardStructure
 from engines.questions.time_bounded import (
     cumulative_rewards_until,
@@ -78,16 +80,16 @@ CASES = {
 KERNELS = {"long rows": "rows_by_warp", "a very long row": "rows_by_block"}
 
 
-def summed(problem, devices, matrix_format=Format.CSR):
+def summed(problem, devices, matrix_format=Format.CSR, **how):
     """The sum of one device and that of several, of which no digit may differ."""
-    told_alone, told = [], []
-    alone = on_gpu.sum_powers(problem, told_alone.append, devices[0], matrix_format)
-    shared = several_sums.sum_powers(problem, told.append, devices, matrix_format)
+    reports_alone, reports = [], []
+    alone = on_gpu.sum_powers(problem, reports_alone.append, devices[0], matrix_format)
+    shared = several_sums.sum_powers(problem, reports.append, devices, matrix_format, **how)
     assert shared.cost.engine == "GPU " + "+".join(map(str, devices))
-    assert f"shared out among {len(devices)} GPUs" in shared.cost.remark
+    assert f"shared among {len(devices)} GPUs" in told(shared.cost.events)
     np.testing.assert_array_equal(shared.values, alone.values)
     assert shared.sweeps == alone.sweeps
-    assert [r.iterations for r in told] == [r.iterations for r in told_alone]
+    assert [r.iterations for r in reports] == [r.iterations for r in reports_alone]
     assert shared.sweeping_seconds > 0.0
     return alone, shared
 
@@ -149,13 +151,12 @@ def test_many_sums_take_no_more_memory_than_one(gpu, devices):
     assert taken[3] == taken[1]
 
 
-def test_devices_meet_by_flags_unless_they_send_much(all_devices, monkeypatch):
+def test_devices_meet_by_flags_unless_they_send_much(all_devices):
     problem = CASES["a line"]()
     _, by_flags = summed(problem, all_devices)
-    assert by_flags.cost.remark.endswith("meet by flags")
-    monkeypatch.setattr(meeting, "MOST_STORED_BYTES", 0)
-    _, by_events = summed(problem, all_devices)
-    assert by_events.cost.remark.endswith("meet by events")
+    assert told(by_flags.cost.events).endswith("synchronised by flags")
+    _, by_events = summed(problem, all_devices, meeting=MeetingTuning(most_stored_bytes=0))
+    assert told(by_events.cost.events).endswith("synchronised by events")
 
 
 @pytest.mark.parametrize("count", [2, 4])
@@ -178,7 +179,7 @@ def test_questions_are_shared_out_as_the_settings_say(gpu, count):
     for function, arguments in questions:
         alone, shared = (function(*arguments, settings) for settings in (one, several))
         assert shared.cost.engine == "GPU " + "+".join(map(str, range(count)))
-        assert f"shared out among {count} GPUs" in shared.note
+        assert f"shared among {count} GPUs" in shared.note
         assert shared.iterations == alone.iterations
         np.testing.assert_array_equal(shared.values, alone.values)
 
@@ -190,7 +191,7 @@ def test_rows_out_of_order_are_summed_on_one_device_with_a_remark():
     alone = on_gpu.sum_powers(problem, None, 0)
     shared = several_sums.sum_powers(problem, None, (0, 0))
     assert shared.cost.engine == "GPU 0"
-    assert "not shared out among 2 GPUs: the rows are not in the order" in shared.cost.remark
+    assert "not shared among 2 GPUs: the rows are not in the order" in told(shared.cost.events)
     np.testing.assert_array_equal(shared.values, alone.values)
 
 
@@ -200,10 +201,10 @@ def test_the_memory_that_a_solve_may_take_is_kept_to():
     fits = distribution_at(model, start, 2.0, settings)
     left = distribution_at(model, start, 2.0, replace(settings, device_memory=1 << 20))
     assert (fits.cost.engine, left.cost.engine) == ("GPU 0", "CPU")
-    assert "GPU 0 may give 0.00 GiB, but the solve needs" in left.note
+    assert "needed for rows and sums, 1.0 MiB available" in left.note
     assert "solving on the CPU" in left.note
     np.testing.assert_allclose(left.values, fits.values, rtol=1e-10)
     problem = CASES["all states"]()
     alone = several_sums.sum_powers(problem, None, (0, 0), most_memory=on_gpu.bytes_needed(problem))
     assert alone.cost.engine == "GPU 0"
-    assert "not shared out among 2 GPUs: GPU 0 may give" in alone.cost.remark
+    assert "not shared among 2 GPUs: GPU 0: " in told(alone.cost.events)

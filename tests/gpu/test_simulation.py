@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from engines.model.environment import ALL_DEVICES, DeviceChoice
-from prism_hooks import simulation_device
 from prism_hooks.options import HookOptions
 from prism_hooks.simulation import Simulation
+from prism_hooks.simulation_device import PlaceTuning
 from tests.prism_hooks.test_simulation import INSIDE, STEPS, UNTIL_TOP, Sampling, program, sampled
 
 GPU, CPU = (
@@ -50,13 +50,12 @@ def test_all_gpus_together_are_the_cpu_too():
 
 
 @pytest.mark.parametrize("wanted", [0, 200_000])
-def test_a_run_that_moves_to_the_gpu_answers_as_the_cpu_alone(monkeypatch, wanted):
-    monkeypatch.setattr(simulation_device, "GPU_OPENS_S", 0.0)
-    monkeypatch.setattr(simulation_device, "MEASURABLE_S", 0.0)
+def test_a_run_that_moves_to_the_gpu_answers_as_the_cpu_alone(wanted):
+    places = PlaceTuning(gpu_opens_s=0.0, measurable_s=0.0)
     asked, options = [STEPS, UNTIL_TOP, FORMULA], HookOptions(simulation_seed=3)
     for text in (program(INSIDE), program([True])):
         moved, on_cpu = (
-            sampled(Sampling(text, asked, numWanted=wanted), 200_000, device)
+            sampled(Sampling(text, asked, numWanted=wanted), 200_000, device, places)
             for device in (options, CPU)
         )
         assert moved.remark == "paths from number 128 on were sampled on the GPU"

@@ -8,7 +8,8 @@ import pytest
 from engines.model.environment import DeviceChoice, Method
 from engines.model.environment import SolverEnvironment as Environment
 from engines.model.explicit import RewardStructure
-from engines.questions.intervals import reachability_reward_bounds, until_bounds
+from engines.questions.reachability_rewards import reachability_rewards
+from engines.questions.until import until_probabilities
 from tests.engines import models
 from tests.gpu import big
 
@@ -19,7 +20,7 @@ SIZE = 200_000
 
 def both(solve, method):
     devices = (DeviceChoice.CPU, DeviceChoice.GPU)
-    return [solve(Environment(method=method, device=device)) for device in devices]
+    return [solve(Environment(method=method, device=device, bounds=True)) for device in devices]
 
 
 def check_same(cpu, gpu, method):
@@ -42,12 +43,12 @@ def test_chains(method, per_row):
     model = big.random_dtmc(1, SIZE // per_row * 6, per_row)
     size = model.num_states
     target = models.mask(size, [0])
-    cpu, gpu = both(lambda e: until_bounds(model, np.ones(size, bool), target, e), method)
+    cpu, gpu = both(lambda e: until_probabilities(model, np.ones(size, bool), target, e), method)
     assert gpu.cost.engine.startswith("GPU")
     check_same(cpu, gpu, method)
     rewards = RewardStructure("", np.linspace(0.0, 1.0, size))
     target = models.mask(size, [0, 1])
-    cpu, gpu = both(lambda e: reachability_reward_bounds(model, rewards, target, e), method)
+    cpu, gpu = both(lambda e: reachability_rewards(model, rewards, target, e), method)
     check_same(cpu, gpu, method)
 
 
@@ -59,7 +60,7 @@ def test_mdps(method, direction):
 
     def solve(environment):
         everywhere = np.ones(SIZE, bool)
-        return until_bounds(model, everywhere, target, environment, direction=direction)
+        return until_probabilities(model, everywhere, target, environment, direction=direction)
 
     cpu, gpu = both(solve, method)
     assert gpu.cost.engine.startswith("GPU")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.cuda import diagram_sweeps, rows, windows
+from engines.cuda.diagram_sweeps import diagram_sweeper
 from engines.cuda.engine import CudaEngine
-from engines.cuda.windows import Manner, Reach, reach_of
+from engines.cuda.formats.tuning import Manner, RowTuning, WindowTuning
+from engines.cuda.windows import Reach, reach_of
 from engines.diagrams.system import DiagramSystem
 from engines.model.choice import Format
 from engines.model.csr import CsrMatrix
@@ -19,18 +20,16 @@ pytestmark = pytest.mark.gpu
 FORMATS = [Format.CSR, Format.PATTERNS]
 
 
-def use_blocks(monkeypatch, *blocks, most_ahead=16):
-    manners = dict.fromkeys(FORMATS, Manner(blocks, most_ahead))
-    monkeypatch.setattr(windows, "MANNERS", manners)
+def small(*blocks, most_ahead=16):
+    """Small systems are swept by windows too, in such blocks."""
+    manner = Manner(blocks, most_ahead)
+    return WindowTuning(
+        least_banded_rows=1, least_chunk_rows=1, widths_a_chunk=0, csr=manner, patterns=manner
+    )
 
 
-@pytest.fixture(autouse=True)
-def small(monkeypatch):
-    """Let small systems be swept by windows."""
-    monkeypatch.setattr(rows, "LEAST_BANDED_ROWS", 1)
-    use_blocks(monkeypatch, 64, 32)
-    monkeypatch.setattr(windows, "LEAST_CHUNK", 1)
-    monkeypatch.setattr(windows, "WIDTHS_A_CHUNK", 0)
+SMALL = small(64, 32)
+NEVER = WindowTuning(least_banded_rows=1 << 40)
 
 
 def banded(distances, size, kinds=3, run=700, seed=4):
@@ -54,19 +53,18 @@ def banded(distances, size, kinds=3, run=700, seed=4):
     return CsrMatrix(offsets, column[order].astype(np.int32), value[order], size)
 
 
-def swept(system, matrix_format, *, stop=-1.0, absolute=True, sweeps=150):
-    sweeper = CudaEngine(0, matrix_format).sweeper(system, stop, absolute)
+def swept(system, matrix_format, windows=SMALL, *, stop=-1.0, absolute=True, sweeps=150):
+    engine = CudaEngine(0, matrix_format, tuning=RowTuning(windows=windows))
+    sweeper = engine.sweeper(system, stop, absolute)
     changes = sweeper.run(sweeps)
     return sweeper, np.asarray(changes), sweeper.values(), sweeper.residual()
 
 
-def expect_the_same(monkeypatch, system, matrix_format, **how):
-    by_window, changes, values, residual = swept(system, matrix_format, **how)
+def expect_the_same(system, matrix_format, windows=SMALL, **how):
+    by_window, changes, values, residual = swept(system, matrix_format, windows, **how)
     assert by_window.cost.kernel == "rows_by_window"
     assert by_window.cost.format == matrix_format
-    with monkeypatch.context() as patch:
-        patch.setattr(rows, "LEAST_BANDED_ROWS", 1 << 40)
-        plain, wanted_changes, wanted, wanted_residual = swept(system, matrix_format, **how)
+    plain, wanted_changes, wanted, wanted_residual = swept(system, matrix_format, NEVER, **how)
     assert plain.cost.kernel == "rows_by_thread"
     np.testing.assert_array_equal(values, wanted)
     np.testing.assert_array_equal(changes, wanted_changes)
@@ -90,45 +88,45 @@ def systems(size, distances):
     [(-1, 0, 1), (-700, -1, 0, 3, 1500), (0, 1), (5, 96), (-333,), (-1, 1, 2, 3, 4, 5, 6, 7, 2000)],
     ids=str,
 )
-def test_windows_sweep_as_rows_do(monkeypatch, size, distances, matrix_format):
+def test_windows_sweep_as_rows_do(size, distances, matrix_format):
     for system in systems(size, distances):
-        expect_the_same(monkeypatch, system, matrix_format)
+        expect_the_same(system, matrix_format)
 
 
 @pytest.mark.parametrize("matrix_format", FORMATS)
 @pytest.mark.parametrize("block", [32, 128, 1024])
 @pytest.mark.parametrize("most_ahead", [2, 3, 16])
-def test_blocks_and_rings_of_any_size_do_the_same(monkeypatch, matrix_format, block, most_ahead):
-    use_blocks(monkeypatch, block, most_ahead=most_ahead)
+def test_blocks_and_rings_of_any_size_do_the_same(matrix_format, block, most_ahead):
+    windows = small(block, most_ahead=most_ahead)
     for system in systems(600_001, (-900, -1, 0, 1, 1300)):
-        expect_the_same(monkeypatch, system, matrix_format, sweeps=20)
+        expect_the_same(system, matrix_format, windows, sweeps=20)
 
 
 @pytest.mark.parametrize("matrix_format", FORMATS)
-def test_a_wide_band_is_swept_by_small_blocks(monkeypatch, matrix_format):
-    use_blocks(monkeypatch, 1024, 512)
+def test_a_wide_band_is_swept_by_small_blocks(matrix_format):
+    windows = small(1024, 512)
     for distances, block in (((-8192, -1, 0, 13_000), 512), ((-2000, -1, 0, 3000), 1024)):
         system = next(systems(1_000_001, distances))
-        expect_the_same(monkeypatch, system, matrix_format, sweeps=20)
-        by_window, *_ = swept(system, matrix_format, sweeps=1)
+        expect_the_same(system, matrix_format, windows, sweeps=20)
+        by_window, *_ = swept(system, matrix_format, windows, sweeps=1)
         assert by_window._rows[0].window.block == block
 
 
 @pytest.mark.parametrize("matrix_format", FORMATS)
 @pytest.mark.parametrize("absolute", [True, False])
-def test_windows_stop_where_rows_do(monkeypatch, matrix_format, absolute):
+def test_windows_stop_where_rows_do(matrix_format, absolute):
     for system in systems(70_000, (-300, -1, 0, 200)):
         for stop in (1e-3, 1e-7):
-            expect_the_same(monkeypatch, system, matrix_format, stop=stop, absolute=absolute)
+            expect_the_same(system, matrix_format, stop=stop, absolute=absolute)
 
 
 @pytest.mark.parametrize("matrix_format", FORMATS)
-def test_windows_in_single_precision(monkeypatch, matrix_format):
+def test_windows_in_single_precision(matrix_format):
     system = next(systems(70_001, (-300, -1, 0, 201)))
     found = []
-    for least in (1, 1 << 40):
-        monkeypatch.setattr(rows, "LEAST_BANDED_ROWS", least)
-        sweeper = CudaEngine(0, matrix_format).sweeper(system, -1.0, True)
+    for windows in (SMALL, NEVER):
+        engine = CudaEngine(0, matrix_format, tuning=RowTuning(windows=windows))
+        sweeper = engine.sweeper(system, -1.0, True)
         single = sweeper.in_single(-1.0, True)
         single.run(70)
         found.append((single.values(), single.residual()))
@@ -143,17 +141,15 @@ def test_a_band_that_does_not_fit_is_swept_by_rows():
 
 
 @pytest.mark.parametrize("distances", [(-40, -1, 0, 3), (0, 1, 90), (-100, 100)])
-def test_patterns_of_a_diagram_are_swept_by_windows_too(monkeypatch, distances):
-    monkeypatch.setattr(diagram_sweeps, "LEAST_BANDED_ROWS", 1)
+def test_patterns_of_a_diagram_are_swept_by_windows_too(distances):
     matrix = banded(distances, 50_000)
     start = np.random.default_rng(7).uniform(0.5, 1.0, matrix.num_rows)
     system = DiagramSystem(of_csr(matrix), start, scaling=Scaling.DIAGONAL)
-    for _ in range(2):
-        found = diagram_sweeps.diagram_sweeper(system, Format.PATTERNS, -1.0, True)
+    for windows in (SMALL, NEVER):
+        found = diagram_sweeper(system, Format.PATTERNS, -1.0, True, tuning=windows)
         changes = found.run(40)
         if found.cost.kernel == "rows_by_window":
             first = (changes, found.values(), found.residual())
-        monkeypatch.setattr(diagram_sweeps, "window_of", lambda *_: None)
     assert found.cost.kernel == "rows_by_thread"
     np.testing.assert_array_equal(changes, first[0])
     np.testing.assert_array_equal(found.values(), first[1])

@@ -7,6 +7,7 @@ import pytest
 
 from engines.cuda import worklist
 from engines.cuda.graph import CudaGraph
+from engines.cuda.graph_tuning import GraphTuning, ListKernels, WorklistTuning
 from engines.cuda.modules import Launcher, Variant, _function
 from engines.cuda.sets import to_mask, to_set
 from engines.host.graph import CpuGraph
@@ -25,13 +26,17 @@ class OneBlock(Launcher):
 
 @pytest.fixture(params=["a team", "one block", "alone"])
 def team(request, monkeypatch):
-    """Short lists are worked off by a team, by one block as on older devices, or by nobody."""
+    """Short lists are worked off by a team, by one block as on older devices, or by nobody.
+
+    Returns what the kernels are taken for.
+    """
     if request.param == "one block":
-        monkeypatch.setattr(worklist, "TEAM", 1)
         monkeypatch.setattr(worklist, "Launcher", OneBlock)
+        return ListKernels(team_blocks=1)
     if request.param == "alone":
         monkeypatch.setattr(worklist.Worklist, "_descend", lambda *_, **__: None)
-        monkeypatch.setattr(worklist, "MEMBER_ITEMS", 0)
+        return ListKernels(member_items=0)
+    return ListKernels()
 
 
 def layers(width: int, depth: int, seed: int, hub: int = 0) -> ExplicitModel:
@@ -65,13 +70,13 @@ SHAPES = {
 }
 
 
-@pytest.mark.usefixtures("team", "without_numbers")
+@pytest.mark.usefixtures("without_numbers")
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("levels", [1, 3, 256])
-def test_deep_and_shallow_lists_end_with_the_cpus_sets(shape, levels, monkeypatch):
-    monkeypatch.setattr(worklist, "TEAM_LEVELS", levels)
+def test_deep_and_shallow_lists_end_with_the_cpus_sets(shape, levels, team):
     model = SHAPES[shape]()
-    graph, here = CudaGraph(model), CpuGraph(model)
+    tuning = GraphTuning(WorklistTuning(kernels=team, team_levels=levels))
+    graph, here = CudaGraph(model, tuning=tuning), CpuGraph(model)
     rng = np.random.default_rng(9)
     first, last = np.zeros((2, model.num_states), dtype=np.bool_)
     first[0], last[-1] = True, True
@@ -104,7 +109,7 @@ def test_a_deep_graph_of_thin_layers_is_not_left_to_the_cpu():
     forwards, both = (rounds for _, rounds, _ in graph.steps[1:])
     # What was gone on with is counted once. From both ends there are 1,500 levels at most, 32 a
     # round, and the rounds before it is seen that the lists are short.
-    assert both <= 3_000 // 2 // 32 + 2 * worklist.FIRST_LOOK
+    assert both <= 3_000 // 2 // 32 + 2 * WorklistTuning().first_look_rounds
     assert graph.rounds == forwards + both < (3_000 + 2 * 256) // 2 // 32 + 16
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.exploration import build as exploration
 from engines.model.environment import DeviceChoice
+from engines.model.events import Kind
 from prism_hooks import construction
 from prism_hooks.backend import EngineBackend
 from prism_hooks.options import HookOptions
@@ -53,9 +55,6 @@ class Asked(SimpleNamespace):
 
     def showProgress(self, found: int) -> None:  # noqa: N802 - the name is Java's
         self.told.append(found)
-
-    def sayOnCpu(self, reason: str) -> None:  # noqa: N802 - as above
-        self.told.append(reason)
 
     def addLabel(self, states: np.ndarray) -> None:  # noqa: N802 - as above
         self.labels.append(states.tolist())
@@ -141,32 +140,22 @@ def test_what_goes_wrong_is_told(monkeypatch, raised, field, text):
 @pytest.mark.parametrize(
     ("device", "missing", "gpu"),
     [
+        (DeviceChoice.AUTO, None, 1),
         (DeviceChoice.GPU, None, 1),
-        (DeviceChoice.GPU, "no driver", None),
+        (DeviceChoice.AUTO, "no driver", None),
         (DeviceChoice.CPU, None, None),
     ],
 )
-def test_a_gpu_explores_where_one_was_asked_for(monkeypatch, device, missing, gpu):
+def test_a_gpu_takes_models_over_where_one_may_be_used(monkeypatch, device, missing, gpu):
     seen = []
 
-    def build(program, *, gpu=None, progress):
+    def build(program, *, gpu, progress):
         seen.append(gpu)
-        return exploration.build(program, progress=progress)
+        explored = exploration.build(program, progress=progress)
+        return replace(explored, events=(Kind.BUILT_ON_CPU(reason="too wide"),))
 
     monkeypatch.setattr(construction, "build", build)
     monkeypatch.setattr(construction, "gpu_refusal", lambda _number: missing)
-    asked_of(EngineBackend(HookOptions(device=device, device_number=1)))
+    asked = asked_of(EngineBackend(HookOptions(device=device, device_number=1)))
     assert seen == [gpu]
-
-
-def test_the_cpu_builds_what_a_gpu_cannot(monkeypatch):
-    def build(program, *, gpu=None, progress):
-        if gpu is not None:
-            raise UnsupportedError("states of 2 words")
-        return exploration.build(program, progress=progress)
-
-    monkeypatch.setattr(construction, "build", build)
-    monkeypatch.setattr(construction, "gpu_refusal", lambda _number: None)
-    asked = asked_of(EngineBackend(HookOptions(device=DeviceChoice.GPU)))
-    assert asked.told[0] == "states of 2 words"
-    assert (asked.refusal, asked.numStates) == (None, 3)
+    assert asked.remark == "model built on the CPU: too wide"

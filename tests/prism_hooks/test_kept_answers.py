@@ -14,7 +14,6 @@ from engines.model.environment import Method, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.questions.reachability import solve_reachability
 from engines.systems.one_sided import Direction
-from prism_hooks import kept_answers
 from prism_hooks.kept_answers import KeptAnswers
 from prism_hooks.questions import TASKS, Question
 
@@ -94,16 +93,16 @@ def test_model_task_and_settings_count(kept, model, asked):
     assert kept.find(model, ANSWER, asked, ENVIRONMENT) is not None
 
 
-def test_the_latest_answers_are_kept_and_no_large_ones(kept, model, asked, result, monkeypatch):
-    others = [copied(asked, upper=6.0 + i) for i in range(kept_answers.ANSWERS_KEPT)]
+def test_the_latest_answers_are_kept_and_no_large_ones(kept, model, asked, result):
+    others = [copied(asked, upper=6.0 + i) for i in range(2)]
     for other in others:
         kept.keep(model, ANSWER, other, ENVIRONMENT, result)
     assert kept.find(model, ANSWER, asked, ENVIRONMENT) is None
     for other in others:
         assert kept.find(model, ANSWER, other, ENVIRONMENT) is not None
-    monkeypatch.setattr(kept_answers, "BYTES_KEPT", 77)
-    kept.keep(model, ANSWER, asked, ENVIRONMENT, result)
-    assert kept.find(model, ANSWER, asked, ENVIRONMENT) is None
+    small = KeptAnswers(answer_bytes=77)
+    small.keep(model, ANSWER, asked, ENVIRONMENT, result)
+    assert small.find(model, ANSWER, asked, ENVIRONMENT) is None
 
 
 def test_a_model_is_not_held_by_its_answers(asked, result):

@@ -12,7 +12,8 @@ import scipy.linalg
 
 from engines.model.environment import Method, SolverEnvironment
 from engines.model.progress import Progress, SweepReport
-from prism_hooks import questions, two_sided
+from engines.questions.reachability_rewards import reachability_rewards
+from prism_hooks import questions
 from prism_hooks.backend import EngineBackend
 from prism_hooks.options import HookOptions
 from prism_hooks.report import Ending, progress_lines
@@ -430,8 +431,8 @@ def test_bounds_of_rewards_have_room_for_the_rounding_of_the_rewards():
     open_, rewards = np.array([True, True, False]), np.array([0.1, 0.7, 0.0])
     asked = questions.Question(open_, open_, np.zeros(3), rewards)
     environment = SolverEnvironment(method=Method.INTERVAL)
-    found = two_sided.reachability_bounds(chain, asked, environment, None)
-    plain = two_sided.reachability_reward_bounds(
+    found = questions.TASKS["reachability"].answer(chain, asked, environment, None)
+    plain = reachability_rewards(
         chain,
         replace(asked, rewards=rewards * chain.exit_rates).reward_structure(chain),
         ~open_,

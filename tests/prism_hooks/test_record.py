@@ -11,7 +11,7 @@ import pytest
 from engines.model.environment import SolverEnvironment
 from engines.model.progress import Measure, SweepReport
 from engines.model.result import SolveResult, Status
-from prism_hooks.record import MOST_POINTS, SOLVES_KEPT, RunRecord, SweepCurve
+from prism_hooks.record import RunRecord, SweepCurve
 
 
 def report(done: int, numbers, measure: Measure = Measure.CHANGE) -> SweepReport:
@@ -53,16 +53,17 @@ def test_of_reports_with_one_number_the_sweep_is_right():
 
 
 @pytest.mark.parametrize("batch", [1, 7, 1000, 5000])
-@pytest.mark.parametrize("total", [MOST_POINTS, MOST_POINTS + 1, 100_003])
+@pytest.mark.parametrize("total", [4096, 4097, 40_963])
 def test_many_sweeps_are_thinned_evenly_and_both_ends_kept(batch, total):
-    curve = SweepCurve(Measure.CHANGE, absolute=False)
+    most = 4096
+    curve = SweepCurve(Measure.CHANGE, absolute=False, most_points=most)
     numbers = 0.9999 ** np.arange(1, total + 1)
     for begin in range(0, total, batch):
         part = numbers[begin : begin + batch]
         curve.add(report(begin + len(part), part))
     sweeps, kept = curve.points()
-    assert len(sweeps) <= MOST_POINTS + 1
-    assert len(sweeps) >= min(total, MOST_POINTS // 2)
+    assert len(sweeps) <= most + 1
+    assert len(sweeps) >= min(total, most // 2)
     assert sweeps[0] == 1
     assert sweeps[-1] == total
     assert len(set(np.diff(sweeps)[:-1])) == 1
@@ -117,7 +118,7 @@ def test_what_was_interrupted_is_kept_and_drawn_once():
 
 
 def test_of_many_solves_the_longest_are_kept_in_their_order():
-    record = RunRecord()
+    record = RunRecord(solves_kept=32)
     record.begin("S=? [ a ]", [])
     sweeps = [(17 * number) % 500 + 1 for number in range(500)]
     for count in sweeps:
@@ -125,6 +126,6 @@ def test_of_many_solves_the_longest_are_kept_in_their_order():
         record.solved(replace(result(), iterations=count), SolverEnvironment())
     kept = [solve.iterations for solve in record.solves]
     assert record.num_solves == 500
-    assert SOLVES_KEPT <= len(kept) <= 2 * SOLVES_KEPT
-    assert set(sorted(sweeps)[-SOLVES_KEPT:]) <= set(kept)
+    assert 32 <= len(kept) <= 64
+    assert set(sorted(sweeps)[-32:]) <= set(kept)
     assert kept == [count for count in sweeps if count in kept]

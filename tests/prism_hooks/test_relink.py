@@ -10,7 +10,7 @@ import zipfile
 import pytest
 
 from engines.errors import BridgeError
-from prism_hooks.classfile import METHOD_HANDLE, ClassFile
+from prism_hooks.classfile import ClassFile, Tag
 from prism_hooks.relink import iter_class_files, relink, relink_class
 
 CONSTRUCTORS = {"host/X": "ours/GpuX"}
@@ -262,7 +262,7 @@ def test_constants_are_only_appended_and_code_keeps_its_place(host, relinked):
         assert after.tags[: before.pool_count] == before.tags
         ends = [*(offset - 1 for offset in before.offsets[1:]), before.pool_end]
         for tag, begin, end in zip(before.tags[1:], before.offsets[1:], ends[1:], strict=True):
-            assert tag == METHOD_HANDLE or data[begin:end] == host[name][begin:end]
+            assert tag == Tag.METHOD_HANDLE or data[begin:end] == host[name][begin:end]
         shift = after.pool_end - before.pool_end
         assert len(data) == len(host[name]) + shift
         old, new = before.data[before.pool_end :], after.data[after.pool_end :]

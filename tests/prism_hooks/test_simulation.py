@@ -14,11 +14,12 @@ from engines.errors import InvalidModelError, UnsupportedError
 from engines.model.environment import DeviceChoice
 from engines.montecarlo import native
 from engines.montecarlo.sampler import Sampler
-from prism_hooks import simulation, simulation_device, simulation_progress
+from prism_hooks import simulation, simulation_device
 from prism_hooks.options import SIMULATION, HookOptions
 from prism_hooks.simulation import UNDECIDED_PATH, Simulation
+from prism_hooks.simulation_device import PlaceTuning
 from prism_hooks.simulation_methods import switches_of
-from prism_hooks.simulation_progress import SamplingProgress
+from prism_hooks.simulation_progress import ProgressTuning, SamplingProgress
 
 AUTO = DeviceChoice.AUTO
 SEEDED = HookOptions(device=DeviceChoice.CPU, simulation_seed=3)
@@ -107,9 +108,11 @@ class Sampling(SimpleNamespace):
         return repr(number)
 
 
-def sampled(sampling: Sampling, num_paths: int, options: HookOptions = SEEDED) -> Sampling:
+def sampled(
+    sampling: Sampling, num_paths: int, options: HookOptions = SEEDED, places=PlaceTuning()
+) -> Sampling:
     """Have paths sampled by a new backend, made ready first as Java does it."""
-    backend = Simulation(options)
+    backend = Simulation(options, places)
     backend.sample(sampling)
     assert (sampling.error, sampling.refusal) == (None, None)
     sampling.numPaths = num_paths
@@ -205,8 +208,8 @@ def test_a_deadlock_is_an_error_only_where_deadlocks_are_not_fixed():
 
 
 def test_paths_sampled_in_parts_are_those_of_one_batch(monkeypatch):
-    monkeypatch.setattr(simulation_progress, "FIRST_PART", 7)
-    monkeypatch.setattr(simulation, "sampling_progress", lambda: SamplingProgress(visible=True))
+    in_view = SamplingProgress(visible=True, tuning=ProgressTuning(first_part_paths=7))
+    monkeypatch.setattr(simulation, "sampling_progress", lambda: in_view)
     asked = [STEPS, UNTIL_TOP]
     parts = sampled(Sampling(program(INSIDE), asked), 100)
     monkeypatch.undo()
@@ -235,23 +238,22 @@ class OnGpu(Sampler):
 
 @pytest.fixture
 def sooner_gpu(monkeypatch):
-    """A machine with a GPU that is sooner after two parts."""
+    """A machine with a GPU, and what makes that sooner after two parts."""
     monkeypatch.setattr(simulation, "Sampler", OnGpu)
     monkeypatch.setattr(simulation, "gpu_refusal", lambda _number: None)
     monkeypatch.setattr(simulation_device, "driver_present", lambda: True)
     monkeypatch.setattr(simulation_device, "gpu_refusal", lambda _number: None)
     cuda = SimpleNamespace(Device=lambda _number: nullcontext())
     monkeypatch.setattr(simulation_device, "cupy", lambda: SimpleNamespace(cuda=cuda))
-    monkeypatch.setattr(simulation_device, "GPU_OPENS_S", 0.0)
-    monkeypatch.setattr(simulation_device, "MEASURABLE_S", 0.0)
+    return PlaceTuning(gpu_opens_s=0.0, measurable_s=0.0)
 
 
-@pytest.mark.usefixtures("sooner_gpu")
 @pytest.mark.parametrize("wanted", [0, 5000])
-def test_where_paths_are_sampled_is_told_truly_before_and_after(wanted):
+def test_where_paths_are_sampled_is_told_truly_before_and_after(sooner_gpu, wanted):
     asked = [STEPS, UNTIL_TOP]
     options = HookOptions(device=AUTO, simulation_seed=3)
-    moved = sampled(Sampling(program(INSIDE), asked, numWanted=wanted), 5000, options)
+    sampling = Sampling(program(INSIDE), asked, numWanted=wanted)
+    moved = sampled(sampling, 5000, options, sooner_gpu)
     (line,) = moved.said
     assert line.endswith("sampled on the CPU; a GPU takes over if that is sooner")
     assert moved.remark == "paths from number 128 on were sampled on the GPU"
@@ -263,13 +265,12 @@ def test_where_paths_are_sampled_is_told_truly_before_and_after(wanted):
         assert mine.tobytes() == other.tobytes()
 
 
-@pytest.mark.usefixtures("sooner_gpu")
-def test_a_method_of_ours_judges_the_same_paths_wherever_they_were_sampled():
+def test_a_method_of_ours_judges_the_same_paths_wherever_they_were_sampled(sooner_gpu):
     words = (("simmethod", "adaptive"), ("simwidth", "0.02"))
     found = []
     for device in (AUTO, DeviceChoice.CPU):
         method = own_method()
-        sampling = judged(method, *words, device=device)
+        sampling = judged(method, *words, device=device, places=sooner_gpu)
         found.append((sampling.numGood, sampling.lengths, method.estimate, method.halfWidth))
         assert ("were sampled on the GPU" in sampling.remark) == (device is AUTO)
     assert found[0] == found[1]
@@ -296,6 +297,7 @@ def judged(
     method: SimpleNamespace,
     *words: tuple[str, str],
     device: DeviceChoice = DeviceChoice.CPU,
+    places: PlaceTuning = PlaceTuning(),
     **more: object,
 ) -> Sampling:
     options = HookOptions(
@@ -305,7 +307,8 @@ def judged(
         simulation=words,
     )
     asked = [STEPS] if method.ofRewards else [UNTIL_TOP]
-    return sampled(Sampling(program(INSIDE), asked, methods=[method], **more), 1, options)
+    sampling = Sampling(program(INSIDE), asked, methods=[method], **more)
+    return sampled(sampling, 1, options, places)
 
 
 def test_a_method_of_ours_samples_until_it_has_enough_and_judges():

@@ -21,13 +21,9 @@ from engines.program.expressions import TRUE
 from prism_hooks import simulation_device
 from prism_hooks.exit_gate import ENDING, SOLVE, ExitGate
 from prism_hooks.simulation_device import (
-    FIRST_PATHS,
-    GPU_OPENS_S,
-    LARGEST_STEP,
-    MANY_PATHS,
-    WORKER_PATHS,
     CpuPace,
     DeviceSampler,
+    PlaceTuning,
     device_for,
 )
 from tests.engines.montecarlo import programs
@@ -37,6 +33,7 @@ AUTO, CPU, GPU = DeviceChoice.AUTO, DeviceChoice.CPU, DeviceChoice.GPU
 SLOW, FAST = 1e-3, 1e-7
 """Seconds of a path on the CPU."""
 QUESTION = Until(TRUE, TRUE)
+TUNING = PlaceTuning()
 
 
 class Machine:
@@ -131,12 +128,12 @@ def machine(monkeypatch):
     ("asked", "num_paths", "alone", "worker"),
     [
         (AUTO, 0, CPU, CPU),
-        (AUTO, WORKER_PATHS - 1, CPU, CPU),
-        (AUTO, WORKER_PATHS, CPU, AUTO),
-        (AUTO, MANY_PATHS - 1, CPU, AUTO),
-        (AUTO, MANY_PATHS, AUTO, AUTO),
+        (AUTO, TUNING.worker_paths - 1, CPU, CPU),
+        (AUTO, TUNING.worker_paths, CPU, AUTO),
+        (AUTO, TUNING.many_paths - 1, CPU, AUTO),
+        (AUTO, TUNING.many_paths, AUTO, AUTO),
         (GPU, 1, GPU, GPU),
-        (CPU, 10 * MANY_PATHS, CPU, CPU),
+        (CPU, 10 * TUNING.many_paths, CPU, CPU),
     ],
 )
 def test_a_gpu_begins_where_paths_are_many_or_on_demand(machine, asked, num_paths, alone, worker):
@@ -172,7 +169,7 @@ def test_a_slow_model_moves_once_with_exactly_the_remaining_paths(machine):
     assert on_cpu + on_gpu == list(range(number))
     assert machine.num_moved == 1
     # Two parts of 64 paths take 64 ms each, and the rest would take 50 s.
-    assert len(on_cpu) == 2 * FIRST_PATHS
+    assert len(on_cpu) == 2 * TUNING.first_paths
     assert sampler.remark == f"paths from number {len(on_cpu)} on were sampled on the GPU"
     assert sampler.place == "on the GPU"
     assert sum(seen) == number
@@ -181,30 +178,33 @@ def test_a_slow_model_moves_once_with_exactly_the_remaining_paths(machine):
 
 @pytest.mark.parametrize("longer", [0.9, 1.1])
 def test_the_rest_stays_as_long_as_the_cpu_is_done_before_a_gpu_is_open(machine, longer):
-    number = 2 * FIRST_PATHS + int(longer * GPU_OPENS_S / SLOW)
+    number = 2 * TUNING.first_paths + int(longer * TUNING.gpu_opens_s / SLOW)
     machine.sampler(number).run(0, number)
     assert machine.opened == ([CPU] if longer < 1 else [CPU, GPU])
 
 
 def test_all_paths_that_are_wanted_count_not_those_of_the_batch(machine):
     sampler = machine.sampler(10_000)
-    sampler.run(0, 2 * FIRST_PATHS)
-    sampler.run(2 * FIRST_PATHS, 10)
+    sampler.run(0, 2 * TUNING.first_paths)
+    sampler.run(2 * TUNING.first_paths, 10)
     assert machine.sampled[-1] == ("GPU", 128, 138)
     assert sampler.remark == "paths from number 128 on were sampled on the GPU"
 
 
 @pytest.mark.parametrize("path_s", [1e-8, 1e-6, 1e-5, 1e-4, 1e-2])
 def test_a_gpu_takes_over_soon_and_parts_are_few(machine, path_s):
-    machine.path_s, number = path_s, MANY_PATHS - 1
+    machine.path_s, number = path_s, TUNING.many_paths - 1
     pace = CpuPace()
     while not pace.expected_s(1) and pace.num_paths < number:
         part = min(pace.next_part(), number - pace.num_paths)
-        assert pace.num_paths <= part <= LARGEST_STEP * pace.num_paths or part == FIRST_PATHS
+        assert (
+            pace.num_paths <= part <= TUNING.largest_step * pace.num_paths
+            or part == TUNING.first_paths
+        )
         machine.sampled.append(("CPU", pace.num_paths, pace.num_paths + part))
         pace.note(part, part * path_s)
     assert len(machine.sampled) <= 9
-    assert pace.num_paths <= 2 * FIRST_PATHS or pace.seconds <= 0.2
+    assert pace.num_paths <= 2 * TUNING.first_paths or pace.seconds <= 0.2
     if path_s > 1e-8:
         assert pace.expected_s(1) == pytest.approx(path_s)
 
@@ -217,8 +217,8 @@ def test_of_an_unknown_number_the_time_that_was_spent_counts_too(machine):
         first += size
     assert machine.opened == [CPU, GPU]
     # The batch that moved would have been over sooner than a GPU is open.
-    assert size * SLOW < GPU_OPENS_S < spent + size * SLOW + 1e-9
-    assert spent <= GPU_OPENS_S
+    assert size * SLOW < TUNING.gpu_opens_s < spent + size * SLOW + 1e-9
+    assert spent <= TUNING.gpu_opens_s
     assert sampler.remark == f"paths from number {first - size} on were sampled on the GPU"
     sampler.run(first, 10**6)
     assert machine.num_moved == 1
@@ -228,7 +228,7 @@ def test_one_long_batch_of_an_unknown_number_moves_within(machine):
     sampler = machine.sampler(0)
     sampler.sample(0, 30_000)
     assert machine.paths_on("CPU") + machine.paths_on("GPU") == list(range(30_000))
-    assert len(machine.paths_on("CPU")) == 2 * FIRST_PATHS
+    assert len(machine.paths_on("CPU")) == 2 * TUNING.first_paths
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -307,11 +307,11 @@ def test_without_a_compiler_a_gpu_samples_few_paths_too(machine):
 
 
 def test_with_a_cluster_this_process_stays_where_it_begins(machine):
-    sampler = machine.sampler(WORKER_PATHS - 1, on_cluster=True)
+    sampler = machine.sampler(TUNING.worker_paths - 1, on_cluster=True)
     for first in range(0, 4096, 64):
         sampler.sample(first, 64)
     assert machine.opened == [CPU]
-    assert machine.sampler(WORKER_PATHS, on_cluster=True).on_gpu
+    assert machine.sampler(TUNING.worker_paths, on_cluster=True).on_gpu
 
 
 @pytest.mark.parametrize("failing", [{70, 5000}, {5000, 6000}], ids=["on the CPU", "on the GPU"])
@@ -379,7 +379,8 @@ def test_answers_of_a_batch_that_moved_are_those_of_one_part(machine, real):
     batch = moving.run(3, 5000)
     assert moving.on_gpu
     assert machine.opened == [CPU, GPU]
-    assert moving.remark == f"paths from number {3 + 2 * FIRST_PATHS} on were sampled on the GPU"
+    first = 3 + 2 * TUNING.first_paths
+    assert moving.remark == f"paths from number {first} on were sampled on the GPU"
     assert batch.digest() == alone.run(3, 5000).digest()
     arrays, other = real(program, questions)[0].sample(3, 5000), alone.sample(3, 5000)
     for name in ("booleans", "rewards", "lengths"):
@@ -399,6 +400,6 @@ def test_the_failure_of_a_batch_that_moved_is_that_of_one_part(real, chance):
             sampler.run(0, 5000)
         failures.append(caught.value.failure)
     assert failures[0] == failures[1]
-    assert moving.on_gpu == (failures[0].path >= 2 * FIRST_PATHS) == (chance < 0.2)
+    assert moving.on_gpu == (failures[0].path >= 2 * TUNING.first_paths) == (chance < 0.2)
     first = failures[0].path
     assert moving.run(0, first).digest() == alone.run(0, first).digest()

@@ -29,7 +29,6 @@ COLOURS = tuple(range(2, 9))
 SLICE_SIZE = 64
 SHAPES = {"cluster": 8, "fms": 2, "herman": 7, "kanban": 2, "polling": 6, "tandem": 15}
 """Models of the matrices that Figure 5.3 is drawn of; larger ones look the same."""
-SHAPE_BINS = 160
 
 OURS = ("-gs",)
 PEER = ("-hybrid", "-pgs")
@@ -87,7 +86,7 @@ def shape_jobs() -> list[Job]:
             Subject.GAUSS_SEIDEL,
             f"{family} {size}, shape of its matrix",
             Kind.PATTERNS,
-            {"family": family, "size": size, "bins": SHAPE_BINS},
+            {"family": family, "size": size, "bins": 160},
             size,
         )
         for family, size in SHAPES.items()

@@ -15,7 +15,6 @@ THEIRS = "#7f7f7f"
 THEIRS_TOO = "#b5b5b5"
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-RESOLUTION = 140
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class Drawing:
         from bridge.files.atomic import replacing
 
         with replacing(file) as draft:
-            self.figure.savefig(draft, dpi=RESOLUTION, format="png")
+            self.figure.savefig(draft, dpi=140, format="png")
         pyplot().close(self.figure)
 
 

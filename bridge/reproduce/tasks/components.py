@@ -19,14 +19,12 @@ import numpy.typing as npt
 from bridge.reproduce.graph_families import GENERATED, MODELS, source_of
 from bridge.reproduce.graphs import generate
 from bridge.reproduce.worker import Partial, Record
+from engines.cuda.driver import cupy
+from engines.cuda.graph import CudaGraph
+from engines.cuda.graph_tuning import GraphTuning
 from engines.devices.graph import operations_of
-from engines.model.environment import DeviceChoice, SolverEnvironment
 from engines.model.explicit import ExplicitModel
 from engines.systems.graph import GraphOperations
-
-REPEATS = 3
-QUICK_SECONDS = 2.0
-WARM_SCALE = 0.0005
 
 
 def measure(parameters: Mapping[str, Any], partial: Partial) -> Record:
@@ -93,15 +91,15 @@ def _ask(
         "scc": lambda graph: graph.strong_components(states),
         "mec": lambda graph: graph.end_component_states(states),
     }
-    settings = SolverEnvironment(device=DeviceChoice(who))
     for what, ask in questions.items():
         gc.collect()
         if who == "gpu":
-            _free_device()
+            # What earlier graphs held.
+            cupy().get_default_memory_pool().free_all_blocks()
         # Of the same arrays, but no graph has been prepared of it.
         unseen = replace(model, matrix=replace(model.matrix))
         begun = time.perf_counter()
-        graph = operations_of(unseen, settings)
+        graph = operations_of(unseen) if who == "cpu" else _on_gpu(unseen)
         if who == "cpu":
             begun = time.perf_counter()
         found = ask(graph)
@@ -109,21 +107,19 @@ def _ask(
         record[f"{who}_{what}_first_seconds"] = first
         # What takes long on the CPU is asked once; there is no copy that a second time would save.
         again = [first] if who == "cpu" else []
-        while len(again) < REPEATS and (who == "gpu" or first < QUICK_SECONDS):
+        while len(again) < 3 and (who == "gpu" or first < 2.0):
             begun = time.perf_counter()
             ask(graph)
             again.append(time.perf_counter() - begun)
         take(who, what, statistics.median(again), found)
 
 
-def _free_device() -> None:
-    """Give back what earlier graphs held, and let the next one stay between its questions."""
-    from engines.cuda import graph as on_device
-    from engines.cuda.driver import cupy
+def _on_gpu(model: ExplicitModel) -> GraphOperations:
+    """Prepare a graph that stays on the GPU between questions.
 
-    # By default a large graph is not kept, and "again" would hold another copy of it.
-    on_device.KEPT_SHARE = 1
-    cupy().get_default_memory_pool().free_all_blocks()
+    By default a large one does not, and "again" would hold another copy of it.
+    """
+    return CudaGraph(model, tuning=GraphTuning(kept_share=1))
 
 
 def _digest(labels: npt.NDArray[Any]) -> str:
@@ -146,7 +142,7 @@ def _prism_model(parameters: Mapping[str, Any]) -> ExplicitModel:
 def _warm_up(on_gpu: bool) -> None:
     """Load and compile what the decompositions want: no part of any time."""
     for name in ("leader", "phil", "wlan", "test-and-set"):
-        model = generate(GENERATED[name](WARM_SCALE))
+        model = generate(GENERATED[name](0.0005))
         _ask(model, "cpu", lambda *_: None, {})
         if on_gpu:
             _ask(model, "gpu", lambda *_: None, {})

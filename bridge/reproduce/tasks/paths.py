@@ -26,7 +26,6 @@ from engines.program.program import (
 
 COMPARED = 5
 """Paths that are compared with the plain interpreter's before any is timed."""
-WARM_PATHS = 20_000
 SEED = 1
 THINKS, DRAWS, WAITS_LEFT, WAITS_RIGHT, HAS_LEFT, HAS_RIGHT, EATS = range(7)
 
@@ -59,7 +58,7 @@ def measure(parameters: Mapping[str, Any], partial: Partial) -> Record:
         path = sample_path(sampler.compiled.plan, [question], SEED, i, DEFAULT_PATH_LIMIT)
         if path.answers[0] != arrays.booleans[0][i] or path.length != arrays.lengths[i]:
             raise ValueError(f"path {i} of {n} philosophers differs from the interpreter's")
-    sampler.run(0, min(paths, WARM_PATHS))
+    sampler.run(0, min(paths, 20_000))
     begun = time.perf_counter()
     batch = sampler.run(0, paths)
     seconds = time.perf_counter() - begun

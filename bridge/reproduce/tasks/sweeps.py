@@ -17,7 +17,6 @@ from engines.model.environment import DeviceChoice, SolverEnvironment
 from engines.systems.one_sided import HasSingle, Scaling, Sweeper, SweepSystem
 
 REPEATS = 7
-TIMED_SECONDS = 0.02
 
 
 def measure(parameters: Mapping[str, Any], partial: Partial) -> Record:
@@ -75,7 +74,8 @@ def median_microseconds(sweeper: Sweeper) -> float:
     before = sweeper.seconds
     sweeper.run(64)
     each = max((sweeper.seconds - before) / 64, 1e-7)
-    count = int(min(max(64, TIMED_SECONDS / each), 4096)) // 64 * 64
+    # About 20 ms are timed at a time.
+    count = int(min(max(64, 0.02 / each), 4096)) // 64 * 64
     taken = []
     for _ in range(REPEATS):
         before = sweeper.seconds

@@ -11,6 +11,7 @@ from engines.cuda.formats import csr, panels, patterns, segments, values
 from engines.cuda.formats.batches import in_batches
 from engines.cuda.formats.layout import Layout, Source, divided_in_place, source_of
 from engines.cuda.formats.survey import OFTEN, survey
+from engines.cuda.formats.tuning import PanelTuning, RowTuning
 from engines.cuda.modules import Launcher
 from engines.cuda.prepare import DeviceSystem
 from engines.errors import UnsupportedError
@@ -22,16 +23,10 @@ from engines.model.choice import (
     estimates,
     worthwhile,
 )
+from engines.model.events import Event, Events, Kind
 from engines.systems.one_sided import SweepSystem
 
 Builder = Callable[[Source, Launcher], Layout]
-
-_BUILDERS: dict[Format, Builder] = {
-    Format.VALUES: values.build,
-    Format.PATTERNS: patterns.build,
-    Format.SEGMENTS: segments.build,
-    Format.PANELS: panels.build,
-}
 
 
 @dataclass(frozen=True)
@@ -44,15 +39,15 @@ class LaidOut:
         The system, without the arrays that the layout has replaced.
     layout
         The matrix.
-    remark
-        Why the format is not the one that was asked for; else empty.
+    events
+        Why the format is not the one that was asked for.
     estimates
         The estimates that the format was chosen by, in one line; empty where it was named.
     """
 
     device: DeviceSystem
     layout: Layout
-    remark: str = ""
+    events: Events = ()
     estimates: str = ""
 
 
@@ -79,6 +74,7 @@ def lay_out(
     *,
     segments_serve: bool = False,
     by_blocks: bool = False,
+    tuning: RowTuning = RowTuning(),
 ) -> LaidOut:
     """Lay a matrix out for its sweeps.
 
@@ -97,14 +93,17 @@ def lay_out(
         Whether the sweeps need no more of the matrix than products of whole rows.
     by_blocks
         Whether some rows are so long that a block takes them where threads share rows.
+    tuning
+        What was measured of the formats.
 
     Notes
     -----
-    What cannot be built, for too many distinct words or too little memory, leaves CSR, with a
-    remark.
+    What cannot be built, for too many distinct words or too little memory, leaves CSR, and events
+    tell why.
     """
-    done = _laid_out(device, system, wanted, launcher, segments_serve, by_blocks)
-    return replace(done, layout=in_batches(done.layout, system, int(device.values.size)))
+    done = _laid_out(device, system, wanted, launcher, segments_serve, by_blocks, tuning.panels)
+    entries = int(device.values.size)
+    return replace(done, layout=in_batches(done.layout, system, entries, tuning.batches))
 
 
 def _laid_out(
@@ -114,12 +113,13 @@ def _laid_out(
     launcher: Launcher,
     segments_serve: bool,
     by_blocks: bool,
+    tuning: PanelTuning,
 ) -> LaidOut:
     rows = system.matrix.num_rows
     on_device = int(device.values.size)
     if not may_leave_csr(system, wanted) or on_device == 0:
         return _in_csr(device, launcher, rows, on_device)
-    shape = panels.cut(system.num_states, launcher)
+    shape = panels.cut(system.num_states, launcher, tuning)
     facts = Facts(
         rows,
         on_device,
@@ -134,27 +134,26 @@ def _laid_out(
     )
     if wanted in (Format.SEGMENTS, Format.PANELS) and not facts.segments_serve:
         what = f"sums of {wanted} serve one-sided sweeps of chains"
-        remark = f"-gpuformat {wanted}: {what}; swept as csr"
-        return _in_csr(device, launcher, rows, on_device, remark)
+        refused = Kind.FORMAT_REFUSED(format=wanted, reason=what)
+        return _in_csr(device, launcher, rows, on_device, (refused,))
     if wanted is Format.HYBRID:
-        remark = f"-gpuformat {wanted}: the matrix is not a diagram's; swept as csr"
-        return _in_csr(device, launcher, rows, on_device, remark)
+        refused = Kind.FORMAT_REFUSED(format=wanted, reason="the matrix is not a diagram's")
+        return _in_csr(device, launcher, rows, on_device, (refused,))
     try:
         source = source_of(device, launcher, rows, on_device, system.num_states)
         if wanted is not Format.AUTO:
-            layout, reason = _built(_BUILDERS[wanted], source, launcher)
+            layout, reason = _built(_builder(wanted, tuning), source, launcher)
             if layout is not None:
                 return _freed(device, layout)
-            remark = f"-gpuformat {wanted}: {reason}; swept as csr"
-            return _in_csr(device, launcher, rows, on_device, remark)
+            refused = Kind.FORMAT_REFUSED(format=wanted, reason=reason)
+            return _in_csr(device, launcher, rows, on_device, (refused,))
         facts = survey(source, launcher, facts)
     except cupy().cuda.memory.OutOfMemoryError:
         cupy().get_default_memory_pool().free_all_blocks()
-        remark = "no memory is left to look for a better format than csr"
-        return _in_csr(device, launcher, rows, on_device, remark)
-    remarks = []
+        return _in_csr(device, launcher, rows, on_device, (Kind.NO_ROOM_FOR_FORMATS(),))
+    failed: list[Event] = []
     for candidate in worthwhile(facts):
-        builder = _BUILDERS[candidate]
+        builder = _builder(candidate, tuning)
         if candidate is Format.PATTERNS:
             # A sample may have missed most of them.
             builder = partial(patterns.build, most=max(rows // OFTEN, 1))
@@ -162,9 +161,20 @@ def _laid_out(
         if layout is not None:
             done = _freed(device, layout)
             return replace(done, estimates=estimate_line(estimates(facts), candidate))
-        remarks.append(f"format {candidate}: {reason}")
-    done = _in_csr(device, launcher, rows, on_device, "; ".join(remarks))
+        failed.append(Kind.FORMAT_FAILED(format=candidate, reason=reason))
+    done = _in_csr(device, launcher, rows, on_device, tuple(failed))
     return replace(done, estimates=estimate_line(estimates(facts), Format.CSR))
+
+
+def _builder(wanted: Format, tuning: PanelTuning) -> Builder:
+    """Return what builds a format."""
+    builders: dict[Format, Builder] = {
+        Format.VALUES: values.build,
+        Format.PATTERNS: patterns.build,
+        Format.SEGMENTS: segments.build,
+        Format.PANELS: partial(panels.build, tuning=tuning),
+    }
+    return builders[wanted]
 
 
 def _built(builder: Builder, source: Source, launcher: Launcher) -> tuple[Layout | None, str]:
@@ -178,7 +188,7 @@ def _built(builder: Builder, source: Source, launcher: Launcher) -> tuple[Layout
 
 
 def _in_csr(
-    device: DeviceSystem, launcher: Launcher, rows: int, entries_there: int, remark: str = ""
+    device: DeviceSystem, launcher: Launcher, rows: int, entries_there: int, events: Events = ()
 ) -> LaidOut:
     source = Source(
         *(device.row_offsets, device.columns, device.values, device.divisors, None, None),
@@ -186,7 +196,7 @@ def _in_csr(
         entries_there,
     )
     divided_in_place(source, launcher)
-    return LaidOut(replace(device, divisors=None), csr.build(source), remark)
+    return LaidOut(replace(device, divisors=None), csr.build(source), events)
 
 
 def _freed(device: DeviceSystem, layout: Layout) -> LaidOut:

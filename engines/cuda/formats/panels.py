@@ -11,6 +11,7 @@ from engines.arrays import INT32_MAX
 from engines.cuda.driver import cupy
 from engines.cuda.formats.layout import Layout, Scan, Source, nbytes
 from engines.cuda.formats.tables import HASH_MASK, Numbered, Sample, gather_values, numbered
+from engines.cuda.formats.tuning import PanelTuning
 from engines.cuda.modules import Launcher
 from engines.cuda.prepare import _scan
 from engines.cuda.transfer import to_device
@@ -20,29 +21,11 @@ from engines.model.choice import Format
 
 MODULE = "formats/panels"
 
-BLOCKS_A_PROCESSOR = 1
-"""Blocks that share a processor's memory. More of them would copy their part of the iterate while
-another sums, but have smaller panels with more padding and sums: herman 15 on an H200 takes 28.0 µs
-with one, 29.6 with two and 32.5 with four."""
-
-PROCESSOR_THREADS = 1024
-"""Threads of these blocks together; their registers allow no more."""
-
 MOST_PANELS = 64
 """The most panels; as in the kernels."""
 
-MOST_STATES = 28_672
-"""The most states of a panel. As many as fit: herman 15 takes 28.0 µs with two panels of 16,384
-states, and 29.4 with four of 8,192."""
-
-MOST_CODES = 256
-"""The most values of a dictionary, which lies in shared memory too: a code is a byte."""
-
 RESERVED_BYTES = 1024
 """Shared memory that the system takes of each block."""
-
-SPARSE_ROWS = 1 << 20
-"""Beyond so many rows, all panels counted, there must be an entry for each."""
 
 
 @dataclass(frozen=True)
@@ -57,17 +40,20 @@ class Cut:
         Blocks that run at a time.
     block
         Threads of each.
+    most_codes
+        The most values of a dictionary.
     """
 
     panels: int
     width: int
     blocks: int
     block: int
+    most_codes: int
 
     @property
     def shared_bytes(self) -> int:
         """Shared memory of a block: its panel, the zero behind it, and a dictionary."""
-        return 8 * (self.width + 2 + MOST_CODES)
+        return 8 * (self.width + 2 + self.most_codes)
 
     @property
     def copied_bytes(self) -> int:
@@ -75,7 +61,7 @@ class Cut:
         return 8 * self.width * max(self.blocks, self.panels)
 
 
-def cut(states: int, launcher: Launcher) -> Cut | None:
+def cut(states: int, launcher: Launcher, tuning: PanelTuning = PanelTuning()) -> Cut | None:
     """Return how states are cut into panels, or None where there would be too many.
 
     Parameters
@@ -84,20 +70,23 @@ def cut(states: int, launcher: Launcher) -> Cut | None:
         How many there are.
     launcher
         Launches kernels on the device.
+    tuning
+        How large they are to be.
     """
-    shared = launcher.shared_bytes // BLOCKS_A_PROCESSOR - RESERVED_BYTES
-    most = min(shared // 8 - 2 - MOST_CODES, MOST_STATES) // 16 * 16
+    shared = launcher.shared_bytes // tuning.blocks_a_processor - RESERVED_BYTES
+    most = min(shared // 8 - 2 - tuning.most_codes, tuning.most_states) // 16 * 16
     panels = max(1, -(-states // most))
     if panels > MOST_PANELS:
         return None
     width = -(-states // (16 * panels)) * 16
     return Cut(
-        *(panels, width, launcher.processors * BLOCKS_A_PROCESSOR),
-        PROCESSOR_THREADS // BLOCKS_A_PROCESSOR,
+        *(panels, width, launcher.processors * tuning.blocks_a_processor),
+        tuning.processor_threads // tuning.blocks_a_processor,
+        tuning.most_codes,
     )
 
 
-def build(source: Source, launcher: Launcher) -> Layout:
+def build(source: Source, launcher: Launcher, tuning: PanelTuning = PanelTuning()) -> Layout:
     """Place the entries of each panel, and make room for their sums.
 
     Parameters
@@ -106,6 +95,8 @@ def build(source: Source, launcher: Launcher) -> Layout:
         The matrix.
     launcher
         Launches kernels for its type of row offsets.
+    tuning
+        How large panels are to be, and which matrices are too sparse for them.
 
     Raises
     ------
@@ -113,11 +104,11 @@ def build(source: Source, launcher: Launcher) -> Layout:
         When there are too many panels, or too few entries for their number.
     """
     cp, wide = cupy(), launcher.offset_dtype
-    shape = cut(source.states, launcher)
+    shape = cut(source.states, launcher, tuning)
     if shape is None:
         raise UnsupportedError(f"{source.states} states are more than {MOST_PANELS} panels hold")
     pieces = source.rows * shape.panels
-    if source.rows > INT32_MAX or pieces > max(source.entries, SPARSE_ROWS):
+    if source.rows > INT32_MAX or pieces > max(source.entries, tuning.sparse_rows):
         raise UnsupportedError(
             f"{source.rows} rows have too few entries, {source.entries}, for {shape.panels} panels"
         )
@@ -138,7 +129,7 @@ def build(source: Source, launcher: Launcher) -> Layout:
     total = int(first[-1])
     if total * TILE > INT32_MAX and launcher.offset_type == "int":
         raise UnsupportedError("with padding there are more entries than 32 bits number")
-    values = _dictionary(source, launcher)
+    values = _dictionary(source, launcher, tuning.most_codes)
     columns, stored, numbers = _filled(source, launcher, size, starts, shifts, total, values)
     begins, heads, tile_sums, sums = _sums(launcher, size, starts, shifts, total)
     parts = to_device(shares(tiles, shape.blocks), np.int32)
@@ -161,9 +152,9 @@ def build(source: Source, launcher: Launcher) -> Layout:
     )
 
 
-def _dictionary(source: Source, launcher: Launcher) -> Numbered | None:
-    """Return the distinct values, or None where they are more than a byte tells apart."""
-    table = gather_values(source, launcher, Sample.of(source.rows), MOST_CODES)
+def _dictionary(source: Source, launcher: Launcher, most: int) -> Numbered | None:
+    """Return the distinct values, or None for more than `most`."""
+    table = gather_values(source, launcher, Sample.of(source.rows), most)
     return None if table.found() is None else numbered(table, "distinct values")
 
 

@@ -23,10 +23,6 @@ MODULE = "formats/rows"
 FEW_PATTERNS = 1 << 16
 """The most patterns that are first looked for."""
 
-STAGED_BYTES = 24_576
-"""Up to this size a dictionary is copied to each block's shared memory; a larger one is read
-through the cache, which keeps what is used of it."""
-
 _EMPTY = np.uint64(2**64 - 1)
 
 
@@ -91,7 +87,9 @@ def row_dictionary(codes: Any, starts: Any, pairs: Any, givens: Any | None) -> L
     """
     cp = cupy()
     size = nbytes(starts, pairs, givens)
-    staged = size <= STAGED_BYTES
+    # Copied to each block's shared memory; a larger dictionary is read through the cache, which
+    # keeps what is used of it.
+    staged = size <= 24_576
     counts = (cp.int32(len(starts) - 1), cp.int32(len(pairs)))
     return Layout(
         Format.PATTERNS,

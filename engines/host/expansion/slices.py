@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from engines.arrays import IndexArray
 from engines.diagrams.hybrid import HybridMatrix
 from engines.diagrams.system import DiagramSystem
-from engines.host.colours import CONGRUENT_COUNTS, Order, SweepSpeed, describe_colours
+from engines.host.colours import CONGRUENT_COUNTS, Order, SweepSpeed
 
 MOST_SAMPLED = 250_000
 """About so many entries are looked at to choose slices; of smaller matrices all are."""
@@ -96,11 +96,6 @@ class SliceColours:
             number = self.slices - 1 - number
         colours: NDArray[np.int64] = number % self.count
         return colours
-
-    @property
-    def description(self) -> str:
-        """What the log says of the colours."""
-        return describe_colours(self.order, self.count, self.slice_size, self.fresh)
 
 
 @dataclass(frozen=True)

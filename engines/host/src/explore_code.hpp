@@ -27,6 +27,13 @@ using Word = std::uint64_t;
 constexpr int BLOCK = 256;
 constexpr std::int32_t NO_REGISTER = INT32_MIN;
 
+// Whether a state comes before another.
+inline bool before(const Word* a, const Word* b, int words) {
+    for (int i = 0; i < words; i++)
+        if (a[i] != b[i]) return a[i] < b[i];
+    return false;
+}
+
 // Which states of a block.
 struct Mask {
     static constexpr int PARTS = BLOCK / 64;

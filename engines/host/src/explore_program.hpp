@@ -69,7 +69,7 @@ class Expander {
     }
 
     // Calls `take(transition)` for each transition of `count` states, those of a state in PRISM's order.
-    // Returns the first state of the block where an expression or a command has a fault, or -1.
+    // Returns the least state of the block where an expression or a command has a fault, or -1.
     template <class Take>
     int expand(const Word* states, int count, Take take) {
         fault_ = -1;
@@ -77,7 +77,7 @@ class Expander {
         std::fill_n(failed_.data(), count, std::uint8_t{0});
         machine_.run(0, program_.guards_end, states, count, 0, failed_.data());
         for (int i = 0; i < count; i++)
-            if (failed_[i]) return i;
+            if (failed_[i]) blame_place(i);
         choice_ = 0;
         Mask all = Mask::first(count);
         for (int unit = 0; unit < program_.units; unit++) {
@@ -146,8 +146,10 @@ class Expander {
         choice_++;
     }
 
-    void blame(int place) {
-        if (fault_ < 0 || places_[place] < fault_) fault_ = places_[place];
+    void blame(int chosen) { blame_place(places_[chosen]); }
+
+    void blame_place(int place) {
+        if (fault_ < 0 || before(block_ + place * words_, block_ + fault_ * words_, words_)) fault_ = place;
     }
 
     // Evaluates the command of a factor: its weights, and the bits that its updates set.

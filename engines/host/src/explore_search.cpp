@@ -16,6 +16,8 @@ namespace prism_gpu {
 namespace {
 
 constexpr Index BATCH_PIECES = 128, LARGEST_PIECE = 8 * BLOCK;
+// A batch of fewer pieces takes less time than waking threads for it.
+constexpr Index PIECES_FOR_THREADS = 4;
 constexpr int RECENT_BITS = 11;
 
 // What one thread works with.
@@ -41,12 +43,37 @@ class Search {
 
     Status run(double seconds) {
         double end = seconds_of(CLOCK_MONOTONIC) + seconds;
-        Index pieces = next_batch();
-        if (pieces < 0) return DONE;
-        expanding_ = true;
+        bool in_time = true;
+        pieces_ = next_batch();
+        while (pieces_ > 0 && in_time && !stopped()) {
+            if (pieces_ < PIECES_FOR_THREADS || space_.threads == 1)
+                alone();
+            else
+                together(end);
+            in_time = seconds_of(CLOCK_MONOTONIC) < end;
+        }
+        if (no_memory_) return NO_MEMORY;
+        if (!space_.fault.empty()) return FAULT;
+        return pieces_ > 0 ? MORE : DONE;
+    }
+
+   private:
+    bool stopped() const { return no_memory_ || !space_.fault.empty(); }
+
+    // Looks at one batch of states on this thread, and cuts the next.
+    void alone() {
+        for (Index piece = 0; piece < pieces_; piece++) expand(0, piece);
+        if (stopped()) return;
+        for (int table = 0; table < TABLES; table++) insert(table);
+        finish_batch();
+    }
+
+    // Looks at batches on all threads, as long as there is time and they are large.
+    void together(double end) {
+        bool expanding = true;
         auto work = [&](int me, Index piece) {
             try {
-                if (expanding_)
+                if (expanding)
                     expand(me, piece);
                 else
                     insert(static_cast<int>(piece));
@@ -55,28 +82,28 @@ class Search {
             }
         };
         auto next = [&]() noexcept -> Index {
-            if (no_memory_ || !space_.fault.empty()) return -1;
-            expanding_ = !expanding_;
-            if (!expanding_) return TABLES;
-            space_.at = std::min(space_.at + pieces_ * piece_ * words_, static_cast<Index>(space_.frontier.size()));
-            if (seconds_of(CLOCK_MONOTONIC) >= end) return -1;
-            return next_batch();
+            if (stopped()) return -1;
+            expanding = !expanding;
+            if (!expanding) return TABLES;
+            finish_batch();
+            bool large = pieces_ >= PIECES_FOR_THREADS;
+            return large && seconds_of(CLOCK_MONOTONIC) < end ? pieces_ : -1;
         };
-        in_phases(space_.threads, pieces, work, next);
-        if (no_memory_) return NO_MEMORY;
-        if (!space_.fault.empty()) return FAULT;
-        return next_batch() < 0 && !no_memory_ ? DONE : no_memory_ ? NO_MEMORY : MORE;
+        in_phases(space_.threads, pieces_, work, next);
     }
 
-   private:
-    // Cuts the next states of the frontier into pieces; returns how many, or -1 where none are left.
+    void finish_batch() noexcept {
+        space_.at = std::min(space_.at + pieces_ * piece_ * words_, static_cast<Index>(space_.frontier.size()));
+        pieces_ = next_batch();
+    }
+
+    // Cuts the next states of the frontier into pieces; returns how many.
     Index next_batch() noexcept {
-        if (space_.at == static_cast<Index>(space_.frontier.size()) && !next_frontier()) return -1;
+        if (space_.at == static_cast<Index>(space_.frontier.size()) && !next_frontier()) return 0;
         Index states = (static_cast<Index>(space_.frontier.size()) - space_.at) / words_;
         Index share = (states + BATCH_PIECES - 1) / BATCH_PIECES;
         piece_ = std::clamp((share + BLOCK - 1) / BLOCK * BLOCK, Index{BLOCK}, LARGEST_PIECE);
-        pieces_ = std::min((states + piece_ - 1) / piece_, BATCH_PIECES);
-        return pieces_;
+        return std::min((states + piece_ - 1) / piece_, BATCH_PIECES);
     }
 
     // Goes on with the states that were met for the first time; returns whether there are any.
@@ -168,7 +195,6 @@ class Search {
     std::mutex blaming_;
     std::atomic<bool> no_memory_{false};
     Index piece_ = BLOCK, pieces_ = 0;
-    bool expanding_ = true;
 };
 
 }  // namespace

@@ -34,11 +34,4 @@ namespace prism_gpu {
 
 enum Status : std::int32_t { DONE, MORE, FAULT, NO_MEMORY };
 
-// Whether a state comes before another.
-inline bool before(const Word* a, const Word* b, int words) {
-    for (int i = 0; i < words; i++)
-        if (a[i] != b[i]) return a[i] < b[i];
-    return false;
-}
-
 }  // namespace prism_gpu

@@ -41,10 +41,20 @@ using LaneBits = Index __attribute__((vector_size(LANES * sizeof(Index))));
 // What the first products of a row are added to: one number, or one for each row, or their earlier sums.
 enum class Start { number, numbers, sums };
 
+// What a run reads: the new iterate where this sweep has computed all that a pair reads, else that before it.
+struct Reads {
+    const double *before, *after;  // at the first row's state
+    Index begin, end;              // distances between which this sweep has computed all states; equal for none
+
+    const double* at(Index distance, Index size) const {
+        return (begin <= distance && distance + size <= end ? after : before) + distance;
+    }
+};
+
 struct Terms {
+    Reads x;
     double number = 0.0;               // of Start::number
     const double* numbers = nullptr;   // of Start::numbers
-    const double* x = nullptr;         // at the first row's state
     const Index* distances = nullptr;  // one a pair
     const double* factors = nullptr;   // one a pair, or one for each row of each pair
 };
@@ -56,7 +66,7 @@ INLINED void add(const Terms& terms, double* __restrict sums, Index size) {
     double shared[pairs + 1];
 #pragma GCC unroll 4
     for (int pair = 0; pair < pairs; pair++) {
-        shifted[pair] = terms.x + terms.distances[pair];
+        shifted[pair] = terms.x.at(terms.distances[pair], size);
         own[pair] = terms.factors + (apart ? pair * size : pair);
         shared[pair] = *own[pair];
     }
@@ -128,15 +138,13 @@ INLINED void see(const double* before, const double* after, Index size, Change& 
     for (; row < size; row++) change.see(before[row], after[row]);
 }
 
+// reads: from the first of the run's states on, which are computed in `after`.
 INLINED void sweep_run(
-    const PgRuns& runs, Index run, double omega, const double* x, double* __restrict x_new, double* aside,
-    Change& change) {
-    Index first = runs.firsts[run], size = runs.lengths[run];
-    double* after = x_new + first;
+    const PgRuns& runs, Index run, double omega, Reads reads, double* after, double* aside, Change& change) {
+    Index size = runs.lengths[run];
     if (runs.choose)
         for (Index row = 0; row < size; row++) after[row] = runs.choose < 0 ? HUGE_VAL : -HUGE_VAL;
-    Terms terms;
-    terms.x = x + first;
+    Terms terms{reads};
     terms.factors = runs.numbers + runs.number_starts[run];
     const double* given = runs.givens ? runs.givens + runs.given_starts[run] : nullptr;
     for (Index choice = runs.run_choices[run]; choice < runs.run_choices[run + 1]; choice++) {
@@ -153,7 +161,7 @@ INLINED void sweep_run(
         terms.factors += runs.numbers_apart ? pairs * size : pairs;
         if (runs.choose) choose_best(runs.choose < 0, sums, after, size);
     }
-    const double* before = x + first;
+    const double* before = reads.before;
     if (omega != 1.0)
         for (Index row = 0; row < size; row++) after[row] = (1.0 - omega) * before[row] + omega * after[row];
     if (change.absolute)
@@ -162,14 +170,43 @@ INLINED void sweep_run(
         see<false>(before, after, size, change);
 }
 
+// How a sweep goes through the runs of a piece: in whichever order, reading no new value, or in one of two
+// orders, reading those of its own piece that it has computed.
+enum class Order { any, forwards, backwards };
+
 // Computes the states of the runs from `first` to before `behind`; returns the largest change.
 FOR_EACH_WIDTH double sweep(
-    const PgRuns& runs, Index first, Index behind, double omega, const double* x, double* x_new, bool absolute) {
+    const PgRuns& runs, Index first, Index behind, Order order, double omega, const double* x, double* x_new,
+    bool absolute) {
     Change change{absolute};
     double aside[LONGEST_RUN];
-    for (Index run = first; run < behind; run++) sweep_run(runs, run, omega, x, x_new, aside, change);
+    for (Index done = first, done_to = behind; done < done_to;) {
+        Index run = order == Order::backwards ? --done_to : done++, at = runs.firsts[run];
+        Reads reads{x + at, x_new + at, 0, 0};
+        if (order == Order::forwards) reads.begin = runs.firsts[first] - at;
+        if (order == Order::backwards && run + 1 < behind) {
+            reads.begin = runs.firsts[run + 1] - at;
+            reads.end = runs.firsts[behind - 1] + runs.lengths[behind - 1] - at;
+        }
+        sweep_run(runs, run, omega, reads, x_new + at, aside, change);
+    }
     return change.largest;
 }
+
+// What makes the sweeps of a call.
+struct Sweeps {
+    const PgRuns& runs;
+    const std::int64_t* bounds;
+    double omega;
+    double *x, *x_new;
+    bool absolute;
+
+    double operator()(Index made, Index piece, Order order) const {
+        const double* from = made % 2 ? x_new : x;
+        double* into = made % 2 ? x : x_new;
+        return sweep(runs, bounds[piece], bounds[piece + 1], order, omega, from, into, absolute);
+    }
+};
 
 }  // namespace
 
@@ -177,9 +214,19 @@ FOR_EACH_WIDTH double sweep(
 extern "C" std::int64_t pg_sweep_runs(
     const PgRuns* runs, const std::int64_t* bounds, std::int64_t pieces, std::int32_t threads, double omega,
     double* changes, std::int64_t sweeps, double stop_below, double* x, double* x_new, std::int32_t absolute) {
+    Sweeps make{*runs, bounds, omega, x, x_new, absolute != 0};
     return prism_gpu::repeated(threads, pieces, changes, sweeps, stop_below, [&](Index made, Index piece) {
-        const double* from = made % 2 ? x_new : x;
-        double* into = made % 2 ? x : x_new;
-        return sweep(*runs, bounds[piece], bounds[piece + 1], omega, from, into, absolute != 0);
+        return make(made, piece, Order::any);
+    });
+}
+
+// As `pg_symmetric_sweeps`, over runs: what a run reads of itself is from before the sweep.
+extern "C" std::int64_t pg_symmetric_run_sweeps(
+    const PgRuns* runs, const std::int64_t* bounds, std::int64_t pieces, std::int32_t threads, double omega,
+    std::int64_t begun, double* changes, std::int64_t sweeps, double stop_below, double* x, double* x_new,
+    std::int32_t absolute) {
+    Sweeps make{*runs, bounds, omega, x, x_new, absolute != 0};
+    return prism_gpu::repeated(threads, pieces, changes, sweeps, stop_below, [&](Index made, Index piece) {
+        return make(made, piece, (begun + made) % 2 ? Order::backwards : Order::forwards);
     });
 }

@@ -38,6 +38,8 @@ public final class Construction
 	public long[] initial;
 	public long[] deadlocks;
 	final List<BitSet> labels = new ArrayList<>();
+	/** What a reader must know of where it was built; empty for nothing. */
+	public String remark = "";
 
 	// Set instead of an answer.
 	/** Why PRISM's own code must build the model. */
@@ -67,13 +69,6 @@ public final class Construction
 		log.flush();
 		display.start();
 		begun = true;
-	}
-
-	/** Says why the GPU does not search, and that the CPU begins. */
-	public void sayOnCpu(String reason)
-	{
-		log.println("\nprism-gpu: the CPU builds the model: " + reason);
-		begin();
 	}
 
 	/** Shows now and then how many states were found. */

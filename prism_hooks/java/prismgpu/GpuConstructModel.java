@@ -79,6 +79,8 @@ public class GpuConstructModel extends ConstructModel
 		construction.end();
 		mainLog.println("Reachable states exploration and model construction done in " + (System.currentTimeMillis() - timer) / 1000.0 + " secs.");
 		mainLog.println("Sorting reachable states list...");
+		if (!construction.remark.isEmpty())
+			mainLog.println("prism-gpu: " + construction.remark);
 		return model(construction, modelGen, deadlocks);
 	}
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +13,17 @@ from bridge.files.umb import write_umb
 from bridge.files.writer import write_model
 from tests.bridge.check.models import dice, gamble, queue
 from tests.conftest import Run, run_command
+from tests.warm import run_warm
 
 BARE = {"PRISM_DIR": "", "JAVA_HOME": "", "PATH": "/nowhere"}
 
 
-def prism_gpu(*words: object, **environment: str) -> Run:
+def prism_gpu(*words: object) -> Run:
+    return run_warm([*map(str, words), "-nogpu"], timeout=60, **BARE)
+
+
+def started(*words: object, **environment: str) -> Run:
+    """Run the command from nothing, where that is what is asked about."""
     command = [sys.executable, "-m", "bridge", *map(str, words), "-nogpu"]
     return run_command(command, timeout=60, **{**BARE, **environment})
 
@@ -36,7 +40,7 @@ def folder(tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("ending", [".umb", ".tra"])
 def test_models_in_files_are_checked(folder, ending):
-    run = prism_gpu(folder / f"dice{ending}", "-pctl", 'P=? [ F "six" ]; P=? [ F d=2 ]')
+    run = started(folder / f"dice{ending}", "-pctl", 'P=? [ F "six" ]; P=? [ F d=2 ]')
     assert run.code == 0, run.output + run.errors
     assert run.numbers() == pytest.approx([1 / 6, 1 / 6], rel=1e-6)
     for line in (
@@ -176,14 +180,11 @@ def test_distributions_are_computed(folder, tmp_path):
 def test_bad_input_ends_with_prism_s_form_of_error(folder, words, message):
     data = (folder / "dice.umb").read_bytes()
     (folder / "cut.umb").write_bytes(data[: len(data) // 2])
-    command = [sys.executable, "-m", "bridge", *words]
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, **BARE}
-    )
-    assert done.returncode == 1
-    assert "\nError: " in done.stdout
-    assert message in done.stdout
-    assert "Traceback" not in done.stdout + done.stderr
+    run = run_warm(words, timeout=60, folder=folder, **BARE)
+    assert run.code == 1
+    assert "\nError: " in run.output
+    assert message in run.output
+    assert "Traceback" not in run.output + run.errors
 
 
 def test_a_fault_in_one_property_leaves_the_others(folder):
@@ -250,7 +251,7 @@ def test_a_label_that_is_no_text_is_shown_escaped(tmp_path):
     labels = {**model.model.labels, "XXXXXX": model.model.labels["six"]}
     write_umb(as_umb(replace(model, model=replace(model.model, labels=labels))), path, "none")
     path.write_bytes(path.read_bytes().replace(b'"XXXXXX"', rb'"\ud800"'))
-    run = prism_gpu(path, "-pctl", 'P=? [ F "six" ]', PYTHONIOENCODING="utf-8")
+    run = started(path, "-pctl", 'P=? [ F "six" ]', PYTHONIOENCODING="utf-8")
     assert run.code == 0, run.output + run.errors
     assert r'"\ud800"' in run.output
     assert run.errors == ""

@@ -18,7 +18,7 @@ def test_components_are_solved_one_after_the_other_where_that_is_asked_for():
     assert environment("-topological").topological
     assert not environment().topological
     both = read_switches(("model.tra", "-ii", "-topological", "-power"), HookOptions())
-    assert both.two_sided
+    assert both.environment.bounds
     assert both.environment.topological
     assert both.environment.method is Method.POWER
 

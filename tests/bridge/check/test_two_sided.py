@@ -29,7 +29,8 @@ NOT_BOUNDED = "in spite of -ii"
 
 def check(model, text, environment=TIGHT, two_sided=True):
     lines: list[str] = []
-    checker = Checker(model, environment, log=lines.append, two_sided=two_sided)
+    environment = replace(environment, bounds=two_sided)
+    checker = Checker(model, environment, log=lines.append)
     return checker.check(parse_property(text)), "\n".join(lines)
 
 
@@ -114,7 +115,10 @@ def test_maximal_totals_are_bounded():
 
 
 def test_what_stays_one_sided_is_said(monkeypatch):
-    monkeypatch.setattr("engines.questions.total_reward_bounds.total_reward_bounds", total_rewards)
+    def without_bounds(model, rewards, environment, **more):
+        return total_rewards(model, rewards, replace(environment, bounds=False), **more)
+
+    monkeypatch.setattr("engines.questions.total_rewards.total_rewards", without_bounds)
     result, log = check(waiting(), "Rmax=? [ C ]")
     assert result.value == pytest.approx(3.0, abs=1e-8)
     assert NOT_BOUNDED in log
@@ -140,7 +144,7 @@ def test_bounds_decide_a_threshold_with_the_error_that_they_have():
 
 def test_the_steady_state_says_how_far_its_bounds_are_apart():
     lines: list[str] = []
-    report_steady_state(queue(), TIGHT, None, lines.append, two_sided=True)
+    report_steady_state(queue(), replace(TIGHT, bounds=True), None, lines.append)
     text = "\n".join(lines)
     found = re.search(r"bounds of each probability are at most (\S+) apart", text)
     assert found is not None

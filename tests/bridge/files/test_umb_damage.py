@@ -11,6 +11,7 @@ import tarfile
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 import pytest
@@ -40,11 +41,14 @@ def compression(request):
 
 
 @pytest.fixture
-def refused(tmp_path, compression):
-    """Return a function that packs changed members and returns how they are refused."""
+def refused(tmp_path):
+    """Return a function that packs changed members and returns how they are refused.
+
+    How an archive is compressed does not matter to what is in it.
+    """
 
     def refuse(members: dict[str, bytes], error: type[Exception] = InvalidModelError) -> str:
-        file = pack(members, tmp_path / "bad.umb", compression)
+        file = pack(members, tmp_path / "bad.umb")
         with little_memory(), pytest.raises(error) as caught:
             read_umb(file)
         assert str(file) in str(caught.value)
@@ -199,7 +203,9 @@ def test_a_compressed_file_cannot_promise_more_than_it_can_hold(tmp_path, member
             read_umb(tmp_path / "bad.umb")
 
 
-@pytest.mark.parametrize("opener", [gzip.open, lzma.open])
+@pytest.mark.parametrize(
+    "opener", [partial(gzip.open, compresslevel=1), partial(lzma.open, preset=0)]
+)
 def test_a_decompression_bomb(tmp_path, members, opener):
     bomb = {**members("dtmc"), "bomb.bin": bytes(2**27)}
     pack(bomb, tmp_path / "plain.umb")

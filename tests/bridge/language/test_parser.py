@@ -36,14 +36,14 @@ A, B, C = Identifier("a"), Identifier("b"), Identifier("c")
 
 @pytest.mark.filterwarnings("ignore:Generating overly large repr")
 @given(PLAIN)
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_the_text_of_an_expression_parses_to_the_same_tree(tree):
     assert parse_expression(str(tree)) == tree
 
 
 @pytest.mark.filterwarnings("ignore:Generating overly large repr")
 @given(PROPERTIES)
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_the_text_of_a_property_parses_to_the_same_tree(tree):
     # Behind a limit such as `F<=a`, PRISM's grammar, too, takes a bare R for release.
     assume(not re.search(r"[FGUWRX](?:[<>]=?|=)[^\[\]]* R\b", str(tree)))

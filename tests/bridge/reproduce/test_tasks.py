@@ -101,7 +101,8 @@ def test_the_time_of_a_sweep_is_there_in_both_precisions():
 
 
 @pytest.mark.parametrize("family", ["phil", "test-and-set"])
-def test_components_are_those_of_the_construction(family):
+def test_components_are_those_of_the_construction(family, monkeypatch):
+    monkeypatch.setattr(components, "_warm_up", lambda _: None)
     parts = []
     asked = {"family": family, "scale": 0.0002, "device": "cpu"}
     found = components.measure(asked, lambda record: parts.append(set(record["counts"])))

@@ -13,7 +13,8 @@ from engines.model.choice import Format
 from engines.model.environment import DeviceChoice, Method, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from engines.questions.diagram_long_run import LongRun
-from engines.questions.long_run import long_run_rewards, steady_state_distribution
+from engines.questions.long_run import long_run_rewards
+from engines.questions.long_run_distribution import steady_state_distribution
 from tests.engines import models
 from tests.engines.diagrams.queue_diagrams import QueueDiagrams
 from tests.engines.diagrams.random_diagrams import as_diagram

@@ -7,19 +7,39 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from engines.cuda import driver
 from engines.diagrams.survey import survey
+from engines.diagrams.system import DiagramSystem
 from engines.errors import UnsupportedError
+from engines.host.engine import CpuEngine
 from engines.host.expansion import room
-from engines.host.expansion.expand import expanded_bytes
+from engines.host.expansion.build import hybrid_matrix
+from engines.host.expansion.expand import expand_matrix, expanded_bytes
 from engines.host.expansion.room import Room, available_host_bytes, fits_expanded
+from engines.methods import coloured_rest
+from engines.methods.stretches import Stretches
 from engines.model.choice import Format
-from engines.model.environment import Convention, DeviceChoice, Method, SolverEnvironment
-from engines.solve import diagrams as solve
-from engines.solve.diagrams import (
+from engines.model.environment import (
+    Convention,
+    DeviceChoice,
+    Method,
+    Precision,
+    SolverEnvironment,
+)
+from engines.model.events import Kind
+from engines.model.result import Status
+from engines.questions import without_matrix as solve
+from engines.questions.steady_state import solve_steady_state
+from engines.questions.without_matrix import (
     solve_reachability_without_matrix,
     solve_steady_state_without_matrix,
 )
+from engines.solve import stages
+from engines.solve.ladder import nothing_swept
+from engines.systems.one_sided import SweepSystem
+from tests.engines import models
 from tests.engines.diagrams.queue_diagrams import QueueDiagrams
+from tests.engines.diagrams.random_diagrams import as_diagram
 
 MODEL = QueueDiagrams(2, 5)
 DIAGRAM, NUMBERING = MODEL.diagram(), MODEL.numbering()
@@ -27,12 +47,13 @@ SIZE = NUMBERING.num_states
 UNKNOWN = np.arange(SIZE) > 0
 START = (np.arange(SIZE) == 0).astype(np.float64)
 AUTO = SolverEnvironment()
+ON_CPU = replace(AUTO, device=DeviceChoice.CPU)
 
 
 @pytest.fixture
 def some_gpu(monkeypatch):
     """Pretend that there is one; nothing here gets as far as it."""
-    monkeypatch.setattr(solve, "gpu_refusal", lambda _: None)
+    monkeypatch.setattr(driver, "gpu_refusal", lambda _: None)
 
 
 def reachability(environment):
@@ -79,21 +100,56 @@ def test_formats_and_orders_that_need_the_matrix_are_refused(question):
 
 @both
 def test_a_gpu_that_was_asked_for_and_cannot_be_used_is_an_error(question, monkeypatch):
-    monkeypatch.setattr(solve, "gpu_refusal", lambda number: f"no device {number} in this test")
+    monkeypatch.setattr(driver, "gpu_refusal", lambda number: f"no device {number} in this test")
     with pytest.raises(UnsupportedError, match="no GPU can be used: no device 3 in this test"):
         question(replace(AUTO, device=DeviceChoice.GPU, device_number=3))
 
 
 @both
 def test_the_cpu_sweeps_where_there_is_no_gpu_and_says_so(question, monkeypatch):
-    monkeypatch.setattr(solve, "gpu_refusal", lambda number: f"no device {number} in this test")
-    for driver, remark in ((True, "GPU not used: no device 0 in this test"), (False, "")):
-        monkeypatch.setattr(solve, "driver_present", lambda driver=driver: driver)
+    monkeypatch.setattr(driver, "gpu_refusal", lambda number: f"no device {number} in this test")
+    for present, remark in ((True, "GPU not used: no device 0 in this test"), (False, "")):
+        monkeypatch.setattr(driver, "driver_present", lambda present=present: present)
         result = question(AUTO)
         assert (result.cost.engine, result.cost.format) == ("CPU", "hybrid")
         assert result.note == remark
     with pytest.raises(UnsupportedError, match="patterns are found by a GPU"):
         question(replace(AUTO, device=DeviceChoice.CPU, matrix_format=Format.PATTERNS))
+
+
+def test_sweeps_of_our_choice_go_on_where_a_matrix_would_be_solved_directly():
+    model = models.gamblers_ruin(60)
+    problem = models.until(model, models.mask(61, [60]))
+    parts = (*as_diagram(model.matrix), problem.unknown, problem.start)
+    result = solve_reachability_without_matrix(*parts, ON_CPU)
+    assert (result.status, result.method) == (Status.CONVERGED, Method.JACOBI)
+    assert (result.finished_by, result.events) == ("", ())
+    np.testing.assert_allclose(result.values, np.arange(61) / 60, rtol=ON_CPU.epsilon)
+    chain = models.recurrent(1, 60)
+    found = solve_steady_state_without_matrix(*as_diagram(chain.matrix), ON_CPU)
+    assert (found.status, found.method, found.events) == (Status.CONVERGED, Method.JOR, ())
+    exact = solve_steady_state(chain, np.ones(60, np.bool_), ON_CPU)
+    np.testing.assert_allclose(found.values, exact.values, rtol=ON_CPU.epsilon)
+
+
+def test_what_takes_a_matrix_apart_does_not_take_over():
+    system = DiagramSystem(hybrid_matrix(DIAGRAM, NUMBERING), START)
+    matrix = expand_matrix(DIAGRAM, NUMBERING)
+    for given, takes_over in ((SweepSystem(matrix, START), True), (system, False)):
+        stretches = Stretches(given, AUTO, None, 1.0)
+        stretches.allow(CpuEngine().sweeper(SweepSystem(matrix, START), -1.0, True), np.inf)
+        assert stretches.are_due(10**6) is takes_over
+        assert stages.Levels(given).takes_over(10**6, np.inf) is takes_over
+        assert stages.Levels(given).is_due(nothing_swept()) is takes_over
+        assert coloured_rest.repays(given, 10**6, np.inf) is takes_over
+
+
+@pytest.mark.parametrize("precision", [Precision.SINGLE, Precision.MIXED])
+def test_other_precisions_are_not_used_and_that_is_said(precision):
+    result = steady_state(replace(ON_CPU, precision=precision))
+    assert [event.kind for event in result.events] == [Kind.DOUBLE_INSTEAD]
+    assert result.rounding == 0.0
+    np.testing.assert_array_equal(result.values, steady_state(ON_CPU).values)
 
 
 @both

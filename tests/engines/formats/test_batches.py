@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.cuda.formats import batches
 from engines.cuda.formats.batches import BATCHES, batch_for, in_batches
 from engines.cuda.formats.layout import Layout
+from engines.cuda.formats.tuning import BatchTuning
 from engines.model.choice import SMALL_SWEEP_BYTES, Format
 from engines.model.csr import CsrMatrix
 from engines.systems.one_sided import SweepSystem
@@ -51,11 +51,12 @@ def test_only_short_rows_of_long_sweeps_are_told_their_batch():
     ],
 )
 def test_more_is_on_its_way_where_the_iterate_outgrows_the_cache(
-    monkeypatch, matrix_format, length, far, expected
+    matrix_format, length, far, expected
 ):
     rows = SMALL_SWEEP_BYTES // 64
-    monkeypatch.setattr(batches, "FAR_VECTOR_BYTES", rows * 8 - far)
-    layout = in_batches(Layout(matrix_format, (), 0), system_of(rows, length), rows * length)
+    tuning = BatchTuning(far_vector_bytes=rows * 8 - far)
+    system = system_of(rows, length)
+    layout = in_batches(Layout(matrix_format, (), 0), system, rows * length, tuning)
     assert layout.defines == expected
 
 

@@ -6,14 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engines.errors import UnsupportedError
 from engines.formats import patterns, segments, values
 from engines.model.csr import CsrMatrix
 
-quick = settings(max_examples=60)
 NUMBERS = (1.0, 0.5, 0.1, 0.0, -0.0, 1e-300, 3.0)
 
 
@@ -51,7 +50,6 @@ def row_states(matrix, seed):
     return np.random.default_rng(seed).integers(0, matrix.num_columns, matrix.num_rows)
 
 
-@quick
 @given(matrices())
 def test_values(matrix):
     coded = values.encode(matrix)
@@ -60,7 +58,6 @@ def test_values(matrix):
     assert (np.diff(bits(coded.numbers).astype(object)) > 0).all()
 
 
-@quick
 @given(matrices(), st.integers(0, 3), st.booleans())
 def test_patterns(matrix, seed, with_offset):
     offset = np.arange(matrix.num_rows) % 3 / 2.0 if with_offset else None
@@ -77,7 +74,6 @@ def test_patterns(matrix, seed, with_offset):
         assert (np.diff(first) > 0).all()
 
 
-@quick
 @given(matrices(), st.integers(1, 40))
 def test_segments_add_up_to_rows_wherever_tiles_end(matrix, tile):
     x = np.arange(1.0, matrix.num_columns + 1.0)

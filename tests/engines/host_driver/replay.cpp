@@ -165,10 +165,11 @@ void set_pointers(Call& call, bool clear) {
         }
 }
 
-// Whether the call gives what was recorded.
-bool repeated(Call& call) {
+// Whether the call gives what was recorded. What another thread makes of it meanwhile is waited for.
+bool repeated(Call& call, std::thread& other) {
     const Function& function = functions[call.function];
     bool same = function.call(call) == call.result;
+    if (other.joinable()) other.join();
     if (!same) std::fprintf(stderr, "%s returns something else than recorded\n", function.name);
     if (call.arguments.back().kind == Kind::new_handle) return same;
     set_pointers(call, true);
@@ -201,8 +202,7 @@ int main(int count, char** arguments) {
         set_pointers(call, false);
         std::thread other;
         if (wrong == "twice") other = std::thread([&] { function.call(call); });
-        different += !repeated(call);
-        if (other.joinable()) other.join();
+        different += !repeated(call, other);
         if (call.arguments.back().kind == Kind::new_handle) kept.push_back(std::move(call));
     }
     std::printf("%ld calls of %zu functions, %ld different\n", calls, called.size(), different);

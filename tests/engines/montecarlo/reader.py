@@ -42,6 +42,11 @@ TOKEN = re.compile(
     r'\s+|//[^\n]*|(?P<t>"[^"]*"|\d+\.(?!\.)\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|\d+|[A-Za-z_]\w*\'?|'
     r"<=>|=>|<=|>=|!=|->|\.\.|[-+*/<>=!&|?:;,()\[\]{}])"
 )
+KINDS = {
+    **dict.fromkeys(("dtmc", "probabilistic"), ModelKind.DTMC),
+    **dict.fromkeys(("ctmc", "stochastic"), ModelKind.CTMC),
+    **dict.fromkeys(("mdp", "nondeterministic"), ModelKind.MDP),
+}
 LEVELS = [
     ("<=>",),
     ("=>",),
@@ -141,7 +146,7 @@ def sections(text):
     found, at = [], 0
     while at < len(tokens):
         end = tokens.index(ends.get(tokens[at], ";"), at)
-        if tokens[at] in ("dtmc", "ctmc", "probabilistic", "stochastic"):
+        if tokens[at] in KINDS:
             end = at
         found.append(tokens[at : end + 1])
         at = end + 1
@@ -153,10 +158,8 @@ def read_model(text, **constants):
     names, formulas, kind = {}, {}, None
     parts = sections(text)
     for part in parts:
-        if part[0] in ("dtmc", "probabilistic"):
-            kind = ModelKind.DTMC
-        elif part[0] in ("ctmc", "stochastic"):
-            kind = ModelKind.CTMC
+        if part[0] in KINDS:
+            kind = KINDS[part[0]]
         elif part[0] == "formula":
             formulas[part[1]] = part[3:-1]
         elif part[0] == "const":
@@ -166,7 +169,7 @@ def read_model(text, **constants):
             if rest[0] == "=":
                 value = folded(Reader(rest[1:-1], names, formulas).expression()).value
             names[name] = Literal(float(value) if part[1] == "double" else value)
-    assert kind is not None, "only dtmc and ctmc are read"
+    assert kind is not None, "the kind of a model is to be named"
     modules = _renamed([part for part in parts if part[0] == "module"], formulas)
     variables, bodies = [], []
     for part in parts:

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from engines.errors import InvalidModelError
-from engines.montecarlo.compile import arithmetic_constants, kernel
 from engines.montecarlo.native import load
 from engines.program import arithmetic
 from engines.program.arithmetic import EvaluationError
@@ -32,6 +31,7 @@ from engines.program.expressions import (
 )
 from engines.program.program import VariableDeclaration
 from engines.program.ranges import range_of
+from engines.program.source import arithmetic_constants, kernel
 from engines.program.wording import Wording
 
 from .reader import Reader, tokens_of

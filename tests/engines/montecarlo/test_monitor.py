@@ -6,13 +6,14 @@ depth 3 take longer than a test may: `all_formulas` checks them.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import random
 import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engines.errors import UnsupportedError
@@ -36,11 +37,23 @@ from tests.engines.montecarlo.languages import (
 )
 
 
+@functools.cache
+def shallow_formulas():
+    """One formula of one operator at most for each language."""
+    return one_per_language([*LEAVES, *one_more_operator(LEAVES)])
+
+
+@functools.cache
+def deep_formulas():
+    """One formula of two operators at most, over such formulas, for each language."""
+    shallow = shallow_formulas()
+    return one_per_language([*shallow, *one_more_operator(shallow)])
+
+
 def test_there_are_as_many_words_and_languages_as_counted():
     assert len(WORDS) == 5460
-    shallow = one_per_language([*LEAVES, *one_more_operator(LEAVES)])
-    assert len(shallow) == 24
-    assert len(one_per_language([*shallow, *one_more_operator(shallow)])) == 882
+    assert len(shallow_formulas()) == 24
+    assert len(deep_formulas()) == 882
 
 
 def test_all_formulas_of_two_operators_on_all_words():
@@ -52,12 +65,11 @@ def test_all_formulas_of_two_operators_on_all_words():
         assert np.array_equal(language_of(monitor_of(formula, ATOMS)), words), str(formula)
 
 
-def check_formulas_of_three_operators(seed, count):
+def check_formulas_of_three_operators(seed, count, every=1):
     """Operators over operands of depth 2 that are drawn from one formula for each language."""
-    shallow = one_per_language([*LEAVES, *one_more_operator(LEAVES)])
-    deep = one_per_language([*shallow, *one_more_operator(shallow)])
+    deep = deep_formulas()
     for make, language in UNARY.values():
-        for formula, words in deep:
+        for formula, words in deep[::every]:
             found = language_of(monitor_of(make(formula), ATOMS))
             assert np.array_equal(found, language(words)), str(formula)
     chosen = random.Random(seed)
@@ -70,7 +82,7 @@ def check_formulas_of_three_operators(seed, count):
 
 
 def test_some_formulas_of_three_operators_on_all_words():
-    check_formulas_of_three_operators(seed=4, count=300)
+    check_formulas_of_three_operators(seed=4, count=300, every=5)
 
 
 @pytest.mark.slow
@@ -84,14 +96,14 @@ WINDOWS = [(0, 0), (0, 1), (0, 3), (1, 1), (1, None), (2, 4), (0, 9), (3, None)]
 
 @pytest.mark.parametrize("window", WINDOWS)
 def test_step_bounds_on_all_words(window):
-    shallow = one_per_language([*LEAVES, *one_more_operator(LEAVES)])
+    shallow = shallow_formulas()
     operators = [
         (ltl.until, language_of_until),
         (ltl.release, dual_of_until),
         (ltl.weak_until, language_of_weak),
     ]
     for (make, language), (left, words), (right, others) in itertools.product(
-        operators, shallow[::2], shallow[:4]
+        operators, shallow[::4], shallow[:4]
     ):
         formula, expected = make(left, right, window), language(words, others, window)
         assert np.array_equal(language_of(monitor_of(formula, ATOMS)), expected), str(formula)
@@ -132,7 +144,6 @@ def trees(atoms=("p", "q")):
     )
 
 
-@settings(max_examples=150)
 @given(
     formula=trees(("p", "q", "r")),
     word=st.lists(st.sets(st.sampled_from(("p", "q", "r"))), min_size=1, max_size=12),
@@ -146,7 +157,6 @@ def test_the_monitor_and_the_definition_agree_on_any_formula(formula, word):
     )
 
 
-@settings(max_examples=60)
 @given(formula=trees())
 def test_monitors_are_minimal_and_their_verdicts_final(formula):
     monitor = monitor_of(formula, ATOMS)

@@ -9,8 +9,8 @@ import pytest
 
 from engines.errors import UnsupportedError
 from engines.montecarlo import native
-from engines.montecarlo.compile import arithmetic_constants, kernel
 from engines.process.cache import CACHE_VARIABLE
+from engines.program.source import arithmetic_constants, kernel
 
 SOURCE = "int answer(void) { return 42; }\n"
 

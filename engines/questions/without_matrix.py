@@ -7,31 +7,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from engines.arrays import FloatArray, MaskArray, index_dtype
-from engines.cuda.driver import driver_present, gpu_refusal
-from engines.devices.diagram_device import DeviceDiagramEngine
-from engines.devices.diagram_host import HostDiagramEngine
+from engines.arrays import FloatArray, MaskArray
 from engines.diagrams.diagram import Diagram, StateNumbering
 from engines.diagrams.hybrid import HybridMatrix
 from engines.diagrams.survey import survey
 from engines.diagrams.system import DiagramSystem
 from engines.errors import UnsupportedError
-from engines.host.diagram_colours import ColouredDiagramEngine, DiagramEngine
 from engines.host.expansion.build import build
 from engines.host.expansion.room import available_host_bytes
 from engines.host.watched import METHODS as COLOURED
-from engines.host.watched import WatchedSweeper, relaxation, sweeps_in_colours
+from engines.host.watched import relaxation
 from engines.methods.afterwards import measured
-from engines.methods.confirmation import AutomaticSweeps, never
-from engines.methods.iterate import iterate, stop_threshold
 from engines.model.choice import Format
-from engines.model.csr import CsrMatrix
-from engines.model.environment import Convention, DeviceChoice, Method, Precision, SolverEnvironment
+from engines.model.environment import Convention, Method, SolverEnvironment
 from engines.model.progress import Progress
-from engines.model.result import SolveResult, Status, one_remark
-from engines.proofs.doubling import Doubling, rises_from_zero
-from engines.solve.report import judged, unsafe_remark
-from engines.systems.one_sided import AUTOMATIC_OMEGA, Scaling, SweepSystem, rows_of_states
+from engines.model.result import SolveResult, Status
+from engines.solve.system import solve_system
+from engines.systems.one_sided import AUTOMATIC_OMEGA, Scaling, rows_of_states
 
 FORMATS = (Format.AUTO, Format.PATTERNS, Format.HYBRID)
 """What rows can be laid out in without their matrix; of our choice patterns, if they are few."""
@@ -117,7 +109,12 @@ def solve_reachability_without_matrix(
         scaling=Scaling.NONE if method is Method.POWER else Scaling.DIAGONAL,
         omega=relaxation(method, environment.omega),
     )
-    return _solve(system, environment, method, began, progress)
+    built = time.perf_counter() - began
+    result = solve_system(system, environment, method, progress=progress)
+    seconds, setup = built + result.seconds, built + result.setup_seconds
+    result = replace(result, seconds=seconds, setup_seconds=setup)
+    # Without the matrix there is no other solution that tells the error of a named method.
+    return measured(result, environment, None)
 
 
 def solve_steady_state_without_matrix(
@@ -213,7 +210,6 @@ def steady_state_of_matrices(
     class too, so that they stay at the 0 that they start from.
     """
     require_steady_state(environment, rates.num_states)
-    began = time.perf_counter()
     size, method = rates.num_states, environment.method
     if method is Method.AUTO:
         method = Method.JOR
@@ -228,7 +224,8 @@ def steady_state_of_matrices(
         omega=relaxation(method, environment.omega),
         rates=rates,
     )
-    result = _solve(system, environment, method, began, progress)
+    result = solve_system(system, environment, method, progress=progress)
+    result = measured(result, environment, None)
     total = float(result.values.sum())
     if result.status is Status.DIVERGED or not np.isfinite(total) or total == 0.0:
         return result
@@ -281,22 +278,6 @@ def _require_possible(
             f"the format {matrix_format} needs an expanded matrix; without one, rows are laid out "
             f"as {Format.PATTERNS} or {Format.HYBRID}"
         )
-    if environment.device is DeviceChoice.GPU:
-        refusal = gpu_refusal(environment.device_number)
-        if refusal is not None:
-            raise UnsupportedError(f"no GPU can be used: {refusal}")
-
-
-def _engine(system: DiagramSystem, environment: SolverEnvironment) -> tuple[DiagramEngine, str]:
-    """Return where a system is swept, and a remark for the log."""
-    refusal = None
-    if environment.device is DeviceChoice.CPU:
-        return HostDiagramEngine(system, environment), ""
-    if environment.device is DeviceChoice.GPU or driver_present():
-        refusal = gpu_refusal(environment.device_number)
-        if refusal is None:
-            return DeviceDiagramEngine(system, environment), ""
-    return HostDiagramEngine(system, environment), f"GPU not used: {refusal}" if refusal else ""
 
 
 def _hybrid(diagram: Diagram, numbering: StateNumbering) -> HybridMatrix:
@@ -312,70 +293,3 @@ def _hybrid(diagram: Diagram, numbering: StateNumbering) -> HybridMatrix:
             "are free"
         )
     return build(surveyed, level)
-
-
-def _solve(
-    system: DiagramSystem,
-    environment: SolverEnvironment,
-    method: str,
-    began: float,
-    progress: Progress | None,
-) -> SolveResult:
-    """Sweep and judge as `engines.solve.system.solve_system` does, without its other engines."""
-    in_double = environment.double_instead(
-        "rows without a matrix are not swept in single precision"
-    )
-    environment = replace(environment, precision=Precision.DOUBLE)
-    engine, note = _engine(system, environment)
-    outline = _outline(system, engine, environment.automatic)
-    of_colours = sweeps_in_colours(environment.method)
-    who = ColouredDiagramEngine(engine, system, environment) if of_colours else engine
-    sweeper = who.sweeper(outline, stop_threshold(environment), environment.absolute)
-    setup = time.perf_counter() - began
-    if environment.automatic:
-        doubling = Doubling(environment.absolute) if rises_from_zero(outline) else None
-        sweeps = AutomaticSweeps(sweeper, engine, outline, environment, doubling, progress)
-        outcome = sweeps.run(never)
-    else:
-        outcome = iterate(sweeper, environment, progress=progress)
-    remarks = [note, sweeper.cost.remark, in_double, engine.refusal]
-    result = SolveResult(
-        values=sweeper.values(),
-        status=outcome.status,
-        method=method,
-        iterations=outcome.iterations,
-        change=outcome.change,
-        residual=sweeper.residual(),
-        error_estimate=outcome.error_estimate,
-        seconds=time.perf_counter() - began,
-        setup_seconds=setup,
-        sweeping_seconds=sweeper.seconds,
-        cost=sweeper.cost,
-    )
-    if isinstance(sweeper, WatchedSweeper):
-        remarks.append(sweeper.note)
-    if not environment.automatic:
-        remarks.append(unsafe_remark(result, environment))
-    # Without the matrix there is no other solution that tells the error of a named method.
-    result = measured(result, environment, None)
-    return judged(replace(result, note=one_remark(remarks)))
-
-
-def _outline(system: DiagramSystem, engine: DiagramEngine, automatic: bool) -> SweepSystem:
-    """Return what termination looks at. Its matrix is not the system's, and must not be swept.
-
-    Whether sweeps rise from 0 is asked of all values of the matrix, which are those of the blocks;
-    whether a steady state has mixed, of the sums of its rows.
-    """
-    size = system.num_states
-    if system.scaling is Scaling.BALANCE and automatic:
-        dtype = index_dtype(size)
-        offsets = np.arange(size + 1, dtype=dtype)
-        elsewhere = np.append(offsets[1:-1], offsets[:1])
-        matrix = CsrMatrix(offsets, elsewhere, engine.exit_rates(), size)
-    else:
-        nothing = np.zeros(0, dtype=np.int32)
-        matrix = CsrMatrix(np.zeros(1, np.int32), nothing, system.matrix.local_values, size)
-    return SweepSystem(
-        matrix, system.start, system.offset, system.states, system.scaling, system.omega
-    )

@@ -1,4 +1,4 @@
-"""Total rewards between bounds, against elimination over the rationals."""
+"""Total rewards, with bounds and without, against elimination over the rationals."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from engines.errors import InvalidModelError
-from engines.model.environment import Method
-from engines.model.environment import SolverEnvironment as Environment
+from engines.model.environment import Method, SolverEnvironment
 from engines.model.explicit import RewardStructure
-from engines.questions.total_reward_bounds import total_reward_bounds
+from engines.questions.total_rewards import total_rewards
 from tests.engines import exact, models
 
+METHODS = [Method.AUTO, Method.INTERVAL, Method.OPTIMISTIC]
+"""Of these the first has no bounds, unless they are asked for."""
 INFINITE = float("inf")
 
 
@@ -40,7 +41,7 @@ def best_total(choices, payments, direction):
     return [pick(of_state) for of_state in zip(*values, strict=True)]
 
 
-@pytest.mark.parametrize("method", [Method.INTERVAL, Method.OPTIMISTIC])
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("seed", range(8))
 def test_chains(device, seed, method):
     rows = exact.random_chain(seed)
@@ -52,38 +53,43 @@ def test_chains(device, seed, method):
             for p, q in zip(total(rows, [Fraction(1)] * len(rows)), payments, strict=True)
         ]
         payments[0] = Fraction(0)
-    environment = Environment(method=method, device=device)
+    environment = SolverEnvironment(method=method, device=device)
     rewards = RewardStructure("", exact.array(payments))
-    result = total_reward_bounds(exact.dtmc(rows), rewards, environment)
-    exact.assert_encloses(result, total(rows, payments), 1e-6)
+    result = total_rewards(exact.dtmc(rows), rewards, environment)
+    exact.assert_answers(result, total(rows, payments), 1e-6)
 
 
-def test_most_of_what_is_transient_has_a_finite_total(device):
+@pytest.mark.parametrize("bounds", [False, True])
+def test_most_of_what_is_transient_has_a_finite_total(device, bounds):
     rows = [{1: Fraction(1, 3), 2: Fraction(2, 3)}, {0: Fraction(1, 7), 3: Fraction(6, 7)}]
     rows += [{2: Fraction(1, 5), 0: Fraction(4, 5)}, {4: Fraction(1)}, {3: Fraction(1)}]
     payments = [Fraction(3), Fraction(1, 4), Fraction(2), Fraction(0), Fraction(0)]
     rewards = RewardStructure("", exact.array(payments))
-    result = total_reward_bounds(exact.dtmc(rows), rewards, Environment(device=device))
+    result = total_rewards(
+        exact.dtmc(rows), rewards, SolverEnvironment(device=device, bounds=bounds)
+    )
     values = total(rows, payments)
     assert INFINITE not in values
-    exact.assert_encloses(result, values, 1e-6)
+    exact.assert_answers(result, values, 1e-6)
 
 
-def test_time_in_a_continuous_chain(device):
+@pytest.mark.parametrize("bounds", [False, True])
+def test_time_in_a_continuous_chain(device, bounds):
     rates = [{1: 1.0 / 3.0, 2: 2.0}, {0: 4.0}, {}]
-    result = total_reward_bounds(
+    result = total_rewards(
         models.ctmc(rates),
         RewardStructure("", np.array([1.0, 1.0, 0.0])),
-        Environment(device=device),
+        SolverEnvironment(device=device, bounds=bounds),
     )
     # From 0: 1 / (1/3 + 2) + (1/7) (1/4 + x).
     value = (Fraction(3, 7) + Fraction(1, 28)) / Fraction(6, 7)
-    exact.assert_encloses(result, [value, value + Fraction(1, 4), Fraction(0)], 1e-6)
+    exact.assert_answers(result, [value, value + Fraction(1, 4), Fraction(0)], 1e-6)
 
 
 @pytest.mark.parametrize("direction", [models.MIN, models.MAX])
 @pytest.mark.parametrize("seed", range(16))
-def test_decisions(device, seed, direction):
+@pytest.mark.parametrize("bounds", [False, True])
+def test_decisions(device, bounds, seed, direction):
     choices = exact.random_choices(seed)
     # A way out of everything, so that not all is infinite.
     choices = [
@@ -94,11 +100,14 @@ def test_decisions(device, seed, direction):
     payments[-1] = Fraction(0)
     model = exact.mdp(choices)
     rewards = RewardStructure("", np.zeros(len(choices)), exact.array(payments))
-    result = total_reward_bounds(model, rewards, Environment(device=device), direction=direction)
-    exact.assert_encloses(result, best_total(choices, payments, direction), 1e-6)
+    result = total_rewards(
+        model, rewards, SolverEnvironment(device=device, bounds=bounds), direction=direction
+    )
+    exact.assert_answers(result, best_total(choices, payments, direction), 1e-6)
 
 
-def test_the_maximum_with_ends_that_nobody_leaves(device):
+@pytest.mark.parametrize("bounds", [False, True])
+def test_the_maximum_with_ends_that_nobody_leaves(device, bounds):
     choices = [
         [{1: Fraction(1, 3), 2: Fraction(2, 3)}, {0: Fraction(1, 5), 3: Fraction(4, 5)}],
         [{0: Fraction(1, 2), 2: Fraction(1, 2)}],
@@ -108,29 +117,32 @@ def test_the_maximum_with_ends_that_nobody_leaves(device):
     ]
     payments = [Fraction(k) for k in (1, 2, 3, 0, 0, 0, 0)]
     rewards = RewardStructure("", np.zeros(5), exact.array(payments))
-    result = total_reward_bounds(
-        exact.mdp(choices), rewards, Environment(device=device), direction=models.MAX
+    result = total_rewards(
+        exact.mdp(choices),
+        rewards,
+        SolverEnvironment(device=device, bounds=bounds),
+        direction=models.MAX,
     )
     values = best_total(choices, payments, models.MAX)
     assert values[0] > 0
-    exact.assert_encloses(result, values, 1e-6)
+    exact.assert_answers(result, values, 1e-6)
 
 
 def test_the_maximum_leaves_a_free_cycle_where_that_pays(device):
     model = models.mdp([[{0: 1.0}, {1: 1.0}], [{1: 1.0}]])
     rewards = RewardStructure("", np.zeros(2), np.array([0.0, 3.0, 0.0]))
-    environment = Environment(device=device)
-    most = total_reward_bounds(model, rewards, environment, direction=models.MAX)
+    environment = SolverEnvironment(device=device, bounds=True)
+    most = total_rewards(model, rewards, environment, direction=models.MAX)
     assert most.bounds[0][0] <= 3.0 <= most.bounds[1][0] <= 3.0 + 1e-5
-    least = total_reward_bounds(model, rewards, environment, direction=models.MIN)
+    least = total_rewards(model, rewards, environment, direction=models.MIN)
     assert least.bounds[1].tolist() == [0.0, 0.0]
 
 
 def test_what_does_not_fit_is_refused():
     model = models.mdp([[{0: 1.0}]])
     with pytest.raises(ValueError, match="direction"):
-        total_reward_bounds(model, RewardStructure("", np.zeros(1), np.zeros(1)), Environment())
+        total_rewards(model, RewardStructure("", np.zeros(1), np.zeros(1)), SolverEnvironment())
     with pytest.raises(InvalidModelError, match="negative"):
-        total_reward_bounds(
-            models.dtmc([{0: 1.0}]), RewardStructure("", -np.ones(1)), Environment()
+        total_rewards(
+            models.dtmc([{0: 1.0}]), RewardStructure("", -np.ones(1)), SolverEnvironment()
         )

@@ -1,0 +1,40 @@
+"""The kernels that are written for a program compile for GPUs without warnings."""
+
+from __future__ import annotations
+
+import pytest
+
+from engines.cuda.exploring import OPTIONS, source_of
+from engines.errors import UnsupportedError
+from engines.program.packing import Packing
+from tests.engines.montecarlo.programs import herman_model
+from tests.engines.montecarlo.reader import read_model
+from tests.engines.test_kernels_compile import GLOBAL, compile_source, expect_kernels, nvrtc
+
+from .programs import random_program
+from .test_successors import BEGINNING
+
+__all__ = ["nvrtc"]
+
+
+def source(program):
+    packing = Packing.of(program)
+    return source_of(program, packing, [label.expression for label in program.labels])
+
+
+@pytest.mark.parametrize("seed", [*BEGINNING[:3], None])
+def test_sources_compile_without_warnings(nvrtc, seed):
+    # Modules of Herman's rings synchronise in more ways than are written out.
+    program = read_model(herman_model(9))[0] if seed is None else random_program(seed)
+    text = source(program)
+    code = compile_source(nvrtc, text, "exploring.cu", (*OPTIONS, "--gpu-architecture=sm_90"))
+    names = GLOBAL.findall(text)
+    assert {"search_levels", "rank_states", "write_rows", "evaluate_states"} < set(names)
+    expect_kernels(code, names)
+
+
+def test_states_of_two_words_are_refused():
+    variables = " ".join(f"x{i} : [0..{10**9}] init {i};" for i in range(3))
+    program, _ = read_model(f"ctmc module m {variables} [] x0<9 -> 1 : (x0'=x0+1); endmodule")
+    with pytest.raises(UnsupportedError, match="states of 2 words"):
+        source(program)

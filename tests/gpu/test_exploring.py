@@ -1,0 +1,146 @@
+"""Exploring on a GPU: the CPU's arrays to the last bit, with little room and in many parts too."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engines.cuda.driver import cupy
+from engines.cuda.exploring import EMPTY, CudaExplorer, DeviceExplorationTuning
+from engines.errors import DeviceMemoryError, InvalidModelError
+from engines.exploration.build import ExplorationTuning, build
+from engines.exploration.initial import initial_states
+from engines.model.events import told
+from engines.program.packing import Packing
+from tests.engines.exploration.programs import random_program
+from tests.engines.montecarlo.reader import read_model
+
+pytestmark = pytest.mark.gpu
+
+GRID = """
+{kind}
+module first  x : [0..40] init 0; [] x<40 -> {weights[0]} : (x'=x+1) + {weights[1]} : (x'=0);
+  [go] x>3 -> 1 : (x'=x-1); endmodule
+module second y : [0..30] init 0; [] y<30 -> 1 : (y'=y+1); [go] true -> 1 : (y'=mod(y+7, 31));
+  [go] y=2 -> {weights[0]} : (y'=0) + {weights[1]} : true; endmodule
+"""
+KINDS = {"dtmc": ("0.25", "0.75"), "ctmc": ("0.5", "3"), "mdp": ("0.25", "0.75")}
+
+
+def grid(kind):
+    program, _ = read_model(GRID.format(kind=kind, weights=KINDS[kind]))
+    return program
+
+
+AT_ONCE = ExplorationTuning(states_before_gpu=0)
+
+
+def built_or_fault(program, gpu):
+    try:
+        return build(program, gpu=gpu, tuning=AT_ONCE)
+    except InvalidModelError as error:
+        return str(error)
+
+
+def require_same(found, expected):
+    """Compare built models to the last bit, or messages."""
+    if isinstance(expected, str):
+        assert found == expected
+        return
+    a, b = found.model, expected.model
+    np.testing.assert_array_equal(found.states, expected.states)
+    np.testing.assert_array_equal(found.deadlocks, expected.deadlocks)
+    np.testing.assert_array_equal(a.matrix.row_offsets, b.matrix.row_offsets)
+    np.testing.assert_array_equal(a.matrix.columns, b.matrix.columns)
+    np.testing.assert_array_equal(a.matrix.values, b.matrix.values)
+    for one, other in (
+        (a.row_group_offsets, b.row_group_offsets),
+        (found.actions, expected.actions),
+    ):
+        assert (one is None) == (other is None)
+        if one is not None:
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_programs(seed):
+    program = random_program(seed)
+    require_same(built_or_fault(program, 0), built_or_fault(program, None))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("first_states", "levels"), [(2**20, 4096), (4, 1), (3, 7)])
+def test_room_and_parts_do_not_matter(kind, first_states, levels):
+    program, expected = grid(kind), build(grid(kind))
+    packing = Packing.of(program)
+    tuning = DeviceExplorationTuning(first_states, growth=2, levels_of_a_part=levels)
+    explorer = CudaExplorer(program, packing, initial_states(program, packing), tuning=tuning)
+    launches = 1
+    while (search := explorer.search())["begin"] != search["found"]:
+        assert search["fault"] == EMPTY
+        launches += 1
+    assert (launches > 1) == (levels < 4096)
+    count = int(search["found"])
+    assert count == len(expected.states) > 1000
+    np.testing.assert_array_equal(explorer.states(count).get(), expected.states[:, 0])
+    rows = explorer.rows()
+    np.testing.assert_array_equal(rows.row_offsets.get(), expected.model.matrix.row_offsets)
+    np.testing.assert_array_equal(rows.columns.get(), expected.model.matrix.columns)
+    np.testing.assert_array_equal(rows.values.get(), expected.model.matrix.values)
+    # As many as the rows have before equal ones are added up or left out.
+    assert int(search["transitions"]) >= len(rows.columns)
+
+
+def test_values_of_expressions():
+    program, read = read_model(GRID.format(kind="ctmc", weights=KINDS["ctmc"]))
+    packing = Packing.of(program)
+    expressions = [read("x+y>9"), read("x/2+y"), read("1000000000*y>0")]
+    explorer = CudaExplorer(program, packing, initial_states(program, packing), expressions)
+    states = explorer.states(int(explorer.search()["found"])).get().reshape(-1, 1)
+    x, y = packing.column(states, 0), packing.column(states, 1)
+    truths, failing = explorer.evaluate(0, as_truths=True)
+    np.testing.assert_array_equal(truths.get().view(bool), x + y > 9)
+    assert failing is None
+    values, failing = explorer.evaluate(1, as_truths=False)
+    np.testing.assert_array_equal(values.get(), x / 2 + y)
+    assert failing is None
+    assert explorer.evaluate(2, as_truths=True)[1] == int(np.argmax(y > 2))
+
+
+def test_the_fault_is_that_of_the_least_of_the_nearest_states():
+    program, _ = read_model(
+        "dtmc module m x : [0..9] init 0; [] x<5 -> 0.5 : (x'=x+1) + 0.5 : (x'=x+2); "
+        "[] x>=5 -> 0.5 : (x'=10-x) + 0.4 : true; endmodule"
+    )
+    with pytest.raises(InvalidModelError, match=r"sum to 0\.9 in state \(x=5\)"):
+        build(program, gpu=0, tuning=AT_ONCE)
+    require_same(built_or_fault(program, 0), built_or_fault(program, None))
+
+
+def test_memory_is_asked_for_before_it_is_taken():
+    program = grid("ctmc")
+    packing = Packing.of(program)
+    initial = initial_states(program, packing)
+    with pytest.raises(DeviceMemoryError, match=r"needed for \d+ states, 1000 bytes available"):
+        CudaExplorer(program, packing, initial, most_memory=1000)
+    cupy().get_default_memory_pool().free_all_blocks()
+    require_same(build(program, gpu=0, tuning=AT_ONCE), build(program))
+
+
+def test_only_many_states_go_to_the_gpu():
+    program = grid("ctmc")
+    few = build(program, gpu=0)
+    many = build(program, gpu=0, tuning=replace(AT_ONCE, states_before_gpu=len(few.states) - 1))
+    assert few.events == ()
+    assert told(many.events) == "model built on GPU 0"
+    require_same(many, few)
+
+
+def test_what_the_gpu_refuses_is_built_on_the_cpu():
+    variables = " ".join(f"x{i} : [0..{10**9}] init {i};" for i in range(3))
+    program, _ = read_model(f"ctmc module m {variables} [] x0<9 -> 1 : (x0'=x0+1); endmodule")
+    found = build(program, gpu=0, tuning=AT_ONCE)
+    assert told(found.events).startswith("model built on the CPU: states of 2 words")
+    require_same(found, build(program))
