@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from engines.arrays import INT32_MAX
-from engines.cuda.driver import gpu_refusal
+from engines.cuda import driver
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.exploration.build import ExploredModel, build
 from engines.host.compiled.library import LibraryMissingError
@@ -91,8 +91,8 @@ def _built(construction: Any, options: HookOptions) -> ExplicitModel | None:
 
 
 def _gpu(options: HookOptions) -> int | None:
-    """Return the GPU that may take a large model over, if there is one."""
-    wanted = options.device is not DeviceChoice.CPU and gpu_refusal(options.device_number) is None
+    """Return the GPU that may take a large model over; it is opened when there is such a model."""
+    wanted = options.device is not DeviceChoice.CPU and driver.driver_present()
     return options.device_number if wanted else None
 
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from engines.cuda import driver
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.exploration import build as exploration
 from engines.model.environment import DeviceChoice
@@ -138,15 +139,15 @@ def test_what_goes_wrong_is_told(monkeypatch, raised, field, text):
 
 
 @pytest.mark.parametrize(
-    ("device", "missing", "gpu"),
+    ("device", "present", "gpu"),
     [
-        (DeviceChoice.AUTO, None, 1),
-        (DeviceChoice.GPU, None, 1),
-        (DeviceChoice.AUTO, "no driver", None),
-        (DeviceChoice.CPU, None, None),
+        (DeviceChoice.AUTO, True, 1),
+        (DeviceChoice.GPU, True, 1),
+        (DeviceChoice.AUTO, False, None),
+        (DeviceChoice.CPU, True, None),
     ],
 )
-def test_a_gpu_takes_models_over_where_one_may_be_used(monkeypatch, device, missing, gpu):
+def test_a_gpu_may_take_models_over_where_there_is_a_driver(monkeypatch, device, present, gpu):
     seen = []
 
     def build(program, *, gpu, progress):
@@ -155,7 +156,7 @@ def test_a_gpu_takes_models_over_where_one_may_be_used(monkeypatch, device, miss
         return replace(explored, events=(Kind.BUILT_ON_CPU(reason="too wide"),))
 
     monkeypatch.setattr(construction, "build", build)
-    monkeypatch.setattr(construction, "gpu_refusal", lambda _number: missing)
+    monkeypatch.setattr(driver, "driver_present", lambda: present)
     asked = asked_of(EngineBackend(HookOptions(device=device, device_number=1)))
     assert seen == [gpu]
     assert asked.remark == "model built on the CPU: too wide"

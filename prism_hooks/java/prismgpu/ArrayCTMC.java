@@ -1,12 +1,11 @@
 package prismgpu;
 
 import java.util.AbstractList;
+import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.RandomAccess;
-import java.util.ArrayList;
 import java.util.function.IntFunction;
 import java.util.function.IntUnaryOperator;
 

@@ -51,13 +51,16 @@ public final class Construction
 	/** Whether Java has no memory left. */
 	public boolean heapIsFull;
 
+	private final boolean unbounded;
 	private final PrismLog log;
 	private final ProgressDisplay display;
 	private boolean begun;
 
-	Construction(String program, PrismLog log)
+	/** @param unbounded Whether there may be no end of states */
+	Construction(String program, boolean unbounded, PrismLog log)
 	{
 		this.program = program;
+		this.unbounded = unbounded;
 		this.log = log;
 		display = new ProgressDisplay(log);
 	}
@@ -65,6 +68,8 @@ public final class Construction
 	/** Says that the search for states begins. */
 	public void begin()
 	{
+		if (unbounded)
+			log.printWarning("Model contains one or more unbounded variables: model construction may not terminate");
 		log.print("\nComputing reachable states...");
 		log.flush();
 		display.start();

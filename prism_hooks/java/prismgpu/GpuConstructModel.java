@@ -57,13 +57,11 @@ public class GpuConstructModel extends ConstructModel
 		Construction construction;
 		try {
 			String program = ProgramText.toBuild(modelGen, getSettings().getBoolean(PrismSettings.PRISM_DO_PROB_CHECKS));
-			construction = new Construction(program, mainLog);
+			construction = new Construction(program, modelGen.containsUnboundedVariables(), mainLog);
 		} catch (Unwritable e) {
 			mainLog.println("prism-gpu: built by PRISM: " + e.getMessage());
 			return null;
 		}
-		if (modelGen.containsUnboundedVariables())
-			mainLog.printWarning("Model contains one or more unbounded variables: model construction may not terminate");
 		Hooks.build(construction);
 		if (construction.error != null)
 			throw new PrismException(construction.error);
