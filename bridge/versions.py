@@ -76,6 +76,7 @@ RELEASES: tuple[PrismRelease, ...] = (
         hooks="prismgpu",
         constructors={
             "prism/Prism": "prismgpu/GpuPrism",
+            "explicit/ConstructModel": "prismgpu/GpuConstructModel",
             "explicit/DTMCModelChecker": "prismgpu/GpuDTMCModelChecker",
             "explicit/CTMCModelChecker": "prismgpu/GpuCTMCModelChecker",
             "explicit/MDPModelChecker": "prismgpu/GpuMDPModelChecker",

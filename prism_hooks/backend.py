@@ -13,7 +13,7 @@ from engines.cuda.driver import gpu_refusal
 from engines.devices.opening import MODELS
 from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
 from engines.host.compiled.library import LibraryMissingError
-from engines.model.environment import DeviceChoice, IntervalOptions, Method, SolverEnvironment
+from engines.model.environment import DeviceChoice, Method, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.progress import Progress
 from engines.model.result import NOTHING_SWEPT, SolveResult, Status
@@ -36,8 +36,8 @@ from prism_hooks.graph import (
 )
 from prism_hooks.kept_answers import KeptAnswers
 from prism_hooks.memory import is_full_cudd, is_full_heap, shortage
-from prism_hooks.methods import DEFAULT_METHODS, named_method
-from prism_hooks.options import SIMULATION, HookOptions, interval_options
+from prism_hooks.methods import DEFAULT_METHODS, named_method, solver_environment
+from prism_hooks.options import SIMULATION, HookOptions
 from prism_hooks.questions import Question, Task, task_of
 from prism_hooks.record import RunRecord
 from prism_hooks.report import Ending, iterations_line, progress_lines, solve_line
@@ -67,7 +67,7 @@ GRAPHS_KEPT = 1
 AGAIN = "prism-gpu: reusing the cached result"
 
 METHODS_OF_JAVA = (
-    *("solve", "sample", "simulationMethod"),
+    *("solve", "build", "sample", "simulationMethod"),
     *("mayChooseEngine", "smallestGraph", "searchSeconds", "bottomSeconds", "search"),
     *("showsSolves", "leftToPrism"),
     *("begin", "ended", "closing"),
@@ -115,6 +115,17 @@ class EngineBackend:
                 # That took a while, and what comes next calls Java.
                 GATE.stop_if_ending(SOLVE)
             self._simulation.sample(sampling)
+
+    def build(self, construction: Any) -> None:
+        """Build the model of a `prismgpu.Construction` and fill in its arrays; throw nothing."""
+        with GATE.busy(SOLVE):
+            from prism_hooks.construction import built_for_java
+
+            # That took a while, and what comes next calls Java.
+            GATE.stop_if_ending(SOLVE)
+            model = built_for_java(construction, self.options)
+            if model is not None:
+                self._forms(int(construction.id))[False] = model
 
     def simulationMethod(self) -> str:  # noqa: N802 - the name is Java's
         """Return the method of ours that judges simulated paths, or nothing for PRISM's."""
@@ -256,7 +267,7 @@ class EngineBackend:
     def _environment_of(self, problem: Any, task: Task) -> SolverEnvironment:
         if task.method_counts:
             return self.environment(problem)
-        return self._environment(problem, Method.AUTO)
+        return solver_environment(self.options, problem, Method.AUTO)
 
     def _finish(
         self, problem: Any, result: SolveResult, environment: SolverEnvironment, ending: Ending
@@ -293,7 +304,7 @@ class EngineBackend:
         return symbolic
 
     def _find(self, problem: Any) -> None:
-        environment = self._environment(problem, Method.AUTO)
+        environment = solver_environment(self.options, problem, Method.AUTO)
         symbolic = self._symbolic_to_expand(problem, environment)
         model = self._model(problem, False)
         if symbolic is None:
@@ -309,7 +320,7 @@ class EngineBackend:
         problem.found = words_of(states)
 
     def _decompose(self, problem: Any) -> None:
-        environment = self._environment(problem, Method.AUTO)
+        environment = solver_environment(self.options, problem, Method.AUTO)
         symbolic = self._symbolic_to_expand(problem, environment)
         graph = self._graph(problem)
         started = time.perf_counter()
@@ -336,12 +347,16 @@ class EngineBackend:
             self._graphs.popitem(last=False)
         return self._graphs[number]
 
-    def _model(self, problem: Any, embedded: bool) -> ExplicitModel:
-        number = int(problem.modelId)
+    def _forms(self, number: int) -> dict[bool, ExplicitModel]:
+        """Return the arrays that are at hand of a model, and let go of what was not used lately."""
         forms = self._models.setdefault(number, {})
         self._models.move_to_end(number)
         while len(self._models) > MODELS_KEPT:
             self._models.popitem(last=False)
+        return forms
+
+    def _model(self, problem: Any, embedded: bool) -> ExplicitModel:
+        forms = self._forms(int(problem.modelId))
         if embedded not in forms:
             if embedded:
                 forms[True] = embedded_chain(self._model(problem, False))
@@ -405,35 +420,7 @@ class EngineBackend:
             method, remark = named_method(name, choices=choices, bounded=bounded)
             if remark:
                 self._say(problem, remark)
-        return self._environment(problem, method)
-
-    def _environment(self, problem: Any, method: Method) -> SolverEnvironment:
-        options = self.options
-        bounds = problem.intervals is not None
-        try:
-            return SolverEnvironment(
-                method=method,
-                epsilon=float(problem.epsilon),
-                absolute=bool(problem.absolute),
-                max_iterations=int(problem.maxIterations),
-                max_iterations_named=options.max_iterations_named,
-                omega=float(problem.omega),
-                convention=options.convention,
-                device=options.device,
-                device_number=options.device_number,
-                matrix_format=options.matrix_format,
-                device_memory=options.device_memory,
-                num_devices=options.num_devices,
-                bounds=bounds,
-                interval=interval_options(problem.intervals) if bounds else IntervalOptions(),
-                topological=bool(problem.topological),
-                slice_size=options.slice_size,
-                colours=options.colours,
-                precision=options.precision,
-            )
-        except ValueError as error:
-            # A setting that PRISM lets pass, such as an epsilon of NaN.
-            raise InvalidModelError(str(error)) from error
+        return solver_environment(self.options, problem, method)
 
     def _say(self, problem: Any, text: str) -> None:
         if text not in self._said:

@@ -1,4 +1,4 @@
-"""Arrays on their way from Java to NumPy, in bulk."""
+"""Arrays on their way from Java to NumPy and back, in bulk."""
 
 from __future__ import annotations
 
@@ -68,6 +68,29 @@ def numpy_array(array: Any, dtype: type[_T]) -> NDArray[_T]:
         size = min(len(stage), len(copy) - first)
         shared.clear().put(array, first, size)
         copy[first : first + size] = stage[:size]
+    return copy
+
+
+def java_array(array: NDArray[Any]) -> Any:
+    """Return a Java array of a NumPy array; the JVM must be running.
+
+    Parameters
+    ----------
+    array
+        Integers of 32 or 64 bits, or doubles, in one dimension.
+    """
+    import jpype
+
+    types = {"i": jpype.JInt, "d": jpype.JDouble}
+    copy = jpype.JArray(types.get(array.dtype.char, jpype.JLong))(len(array))
+    if array.nbytes < FEWEST_BYTES:
+        copy[:] = array
+        return copy
+    stage, shared = _STAGE.view(array.dtype)
+    for first in range(0, len(array), len(stage)):
+        size = min(len(stage), len(array) - first)
+        stage[:size] = array[first : first + size]
+        shared.clear().get(copy, first, size)
     return copy
 
 

@@ -1,8 +1,12 @@
-"""PRISM's names of methods, and which of ours each is."""
+"""PRISM's names of methods, and which of ours each is; what is asked of a solve."""
 
 from __future__ import annotations
 
-from engines.model.environment import Method
+from typing import Any
+
+from engines.errors import InvalidModelError
+from engines.model.environment import IntervalOptions, Method, SolverEnvironment
+from prism_hooks.options import HookOptions, interval_options
 
 LINEAR_METHODS = {
     "Power method": Method.POWER,
@@ -60,3 +64,46 @@ def named_method(name: str, *, choices: bool, bounded: bool) -> tuple[Method, st
         plain = BLOCKWISE_METHODS[name]
         return plain, f"{name} runs as {plain}, which our engines sweep in colours"
     return Method.AUTO, f"{name} is not among our methods; the method is ours to choose"
+
+
+def solver_environment(options: HookOptions, problem: Any, method: Method) -> SolverEnvironment:
+    """Return what a `prismgpu.Problem` and the command line ask of a solve by some method.
+
+    Parameters
+    ----------
+    options
+        What the command line says about the engines.
+    problem
+        The problem.
+    method
+        The method.
+
+    Raises
+    ------
+    InvalidModelError
+        For a setting that PRISM lets pass, such as an epsilon of NaN.
+    """
+    bounds = problem.intervals is not None
+    try:
+        return SolverEnvironment(
+            method=method,
+            epsilon=float(problem.epsilon),
+            absolute=bool(problem.absolute),
+            max_iterations=int(problem.maxIterations),
+            max_iterations_named=options.max_iterations_named,
+            omega=float(problem.omega),
+            convention=options.convention,
+            device=options.device,
+            device_number=options.device_number,
+            matrix_format=options.matrix_format,
+            device_memory=options.device_memory,
+            num_devices=options.num_devices,
+            bounds=bounds,
+            interval=interval_options(problem.intervals) if bounds else IntervalOptions(),
+            topological=bool(problem.topological),
+            slice_size=options.slice_size,
+            colours=options.colours,
+            precision=options.precision,
+        )
+    except ValueError as error:
+        raise InvalidModelError(str(error)) from error

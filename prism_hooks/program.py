@@ -154,7 +154,7 @@ def read_program(text: str) -> Program:
     Raises
     ------
     UnsupportedError
-        If it holds what programs have no form for, and PRISM's own code must sample its paths.
+        If it holds what programs have no form for, and PRISM's own code must explore the model.
     """
     found = json.loads(text)
     try:
@@ -170,8 +170,7 @@ def make_program(found: dict[str, Any]) -> Program:
     Parameters
     ----------
     found
-        What a `prismgpu.ProgramText` holds, and perhaps ``labels``, names with words, and ``init``,
-        the words of where paths begin.
+        What a `prismgpu.ProgramText` holds.
 
     Raises
     ------

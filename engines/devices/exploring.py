@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from engines.errors import UnsupportedError
 from engines.host.exploring.explorer import Rows
 from engines.program.faults import command_fault
 from engines.program.packing import Packing, Words
@@ -44,11 +45,14 @@ def explored_on_gpu(
     DeviceMemoryError
         If states or matrix do not fit.
     UnsupportedError
-        As `engines.cuda.exploring.CudaExplorer`.
+        If there is no such GPU, and as `engines.cuda.exploring.CudaExplorer`.
     """
-    from engines.cuda.driver import cupy
+    from engines.cuda.driver import cupy, gpu_refusal
     from engines.cuda.exploring import EMPTY, CudaExplorer
 
+    refusal = gpu_refusal(device_number)
+    if refusal is not None:
+        raise UnsupportedError(refusal)
     with cupy().cuda.Device(device_number):
         explorer = CudaExplorer(program, packing, initial, most_memory=most_memory)
         while True:

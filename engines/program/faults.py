@@ -23,6 +23,22 @@ SUM_TOLERANCE = 1e-12
 """How far a sum of probabilities may be from 1, relative to it; PRISM's `epsilonDouble`."""
 
 
+class StateFaultError(InvalidModelError):
+    """A state has a fault.
+
+    Parameters
+    ----------
+    message
+        What is wrong.
+    state
+        A value a variable.
+    """
+
+    def __init__(self, message: str, state: State) -> None:
+        super().__init__(message)
+        self.state = state
+
+
 def state_text(program: Program, state: State) -> str:
     """Return a state as PRISM's messages name it: ``(x=0,b=true)``.
 
@@ -56,7 +72,7 @@ def _value_texts(program: Program, state: State) -> Iterator[str]:
         yield str(bool(value)).lower() if variable.type is Type.BOOL else str(value)
 
 
-def command_fault(program: Program, state: State) -> InvalidModelError | None:
+def command_fault(program: Program, state: State) -> StateFaultError | None:
     """Return what is wrong with the commands in a state, or None.
 
     Parameters
@@ -88,7 +104,7 @@ def command_fault(program: Program, state: State) -> InvalidModelError | None:
 
 def expression_fault(
     program: Program, expression: Expression, state: State, what: str
-) -> InvalidModelError | None:
+) -> StateFaultError | None:
     """Return why an expression has no value in a state, or None if it has one.
 
     Parameters
@@ -105,7 +121,8 @@ def expression_fault(
     try:
         evaluate(expression, state)
     except EvaluationError as error:
-        return InvalidModelError(f"{error} in state {state_text(program, state)} ({what})")
+        message = f"{error} in state {state_text(program, state)} ({what})"
+        return StateFaultError(message, state)
     return None
 
 
@@ -115,16 +132,17 @@ class _Finder:
         self.where = state_text(program, state)
         self._noun = "Rate" if program.kind is ModelKind.CTMC else "Probability"
 
-    def named(self, message: str, module: int, command: int) -> InvalidModelError:
+    def named(self, message: str, module: int, command: int) -> StateFaultError:
         name = self._program.modules[module].name
-        return InvalidModelError(f'{message} (command {command + 1} of module "{name}")')
+        message = f'{message} (command {command + 1} of module "{name}")'
+        return StateFaultError(message, self._state)
 
     def fault_of(
         self,
         choice: Alternatives,
         commands: Sequence[tuple[int, int, Command]],
         enabled: set[int],
-    ) -> InvalidModelError | None:
+    ) -> StateFaultError | None:
         """Return the first fault of commands that move, alone or together."""
         moving = [[entry for entry in factor if entry in enabled] for factor in choice.factors]
         if not all(moving):

@@ -133,7 +133,7 @@ def test_a_full_cudd_under_our_reader_ends_as_prism_ends(with_limits, prism_exam
 
 
 def test_states_that_fill_java_s_heap_while_building(prism_gpu, prism_examples):
-    words = [prism_examples / HERMAN, "-pf", 'R=? [ F "stable" ]', "-explicit"]
+    words = [prism_examples / "mdps/csma/csma3_4.nm", "-pf", "Pmax=? [ F false ]", "-explicit"]
     run = prism_gpu(*words, "-javamaxmem", "16m")
     text = "Java ran out of memory (Java heap space) while building the model; "
     assert error_line(run.output) == text + "its heap has at most 16 MB."

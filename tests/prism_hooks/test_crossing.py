@@ -1,4 +1,4 @@
-"""Arrays cross from Java to NumPy as they are, short or long."""
+"""Arrays cross from Java to NumPy and back as they are, short or long."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from prism_hooks import crossing
-from prism_hooks.crossing import numpy_array
+from prism_hooks.crossing import java_array, numpy_array
 
 SHORT, LONG = 5, crossing.FEWEST_BYTES // 4 + 1
 IN_PIECES = 2 * crossing.STAGE_BYTES // 8 + 3
@@ -50,6 +50,19 @@ def test_numbers_come_back_as_they_went(jvm, size):
     np.testing.assert_array_equal(found.view(np.int64), doubles.view(np.int64))
     longs = jvm.JArray(jvm.JLong)(integers)
     np.testing.assert_array_equal(numpy_array(longs, np.int64), integers)
+
+
+@pytest.mark.prism
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float64])
+@pytest.mark.parametrize("size", [0, SHORT, LONG, IN_PIECES])
+def test_numbers_arrive_as_they_left(jvm, size, dtype):
+    rng = np.random.default_rng(size)
+    bits = rng.integers(0, 256, size * np.dtype(dtype).itemsize, dtype=np.uint8)
+    numbers = bits.view(dtype)
+    java = java_array(numbers)
+    kinds = {np.int32: jvm.JInt, np.int64: jvm.JLong, np.float64: jvm.JDouble}
+    assert isinstance(java, jvm.JArray(kinds[dtype]))
+    np.testing.assert_array_equal(np.asarray(java).view(np.uint8), bits)
 
 
 @pytest.mark.prism

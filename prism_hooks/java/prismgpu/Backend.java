@@ -6,6 +6,9 @@ public interface Backend
 	/** Solves the problem and fills in its answer, its refusal or its error; throws nothing but what CUDD ends PRISM with. */
 	void solve(Problem problem);
 
+	/** Builds a model and fills in its arrays, its refusal or its error; throws nothing. */
+	void build(Construction construction);
+
 	/** Samples paths and fills in their outcomes, its refusal or its error; throws nothing. */
 	void sample(Sampling sampling);
 

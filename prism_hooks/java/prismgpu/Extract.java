@@ -78,10 +78,27 @@ public final class Extract extends ModelSource
 				numbers.remove();
 			}
 		}
-		known.add(new WeakReference<>(model));
 		long number = nextId();
-		ids.add(number);
+		know(model, number);
 		return number;
+	}
+
+	/** Gives a model an id that ModelSource.nextId gave. */
+	static synchronized void know(Object model, long number)
+	{
+		known.add(new WeakReference<>(model));
+		ids.add(number);
+	}
+
+	/** Forgets the id of a model whose numbers have changed: it gets another. */
+	static synchronized void forget(Object model)
+	{
+		for (int i = known.size() - 1; i >= 0; i--) {
+			if (known.get(i).get() == model) {
+				known.remove(i);
+				ids.remove(i);
+			}
+		}
 	}
 
 	@Override

@@ -278,6 +278,19 @@ public final class Hooks
 			call(backend::closing);
 	}
 
+	/** Has a model built by the engines. */
+	static void build(Construction construction)
+	{
+		solving = "model construction";
+		try {
+			call(() -> backend.build(construction));
+		} finally {
+			solving = null;
+		}
+		if (construction.heapIsFull)
+			throw new OutOfMemoryError("Java heap space");
+	}
+
 	/** Has paths sampled by the engines. */
 	static void sample(Sampling sampling)
 	{

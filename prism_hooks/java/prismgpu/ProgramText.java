@@ -10,6 +10,8 @@ import parser.ast.Command;
 import parser.ast.DeclarationBool;
 import parser.ast.DeclarationInt;
 import parser.ast.DeclarationIntUnbounded;
+import parser.ast.Expression;
+import parser.ast.LabelList;
 import parser.ast.Module;
 import parser.ast.ModulesFile;
 import parser.ast.RewardStruct;
@@ -22,17 +24,19 @@ import prismgpu.ExpressionText.Unwritable;
 import simulator.ModulesFileModelGenerator;
 
 /**
- * The model that PRISM's simulator would explore, as JSON: its constants, formulas and renamed modules
- * are expanded already.
+ * The model that PRISM's simulator or its explicit engine would explore, as JSON: its constants, formulas
+ * and renamed modules are expanded already.
  * <pre>
  * {"kind": "dtmc", "checked": true, "actions": [name], "modules": [module], "rewards": [structure],
- *  "variables": [{"name", "type", "low", "high", "initial", "module"}]}
+ *  "variables": [{"name", "type", "low", "high", "initial", "module"}], "labels": [[name, value]],
+ *  "init": condition}
  * module     {"name", "alphabet": [action], "commands": [command]}
  * command    {"action", "guard", "updates": [[probability, [variable, value]...]]}
  * structure  {"name", "states": [[guard, value]], "transitions": [[action, guard, value]]}
  * </pre>
  * Actions are numbers from 1 on, 0 for none; a module -1 means a global variable; the range of an
- * unbounded variable is null. Guards, probabilities and values are ExpressionText's.
+ * unbounded variable is null. Guards, probabilities and values are ExpressionText's. A program to sample
+ * has no labels; one to build has no rewards, and a condition where the model has init ... endinit.
  */
 public final class ProgramText
 {
@@ -43,16 +47,49 @@ public final class ProgramText
 	}
 
 	/**
-	 * The program of a model.
+	 * The program of a model to sample paths of.
 	 * @param initial Where paths begin; null for the model's initial state
 	 * @param checked Whether probabilities that do not sum to 1 are an error
 	 */
 	public static String of(ModelGenerator<Double> generator, State initial, boolean checked) throws PrismException, Unwritable
 	{
 		ModulesFile modules = modules(generator);
+		ModelType type = modules.getModelType();
+		if (type == ModelType.MDP && !checked)
+			throw new Unwritable("a model of type " + type + " without checks of probabilities");
+		// PRISM's simulator resolves the choices of an MDP uniformly, which is what a DTMC's are.
+		ModelType sampled = type == ModelType.MDP ? ModelType.DTMC : type;
 		ProgramText text = new ProgramText();
-		text.model(modules, generator.createVarList(), initial == null ? generator.getInitialState() : initial, checked);
-		return text.out.toString();
+		text.model(modules, sampled, generator.createVarList(), initial == null ? generator.getInitialState() : initial, checked);
+		text.out.append(",\"rewards\":[");
+		for (int i = 0; i < modules.getNumRewardStructs(); i++)
+			text.rewards(modules.getRewardStruct(i), modules.getSynchs());
+		return text.out.append("]}").toString();
+	}
+
+	/**
+	 * The program of a model to build.
+	 * @param checked Whether probabilities that do not sum to 1 are an error
+	 */
+	static String toBuild(ModelGenerator<Double> generator, boolean checked) throws PrismException, Unwritable
+	{
+		ModulesFile modules = modules(generator);
+		Expression condition = modules.getInitialStates();
+		ProgramText text = new ProgramText();
+		text.model(modules, modules.getModelType(), generator.createVarList(), condition == null ? generator.getInitialState() : null, checked);
+		text.out.append(",\"rewards\":[],\"labels\":[");
+		LabelList labels = modules.getLabelList();
+		for (int i = 0; i < labels.size(); i++) {
+			text.separate().append('[').append(quoted(labels.getLabelName(i))).append(',');
+			ExpressionText.write(labels.getLabel(i), text.out);
+			text.out.append(']');
+		}
+		text.out.append(']');
+		if (condition != null) {
+			text.out.append(",\"init\":");
+			ExpressionText.write(condition, text.out);
+		}
+		return text.out.append('}').toString();
 	}
 
 	/** What the generator explores: a copy of the model with its constants replaced. */
@@ -72,29 +109,21 @@ public final class ProgramText
 		}
 	}
 
-	private void model(ModulesFile modules, VarList variables, State initial, boolean checked) throws PrismException, Unwritable
+	private void model(ModulesFile modules, ModelType type, VarList variables, State initial, boolean checked) throws Unwritable
 	{
-		ModelType type = modules.getModelType();
-		boolean choosesUniformly = type == ModelType.DTMC || type == ModelType.MDP;
-		if (!choosesUniformly && type != ModelType.CTMC)
+		if (type != ModelType.DTMC && type != ModelType.CTMC && type != ModelType.MDP)
 			throw new Unwritable("a model of type " + type);
-		if (type == ModelType.MDP && !checked)
-			throw new Unwritable("a model of type " + type + " without checks of probabilities");
-		// PRISM's simulator resolves the choices of an MDP uniformly, which is what a DTMC's are.
-		out.append("{\"kind\":").append(choosesUniformly ? "\"dtmc\"" : "\"ctmc\"").append(",\"checked\":").append(checked);
+		out.append("{\"kind\":").append(quoted(type.name().toLowerCase())).append(",\"checked\":").append(checked);
 		out.append(",\"variables\":[");
 		for (int i = 0; i < variables.getNumVars(); i++)
-			variable(variables, i, initial.varValues[i]);
+			variable(variables, i, initial == null ? variables.getLow(i) : initial.varValues[i]);
 		out.append("],\"actions\":[");
 		for (String action : modules.getSynchs())
 			separate().append(quoted(action));
 		out.append("],\"modules\":[");
 		for (int i = 0; i < modules.getNumModules(); i++)
 			module(modules.getModule(i), modules.getSynchs());
-		out.append("],\"rewards\":[");
-		for (int i = 0; i < modules.getNumRewardStructs(); i++)
-			rewards(modules.getRewardStruct(i), modules.getSynchs());
-		out.append("]}");
+		out.append(']');
 	}
 
 	private void variable(VarList variables, int i, Object initial) throws Unwritable

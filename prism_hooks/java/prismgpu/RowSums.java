@@ -92,6 +92,8 @@ final class RowSums
 			for (int row = begin; row < end; row++)
 				ofRow(model, values, rows[row], rows[row + 1], s, hasChoices ? row - begin : -1);
 		}
+		if (count > 0)
+			Extract.forget(model);
 	}
 
 	private void ofRow(explicit.Model<?> model, double[] values, int begin, int end, int state, int choice)

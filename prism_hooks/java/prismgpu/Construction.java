@@ -1,0 +1,105 @@
+package prismgpu;
+
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.List;
+
+import prism.PrismLog;
+import prism.ProgressDisplay;
+
+/** A model to be built from its program: on its way to the engines, and back. */
+public final class Construction
+{
+	// The question.
+	/** The model's, as of ModelSource; the engines keep its arrays under it. */
+	public final long id = ModelSource.nextId();
+	/** A ProgramText. */
+	public final String program;
+
+	// The answer.
+	public int numStates;
+	/** For each row, of a state or of a choice, its first transition, and one past the last. */
+	public int[] rowOffsets;
+	/** For each state of an MDP its first choice, and one past the last; null without choices. */
+	public int[] groupOffsets;
+	public int[] columns;
+	public double[] values;
+	/** The action of each choice of an MDP, of each transition of a chain: its number, or -1; null where there are none. */
+	public int[] actions;
+	/** The states in order, packed: so many words each. */
+	public long[] states;
+	public int words;
+	/** Where each variable lies in the words of a state, and what is added to its bits there. */
+	public int[] fieldWords;
+	public int[] shifts;
+	public long[] masks;
+	public int[] lows;
+	/** Sets of states, as the words of a BitSet. */
+	public long[] initial;
+	public long[] deadlocks;
+	final List<BitSet> labels = new ArrayList<>();
+	/** What a reader must know of where it was built; empty for nothing. */
+	public String remark = "";
+
+	// Set instead of an answer.
+	/** Why PRISM's own code must build the model. */
+	public String refusal;
+	/** The values of the variables in a state in which PRISM finds an error. */
+	public int[] faultyState;
+	/** The text of the PrismException to throw. */
+	public String error;
+	/** Whether Java has no memory left. */
+	public boolean heapIsFull;
+
+	private final boolean unbounded;
+	private final PrismLog log;
+	private final ProgressDisplay display;
+	private boolean begun;
+
+	/** @param unbounded Whether there may be no end of states */
+	Construction(String program, boolean unbounded, PrismLog log)
+	{
+		this.program = program;
+		this.unbounded = unbounded;
+		this.log = log;
+		display = new ProgressDisplay(log);
+	}
+
+	/** Says that the search for states begins. */
+	public void begin()
+	{
+		if (unbounded)
+			log.printWarning("Model contains one or more unbounded variables: model construction may not terminate");
+		log.print("\nComputing reachable states...");
+		log.flush();
+		display.start();
+		begun = true;
+	}
+
+	/** Shows now and then how many states were found. */
+	public void showProgress(int found)
+	{
+		display.updateIfReady(found);
+	}
+
+	/** Fills in the states of the next label, as the words of a BitSet. */
+	public void addLabel(long[] states)
+	{
+		labels.add(BitSet.valueOf(states));
+	}
+
+	/** Says how many states there are. */
+	void end()
+	{
+		display.update(numStates);
+		display.end(" states");
+	}
+
+	/** Says why PRISM builds the model. */
+	void sayRefused()
+	{
+		if (begun)
+			log.println();
+		log.println("prism-gpu: built by PRISM: " + refusal);
+	}
+}

@@ -1,0 +1,69 @@
+package prismgpu;
+
+import java.util.AbstractList;
+import java.util.RandomAccess;
+
+import parser.State;
+import parser.VarList;
+import parser.type.TypeBool;
+
+/** The states of a model in words of bits; a State is made each time that one is asked for. */
+final class PackedStates extends AbstractList<State> implements RandomAccess
+{
+	private final int size;
+	private final int width;
+	private final long[] words;
+	private final int[] fieldWords;
+	private final int[] shifts;
+	private final long[] masks;
+	private final int[] lows;
+	private final boolean[] isBool;
+
+	PackedStates(Construction built, VarList variables)
+	{
+		size = built.numStates;
+		width = built.words;
+		words = built.states;
+		fieldWords = built.fieldWords;
+		shifts = built.shifts;
+		masks = built.masks;
+		lows = built.lows;
+		isBool = new boolean[lows.length];
+		for (int v = 0; v < isBool.length; v++)
+			isBool[v] = variables.getType(v) instanceof TypeBool;
+	}
+
+	@Override
+	public int size()
+	{
+		return size;
+	}
+
+	@Override
+	public State get(int index)
+	{
+		if (index < 0 || index >= size)
+			throw new IndexOutOfBoundsException("state " + index + " of " + size);
+		State state = new State(lows.length);
+		int first = index * width;
+		for (int v = 0; v < lows.length; v++) {
+			int value = (int) (((words[first + fieldWords[v]] >>> shifts[v]) & masks[v]) + lows[v]);
+			state.setValue(v, value(isBool[v], value));
+		}
+		return state;
+	}
+
+	/** A state whose variables have such values. */
+	static State of(int[] values, VarList variables)
+	{
+		State state = new State(values.length);
+		for (int v = 0; v < values.length; v++)
+			state.setValue(v, value(variables.getType(v) instanceof TypeBool, values[v]));
+		return state;
+	}
+
+	private static Object value(boolean isBool, int value)
+	{
+		return isBool ? (Object) (value != 0) : (Object) value;
+	}
+}
