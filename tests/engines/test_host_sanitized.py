@@ -154,11 +154,17 @@ def replayed(folder, name, *wrong):
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
+EXPLORING = "pg_explore_"
+"""How far a search comes in a call depends on the time that it takes, so that its calls cannot be
+compared: these functions are not replayed."""
+
+
 def test_every_function_of_the_library_is_called(recorded):
     command = ["nm", "-D", "--defined-only", library()._name]
     symbols = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     called = re.findall(r"^FUNCTION\((\w+)", recorded.joinpath(FUNCTIONS).read_text(), re.MULTILINE)
-    assert sorted(called) == sorted(re.findall(r" T (pg_\w+)$", symbols, re.MULTILINE))
+    there = re.findall(r" T (pg_\w+)$", symbols, re.MULTILINE)
+    assert sorted(called) == sorted(name for name in there if not name.startswith(EXPLORING))
 
 
 @pytest.mark.parametrize(("name", "least"), [("address", 70), ("thread", 30)])

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from engines.cuda import src as kernels
+from engines.program.source import kernel
 
 OLDEST, USUAL, OLDEST_PTX = "sm_75", "sm_90", "compute_75"
 ARCHITECTURES = (OLDEST, "sm_80", USUAL, "sm_100", OLDEST_PTX)
@@ -256,5 +257,6 @@ def test_the_engines_launch_only_kernels_that_exist():
     }
     modules = (*kernels.MODULES, *kernels.BUILDING)
     there = {name for module in modules for name in GLOBAL.findall(kernels.source(module))}
+    there |= set(GLOBAL.findall(kernel("exploring")))
     assert wanted
     assert wanted <= there
