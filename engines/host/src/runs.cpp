@@ -140,7 +140,7 @@ INLINED void see(const double* before, const double* after, Index size, Change& 
 
 // reads: from the first of the run's states on, which are computed in `after`.
 INLINED void sweep_run(
-    const PgRuns& runs, Index run, double omega, Reads reads, double* after, double* aside, Change& change) {
+    const PgRuns& runs, Index run, double omega, Reads reads, double* __restrict after, double* aside, Change& change) {
     Index size = runs.lengths[run];
     if (runs.choose)
         for (Index row = 0; row < size; row++) after[row] = runs.choose < 0 ? HUGE_VAL : -HUGE_VAL;
