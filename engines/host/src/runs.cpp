@@ -41,16 +41,24 @@ using LaneBits = Index __attribute__((vector_size(LANES * sizeof(Index))));
 // What the first products of a row are added to: one number, or one for each row, or their earlier sums.
 enum class Start { number, numbers, sums };
 
-// What a run reads: the new iterate where this sweep has computed all that a pair reads, else that before it.
-struct Reads {
-    const double *before, *after;  // at the first row's state
-    Index begin, end;              // distances between which this sweep has computed all states; equal for none
+// What a run reads, from its first state on: the iterate before the sweep.
+struct Before {
+    const double* before;
+
+    const double* at(Index distance, Index) const { return before + distance; }
+};
+
+// The new iterate where this sweep has computed all that a pair reads, else that before it.
+struct Newest {
+    const double *before, *after;
+    Index begin, end;  // distances between which this sweep has computed all states; equal for none
 
     const double* at(Index distance, Index size) const {
         return (begin <= distance && distance + size <= end ? after : before) + distance;
     }
 };
 
+template <class Reads>
 struct Terms {
     Reads x;
     double number = 0.0;               // of Start::number
@@ -60,8 +68,8 @@ struct Terms {
 };
 
 // Adds some products to the sums of a run's rows.
-template <int pairs, bool apart, Start start>
-INLINED void add(const Terms& terms, double* __restrict sums, Index size) {
+template <int pairs, bool apart, Start start, class Reads>
+INLINED void add(const Terms<Reads>& terms, double* __restrict sums, Index size) {
     const double *shifted[pairs + 1], *own[pairs + 1];
     double shared[pairs + 1];
 #pragma GCC unroll 4
@@ -79,8 +87,8 @@ INLINED void add(const Terms& terms, double* __restrict sums, Index size) {
     }
 }
 
-template <bool apart, Start start>
-INLINED void add_up_to_four(Index pairs, const Terms& terms, double* __restrict sums, Index size) {
+template <bool apart, Start start, class Reads>
+INLINED void add_up_to_four(Index pairs, const Terms<Reads>& terms, double* __restrict sums, Index size) {
     switch (pairs) {
         case 0: return add<0, apart, start>(terms, sums, size);
         case 1: return add<1, apart, start>(terms, sums, size);
@@ -91,8 +99,8 @@ INLINED void add_up_to_four(Index pairs, const Terms& terms, double* __restrict 
 }
 
 // Sums up the products of a run's rows, four pairs at a time: their sums stay in registers meanwhile.
-template <bool apart>
-INLINED void add_all(Index pairs, Terms terms, double* __restrict sums, Index size) {
+template <bool apart, class Reads>
+INLINED void add_all(Index pairs, Terms<Reads> terms, double* __restrict sums, Index size) {
     if (terms.numbers)
         add_up_to_four<apart, Start::numbers>(pairs, terms, sums, size);
     else
@@ -138,13 +146,14 @@ INLINED void see(const double* before, const double* after, Index size, Change& 
     for (; row < size; row++) change.see(before[row], after[row]);
 }
 
-// reads: from the first of the run's states on, which are computed in `after`.
+// Computes the states of a run in `after`.
+template <class Reads>
 INLINED void sweep_run(
     const PgRuns& runs, Index run, double omega, Reads reads, double* __restrict after, double* aside, Change& change) {
     Index size = runs.lengths[run];
     if (runs.choose)
         for (Index row = 0; row < size; row++) after[row] = runs.choose < 0 ? HUGE_VAL : -HUGE_VAL;
-    Terms terms{reads};
+    Terms<Reads> terms{reads};
     terms.factors = runs.numbers + runs.number_starts[run];
     const double* given = runs.givens ? runs.givens + runs.given_starts[run] : nullptr;
     for (Index choice = runs.run_choices[run]; choice < runs.run_choices[run + 1]; choice++) {
@@ -170,43 +179,33 @@ INLINED void sweep_run(
         see<false>(before, after, size, change);
 }
 
-// How a sweep goes through the runs of a piece: in whichever order, reading no new value, or in one of two
-// orders, reading those of its own piece that it has computed.
-enum class Order { any, forwards, backwards };
-
 // Computes the states of the runs from `first` to before `behind`; returns the largest change.
 FOR_EACH_WIDTH double sweep(
-    const PgRuns& runs, Index first, Index behind, Order order, double omega, const double* x, double* x_new,
-    bool absolute) {
+    const PgRuns& runs, Index first, Index behind, double omega, const double* x, double* x_new, bool absolute) {
     Change change{absolute};
     double aside[LONGEST_RUN];
-    for (Index done = first, done_to = behind; done < done_to;) {
-        Index run = order == Order::backwards ? --done_to : done++, at = runs.firsts[run];
-        Reads reads{x + at, x_new + at, 0, 0};
-        if (order == Order::forwards) reads.begin = runs.firsts[first] - at;
-        if (order == Order::backwards && run + 1 < behind) {
-            reads.begin = runs.firsts[run + 1] - at;
-            reads.end = runs.firsts[behind - 1] + runs.lengths[behind - 1] - at;
-        }
-        sweep_run(runs, run, omega, reads, x_new + at, aside, change);
+    for (Index run = first; run < behind; run++) {
+        Index at = runs.firsts[run];
+        sweep_run(runs, run, omega, Before{x + at}, x_new + at, aside, change);
     }
     return change.largest;
 }
 
-// What makes the sweeps of a call.
-struct Sweeps {
-    const PgRuns& runs;
-    const std::int64_t* bounds;
-    double omega;
-    double *x, *x_new;
-    bool absolute;
-
-    double operator()(Index made, Index piece, Order order) const {
-        const double* from = made % 2 ? x_new : x;
-        double* into = made % 2 ? x : x_new;
-        return sweep(runs, bounds[piece], bounds[piece + 1], order, omega, from, into, absolute);
+// The same in the order of the runs, or against it: each reads what those before it have made.
+FOR_EACH_WIDTH double sweep_in_order(
+    const PgRuns& runs, Index first, Index behind, bool backwards, double omega, const double* x, double* x_new,
+    bool absolute) {
+    Change change{absolute};
+    double aside[LONGEST_RUN];
+    if (first == behind) return 0.0;
+    Index begin = runs.firsts[first], end = runs.firsts[behind - 1] + runs.lengths[behind - 1];
+    for (Index done = 0; done < behind - first; done++) {
+        Index run = backwards ? behind - 1 - done : first + done, at = runs.firsts[run];
+        Index from = backwards ? at + runs.lengths[run] : begin, to = backwards ? end : at;
+        sweep_run(runs, run, omega, Newest{x + at, x_new + at, from - at, to - at}, x_new + at, aside, change);
     }
-};
+    return change.largest;
+}
 
 }  // namespace
 
@@ -214,9 +213,10 @@ struct Sweeps {
 extern "C" std::int64_t pg_sweep_runs(
     const PgRuns* runs, const std::int64_t* bounds, std::int64_t pieces, std::int32_t threads, double omega,
     double* changes, std::int64_t sweeps, double stop_below, double* x, double* x_new, std::int32_t absolute) {
-    Sweeps make{*runs, bounds, omega, x, x_new, absolute != 0};
     return prism_gpu::repeated(threads, pieces, changes, sweeps, stop_below, [&](Index made, Index piece) {
-        return make(made, piece, Order::any);
+        const double* from = made % 2 ? x_new : x;
+        double* into = made % 2 ? x : x_new;
+        return sweep(*runs, bounds[piece], bounds[piece + 1], omega, from, into, absolute != 0);
     });
 }
 
@@ -225,8 +225,11 @@ extern "C" std::int64_t pg_symmetric_run_sweeps(
     const PgRuns* runs, const std::int64_t* bounds, std::int64_t pieces, std::int32_t threads, double omega,
     std::int64_t begun, double* changes, std::int64_t sweeps, double stop_below, double* x, double* x_new,
     std::int32_t absolute) {
-    Sweeps make{*runs, bounds, omega, x, x_new, absolute != 0};
     return prism_gpu::repeated(threads, pieces, changes, sweeps, stop_below, [&](Index made, Index piece) {
-        return make(made, piece, (begun + made) % 2 ? Order::backwards : Order::forwards);
+        bool backwards = (begun + made) % 2 != 0;
+        const double* from = made % 2 ? x_new : x;
+        double* into = made % 2 ? x : x_new;
+        return sweep_in_order(
+            *runs, bounds[piece], bounds[piece + 1], backwards, omega, from, into, absolute != 0);
     });
 }
