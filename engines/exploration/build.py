@@ -29,7 +29,7 @@ from engines.model.explicit import ExplicitModel, RewardStructure
 from engines.model.explicit import ModelKind as ExplicitKind
 from engines.program.faults import command_fault, expression_fault
 from engines.program.packing import Packing, Words
-from engines.program.program import ModelKind, Program
+from engines.program.program import Label, ModelKind, Program
 
 _T = TypeVar("_T", bound=np.generic)
 
@@ -143,7 +143,7 @@ def build(
     earned = earned_rewards(program, packing, states, plain, actions, rows.deadlocks)
     labels = {"init": _members(states, initial), "deadlock": rows.deadlocks}
     for label in program.labels:
-        labels[label.name] = _holding(program, packing, states, label.name)
+        labels[label.name] = _holding(program, packing, states, label)
     return ExploredModel(
         ExplicitModel(plain.kind, matrix, groups, labels["init"], labels, _structures(earned)),
         packing,
@@ -257,12 +257,11 @@ def _members(states: Words, chosen: Words) -> MaskArray:
     return mask
 
 
-def _holding(program: Program, packing: Packing, states: Words, name: str) -> MaskArray:
-    expression = next(label.expression for label in program.labels if label.name == name)
-    found = evaluate_in(expression, packing, states)
+def _holding(program: Program, packing: Packing, states: Words, label: Label) -> MaskArray:
+    found = evaluate_in(label.expression, packing, states)
     if found.failing is not None:
         state = packing.state(states[found.failing])
-        fault = expression_fault(program, expression, state, f'label "{name}"')
+        fault = expression_fault(program, label.expression, state, f'label "{label.name}"')
         raise fault or AssertionError(f"no fault found in {state}")
     return found.values.astype(bool)
 

@@ -32,6 +32,7 @@ from engines.program.expressions import (
     conjunction,
     variables_of,
 )
+from engines.program.faults import weights_in_order
 from engines.program.program import (
     Assignment,
     Command,
@@ -50,7 +51,6 @@ MOST_COMBINATIONS = 1024
 minute for some 4,000."""
 
 _GREATEST_COUNT = 2.0**31
-_SUM_TOLERANCE = 1e-12  # prism.PrismUtils.epsilonDouble
 
 
 class SynchronisationStrategy(StrEnum):
@@ -238,26 +238,6 @@ class Plan:
         if finite and positive and not any(x.can_fail for x in ranges):
             return Check.NONE
         return Check.DYNAMIC
-
-
-def weights_in_order(values: Sequence[float], summed: bool) -> bool:
-    """Return whether one command's probabilities or rates are what PRISM takes.
-
-    Parameters
-    ----------
-    values
-        One an update.
-    summed
-        Whether they have to sum to 1, up to a relative error of 10⁻¹².
-    """
-    total = 0.0
-    for value in values:
-        if not math.isfinite(value) or value < 0.0:
-            return False
-        total += value
-    if total == 0.0:
-        return False
-    return not summed or abs((total - 1.0) / total) < _SUM_TOLERANCE
 
 
 def make_plan(

@@ -21,13 +21,13 @@ from engines.montecarlo.plan import (
     PlannedCommand,
     PlannedUpdate,
     Unit,
-    weights_in_order,
 )
 from engines.montecarlo.questions import Question
 from engines.montecarlo.tally import UNDECIDED
 from engines.program.arithmetic import EvaluationError, logarithm
 from engines.program.evaluate import evaluate, holds, number
 from engines.program.expressions import Expression
+from engines.program.faults import weights_in_order
 from engines.program.program import ModelKind, State, StateReward, TransitionReward
 
 

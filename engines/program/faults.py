@@ -23,6 +23,26 @@ SUM_TOLERANCE = 1e-12
 """How far a sum of probabilities may be from 1, relative to it; PRISM's `epsilonDouble`."""
 
 
+def weights_in_order(weights: Sequence[float | None], summed: bool) -> bool:
+    """Return whether one command's probabilities or rates are what PRISM takes, in any state.
+
+    Parameters
+    ----------
+    weights
+        One an update; None where it depends on the state.
+    summed
+        Whether they have to sum to 1.
+    """
+    total = 0.0
+    for weight in weights:
+        if weight is None or not 0.0 <= weight < math.inf:
+            return False
+        total += weight
+    if total == 0.0:
+        return False
+    return not summed or _is_one(total)
+
+
 class StateFaultError(InvalidModelError):
     """A state has a fault.
 
@@ -171,8 +191,7 @@ class _Finder:
         if not some:
             verb = " values sum to " if len(command.updates) > 1 else " is "
             return f"{self._noun}{verb}zero for updates in state {self.where}"
-        checked = self._program.probabilities_checked
-        if self._program.kind is not ModelKind.CTMC and checked and not _is_one(total):
+        if self._program.sums_checked and not _is_one(total):
             return f"Probabilities sum to {total} in state {self.where}"
         return None
 

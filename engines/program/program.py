@@ -244,6 +244,11 @@ class Program:
         _check_structure(self)
 
     @property
+    def sums_checked(self) -> bool:
+        """Whether the weights of a command have to sum to 1."""
+        return self.kind is not ModelKind.CTMC and self.probabilities_checked
+
+    @property
     def default_state(self) -> State:
         """The state of the variables' initial values."""
         return tuple(variable.initial for variable in self.variables)

@@ -13,10 +13,10 @@ from itertools import product
 
 from engines.errors import UnsupportedError
 from engines.program.expressions import Expression, Literal, Type, variables_of
-from engines.program.faults import SUM_TOLERANCE
+from engines.program.faults import SUM_TOLERANCE, weights_in_order
 from engines.program.order import Alternatives, alternatives, combinations
 from engines.program.packing import Packing
-from engines.program.program import Command, ModelKind, Program, Update
+from engines.program.program import Command, Program, Update
 from engines.program.ranges import range_of
 from engines.program.wording import Wording, double
 
@@ -84,7 +84,6 @@ class SuccessorSource:
         self._program, self._packing = program, packing
         self._wording = Wording(program.variables, lambda index: f"p->v{index}")
         self._commands = [command for _, _, command in program.commands()]
-        self._sums_checked = program.kind is not ModelKind.CTMC and program.probabilities_checked
         self._names = 0
         self._tuning = tuning or SuccessorsTuning()
         count = sum(len(command.updates) for command in self._commands)
@@ -251,7 +250,7 @@ class SuccessorSource:
         """Return statements that evaluate and check a command, and its updates."""
         weights = [update.weight for update in command.updates]
         numbers = [float(w.value) if isinstance(w, Literal) else None for w in weights]
-        checked = not self._in_order(numbers)
+        checked = not weights_in_order(numbers, self._program.sums_checked)
         lines, parts, names = [], [], []
         for update, constant in zip(command.updates, numbers, strict=True):
             name = double(constant) if constant is not None else self._name("w")
@@ -309,7 +308,7 @@ class SuccessorSource:
         total = self._name("w")
         lines = [f"if ({bad}) return 1;", f"const double {total} = {' + '.join(weights)};"]
         wrong = f"{total} == 0.0"
-        if self._sums_checked:
+        if self._program.sums_checked:
             near = f"magnitude(({total} - 1.0) / {total}) < {double(SUM_TOLERANCE)}"
             wrong += f" || !({near})"
         return [*lines, f"if ({wrong}) return 1;"]
@@ -330,17 +329,6 @@ class SuccessorSource:
         possible = [f"{part.weight} != 0.0" for part in parts if not part.certain]
         lines.append(f"if ({' && '.join(possible)}) {call}" if possible else call)
         return ["{ " + " ".join(lines) + " }"]
-
-    def _in_order(self, weights: Sequence[float | None]) -> bool:
-        """Return whether weights are constants that no state can find fault with."""
-        total = 0.0
-        for weight in weights:
-            if weight is None or not 0.0 <= weight < math.inf:
-                return False
-            total += weight
-        if total == 0.0 or not self._sums_checked:
-            return total != 0.0
-        return abs((total - 1.0) / total) < SUM_TOLERANCE
 
     def _name(self, kind: str) -> str:
         self._names += 1

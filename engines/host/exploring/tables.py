@@ -6,7 +6,6 @@ src/explore_program.hpp.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from ctypes import c_int32, c_void_p
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from engines.errors import UnsupportedError
 from engines.host.compiled.library import DOUBLES, NUMBERS, Structure
 from engines.host.exploring.bytecode import CodeWriter, Graph
 from engines.program.expressions import Expression, Type
-from engines.program.faults import SUM_TOLERANCE
+from engines.program.faults import weights_in_order
 from engines.program.order import Alternatives, alternatives
 from engines.program.packing import Packing
 from engines.program.program import Command, ModelKind, Program, Update
@@ -169,7 +168,7 @@ class _Tables:
         graph = Graph(self._program.variables)
         weights = [graph.real(update.weight) for update in command.updates]
         values = [_number(graph.constant_of(weight)) for weight in weights]
-        checked = not self._in_order(values)
+        checked = not weights_in_order(values, self._program.sums_checked)
         # An update that is never possible has no effect, unless it is an error itself.
         chosen = [i for i, value in enumerate(values) if checked or value != 0.0]
         updates = [command.updates[i] for i in chosen]
@@ -200,22 +199,6 @@ class _Tables:
                 row = (assignment.variable, next(left), _TYPES[declared.type], int(checked))
                 self._assignments.append(row)
 
-    def _in_order(self, weights: list[float | None]) -> bool:
-        """Return whether weights are constants that no state can find fault with."""
-        total = 0.0
-        for weight in weights:
-            if weight is None or not 0.0 <= weight < math.inf:
-                return False
-            total += weight
-        if total == 0.0 or not self._sums_checked:
-            return total != 0.0
-        return abs((total - 1.0) / total) < SUM_TOLERANCE
-
-    @property
-    def _sums_checked(self) -> bool:
-        program = self._program
-        return program.kind is not ModelKind.CTMC and program.probabilities_checked
-
     def structure(self, packing: Packing) -> HostProgram:
         """Return the program as the library reads it."""
         program, units = self._program, alternatives(self._program)
@@ -233,7 +216,7 @@ class _Tables:
         made = HostProgram(
             code,
             KINDS[program.kind],
-            int(self._sums_checked),
+            int(program.sums_checked),
             self._guards.end,
             self._masks,
             max((len(unit.factors) for unit in units), default=1),
