@@ -4,7 +4,9 @@
         [--limit SECONDS] [--json FILE]
 
 Ours is the time of search, order and matrix together, the second time; compiling is told apart.
-PRISM's is what it prints as the time of model construction. States and transitions must agree.
+PRISM's is what it prints as the time of model construction. In brackets are the seconds of all
+processors, PRISM's with its start: on a busy machine only those compare. States and transitions
+must agree.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import subprocess
 import time
 from dataclasses import asdict, dataclass
@@ -45,6 +48,15 @@ CASES: dict[str, tuple[str, dict[str, int]]] = {
 USUAL = ("polling 14", "tandem 511", "cluster 128", "kanban 4", "fms 6", "csma 3, 4", "wlan 5")
 
 
+Seconds = tuple[float, float] | None
+"""Of the clock and of all processors; None for what was not run."""
+
+
+def cell(seconds: Seconds) -> str:
+    """Return seconds as the table has them."""
+    return "–" if seconds is None else f"{seconds[0]:.2f} ({seconds[1]:.2f})"
+
+
 @dataclass
 class Row:
     """A case: seconds of each way, None where it was not gone."""
@@ -54,8 +66,8 @@ class Row:
     transitions: int = 0
     compiling: float | None = None
     gpu: float | None = None
-    cpu: float | None = None
-    prism: float | None = None
+    cpu: Seconds = None
+    prism: Seconds = None
 
     def speed(self, seconds: float | None) -> str:
         """Return millions of states a second."""
@@ -64,8 +76,12 @@ class Row:
     def line(self) -> str:
         """Return a row of the table."""
         compiling = "–" if self.compiling is None else f"{self.compiling:.2f}"
-        speeds = " | ".join(self.speed(x) for x in (self.gpu, self.cpu, self.prism))
-        return f"| {self.case} | {self.states:,} | {self.transitions:,} | {compiling} | {speeds} |"
+        speeds = f"{self.speed(self.gpu)} | {self.speed(self.cpu and self.cpu[0])}"
+        sizes = f"{self.states:,} | {self.transitions:,}"
+        return (
+            f"| {self.case} | {sizes} | {compiling} | {speeds} | {cell(self.cpu)} | "
+            f"{cell(self.prism)} |"
+        )
 
 
 def on_gpu(program: Program, row: Row) -> None:
@@ -96,9 +112,9 @@ def on_cpu(program: Program, row: Row) -> None:
     """Build on the CPU, twice."""
     counts = (row.states, row.transitions)
     for _ in range(2):
-        began = time.perf_counter()
+        began, used = time.perf_counter(), time.process_time()
         built = build(program)
-        row.cpu = time.perf_counter() - began
+        row.cpu = (time.perf_counter() - began, time.process_time() - used)
         row.states, row.transitions = len(built.states), built.model.matrix.num_entries
         del built
     assert counts in ((0, 0), (row.states, row.transitions)), (counts, row)
@@ -108,16 +124,19 @@ def by_prism(prism: str, model: Path, constants: dict[str, int], limit: float, r
     """Build with PRISM's explicit engine, unless it takes longer than the limit."""
     sized = ["-const", ",".join(f"{k}={v}" for k, v in constants.items())] if constants else []
     command = [prism, str(model), *sized, "-explicit", "-javamaxmem", "8g"]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
     except subprocess.TimeoutExpired:
         return
     seconds = re.search(r"^Time for model construction: ([\d.]+)", done.stdout, re.MULTILINE)
-    states = re.search(r"^States: +(\d+)", done.stdout, re.MULTILINE)
-    if seconds is None or states is None:
+    counts = re.findall(r"^(?:States|Transitions): +(\d+)", done.stdout, re.MULTILINE)
+    if seconds is None or len(counts) != 2:
         raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
-    assert int(states[1]) == row.states, (states[1], row)
-    row.prism = float(seconds[1])
+    assert [int(count) for count in counts] == [row.states, row.transitions], (counts, row)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    row.prism = (float(seconds[1]), used)
 
 
 @click.command()
@@ -130,8 +149,8 @@ def main(cases: tuple[str, ...], device: str, limit: float, file: Path | None) -
     install = find_prism()
     examples, prism = install.root.parent / "prism-examples", str(install.root / "bin" / "prism")
     print(
-        "| case | states | transitions | compiling, s | GPU, M states/s | CPU | PRISM -explicit |\n"
-        "|---|---|---|---|---|---|---|",
+        "| case | states | transitions | compiling, s | GPU, M states/s | CPU, M states/s "
+        "| CPU, s | PRISM -explicit, s |\n|---|---|---|---|---|---|---|---|",
         flush=True,
     )
     rows = []
