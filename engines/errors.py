@@ -7,6 +7,20 @@ class InvalidModelError(ValueError):
     """A model breaks a rule of its kind: a target out of range, a negative rate, a NaN."""
 
 
+class TooManyStatesError(InvalidModelError):
+    """A model has more states than were allowed; the message is that of `-maxstates`.
+
+    Parameters
+    ----------
+    most
+        How many states were allowed.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"The model has more than {most} states, the limit that -maxstates sets")
+        self.most = most
+
+
 class UnsupportedError(NotImplementedError):
     """The engines cannot do what was asked; the message is the reason that the log shows."""
 

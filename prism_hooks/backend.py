@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import traceback
 from collections import OrderedDict
@@ -13,6 +14,7 @@ from engines.cuda.driver import gpu_refusal
 from engines.devices.opening import MODELS
 from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
 from engines.host.compiled.library import LibraryMissingError
+from engines.model.choice import Format
 from engines.model.environment import DeviceChoice, Method, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.progress import Progress
@@ -68,7 +70,8 @@ AGAIN = "prism-gpu: reusing the cached result"
 
 METHODS_OF_JAVA = (
     *("solve", "build", "sample", "simulationMethod"),
-    *("mayChooseEngine", "smallestGraph", "searchSeconds", "bottomSeconds", "search"),
+    *("mayChooseEngine", "multipliesByDiagrams", "mostStates"),
+    *("smallestGraph", "searchSeconds", "bottomSeconds", "search"),
     *("showsSolves", "leftToPrism"),
     *("begin", "ended", "closing"),
 )
@@ -99,6 +102,14 @@ class EngineBackend:
     def mayChooseEngine(self) -> bool:  # noqa: N802 - the name is Java's
         """Return whether PRISM's engine setting may be changed to explicit."""
         return not self.options.engine_named
+
+    def multipliesByDiagrams(self) -> bool:  # noqa: N802 - as above
+        """Return whether the user named the format that multiplies by a diagram's blocks."""
+        return self.options.matrix_format is Format.HYBRID
+
+    def mostStates(self) -> float:  # noqa: N802 - as above
+        """Return how many states a model may have."""
+        return math.inf if self.options.max_states is None else self.options.max_states
 
     def leftToPrism(self) -> str:  # noqa: N802 - the name is Java's
         """Return what the user named that PRISM's own code does as a whole, or nothing."""

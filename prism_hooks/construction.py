@@ -7,13 +7,14 @@ engines keep theirs for what is asked of the model later.
 from __future__ import annotations
 
 import traceback
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from engines.arrays import INT32_MAX
 from engines.cuda import driver
-from engines.errors import InvalidModelError, UnsupportedError
+from engines.errors import InvalidModelError, TooManyStatesError, UnsupportedError
 from engines.exploration.build import ExploredModel, build
 from engines.host.compiled.library import LibraryMissingError
 from engines.model.environment import DeviceChoice
@@ -31,7 +32,27 @@ MOST_ELEMENTS = INT32_MAX - 8
 """Of a Java array."""
 
 
-def built_for_java(construction: Any, options: HookOptions) -> ExplicitModel | None:
+@dataclass(frozen=True)
+class GivingUp:
+    """Which models are left to PRISM's default engine, where the user named no engine.
+
+    Parameters
+    ----------
+    states_on_cpu, states_on_gpu
+        Those with more states, without a GPU and with one. A CPU finds so many in some ten
+        seconds, a GPU in one; models with more are often small as diagrams.
+    heap_share
+        Those whose arrays take more of Java's heap, where PRISM makes more arrays of their size.
+    """
+
+    states_on_cpu: int = 10_000_000
+    states_on_gpu: int = 100_000_000
+    heap_share: float = 0.5
+
+
+def built_for_java(
+    construction: Any, options: HookOptions, giving_up: GivingUp | None = None
+) -> ExplicitModel | None:
     """Build the model of a `prismgpu.Construction`; fill in its arrays, a refusal or an error.
 
     Parameters
@@ -40,6 +61,8 @@ def built_for_java(construction: Any, options: HookOptions) -> ExplicitModel | N
         The Java object.
     options
         What the command line says about the engines.
+    giving_up
+        Which models are left to PRISM's default engine; None for the default.
 
     Returns
     -------
@@ -47,7 +70,12 @@ def built_for_java(construction: Any, options: HookOptions) -> ExplicitModel | N
     reading it is an error.
     """
     try:
-        return _built(construction, options)
+        return _built(construction, options, giving_up or GivingUp())
+    except TooManyStatesError as error:
+        if error.most == options.max_states:
+            construction.error = str(error)
+        else:
+            construction.refusal = f"the model has more than {error.most} states"
     except StateFaultError as error:
         # PRISM has its own words for it; where it has none, it builds the model.
         construction.faultyState = java_array(np.array(error.state, dtype=np.int32))
@@ -55,11 +83,10 @@ def built_for_java(construction: Any, options: HookOptions) -> ExplicitModel | N
     except (UnsupportedError, InvalidModelError, LibraryMissingError) as error:
         construction.refusal = str(error)
     except MemoryError as error:
-        # PRISM's own lists of objects take several times as much.
-        construction.error = f"prism-gpu ran out of memory while building the model: {error}"
+        construction.refusal = f"memory does not suffice: {error}"
     except Exception as error:
         if is_full_heap(error):
-            construction.heapIsFull = True
+            construction.refusal = "Java's heap is full (-javamaxmem)"
             return None
         # A wrong model would be worse than none: nothing is handed back in silence.
         trace = "".join(traceback.format_exception(error))
@@ -67,17 +94,24 @@ def built_for_java(construction: Any, options: HookOptions) -> ExplicitModel | N
     return None
 
 
-def _built(construction: Any, options: HookOptions) -> ExplicitModel | None:
+def _built(construction: Any, options: HookOptions, giving_up: GivingUp) -> ExplicitModel | None:
     program = read_program(str(construction.program))
     construction.begin()
+    gpu = _gpu(options)
+    share, limits = 1.0, [] if options.max_states is None else [options.max_states]
+    if construction.mayStartAnew:
+        share = giving_up.heap_share
+        limits.append(giving_up.states_on_cpu if gpu is None else giving_up.states_on_gpu)
 
     def progress(found: int) -> None:
         GATE.stop_if_ending(SOLVE)
         construction.showProgress(min(found, INT32_MAX))
 
-    explored = build(program, gpu=_gpu(options), progress=progress)
+    most = min(limits, default=None)
+    explored = build(program, gpu=gpu, most_states=most, progress=progress)
     GATE.stop_if_ending(SOLVE)
     construction.remark = told(explored.events)
+    _require_heap(explored, int(share * construction.heapBytes))
     _hand_over(explored, construction)
     model = ExplicitModel(
         explored.model.kind, explored.model.matrix, explored.model.row_group_offsets
@@ -94,6 +128,21 @@ def _gpu(options: HookOptions) -> int | None:
     """Return the GPU that may take a large model over; it is opened when there is such a model."""
     wanted = options.device is not DeviceChoice.CPU and driver.driver_present()
     return options.device_number if wanted else None
+
+
+def _require_heap(explored: ExploredModel, available: int) -> None:
+    """Refuse a model whose arrays do not fit into Java's heap, or the share of it."""
+    matrix, groups = explored.model.matrix, explored.model.row_group_offsets
+    numbers = matrix.num_rows + matrix.num_entries + (0 if groups is None else len(groups))
+    if explored.actions is not None:
+        # Java has an object for each as well.
+        numbers += 2 * len(explored.actions)
+    needed = 4 * numbers + 8 * matrix.num_entries + explored.states.nbytes
+    if needed > available:
+        raise UnsupportedError(
+            f"the model's arrays take {needed >> 20} MB, and {available >> 20} MB of Java's heap "
+            "may be taken (-javamaxmem)"
+        )
 
 
 def _hand_over(explored: ExploredModel, construction: Any) -> None:

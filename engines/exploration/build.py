@@ -18,7 +18,12 @@ from numpy.typing import NDArray
 
 from engines.arrays import INT32_MAX, FloatArray, MaskArray, index_dtype
 from engines.devices.exploring import explored_on_gpu
-from engines.errors import DeviceMemoryError, InvalidModelError, UnsupportedError
+from engines.errors import (
+    DeviceMemoryError,
+    InvalidModelError,
+    TooManyStatesError,
+    UnsupportedError,
+)
 from engines.exploration.initial import initial_states
 from engines.exploration.rewards import EarnedRewards, earned_rewards
 from engines.host.expansion.room import SHARE_OF_HOST, available_host_bytes
@@ -96,6 +101,7 @@ def build(
     fix_deadlocks: bool = True,
     gpu: int | None = None,
     threads: int | None = None,
+    most_states: int | None = None,
     tuning: ExplorationTuning | None = None,
     progress: Progress | None = None,
 ) -> ExploredModel:
@@ -112,6 +118,8 @@ def build(
     threads
         Of the CPU: how many; None for one a core that the process may use. The result does not
         depend on it.
+    most_states
+        How many states the model may have; None for any number.
     tuning
         How the work is cut up; None for the default.
     progress
@@ -122,6 +130,8 @@ def build(
     InvalidModelError
         For commands, labels and rewards with a fault in a reachable state, in PRISM's words, and
         for deadlocks that are not to be fixed.
+    TooManyStatesError
+        For more states than `most_states`, as soon as they are found.
     UnsupportedError
         For more states than 32-bit numbers have, and for what cannot be evaluated.
     DeviceMemoryError
@@ -130,7 +140,9 @@ def build(
     chosen = tuning or ExplorationTuning()
     packing = Packing.of(program)
     initial = initial_states(program, packing)
-    states, rows, events = _explored(program, packing, initial, gpu, threads, chosen, progress)
+    told = _limited(progress, most_states)
+    states, rows, events = _explored(program, packing, initial, gpu, threads, chosen, told)
+    told(len(states))
     fixed = int(np.count_nonzero(rows.deadlocks))
     if fixed and not fix_deadlocks:
         raise InvalidModelError(f"Model contains {fixed} deadlock states")
@@ -155,6 +167,18 @@ def build(
     )
 
 
+def _limited(progress: Progress | None, most: int | None) -> Progress:
+    """Return what is told of the states found, and raises where they are too many."""
+
+    def tell(found: int) -> None:
+        if progress is not None:
+            progress(found)
+        if most is not None and found > most:
+            raise TooManyStatesError(most)
+
+    return tell
+
+
 def _explored(
     program: Program,
     packing: Packing,
@@ -162,7 +186,7 @@ def _explored(
     gpu: int | None,
     threads: int | None,
     tuning: ExplorationTuning,
-    progress: Progress | None,
+    progress: Progress,
 ) -> tuple[Words, Rows, Events]:
     """Search on the CPU, for many states on a GPU; return them, their rows, and what happened.
 
@@ -194,7 +218,7 @@ def _searched(
     program: Program,
     packing: Packing,
     tuning: ExplorationTuning,
-    progress: Progress | None,
+    progress: Progress,
     most: int | None,
 ) -> SearchReport:
     """Search to the end, or until more than `most` states are found."""
@@ -203,8 +227,7 @@ def _searched(
         if report.fault is not None:
             state = packing.state(report.fault)
             raise command_fault(program, state) or AssertionError(f"no fault found in {state}")
-        if progress is not None:
-            progress(report.found)
+        progress(report.found)
         if report.found > INT32_MAX:
             raise UnsupportedError(f"more than {INT32_MAX} states")
         if report.done or (most is not None and report.found > most):

@@ -48,7 +48,8 @@ class Asked(SimpleNamespace):
     def __init__(self, program: object) -> None:
         super().__init__(
             id=7, program=json.dumps(program), faultyState=None, refusal=None, error=None,
-            heapIsFull=False, groupOffsets=None, actions=None, labels=[], begun=0, told=[],
+            groupOffsets=None, actions=None, labels=[], begun=0, told=[], mayStartAnew=False,
+            heapBytes=1 << 30,
         )  # fmt: skip
 
     def begin(self) -> None:
@@ -124,7 +125,7 @@ def test_what_java_has_no_arrays_for_is_refused(monkeypatch):
     ("raised", "field", "text"),
     [
         (UnsupportedError("too large"), "refusal", "too large"),
-        (DeviceMemoryError("9 bytes"), "error", "ran out of memory while building the model: 9"),
+        (DeviceMemoryError("9 bytes"), "refusal", "memory does not suffice: 9 bytes"),
         (RuntimeError("what now"), "error", "please report this"),
     ],
 )

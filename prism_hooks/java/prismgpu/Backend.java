@@ -18,6 +18,12 @@ public interface Backend
 	/** Whether PRISM's engine setting may be changed to explicit, because the user named none. */
 	boolean mayChooseEngine();
 
+	/** Whether the user named the format that multiplies by a diagram's blocks. */
+	boolean multipliesByDiagrams();
+
+	/** How many states a model may have that is built; infinite without a limit. */
+	double mostStates();
+
 	/** From how many states and transitions on the engines do such a task on a graph. */
 	long smallestGraph(String task);
 

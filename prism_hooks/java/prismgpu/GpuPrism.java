@@ -2,9 +2,11 @@ package prismgpu;
 
 import java.io.File;
 import java.io.FileNotFoundException;
+import java.util.List;
 import java.util.StringJoiner;
 
 import io.ModelExportOptions;
+import io.ModelExportTask;
 import parser.State;
 import parser.Values;
 import parser.ast.Expression;
@@ -30,6 +32,10 @@ public class GpuPrism extends Prism
 	private static final double EXPLICIT_STATES_A_SECOND = 1e5;
 	/** Why the model that was built cannot be checked; null if it can. */
 	private PrismException refusal;
+	private final EngineChoice choice = new EngineChoice(this);
+	/** Why the export at hand needs diagrams; null for none. */
+	private String exported;
+	private boolean checking;
 
 	public GpuPrism(PrismLog mainLog)
 	{
@@ -44,9 +50,18 @@ public class GpuPrism extends Prism
 		if (Hooks.exchange != null && Hooks.backend.mayChooseEngine() && getEngine() == Prism.HYBRID)
 			setEngine(Prism.EXPLICIT);
 		super.initialise();
+		choice.begin();
 		Backend backend = Hooks.backend;
 		if (backend != null && !backend.leftToPrism().isEmpty())
 			Hooks.handBack(getMainLog(), backend.leftToPrism());
+	}
+
+	@Override
+	public void loadUserSettingsFile(File settingsFile)
+	{
+		if (settingsFile != null)
+			choice.read(settingsFile);
+		super.loadUserSettingsFile(settingsFile);
 	}
 
 	@Override
@@ -66,8 +81,10 @@ public class GpuPrism extends Prism
 			SymbolicModel.releaseAll();
 		long timer = System.currentTimeMillis();
 		String before = HeapLimit.begin(HeapLimit.BUILDING);
+		if (!checking)
+			choice.choose(exported);
 		boolean wasBuilt = modelIsBuilt();
-		super.buildModelIfRequired();
+		build(super::buildModelIfRequired);
 		if (!wasBuilt)
 			rescale();
 		else if (refusal != null)
@@ -79,8 +96,47 @@ public class GpuPrism extends Prism
 	@Override
 	public void buildModel() throws PrismException
 	{
-		super.buildModel();
+		choice.choose(null);
+		build(super::buildModel);
 		rescale();
+	}
+
+	/** Whether the explorer is at work, and may leave a model to PRISM's default engine. */
+	boolean explores()
+	{
+		return choice.explores();
+	}
+
+	/** PRISM's own building of a model. */
+	private interface Building
+	{
+		void run() throws PrismException;
+	}
+
+	/** Has PRISM build a model, if need be by another engine than the one that was chosen. */
+	private void build(Building building) throws PrismException
+	{
+		if (checking)
+			building.run();
+		else
+			choice.attempt(() -> {
+				building.run();
+				return null;
+			});
+	}
+
+	/** Checks something of a model that PRISM may have to build, if need be by another engine than the one that was chosen. */
+	private <T> T check(String reasonForDiagrams, Hooks.Work<T> work) throws PrismException
+	{
+		choice.choose(reasonForDiagrams);
+		// A model with clocks is checked by way of another one.
+		boolean before = checking;
+		checking = true;
+		try {
+			return choice.attempt(work);
+		} finally {
+			checking = before;
+		}
 	}
 
 	private void rescale() throws PrismException
@@ -89,6 +145,7 @@ public class GpuPrism extends Prism
 		if (Hooks.backend == null || !Hooks.backend.leftToPrism().isEmpty())
 			return;
 		try {
+			StateLimit.check(this);
 			RowSums.rescale(this);
 		} catch (PrismException e) {
 			refusal = e;
@@ -109,7 +166,7 @@ public class GpuPrism extends Prism
 		if (Hooks.backend != null && Expression.containsMultiObjective(prop.getExpression()))
 			Hooks.handBack(getMainLog(), MULTI_OBJECTIVE);
 		begin(prop.getExpression().toString(), propertiesFile == null ? null : propertiesFile.getConstantValues());
-		Result result = super.modelCheck(propertiesFile, prop);
+		Result result = check(EngineChoice.reason(prop.getExpression()), () -> super.modelCheck(propertiesFile, prop));
 		Hooks.sayDecided(getMainLog());
 		Hooks.ended(result.getResult());
 		return result;
@@ -154,7 +211,7 @@ public class GpuPrism extends Prism
 	{
 		Hooks.startProperty();
 		begin("steady-state distribution", null);
-		return super.computeSteadyStateProbabilities(initDistFile);
+		return check(null, () -> super.computeSteadyStateProbabilities(initDistFile));
 	}
 
 	@Override
@@ -163,7 +220,7 @@ public class GpuPrism extends Prism
 		Hooks.startProperty();
 		nameAdaptiveUniformisation();
 		begin("transient distribution", null);
-		return super.computeTransientProbabilities(time, initDistFile);
+		return check(null, () -> super.computeTransientProbabilities(time, initDistFile));
 	}
 
 	@Override
@@ -176,21 +233,48 @@ public class GpuPrism extends Prism
 	}
 
 	@Override
+	public void exportBuiltModelTasks(List<ModelExportTask> tasks) throws PrismException
+	{
+		exported = EngineChoice.reason(tasks, getModelType());
+		try {
+			super.exportBuiltModelTasks(tasks);
+		} finally {
+			exported = null;
+		}
+	}
+
+	@Override
+	public void exportSCCsToFile(int exportType, File file) throws FileNotFoundException, PrismException
+	{
+		exportComponents(() -> super.exportSCCsToFile(exportType, file));
+	}
+
+	@Override
 	public void exportBSCCsToFile(int exportType, File file) throws FileNotFoundException, PrismException
 	{
-		DiagramGraph.export(() -> super.exportBSCCsToFile(exportType, file));
+		exportComponents(() -> DiagramGraph.export(() -> super.exportBSCCsToFile(exportType, file)));
 	}
 
 	@Override
 	public void exportMECsToFile(int exportType, File file) throws FileNotFoundException, PrismException
 	{
-		DiagramGraph.export(() -> super.exportMECsToFile(exportType, file));
+		exportComponents(() -> DiagramGraph.export(() -> super.exportMECsToFile(exportType, file)));
+	}
+
+	private void exportComponents(DiagramGraph.Export export) throws FileNotFoundException, PrismException
+	{
+		exported = EngineChoice.COMPONENTS;
+		try {
+			export.run();
+		} finally {
+			exported = null;
+		}
 	}
 
 	/** Says so where the explicit engine would have built the model in much less time, by its own pace. */
 	private void adviseOnEngine(double seconds)
 	{
-		if (Hooks.backend == null || !(getBuiltModel() instanceof symbolic.model.Model))
+		if (Hooks.backend == null || choice.isOurs() || !(getBuiltModel() instanceof symbolic.model.Model))
 			return;
 		double states = ((symbolic.model.Model) getBuiltModel()).getNumStates();
 		if (seconds > SLOW_BUILD && seconds > 2.0 * states / EXPLICIT_STATES_A_SECOND)

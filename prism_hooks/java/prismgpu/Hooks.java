@@ -287,8 +287,6 @@ public final class Hooks
 		} finally {
 			solving = null;
 		}
-		if (construction.heapIsFull)
-			throw new OutOfMemoryError("Java heap space");
 	}
 
 	/** Has paths sampled by the engines. */
