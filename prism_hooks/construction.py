@@ -14,7 +14,7 @@ import numpy as np
 
 from engines.arrays import INT32_MAX
 from engines.cuda import driver
-from engines.errors import InvalidModelError, TooManyStatesError, UnsupportedError
+from engines.errors import InvalidModelError, ModelSizeError, UnsupportedError
 from engines.exploration.build import ExploredModel, build
 from engines.host.compiled.library import LibraryMissingError
 from engines.model.environment import DeviceChoice
@@ -41,11 +41,14 @@ class GivingUp:
     states_on_cpu, states_on_gpu
         Those with more states, without a GPU and with one. A CPU finds so many in some ten
         seconds, a GPU in one; models with more are often small as diagrams.
+    transitions_on_cpu
+        Those with more transitions, without a GPU.
     heap_share
         Those whose arrays take more of Java's heap, where PRISM makes more arrays of their size.
     """
 
     states_on_cpu: int = 10_000_000
+    transitions_on_cpu: int = 100_000_000
     states_on_gpu: int = 100_000_000
     heap_share: float = 0.5
 
@@ -71,11 +74,11 @@ def built_for_java(
     """
     try:
         return _built(construction, options, giving_up or GivingUp())
-    except TooManyStatesError as error:
-        if error.most == options.max_states:
+    except ModelSizeError as error:
+        if (error.most, error.what) == (options.max_states, "states"):
             construction.error = str(error)
         else:
-            construction.refusal = f"the model has more than {error.most} states"
+            construction.refusal = f"the model has more than {error.most} {error.what}"
     except StateFaultError as error:
         # PRISM has its own words for it; where it has none, it builds the model.
         construction.faultyState = java_array(np.array(error.state, dtype=np.int32))
@@ -98,17 +101,24 @@ def _built(construction: Any, options: HookOptions, giving_up: GivingUp) -> Expl
     program = read_program(str(construction.program))
     construction.begin()
     gpu = _gpu(options)
-    share, limits = 1.0, [] if options.max_states is None else [options.max_states]
+    share, most_transitions = 1.0, None
+    limits = [] if options.max_states is None else [options.max_states]
     if construction.mayStartAnew:
         share = giving_up.heap_share
         limits.append(giving_up.states_on_cpu if gpu is None else giving_up.states_on_gpu)
+        most_transitions = giving_up.transitions_on_cpu if gpu is None else None
 
     def progress(found: int) -> None:
         GATE.stop_if_ending(SOLVE)
         construction.showProgress(min(found, INT32_MAX))
 
-    most = min(limits, default=None)
-    explored = build(program, gpu=gpu, most_states=most, progress=progress)
+    explored = build(
+        program,
+        gpu=gpu,
+        most_states=min(limits, default=None),
+        most_transitions=most_transitions,
+        progress=progress,
+    )
     GATE.stop_if_ending(SOLVE)
     construction.remark = told(explored.events)
     _require_heap(explored, int(share * construction.heapBytes))

@@ -21,7 +21,7 @@ from engines.devices.exploring import explored_on_gpu
 from engines.errors import (
     DeviceMemoryError,
     InvalidModelError,
-    TooManyStatesError,
+    ModelSizeError,
     UnsupportedError,
 )
 from engines.exploration.initial import initial_states
@@ -102,6 +102,7 @@ def build(
     gpu: int | None = None,
     threads: int | None = None,
     most_states: int | None = None,
+    most_transitions: int | None = None,
     tuning: ExplorationTuning | None = None,
     progress: Progress | None = None,
 ) -> ExploredModel:
@@ -118,8 +119,8 @@ def build(
     threads
         Of the CPU: how many; None for one a core that the process may use. The result does not
         depend on it.
-    most_states
-        How many states the model may have; None for any number.
+    most_states, most_transitions
+        How many the model may have; None for any number. Transitions are counted on the CPU alone.
     tuning
         How the work is cut up; None for the default.
     progress
@@ -130,8 +131,8 @@ def build(
     InvalidModelError
         For commands, labels and rewards with a fault in a reachable state, in PRISM's words, and
         for deadlocks that are not to be fixed.
-    TooManyStatesError
-        For more states than `most_states`, as soon as they are found.
+    ModelSizeError
+        For more than `most_states` or `most_transitions`, as soon as they are found.
     UnsupportedError
         For more states than 32-bit numbers have, and for what cannot be evaluated.
     DeviceMemoryError
@@ -141,7 +142,8 @@ def build(
     packing = Packing.of(program)
     initial = initial_states(program, packing)
     told = _limited(progress, most_states)
-    states, rows, events = _explored(program, packing, initial, gpu, threads, chosen, told)
+    how = (chosen, told, most_transitions)
+    states, rows, events = _explored(program, packing, initial, gpu, threads, *how)
     told(len(states))
     fixed = int(np.count_nonzero(rows.deadlocks))
     if fixed and not fix_deadlocks:
@@ -174,7 +176,7 @@ def _limited(progress: Progress | None, most: int | None) -> Progress:
         if progress is not None:
             progress(found)
         if most is not None and found > most:
-            raise TooManyStatesError(most)
+            raise ModelSizeError(most, "states")
 
     return tell
 
@@ -187,6 +189,7 @@ def _explored(
     threads: int | None,
     tuning: ExplorationTuning,
     progress: Progress,
+    most_transitions: int | None,
 ) -> tuple[Words, Rows, Events]:
     """Search on the CPU, for many states on a GPU; return them, their rows, and what happened.
 
@@ -196,7 +199,7 @@ def _explored(
     events: Events = ()
     memory = 2**62 if available is None else int(tuning.memory_share * available)
     explorer = HostExplorer(program, packing, initial, memory, threads)
-    how = (program, packing, tuning, progress)
+    how = (program, packing, tuning, progress, most_transitions)
     report = _searched(explorer, *how, None if gpu is None else tuning.states_before_gpu)
     if gpu is not None and report.found > tuning.states_before_gpu:
         try:
@@ -219,6 +222,7 @@ def _searched(
     packing: Packing,
     tuning: ExplorationTuning,
     progress: Progress,
+    most_transitions: int | None,
     most: int | None,
 ) -> SearchReport:
     """Search to the end, or until more than `most` states are found."""
@@ -228,6 +232,8 @@ def _searched(
             state = packing.state(report.fault)
             raise command_fault(program, state) or AssertionError(f"no fault found in {state}")
         progress(report.found)
+        if most_transitions is not None and report.transitions > most_transitions:
+            raise ModelSizeError(most_transitions, "transitions")
         if report.found > INT32_MAX:
             raise UnsupportedError(f"more than {INT32_MAX} states")
         if report.done or (most is not None and report.found > most):

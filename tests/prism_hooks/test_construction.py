@@ -151,9 +151,9 @@ def test_what_goes_wrong_is_told(monkeypatch, raised, field, text):
 def test_a_gpu_may_take_models_over_where_there_is_a_driver(monkeypatch, device, present, gpu):
     seen = []
 
-    def build(program, *, gpu, most_states, progress):
+    def build(program, *, gpu, progress, **limits):
         seen.append(gpu)
-        explored = exploration.build(program, most_states=most_states, progress=progress)
+        explored = exploration.build(program, progress=progress, **limits)
         return replace(explored, events=(Kind.BUILT_ON_CPU(reason="too wide"),))
 
     monkeypatch.setattr(construction, "build", build)

@@ -132,6 +132,15 @@ final class EngineChoice
 		return chosen;
 	}
 
+	/** Sets the engine for a property. */
+	void choose(Expression property) throws PrismException
+	{
+		if (prism.getBuiltModelType() == ModelBuildType.EXPLICIT || !leavesDiagrams(property))
+			choose(reason(property));
+		else
+			set(false);
+	}
+
 	/**
 	 * Sets the engine for what comes next.
 	 * @param reason Why this needs diagrams; null where it does not
@@ -162,8 +171,6 @@ final class EngineChoice
 			return work.run();
 		try {
 			return work.run();
-		} catch (StartAnew e) {
-			giveUp(e.getMessage());
 		} catch (PrismNotSupportedException e) {
 			giveUp("the explicit engine refuses: " + e.getMessage());
 		} catch (OutOfMemoryError e) {
@@ -172,7 +179,8 @@ final class EngineChoice
 		return work.run();
 	}
 
-	private void giveUp(String reason) throws PrismException
+	/** Leaves a model to PRISM's default engine. */
+	void giveUp(String reason) throws PrismException
 	{
 		set(false);
 		prism.getMainLog().println("\nprism-gpu: PRISM's default engine starts anew: " + reason);
@@ -197,23 +205,31 @@ final class EngineChoice
 		return null;
 	}
 
+	/** Whether Prism.modelCheck takes the explicit engine instead of diagrams, and must be left to do so: without it, there is none. */
+	private boolean leavesDiagrams(Expression property) throws PrismException
+	{
+		boolean ofChoices = prism.getModelType() == ModelType.MDP && !Expression.containsMultiObjective(property);
+		boolean byBounds = prism.getSettings().getBoolean(PrismSettings.PRISM_INTERVAL_ITER) && Expression.containsMinReward(property);
+		boolean forChoices = ofChoices && (byBounds || prism.getMDPSolnMethod() != Prism.MDP_VALITER);
+		return forChoices || prism.getGenStrat() || Expression.containsNonProbLTLFormula(property);
+	}
+
 	/** Why a property needs diagrams; null if it does not. */
-	static String reason(Expression property)
+	private static String reason(Expression property)
 	{
 		// explicit.StateModelChecker refuses it.
 		return Expression.containsMultiObjective(property) ? "multi-objective model checking" : null;
 	}
 
 	/** Why exports need diagrams; null if they do not. */
-	static String reason(List<ModelExportTask> tasks, ModelType type)
+	static String reason(List<ModelExportTask> tasks)
 	{
 		for (ModelExportTask task : tasks) {
-			boolean ofTransitions = task.getEntity() == ModelExportEntity.MODEL || task.getEntity() == ModelExportEntity.TRANSITION_REWARDS;
-			// The symbolic engines number choices otherwise, and users know their files.
-			if (ofTransitions && type == ModelType.MDP)
-				return "an export of choices in the order of PRISM's default engine";
-			// explicit.StateModelChecker refuses rows and most other formats.
-			if (task.getExportOptions().getFormat() != ModelExportFormat.EXPLICIT || task.getExportOptions().getExplicitRows())
+			// The explicit engine puts choices, and transitions under different actions, in another order.
+			if (task.getEntity() == ModelExportEntity.MODEL || task.getEntity() == ModelExportEntity.TRANSITION_REWARDS)
+				return "an export of transitions in the order of PRISM's default engine";
+			// explicit.StateModelChecker refuses most other formats.
+			if (task.getExportOptions().getFormat() != ModelExportFormat.EXPLICIT)
 				return "an export in this format";
 		}
 		return null;

@@ -35,7 +35,8 @@ public class GpuPrism extends Prism
 	private final EngineChoice choice = new EngineChoice(this);
 	/** Why the export at hand needs diagrams; null for none. */
 	private String exported;
-	private boolean checking;
+	/** Whether a model that is built now has an engine chosen first; while a property is checked, it has one. */
+	private boolean choosing = true;
 
 	public GpuPrism(PrismLog mainLog)
 	{
@@ -81,7 +82,7 @@ public class GpuPrism extends Prism
 			SymbolicModel.releaseAll();
 		long timer = System.currentTimeMillis();
 		String before = HeapLimit.begin(HeapLimit.BUILDING);
-		if (!checking)
+		if (choosing)
 			choice.choose(exported);
 		boolean wasBuilt = modelIsBuilt();
 		build(super::buildModelIfRequired);
@@ -96,7 +97,7 @@ public class GpuPrism extends Prism
 	@Override
 	public void buildModel() throws PrismException
 	{
-		choice.choose(null);
+		choice.choose((String) null);
 		build(super::buildModel);
 		rescale();
 	}
@@ -113,29 +114,26 @@ public class GpuPrism extends Prism
 		void run() throws PrismException;
 	}
 
-	/** Has PRISM build a model, if need be by another engine than the one that was chosen. */
+	/** Has PRISM build a model, if need be by its default engine in place of the one that was chosen. */
 	private void build(Building building) throws PrismException
 	{
-		if (checking)
+		try {
 			building.run();
-		else
-			choice.attempt(() -> {
-				building.run();
-				return null;
-			});
+		} catch (StartAnew e) {
+			choice.giveUp(e.getMessage());
+			building.run();
+		}
 	}
 
-	/** Checks something of a model that PRISM may have to build, if need be by another engine than the one that was chosen. */
-	private <T> T check(String reasonForDiagrams, Hooks.Work<T> work) throws PrismException
+	/** Checks something of a model, if need be by PRISM's default engine in place of the one that was chosen. */
+	private <T> T attempt(Hooks.Work<T> work) throws PrismException
 	{
-		choice.choose(reasonForDiagrams);
-		// A model with clocks is checked by way of another one.
-		boolean before = checking;
-		checking = true;
+		boolean before = choosing;
+		choosing = false;
 		try {
 			return choice.attempt(work);
 		} finally {
-			checking = before;
+			choosing = before;
 		}
 	}
 
@@ -166,7 +164,8 @@ public class GpuPrism extends Prism
 		if (Hooks.backend != null && Expression.containsMultiObjective(prop.getExpression()))
 			Hooks.handBack(getMainLog(), MULTI_OBJECTIVE);
 		begin(prop.getExpression().toString(), propertiesFile == null ? null : propertiesFile.getConstantValues());
-		Result result = check(EngineChoice.reason(prop.getExpression()), () -> super.modelCheck(propertiesFile, prop));
+		choice.choose(prop.getExpression());
+		Result result = attempt(() -> super.modelCheck(propertiesFile, prop));
 		Hooks.sayDecided(getMainLog());
 		Hooks.ended(result.getResult());
 		return result;
@@ -211,7 +210,8 @@ public class GpuPrism extends Prism
 	{
 		Hooks.startProperty();
 		begin("steady-state distribution", null);
-		return check(null, () -> super.computeSteadyStateProbabilities(initDistFile));
+		choice.choose((String) null);
+		return attempt(() -> super.computeSteadyStateProbabilities(initDistFile));
 	}
 
 	@Override
@@ -220,7 +220,8 @@ public class GpuPrism extends Prism
 		Hooks.startProperty();
 		nameAdaptiveUniformisation();
 		begin("transient distribution", null);
-		return check(null, () -> super.computeTransientProbabilities(time, initDistFile));
+		choice.choose((String) null);
+		return attempt(() -> super.computeTransientProbabilities(time, initDistFile));
 	}
 
 	@Override
@@ -235,7 +236,7 @@ public class GpuPrism extends Prism
 	@Override
 	public void exportBuiltModelTasks(List<ModelExportTask> tasks) throws PrismException
 	{
-		exported = EngineChoice.reason(tasks, getModelType());
+		exported = EngineChoice.reason(tasks);
 		try {
 			super.exportBuiltModelTasks(tasks);
 		} finally {
