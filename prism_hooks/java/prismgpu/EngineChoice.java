@@ -98,7 +98,13 @@ final class EngineChoice
 
 	private static boolean changed(GpuPrism prism, String setting)
 	{
-		return !prism.getSettings().getString(setting).equals(DEFAULTS.getString(setting));
+		return !value(prism.getSettings(), setting).equals(value(DEFAULTS, setting));
+	}
+
+	/** A setting's value; all types but its own have the same one for every setting. */
+	private static List<Object> value(PrismSettings settings, String name)
+	{
+		return List.of(settings.getString(name), settings.getInteger(name), settings.getDouble(name), settings.getBoolean(name));
 	}
 
 	/** Notes whether a file of settings names an engine. */
