@@ -151,8 +151,8 @@ def test_only_many_states_go_to_the_gpu():
 
 
 def test_what_the_gpu_refuses_is_built_on_the_cpu():
-    variables = " ".join(f"x{i} : [0..{10**9}] init {i};" for i in range(3))
-    program, _ = read_model(f"ctmc module m {variables} [] x0<9 -> 1 : (x0'=x0+1); endmodule")
+    moves = " ".join(f"[] x={i} -> 1 : (x'={i + 1});" for i in range(4001))
+    program, _ = read_model(f"ctmc module m x : [0..4001] init 0; {moves} endmodule")
     found = build(program, gpu=0, tuning=AT_ONCE)
-    assert told(found.events).startswith("model built on the CPU: states of 2 words")
+    assert told(found.events).startswith("model built on the CPU: 4001 updates of commands")
     require_same(found, build(program))
