@@ -16,6 +16,7 @@ from engines.model.environment import DeviceChoice
 from engines.model.events import Kind
 from prism_hooks import construction
 from prism_hooks.backend import EngineBackend
+from prism_hooks.construction import GivingUp
 from prism_hooks.options import HookOptions
 
 RING = {
@@ -161,3 +162,41 @@ def test_a_gpu_may_take_models_over_where_there_is_a_driver(monkeypatch, device,
     asked = asked_of(EngineBackend(HookOptions(device=device, device_number=1)))
     assert seen == [gpu]
     assert asked.remark == "model built on the CPU: too wide"
+
+
+def test_a_limit_of_states_is_an_error():
+    asked = asked_of(EngineBackend(HookOptions(max_states=2)))
+    text = "The model has more than 2 states, the limit that -maxstates sets"
+    assert (asked.error, asked.refusal) == (text, None)
+    asked = asked_of(EngineBackend(HookOptions(max_states=3)))
+    assert (asked.error, asked.refusal) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("giving_up", "reason"),
+    [
+        (GivingUp(states_on_cpu=2), "the model has more than 2 states"),
+        (GivingUp(transitions_on_cpu=3), "the model has more than 3 transitions"),
+        (GivingUp(heap_share=1e-9), "the model's arrays take 0 MB, and 0 MB of Java's heap may"),
+        (GivingUp(states_on_cpu=3, transitions_on_cpu=4), None),
+    ],
+)
+def test_only_what_may_start_anew_is_given_up(giving_up, reason):
+    asked = Asked(RING)
+    assert construction.built_for_java(asked, HookOptions(device=DeviceChoice.CPU), giving_up)
+    asked.mayStartAnew = True
+    built = construction.built_for_java(asked, HookOptions(device=DeviceChoice.CPU), giving_up)
+    assert asked.error is None
+    assert (built is None) == (reason is not None)
+    assert asked.refusal == reason or asked.refusal.startswith(reason)
+
+
+def test_a_named_limit_below_the_others_stays_an_error():
+    asked = Asked(RING)
+    asked.mayStartAnew = True
+    construction.built_for_java(asked, HookOptions(max_states=2), GivingUp(states_on_cpu=2))
+    assert "-maxstates" in asked.error
+    asked = Asked(RING)
+    asked.mayStartAnew = True
+    construction.built_for_java(asked, HookOptions(max_states=3), GivingUp(states_on_cpu=2))
+    assert (asked.error, asked.refusal) == (None, "the model has more than 2 states")
