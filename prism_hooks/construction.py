@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from engines.arrays import INT32_MAX
-from engines.cuda import driver
+from engines.devices.exploring import gpu_for_building
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.exploration.build import ExploredModel, build
 from engines.host.compiled.library import LibraryMissingError
-from engines.model.environment import DeviceChoice
 from engines.model.events import told
 from engines.model.explicit import ExplicitModel
 from engines.program.faults import StateFaultError
@@ -75,7 +74,8 @@ def _built(construction: Any, options: HookOptions) -> ExplicitModel | None:
         GATE.stop_if_ending(SOLVE)
         construction.showProgress(min(found, INT32_MAX))
 
-    explored = build(program, gpu=_gpu(options), progress=progress)
+    gpu = gpu_for_building(options.device, options.device_number)
+    explored = build(program, gpu=gpu, progress=progress)
     GATE.stop_if_ending(SOLVE)
     construction.remark = told(explored.events)
     _hand_over(explored, construction)
@@ -88,12 +88,6 @@ def _built(construction: Any, options: HookOptions) -> ExplicitModel | None:
         # An error of whatever reads the model, not of building it.
         return None
     return model
-
-
-def _gpu(options: HookOptions) -> int | None:
-    """Return the GPU that may take a large model over; it is opened when there is such a model."""
-    wanted = options.device is not DeviceChoice.CPU and driver.driver_present()
-    return options.device_number if wanted else None
 
 
 def _hand_over(explored: ExploredModel, construction: Any) -> None:

@@ -1,4 +1,4 @@
-"""Models that are built from their text without PRISM and Storm, ready to be checked."""
+"""Models that are built from their text without PRISM, ready to be checked."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from bridge.language.text import seconds_text
 from bridge.model import CheckableModel, NamedRewards, RewardFault
 from engines.exploration.build import ExploredModel, build
 from engines.exploration.rewards import InvalidRewardError, earned_rewards
+from engines.model.events import told
 from engines.model.explicit import RewardStructure
 from engines.program.program import Program
+
+UNBOUNDED = "Model contains one or more unbounded variables: model construction may not terminate"
 
 
 def explored_model(
@@ -26,6 +29,7 @@ def explored_model(
     *,
     fix_deadlocks: bool = True,
     sums_checked: bool = True,
+    gpu: int | None = None,
     log: Callable[[str], None],
 ) -> CheckableModel:
     """Return the model that a text in PRISM's language describes.
@@ -40,6 +44,8 @@ def explored_model(
         Whether states without a choice get a transition to themselves; else they are an error.
     sums_checked
         Whether probabilities that do not sum to 1 are an error.
+    gpu
+        Which GPU builds a large model; None for the CPU alone.
     log
         Takes a line for the report.
 
@@ -61,16 +67,46 @@ def explored_model(
     values = described.constants(constants)
     check_with_constants(described.outline, values)
     program = described.built_program(values, checked=sums_checked)
+    if described.is_unbounded:
+        log(f"\nWarning: {UNBOUNDED}")
     begin = time.perf_counter()
-    # A reward that makes no sense is an error of the properties that are about it.
-    built = build(replace(program, reward_structures=()), fix_deadlocks=fix_deadlocks)
+    built = build(
+        # A reward that makes no sense is an error of the properties that are about it.
+        replace(program, reward_structures=()),
+        fix_deadlocks=fix_deadlocks,
+        gpu=gpu,
+        progress=_Progress(log),
+    )
     seconds = time.perf_counter() - begin
     log(f"Reachable states and matrix: {seconds_text(seconds)} seconds.")
+    if built.events:
+        log(f"prism-gpu: {told(built.events)}")
     rewards = tuple(
         _named(replace(program, reward_structures=(structure,)), built)
         for structure in program.reward_structures
     )
     return _checkable(described, values, program, built, rewards)
+
+
+class _Progress:
+    """Says now and then how many states were found.
+
+    Parameters
+    ----------
+    log
+        Takes a line for the report.
+    seconds_between_lines
+        As PRISM waits.
+    """
+
+    def __init__(self, log: Callable[[str], None], seconds_between_lines: float = 3.0) -> None:
+        self._log, self._between = log, seconds_between_lines
+        self._last = time.perf_counter()
+
+    def __call__(self, found: int) -> None:
+        if time.perf_counter() - self._last > self._between:
+            self._last = time.perf_counter()
+            self._log(f"{found} states found so far")
 
 
 def _checkable(

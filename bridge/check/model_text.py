@@ -67,6 +67,12 @@ class ModelText:
         return Names(places, constants, self.outline.formulas, self.outline.labels)
 
     @property
+    def is_unbounded(self) -> bool:
+        """Whether a variable has no range, so that there may be no end of states."""
+        declared = (variable for variable, _, _ in self._variables)
+        return any(item.type == "int" and item.low is None for item in declared)
+
+    @property
     def variable_types(self) -> dict[str, str]:
         """The variables' types, "int" or "bool"."""
         types = [variable.type for variable, _, _ in self._variables]

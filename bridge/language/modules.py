@@ -157,10 +157,6 @@ class Renaming:
 class ModuleParser(Parser):
     """A parser of what stands in modules."""
 
-    def model_expression(self) -> Expression:
-        """Return the expression at the next token, and go past it."""
-        return self.expression()
-
     def variable(self) -> VariableDeclaration:
         """Return the declaration of a variable, and go past it."""
         token = self.expect_name()
@@ -169,13 +165,13 @@ class ModuleParser(Parser):
         place = self.next.place
         low = high = None
         if self.accept("["):
-            kind, low = "int", self.model_expression()
+            kind, low = "int", self.expression()
             self.expect("..")
-            high = self.model_expression()
+            high = self.expression()
             self.expect("]")
         else:
             kind = self.expect("bool", "int", "clock").text
-        initial = self.model_expression() if self.accept("init") else None
+        initial = self.expression() if self.accept("init") else None
         self.expect(";")
         return VariableDeclaration(name, kind, low, high, initial, place)
 
@@ -190,7 +186,7 @@ class ModuleParser(Parser):
         while not self.at("[", "invariant", "endmodule"):
             module.variables.append(self.variable())
         if self.accept("invariant"):
-            module.invariant = self.model_expression()
+            module.invariant = self.expression()
             self.expect("endinvariant")
         while not self.accept("endmodule"):
             module.commands.append(self._command())
@@ -215,7 +211,7 @@ class ModuleParser(Parser):
         begin = self.expect("[")
         action = "" if self.at("]") else self.expect_name().text
         self.expect("]")
-        guard = self.model_expression()
+        guard = self.expression()
         self.expect("->")
         if self._at_update():
             updates = [Update(None, self._assignments())]
@@ -229,7 +225,7 @@ class ModuleParser(Parser):
     def _weighted(self) -> Update:
         if self.at("["):
             raise UnsupportedError("probabilities that are intervals are not supported")
-        weight = self.model_expression()
+        weight = self.expression()
         self.expect(":")
         return Update(weight, self._assignments())
 
@@ -250,7 +246,7 @@ class ModuleParser(Parser):
                 self.fail()
             self.expect("'")
             self.expect("=")
-            found.append(Assignment(Identifier(name.text).at(name.place), self.model_expression()))
+            found.append(Assignment(Identifier(name.text).at(name.place), self.expression()))
             self.expect(")")
             if not self.accept("&"):
                 return tuple(found)

@@ -1,4 +1,4 @@
-"""`prism-gpu` on models in PRISM's language without PRISM: Storm builds, the checks are ours."""
+"""`prism-gpu` on models in PRISM's language without PRISM."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import pytest
 
 from tests.bridge.check.test_run import prism_gpu
 from tests.conftest import Run
-
-pytest.importorskip("stormpy", reason="needs stormpy")
 
 COIN = """dtmc
 module coin
@@ -65,12 +63,12 @@ def checked(folder: Path, text: str, *words: str) -> Run:
     """Return the run that checks a model's text."""
     path = folder / "model.prism"
     path.write_text(text)
-    return prism_gpu(path, "-frontend", "storm", *words)
+    return prism_gpu(path, "-frontend", "builtin", *words)
 
 
 @pytest.mark.parametrize("words", [["-pf", "P=? [ F x=2 ]"], ["-pf", "P=? [ F x=2 ]", "-sim"]])
 def test_a_model_comes_out_of_a_pipe(words):
-    command = [sys.executable, "-m", "bridge", "/dev/stdin", "-frontend", "storm", "-nogpu"]
+    command = [sys.executable, "-m", "bridge", "/dev/stdin", "-frontend", "builtin", "-nogpu"]
     done = subprocess.run(
         [*command, *words], input=COIN, capture_output=True, text=True, check=True, timeout=60
     )
