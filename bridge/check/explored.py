@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from bridge.check.model_faults import placed_fault
 from bridge.check.model_text import ModelText
 from bridge.language.ast import Value
 from bridge.language.model_check import check_with_constants
@@ -17,6 +18,7 @@ from engines.exploration.build import ExploredModel, build
 from engines.exploration.rewards import InvalidRewardError, earned_rewards
 from engines.model.events import told
 from engines.model.explicit import RewardStructure
+from engines.program.faults import StateFaultError
 from engines.program.program import Program
 
 UNBOUNDED = "Model contains one or more unbounded variables: model construction may not terminate"
@@ -70,13 +72,16 @@ def explored_model(
     if described.is_unbounded:
         log(f"\nWarning: {UNBOUNDED}")
     begin = time.perf_counter()
-    built = build(
-        # A reward that makes no sense is an error of the properties that are about it.
-        replace(program, reward_structures=()),
-        fix_deadlocks=fix_deadlocks,
-        gpu=gpu,
-        progress=_Progress(log),
-    )
+    try:
+        built = build(
+            # A reward that makes no sense is an error of the properties that are about it.
+            replace(program, reward_structures=()),
+            fix_deadlocks=fix_deadlocks,
+            gpu=gpu,
+            progress=_Progress(log),
+        )
+    except StateFaultError as fault:
+        raise placed_fault(fault, described, values) from None
     seconds = time.perf_counter() - begin
     log(f"Reachable states and matrix: {seconds_text(seconds)} seconds.")
     if built.events:

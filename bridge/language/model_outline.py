@@ -19,6 +19,7 @@ from bridge.language.modules import (
     WrittenModule,
 )
 from bridge.language.properties_file import ConstantDeclaration
+from bridge.language.types import TypeChecker
 from engines.errors import InvalidModelError
 
 MODEL_KINDS = {
@@ -110,6 +111,12 @@ class ModelOutline:
         """The variables' declarations, in PRISM's order."""
         of_modules = (variable for module in self.resolved for variable in module.variables)
         return (*self.global_variables, *of_modules)
+
+    def type_checker(self) -> TypeChecker:
+        """Return a checker of the types of expressions in the model."""
+        types = {item.name.name: item.type for item in self.declared_variables}
+        types |= {item.name: item.type for item in self.constants}
+        return TypeChecker(types, self.formulas)
 
     @property
     def reward_names(self) -> tuple[str, ...]:

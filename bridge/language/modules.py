@@ -47,6 +47,9 @@ class Assignment:
     variable: Identifier
     value: Expression
 
+    def __str__(self) -> str:
+        return f"({self.variable}'={self.value})"
+
 
 @dataclass(frozen=True)
 class Update:
@@ -55,15 +58,25 @@ class Update:
     weight: Expression | None
     assignments: Assignments
 
+    def __str__(self) -> str:
+        assignments = " & ".join(map(str, self.assignments)) or "true"
+        return assignments if self.weight is None else f"{self.weight} : {assignments}"
+
 
 @dataclass(frozen=True)
 class Command:
-    """A command; its action is empty where it has none, its place that of its first token."""
+    """A command; its action is empty where it has none, its place that of its updates.
+
+    PRISM shows a command by the text of its updates.
+    """
 
     action: str
     guard: Expression
     updates: tuple[Update, ...]
     place: tuple[int, int]
+
+    def __str__(self) -> str:
+        return " + ".join(map(str, self.updates))
 
 
 @dataclass(frozen=True)
@@ -208,11 +221,12 @@ class ModuleParser(Parser):
         self.expect("]")
 
     def _command(self) -> Command:
-        begin = self.expect("[")
+        self.expect("[")
         action = "" if self.at("]") else self.expect_name().text
         self.expect("]")
         guard = self.expression()
         self.expect("->")
+        place = self.next.place
         if self._at_update():
             updates = [Update(None, self._assignments())]
         else:
@@ -220,7 +234,7 @@ class ModuleParser(Parser):
             while self.accept("+"):
                 updates.append(self._weighted())
         self.expect(";")
-        return Command(action, guard, tuple(updates), begin.place)
+        return Command(action, guard, tuple(updates), place)
 
     def _weighted(self) -> Update:
         if self.at("["):

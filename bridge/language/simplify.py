@@ -6,7 +6,7 @@ Source: `parser/visitor/Simplify.java` and `ExpandFormulas.java` of PRISM.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bridge.language.ast import (
@@ -21,6 +21,7 @@ from bridge.language.ast import (
     Value,
 )
 from bridge.language.evaluate import constant_value
+from bridge.language.modules import Command, Update
 from bridge.language.text import value_text
 from bridge.language.tree import Node, rebuilt
 from bridge.language.types import DOUBLE, TypeChecker
@@ -64,6 +65,25 @@ class Simplifier:
         """
         found: Expression = rebuilt(expression, self._simplest)
         return found
+
+    def command(self, command: Command) -> Command:
+        """Return a command with its expressions in their simplest form.
+
+        Parameters
+        ----------
+        command
+            After renamings.
+        """
+        updates = tuple(
+            Update(
+                None if update.weight is None else self.simplified(update.weight),
+                tuple(
+                    replace(item, value=self.simplified(item.value)) for item in update.assignments
+                ),
+            )
+            for update in command.updates
+        )
+        return replace(command, guard=self.simplified(command.guard), updates=updates)
 
     def _simplest(self, node: Node) -> Node:
         match node:
