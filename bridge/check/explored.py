@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bridge.check.model_faults import placed_fault
+from bridge.check.model_faults import placed_fault, placed_reward_fault
 from bridge.check.model_text import ModelText
 from bridge.language.ast import Value
 from bridge.language.model_check import check_with_constants
@@ -86,11 +86,19 @@ def explored_model(
     log(f"Reachable states and matrix: {seconds_text(seconds)} seconds.")
     if built.events:
         log(f"prism-gpu: {told(built.events)}")
-    rewards = tuple(
-        _named(replace(program, reward_structures=(structure,)), built)
-        for structure in program.reward_structures
-    )
-    return _checkable(described, values, program, built, rewards)
+    rewards = []
+    for number, structure in enumerate(program.reward_structures):
+        alone = replace(program, reward_structures=(structure,))
+        try:
+            rewards.append(_named(alone, built))
+        except InvalidRewardError as error:
+            state = built.packing.state(built.states[error.state])
+            words = str(placed_reward_fault(error, number, structure, state, described, values))
+            nothing = np.zeros(built.model.num_states)
+            fault = RewardFault(error.value, error.state, words)
+            unknown = RewardStructure(structure.name, nothing)
+            rewards.append(NamedRewards(structure.name, unknown, nothing, fault))
+    return _checkable(described, values, program, built, tuple(rewards))
 
 
 class _Progress:
@@ -144,16 +152,9 @@ def _checkable(
 
 
 def _named(program: Program, built: ExploredModel) -> NamedRewards:
-    """Return the only reward structure of a program."""
-    model = built.model
-    try:
-        (earned,) = earned_rewards(
-            program, built.packing, built.states, model, built.actions, built.deadlocks
-        )
-    except InvalidRewardError as error:
-        nothing = np.zeros(model.num_states)
-        name = program.reward_structures[0].name
-        fault = RewardFault(error.value, error.state)
-        return NamedRewards(name, RewardStructure(name, nothing), nothing, fault)
+    """Return the only reward structure of a program; raises as `earned_rewards` does."""
+    (earned,) = earned_rewards(
+        program, built.packing, built.states, built.model, built.actions, built.deadlocks
+    )
     expected = RewardStructure(earned.name, earned.expected, earned.of_choices)
     return NamedRewards(earned.name, expected, earned.of_states)

@@ -13,7 +13,9 @@ from bridge.language.modules import Command
 from bridge.language.types import InvalidNodeError, invalid
 from bridge.model import StateVector
 from engines.errors import InvalidModelError
+from engines.exploration.rewards import InvalidRewardError
 from engines.program.faults import StateFaultError
+from engines.program.program import RewardStructure, State, StateReward
 
 
 def placed_fault(
@@ -31,7 +33,7 @@ def placed_fault(
         The values of its constants.
     """
     simplifier, outline = described.simplifier(constants), described.outline
-    scope = _scope(fault, described)
+    scope = _scope(fault.state, described)
     if fault.culprit is None:
         expressions = [*outline.labels.values()]
         if outline.initial is not None:
@@ -50,11 +52,48 @@ def placed_fault(
     return invalid(fault.message, shown).placed()
 
 
-def _scope(fault: StateFaultError, described: ModelText) -> Scope:
+def placed_reward_fault(
+    fault: InvalidRewardError,
+    number: int,
+    structure: RewardStructure,
+    state: State,
+    described: ModelText,
+    constants: Mapping[str, Value],
+) -> InvalidModelError:
+    """Return the error about a reward with the place in the text that is to blame.
+
+    Parameters
+    ----------
+    fault
+        What was found.
+    number, structure
+        Which structure of the model, from 0 on, and its content.
+    state
+        Where; a value a variable.
+    described
+        The model's text.
+    constants
+        The values of its constants.
+    """
+    of_states = isinstance(fault.item, StateReward)
+    items = structure.states if of_states else structure.transitions
+    place = next(i for i, item in enumerate(items) if item is fault.item)
+    written = [
+        item
+        for item in described.outline.rewards[number].items
+        if (item.action is None) is of_states
+    ]
+    simplified = described.simplifier(constants).simplified
+    guard, value = simplified(written[place].guard), simplified(written[place].value)
+    failing = _first_failing((guard, value), _scope(state, described))
+    return failing or invalid(str(fault), value).placed()
+
+
+def _scope(state: State, described: ModelText) -> Scope:
     types = described.variable_types
     variables: dict[str, StateVector] = {
         name: np.array([value], dtype=bool if types[name] == "bool" else np.int64)
-        for name, value in zip(types, fault.state, strict=True)
+        for name, value in zip(types, state, strict=True)
     }
     return Scope(1, variables)
 
