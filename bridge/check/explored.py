@@ -80,8 +80,8 @@ def explored_model(
             gpu=gpu,
             progress=_Progress(log),
         )
-    except StateFaultError as fault:
-        raise placed_fault(fault, described, values) from None
+    except StateFaultError as error:
+        raise placed_fault(error, described, values) from None
     seconds = time.perf_counter() - begin
     log(f"Reachable states and matrix: {seconds_text(seconds)} seconds.")
     if built.events:
