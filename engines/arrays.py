@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,11 +13,6 @@ IndexArray: TypeAlias = NDArray[np.integer]
 MaskArray: TypeAlias = NDArray[np.bool_]
 
 INT32_MAX = 2**31 - 1
-
-PART_ENTRIES = 1 << 20
-"""Entries that a thread copies at a time."""
-
-COPYING_THREADS = 8
 
 
 def index_dtype(largest: int) -> type[np.signedinteger]:
@@ -69,35 +61,3 @@ def distinct(numbers: NDArray[Any]) -> NDArray[Any]:
     kept = np.ones(len(ordered), dtype=np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=kept[1:])
     return ordered[kept]
-
-
-def joined(array: NDArray[Any], runs: Sequence[slice]) -> NDArray[Any]:
-    """Return parts of an array one after the other, copied by several threads if they are long.
-
-    Parameters
-    ----------
-    array
-        One-dimensional.
-    runs
-        The parts, each with a start and a stop.
-    """
-    total = sum(run.stop - run.start for run in runs)
-    if total < 4 * PART_ENTRIES:
-        return np.concatenate([array[run] for run in runs])
-    # What takes longest is that the system makes room for what is written first.
-    result = np.empty(total, dtype=array.dtype)
-    parts, at = [], 0
-    for run in runs:
-        for first in range(run.start, run.stop, PART_ENTRIES):
-            last = min(first + PART_ENTRIES, run.stop)
-            parts.append((at, first, last))
-            at += last - first
-
-    def copy(part: tuple[int, int, int]) -> None:
-        at, first, last = part
-        result[at : at + last - first] = array[first:last]
-
-    with ThreadPoolExecutor(max(1, min(COPYING_THREADS, os.cpu_count() or 1))) as pool:
-        for _ in pool.map(copy, parts):
-            pass
-    return result

@@ -32,10 +32,11 @@ EMPTY = 2**64 - 1
 
 SEARCH = np.dtype(
     [
-        *((name, np.uint64) for name in ("found", "begin", "end", "levels", "fault")),
+        *((name, np.uint64) for name in ("found", "begin", "end", "levels", "holes")),
         *((name, np.uint64) for name in ("transitions", "choices")),
         *((name, np.uint64) for name in ("level_transitions", "level_choices")),
         *((name, np.uint32) for name in ("arrived", "phase", "goes_on", "full")),
+        *((name, np.uint32) for name in ("faulty", "unused")),
     ]
 )
 """`Search` of src/exploring.cuh."""
@@ -98,17 +99,15 @@ def source_of(program: Program, packing: Packing, expressions: Sequence[Expressi
     program
         The model.
     packing
-        Of its states, in one word.
+        Of its states.
     expressions
         Which `CudaExplorer.evaluate` can evaluate.
 
     Raises
     ------
     UnsupportedError
-        For states of more than one word, and as `SuccessorSource`.
+        As `SuccessorSource`.
     """
-    if packing.words != 1:
-        raise UnsupportedError(f"states of {packing.words} words of 63 bits; a GPU takes one word")
     writer = SuccessorSource(program, packing)
     text = kernel("exploring")
     for purpose in ("search", "count", "rows"):
@@ -156,6 +155,7 @@ class CudaExplorer:
     ) -> None:
         self._cp = cp = cupy()
         self._kind, self._most_memory = program.kind, most_memory
+        self._words = packing.words
         self._device = int(cp.cuda.Device().id)
         self._has_actions = any(command.action is not None for _, _, command in program.commands())
         self._tuning = tuning or DeviceExplorationTuning()
@@ -167,9 +167,8 @@ class CudaExplorer:
             raise UnsupportedError(f"NVRTC did not compile the model: {error}"[:2000]) from error
         search = np.zeros(1, dtype=SEARCH)
         search["found"] = search["end"] = len(initial)
-        search["fault"] = EMPTY
         self._search = cp.asarray(search.view(np.uint8))
-        self._states = cp.asarray(np.ascontiguousarray(initial[:, 0]))
+        self._states = cp.asarray(np.ascontiguousarray(initial))
         self._allot(max(self._tuning.first_states, 2 * len(initial)))
         self._sorted: Any = None
         self._ranks: Any = None
@@ -203,25 +202,42 @@ class CudaExplorer:
             raise UnsupportedError(f"more than {INT32_MAX} states")
         return search
 
-    def states(self, count: int) -> Any:
-        """Return all states in PRISM's order, packed, shape (states,), and note their numbers.
+    def faults(self) -> Words:
+        """Return the states with a fault among those that were expanded last, packed."""
+        cp, search = self._cp, self._state_of_search()
+        expanded = self._states[int(search["begin"]) : int(search["end"])]
+        faulty = cp.empty(len(expanded), dtype=cp.uint8)
+        self._launch("find_faults", len(expanded), expanded, faulty, counted_at=1)
+        found: Words = expanded[faulty.view(cp.bool_)].get()
+        return found
 
-        Parameters
-        ----------
-        count
-            How many were found.
+    def states(self) -> Any:
+        """Return all states in PRISM's order, packed, shape (states, words); note their numbers.
+
+        Raises
+        ------
+        DeviceMemoryError
+            If there is no room for them.
         """
-        cp = self._cp
+        cp, search = self._cp, self._state_of_search()
+        taken = int(search["found"])
+        count = taken - int(search["holes"])
         # Sorting takes another copy, and as much again for a while.
-        require_bytes(
-            self._device, 24 * count + 4 * (self._mask + 1), "states in order", self._most_memory
-        )
-        self._sorted = cp.sort(self._states[:count])
-        self._states = None
-        self._ranks = cp.empty(self._mask + 1, dtype=cp.int32)
-        self._launch(
-            "rank_states", count, self._table, cp.uint64(self._mask), self._ranks, self._sorted
-        )
+        one_word = self._words == 1
+        ranked = self._mask + 1 if one_word else taken
+        needed = (24 if one_word else 16 * self._words + 32) * taken + 4 * ranked
+        require_bytes(self._device, needed, "states in order", self._most_memory)
+        found = self._states[:taken]
+        if one_word:
+            self._sorted = cp.sort(found[:, 0]).reshape(-1, 1)
+        else:
+            # Places without a state have the greatest of first words.
+            order = cp.lexsort(cp.ascontiguousarray(found.T[::-1]))
+            self._sorted = found[order[:count]]
+        self._ranks = cp.empty(ranked, dtype=cp.int32)
+        self._launch("rank_states", count, *self._known(), self._ranks, self._sorted)
+        if one_word:
+            self._states = None
         return self._sorted
 
     def rows(self) -> DeviceRows:
@@ -250,10 +266,10 @@ class CudaExplorer:
         row_actions = cp.empty(rows, dtype=cp.int32) if is_mdp and self._has_actions else None
         scaled = cp.int32(self._kind is ModelKind.DTMC)
         self._launch(
-            *("write_rows", count, self._table, cp.uint64(self._mask), self._ranks, states),
+            *("write_rows", count, *self._known(), self._ranks, states),
             *(scaled, places, starts, columns, values, actions, lengths, row_actions),
             *(transitions, choices),
-            counted_at=4,
+            counted_at=5,
         )
         kept = self._offsets(transitions)
         if int(kept[-1]) < entries:
@@ -290,6 +306,10 @@ class CudaExplorer:
         first = int(failing[0])
         return values, None if first == EMPTY else first
 
+    def _known(self) -> tuple[Any, ...]:
+        """Return the table, its mask and the list, which kernels look states up in."""
+        return self._table, self._cp.uint64(self._mask), self._states
+
     def _state_of_search(self) -> np.void:
         found: np.void = self._search.get().view(SEARCH)[0].copy()
         return found
@@ -301,14 +321,14 @@ class CudaExplorer:
         while size < 2 * capacity:
             size *= 2
         self._table = None
-        require_bytes(
-            self._device, 8 * capacity + 8 * size, f"{capacity} states", self._most_memory
-        )
-        states = cp.empty(capacity, dtype=cp.uint64)
+        slot = np.dtype(np.uint64 if self._words == 1 else np.uint32)
+        needed = 8 * self._words * capacity + slot.itemsize * size
+        require_bytes(self._device, needed, f"{capacity} states", self._most_memory)
+        states = cp.empty((capacity, self._words), dtype=cp.uint64)
         count = len(self._states)
         states[:count] = self._states
         self._states = states
-        self._table, self._mask = cp.full(size, EMPTY, dtype=cp.uint64), size - 1
+        self._table, self._mask = cp.full(size, np.iinfo(slot).max, dtype=slot), size - 1
         self._capacity = capacity
         self._launch(
             *("begin_search", count, self._table, cp.uint64(self._mask), self._states),

@@ -61,7 +61,7 @@ def explored_on_gpu(
     UnsupportedError
         If there is no such GPU, and as `engines.cuda.exploring.CudaExplorer`.
     """
-    from engines.cuda.exploring import EMPTY, CudaExplorer
+    from engines.cuda.exploring import CudaExplorer
 
     refusal = driver.gpu_refusal(device_number)
     if refusal is not None:
@@ -70,14 +70,14 @@ def explored_on_gpu(
         explorer = CudaExplorer(program, packing, initial, most_memory=most_memory)
         while True:
             search = explorer.search()
-            if search["fault"] != EMPTY:
-                state = packing.state(np.array([search["fault"]], dtype=np.uint64))
+            if search["faulty"]:
+                state = min(map(packing.state, explorer.faults()))
                 raise command_fault(program, state) or AssertionError(f"no fault found in {state}")
             if progress is not None:
-                progress(int(search["begin"]))
+                progress(int(search["begin"] - search["holes"]))
             if search["begin"] == search["found"]:
                 break
-        states = explorer.states(int(search["found"]))
+        states = explorer.states()
         rows = explorer.rows()
         groups = rows.group_offsets
         found = Rows(
@@ -87,4 +87,4 @@ def explored_on_gpu(
             rows.deadlocks.get().view(np.bool_),
         )
         found.rows, found.entries = len(found.row_offsets) - 1, len(found.columns)
-        return states.get().reshape(-1, 1), found
+        return states.get(), found

@@ -18,7 +18,7 @@ from engines.host.compiled.library import (
     Function,
     Structure,
 )
-from engines.host.compiled.shares import Shares, cut_rows
+from engines.host.compiled.shares import Shares
 from engines.host.structures import HostSystem
 from engines.systems.one_sided import Direction, SweepSystem
 
@@ -83,7 +83,7 @@ class HostRunSweeps:
 
     def __init__(self, runs: Runs, direction: Direction | None) -> None:
         self._runs = HostRuns.of(runs, direction)
-        self._shares = Shares(_offsets_of_work(runs), 0)
+        self._shares = Shares(np.concatenate(([0], np.cumsum(runs.work()))), 0)
         self.threads = self._shares.threads
 
     def repeat(
@@ -108,60 +108,6 @@ class HostRunSweeps:
         pieces = (shares.bounds, shares.pieces, shares.threads, omega)
         how = (changes, len(changes), stop_below, x, x_new, absolute)
         return int(_SWEEP_RUNS(self._runs, *pieces, *how))
-
-
-_SYMMETRIC_SWEEPS = Function(
-    "pg_symmetric_run_sweeps",
-    c_int64,
-    *(HostRuns, INDICES, c_int64, c_int32, c_double, c_int64),
-    *(DOUBLES, c_int64, c_double, DOUBLES, DOUBLES, c_int32),
-)
-
-
-class HostSymmetricRunSweeps:
-    """Sweeps over the runs of a chain, in the order of positions and against it by turns.
-
-    At a distance, the rows of a run read new values where all that they read there belongs to runs
-    of their piece that came before theirs; else the values before the sweep.
-
-    Parameters
-    ----------
-    runs
-        The rows of the chain.
-    pieces
-        How many pieces the runs are cut into; threads share them out.
-    """
-
-    def __init__(self, runs: Runs, pieces: int) -> None:
-        self._runs = HostRuns.of(runs, None)
-        self._bounds, self._pieces = cut_rows(_offsets_of_work(runs), pieces), pieces
-
-    def repeat(
-        self,
-        changes: FloatArray,
-        stop_below: float,
-        omega: float,
-        begun: int,
-        x: FloatArray,
-        x_new: FloatArray,
-        absolute: bool,
-    ) -> int:
-        """Make sweeps as `engines.host.symmetric.HostSymmetricSweeps.repeat` does; return how many.
-
-        Parameters
-        ----------
-        changes, stop_below, omega, begun, absolute
-            As there.
-        x, x_new
-            Shape (states,), by positions.
-        """
-        pieces = (self._bounds, self._pieces, self._pieces, omega, begun)
-        how = (changes, len(changes), stop_below, x, x_new, absolute)
-        return int(_SYMMETRIC_SWEEPS(self._runs, *pieces, *how))
-
-
-def _offsets_of_work(runs: Runs) -> IndexArray:
-    return np.concatenate(([0], np.cumsum(runs.work())))
 
 
 _SHAPES = Function("pg_shapes", None, HostSystem, c_int64, KEYS)

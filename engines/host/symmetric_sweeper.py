@@ -3,15 +3,14 @@
 A sweep of Gauss-Seidel carries what it computes as far as the order of the states lets it: all the
 way where transitions lead on in that order, hardly anywhere where they lead back. By turns in both
 directions nothing depends on which of them suits the model. Threads each have a piece of the rows,
-and read what the others had before the sweep. Where neighbouring rows have one pattern, they are
-swept as runs, several rows in an instruction: a run reads what it had itself before the sweep.
+and read what the others had before the sweep. Where neighbouring rows have one pattern, Jacobi's
+sweeps are sooner done: they take several rows in an instruction.
 
-Sweeps are x' = M⁻¹ N x for a regular splitting of the singular system, whatever the pieces and the
-runs. Their entries are not negative, and π is a fixed point, so the quotient of the iterate and π
-is averaged by each of them. With ω < 1 each state keeps a share of itself, so that 1 is the only
-eigenvalue on the unit circle (Rose 1984, Convergent regular splittings for singular M-matrices).
-With ω = 1 fast sweeps are faster, and slow ones may swing: after `RELAXED_AFTER` of them they are
-relaxed.
+Sweeps are x' = M⁻¹ N x for a regular splitting of the singular system, whatever the pieces. Their
+entries are not negative, and π is a fixed point, so the quotient of the iterate and π is averaged
+by each of them. With ω < 1 each state keeps a share of itself, so that 1 is the only eigenvalue on
+the unit circle (Rose 1984, Convergent regular splittings for singular M-matrices). With ω = 1 fast
+sweeps are faster, and slow ones may swing: after `RELAXED_AFTER` of them they are relaxed.
 """
 
 from __future__ import annotations
@@ -24,16 +23,12 @@ import numpy as np
 from engines.arrays import FloatArray
 from engines.host import layouts, run_encoding
 from engines.host.compiled.shares import ENTRIES_PER_THREAD, cut_rows, num_cores, threads_for
-from engines.host.engine import CpuSweeper
-from engines.host.layouts import Layout
-from engines.host.run_encoding import Runs
-from engines.host.runs import HostSymmetricRunSweeps
+from engines.host.engine import ENCODE_ENTRIES, CpuSweeper
 from engines.host.scaling import scaled
 from engines.host.symmetric import HostSymmetricSweeps
-from engines.host.watched import RELAXED_OMEGA
 from engines.model.choice import Format
 from engines.model.environment import Precision, SolverEnvironment
-from engines.systems.one_sided import Engine, Scaling, SweepSystem
+from engines.systems.one_sided import RELAXED_OMEGA, Engine, Scaling, SweepSystem
 
 NAME = "Symmetric Gauss-Seidel"
 
@@ -53,18 +48,12 @@ RELAXED_AFTER = 96
 is after 256, 256 so. Cluster, which does not, takes 10 % more of them if it is after 64."""
 
 MOST_INSIDE = 0.5
-"""Runs that read more of themselves than this, as those of a single queue do, are swept row by row:
-within a run, sweeps are Jacobi's."""
+"""Where runs of rows read more of themselves than this, as those of a single queue do, sweeps in
+order carry what they compute far, and are worth more than several rows in an instruction."""
 
 
 class SymmetricScheme:
-    """Sweeps of steady states in both directions by turns.
-
-    Parameters
-    ----------
-    matrix_format
-        CSR, or AUTO: runs of rows, where enough of them have the pattern of their neighbours.
-    """
+    """Sweeps of steady states in both directions by turns."""
 
     @classmethod
     def where_best(
@@ -88,14 +77,14 @@ class SymmetricScheme:
         if environment.matrix_format not in (Format.AUTO, Format.CSR):
             return None
         of_jacobi = min(num_cores(), system.matrix.num_entries // ENTRIES_PER_THREAD)
-        return cls(environment.matrix_format) if of_jacobi <= MOST_CORES else None
-
-    def __init__(self, matrix_format: Format = Format.AUTO) -> None:
-        self._format = matrix_format
+        if of_jacobi > MOST_CORES:
+            return None
+        by_patterns = environment.matrix_format is Format.AUTO and _has_long_runs(system)
+        return None if by_patterns else cls()
 
     def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> SymmetricSweeper:
         """Prepare a solve; see `engines.systems.one_sided.Scheme.sweeper`."""
-        return SymmetricSweeper(scaled(system), stop_below, absolute, self._format)
+        return SymmetricSweeper(scaled(system), stop_below, absolute)
 
 
 def _num_pieces(entries: int) -> int:
@@ -103,10 +92,12 @@ def _num_pieces(entries: int) -> int:
     return min(most, threads_for(entries))
 
 
-def _runs_of(system: SweepSystem) -> Runs | None:
-    """Return the runs of a system; None where they are too short, or read mostly themselves."""
-    runs = run_encoding.encode(system)
-    return runs if runs is not None and runs.share_inside() <= MOST_INSIDE else None
+def _has_long_runs(system: SweepSystem) -> bool:
+    """Return whether Jacobi's sweeps go over runs of rows that read mostly other rows."""
+    if system.matrix.num_entries < ENCODE_ENTRIES:
+        return False
+    runs = run_encoding.encode(scaled(system))
+    return runs is not None and runs.share_inside() <= MOST_INSIDE
 
 
 class SymmetricSweeper:
@@ -118,28 +109,17 @@ class SymmetricSweeper:
         What is swept, without a scaling.
     stop_below, absolute
         As in `engines.systems.one_sided.Scheme.sweeper`.
-    matrix_format
-        As in `SymmetricScheme`.
     """
 
-    def __init__(
-        self, system: SweepSystem, stop_below: float, absolute: bool, matrix_format: Format
-    ) -> None:
+    def __init__(self, system: SweepSystem, stop_below: float, absolute: bool) -> None:
         self.seconds = 0.0
         self._system = system
         self._stop_below, self._absolute = stop_below, absolute
         pieces = _num_pieces(system.matrix.num_entries)
-        runs = _runs_of(system) if matrix_format is Format.AUTO else None
-        self._layout: Layout
-        self._sweeps: HostSymmetricSweeps | HostSymmetricRunSweeps
-        if runs is None:
-            bounds = cut_rows(system.matrix.row_offsets, pieces)
-            self._layout = layouts.in_csr(system)
-            self._sweeps = HostSymmetricSweeps(system.matrix, bounds, pieces)
-        else:
-            self._layout = layouts.in_runs(system, runs)
-            self._sweeps = HostSymmetricRunSweeps(runs, pieces)
-        self._x = self._layout.inwards(system.start)
+        self._layout = layouts.in_csr(system)
+        bounds = cut_rows(system.matrix.row_offsets, pieces)
+        self._sweeps = HostSymmetricSweeps(system.matrix, bounds, pieces)
+        self._x = np.array(system.start, dtype=np.float64)
         self._x_new = self._x.copy()
         self._made = 0
         self.cost = replace(self._layout.cost(), kernel=f"compiled, threads {pieces}")
@@ -178,4 +158,4 @@ class SymmetricSweeper:
 
     def values(self) -> FloatArray:
         """Return the present iterate."""
-        return self._layout.outwards(self._x)
+        return self._x

@@ -15,7 +15,7 @@ from engines.host.colours import Order
 from engines.model.environment import Method
 from engines.model.events import Event, Events, Kind
 from engines.model.result import SweepCost
-from engines.systems.one_sided import Sweeper
+from engines.systems.one_sided import RELAXED_OMEGA, Sweeper
 
 METHODS = {
     Method.GAUSS_SEIDEL: Order.FORWARDS,
@@ -24,13 +24,6 @@ METHODS = {
     Method.BACKWARDS_SOR: Order.BACKWARDS,
 }
 """The methods that sweep in colours, and the order that each goes in."""
-
-RELAXED_OMEGA = 0.95
-"""Relaxation of sweeps that cannot swing.
-
-With ω < 1 the splitting is regular and each state keeps a share of itself, so that 1 is the only
-eigenvalue on the unit circle, in whatever order the states are (Rose 1984, Convergent regular
-splittings for singular M-matrices). Nearer to 1 slow sweeps keep their speed, and swings last."""
 
 FIRST_LOOK = 64
 """Sweeps before the first look at how successive changes point; each look comes twice as late."""

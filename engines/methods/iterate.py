@@ -20,7 +20,8 @@ BATCH_SECONDS = 0.25
 """Sweeps that take longer are shown in pieces."""
 BATCH_SHARE = 8
 """A batch is at most this part of the sweeps made: sweeps run on to the end of a batch. Sweeps are
-judged after each batch, and no clock decides its length: a run repeats to the last digit."""
+judged after each batch, and no clock decides its length: a run repeats to the last digit. What a
+batch has shown, a first one confirms."""
 FIRST_BATCH_OF_DOUBLING = 16
 BATCH_SHARE_OF_DOUBLING = 4
 """An iterate is only proven after twice its sweeps and more, so the steps may be longer."""
@@ -197,6 +198,8 @@ def iterate(
                 break
         share = BATCH_SHARE if doubling is None else BATCH_SHARE_OF_DOUBLING
         batch = min(max(batch, iterations // share), LONGEST_BATCH)
+        if judge.met_before:
+            batch = min(batch, FIRST_BATCH)
     status = Status.CHANGE_ONLY if change < environment.epsilon else Status.NOT_CONVERGED
     return Iteration(status, iterations, change, judge.error)
 
@@ -245,7 +248,7 @@ class _Judge:
         self._doubling = doubling
         self._contraction = Contraction()
         self._worst = self._change = float("inf")
-        self._met_before = self._looks_done = False
+        self.met_before = self._looks_done = False
         self.met = False
         self.only_rounding = False
         self.error = float("inf")
@@ -265,9 +268,9 @@ class _Judge:
         self.error = self._contraction.error(self._worst)
         meets = self._worst < epsilon and self.error < epsilon
         if self._doubling is None:
-            self.met = self._worst == 0.0 or (meets and self._met_before)
+            self.met = self._worst == 0.0 or (meets and self.met_before)
             self.only_rounding = stirring and not meets
-            self._met_before = meets
+            self.met_before = meets
             return
         self._looks_done = self.error < PROMISING * epsilon or self._worst < epsilon / PROMISING
         due = self._doubling.is_due(iterations)

@@ -6,13 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engines.arrays import FloatArray, IndexArray, MaskArray, index_dtype, joined
+from engines.arrays import FloatArray, IndexArray, MaskArray, index_dtype
 from engines.errors import InvalidModelError
 from engines.host.compiled.rows import gathered, row_sums
-
-RUN_ENTRIES = 64
-"""From so many entries a run of neighbouring rows on, slices are copied in less time than entries
-are gathered."""
 
 
 @dataclass(frozen=True)
@@ -82,16 +78,9 @@ class CsrMatrix:
         total = int(lengths.sum(dtype=np.int64))
         offsets = np.zeros(len(rows) + 1, dtype=index_dtype(total))
         np.cumsum(lengths, out=offsets[1:])
-        breaks = np.flatnonzero(np.diff(rows) != 1) + 1
-        if total >= RUN_ENTRIES * (len(breaks) + 1):
-            firsts, lasts = rows[np.append(0, breaks)], rows[np.append(breaks, len(rows)) - 1]
-            begins, ends = self.row_offsets[firsts], self.row_offsets[lasts + 1]
-            runs = [slice(*run) for run in zip(begins.tolist(), ends.tolist(), strict=True)]
-            columns, values = joined(self.columns, runs), joined(self.values, runs)
-        else:
-            starts = self.row_offsets[rows]
-            columns = gathered(starts, lengths, self.columns, total)
-            values = gathered(starts, lengths, self.values, total)
+        starts = self.row_offsets[rows]
+        columns = gathered(starts, lengths, self.columns, total)
+        values = gathered(starts, lengths, self.values, total)
         return CsrMatrix(offsets, columns, values, self.num_columns)
 
     def select_entries(self, keep: MaskArray) -> CsrMatrix:

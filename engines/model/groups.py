@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from engines.arrays import IndexArray, index_dtype, joined, ranges
-from engines.model.csr import RUN_ENTRIES, CsrMatrix
+from engines.arrays import IndexArray, index_dtype, ranges
+from engines.host.compiled.rows import gathered
+from engines.model.csr import CsrMatrix
 
 
 def choices_of(states: IndexArray, groups: IndexArray) -> tuple[IndexArray, IndexArray]:
@@ -30,9 +31,6 @@ def select_groups(
 ) -> tuple[CsrMatrix, IndexArray]:
     """Return the rows of some states' choices, and the offsets of each state's among them.
 
-    Where states are many and stand in long runs, all is copied run by run, and no choice is listed:
-    what takes longest is that the system makes room for what is written first.
-
     Parameters
     ----------
     matrix
@@ -43,32 +41,25 @@ def select_groups(
     starts = np.flatnonzero(np.diff(states, prepend=-2) != 1)
     lasts = np.append(starts[1:], len(states))[: len(starts)] - 1
     firsts, behind = states[starts], states[lasts] + 1
-    first_entries, behind_entries = (matrix.row_offsets[groups[at]] for at in (firsts, behind))
-    total = int((behind_entries - first_entries).sum(dtype=np.int64))
-    if not len(starts) or total < RUN_ENTRIES * len(starts):
-        choices, offsets = choices_of(states, groups)
-        return matrix.select_rows(choices), offsets
-    entry_runs = _runs(first_entries, behind_entries)
+    first_rows, behind_rows = groups[firsts], groups[behind]
+    offsets = _offsets(first_rows, behind_rows, matrix.row_lengths())
+    first_entries, lengths = matrix.row_offsets[first_rows], matrix.row_offsets[behind_rows]
+    lengths = lengths - first_entries
+    total = int(offsets[-1])
     rows = CsrMatrix(
-        _continued(matrix.row_offsets, _runs(groups[firsts], groups[behind])),
-        joined(matrix.columns, entry_runs),
-        joined(matrix.values, entry_runs),
+        offsets,
+        gathered(first_entries, lengths, matrix.columns, total),
+        gathered(first_entries, lengths, matrix.values, total),
         matrix.num_columns,
     )
-    return rows, _continued(groups, _runs(firsts, behind))
+    return rows, _offsets(firsts, behind, np.diff(groups))
 
 
-def _runs(firsts: IndexArray, behind: IndexArray) -> list[slice]:
-    return [slice(*run) for run in zip(firsts.tolist(), behind.tolist(), strict=True)]
-
-
-def _continued(offsets: IndexArray, runs: list[slice]) -> IndexArray:
-    """Return offsets of the items of some runs, one run after the other, from 0 on."""
-    continued = np.empty(sum(run.stop - run.start for run in runs) + 1, dtype=offsets.dtype)
-    continued[0] = at = 0
-    for run in runs:
-        last = at + run.stop - run.start
-        shift = continued[at] - offsets[run.start]
-        np.add(offsets[run.start + 1 : run.stop + 1], shift, out=continued[at + 1 : last + 1])
-        at = last
-    return continued
+def _offsets(firsts: IndexArray, behind: IndexArray, lengths: IndexArray) -> IndexArray:
+    """Return the offsets of items of given lengths, from each of `firsts` to before `behind`."""
+    counts = behind - firsts
+    kept = gathered(firsts, counts, lengths, int(counts.sum(dtype=np.int64)))
+    total = int(kept.sum(dtype=np.int64))
+    offsets = np.zeros(len(kept) + 1, dtype=index_dtype(total))
+    np.cumsum(kept, out=offsets[1:])
+    return offsets

@@ -7,6 +7,7 @@ import numpy as np
 from engines.arrays import FloatArray, IndexArray, MaskArray, index_dtype
 from engines.devices.graph import operations_of
 from engines.model.csr import CsrMatrix
+from engines.model.environment import SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.groups import choices_of
 from engines.systems.one_sided import Direction
@@ -25,6 +26,7 @@ def solves_exactly(
     values: FloatArray,
     rewards: FloatArray | None,
     direction: Direction | None,
+    environment: SolverEnvironment,
 ) -> bool:
     """Return whether values are the solution itself, every digit of it.
 
@@ -37,6 +39,8 @@ def solves_exactly(
         As for `engines.questions.reachability.solve_reachability`.
     values
         Those of all states, shape (states,); the known ones have no error.
+    environment
+        Where the graph is searched.
     """
     states = np.flatnonzero(unknown)
     # Some values are looked at before all are.
@@ -69,7 +73,7 @@ def solves_exactly(
     if not np.array_equal(sums, of_states * scales):
         return False
     # Each strategy leaves the unknown states for sure: then no other values solve the equations.
-    return bool(operations_of(model).must_approach(~unknown, unknown).all())
+    return bool(operations_of(model, environment).must_approach(~unknown, unknown).all())
 
 
 def _rows_of(model: ExplicitModel, states: IndexArray) -> tuple[IndexArray, IndexArray | None]:

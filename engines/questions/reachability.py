@@ -128,7 +128,7 @@ def solve_reachability(
     result = result.at_most(greatest)
     return replace(
         result,
-        unrounded=solves_exactly(model, unknown, result.values, *given),
+        unrounded=solves_exactly(model, unknown, result.values, *given, environment),
         decided=decided_values(result.values, ~unknown),
         exactly=exactly,
     )

@@ -242,7 +242,7 @@ def _solve_finite(
     """Solve for the rewards of the unknown states; those of all others are taken to be 0."""
     start, upper = np.zeros(model.num_states), None
     if environment.two_sided:
-        solved = unknown & ~_earning_nothing(model, earned, unknown, direction)
+        solved = unknown & ~_earning_nothing(model, earned, unknown, direction, environment)
         if not solved.any():
             return SolveResult.exact(start, environment.method, two_sided=True)
         upper = _start_from_above(model, unknown, solved, earned, direction, environment, slack)
@@ -262,7 +262,11 @@ def _solve_finite(
 
 
 def _earning_nothing(
-    model: ExplicitModel, earned: FloatArray, unknown: MaskArray, direction: Direction | None
+    model: ExplicitModel,
+    earned: FloatArray,
+    unknown: MaskArray,
+    direction: Direction | None,
+    environment: SolverEnvironment,
 ) -> MaskArray:
     """Return the unknown states of reward 0, whose upper values would go on falling for ever."""
     paying = (earned > 0.0) & model.rows_of(unknown)
@@ -270,13 +274,14 @@ def _earning_nothing(
     if direction is not Direction.MINIMISE:
         payers = np.zeros(model.num_states, dtype=np.bool_)
         payers[owner[paying]] = True
-        return unknown & ~operations_of(model).may_reach(payers, unknown)
+        return unknown & ~operations_of(model, environment).may_reach(payers, unknown)
     # A choice that costs leads nowhere: what still reaches the target does so for nothing.
     matrix = model.matrix
     row = matrix.row_of_entry()
     columns = np.where(paying[row], owner[row], matrix.columns).astype(matrix.columns.dtype)
     without = replace(model, matrix=replace(matrix, columns=columns), rewards=())
-    return unknown & prob1(without, unknown, ~unknown, Direction.MAXIMISE)
+    free = prob1(without, unknown, ~unknown, Direction.MAXIMISE, environment=environment)
+    return unknown & free
 
 
 def _start_from_above(

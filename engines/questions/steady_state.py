@@ -19,7 +19,7 @@ from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.progress import Progress
 from engines.model.result import SolveResult, Status
 from engines.solve.system import SMALL_SYSTEM, solve_system
-from engines.systems.one_sided import AUTOMATIC_OMEGA, Scaling, SweepSystem
+from engines.systems.one_sided import RELAXED_OMEGA, Scaling, SweepSystem
 
 POWER_STEP = 0.99
 """PRISM's Δt times the largest exit rate (Stewart 1994, p. 124)."""
@@ -65,7 +65,7 @@ def solve_steady_state(
     rates = model.matrix if states is None else closed_part(model, states).matrix
     if method is Method.AUTO:
         method = Method.JOR
-        environment = replace(environment, omega=AUTOMATIC_OMEGA)
+        environment = replace(environment, omega=RELAXED_OMEGA)
     exits = None
     ours = method is Method.MULTILEVEL or environment.automatic
     if environment.convention is Convention.EXPLICIT and not ours:

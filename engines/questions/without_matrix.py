@@ -23,7 +23,7 @@ from engines.model.environment import Convention, Method, SolverEnvironment
 from engines.model.progress import Progress
 from engines.model.result import SolveResult, Status
 from engines.solve.system import solve_system
-from engines.systems.one_sided import AUTOMATIC_OMEGA, Scaling, rows_of_states
+from engines.systems.one_sided import RELAXED_OMEGA, Scaling, rows_of_states
 
 FORMATS = (Format.AUTO, Format.PATTERNS, Format.HYBRID)
 """What rows can be laid out in without their matrix; of our choice patterns, if they are few."""
@@ -213,7 +213,7 @@ def steady_state_of_matrices(
     size, method = rates.num_states, environment.method
     if method is Method.AUTO:
         method = Method.JOR
-        environment = replace(environment, omega=AUTOMATIC_OMEGA)
+        environment = replace(environment, omega=RELAXED_OMEGA)
     start = np.full(size, 1.0 / size)
     if members is not None:
         start = np.where(members, 1.0 / np.count_nonzero(members), 0.0)

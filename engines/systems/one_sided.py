@@ -16,13 +16,14 @@ from engines.model.result import SweepCost
 LONGEST_BATCH = 1024
 """Most sweeps between two looks of the host."""
 
-AUTOMATIC_OMEGA = 0.9
-"""Relaxation of the automatic method.
+RELAXED_OMEGA = 0.95
+"""Relaxation of sweeps for π Q = 0 that cannot swing.
 
-Jacobi for π Q = 0 is similar to the embedded chain without self-loops, and oscillates for ever
-where that is periodic; with ω < 1 the chain becomes lazy, hence aperiodic, and the sweeps converge
-for every recurrent class.
-"""
+Jacobi is similar to the embedded chain without self-loops, and swings for ever where that is
+periodic, as Gauss-Seidel may by a period of its order. With ω < 1 the splitting is regular and
+each state keeps a share of itself, so that 1 is the only eigenvalue on the unit circle, in whatever
+order the states are (Rose 1984, Convergent regular splittings for singular M-matrices). Nearer to 1
+slow sweeps keep their speed, and swings last."""
 
 
 ROUNDING_OF_A_SUM = 1e-11

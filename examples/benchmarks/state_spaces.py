@@ -98,13 +98,13 @@ def on_gpu(program: Program, row: Row) -> None:
         ready = time.perf_counter()
         while (search := explorer.search())["begin"] != search["found"]:
             pass
-        explorer.states(int(search["found"]))
+        states = explorer.states()
         rows = explorer.rows()
         cupy().cuda.Device().synchronize()
         row.gpu = time.perf_counter() - ready
         row.compiling = row.compiling or ready - began
-        row.states, row.transitions = int(search["found"]), len(rows.columns)
-        del explorer, rows
+        row.states, row.transitions = len(states), len(rows.columns)
+        del explorer, states, rows
         cupy().get_default_memory_pool().free_all_blocks()
 
 

@@ -1,9 +1,8 @@
-"""Parts of matrices whose rows are in groups, run by run or choice by choice."""
+"""Parts of matrices whose rows are in groups."""
 
 import numpy as np
 import pytest
 
-from engines.model import groups as under_test
 from engines.model.csr import CsrMatrix
 from engines.model.groups import choices_of, select_groups
 
@@ -31,7 +30,6 @@ def one_by_one(matrix, groups, states):
     return offsets, columns, values, parts
 
 
-@pytest.mark.parametrize("entries_a_run", [0, 10**9], ids=["runs", "choices"])
 @pytest.mark.parametrize(
     "states",
     [
@@ -45,8 +43,7 @@ def one_by_one(matrix, groups, states):
     ids=["all", "one run", "three runs", "last", "every other", "none"],
 )
 @pytest.mark.parametrize("seed", range(3))
-def test_the_rows_of_chosen_states_are_taken_over(seed, states, entries_a_run, monkeypatch):
-    monkeypatch.setattr(under_test, "RUN_ENTRIES", entries_a_run)
+def test_the_rows_of_chosen_states_are_taken_over(seed, states):
     matrix, groups = random_groups(seed)
     chosen, parts = select_groups(matrix, groups, states)
     offsets, columns, values, expected = one_by_one(matrix, groups, states)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -11,12 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from engines import arrays
 from engines.arrays import index_dtype
 from engines.errors import InvalidModelError
 from engines.host.products import sums_beside_diagonal, transposed
 from engines.host.scaling import balance_matrix, scaled
-from engines.model import csr
 from engines.model.csr import CsrMatrix
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.systems.one_sided import Scaling, SweepSystem
@@ -143,15 +140,11 @@ def dense(matrix):
     return full
 
 
-@given(
-    matrices(), st.sampled_from([1, csr.RUN_ENTRIES]), st.sampled_from([1, 2, 1 << 20]), st.data()
-)
-def test_selected_rows_are_those_rows_in_that_order(matrix, run_entries, part_entries, data):
+@given(matrices(), st.data())
+def test_selected_rows_are_those_rows_in_that_order(matrix, data):
     count = matrix.num_rows
     rows = data.draw(st.lists(st.integers(0, count - 1), max_size=8) if count else st.just([]))
-    parts = patch.object(arrays, "PART_ENTRIES", part_entries)
-    with patch.object(csr, "RUN_ENTRIES", run_entries), parts:
-        chosen = matrix.select_rows(np.array(rows, dtype=np.int32))
+    chosen = matrix.select_rows(np.array(rows, dtype=np.int32))
     chosen.check()
     np.testing.assert_array_equal(dense(chosen), dense(matrix)[rows])
     # Entry for entry, not only in sum.

@@ -7,6 +7,7 @@ import pytest
 from scipy.sparse import csr_array, random_array
 
 from engines import arrays
+from engines.host.compiled import rows
 from engines.host.compiled.rows import gathered, row_sums
 from engines.host.products import Product, from_entries, sums_beside_diagonal, transposed
 from engines.model import groups as row_groups
@@ -87,8 +88,10 @@ def test_selected_rows_are_scipys(rows, offsets_kind, columns_kind):
     np.testing.assert_array_equal(found.values, wanted.data)
 
 
+@pytest.mark.parametrize("threads", [1, 2, 7, 100])
 @pytest.mark.parametrize("kind", [np.bool_, np.uint8, np.int16, np.uint32, np.float64])
-def test_runs_of_items_of_any_size_are_gathered(kind):
+def test_runs_of_items_of_any_size_are_gathered(kind, threads, monkeypatch):
+    monkeypatch.setattr(rows, "threads_for", lambda _: threads)
     items = np.arange(200).astype(kind)
     starts, lengths = np.array([7, 0, 199, 50]), np.array([3, 0, 1, 40], dtype=np.int32)
     wanted = np.concatenate([items[7:10], items[199:200], items[50:90]])

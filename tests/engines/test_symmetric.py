@@ -8,16 +8,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from engines.host import run_encoding
 from engines.host import symmetric_sweeper as symmetric
 from engines.host.engine import CpuEngine
 from engines.host.scaling import balance_matrix
-from engines.host.watched import RELAXED_OMEGA
 from engines.model.choice import Format
 from engines.model.environment import DeviceChoice, Method, Precision, SolverEnvironment
 from engines.model.result import Status
 from engines.questions.steady_state import solve_steady_state
-from engines.systems.one_sided import Scaling, SweepSystem
+from engines.systems.one_sided import RELAXED_OMEGA, Scaling, SweepSystem
 from tests.engines import models
 from tests.engines.stationary import eliminated_class
 
@@ -83,87 +81,26 @@ def test_sweeps_are_those_of_plain_loops(pieces, seed):
     assert sweeper.residual() == pytest.approx(defect, rel=1e-9)
 
 
-def lattice(height, width, across=1.0):
-    """Rates of a walk on a grid, drifting down: rows of it repeat, as those of two queues do.
-
-    `across`: of the moves along a row of the grid, by which its states read their neighbours.
-    """
-    states = np.arange(height * width).reshape(height, width)
-    moves = (
-        *((states[:-1], states[1:], 0.9), (states[1:], states[:-1], 0.5)),
-        *((states[:-1, :-1], states[1:, 1:], 0.3), (states[1:, 1:], states[:-1, :-1], 0.1)),
-        *((states[:, :-1], states[:, 1:], across), (states[:, 1:], states[:, :-1], across)),
-    )
+def grid(side):
+    """Rates of a walk on a grid: rows of it repeat, as those of two queues do."""
+    states = np.arange(side * side).reshape(side, side)
     rows = [{} for _ in range(states.size)]
-    for sources, targets, rate in moves:
-        for source, target in zip(sources.ravel(), targets.ravel(), strict=True):
-            rows[source][int(target)] = rate
+    for down, across in ((0, 1), (1, 0), (1, 1)):
+        here, there = states[: side - down, : side - across], states[down:, across:]
+        for source, target in zip(here.ravel(), there.ravel(), strict=True):
+            rows[source][int(target)] = 0.9
+            rows[target][int(source)] = 0.5
     return models.ctmc(rows).matrix
 
 
-def swept_by_runs(matrix, x, runs, cut, turn):
-    """A sweep over runs by plain loops.
-
-    `runs`: their first rows, and those behind them. `cut`: which runs are the pieces'.
-    """
-    full, after = dense(matrix), x.copy()
-    for begin, end in pairwise(cut):
-        piece = runs[begin:end]
-        done: set[int] = set()
-        for first, behind in piece[::turn]:
-            seen = np.zeros(behind - first)
-            for distance in range(-len(x), len(x)):
-                columns = [row + distance for row in range(first, behind)]
-                values = after if done.issuperset(columns) else x
-                for at, column in enumerate(columns):
-                    if 0 <= column < len(x):
-                        seen[at] += full[first + at, column] * values[column]
-            after[first:behind] = seen
-            done.update(range(first, behind))
-    return after
-
-
-def test_runs_are_swept_as_by_plain_loops(pieces):
-    rates = lattice(6, 60)
-    sweeper = symmetric.SymmetricScheme().sweeper(system_of(rates), -1.0, False)
-    assert sweeper.cost.format == "patterns"
-    encoded = run_encoding.encode(replace(system_of(rates), matrix=balance_matrix(rates)))
-    runs = list(zip(encoded.firsts, encoded.firsts + encoded.lengths, strict=True))
-    assert len(runs) >= 6
-    cut = symmetric.cut_rows(np.append(0, np.cumsum(encoded.work())), pieces)
-    x, changes = np.full(360, 1 / 360), []
-    for turn in (1, -1, 1, -1, 1):
-        after = swept_by_runs(balance_matrix(rates), x, runs, cut, turn)
-        changes.append(np.max(np.abs(after - x) / x))
-        x = after
-    found = np.concatenate([sweeper.run(3), sweeper.run(2)])
-    np.testing.assert_allclose(sweeper.values(), x, rtol=1e-13)
-    np.testing.assert_allclose(found, changes, rtol=1e-9)
-    defect = np.abs(dense(balance_matrix(rates)) @ x - x).max()
-    assert sweeper.residual() == pytest.approx(defect, rel=1e-9)
-
-
-@pytest.mark.usefixtures("pieces")
-def test_sweeps_over_runs_balance_a_class():
-    rates = lattice(12, 50)
-    sweeper = symmetric.SymmetricScheme().sweeper(system_of(rates), 1e-13, False)
-    assert sweeper.cost.format == "patterns"
-    changes = sweeper.run(20_000)
-    assert changes[-1] < 1e-13
-    values = sweeper.values() / sweeper.values().sum()
-    np.testing.assert_allclose(values, eliminated_class(rates), rtol=1e-9)
-    twin = sweeper.twin(values, -1.0)
-    assert twin.cost.format == "patterns"
-    assert twin.run(3).max() < 1e-11
-
-
-def test_runs_that_read_mostly_themselves_are_swept_row_by_row():
-    queue = symmetric.SymmetricScheme().sweeper(
-        system_of(models.birth_death(400).matrix), 0.0, True
-    )
-    assert queue.cost.format == "csr"
-    by_rows = symmetric.SymmetricScheme(Format.CSR).sweeper(system_of(lattice(6, 60)), 0.0, True)
-    assert by_rows.cost.format == "csr"
+def test_rows_that_repeat_are_left_to_sweeps_over_runs_unless_they_read_mostly_themselves():
+    automatic = SolverEnvironment(method=Method.AUTO)
+    queue = models.birth_death(60_000).matrix
+    for rates, wanted in ((grid(180), False), (queue, True), (grid(20), True)):
+        found = symmetric.SymmetricScheme.where_best(CpuEngine(), system_of(rates), automatic)
+        assert (found is not None) == wanted
+    by_rows = replace(automatic, matrix_format=Format.CSR)
+    assert symmetric.SymmetricScheme.where_best(CpuEngine(), system_of(grid(180)), by_rows)
 
 
 def test_after_many_sweeps_they_are_relaxed(pieces, monkeypatch):

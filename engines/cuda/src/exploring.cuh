@@ -2,11 +2,19 @@
  * `engines.program.successors` writes: `Values`, `WORDS`, and `search_from`, `count_from`,
  * `rows_from`, which go through the transitions of a state.
  *
- * States are packed in one word. A hash table with linear probing holds them, and a list has them
- * in the order in which they were found.
+ * A list has the states in the order in which they were found, a hash table with linear probing says
+ * which are there: it holds states of one word themselves, and of longer ones their places in the list.
  */
 
-#define EMPTY 0xffffffffffffffffull /* no state is all ones */
+#define EMPTY 0xffffffffffffffffull /* no word of a state is all ones */
+
+#if WORDS == 1
+typedef u64 Slot;
+#define FREE EMPTY
+#else
+typedef u32 Slot;
+#define FREE 0xffffffffu
+#endif
 
 HD u64 mixed(u64 x) {
   x ^= x >> 32;
@@ -16,28 +24,52 @@ HD u64 mixed(u64 x) {
   return x ^ x >> 32;
 }
 
+HD u64 hash_of(const u64 *state) {
+  u64 hash = mixed(state[0]);
+  for (int word = 1; word < WORDS; word++) hash = mixed(hash ^ state[word]);
+  return hash;
+}
+
+/* The words of a state of the list, past the first cache, which other threads' writes do not reach. */
+HD void load(u64 *state, const u64 *states, u64 place) {
+  for (int word = 0; word < WORDS; word++) state[word] = __ldcg(states + place * WORDS + word);
+}
+
+HD int holds(Slot slot, const u64 *states, const u64 *state) {
+#if WORDS == 1
+  (void)states;
+  return slot == state[0];
+#else
+  int same = 1;
+  for (int word = 0; word < WORDS; word++) same &= __ldcg(states + (u64)slot * WORDS + word) == state[word];
+  return same;
+#endif
+}
+
 /* ---- search ---- */
 
 /* How far a search is; `engines.cuda.exploring.SEARCH`. */
 typedef struct {
-  u64 found;                            /* states, be there room for them in the list or not */
+  u64 found;                            /* places of the list that are taken, be they there or not */
   u64 begin, end;                       /* the states of the list that are expanded at present */
   u64 levels;                           /* that may still be made before the host is asked */
-  u64 fault;                            /* the least state with a fault, or EMPTY */
+  u64 holes;                            /* of those places, the ones that hold no state */
   u64 transitions, choices;             /* of the states before `begin` */
   u64 level_transitions, level_choices; /* of those that are being expanded */
   u32 arrived, phase;                   /* blocks that wait for the others; how often all have met */
   u32 goes_on;
   u32 full;                             /* whether a state of the level was left out for want of room */
+  u32 faulty, unused;                   /* whether a state that is being expanded has a fault */
 } Search;
 
 typedef struct {
-  u64 *table;
+  Slot *table;
   u64 mask;
   u64 *states;
   u64 capacity;
   Search *search;
   u32 transitions, choices;
+  u64 spare; /* a place of the list that was taken and not needed, or EMPTY */
 } Searcher;
 
 /* Which of the calling threads of a warp come before, and the place that the first is given. */
@@ -50,8 +82,9 @@ HD u64 next_place(u64 *counter) {
   return place + (u64)__popc(together & ((1u << lane) - 1u));
 }
 
-__device__ static __noinline__ void insert(Searcher *into, u64 state) {
-  u64 slot = mixed(state) & into->mask;
+#if WORDS == 1
+__device__ static __noinline__ void insert(Searcher *into, const u64 *target) {
+  u64 state = *target, slot = mixed(state) & into->mask;
   for (;; slot = (slot + 1) & into->mask) {
     u64 there = __ldcg(into->table + slot);
     if (there == EMPTY) {
@@ -69,6 +102,42 @@ __device__ static __noinline__ void insert(Searcher *into, u64 state) {
     return;
   }
 }
+#else
+/* Writes a state to the list before its place is shown in the table. */
+__device__ static __noinline__ void insert(Searcher *into, const u64 *target) {
+  u64 slot = hash_of(target) & into->mask;
+  for (;; slot = (slot + 1) & into->mask) {
+    u32 there = __ldcg(into->table + slot);
+    if (there == FREE) {
+      if (into->spare == EMPTY) {
+        u64 place = __ldcg(&into->search->found);
+        if (place < into->capacity) place = next_place(&into->search->found);
+        if (place >= into->capacity) {
+          into->search->full = 1;
+          return;
+        }
+        into->spare = place;
+      }
+      for (int word = 0; word < WORDS; word++) into->states[into->spare * WORDS + word] = target[word];
+      __threadfence();
+      there = atomicCAS(into->table + slot, FREE, (u32)into->spare);
+      if (there == FREE) {
+        into->spare = EMPTY;
+        return;
+      }
+    }
+    if (holds(there, into->states, target)) return;
+  }
+}
+#endif
+
+/* Marks the place that a thread has taken and not needed. */
+HD void give_up_spare(Searcher *searcher) {
+  if (searcher->spare == EMPTY) return;
+  searcher->states[searcher->spare * WORDS] = EMPTY;
+  searcher->spare = EMPTY;
+  atomicAdd(&searcher->search->holes, 1ull);
+}
 
 HD void search_take(void *context, int choice, int action, double weight, const u64 *target) {
   Searcher *into = (Searcher *)context;
@@ -76,22 +145,25 @@ HD void search_take(void *context, int choice, int action, double weight, const 
   (void)weight;
   into->transitions++;
   into->choices = (u32)choice + 1;
-  insert(into, target[0]);
+  insert(into, target);
 }
 SEARCH_FROM
 
-extern "C" __global__ void begin_search(u64 *table, u64 mask, const u64 *states, u64 count) {
+extern "C" __global__ void begin_search(Slot *table, u64 mask, const u64 *states, u64 count) {
   u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x;
   if (i >= count) return;
-  u64 state = states[i], slot = mixed(state) & mask;
-  while (atomicCAS(table + slot, EMPTY, state) != EMPTY) slot = (slot + 1) & mask;
+  const u64 *state = states + i * WORDS;
+  if (state[0] == EMPTY) return;
+  Slot shown = WORDS == 1 ? (Slot)state[0] : (Slot)i;
+  u64 slot = hash_of(state) & mask;
+  while (atomicCAS(table + slot, FREE, shown) != FREE) slot = (slot + 1) & mask;
 }
 
 /* Called by one thread while all others wait: what comes after a level. A level that has filled the list, or has
  * a fault, is not counted, and stays to be expanded. */
 HD void close_level(Search *search, u64 capacity) {
   u64 found = __ldcg(&search->found);
-  int over = __ldcg(&search->full) || found > capacity || __ldcg(&search->fault) != EMPTY;
+  int over = __ldcg(&search->full) || found > capacity || __ldcg(&search->faulty);
   if (!over) {
     search->transitions += __ldcg(&search->level_transitions);
     search->choices += __ldcg(&search->level_choices);
@@ -127,19 +199,22 @@ HD void meet(Search *search, u64 capacity) {
 /* Expands level after level, until no state is new, one has a fault, the list is full, or the host is to be
  * asked. All blocks must run at once. */
 extern "C" __global__ void __launch_bounds__(256, 4) search_levels(
-    u64 *table, u64 mask, u64 *states, u64 capacity, Search *search) {
-  Searcher searcher = {table, mask, states, capacity, search, 0, 0};
+    Slot *table, u64 mask, u64 *states, u64 capacity, Search *search) {
+  Searcher searcher = {table, mask, states, capacity, search, 0, 0, EMPTY};
   u64 thread = blockIdx.x * (u64)blockDim.x + threadIdx.x, threads = gridDim.x * (u64)blockDim.x;
   do {
     u64 begin = __ldcg(&search->begin), end = __ldcg(&search->end);
     u64 transitions = 0, choices = 0;
     for (u64 i = begin + thread; i < end; i += threads) {
       searcher.transitions = searcher.choices = 0;
-      u64 state = __ldcg(states + i);
-      if (search_from(&state, &searcher)) atomicMin(&search->fault, state);
+      u64 state[WORDS];
+      load(state, states, i);
+      if (WORDS > 1 && state[0] == EMPTY) continue;
+      if (search_from(state, &searcher)) search->faulty = 1;
       transitions += searcher.transitions;
       choices += searcher.choices;
     }
+    give_up_spare(&searcher);
     for (int apart = 16; apart > 0; apart /= 2) {
       transitions += __shfl_down_sync(0xffffffffu, transitions, apart);
       choices += __shfl_down_sync(0xffffffffu, choices, apart);
@@ -155,9 +230,10 @@ extern "C" __global__ void __launch_bounds__(256, 4) search_levels(
 /* ---- rows ---- */
 
 typedef struct {
-  const u64 *table;
+  const Slot *table;
   u64 mask;
-  const int *ranks;    /* of each place of the table, the number of its state */
+  const u64 *found;    /* the list of states */
+  const int *ranks;    /* the number of each state: by its place in the table, of longer ones in the list */
   u32 transitions;     /* of the state so far */
   int choice;          /* the last choice that was met, or -1 */
   u32 begin;           /* the transition that it began with */
@@ -171,13 +247,19 @@ typedef struct {
   int *row_actions;    /* of choices; null where they are not wanted */
 } Row;
 
+/* Where the table has a state that is there. */
+HD u64 slot_of(const Slot *table, u64 mask, const u64 *found, const u64 *state) {
+  u64 slot = hash_of(state) & mask;
+  while (!holds(__ldg(table + slot), found, state)) slot = (slot + 1) & mask;
+  return slot;
+}
+
 extern "C" __global__ void rank_states(
-    const u64 *table, u64 mask, int *ranks, const u64 *states, u64 count) {
+    const Slot *table, u64 mask, const u64 *found, int *ranks, const u64 *states, u64 count) {
   u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x;
   if (i >= count) return;
-  u64 state = states[i], slot = mixed(state) & mask;
-  while (table[slot] != state) slot = (slot + 1) & mask;
-  ranks[slot] = (int)i;
+  u64 slot = slot_of(table, mask, found, states + i * WORDS);
+  ranks[WORDS == 1 ? slot : (u64)table[slot]] = (int)i;
 }
 
 HD void count_take(void *context, int choice, int action, double weight, const u64 *target) {
@@ -197,12 +279,21 @@ extern "C" __global__ void count_rows(const u64 *states, u64 count, int *transit
   Row row;
   row.transitions = 0;
   row.choice = -1;
-  u64 state = states[i];
-  count_from(&state, &row);
+  count_from(states + i * WORDS, &row);
   int deadlock = row.transitions == 0;
   deadlocks[i] = (u8)deadlock;
   transitions[i] = deadlock ? 1 : (int)row.transitions;
   if (choices) choices[i] = deadlock ? 1 : row.choice + 1;
+}
+
+extern "C" __global__ void find_faults(const u64 *states, u64 count, u8 *faulty) {
+  u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  Row row;
+  row.transitions = 0;
+  row.choice = -1;
+  const u64 *state = states + i * WORDS;
+  faulty[i] = state[0] != EMPTY && count_from(state, &row);
 }
 
 HD void end_choice(Row *row) {
@@ -212,9 +303,9 @@ HD void end_choice(Row *row) {
   row->begin = row->transitions;
 }
 
-__device__ static __noinline__ void write(Row *row, int choice, int action, double weight, u64 target) {
-  u64 slot = mixed(target) & row->mask;
-  while (__ldg(row->table + slot) != target) slot = (slot + 1) & row->mask;
+__device__ static __noinline__ void write(Row *row, int choice, int action, double weight, const u64 *target) {
+  u64 slot = slot_of(row->table, row->mask, row->found, target);
+  u64 ranked = WORDS == 1 ? slot : (u64)__ldg(row->table + slot);
   if (choice != row->choice) {
     if (row->choice >= 0) end_choice(row);
     row->choice = choice;
@@ -222,13 +313,13 @@ __device__ static __noinline__ void write(Row *row, int choice, int action, doub
   }
   row->sum += weight;
   u64 place = row->place + row->transitions++;
-  row->columns[place] = __ldg(row->ranks + slot);
+  row->columns[place] = __ldg(row->ranks + ranked);
   row->values[place] = weight;
   if (row->actions) row->actions[place] = action;
 }
 
 HD void rows_take(void *context, int choice, int action, double weight, const u64 *target) {
-  write((Row *)context, choice, action, weight, target[0]);
+  write((Row *)context, choice, action, weight, target);
 }
 ROWS_FROM
 
@@ -314,15 +405,14 @@ HD int choices_of(Row *row, u32 *size) {
 
 /* Writes the rows of states, and how many transitions and choices are left of those that were counted. */
 extern "C" __global__ void write_rows(
-    const u64 *table, u64 mask, const int *ranks, const u64 *states, u64 count, int scaled,
+    const Slot *table, u64 mask, const u64 *found, const int *ranks, const u64 *states, u64 count, int scaled,
     const i64 *places, const i64 *rows, int *columns, double *values, int *actions, int *lengths,
     int *row_actions, int *transitions, int *choices) {
   u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x;
   if (i >= count) return;
-  Row row = {table, mask, ranks, 0, -1, 0, 0.0, 0.0, (u64)places[i], rows ? (u64)rows[i] : 0,
+  Row row = {table, mask, found, ranks, 0, -1, 0, 0.0, 0.0, (u64)places[i], rows ? (u64)rows[i] : 0,
              columns, values, actions, lengths, row_actions};
-  u64 state = states[i];
-  rows_from(&state, &row);
+  rows_from(states + i * WORDS, &row);
   if (row.choice < 0) {
     columns[row.place] = (int)i;
     values[row.place] = 1.0;
@@ -369,9 +459,8 @@ extern "C" __global__ void evaluate_states(
     const u64 *states, u64 count, int which, double *values, u8 *truths, u64 *failing) {
   u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x;
   if (i >= count) return;
-  u64 state = states[i];
   int failed = 0;
-  double value = value_of(&state, which, &failed);
+  double value = value_of(states + i * WORDS, which, &failed);
   if (failed) atomicMin(failing, i);
   if (truths)
     truths[i] = (u8)(value != 0.0);

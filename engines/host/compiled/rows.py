@@ -18,13 +18,16 @@ from engines.host.compiled.library import (
     Rows,
     indices,
 )
+from engines.host.compiled.shares import threads_for
 
 _T = TypeVar("_T", bound=np.generic)
 
 _ITEMS = Array(*(f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)), "f4", "f8", "?")
 
 _ROW_SUMS = Function("pg_row_sums", None, HostMatrix, DOUBLES)
-_GATHER = Function("pg_gather", None, c_int64, INDICES, INDICES, _ITEMS, c_int32, _ITEMS)
+_GATHER = Function(
+    "pg_gather", None, c_int64, INDICES, INDICES, _ITEMS, c_int32, _ITEMS, c_int64, c_int32
+)
 
 
 def row_sums(matrix: Rows) -> FloatArray:
@@ -57,5 +60,6 @@ def gathered(
     found = np.empty(total, dtype=items.dtype)
     from_there = np.ascontiguousarray(items)
     runs = (indices(starts), indices(lengths))
-    _GATHER(len(starts), *runs, from_there, items.dtype.itemsize, found)
+    how = (total, threads_for(total))
+    _GATHER(len(starts), *runs, from_there, items.dtype.itemsize, found, *how)
     return found

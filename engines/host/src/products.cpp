@@ -1,5 +1,6 @@
 // Products of a matrix with vectors, its transpose, and its entries put in order.
 #include <algorithm>
+#include <array>
 #include <new>
 #include <numeric>
 #include <utility>
@@ -12,6 +13,8 @@ using prism_gpu::Index;
 using prism_gpu::Team;
 
 namespace {
+
+constexpr Index MOST_PIECES = 64;
 
 // The sums begin with what `product` holds; entries are added in their order.
 template <class Matrix>
@@ -54,11 +57,34 @@ void transpose(const Matrix& matrix, Index columns, std::int64_t* starts, Target
     starts[0] = 0;
 }
 
+// A place among the items of all runs: of which run, and how far in.
+struct Place {
+    Index run, inside;
+};
+
 template <class Item>
-void gather(Index count, const Index* firsts, const Index* lengths, const void* from, void* to) {
-    auto read = static_cast<const Item*>(from);
-    auto write = static_cast<Item*>(to);
-    for (Index k = 0; k < count; k++) write = std::copy(read + firsts[k], read + firsts[k] + lengths[k], write);
+void gather(Place from, Place to, const Index* firsts, const Index* lengths, const void* items, Item* write) {
+    auto read = static_cast<const Item*>(items);
+    for (; from.run < to.run; from = {from.run + 1, 0})
+        write = std::copy(read + firsts[from.run] + from.inside, read + firsts[from.run] + lengths[from.run], write);
+    if (from.inside < to.inside)
+        std::copy(read + firsts[to.run] + from.inside, read + firsts[to.run] + to.inside, write);
+}
+
+// The items are cut into equal pieces, wherever a run begins.
+template <class Item>
+void gather(
+    Index count, const Index* firsts, const Index* lengths, const void* items, void* to, Index total, int threads) {
+    std::array<Place, MOST_PIECES + 1> cuts;
+    Index pieces = std::clamp<Index>(threads, 1, MOST_PIECES), cut = 0, before = 0;
+    for (Index run = 0; run < count; before += lengths[run++])
+        for (; cut * total / pieces < before + lengths[run]; cut++) cuts[cut] = {run, cut * total / pieces - before};
+    cuts[pieces] = {count, 0};
+    if (cut < pieces) return;  // nothing to copy
+    Team(threads).share(pieces, [&](Index piece) {
+        Item* write = static_cast<Item*>(to) + piece * total / pieces;
+        gather(cuts[piece], cuts[piece + 1], firsts, lengths, items, write);
+    });
 }
 
 }  // namespace
@@ -110,12 +136,12 @@ extern "C" void pg_transpose(
 // Copies `lengths[k]` items of 1, 2, 4 or 8 bytes from place `firsts[k]` on, one run after the other.
 extern "C" void pg_gather(
     std::int64_t count, const std::int64_t* firsts, const std::int64_t* lengths, const void* from,
-    std::int32_t item_bytes, void* to) {
+    std::int32_t item_bytes, void* to, std::int64_t total, std::int32_t threads) {
     switch (item_bytes) {
-        case 1: return gather<std::uint8_t>(count, firsts, lengths, from, to);
-        case 2: return gather<std::uint16_t>(count, firsts, lengths, from, to);
-        case 4: return gather<std::uint32_t>(count, firsts, lengths, from, to);
-        default: return gather<std::uint64_t>(count, firsts, lengths, from, to);
+        case 1: return gather<std::uint8_t>(count, firsts, lengths, from, to, total, threads);
+        case 2: return gather<std::uint16_t>(count, firsts, lengths, from, to, total, threads);
+        case 4: return gather<std::uint32_t>(count, firsts, lengths, from, to, total, threads);
+        default: return gather<std::uint64_t>(count, firsts, lengths, from, to, total, threads);
     }
 }
 

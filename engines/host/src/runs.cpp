@@ -41,40 +41,22 @@ using LaneBits = Index __attribute__((vector_size(LANES * sizeof(Index))));
 // What the first products of a row are added to: one number, or one for each row, or their earlier sums.
 enum class Start { number, numbers, sums };
 
-// What a run reads, from its first state on: the iterate before the sweep.
-struct Before {
-    const double* before;
-
-    const double* at(Index distance, Index) const { return before + distance; }
-};
-
-// The new iterate where this sweep has computed all that a pair reads, else that before it.
-struct Newest {
-    const double *before, *after;
-    Index begin, end;  // distances between which this sweep has computed all states; equal for none
-
-    const double* at(Index distance, Index size) const {
-        return (begin <= distance && distance + size <= end ? after : before) + distance;
-    }
-};
-
-template <class Reads>
 struct Terms {
-    Reads x;
     double number = 0.0;               // of Start::number
     const double* numbers = nullptr;   // of Start::numbers
+    const double* x = nullptr;         // at the first row's state
     const Index* distances = nullptr;  // one a pair
     const double* factors = nullptr;   // one a pair, or one for each row of each pair
 };
 
 // Adds some products to the sums of a run's rows.
-template <int pairs, bool apart, Start start, class Reads>
-INLINED void add(const Terms<Reads>& terms, double* __restrict sums, Index size) {
+template <int pairs, bool apart, Start start>
+INLINED void add(const Terms& terms, double* __restrict sums, Index size) {
     const double *shifted[pairs + 1], *own[pairs + 1];
     double shared[pairs + 1];
 #pragma GCC unroll 4
     for (int pair = 0; pair < pairs; pair++) {
-        shifted[pair] = terms.x.at(terms.distances[pair], size);
+        shifted[pair] = terms.x + terms.distances[pair];
         own[pair] = terms.factors + (apart ? pair * size : pair);
         shared[pair] = *own[pair];
     }
@@ -87,8 +69,8 @@ INLINED void add(const Terms<Reads>& terms, double* __restrict sums, Index size)
     }
 }
 
-template <bool apart, Start start, class Reads>
-INLINED void add_up_to_four(Index pairs, const Terms<Reads>& terms, double* __restrict sums, Index size) {
+template <bool apart, Start start>
+INLINED void add_up_to_four(Index pairs, const Terms& terms, double* __restrict sums, Index size) {
     switch (pairs) {
         case 0: return add<0, apart, start>(terms, sums, size);
         case 1: return add<1, apart, start>(terms, sums, size);
@@ -99,8 +81,8 @@ INLINED void add_up_to_four(Index pairs, const Terms<Reads>& terms, double* __re
 }
 
 // Sums up the products of a run's rows, four pairs at a time: their sums stay in registers meanwhile.
-template <bool apart, class Reads>
-INLINED void add_all(Index pairs, Terms<Reads> terms, double* __restrict sums, Index size) {
+template <bool apart>
+INLINED void add_all(Index pairs, Terms terms, double* __restrict sums, Index size) {
     if (terms.numbers)
         add_up_to_four<apart, Start::numbers>(pairs, terms, sums, size);
     else
@@ -146,14 +128,15 @@ INLINED void see(const double* before, const double* after, Index size, Change& 
     for (; row < size; row++) change.see(before[row], after[row]);
 }
 
-// Computes the states of a run in `after`.
-template <class Reads>
 INLINED void sweep_run(
-    const PgRuns& runs, Index run, double omega, Reads reads, double* __restrict after, double* aside, Change& change) {
-    Index size = runs.lengths[run];
+    const PgRuns& runs, Index run, double omega, const double* x, double* __restrict x_new, double* aside,
+    Change& change) {
+    Index first = runs.firsts[run], size = runs.lengths[run];
+    double* after = x_new + first;
     if (runs.choose)
         for (Index row = 0; row < size; row++) after[row] = runs.choose < 0 ? HUGE_VAL : -HUGE_VAL;
-    Terms<Reads> terms{reads};
+    Terms terms;
+    terms.x = x + first;
     terms.factors = runs.numbers + runs.number_starts[run];
     const double* given = runs.givens ? runs.givens + runs.given_starts[run] : nullptr;
     for (Index choice = runs.run_choices[run]; choice < runs.run_choices[run + 1]; choice++) {
@@ -170,7 +153,7 @@ INLINED void sweep_run(
         terms.factors += runs.numbers_apart ? pairs * size : pairs;
         if (runs.choose) choose_best(runs.choose < 0, sums, after, size);
     }
-    const double* before = reads.before;
+    const double* before = x + first;
     if (omega != 1.0)
         for (Index row = 0; row < size; row++) after[row] = (1.0 - omega) * before[row] + omega * after[row];
     if (change.absolute)
@@ -184,26 +167,7 @@ FOR_EACH_WIDTH double sweep(
     const PgRuns& runs, Index first, Index behind, double omega, const double* x, double* x_new, bool absolute) {
     Change change{absolute};
     double aside[LONGEST_RUN];
-    for (Index run = first; run < behind; run++) {
-        Index at = runs.firsts[run];
-        sweep_run(runs, run, omega, Before{x + at}, x_new + at, aside, change);
-    }
-    return change.largest;
-}
-
-// The same in the order of the runs, or against it: each reads what those before it have made.
-FOR_EACH_WIDTH double sweep_in_order(
-    const PgRuns& runs, Index first, Index behind, bool backwards, double omega, const double* x, double* x_new,
-    bool absolute) {
-    Change change{absolute};
-    double aside[LONGEST_RUN];
-    if (first == behind) return 0.0;
-    Index begin = runs.firsts[first], end = runs.firsts[behind - 1] + runs.lengths[behind - 1];
-    for (Index done = 0; done < behind - first; done++) {
-        Index run = backwards ? behind - 1 - done : first + done, at = runs.firsts[run];
-        Index from = backwards ? at + runs.lengths[run] : begin, to = backwards ? end : at;
-        sweep_run(runs, run, omega, Newest{x + at, x_new + at, from - at, to - at}, x_new + at, aside, change);
-    }
+    for (Index run = first; run < behind; run++) sweep_run(runs, run, omega, x, x_new, aside, change);
     return change.largest;
 }
 
@@ -217,19 +181,5 @@ extern "C" std::int64_t pg_sweep_runs(
         const double* from = made % 2 ? x_new : x;
         double* into = made % 2 ? x : x_new;
         return sweep(*runs, bounds[piece], bounds[piece + 1], omega, from, into, absolute != 0);
-    });
-}
-
-// As `pg_symmetric_sweeps`, over runs: what a run reads of itself is from before the sweep.
-extern "C" std::int64_t pg_symmetric_run_sweeps(
-    const PgRuns* runs, const std::int64_t* bounds, std::int64_t pieces, std::int32_t threads, double omega,
-    std::int64_t begun, double* changes, std::int64_t sweeps, double stop_below, double* x, double* x_new,
-    std::int32_t absolute) {
-    return prism_gpu::repeated(threads, pieces, changes, sweeps, stop_below, [&](Index made, Index piece) {
-        bool backwards = (begun + made) % 2 != 0;
-        const double* from = made % 2 ? x_new : x;
-        double* into = made % 2 ? x : x_new;
-        return sweep_in_order(
-            *runs, bounds[piece], bounds[piece + 1], backwards, omega, from, into, absolute != 0);
     });
 }

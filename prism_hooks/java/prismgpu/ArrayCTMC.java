@@ -11,6 +11,10 @@ import java.util.function.IntUnaryOperator;
 
 import explicit.CTMCSimple;
 import explicit.ChoiceActionsSimple;
+import explicit.DTMC;
+import explicit.Distribution;
+import explicit.SuccessorsIterator;
+import prism.Evaluator;
 
 /**
  * A CTMC whose transitions lie in arrays. PRISM has no such class, and its embedded and uniformised chains
@@ -76,14 +80,107 @@ final class ArrayCTMC extends CTMCSimple<Double>
 		}
 	}
 
+	/** The sum of a state's rates, which is all that PRISM's embedded chain asks for as it is made. */
+	private static final class Exit extends Distribution<Double>
+	{
+		private final double rate;
+
+		private Exit(double rate, Evaluator<Double> evaluator)
+		{
+			super(evaluator);
+			this.rate = rate;
+		}
+
+		@Override
+		public Double sum()
+		{
+			return rate;
+		}
+	}
+
+	private final int[] rows;
+	private final int[] columns;
+	private final double[] rates;
+	/** Whether an embedded chain is being made. */
+	private boolean embedding;
+
 	/** @param ofTransitions The transitions' actions; null where none has one */
 	ArrayCTMC(int[] rows, int[] columns, double[] rates, Object[] ofTransitions)
 	{
+		this.rows = rows;
+		this.columns = columns;
+		this.rates = rates;
 		numStates = rows.length - 1;
 		succ = new View<>(numStates, s -> row(rows, s, i -> columns[i]));
 		trans = new View<>(numStates, s -> row(rows, s, i -> rates[i]));
 		if (ofTransitions != null)
 			actions = new ArrayActions(rows, ofTransitions);
+	}
+
+	@Override
+	public int getNumTransitions()
+	{
+		return columns.length;
+	}
+
+	@Override
+	public int getNumTransitions(int s)
+	{
+		return rows[s + 1] - rows[s];
+	}
+
+	@Override
+	public SuccessorsIterator getSuccessors(int s)
+	{
+		return SuccessorsIterator.from(Arrays.stream(columns, rows[s], rows[s + 1]).iterator(), false);
+	}
+
+	@Override
+	public void forEachTransition(int s, TransitionConsumer<Double> consumer)
+	{
+		forEachDoubleTransition(s, consumer::accept);
+	}
+
+	@Override
+	public void forEachDoubleTransition(int s, DoubleTransitionConsumer consumer)
+	{
+		for (int i = rows[s]; i < rows[s + 1]; i++)
+			consumer.accept(s, columns[i], rates[i]);
+	}
+
+	@Override
+	public Double getExitRate(int s)
+	{
+		double sum = 0.0;
+		for (int i = rows[s]; i < rows[s + 1]; i++)
+			sum += rates[i];
+		return sum;
+	}
+
+	@Override
+	public Double getMaxExitRate()
+	{
+		double most = 0.0;
+		for (int s = 0; s < numStates; s++)
+			most = Math.max(most, getExitRate(s));
+		return most;
+	}
+
+	@Override
+	public Distribution<Double> getTransitions(int s)
+	{
+		return embedding ? new Exit(getExitRate(s), getEvaluator()) : super.getTransitions(s);
+	}
+
+	@Override
+	public DTMC<Double> getImplicitEmbeddedDTMC()
+	{
+		embedding = true;
+		try {
+			return super.getImplicitEmbeddedDTMC();
+		} finally {
+			embedding = false;
+		}
 	}
 
 	private static <T> List<T> row(int[] rows, int state, IntFunction<T> entry)

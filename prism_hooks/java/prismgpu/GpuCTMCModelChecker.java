@@ -12,6 +12,7 @@ import explicit.Utils;
 import explicit.rewards.MCRewards;
 import parser.ast.Expression;
 import parser.ast.ExpressionTemporal;
+import parser.ast.ExpressionVar;
 import prism.Accuracy;
 import prism.PrismComponent;
 import prism.PrismException;
@@ -28,6 +29,13 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	public GpuCTMCModelChecker(PrismComponent parent) throws PrismException
 	{
 		super(parent);
+	}
+
+	@Override
+	protected StateValues checkExpressionVar(Model<?> model, ExpressionVar variable, BitSet statesOfInterest) throws PrismException
+	{
+		StateValues values = PackedStates.values(model, variable);
+		return values == null ? super.checkExpressionVar(model, variable, statesOfInterest) : values;
 	}
 
 	@Override

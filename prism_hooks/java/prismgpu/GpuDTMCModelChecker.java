@@ -18,6 +18,7 @@ import explicit.rewards.MCRewards;
 import explicit.rewards.Rewards;
 import parser.ast.Expression;
 import parser.ast.ExpressionTemporal;
+import parser.ast.ExpressionVar;
 import prism.IntegerBound;
 import prism.PrismComponent;
 import prism.PrismException;
@@ -36,6 +37,13 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	public GpuDTMCModelChecker(PrismComponent parent) throws PrismException
 	{
 		super(parent);
+	}
+
+	@Override
+	protected StateValues checkExpressionVar(Model<?> model, ExpressionVar variable, BitSet statesOfInterest) throws PrismException
+	{
+		StateValues values = PackedStates.values(model, variable);
+		return values == null ? super.checkExpressionVar(model, variable, statesOfInterest) : values;
 	}
 
 	@Override

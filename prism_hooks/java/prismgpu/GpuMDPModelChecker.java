@@ -15,6 +15,7 @@ import explicit.rewards.MDPRewards;
 import explicit.rewards.Rewards;
 import parser.ast.Expression;
 import parser.ast.ExpressionTemporal;
+import parser.ast.ExpressionVar;
 import prism.IntegerBound;
 import prism.PrismComponent;
 import prism.PrismException;
@@ -36,6 +37,13 @@ public class GpuMDPModelChecker extends MDPModelChecker
 	{
 		super(parent);
 		ofBeliefs = parent instanceof POMDPModelChecker;
+	}
+
+	@Override
+	protected StateValues checkExpressionVar(Model<?> model, ExpressionVar variable, BitSet statesOfInterest) throws PrismException
+	{
+		StateValues values = PackedStates.values(model, variable);
+		return values == null ? super.checkExpressionVar(model, variable, statesOfInterest) : values;
 	}
 
 	@Override

@@ -3,9 +3,13 @@ package prismgpu;
 import java.util.AbstractList;
 import java.util.RandomAccess;
 
+import explicit.Model;
+import explicit.StateValues;
 import parser.State;
 import parser.VarList;
+import parser.ast.ExpressionVar;
 import parser.type.TypeBool;
+import prism.PrismException;
 
 /** The states of a model in words of bits; a State is made each time that one is asked for. */
 final class PackedStates extends AbstractList<State> implements RandomAccess
@@ -45,12 +49,24 @@ final class PackedStates extends AbstractList<State> implements RandomAccess
 		if (index < 0 || index >= size)
 			throw new IndexOutOfBoundsException("state " + index + " of " + size);
 		State state = new State(lows.length);
-		int first = index * width;
-		for (int v = 0; v < lows.length; v++) {
-			int value = (int) (((words[first + fieldWords[v]] >>> shifts[v]) & masks[v]) + lows[v]);
-			state.setValue(v, value(isBool[v], value));
-		}
+		for (int v = 0; v < lows.length; v++)
+			state.setValue(v, value(index, v));
 		return state;
+	}
+
+	/** The values of a variable in the states of a model; null where they are not packed. */
+	static StateValues values(Model<?> model, ExpressionVar variable) throws PrismException
+	{
+		if (!(model.getStatesList() instanceof PackedStates))
+			return null;
+		PackedStates states = (PackedStates) model.getStatesList();
+		return StateValues.create(variable.getType(), s -> states.value(s, variable.getIndex()), model);
+	}
+
+	private Object value(int state, int variable)
+	{
+		long word = words[state * width + fieldWords[variable]];
+		return value(isBool[variable], (int) ((word >>> shifts[variable] & masks[variable]) + lows[variable]));
 	}
 
 	/** A state whose variables have such values. */

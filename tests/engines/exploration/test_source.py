@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from engines.cuda.exploring import OPTIONS, source_of
-from engines.errors import UnsupportedError
 from engines.program.packing import Packing
 from tests.engines.montecarlo.programs import herman_model
 from tests.engines.montecarlo.reader import read_model
@@ -33,8 +32,10 @@ def test_sources_compile_without_warnings(nvrtc, seed):
     expect_kernels(code, names)
 
 
-def test_states_of_two_words_are_refused():
+def test_states_of_two_words_compile_without_warnings(nvrtc):
     variables = " ".join(f"x{i} : [0..{10**9}] init {i};" for i in range(3))
     program, _ = read_model(f"ctmc module m {variables} [] x0<9 -> 1 : (x0'=x0+1); endmodule")
-    with pytest.raises(UnsupportedError, match="states of 2 words"):
-        source(program)
+    assert Packing.of(program).words == 2
+    text = source(program)
+    code = compile_source(nvrtc, text, "exploring.cu", (*OPTIONS, "--gpu-architecture=sm_90"))
+    expect_kernels(code, GLOBAL.findall(text))
