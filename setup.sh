@@ -59,14 +59,7 @@ if [ ! -f "$stamp" ] || [ -n "$(find "$root/pyproject.toml" "$root/CMakeLists.tx
     "$root/engines/host/src" -newer "$stamp")" ]; then
     echo "Installing prism-gpu into $venv ..." >&2
     pip="$venv/bin/python -m pip install -q --disable-pip-version-check"
-    # Storm is not packaged for every system; with PRISM, nothing is lost without it.
-    if ! $pip --only-binary stormpy -e "$root[${extras:+$extras,}storm]"; then
-        $pip -e "$root${extras:+[$extras]}"
-        echo "Storm cannot be installed here; PRISM will be needed for models." >&2
-    elif ! "$venv/bin/python" -c 'import stormpy' 2>/dev/null; then
-        # The one library that stormpy's wheel expects of the system.
-        debian_package libatomic1 || true
-    fi
+    $pip -e "$root${extras:+[$extras]}"
     touch "$stamp"
 fi
 # Paths are sampled by compiled C where there is no GPU; all else does without.

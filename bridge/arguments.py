@@ -69,7 +69,7 @@ WITH_VALUE = {
 WITH_TWO_VALUES = {"simpath", "exportrewards"}
 OWN_SIMULATION_METHODS = ("clopper-pearson", "adaptive", "growing")
 SIMULATION_SWITCHES = {"simwidth", "simconf", "simsamples", "simmaxrwd"}
-FRONT_ENDS = ("prism", "storm", "builtin")
+FRONT_ENDS = ("prism", "builtin")
 
 HELP = """
 ENGINES (prism-gpu):
@@ -102,8 +102,8 @@ ENGINES (prism-gpu):
 -simcluster <address> .................. With -sim: sample on the workers of a dask scheduler, or,
                                          as local:<n>, in n processes of this machine
 --prism-dir <dir> ...................... Use the PRISM in this folder
--frontend <name> ....................... Parse and build with prism, storm or builtin [default:
-                                         the first that is there; files need none]
+-frontend <name> ....................... Parse and build with prism, or as builtin without it
+                                         [default: prism where it is there; files need none]
 -gui ................................... Open PRISM's GUI with the engines inside
 
 "prism-gpu doctor" tells what was found, what is missing and how to get it.
@@ -128,7 +128,7 @@ class Arguments:
     prism_dir
         PRISM's folder, if named.
     front_end
-        "prism", "storm" or "builtin", if named.
+        "prism" or "builtin", if named.
     files
         The words that are no switch and no switch's value: the model, the properties.
     plot

@@ -1,4 +1,4 @@
-"""A model that PRISM has built, as arrays: from its explicit engine, or from its diagrams."""
+"""A built model as arrays: one of PRISM's comes from its explicit engine, or from its diagrams."""
 
 from __future__ import annotations
 
@@ -75,6 +75,10 @@ class Built(Protocol):
             One of `label_names`.
         """
 
+
+class BuiltByPrism(Built, Protocol):
+    """A model that PRISM holds."""
+
     def vector(self, result: Any, kind: str) -> StateVector:
         """Return a property's value in every state, shape (states,): float64, int64 or bool.
 
@@ -126,7 +130,7 @@ class BuiltExplicitly:
         return mask(prism_call(self._built.label, _java_string(name)), self._num_states)
 
     def vector(self, result: Any, kind: str) -> StateVector:
-        """Return a property's value in every state; see `Built.vector`."""
+        """Return a property's value in every state; see `BuiltByPrism.vector`."""
         if kind == "bool":
             return mask(result.getBitSet().toLongArray(), self._num_states)
         if kind == "int":
@@ -178,7 +182,7 @@ class BuiltAsDiagrams:
         return self._model.members(prism_call(self._built.label, _java_string(name)))
 
     def vector(self, result: Any, kind: str) -> StateVector:
-        """Return a property's value in every state; see `Built.vector`."""
+        """Return a property's value in every state; see `BuiltByPrism.vector`."""
         values = self._doubles(result, kind)
         result.clear()
         return values.astype(np.int64) if kind == "int" else values

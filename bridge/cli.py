@@ -102,7 +102,7 @@ def _run_embedded(
 
     try:
         with ending.first(record.finish) if record is not None else nullcontext():
-            code = run(arguments.prism, hooks, words, reason, record, arguments.front_end)
+            code = run(arguments.prism, hooks, words, reason, record)
     except (InvalidModelError, OSError) as error:
         _fail(error)
     sys.stdout.flush()

@@ -21,7 +21,7 @@ from engines.errors import BridgeError, UnsupportedError
 _PACKAGES = {"numpy": "numpy", "scipy": "scipy", "jpype": "jpype1"}
 # Where no PRISM was named or found, the embedded front end needs none of these.
 _FOR_PRISM_ONLY = ("PRISM", "Java", "jpype1", "cache folder")
-_NOT_OF_THE_GPU = (*_FOR_PRISM_ONLY, "Storm", "C compiler")
+_NOT_OF_THE_GPU = (*_FOR_PRISM_ONLY, "C compiler")
 _CUPY_DISTRIBUTIONS = ("cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "cupy")
 _CPU_INSTEAD = "runs use the CPU engine"
 # Good, missing, missing but not required, remedy.
@@ -48,7 +48,7 @@ class Finding:
         Whether it is there and usable.
     required : bool
         Whether no run works without it. The GPU is not: without one, runs use the CPU. Nor is
-        PRISM, with all that only PRISM needs, where there is none: others build models then.
+        PRISM, with all that only PRISM needs, where there is none: models are built here then.
     detail : str
         What was found, or what is wrong.
     remedy : str or None
@@ -75,7 +75,6 @@ def examine(prism_dir: str | None = None) -> list[Finding]:
     list of Finding
         The required ones first.
     """
-    storm = _storm()
     findings = [_prism(prism_dir), _java()]
     findings += [_package(name, distribution) for name, distribution in _PACKAGES.items()]
     findings += [_compiled_library(), _cache_folder()]
@@ -83,7 +82,7 @@ def examine(prism_dir: str | None = None) -> list[Finding]:
         findings = [
             replace(found, required=found.name not in _FOR_PRISM_ONLY) for found in findings
         ]
-    findings += [storm, _c_compiler()]
+    findings.append(_c_compiler())
     driver = cuda_driver_version()
     findings += [_driver(driver), _cupy(driver), _nvrtc(driver), *_gpus(driver)]
     return findings
@@ -168,9 +167,7 @@ def _verdict(findings: list[Finding]) -> str:
     gpu = all(found.ok for found in findings if found.name not in _NOT_OF_THE_GPU)
     where = "on the GPU" if gpu else "on the CPU only"
     if any(found.name == "PRISM" and not found.ok for found in findings):
-        storm = any(found.name == "Storm" and found.ok for found in findings)
-        builder = "Storm" if storm else "its own front end"
-        return f"prism-gpu can run, {where}; {builder} takes PRISM's place."
+        return f"prism-gpu can run, {where}; its own front end takes PRISM's place."
     return f"prism-gpu can run, {where}."
 
 
@@ -220,18 +217,6 @@ def _no_prism_at_all(prism_dir: str | None) -> bool:
     except BridgeError:
         pass
     return False
-
-
-def _storm() -> Finding:
-    from bridge.storm import import_failure, unavailable
-
-    reason = unavailable()
-    if reason is not None:
-        problem, _, remedy = reason.rpartition(": ")
-        return Finding("Storm", False, False, problem, remedy)
-    if (failure := import_failure()) is not None:
-        return Finding("Storm", False, False, f"stormpy cannot be imported: {failure}")
-    return Finding("Storm", True, False, _distribution_version("stormpy") or "importable")
 
 
 def _java() -> Finding:

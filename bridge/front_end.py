@@ -27,7 +27,7 @@ def embedded_reason(arguments: Arguments) -> str | None:
     BridgeError
         Where PRISM is missing, and nothing can stand in for it.
     """
-    if arguments.front_end in ("storm", "builtin"):
+    if arguments.front_end == "builtin":
         return "the embedded front end was named; no PRISM takes part"
     if arguments.front_end is None and arguments.files and is_model_file(Path(arguments.files[0])):
         return "the model is in explicit files; no PRISM takes part"

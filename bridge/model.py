@@ -25,10 +25,13 @@ class RewardFault:
         The reward.
     state
         The state that earns it, or where the choice or transition starts that does.
+    words
+        PRISM's error about it, where the model's text is known; else empty.
     """
 
     value: float
     state: int
+    words: str = ""
 
 
 def first_fault(rewards: FloatArray | None, states: IndexArray | None = None) -> RewardFault | None:

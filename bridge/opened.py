@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bridge import jvm
-from bridge.built import Built, BuiltAsDiagrams, BuiltExplicitly, StateVector, prism_call
+from bridge.built import BuiltAsDiagrams, BuiltByPrism, BuiltExplicitly, StateVector, prism_call
 from bridge.java_thread import JAVA
 from engines.errors import BridgeError
 from engines.model.progress import Progress, SweepReport
@@ -174,7 +174,7 @@ class OpenedModel:
         self.prism: Any = None
         """PRISM's Java object; None while the model is not open."""
         self._modules: Any = None
-        self._built: Built | None = None
+        self._built: BuiltByPrism | None = None
 
     def open(self) -> None:
         """Have PRISM parse and build the model.
@@ -212,7 +212,7 @@ class OpenedModel:
         self._modules = prism_call(prism.parseModelFile, file)
         prism_call(prism.loadPRISMModel, self._modules)
         values = jvm.java_class("prism.UndefinedConstants")(self._modules, None)
-        prism_call(values.defineUsingConstSwitch, _const_switch(self._constants))
+        prism_call(values.defineUsingConstSwitch, const_switch(self._constants))
         prism_call(prism.setPRISMModelConstants, values.getMFConstantValues())
         if self._symbolic:
             OpenedModel._with_diagrams = self
@@ -233,7 +233,7 @@ class OpenedModel:
         self.prism = self._modules = self._built = self._backend = None
 
     @property
-    def built(self) -> Built:
+    def built(self) -> BuiltByPrism:
         """What PRISM has built.
 
         Raises
@@ -278,7 +278,7 @@ class OpenedModel:
             raise ValueError(f"one property is wanted, but the text holds {count}")
         prop = properties.getPropertyObject(0)
         values = jvm.java_class("prism.UndefinedConstants")(self._modules, properties, prop)
-        switch = _const_switch({**self._constants, **constants})
+        switch = const_switch({**self._constants, **constants})
         prism_call(values.defineUsingConstSwitch, switch)
         prism_call(properties.setSomeUndefinedConstants, values.getPFConstantValues())
         # PRISM keeps the values of all states by a filter of its own, and no longer sees the filter
@@ -301,8 +301,14 @@ class OpenedModel:
         )
 
 
-def _const_switch(constants: Mapping[str, Constant]) -> str:
-    """Return constants in the form of PRISM's -const switch."""
+def const_switch(constants: Mapping[str, Constant]) -> str:
+    """Return constants in the form of PRISM's -const switch.
+
+    Parameters
+    ----------
+    constants
+        Their values.
+    """
     texts = {True: "true", False: "false"}
     return ",".join(
         f"{name}={texts[value] if isinstance(value, bool) else value}"

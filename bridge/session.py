@@ -1,19 +1,22 @@
-"""The Python API: a model of PRISM's, opened, read as arrays and checked."""
+"""The Python API: a model in PRISM's language, opened, read as arrays and checked."""
 
 from __future__ import annotations
 
 import math
+import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from bridge.built import Built
-from bridge.java_thread import JAVA
+from bridge.install import find_prism
+from bridge.java_thread import JAVA, jvm_runs
 from bridge.opened import CheckResult, Constant, OpenedModel, start_jvm
+from bridge.versions import NoPrismError
 from engines.arrays import FloatArray, IndexArray, MaskArray
 from engines.errors import InvalidModelError
 from engines.model.environment import DeviceChoice
@@ -60,6 +63,7 @@ def open_model(
     java_max_memory: str | None = None,
     log: bool = False,
     symbolic: bool = False,
+    front_end: str | None = None,
 ) -> Session:
     """Open a PRISM model and build it.
 
@@ -84,7 +88,10 @@ def open_model(
     symbolic
         Whether PRISM builds the model as a decision diagram, which is faster for most large ones;
         else as arrays, by its explicit engine. States have the same numbers, an MDP's choices may
-        not.
+        not. Without PRISM the arrays are those of its explicit engine.
+    front_end
+        "prism", or "builtin" for models to be built and checked without PRISM; PRISM where it is
+        there if None.
 
     Raises
     ------
@@ -93,8 +100,10 @@ def open_model(
     InvalidModelError
         With PRISM's own message, when the model has a fault or a constant has no value.
     BridgeError
-        When PRISM or Java is missing or unusable, or for a second model that is built as a
-        decision diagram while the first is open.
+        When the PRISM that was named or Java is missing or unusable, or for a second model that is
+        built as a decision diagram while the first is open.
+    UnsupportedError
+        For models that are not built without PRISM.
     """
     path = Path(model)
     if not path.is_file():
@@ -105,10 +114,29 @@ def open_model(
         max_iterations_named=max_iterations is not None,
     )
     _require_termination(epsilon, max_iterations)
-    JAVA.run(partial(start_jvm, prism_dir, java_max_memory))
-    session = Session(path, dict(constants or {}), options, log=log, symbolic=symbolic)
+    given = dict(constants or {})
+    if _goes_without_prism(front_end, prism_dir):
+        from bridge.check.opened import ModelOpenedHere
+
+        session = Session(path, given, ModelOpenedHere(path, given, options, log=log), OneByOne())
+    else:
+        JAVA.run(partial(start_jvm, prism_dir, java_max_memory))
+        opened = OpenedModel(path, given, options, log=log, symbolic=symbolic)
+        session = Session(path, given, opened, JAVA)
     session.set_termination(epsilon, max_iterations)
     return session
+
+
+def _goes_without_prism(front_end: str | None, prism_dir: str | None) -> bool:
+    if front_end not in (None, "prism", "builtin"):
+        raise ValueError(f"front_end must be prism or builtin, not {front_end}")
+    if front_end is not None or jvm_runs():
+        return front_end == "builtin"
+    try:
+        find_prism(prism_dir)
+    except NoPrismError:
+        return True
+    return False
 
 
 def _require_termination(epsilon: float | None, max_iterations: int | None) -> None:
@@ -116,6 +144,58 @@ def _require_termination(epsilon: float | None, max_iterations: int | None) -> N
         raise ValueError(f"epsilon must be a number that is not negative, not {epsilon}")
     if max_iterations is not None and not 0 <= int(max_iterations) < 1 << 31:
         raise ValueError(f"max_iterations must be from 0 to 2147483647, not {max_iterations}")
+
+
+class Opened(Protocol):
+    """A model from its opening to its end."""
+
+    def open(self) -> None:
+        """Parse and build the model."""
+
+    def close(self) -> None:
+        """Forget the model."""
+
+    @property
+    def built(self) -> Built:
+        """What was built; raises BridgeError when the model is closed."""
+
+    def set_termination(self, epsilon: float | None, max_iterations: int | None) -> None:
+        """Set what the switches -epsilon and -maxiters set; None leaves a setting as it is."""
+
+    def check(self, text: str, constants: Mapping[str, Constant]) -> CheckResult:
+        """Check a property; see `Session.check`."""
+
+
+class Worker(Protocol):
+    """Does one piece of work after the other."""
+
+    @property
+    def usable(self) -> bool:
+        """Whether work is still done in this process."""
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Return what some work gives."""
+
+    def later(self, work: Callable[[], object]) -> None:
+        """Have work done when its turn comes, and wait for nothing."""
+
+
+class OneByOne:
+    """Does each piece of work in the thread that asks for it, one at a time."""
+
+    usable = True
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Return what some work gives; see `Worker.run`."""
+        with self._lock:
+            return work()
+
+    def later(self, work: Callable[[], object]) -> None:
+        """Do quick work at once; see `Worker.later`."""
+        work()
 
 
 class Session:
@@ -130,31 +210,23 @@ class Session:
         The model's file.
     constants
         Values of its open constants.
-    options
-        What the engines are to use.
-    log
-        Whether PRISM's log goes to standard output.
-    symbolic
-        Whether PRISM builds the model as a decision diagram.
+    opened
+        The model, to be opened.
+    worker
+        Does what is asked of the model.
     """
 
     def __init__(
-        self,
-        path: Path,
-        constants: dict[str, Constant],
-        options: HookOptions,
-        *,
-        log: bool,
-        symbolic: bool = False,
+        self, path: Path, constants: dict[str, Constant], opened: Opened, worker: Worker
     ) -> None:
         self.path: Path = path
         self.constants = constants
         self._label_masks: dict[str, MaskArray] = {}
-        self._opened = OpenedModel(path, constants, options, log=log, symbolic=symbolic)
+        self._opened, self._worker = opened, worker
         # A session that is dropped is closed as well.
-        self._end = weakref.finalize(self, JAVA.later, self._opened.close)
+        self._end = weakref.finalize(self, worker.later, opened.close)
         self._end.atexit = False
-        JAVA.run(self._opened.open)
+        worker.run(opened.open)
 
     def __enter__(self) -> Session:
         return self
@@ -168,9 +240,9 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Let PRISM forget the model; arrays that were read stay."""
-        if self._end.detach() is not None and JAVA.usable:
-            JAVA.run(self._opened.close)
+        """Forget the model; arrays that were read stay."""
+        if self._end.detach() is not None and self._worker.usable:
+            self._worker.run(self._opened.close)
 
     def set_termination(
         self, epsilon: float | None = None, max_iterations: int | None = None
@@ -190,10 +262,10 @@ class Session:
             For a number that is negative, infinite or none.
         """
         _require_termination(epsilon, max_iterations)
-        JAVA.run(partial(self._opened.set_termination, epsilon, max_iterations))
+        self._worker.run(partial(self._opened.set_termination, epsilon, max_iterations))
 
     def _read(self, what: Callable[[Built], T]) -> T:
-        return JAVA.run(lambda: what(self._opened.built))
+        return self._worker.run(lambda: what(self._opened.built))
 
     @property
     def _built(self) -> Built:
@@ -201,7 +273,7 @@ class Session:
 
     @cached_property
     def model(self) -> ExplicitModel:
-        """The model as the engines take it; its arrays are copied from PRISM once."""
+        """The model as the engines take it; PRISM's arrays are copied once."""
         return self._read(lambda built: built.model())
 
     @property
@@ -306,4 +378,4 @@ class Session:
         BridgeError
             When the session is closed, or the process was forked from the one that opened it.
         """
-        return JAVA.run(partial(self._opened.check, property_text, dict(constants or {})))
+        return self._worker.run(partial(self._opened.check, property_text, dict(constants or {})))

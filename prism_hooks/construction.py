@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from engines.arrays import INT32_MAX
-from engines.cuda import driver
+from engines.devices.exploring import gpu_for_building
 from engines.errors import InvalidModelError, ModelSizeError, UnsupportedError
 from engines.exploration.build import ExploredModel, build
 from engines.host.compiled.library import LibraryMissingError
-from engines.model.environment import DeviceChoice
 from engines.model.events import told
 from engines.model.explicit import ExplicitModel
 from engines.program.faults import StateFaultError
@@ -100,7 +99,7 @@ def built_for_java(
 def _built(construction: Any, options: HookOptions, giving_up: GivingUp) -> ExplicitModel | None:
     program = read_program(str(construction.program))
     construction.begin()
-    gpu = _gpu(options)
+    gpu = gpu_for_building(options.device, options.device_number)
     share, most_transitions = 1.0, None
     limits = [] if options.max_states is None else [options.max_states]
     if construction.mayStartAnew:
@@ -132,12 +131,6 @@ def _built(construction: Any, options: HookOptions, giving_up: GivingUp) -> Expl
         # An error of whatever reads the model, not of building it.
         return None
     return model
-
-
-def _gpu(options: HookOptions) -> int | None:
-    """Return the GPU that may take a large model over; it is opened when there is such a model."""
-    wanted = options.device is not DeviceChoice.CPU and driver.driver_present()
-    return options.device_number if wanted else None
 
 
 def _require_heap(explored: ExploredModel, available: int) -> None:

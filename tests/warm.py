@@ -18,7 +18,12 @@ from tests.conftest import Run
 
 LOADED = [
     __name__,
-    *("bridge.check.run", "bridge.check.checker", "bridge.check.distributions", "bridge.storm"),
+    *(
+        "bridge.check.run",
+        "bridge.check.checker",
+        "bridge.check.distributions",
+        "bridge.check.explored",
+    ),
     *("bridge.files.umb_writer", "engines.host.engine", "engines.solve.ladder"),
     *("engines.questions.until", "engines.questions.reachability_rewards"),
     *("engines.questions.steady_state", "engines.questions.time_bounded"),

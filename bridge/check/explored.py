@@ -1,4 +1,4 @@
-"""Models that are built from their text without PRISM and Storm, ready to be checked."""
+"""Models that are built from their text without PRISM, ready to be checked."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from bridge.check.model_faults import placed_fault, placed_reward_fault
 from bridge.check.model_text import ModelText
 from bridge.language.ast import Value
 from bridge.language.model_check import check_with_constants
@@ -15,8 +16,12 @@ from bridge.language.text import seconds_text
 from bridge.model import CheckableModel, NamedRewards, RewardFault
 from engines.exploration.build import ExploredModel, build
 from engines.exploration.rewards import InvalidRewardError, earned_rewards
+from engines.model.events import told
 from engines.model.explicit import RewardStructure
+from engines.program.faults import StateFaultError
 from engines.program.program import Program
+
+UNBOUNDED = "Model contains one or more unbounded variables: model construction may not terminate"
 
 
 def explored_model(
@@ -26,6 +31,7 @@ def explored_model(
     *,
     fix_deadlocks: bool = True,
     sums_checked: bool = True,
+    gpu: int | None = None,
     log: Callable[[str], None],
 ) -> CheckableModel:
     """Return the model that a text in PRISM's language describes.
@@ -40,6 +46,8 @@ def explored_model(
         Whether states without a choice get a transition to themselves; else they are an error.
     sums_checked
         Whether probabilities that do not sum to 1 are an error.
+    gpu
+        Which GPU builds a large model; None for the CPU alone.
     log
         Takes a line for the report.
 
@@ -61,16 +69,57 @@ def explored_model(
     values = described.constants(constants)
     check_with_constants(described.outline, values)
     program = described.built_program(values, checked=sums_checked)
+    if described.is_unbounded:
+        log(f"\nWarning: {UNBOUNDED}")
     begin = time.perf_counter()
-    # A reward that makes no sense is an error of the properties that are about it.
-    built = build(replace(program, reward_structures=()), fix_deadlocks=fix_deadlocks)
+    try:
+        built = build(
+            # A reward that makes no sense is an error of the properties that are about it.
+            replace(program, reward_structures=()),
+            fix_deadlocks=fix_deadlocks,
+            gpu=gpu,
+            progress=_Progress(log),
+        )
+    except StateFaultError as error:
+        raise placed_fault(error, described, values) from None
     seconds = time.perf_counter() - begin
     log(f"Reachable states and matrix: {seconds_text(seconds)} seconds.")
-    rewards = tuple(
-        _named(replace(program, reward_structures=(structure,)), built)
-        for structure in program.reward_structures
-    )
-    return _checkable(described, values, program, built, rewards)
+    if built.events:
+        log(f"prism-gpu: {told(built.events)}")
+    rewards = []
+    for number, structure in enumerate(program.reward_structures):
+        alone = replace(program, reward_structures=(structure,))
+        try:
+            rewards.append(_named(alone, built))
+        except InvalidRewardError as error:
+            state = built.packing.state(built.states[error.state])
+            words = str(placed_reward_fault(error, number, structure, state, described, values))
+            nothing = np.zeros(built.model.num_states)
+            fault = RewardFault(error.value, error.state, words)
+            unknown = RewardStructure(structure.name, nothing)
+            rewards.append(NamedRewards(structure.name, unknown, nothing, fault))
+    return _checkable(described, values, program, built, tuple(rewards))
+
+
+class _Progress:
+    """Says now and then how many states were found.
+
+    Parameters
+    ----------
+    log
+        Takes a line for the report.
+    seconds_between_lines
+        As PRISM waits.
+    """
+
+    def __init__(self, log: Callable[[str], None], seconds_between_lines: float = 3.0) -> None:
+        self._log, self._between = log, seconds_between_lines
+        self._last = time.perf_counter()
+
+    def __call__(self, found: int) -> None:
+        if time.perf_counter() - self._last > self._between:
+            self._last = time.perf_counter()
+            self._log(f"{found} states found so far")
 
 
 def _checkable(
@@ -103,16 +152,9 @@ def _checkable(
 
 
 def _named(program: Program, built: ExploredModel) -> NamedRewards:
-    """Return the only reward structure of a program."""
-    model = built.model
-    try:
-        (earned,) = earned_rewards(
-            program, built.packing, built.states, model, built.actions, built.deadlocks
-        )
-    except InvalidRewardError as error:
-        nothing = np.zeros(model.num_states)
-        name = program.reward_structures[0].name
-        fault = RewardFault(error.value, error.state)
-        return NamedRewards(name, RewardStructure(name, nothing), nothing, fault)
+    """Return the only reward structure of a program; raises as `earned_rewards` does."""
+    (earned,) = earned_rewards(
+        program, built.packing, built.states, built.model, built.actions, built.deadlocks
+    )
     expected = RewardStructure(earned.name, earned.expected, earned.of_choices)
     return NamedRewards(earned.name, expected, earned.of_states)

@@ -8,16 +8,16 @@ states.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
-from bridge.check.words import Names
+from bridge.check.words import Names, Words
 from bridge.language.ast import Expression, Value
 from bridge.language.constants import constant_value, define_constants
 from bridge.language.model_check import checked_outline
 from bridge.language.model_outline import ModelOutline, RewardOutline
-from bridge.language.modules import Command, VariableDeclaration, WrittenModule
-from engines.errors import InvalidModelError, UnsupportedError
+from bridge.language.modules import Command, Module, VariableDeclaration
+from bridge.language.simplify import Simplifier
+from engines.errors import UnsupportedError
 from engines.program.program import Program
 from prism_hooks.program import make_program
 
@@ -50,10 +50,9 @@ class ModelText:
         self.kind = self.outline.kind or "mdp"
         if self.kind not in KINDS:
             raise UnsupportedError(f"{purpose} of a model of type {self.kind.upper()}")
-        self._globals, self._modules = self.outline.global_variables, self.outline.written
         if self.outline.has_system:
             raise UnsupportedError(f"{purpose} of a model with a system definition")
-        if any(module.invariant is not None for module in self._modules.values()):
+        if any(module.invariant is not None for module in self.outline.resolved):
             raise UnsupportedError(f"{purpose} of a module with an invariant")
 
     def constants(self, given: Mapping[str, Value]) -> dict[str, Value]:
@@ -66,11 +65,20 @@ class ModelText:
         places = {name: i for i, name in enumerate(self.outline.variables)}
         return Names(places, constants, self.outline.formulas, self.outline.labels)
 
+    def simplifier(self, constants: Mapping[str, Value]) -> Simplifier:
+        """Return what simplifies the expressions of modules and rewards, as PRISM does."""
+        return Simplifier(self.outline.type_checker(), constants, self.outline.formulas)
+
+    @property
+    def is_unbounded(self) -> bool:
+        """Whether a variable has no range, so that there may be no end of states."""
+        declared = self.outline.declared_variables
+        return any(item.type == "int" and item.low is None for item in declared)
+
     @property
     def variable_types(self) -> dict[str, str]:
         """The variables' types, "int" or "bool"."""
-        types = [variable.type for variable, _, _ in self._variables]
-        return dict(zip(self.outline.variables, types, strict=True))
+        return {item.name.name: item.type for item in self.outline.declared_variables}
 
     def state_text(self, values: Sequence[int]) -> str:
         """Return a state as PRISM prints it."""
@@ -93,10 +101,15 @@ class ModelText:
         InvalidModelError, UnsupportedError
             As `program` does.
         """
-        names, found = self.names(constants), self.program(constants, checked=checked)
-        found["labels"] = [[name, names.words(x)] for name, x in self.outline.labels.items()]
+        found = self.program(constants, checked=checked)
+        names, simplifier = self.names(constants), self.simplifier(constants)
+
+        def words(expression: Expression) -> Words:
+            return names.words(simplifier.simplified(expression))
+
+        found["labels"] = [[name, words(label)] for name, label in self.outline.labels.items()]
         if self.outline.initial is not None:
-            found["init"] = names.words(self.outline.initial)
+            found["init"] = words(self.outline.initial)
         return make_program(found)
 
     def program(self, constants: Mapping[str, Value], *, checked: bool) -> dict[str, Any]:
@@ -116,107 +129,85 @@ class ModelText:
         UnsupportedError
             For what programs have no form for.
         """
-        names = self.names(constants)
+        writer = _Writer(self.outline, self.names(constants), self.simplifier(constants))
+        outline = self.outline
+        owners = [-1] * len(outline.global_variables)
+        for number, module in enumerate(outline.resolved):
+            owners += [number] * len(module.variables)
         return {
             "kind": self.kind,
             "checked": checked,
             "variables": [
-                self._variable(variable, number, constants, renamings)
-                for variable, number, renamings in self._variables
+                writer.variable(variable, owner)
+                for variable, owner in zip(outline.declared_variables, owners, strict=True)
             ],
-            "actions": list(self.outline.actions),
-            "modules": [self._module(name, names) for name in self._modules],
-            "rewards": [self._rewards(structure, names) for structure in self.outline.rewards],
+            "actions": list(outline.actions),
+            "modules": [writer.module(module) for module in outline.resolved],
+            "rewards": [writer.rewards(structure) for structure in outline.rewards],
         }
 
-    @cached_property
-    def _variables(self) -> list[tuple[VariableDeclaration, int, tuple[Mapping[str, str], ...]]]:
-        """The variables in PRISM's order, each with its module and the renamings above it."""
-        found: list[tuple[VariableDeclaration, int, tuple[Mapping[str, str], ...]]] = [
-            (variable, -1, ()) for variable in self._globals
-        ]
-        for number, name in enumerate(self._modules):
-            written, renamings = self._resolved(name)
-            found += [(variable, number, renamings) for variable in written.variables]
-        return found
 
-    def _resolved(self, name: str) -> tuple[WrittenModule, tuple[Mapping[str, str], ...]]:
-        """Return the module that is written out, and what renames it on the way."""
-        renamings: list[Mapping[str, str]] = []
-        module = self._modules[name]
-        while module.base is not None:
-            renamings.insert(0, module.renaming)
-            module = self._modules[module.base.text]
-        return module, tuple(renamings)
+class _Writer:
+    """Writes the parts of a program."""
 
-    def _variable(
-        self,
-        variable: VariableDeclaration,
-        module: int,
-        constants: Mapping[str, Value],
-        renamings: tuple[Mapping[str, str], ...],
-    ) -> dict[str, Any]:
-        names = Names({}, constants, self.outline.formulas, renamings=renamings)
-        name = names.renamed(variable.name.name)
+    def __init__(self, outline: ModelOutline, names: Names, simplifier: Simplifier) -> None:
+        self._outline, self._names, self._simplifier = outline, names, simplifier
 
-        def value(expression: Expression | None, default: Value | None) -> Value | None:
-            if expression is None:
-                return default
-            words = names.words(expression)
-            if len(words) != 1 or isinstance(words[0], str):
-                # The error of what cannot be computed.
-                return constant_value(expression, constants, self.outline.formulas)
-            return words[0]
+    def _words(self, expression: Expression) -> Words:
+        return self._names.words(self._simplifier.simplified(expression))
 
-        low, high = value(variable.low, None), value(variable.high, None)
+    def variable(self, variable: VariableDeclaration, owner: int) -> dict[str, Any]:
+        """Return a variable of a module, or a global one where `owner` is -1."""
         is_bool = variable.type == "bool"
-        if is_bool:
-            low, high = 0, 1
-        initial = value(variable.initial, False if is_bool else low or 0)
-        for what in (low, high, initial):
-            if isinstance(what, float) or (isinstance(what, bool) and not is_bool):
-                raise InvalidModelError(f"The range of variable {name} is not one of integers")
+        low, high = (0, 1) if is_bool else map(self._value, (variable.low, variable.high))
+        initial = self._value(variable.initial)
+        if initial is None:
+            initial = False if is_bool else low or 0
         return {
-            "name": name,
+            "name": variable.name.name,
             "type": variable.type,
             "low": low,
             "high": high,
             "initial": initial,
-            "module": module,
+            "module": owner,
         }
 
-    def _module(self, name: str, names: Names) -> dict[str, Any]:
-        written, renamings = self._resolved(name)
-        inside = Names(names.variables, names.constants, names.formulas, renamings=renamings)
-        commands = [self._command(command, inside) for command in written.commands]
-        alphabet = dict.fromkeys(entry["action"] for entry in commands if entry["action"])
-        return {"name": name, "alphabet": list(alphabet), "commands": commands}
+    def _value(self, expression: Expression | None) -> Value | None:
+        if expression is None:
+            return None
+        return constant_value(expression, self._names.constants, self._outline.formulas)
 
-    def _command(self, command: Command, names: Names) -> dict[str, Any]:
+    def module(self, module: Module) -> dict[str, Any]:
+        """Return a module with its alphabet."""
+        commands = [self._command(command) for command in module.commands]
+        alphabet = dict.fromkeys(entry["action"] for entry in commands if entry["action"])
+        return {"name": module.name, "alphabet": list(alphabet), "commands": commands}
+
+    def _command(self, written: Command) -> dict[str, Any]:
+        command = self._simplifier.command(written)
+        words, places = self._names.words, self._names.variables
         updates: list[list[Any]] = []
-        for written in command.updates:
-            weight = written.weight
-            update: list[Any] = [[1.0] if weight is None else names.words(weight)]
-            for item in written.assignments:
-                target = names.renamed(item.variable.name)
-                if target not in names.variables:
-                    raise InvalidModelError(f'Unknown variable "{target}" in update')
-                update.append([names.variables[target], names.words(item.value)])
-            updates.append(update)
+        for update in command.updates:
+            weight = [1.0] if update.weight is None else words(update.weight)
+            assigned = [
+                [places[item.variable.name], words(item.value)] for item in update.assignments
+            ]
+            updates.append([weight, *assigned])
         return {
-            "action": self._action(names.renamed(command.action)),
-            "guard": names.words(command.guard),
+            "action": self._action(command.action),
+            "guard": words(command.guard),
             "updates": updates,
         }
 
     def _action(self, name: str) -> int:
-        return self.outline.actions.index(name) + 1 if name else 0
+        return self._outline.actions.index(name) + 1 if name else 0
 
-    def _rewards(self, structure: RewardOutline, names: Names) -> dict[str, Any]:
+    def rewards(self, structure: RewardOutline) -> dict[str, Any]:
+        """Return a reward structure."""
         states: list[Any] = []
         transitions: list[Any] = []
         for item in structure.items:
-            words = [names.words(item.guard), names.words(item.value)]
+            words = [self._words(item.guard), self._words(item.value)]
             if item.action is None:
                 states.append(words)
             else:

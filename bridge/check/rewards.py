@@ -118,6 +118,8 @@ def _refuse_fault(checker: Checker, structure: NamedRewards) -> None:
     fault = structure.fault
     if fault is None:
         return
+    if fault.words:
+        raise InvalidModelError(fault.words)
     number = next(i for i, item in enumerate(checker.model.rewards, start=1) if item is structure)
     shown = f'"{structure.name}"' if structure.name else str(number)
     what = f"negative ({fault.value})" if np.isfinite(fault.value) else "not finite"

@@ -53,7 +53,6 @@ def run(
     command: list[str],
     why: str,
     record: RunRecord | None = None,
-    front_end: str | None = None,
 ) -> int:
     """Check properties as a command line asks, and return the exit code.
 
@@ -69,8 +68,6 @@ def run(
         Why the embedded front end runs.
     record
         Keeps what a plot of the run needs; None where none is wanted.
-    front_end
-        "storm" or "builtin", if named.
 
     Raises
     ------
@@ -83,7 +80,7 @@ def run(
     if len(options.files) > 2:
         raise UsageError(f'Too many files: "{options.files[2]}" is neither model nor properties')
     bar = sweep_bar(wanted=hooks.show_progress)
-    everything = _Run(options, hooks, command, why, bar, record, front_end)
+    everything = _Run(options, hooks, command, why, bar, record)
     try:
         everything.all()
     finally:
@@ -101,7 +98,6 @@ class _Run:
         why: str,
         bar: SweepBar | None,
         record: RunRecord | None,
-        front_end: str | None,
     ) -> None:
         self._options, self._hooks = options, hooks
         self._bar, self._record = bar, record
@@ -111,8 +107,8 @@ class _Run:
             Path(options.files[0]),
             kind=options.kind,
             fix_deadlocks=options.fix_deadlocks,
-            front_end=front_end,
             sums_checked=options.simulation.checked,
+            device=(hooks.device, hooks.device_number),
         )
         self._source.describe(self._log)
         self._properties = self._read_properties()

@@ -13,12 +13,13 @@ from bridge.files.checkable import read_checkable
 from bridge.files.names import is_model_file
 from bridge.language.ast import Value
 from bridge.language.evaluate import type_of_array
-from bridge.language.model_check import checked_outline
+from bridge.language.model_check import CHECKED, checked_outline
 from bridge.language.model_outline import ModelOutline
 from bridge.language.properties_file import ConstantDeclaration
 from bridge.language.types import type_of_value
 from bridge.model import CheckableModel
 from engines.errors import BridgeError, UnsupportedError
+from engines.model.environment import DeviceChoice
 from engines.model.explicit import ModelKind
 
 Log = Callable[[str], None]
@@ -58,8 +59,8 @@ def model_source(
     *,
     kind: ModelKind | None,
     fix_deadlocks: bool,
-    front_end: str | None = None,
     sums_checked: bool = True,
+    device: tuple[DeviceChoice, int] = (DeviceChoice.CPU, 0),
 ) -> ModelSource:
     """Return the source that a model's path stands for.
 
@@ -71,16 +72,15 @@ def model_source(
         For explicit text files: what their header does not say.
     fix_deadlocks
         Whether states without a transition get a self-loop.
-    front_end
-        "storm" or "builtin" for who builds models in the PRISM language; None for Storm where it is
-        installed.
     sums_checked
-        Whether ours takes probabilities that do not sum to 1 for an error; Storm always does.
+        Whether probabilities that do not sum to 1 are an error.
+    device
+        Where large models in the PRISM language may be built, and the number of the GPU.
 
     Raises
     ------
     BridgeError
-        When there is no such file, or when Storm is named and not installed.
+        When there is no such file.
     """
     if not path.exists():
         raise BridgeError(f'File "{path}" not found')
@@ -91,14 +91,7 @@ def model_source(
                 "come out of a pipe"
             )
         return FileSource(path, kind)
-    from bridge.storm import unavailable
-
-    reason = unavailable()
-    if front_end == "builtin" or (front_end is None and reason is not None):
-        return ExploredSource(path, fix_deadlocks, sums_checked)
-    if reason is not None:
-        raise BridgeError(reason)
-    return StormSource(path, fix_deadlocks)
+    return TextSource(path, fix_deadlocks, sums_checked, device)
 
 
 @dataclass(frozen=True)
@@ -156,10 +149,13 @@ class FileSource:
 
 @dataclass(frozen=True)
 class TextSource:
-    """A model in the PRISM language, whoever builds it."""
+    """A model in the PRISM language, parsed and built by prism-gpu itself."""
 
     path: Path
     fix_deadlocks: bool
+    sums_checked: bool = True
+    device: tuple[DeviceChoice, int] = (DeviceChoice.CPU, 0)
+    name: str = "prism-gpu"
 
     @cached_property
     def _outline(self) -> ModelOutline:
@@ -190,10 +186,12 @@ class TextSource:
         UnsupportedError
             If the model is of a kind that cannot be built.
         """
-        from bridge.storm.build import require_support
-
         found = self._outline
-        require_support(found, self.path)
+        if found.kind not in CHECKED:
+            raise UnsupportedError(
+                f"{self.path}: a {str(found.kind).upper()}; without PRISM only DTMCs, CTMCs and "
+                "MDPs are built"
+            )
         types = {item.name: item.type for item in found.constants}
         types |= {item.name.name: item.type for item in found.declared_variables}
         return Declared(types, found.labels, found.reward_names, found.formulas)
@@ -215,37 +213,10 @@ class TextSource:
     def _text(self) -> str:
         return self.path.read_text(encoding="utf-8", errors="replace")
 
-
-@dataclass(frozen=True)
-class StormSource(TextSource):
-    """A model in the PRISM language, parsed and built by Storm."""
-
-    name: str = "Storm"
-
-    def build(self, constants: Mapping[str, Value], log: Log) -> CheckableModel:
-        """Build the model."""
-        from bridge.storm import build_model
-
-        return build_model(
-            self.path,
-            constants,
-            text=self.text(),
-            declared=self._outline,
-            fix_deadlocks=self.fix_deadlocks,
-            log=log,
-        )
-
-
-@dataclass(frozen=True)
-class ExploredSource(TextSource):
-    """A model in the PRISM language, parsed and built by prism-gpu itself."""
-
-    sums_checked: bool = True
-    name: str = "prism-gpu"
-
     def build(self, constants: Mapping[str, Value], log: Log) -> CheckableModel:
         """Build the model."""
         from bridge.check.explored import explored_model
+        from engines.devices.exploring import gpu_for_building
 
         return explored_model(
             self.text(),
@@ -253,6 +224,7 @@ class ExploredSource(TextSource):
             constants,
             fix_deadlocks=self.fix_deadlocks,
             sums_checked=self.sums_checked,
+            gpu=gpu_for_building(*self.device),
             log=log,
         )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from bridge.language.ast import (
     Binary,
@@ -43,21 +43,12 @@ class Names:
         The values of constants.
     formulas, labels
         Definitions.
-    renamings
-        New names for old ones, in the order in which modules rename each other.
     """
 
     variables: Mapping[str, int]
     constants: Mapping[str, Value] = field(default_factory=dict)
     formulas: Mapping[str, Expression] = field(default_factory=dict)
     labels: Mapping[str, Expression] = field(default_factory=dict)
-    renamings: tuple[Mapping[str, str], ...] = ()
-
-    def renamed(self, name: str) -> str:
-        """Return what a name is called after all renamings."""
-        for renaming in self.renamings:
-            name = renaming.get(name, name)
-        return name
 
     def words(self, expression: Expression) -> Words:
         """Return the words of an expression, in postfix order.
@@ -98,21 +89,18 @@ class Names:
                     return parts[1 if known[0] else 2]
                 return _joined("?", "?", *parts)
             case Function(name, arguments):
-                renamed = self.renamed(name)
-                if renamed not in _FUNCTIONS:
-                    raise UnsupportedError(f"the function {renamed} of a simulated model")
-                word = f"{renamed}:{len(arguments)}"
-                return _joined(renamed, word, *map(self._words, arguments))
+                if name not in _FUNCTIONS:
+                    raise UnsupportedError(f"the function {name} of a simulated model")
+                word = f"{name}:{len(arguments)}"
+                return _joined(name, word, *map(self._words, arguments))
         raise UnsupportedError(f"an expression of the form {expression}")
 
     def _name(self, node: Identifier) -> _Part:
-        if node.name in self.formulas:
-            return self._words(self.formulas[node.name])
-        name = self.renamed(node.name)
+        name = node.name
+        if name in self.formulas:
+            return self._words(self.formulas[name])
         if name in self.variables:
             return _Part([f"v{self.variables[name]}"], None)
-        if name in self.formulas:
-            return replace(self, renamings=())._words(self.formulas[name])
         if name not in self.constants:
             raise invalid("Undeclared identifier", node)
         value = self.constants[name]

@@ -18,7 +18,6 @@ from bridge.language.types import (
     DOUBLE,
     INT,
     InvalidNodeError,
-    TypeChecker,
     invalid,
 )
 
@@ -112,11 +111,9 @@ class _ModelChecker:
     def __init__(self, model: ModelOutline) -> None:
         self._model = model
         self._variables = {item.name.name: item for item in model.declared_variables}
-        constants = {item.name: item.type for item in model.constants}
-        types = {name: variable.type for name, variable in self._variables.items()}
-        self._types = TypeChecker(constants | types, model.formulas)
+        self._types = model.type_checker()
         self._definitions = {item.name: item.value for item in model.constants}
-        self._known_names = {*types, *constants}
+        self._known_names = {*self._variables, *self._definitions}
 
     def check(self) -> None:
         """Raise for the first fault, in PRISM's order."""

@@ -1,7 +1,6 @@
 """What stands in a model's text: its declarations, and its modules.
 
-Storm builds the model; the names, their order and the rewards' items come from here, as PRISM reads
-them.
+Names, their order and the rewards' items are as PRISM reads them.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from bridge.language.modules import (
     WrittenModule,
 )
 from bridge.language.properties_file import ConstantDeclaration
+from bridge.language.types import TypeChecker
 from engines.errors import InvalidModelError
 
 MODEL_KINDS = {
@@ -64,14 +64,6 @@ class RewardOutline:
 
 
 @dataclass(frozen=True)
-class Span:
-    """The tokens of a statement: from `start` up to, and without, `end`."""
-
-    start: int
-    end: int
-
-
-@dataclass(frozen=True)
 class ModelOutline:
     """The declarations of a model.
 
@@ -92,17 +84,10 @@ class ModelOutline:
         What `init … endinit` says, or None.
     actions
         The names of the actions, in the order in which they first appear.
-    tokens
-        The tokens of the text.
-    spans
-        Where the statements lie among the tokens: "kind", "constants", "formulas", and the heads of
-        the "rewards".
     global_variables, written
         The global variables, and the modules as written.
     resolved
         The modules with renamings carried out.
-    expressions
-        All expressions, each with its place among the tokens.
     has_system
         Whether the modules are composed by `system … endsystem`.
     """
@@ -116,12 +101,9 @@ class ModelOutline:
     rewards: tuple[RewardOutline, ...]
     initial: Expression | None
     actions: tuple[str, ...]
-    tokens: tuple[Token, ...] = field(repr=False)
-    spans: Mapping[str, tuple[Span, ...]] = field(repr=False)
     global_variables: tuple[VariableDeclaration, ...]
     written: Mapping[str, WrittenModule] = field(repr=False)
     resolved: tuple[Module, ...] = field(repr=False)
-    expressions: tuple[tuple[Span, Expression], ...] = field(repr=False)
     has_system: bool
 
     @property
@@ -129,6 +111,12 @@ class ModelOutline:
         """The variables' declarations, in PRISM's order."""
         of_modules = (variable for module in self.resolved for variable in module.variables)
         return (*self.global_variables, *of_modules)
+
+    def type_checker(self) -> TypeChecker:
+        """Return a checker of the types of expressions in the model."""
+        types = {item.name.name: item.type for item in self.declared_variables}
+        types |= {item.name: item.type for item in self.constants}
+        return TypeChecker(types, self.formulas)
 
     @property
     def reward_names(self) -> tuple[str, ...]:
@@ -169,17 +157,10 @@ class _Reader(ModuleParser):
         self._labels: dict[str, Expression] = {}
         self._globals: list[VariableDeclaration] = []
         self._modules: dict[str, WrittenModule] = {}
-        self._expressions: list[tuple[Span, Expression]] = []
         self._rewards: list[RewardOutline] = []
         self._reward_actions: dict[str, tuple[Token, str]] = {}
         self._initial: Expression | None = None
         self._has_system = False
-        self._spans: dict[str, list[Span]] = {
-            "kind": [],
-            "constants": [],
-            "formulas": [],
-            "rewards": [],
-        }
 
     def read(self) -> ModelOutline:
         while (token := self.next).kind != "end":
@@ -215,21 +196,11 @@ class _Reader(ModuleParser):
             rewards=tuple(self._rewards),
             initial=self._initial,
             actions=actions,
-            tokens=tuple(self.tokens),
-            spans={what: tuple(spans) for what, spans in self._spans.items()},
             global_variables=tuple(self._globals),
             written=self._modules,
             resolved=modules,
-            expressions=tuple(self._expressions),
             has_system=self._has_system,
         )
-
-    def model_expression(self) -> Expression:
-        """Return the expression at the next token, and note where it stands."""
-        start = self.position
-        found = self.expression()
-        self._expressions.append((Span(start, self.position), found))
-        return found
 
     @property
     def _is_outlined(self) -> bool:
@@ -254,36 +225,28 @@ class _Reader(ModuleParser):
         self._uses[token.text] = use
         return token.text
 
-    def _keep_span(self, what: str, start: int) -> None:
-        self._spans[what].append(Span(start, self.position))
-
     def _read_kind(self) -> None:
         token = self.advance()
         if self._kind is not None:
             raise self._invalid("There were multiple model type declarations", token)
         self._kind = MODEL_KINDS[token.text]
-        self._keep_span("kind", self.position - 1)
 
     def _read_constant(self) -> None:
-        start = self.position
         declared = "double"
         if self.advance().text == "const":
             written = self.accept(*_CONSTANT_TYPES)
             declared = written.text if written else "int"
         name = self._name_of("constant")
-        value = self.model_expression() if self.accept("=") else None
+        value = self.expression() if self.accept("=") else None
         self.expect(";")
         self._constants.append(ConstantDeclaration(name, declared, value))
-        self._keep_span("constants", start)
 
     def _read_formula(self) -> None:
-        start = self.position
         self.advance()
         name = self._name_of("formula")
         self.expect("=")
-        self._formulas[name] = self.model_expression()
+        self._formulas[name] = self.expression()
         self.expect(";")
-        self._keep_span("formulas", start)
 
     def _read_label(self) -> None:
         self.advance()
@@ -297,7 +260,7 @@ class _Reader(ModuleParser):
             what = 'Cannot define a label called "deadlock" - this is a built-in label'
             raise self._invalid(what, token)
         self.expect("=")
-        self._labels[token.text] = self.model_expression()
+        self._labels[token.text] = self.expression()
         self.expect(";")
 
     def _read_global(self) -> None:
@@ -345,7 +308,6 @@ class _Reader(ModuleParser):
         name = ""
         if self.next.kind == "string":
             name = self.expect_quoted().text
-        self._keep_span("rewards", start)
         if name and any(structure.name == name for structure in self._rewards):
             what = f'Duplicated reward structure name "{name}"'
             raise self._invalid(what, self.tokens[start + 1])
@@ -355,9 +317,9 @@ class _Reader(ModuleParser):
             if self.accept("["):
                 action = "" if self.at("]") else self.expect_name().text
                 self.expect("]")
-            guard = self.model_expression()
+            guard = self.expression()
             self.expect(":")
-            value = self.model_expression()
+            value = self.expression()
             self.expect(";")
             items.append(RewardItem(action, guard, value))
             if action:
@@ -368,7 +330,7 @@ class _Reader(ModuleParser):
         token = self.advance()
         if self._initial is not None:
             raise self._invalid("There were multiple init...endinit constructs", token)
-        self._initial = self.model_expression()
+        self._initial = self.expression()
         self.expect("endinit")
 
     def _read_system(self) -> None:

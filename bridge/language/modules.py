@@ -47,6 +47,9 @@ class Assignment:
     variable: Identifier
     value: Expression
 
+    def __str__(self) -> str:
+        return f"({self.variable}'={self.value})"
+
 
 @dataclass(frozen=True)
 class Update:
@@ -55,15 +58,25 @@ class Update:
     weight: Expression | None
     assignments: Assignments
 
+    def __str__(self) -> str:
+        assignments = " & ".join(map(str, self.assignments)) or "true"
+        return assignments if self.weight is None else f"{self.weight} : {assignments}"
+
 
 @dataclass(frozen=True)
 class Command:
-    """A command; its action is empty where it has none, its place that of its first token."""
+    """A command; its action is empty where it has none, its place that of its updates.
+
+    PRISM shows a command by the text of its updates.
+    """
 
     action: str
     guard: Expression
     updates: tuple[Update, ...]
     place: tuple[int, int]
+
+    def __str__(self) -> str:
+        return " + ".join(map(str, self.updates))
 
 
 @dataclass(frozen=True)
@@ -157,10 +170,6 @@ class Renaming:
 class ModuleParser(Parser):
     """A parser of what stands in modules."""
 
-    def model_expression(self) -> Expression:
-        """Return the expression at the next token, and go past it."""
-        return self.expression()
-
     def variable(self) -> VariableDeclaration:
         """Return the declaration of a variable, and go past it."""
         token = self.expect_name()
@@ -169,13 +178,13 @@ class ModuleParser(Parser):
         place = self.next.place
         low = high = None
         if self.accept("["):
-            kind, low = "int", self.model_expression()
+            kind, low = "int", self.expression()
             self.expect("..")
-            high = self.model_expression()
+            high = self.expression()
             self.expect("]")
         else:
             kind = self.expect("bool", "int", "clock").text
-        initial = self.model_expression() if self.accept("init") else None
+        initial = self.expression() if self.accept("init") else None
         self.expect(";")
         return VariableDeclaration(name, kind, low, high, initial, place)
 
@@ -190,7 +199,7 @@ class ModuleParser(Parser):
         while not self.at("[", "invariant", "endmodule"):
             module.variables.append(self.variable())
         if self.accept("invariant"):
-            module.invariant = self.model_expression()
+            module.invariant = self.expression()
             self.expect("endinvariant")
         while not self.accept("endmodule"):
             module.commands.append(self._command())
@@ -212,11 +221,12 @@ class ModuleParser(Parser):
         self.expect("]")
 
     def _command(self) -> Command:
-        begin = self.expect("[")
+        self.expect("[")
         action = "" if self.at("]") else self.expect_name().text
         self.expect("]")
-        guard = self.model_expression()
+        guard = self.expression()
         self.expect("->")
+        place = self.next.place
         if self._at_update():
             updates = [Update(None, self._assignments())]
         else:
@@ -224,12 +234,12 @@ class ModuleParser(Parser):
             while self.accept("+"):
                 updates.append(self._weighted())
         self.expect(";")
-        return Command(action, guard, tuple(updates), begin.place)
+        return Command(action, guard, tuple(updates), place)
 
     def _weighted(self) -> Update:
         if self.at("["):
             raise UnsupportedError("probabilities that are intervals are not supported")
-        weight = self.model_expression()
+        weight = self.expression()
         self.expect(":")
         return Update(weight, self._assignments())
 
@@ -250,7 +260,7 @@ class ModuleParser(Parser):
                 self.fail()
             self.expect("'")
             self.expect("=")
-            found.append(Assignment(Identifier(name.text).at(name.place), self.model_expression()))
+            found.append(Assignment(Identifier(name.text).at(name.place), self.expression()))
             self.expect(")")
             if not self.accept("&"):
                 return tuple(found)

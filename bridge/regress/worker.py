@@ -277,8 +277,8 @@ def serve() -> int:
 
 if __name__ == "__main__":
     from bridge.exchange.prism_run import end
-    from bridge.storm.worker import die_with_the_parent
+    from engines.process.child import end_with_parent
 
-    die_with_the_parent()
+    end_with_parent()
     code = main(Path(sys.argv[1]))
     end(serve() if code == 0 and SERVE in sys.argv else code)

@@ -205,7 +205,7 @@ def _provenance(request: Request, host: Host, results: Results) -> dict[str, Any
         "processor": f"{host.processor}, {host.cores} cores",
         "memory": memory,
         "system": described["system"],
-        "front end": "PRISM" if host.prism else "embedded (Storm)",
+        "front end": "PRISM" if host.prism else "embedded",
         "versions": host.versions,
         "limit of a run": f"{request.limit:g} s",
         "runs of PRISM at a time": request.peers_at_a_time,
@@ -269,7 +269,7 @@ def _expression(_context: click.Context, _option: click.Parameter, text: str) ->
 )
 @click.option(
     "--frontend",
-    type=click.Choice(["prism", "storm"]),
+    type=click.Choice(["prism", "builtin"]),
     help="Who builds the models; PRISM where there is one.",
 )
 @click.option(

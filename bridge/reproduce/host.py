@@ -15,7 +15,7 @@ from bridge.versions import NoPrismError, own_version
 from engines.errors import BridgeError
 from engines.host.expansion.room import available_host_bytes
 
-PACKAGES = ("numpy", "scipy", "jpype1", "stormpy", "matplotlib")
+PACKAGES = ("numpy", "scipy", "jpype1", "matplotlib")
 NO_PART_IN_RESULTS = ("matplotlib",)
 CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy")
 
@@ -55,8 +55,8 @@ class Host:
 
     @property
     def front_end(self) -> str:
-        """Who builds the models: "prism" or "storm"."""
-        return "storm" if self.prism is None else "prism"
+        """Who builds the models: "prism" or "builtin"."""
+        return "builtin" if self.prism is None else "prism"
 
     @property
     def examples(self) -> Path | None:
@@ -101,25 +101,23 @@ def examine(device: str, front_end: str | None = None) -> Host:
     device
         "auto", "gpu" or "cpu".
     front_end
-        "prism" or "storm", if named; else PRISM where there is one.
+        "prism" or "builtin", if named; else PRISM where there is one.
 
     Raises
     ------
     BridgeError
-        Where the GPU or the front end that was named is missing, PRISM is there without a Java, or
-        nothing can build models.
+        Where the GPU or the PRISM that was named is missing, or PRISM is there without a Java.
     """
     prism = java = None
-    if front_end != "storm":
+    if front_end != "builtin":
         try:
             prism = find_prism()
         except NoPrismError as error:
-            _require_storm(front_end, error)
+            if front_end == "prism":
+                raise BridgeError(f"{error}\n--frontend prism was given") from error
         else:
             # A PRISM that cannot run is an error: nothing else takes its place in silence.
             java = find_java()
-    else:
-        _require_storm(None, None)
     summary, refusal = (None, "") if device == "cpu" else _gpu()
     if device == "gpu" and summary is None:
         raise BridgeError(f"--device gpu: no GPU can be used: {refusal}")
@@ -138,14 +136,6 @@ def examine(device: str, front_end: str | None = None) -> Host:
         device_memory=0 if summary is None else summary[1],
         versions=_versions(prism, java),
     )
-
-
-def _require_storm(front_end: str | None, why: BridgeError | None) -> None:
-    from bridge.storm import unavailable
-
-    refusal = "--frontend prism was given" if front_end == "prism" else unavailable()
-    if refusal is not None:
-        raise BridgeError(f"{why}\nThe embedded front end: {refusal}" if why else refusal)
 
 
 def _gpu() -> tuple[tuple[str, int] | None, str]:

@@ -51,7 +51,7 @@ class Worker:
     device
         "gpu" or "cpu".
     front_end
-        "prism" or "storm".
+        "prism" or "builtin".
     prism_dir
         PRISM's folder; empty without PRISM.
     """

@@ -6,11 +6,25 @@ from collections.abc import Callable
 
 import numpy as np
 
+from engines.cuda import driver
 from engines.errors import UnsupportedError
 from engines.host.exploring.explorer import Rows
+from engines.model.environment import DeviceChoice
 from engines.program.faults import command_fault
 from engines.program.packing import Packing, Words
 from engines.program.program import Program
+
+
+def gpu_for_building(device: DeviceChoice, device_number: int) -> int | None:
+    """Return the GPU that may take a large model over; it is opened when there is such a model.
+
+    Parameters
+    ----------
+    device, device_number
+        What the user named.
+    """
+    wanted = device is not DeviceChoice.CPU and driver.driver_present()
+    return device_number if wanted else None
 
 
 def explored_on_gpu(
@@ -47,13 +61,12 @@ def explored_on_gpu(
     UnsupportedError
         If there is no such GPU, and as `engines.cuda.exploring.CudaExplorer`.
     """
-    from engines.cuda.driver import cupy, gpu_refusal
     from engines.cuda.exploring import CudaExplorer
 
-    refusal = gpu_refusal(device_number)
+    refusal = driver.gpu_refusal(device_number)
     if refusal is not None:
         raise UnsupportedError(refusal)
-    with cupy().cuda.Device(device_number):
+    with driver.cupy().cuda.Device(device_number):
         explorer = CudaExplorer(program, packing, initial, most_memory=most_memory)
         while True:
             search = explorer.search()

@@ -32,11 +32,15 @@ class InvalidRewardError(InvalidModelError):
         The reward; not a number where it has no value.
     state
         The number of the state that earns it.
+    item
+        What earns it there.
     """
 
-    def __init__(self, message: str, value: float, state: int) -> None:
+    def __init__(
+        self, message: str, value: float, state: int, item: StateReward | TransitionReward
+    ) -> None:
         super().__init__(message)
-        self.value, self.state = value, state
+        self.value, self.state, self.item = value, state, item
 
 
 @dataclass(frozen=True)
@@ -180,7 +184,8 @@ class _Gatherer:
         for part, what in ((item.guard, "guard of a reward"), (item.value, "reward")):
             fault = expression_fault(self._program, part, state, what)
             if fault is not None:
-                return InvalidRewardError(str(fault), np.nan, number)
+                return InvalidRewardError(str(fault), np.nan, number, item)
         problem = f"negative ({value})" if np.isfinite(value) else "not finite"
         where = values_text(self._program, state)
-        return InvalidRewardError(f"Reward structure is {problem} at state {where}", value, number)
+        message = f"Reward structure is {problem} at state {where}"
+        return InvalidRewardError(message, value, number, item)

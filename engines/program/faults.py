@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from engines.errors import InvalidModelError
 from engines.program.arithmetic import EvaluationError
@@ -43,6 +44,26 @@ def weights_in_order(weights: Sequence[float | None], summed: bool) -> bool:
     return not summed or _is_one(total)
 
 
+@dataclass(frozen=True)
+class Culprit:
+    """A command, or an assignment in it.
+
+    Parameters
+    ----------
+    name
+        For messages.
+    module, command
+        The module's index, and the command's in it.
+    assignment
+        Indices of an update and of an assignment in it, or None.
+    """
+
+    name: str
+    module: int
+    command: int
+    assignment: tuple[int, int] | None = None
+
+
 class StateFaultError(InvalidModelError):
     """A state has a fault.
 
@@ -52,11 +73,13 @@ class StateFaultError(InvalidModelError):
         What is wrong.
     state
         A value a variable.
+    culprit
+        The command to blame, or None.
     """
 
-    def __init__(self, message: str, state: State) -> None:
-        super().__init__(message)
-        self.state = state
+    def __init__(self, message: str, state: State, culprit: Culprit | None = None) -> None:
+        super().__init__(message if culprit is None else f"{message} ({culprit.name})")
+        self.message, self.state, self.culprit = message, state, culprit
 
 
 def state_text(program: Program, state: State) -> str:
@@ -146,16 +169,26 @@ def expression_fault(
     return None
 
 
+_Fault = tuple[str, tuple[int, int] | None]
+"""A message, and the assignment that it is about, if it is about one."""
+
+
 class _Finder:
     def __init__(self, program: Program, state: State) -> None:
         self._program, self._state = program, state
         self.where = state_text(program, state)
         self._noun = "Rate" if program.kind is ModelKind.CTMC else "Probability"
 
-    def named(self, message: str, module: int, command: int) -> StateFaultError:
-        name = self._program.modules[module].name
-        message = f'{message} (command {command + 1} of module "{name}")'
-        return StateFaultError(message, self._state)
+    def named(
+        self,
+        message: str,
+        module: int,
+        command: int,
+        assignment: tuple[int, int] | None = None,
+    ) -> StateFaultError:
+        name = f'command {command + 1} of module "{self._program.modules[module].name}"'
+        culprit = Culprit(name, module, command, assignment)
+        return StateFaultError(message, self._state, culprit)
 
     def fault_of(
         self,
@@ -174,12 +207,16 @@ class _Finder:
                     try:
                         fault = check(command)
                     except EvaluationError as error:
-                        fault = f"{error} in state {self.where}"
+                        fault = f"{error} in state {self.where}", None
                     if fault is not None:
-                        return self.named(fault, module, place)
+                        return self.named(fault[0], module, place, fault[1])
         return None
 
-    def _weight_fault(self, command: Command) -> str | None:
+    def _weight_fault(self, command: Command) -> _Fault | None:
+        fault = self._fault_of_weights(command)
+        return None if fault is None else (fault, None)
+
+    def _fault_of_weights(self, command: Command) -> str | None:
         total, some = 0.0, False
         for update in command.updates:
             weight = number(update.weight, self._state)
@@ -195,18 +232,19 @@ class _Finder:
             return f"Probabilities sum to {total} in state {self.where}"
         return None
 
-    def _value_fault(self, command: Command) -> str | None:
-        for update in command.updates:
+    def _value_fault(self, command: Command) -> _Fault | None:
+        for u, update in enumerate(command.updates):
             if number(update.weight, self._state) == 0.0:
                 continue
-            for assignment in update.assignments:
+            for a, assignment in enumerate(update.assignments):
                 declared = self._program.variables[assignment.variable]
                 value = evaluate(assignment.value, self._state)
                 if not declared.low <= int(value) <= declared.high:
-                    return (
+                    fault = (
                         f"Value of variable {declared.name} overflows: {int(value)} is out of its "
                         f"range {declared.low}..{declared.high}, in state {self.where}"
                     )
+                    return fault, (u, a)
         return None
 
 

@@ -1,6 +1,6 @@
 """Every reference value at default settings: prism-gpu beside PRISM, same host, same run.
 
-    python examples/benchmarks/default_settings.py VALUES.json [PATTERN] [--front-end prism|storm]
+    python examples/benchmarks/default_settings.py VALUES.json [PATTERN] [--front-end prism|builtin]
         [--device gpu|cpu] [--models DIR] [--repeat N] [--json FILE]
 
 Each model instance is run once by each program, with all its properties and no switch about
@@ -8,8 +8,8 @@ methods, epsilon or limits. An entry counts as wrong where it is off by more tha
 1e-10 absolute where the reference is below 1e-6. The seconds are those that both programs print as
 "Time for model checking". We count as slower where that takes over 10 % and 0.1 s longer than
 PRISM, and PRISM has a result. With `--repeat N` an instance with such an entry is run by both up to
-N times more, and the least seconds of either count. With `--front-end storm` PRISM is not run, and
-ours parses and builds without it.
+N times more, and the least seconds of either count. With `--front-end builtin` PRISM is not run,
+and ours parses and builds without it.
 """
 
 from __future__ import annotations
@@ -366,14 +366,14 @@ def command_of(front_end: str, device: str) -> list[str]:
     ours = [sys.executable, "-m", "bridge", "-gpuinfo"]
     if device != "default":
         ours.append(SWITCHES[device])
-    return [*ours, "-frontend", "storm"] if front_end == "storm" else ours
+    return [*ours, "-frontend", "builtin"] if front_end == "builtin" else ours
 
 
 @click.command()
 @click.argument("values", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("pattern", default=".")
 @click.option(
-    "--front-end", type=click.Choice(["prism", "storm"]), default="prism", show_default=True
+    "--front-end", type=click.Choice(["prism", "builtin"]), default="prism", show_default=True
 )
 @click.option("--device", type=click.Choice(["default", "gpu", "cpu"]), default="default")
 @click.option("--exclude", help="Leave out the instances that match this pattern.")

@@ -220,6 +220,6 @@ def test_files_are_told_from_the_values_of_switches():
     )
     assert found.files == ("m.umb", "p.csl")
     assert found.front_end is None
-    assert parse(["m.pm", "-frontend", "storm"], {}).front_end == "storm"
-    with pytest.raises(UsageError, match="prism or storm or builtin"):
-        parse(["m.pm", "-frontend", "none"], {})
+    assert parse(["m.pm", "-frontend", "builtin"], {}).front_end == "builtin"
+    with pytest.raises(UsageError, match='"storm" for -frontend switch: prism or builtin'):
+        parse(["m.pm", "-frontend", "storm"], {})

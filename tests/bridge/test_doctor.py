@@ -131,43 +131,15 @@ def test_anything_required_that_is_missing_ends_in_1(monkeypatch, capsys, replac
 
 
 @pytest.mark.usefixtures("healthy")
-def test_others_take_the_place_of_a_prism_that_is_nowhere(monkeypatch, capsys):
+def test_our_front_end_takes_the_place_of_a_prism_that_is_nowhere(monkeypatch, capsys):
     monkeypatch.setattr(module, "find_prism", raiser(NoPrismError("No PRISM found", "get it")))
     monkeypatch.setattr(module, "find_java", raiser(RequirementError("No Java found", "get it")))
-    monkeypatch.setattr(module, "_storm", lambda: Finding("Storm", True, False, "2.0.0"))
     assert doctor(None) == 0
     out = capsys.readouterr().out
     assert "No PRISM found" in out
-    assert out.endswith("prism-gpu can run, on the CPU only; Storm takes PRISM's place.\n")
-    monkeypatch.setattr(module, "_storm", lambda: Finding("Storm", False, False, "none"))
-    assert doctor(None) == 0
-    assert "its own front end takes PRISM's place.\n" in capsys.readouterr().out
-
-
-@pytest.mark.usefixtures("healthy")
-def test_a_missing_storm_is_named_with_the_command_that_gets_it(monkeypatch):
-    fake_module(
-        monkeypatch,
-        "bridge.storm",
-        unavailable=lambda: "no stormpy: pip install it",
-        import_failure=lambda: None,
+    assert out.endswith(
+        "prism-gpu can run, on the CPU only; its own front end takes PRISM's place.\n"
     )
-    found = finding("Storm")
-    assert (found.ok, found.required) == (False, False)
-    assert (found.detail, found.remedy) == ("no stormpy", "pip install it")
-
-
-@pytest.mark.usefixtures("healthy")
-def test_a_storm_that_lacks_a_library_is_named(monkeypatch):
-    fake_module(
-        monkeypatch,
-        "bridge.storm",
-        unavailable=lambda: None,
-        import_failure=lambda: "libatomic.so.1: cannot open (apt-get install libatomic1)",
-    )
-    found = finding("Storm")
-    assert not found.ok
-    assert "apt-get install libatomic1" in found.detail
 
 
 @pytest.mark.usefixtures("healthy")

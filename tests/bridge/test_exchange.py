@@ -460,7 +460,7 @@ NO_JAVA = """
 import sys
 class Blocker:
     def find_spec(self, name, *_):
-        if name.split(".")[0] in ("jpype", "stormpy"):
+        if name.split(".")[0] == "jpype":
             raise ImportError(f"{name} is not to be needed")
 sys.meta_path.insert(0, Blocker())
 from bridge.exchange.commands import main

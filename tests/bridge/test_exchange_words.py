@@ -75,7 +75,7 @@ def test_files_get_absolute_paths_and_values_of_switches_stay():
         ("report", ["nowhere"], "holds no export"),
         ("export", ["m.pm", "p.props"], "-to"),
         ("export", ["m.pm", "-to", "d", "-sparse"], "sparse engine"),
-        ("export", ["m.pm", "-to", "d", "-frontend", "storm"], "exports and reports"),
+        ("export", ["m.pm", "-to", "d", "-frontend", "builtin"], "exports and reports"),
     ],
 )
 def test_errors_are_printed_as_prism_prints_them(capsys, monkeypatch, command, line, text):

@@ -1,17 +1,21 @@
-"""The Python API, with a real PRISM in this very process."""
+"""The Python API, with a real PRISM in this very process, and without one."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import bridge
+from bridge import session as module
+from bridge.check.opened import ModelOpenedHere
+from bridge.versions import NoPrismError
 from engines.errors import BridgeError, InvalidModelError
 from engines.model.explicit import ModelKind
 
-pytestmark = pytest.mark.prism
-
-MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
+ROOT = Path(__file__).resolve().parents[2]
+MODELS = ROOT / "examples" / "models"
 MDP = """mdp
 module walk
   s : [0..3] init 0;
@@ -27,19 +31,25 @@ endrewards
 """
 
 
+@pytest.fixture(params=[pytest.param("prism", marks=pytest.mark.prism), "builtin"])
+def where(request):
+    """Who builds and checks models."""
+    if request.param == "builtin":
+        return {"front_end": "builtin"}
+    return {"prism_dir": str(request.getfixturevalue("prism_install").root)}
+
+
 @pytest.fixture
-def cluster(prism_install):
-    with bridge.open(
-        MODELS / "cluster.sm", {"N": 2}, epsilon=1e-10, prism_dir=str(prism_install.root)
-    ) as session:
+def cluster(where):
+    with bridge.open(MODELS / "cluster.sm", {"N": 2}, epsilon=1e-10, **where) as session:
         yield session
 
 
 @pytest.fixture
-def walk(prism_install, tmp_path):
+def walk(where, tmp_path):
     path = tmp_path / "walk.nm"
     path.write_text(MDP)
-    with bridge.open(path, prism_dir=str(prism_install.root)) as session:
+    with bridge.open(path, **where) as session:
         yield session
 
 
@@ -106,11 +116,11 @@ label "goal" = s=1;
 
 
 @pytest.mark.parametrize("symbolic", [False, True])
-def test_whole_numbers_and_filters_over_several_initial_states(prism_install, tmp_path, symbolic):
+def test_whole_numbers_and_filters_over_several_initial_states(where, tmp_path, symbolic):
     path = tmp_path / "several.nm"
     path.write_text(SEVERAL)
     goal = 'Pmax=? [ F "goal" ]'
-    with bridge.open(path, prism_dir=str(prism_install.root), symbolic=symbolic) as session:
+    with bridge.open(path, symbolic=symbolic, **where) as session:
         for text, value in [
             ("filter(count, s>0)", 3),
             ("filter(sum, s)", 6),
@@ -153,6 +163,7 @@ def test_a_termination_that_is_no_number_is_refused(walk, wrong):
         bridge.open(walk.path, **wrong)
 
 
+@pytest.mark.prism
 def test_a_session_keeps_its_own_settings_beside_others(prism_install):
     file, root = MODELS / "cluster.sm", str(prism_install.root)
     question = 'S=? [ "premium" ]'
@@ -176,6 +187,7 @@ def test_a_closed_session_says_so_and_keeps_what_was_read(walk):
     assert walk.num_states == states == 4
 
 
+@pytest.mark.prism
 def test_a_dropped_session_is_closed(prism_install):
     file, root = MODELS / "cluster.sm", str(prism_install.root)
     labels = bridge.open(file, {"N": 2}, symbolic=True, prism_dir=root).labels
@@ -185,7 +197,7 @@ def test_a_dropped_session_is_closed(prism_install):
         assert session.num_states == 112
 
 
-def test_faults_come_with_prism_s_own_words(cluster, prism_install, tmp_path):
+def test_faults_come_with_prism_s_own_words(cluster, where, tmp_path):
     with pytest.raises(InvalidModelError, match="Syntax error"):
         cluster.check("P=? [ F ")
     with pytest.raises(ValueError, match="holds 2"):
@@ -193,6 +205,61 @@ def test_faults_come_with_prism_s_own_words(cluster, prism_install, tmp_path):
     with pytest.raises(KeyError, match="premium"):
         cluster.labels["nothing"]
     with pytest.raises(FileNotFoundError, match="absent"):
-        bridge.open(tmp_path / "absent.sm", prism_dir=str(prism_install.root))
+        bridge.open(tmp_path / "absent.sm", **where)
     with pytest.raises(InvalidModelError, match="N"):
-        bridge.open(MODELS / "cluster.sm", prism_dir=str(prism_install.root))
+        bridge.open(MODELS / "cluster.sm", **where)
+
+
+OUTSIDE = """
+import sys
+import bridge
+with bridge.open(sys.argv[1], {"N": 2}, log=True, front_end="builtin") as session:
+    print("value", session.check('filter(count, true)').value)
+assert "jpype" not in sys.modules
+"""
+
+
+def test_nothing_of_java_is_needed_without_prism():
+    command = [sys.executable, "-c", OUTSIDE, str(MODELS / "cluster.sm")]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Reachable states and matrix" in done.stdout
+    assert done.stdout.endswith("value 276\n")
+
+
+def test_models_are_built_here_where_there_is_no_prism(monkeypatch):
+    def nothing(*_):
+        raise NoPrismError("no PRISM was found", "set PRISM_DIR")
+
+    monkeypatch.setattr(module, "find_prism", nothing)
+    # The JVM of other tests would do.
+    monkeypatch.setattr(module, "jvm_runs", lambda: False)
+    with bridge.open(MODELS / "cluster.sm", {"N": 2}) as session:
+        assert isinstance(session._opened, ModelOpenedHere)
+
+
+def test_a_front_end_that_is_none_is_refused():
+    with pytest.raises(ValueError, match="prism or builtin, not storm"):
+        bridge.open(MODELS / "cluster.sm", {"N": 2}, front_end="storm")
+
+
+def test_sessions_without_prism_are_about_one_model(tmp_path):
+    path = MODELS / "cluster.sm"
+    with pytest.raises(ValueError, match="give each constant one value"):
+        bridge.open(path, {"N": "1:2"}, front_end="builtin")
+    with (
+        bridge.open(path, {"N": 1}, front_end="builtin") as session,
+        pytest.raises(ValueError, match="give each constant one value"),
+    ):
+        session.check("const int k; P=? [ F<=k true ]", {"k": "1:3"})
+    wrong = tmp_path / "wrong.pm"
+    wrong.write_text(
+        "dtmc module m x : [0..3]; [] x<2 -> (x'=x+1); endmodule rewards x=1 : -x; endrewards"
+    )
+    with bridge.open(wrong, front_end="builtin") as session:
+        assert session.check("P=? [ F x=2 ]").value == 1.0
+        # Its rewards would be wrong.
+        with pytest.raises(InvalidModelError, match="Reward structure is negative"):
+            session.rewards["1"]

@@ -1,4 +1,4 @@
-"""The front ends without PRISM, Storm and ours: values, reports, experiments, refusals."""
+"""The front end without PRISM: values, reports, experiments, refusals."""
 
 from __future__ import annotations
 
@@ -23,14 +23,12 @@ REPORTED = re.compile(
 FAST = r"herman(3|5|7)\.pm$|simple/dice/|coin2|leader[34]|csma2_2|poll[34]\.sm|zeroconf.*|phil3"
 
 
-@pytest.fixture(scope="module", params=["storm", "builtin"])
-def embedded(request):
-    """Return a function that runs `prism-gpu` with a front end of its own."""
-    if request.param == "storm":
-        pytest.importorskip("stormpy", reason="needs stormpy")
+@pytest.fixture(scope="module")
+def embedded():
+    """Return a function that runs `prism-gpu` with the front end of its own."""
 
     def run(*words: object, timeout: float = 300, **environment: str) -> Run:
-        switches = ["-frontend", request.param, "-nogpu"]
+        switches = ["-frontend", "builtin", "-nogpu"]
         command = [sys.executable, "-m", "bridge", *map(str, words), *switches]
         return run_command(command, timeout=timeout, **environment)
 

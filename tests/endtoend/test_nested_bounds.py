@@ -68,7 +68,7 @@ OF_TENTH = {
     "P>0 [ F<=1 x=2 ]": "true",
     "P>=1 [ F<=1 x=1 ]": "false",
 }
-ROUTES = ["-explicit", "-sparse", "-hybrid", "-ii", "-gs", "-frontend storm"]
+ROUTES = ["-explicit", "-sparse", "-hybrid", "-ii", "-gs", "-frontend builtin"]
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -76,8 +76,6 @@ ROUTES = ["-explicit", "-sparse", "-hybrid", "-ii", "-gs", "-frontend storm"]
     ("text", "questions"), [(THIRD, OF_THIRD), (HALF, OF_HALF), (TENTH, OF_TENTH)]
 )
 def test_a_bound_that_is_the_exact_value_is_met(prism_gpu, tmp_path, text, questions, route):
-    if route == "-frontend storm":
-        pytest.importorskip("stormpy")
     model = tmp_path / "model.pm"
     model.write_text(text, encoding="utf-8")
     run = prism_gpu(model, "-pf", "; ".join(questions), *route.split())

@@ -62,10 +62,8 @@ def last_of_lines(text: str) -> list[str]:
     return [line.split("\r")[-1] for line in text.replace("\r\n", "\n").split("\n")]
 
 
-@pytest.mark.parametrize("front_end", ["prism", "storm"])
+@pytest.mark.parametrize("front_end", ["prism", "builtin"])
 def test_a_long_solve_is_shown_and_the_line_is_gone_in_the_end(prism_install, front_end):
-    if front_end == "storm":
-        pytest.importorskip("stormpy")
     assert prism_install is not None
     screen = watched(*LONG, "-frontend", front_end)
     assert "sweeps/s, relative change" in screen

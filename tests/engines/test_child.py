@@ -52,7 +52,7 @@ def test_a_command_gives_its_output_and_code():
 
 def hostile(folder: Path) -> Path:
     """Fill a folder with modules that say that they were imported."""
-    for name in ("json", "runpy", "multiprocessing", "numpy", "stormpy", "engines"):
+    for name in ("json", "runpy", "multiprocessing", "numpy", "engines"):
         told = f"open({str(folder / 'imported')!r}, 'a').write({name!r})\n"
         (folder / f"{name}.py").write_text(told)
     return folder / "imported"
@@ -62,15 +62,6 @@ def test_nothing_is_imported_from_the_working_folder(tmp_path):
     imported = hostile(tmp_path)
     for command in (child.module("engines.errors"), child.module("json.tool")):
         subprocess.run(command, cwd=tmp_path, check=True, input=b"1", stdout=subprocess.DEVNULL)
-    assert not imported.exists()
-
-
-def test_storm_is_not_looked_for_in_the_working_folder(tmp_path, monkeypatch):
-    from bridge.storm import process
-
-    imported = hostile(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    process.import_failure()
     assert not imported.exists()
 
 

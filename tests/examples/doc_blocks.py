@@ -5,7 +5,7 @@ A mark is an HTML comment on the line before the block:
     <!-- run: prism; slow; N=64 as N=4 -->
     <!-- not run: why -->
 
-`prism` needs an installed PRISM, `storm` Storm, `gpu` a GPU, `plots` matplotlib; `slow` takes more
+`prism` needs an installed PRISM, `gpu` a GPU, `plots` matplotlib; `slow` takes more
 than a few seconds; `A as B` runs the block with every A replaced by B. Without a mark a block is
 run as it stands. A block of `console` has commands behind `$` and, below each, lines that its
 output must hold in their order, `…` for what differs from run to run; other shell blocks must end
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 FENCE = re.compile(r"^( *)```(\w*)\s*$")
 MARK = re.compile(r"^\s*<!-- (run|not run): (.+?) -->\s*$")
-NEEDS = ("prism", "storm", "gpu", "plots", "slow")
+NEEDS = ("prism", "gpu", "plots", "slow")
 SHELL = ("", "sh", "console")
 NO_EXAMPLES = ("text", "prism")
 

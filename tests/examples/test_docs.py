@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from bridge.arguments import HELP
-from bridge.storm import unavailable
 from engines.cuda.driver import gpu_refusal
 from tests.examples.doc_blocks import (
     PAGES,
@@ -97,8 +96,6 @@ def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 def test_an_example_runs(block: Block, folders, request):
     if "prism" in block.needs:
         request.getfixturevalue("prism_install")
-    if "storm" in block.needs and (reason := unavailable()) is not None:
-        pytest.skip(f"needs Storm: {reason}")
     if "gpu" in block.needs and (reason := gpu_refusal(0)) is not None:
         pytest.skip(f"needs a GPU: {reason}")
     if "plots" in block.needs and importlib.util.find_spec("matplotlib") is None:

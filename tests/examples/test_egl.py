@@ -70,7 +70,7 @@ def expected(pairs, bits):
     return [float(count * weight) for count in counts]
 
 
-@pytest.mark.parametrize("front_end", [pytest.param("prism", marks=pytest.mark.prism), "storm"])
+@pytest.mark.parametrize("front_end", [pytest.param("prism", marks=pytest.mark.prism), "builtin"])
 @pytest.mark.parametrize(
     ("pairs", "bits", "states", "transitions"),
     [(2, 3, 366, 381), (3, 1, 574, 637), (4, 2, 6910, 7165)],
@@ -81,8 +81,6 @@ def test_answers_are_those_of_the_protocol(
     where = {}
     if front_end == "prism":
         where["PRISM_DIR"] = str(request.getfixturevalue("prism_install").root)
-    else:
-        pytest.importorskip("stormpy")
     model, properties = tmp_path / "egl.pm", tmp_path / "egl.props"
     for file, words in ((model, []), (properties, ["--properties"])):
         assert CliRunner().invoke(egl.main, [str(pairs), "-o", str(file), *words]).exit_code == 0

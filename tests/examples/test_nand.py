@@ -44,7 +44,7 @@ def outputs(count, stages):
     return found
 
 
-@pytest.mark.parametrize("front_end", [pytest.param("prism", marks=pytest.mark.prism), "storm"])
+@pytest.mark.parametrize("front_end", [pytest.param("prism", marks=pytest.mark.prism), "builtin"])
 @pytest.mark.parametrize(
     ("count", "stages", "states", "transitions"),
     [(5, 1, 930, 1371), (8, 2, 7018, 10446), (20, 1, 78_332, 121_512)],
@@ -55,8 +55,6 @@ def test_probabilities_are_those_of_the_stages(
     where = {}
     if front_end == "prism":
         where["PRISM_DIR"] = str(request.getfixturevalue("prism_install").root)
-    else:
-        pytest.importorskip("stormpy")
     words = ["-const", f"N={count},K={stages}", "-frontend", front_end, "-nogpu"]
     asked = ["-pf", 'P=? [ F "reliable" ]', "-epsilon", "1e-10"]
     run = run_warm([str(MODEL), *asked, *words], timeout=200, **where)

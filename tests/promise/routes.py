@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 FORMS = {
     "tra": "tra",
     "umb": "umb",
-    "storm": "prism",
+    "builtin": "prism",
     "explicit": "prism",
     "sparse": "prism",
     "hybrid": "prism",
@@ -27,7 +27,11 @@ FORMS = {
 """The form that each route wants the model in."""
 FILES = ("tra", "umb")
 """The forms that hold doubles."""
-SWITCHES = {"storm": ("-frontend", "storm"), "explicit": ("-explicit",), "sparse": ("-sparse",)}
+SWITCHES = {
+    "builtin": ("-frontend", "builtin"),
+    "explicit": ("-explicit",),
+    "sparse": ("-sparse",),
+}
 IN_DIAGRAMS = ("sparse", "hybrid")
 FINEST_IN_DIAGRAMS = Fraction("1e-12")
 """PRISM's decision diagrams take numbers that are 1e-15 apart for one."""

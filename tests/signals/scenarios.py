@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import zipfile
 from collections.abc import Callable
@@ -62,8 +61,7 @@ def scenarios() -> list[Scenario]:
             faults=_results_faults,
         ),
     ]
-    if importlib.util.find_spec("stormpy") is not None:
-        found.append(Scenario("start with Storm", (*small, "-frontend", "storm")))
+    found.append(Scenario("start without PRISM", (*small, "-frontend", "builtin")))
     return found
 
 

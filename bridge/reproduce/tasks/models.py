@@ -19,7 +19,7 @@ def built(family: str, size: int, front_end: str) -> ExplicitModel:
     family, size
         Which model.
     front_end
-        "prism" or "storm".
+        "prism" or "builtin".
 
     Raises
     ------
@@ -45,6 +45,7 @@ def _build(path: Path, constants: dict[str, int], front_end: str) -> ExplicitMod
 
         with bridge.open(path, constants, device="cpu", symbolic=True) as session:
             return session.model
-    from bridge.storm import build_model
+    from bridge.check.explored import explored_model
 
-    return build_model(path, constants, log=lambda _: None).model
+    text = path.read_text(encoding="utf-8")
+    return explored_model(text, str(path), constants, log=lambda _: None).model

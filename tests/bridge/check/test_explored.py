@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from bridge import storm
 from bridge.arguments import parse
 from bridge.check.explored import explored_model
-from bridge.check.sources import ExploredSource, StormSource, model_source
+from bridge.check.sources import model_source
 from bridge.front_end import embedded_reason
 from bridge.versions import NoPrismError
-from engines.errors import BridgeError, InvalidModelError, UnsupportedError
+from engines.cuda import driver
+from engines.errors import BridgeError, DeviceMemoryError, InvalidModelError, UnsupportedError
+from engines.exploration import build as exploration
+from engines.exploration.build import ExplorationTuning
+from engines.host.exploring.explorer import HostExplorer
+from engines.model.environment import DeviceChoice
 
 WALK = """mdp
 const int N;
@@ -68,31 +74,56 @@ def test_sums_of_probabilities_are_checked_or_scaled():
     assert built(LOSSY, sums_checked=False).model.matrix.values.tolist() == [0.5, 0.5, 0.5, 0.5, 1]
 
 
-def test_ours_takes_the_place_of_storm_where_there_is_none(monkeypatch, tmp_path):
-    path = tmp_path / "walk.nm"
-    path.write_text(WALK)
-
-    def source(front_end):
-        return model_source(path, kind=None, fix_deadlocks=True, front_end=front_end)
-
-    monkeypatch.setattr(storm, "unavailable", lambda: None)
-    assert isinstance(source(None), StormSource)
-    assert isinstance(source("builtin"), ExploredSource)
-    monkeypatch.setattr(storm, "unavailable", lambda: "no stormpy")
-    assert isinstance(source(None), ExploredSource)
-    with pytest.raises(BridgeError, match="no stormpy"):
-        source("storm")
-
-
 def test_nothing_more_is_needed_without_prism(monkeypatch):
     def missing(_):
         raise NoPrismError("no PRISM was found", "install it")
 
     monkeypatch.setattr("bridge.front_end.find_prism", missing)
-    monkeypatch.setattr(storm, "unavailable", lambda: "no stormpy")
     assert "takes its place" in embedded_reason(parse(["walk.nm"], {}))
     with pytest.raises(BridgeError, match="-frontend prism was given"):
         embedded_reason(parse(["walk.nm", "-frontend", "prism"], {}))
+
+
+@pytest.mark.parametrize(
+    ("failure", "line"),
+    [
+        (None, "prism-gpu: model built on GPU 1"),
+        (DeviceMemoryError("2 GiB needed"), "prism-gpu: model built on the CPU: 2 GiB needed"),
+    ],
+)
+def test_a_large_model_is_built_where_the_user_says(monkeypatch, tmp_path, failure, line):
+    monkeypatch.setattr(driver, "driver_present", lambda: True)
+    small = partial(ExplorationTuning, seconds_of_a_part=0.0, states_before_gpu=2)
+    monkeypatch.setattr(exploration, "ExplorationTuning", small)
+
+    def on_gpu(program, packing, initial, number, **_):
+        assert number == 1
+        if failure is not None:
+            raise failure
+        explorer = HostExplorer(program, packing, initial, 2**30)
+        report = explorer.search(10.0)
+        states, rows = explorer.states(report.found), explorer.empty_rows(report)
+        explorer.rows(states, 0, report.found, rows)
+        return states, rows
+
+    monkeypatch.setattr(exploration, "explored_on_gpu", on_gpu)
+    path = tmp_path / "walk.nm"
+    path.write_text(WALK)
+    lines = []
+    for device in (DeviceChoice.AUTO, DeviceChoice.CPU):
+        source = model_source(path, kind=None, fix_deadlocks=True, device=(device, 1))
+        assert source.build({"N": 2}, lines.append).model.num_states == 6
+    assert [text for text in lines if text.startswith("prism-gpu: ")] == [line]
+
+
+def test_a_search_that_may_not_end_is_announced():
+    lines = []
+    text = "dtmc module m n : int; [] n<3 -> (n'=n+1); endmodule"
+    explored_model(text, "model.pm", {}, log=lines.append)
+    assert lines[0] == (
+        "\nWarning: Model contains one or more unbounded variables: model construction may not "
+        "terminate"
+    )
 
 
 def test_what_is_not_built_is_refused_by_name():

@@ -170,7 +170,7 @@ def test_distributions_are_computed(folder, tmp_path):
         (["dice.umb", "-pctl", "P=? [ F d=k ]"], 'Undeclared identifier ("k"'),
         (["dice.umb", "-epsilon", "x"], "Invalid value for -epsilon"),
         (["dice.umb", "-pctl", "P=? [ F d=1 ]", "-prop", "2"], "There is not a property 2"),
-        (["dice.umb", "-frontend", "none"], "-frontend switch: prism or storm or builtin"),
+        (["dice.umb", "-frontend", "none"], "-frontend switch: prism or builtin"),
         (["cut.umb", "-pctl", "P=? [ F d=1 ]"], "cut.umb"),
         (["dice.umb", "-pctl", "P=? [ F d=1 ]", "-gpu", "-gpudevice", "99"], "GPU"),
         (["dice.umb", "one.props", "two.props"], "two.props"),

@@ -1,4 +1,4 @@
-"""`prism-gpu` on models in PRISM's language without PRISM: Storm builds, the checks are ours."""
+"""`prism-gpu` on models in PRISM's language without PRISM."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import pytest
 
 from tests.bridge.check.test_run import prism_gpu
 from tests.conftest import Run
-
-pytest.importorskip("stormpy", reason="needs stormpy")
 
 COIN = """dtmc
 module coin
@@ -37,40 +35,18 @@ endmodule
 label "l" = mod(x-6,3)=0;
 rewards "m" true : mod(x-4,3); endrewards
 """
-GUARD = "Perhaps the guard needs to be strengthened"
-RANGES = (
-    "Perhaps some of the updates give out-of-range values. "
-    "One possible solution is to strengthen the guard"
-)
-COMMANDS = {
-    ("dtmc", "x<2", "0.5 : (x'=x+3) + 0.5 : (x'=0)"): (
-        f"Probabilities {{}} sum to less than one (e.g. 0.5) for some states. {RANGES}"
-    ),
-    ("dtmc", "x<2", "0.5 : (x'=1) + 0.75 : (x'=0)"): (
-        f"Probabilities {{}} sum to more than one (e.g. 1.25) for some states. {GUARD}"
-    ),
-    ("ctmc", "x=0", "0 : (x'=0)"): f"Rates {{}} sum to zero for some states. {RANGES}",
-    ("ctmc", "x<2", "1/x : (x'=x+1)"): f"Rates {{}} sum to infinity for some states. {GUARD}",
-    ("ctmc", "x<2", "x/x : (x'=x+1)"): (
-        "Rates {} have errors (NaN) for some states. "
-        f"Check for zeros in divide or modulo operations. {GUARD}"
-    ),
-    ("ctmc", "x<2", "x-0.5 : (x'=x+1)"): (
-        f"Rates {{}} are negative (-0.5) for some states.\n{GUARD}"
-    ),
-}
 
 
 def checked(folder: Path, text: str, *words: str) -> Run:
     """Return the run that checks a model's text."""
     path = folder / "model.prism"
     path.write_text(text)
-    return prism_gpu(path, "-frontend", "storm", *words)
+    return prism_gpu(path, "-frontend", "builtin", *words)
 
 
 @pytest.mark.parametrize("words", [["-pf", "P=? [ F x=2 ]"], ["-pf", "P=? [ F x=2 ]", "-sim"]])
 def test_a_model_comes_out_of_a_pipe(words):
-    command = [sys.executable, "-m", "bridge", "/dev/stdin", "-frontend", "storm", "-nogpu"]
+    command = [sys.executable, "-m", "bridge", "/dev/stdin", "-frontend", "builtin", "-nogpu"]
     done = subprocess.run(
         [*command, *words], input=COIN, capture_output=True, text=True, check=True, timeout=60
     )
@@ -112,12 +88,3 @@ def test_a_model_of_wrong_types_is_refused(tmp_path):
     assert (
         '\nError: Type error in update to variable "x" ("x/2", line 5, column 17).\n' in run.output
     )
-
-
-@pytest.mark.parametrize(("kind", "guard", "updates"), COMMANDS)
-def test_a_command_without_a_distribution_is_named(kind, guard, updates, tmp_path):
-    text = f"{kind}\nmodule m\n x:[0..2] init 0;\n [] x=2 -> 1:true;\n [] {guard} -> {updates};"
-    run = checked(tmp_path, f"{text}\nendmodule\n", "-pf", "P=? [ F x=2 ]")
-    assert run.code == 0
-    message = COMMANDS[kind, guard, updates].format('in command 2 of module "m"')
-    assert f"\nError: {message} (line 5, column 2).\n" in run.output

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from bridge import storm
 from bridge.reproduce import host
 from bridge.versions import NoPrismError, RequirementError
 from engines.errors import BridgeError
@@ -20,20 +19,16 @@ def _without_prism(monkeypatch):
 
 
 @pytest.mark.usefixtures("_without_prism")
-def test_storm_stands_in_where_there_is_no_prism(monkeypatch):
-    monkeypatch.setattr(storm, "unavailable", lambda: None)
+def test_our_front_end_stands_in_where_there_is_no_prism():
     found = host.examine("cpu")
-    assert (found.front_end, found.prism, found.examples) == ("storm", None, None)
+    assert (found.front_end, found.prism, found.examples) == ("builtin", None, None)
     assert found.device == "cpu"
     assert found.cores >= 1
     assert 0 < found.room <= found.memory
 
 
 @pytest.mark.usefixtures("_without_prism")
-def test_without_prism_and_storm_nothing_can_be_measured(monkeypatch):
-    monkeypatch.setattr(storm, "unavailable", lambda: "no stormpy: pip install it")
-    with pytest.raises(BridgeError, match=r"(?s)no PRISM was found.*no stormpy"):
-        host.examine("cpu")
+def test_nothing_stands_in_for_a_prism_that_was_named():
     with pytest.raises(BridgeError, match=r"(?s)no PRISM was found.*--frontend prism was given"):
         host.examine("cpu", "prism")
 
@@ -50,7 +45,6 @@ def test_a_prism_without_java_is_an_error(monkeypatch):
 
 @pytest.mark.usefixtures("_without_prism")
 def test_a_gpu_that_was_named_must_be_there(monkeypatch):
-    monkeypatch.setattr(storm, "unavailable", lambda: None)
     monkeypatch.setattr(host, "_gpu", lambda: (None, "none is there"))
     with pytest.raises(BridgeError, match="--device gpu: no GPU can be used: none is there"):
         host.examine("gpu")
@@ -59,7 +53,6 @@ def test_a_gpu_that_was_named_must_be_there(monkeypatch):
 
 @pytest.mark.usefixtures("_without_prism")
 def test_results_depend_on_the_device_and_not_on_what_draws(monkeypatch):
-    monkeypatch.setattr(storm, "unavailable", lambda: None)
     monkeypatch.setattr(host, "_gpu", lambda: (("Made-up GPU", 8 << 30), ""))
     gpu, cpu = host.examine("auto"), host.examine("cpu")
     assert (gpu.device_name, gpu.room <= 8 << 30) == ("Made-up GPU", True)

@@ -153,7 +153,7 @@ def test_a_model_of_another_size_is_refused(monkeypatch):
 
 
 def test_a_worker_does_tasks_and_survives_one_that_fails():
-    worker = Worker("cpu", "storm", "")
+    worker = Worker("cpu", "builtin", "")
     try:
         asked = {"family": "phil", "scale": 0.0002}
         with pytest.raises(Failed, match="KeyError"):
@@ -170,7 +170,7 @@ class Answers(Worker):
     """A worker that answers without a process."""
 
     def __init__(self, *answers):
-        super().__init__("cpu", "storm", "")
+        super().__init__("cpu", "builtin", "")
         self.answers = list(answers)
 
     def _started(self):

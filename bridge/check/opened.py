@@ -1,0 +1,198 @@
+"""A model that is open for a session without PRISM: built and checked here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from bridge.check.checker import Checker
+from bridge.check.experiment import model_experiment, property_experiment
+from bridge.check.filters import has_one_value
+from bridge.check.meaning import require_meaningful
+from bridge.check.outcome import everywhere
+from bridge.check.sources import TextSource
+from bridge.check.switches import read_switches
+from bridge.language.properties_file import PropertiesFile, parse_properties
+from bridge.language.text import value_text
+from bridge.model import CheckableModel, StateVector
+from bridge.opened import CheckResult, Constant, const_switch
+from bridge.refusals import require_gpu
+from engines.arrays import MaskArray
+from engines.errors import BridgeError, InvalidModelError
+from engines.model.environment import DeviceChoice
+from engines.model.explicit import ExplicitModel
+from prism_hooks.options import HookOptions
+
+
+@dataclass(frozen=True)
+class BuiltHere:
+    """A model that was built without PRISM; see `bridge.built.Built`."""
+
+    checkable: CheckableModel
+
+    @property
+    def num_states(self) -> int:
+        """Number of states."""
+        return self.checkable.model.num_states
+
+    def model(self) -> ExplicitModel:
+        """Return its arrays.
+
+        Raises
+        ------
+        InvalidModelError
+            For a reward that no engine takes.
+        """
+        for rewards in self.checkable.rewards:
+            if rewards.fault is not None:
+                raise InvalidModelError(rewards.fault.words)
+        return replace(self.checkable.model, labels={}).check()
+
+    def label_names(self) -> list[str]:
+        """Return the names of its labels, "init" and "deadlock" first."""
+        return list(self.checkable.model.labels)
+
+    def label(self, name: str) -> MaskArray:
+        """Return the states that have a label; see `bridge.built.Built.label`."""
+        return self.checkable.model.labels[name]
+
+
+class ModelOpenedHere:
+    """A model from its opening to its end, without PRISM.
+
+    Parameters
+    ----------
+    path
+        The model's file.
+    constants
+        Values of its open constants.
+    options
+        What the engines are to use.
+    log
+        Whether the report goes to standard output.
+    """
+
+    def __init__(
+        self, path: Path, constants: dict[str, Constant], options: HookOptions, *, log: bool
+    ) -> None:
+        self.path = path
+        self._constants, self._options = constants, options
+        self._log: Callable[[str], None] = print if log else _nothing
+        self._environment = read_switches((), options).environment
+        device = options.device, options.device_number
+        self._source = TextSource(path, fix_deadlocks=True, device=device)
+        self._built: BuiltHere | None = None
+
+    def open(self) -> None:
+        """Parse and build the model.
+
+        Raises
+        ------
+        InvalidModelError
+            With PRISM's words, when the model has a fault or a constant has no value.
+        UnsupportedError
+            For what is not built without PRISM.
+        BridgeError
+            When the GPU that was asked for is missing.
+        """
+        if self._options.device is DeviceChoice.GPU:
+            require_gpu(self._options.device_number)
+        experiment = model_experiment(self._source.constants, const_switch(self._constants))
+        given = list(experiment.assignments())
+        if len(given) != 1:
+            raise ValueError("a session is about one model: give each constant one value")
+        model = self._source.build(given[0], self._log)
+        for note in model.notes:
+            self._log(f"\nWarning: {note}")
+        self._built = BuiltHere(model)
+
+    def close(self) -> None:
+        """Forget the model."""
+        self._built = None
+
+    @property
+    def built(self) -> BuiltHere:
+        """What was built.
+
+        Raises
+        ------
+        BridgeError
+            When the model is closed.
+        """
+        if self._built is None:
+            raise BridgeError("the session is closed")
+        return self._built
+
+    def set_termination(self, epsilon: float | None, max_iterations: int | None) -> None:
+        """Set what the switches -epsilon and -maxiters set; None leaves a setting as it is.
+
+        Parameters
+        ----------
+        epsilon
+            Convergence threshold.
+        max_iterations
+            The most sweeps of a solve.
+        """
+        if self.built and epsilon is not None:
+            self._environment = replace(self._environment, epsilon=epsilon)
+        if self.built and max_iterations is not None:
+            self._environment = replace(self._environment, max_iterations=max_iterations)
+
+    def check(self, text: str, constants: Mapping[str, Constant]) -> CheckResult:
+        """Check a property; see `bridge.session.Session.check`.
+
+        Parameters
+        ----------
+        text
+            One property.
+        constants
+            Values of constants that it leaves open.
+        """
+        model = self.built.checkable
+        properties = parse_properties(text, "", self._source.names)
+        require_meaningful(properties, self._source.declared)
+        if len(properties.properties) != 1:
+            count = len(properties.properties)
+            raise ValueError(f"one property is wanted, but the text holds {count}")
+        (asked,) = properties.properties
+        checker = self._checker(model, properties, {**self._constants, **constants})
+        result = checker.check(asked.expression)
+        value = result.value
+        vector: StateVector | None = result.vector
+        if has_one_value(asked.expression):
+            single = not isinstance(value, tuple)
+            vector = everywhere(value, model.model.num_states) if single else None
+        accuracy = result.accuracy
+        remark = ""
+        if accuracy is not None and isinstance(value, float):
+            remark = accuracy.remark(value)
+        return CheckResult(
+            property=text,
+            value=value_text(value) if isinstance(value, tuple) else value,
+            vector=None if vector is None else np.asarray(vector),
+            accuracy=remark,
+        )
+
+    def _checker(
+        self, model: CheckableModel, properties: PropertiesFile, constants: dict[str, Constant]
+    ) -> Checker:
+        experiment = property_experiment(
+            properties.properties[0], properties, const_switch(constants)
+        )
+        given = list(experiment.assignments())
+        if len(given) != 1:
+            raise ValueError("a check has one result: give each constant one value")
+        return Checker(
+            model,
+            self._environment,
+            properties=properties,
+            constants=experiment.values(model.constants, given[0]),
+            log=self._log,
+        )
+
+
+def _nothing(_: str) -> None:
+    """Print nothing."""
