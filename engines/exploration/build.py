@@ -27,6 +27,7 @@ from engines.errors import (
 from engines.exploration.initial import initial_states
 from engines.exploration.rewards import EarnedRewards, earned_rewards
 from engines.host.expansion.room import SHARE_OF_HOST, available_host_bytes
+from engines.host.exploring.compiled import compiled_expansion
 from engines.host.exploring.explorer import HostExplorer, Rows, SearchReport, evaluate_in
 from engines.model.csr import CsrMatrix
 from engines.model.events import Events, Kind
@@ -54,6 +55,9 @@ class ExplorationTuning:
         Whose rows are made in one go, between two such moments.
     memory_share
         Of the host's free memory that states and matrix may take.
+    states_before_compiling
+        With more, a search goes on by C compiled from the program, where there is a compiler: for
+        fewer, compiling takes longer than byte code needs.
     states_before_gpu
         With more, a search begins anew on a GPU, if one may be used: for fewer, compiling the
         program for it takes longer than the CPU needs.
@@ -62,6 +66,7 @@ class ExplorationTuning:
     seconds_of_a_part: float = 0.1
     states_of_a_part: int = 2**15
     memory_share: float = SHARE_OF_HOST
+    states_before_compiling: int = 400_000
     states_before_gpu: int = 4_000_000
 
 
@@ -200,20 +205,32 @@ def _explored(
     memory = 2**62 if available is None else int(tuning.memory_share * available)
     explorer = HostExplorer(program, packing, initial, memory, threads)
     how = (program, packing, tuning, progress, most_transitions)
-    report = _searched(explorer, *how, None if gpu is None else tuning.states_before_gpu)
+    report = _searched(explorer, *how, tuning.states_before_compiling)
+    if not report.done:
+        events = _compiled(explorer, program, packing)
+        report = _searched(explorer, *how, None if gpu is None else tuning.states_before_gpu)
     if gpu is not None and report.found > tuning.states_before_gpu:
         try:
             found = explored_on_gpu(program, packing, initial, gpu, progress=progress)
             explorer.close()
-            return *found, (Kind.BUILT_ON_GPU(gpu=gpu),)
+            return *found, (*events, Kind.BUILT_ON_GPU(gpu=gpu))
         except (DeviceMemoryError, UnsupportedError) as error:
-            events = (Kind.BUILT_ON_CPU(reason=str(error)),)
+            events = (*events, Kind.BUILT_ON_CPU(reason=str(error)))
     if not report.done:
         report = _searched(explorer, *how, None)
     states = explorer.states(report.found)
     rows = _rows(explorer, states, report, tuning)
     explorer.close()
     return states, rows, events
+
+
+def _compiled(explorer: HostExplorer, program: Program, packing: Packing) -> Events:
+    """Have the search go on by compiled code; return why it goes on by byte code if it does."""
+    try:
+        explorer.use(compiled_expansion(program, packing))
+    except UnsupportedError as error:
+        return (Kind.BUILT_BY_BYTE_CODE(reason=str(error)),)
+    return ()
 
 
 def _searched(
@@ -226,8 +243,9 @@ def _searched(
     most: int | None,
 ) -> SearchReport:
     """Search to the end, or until more than `most` states are found."""
+    limit = INT32_MAX if most is None else most
     while True:
-        report = explorer.search(tuning.seconds_of_a_part)
+        report = explorer.search(tuning.seconds_of_a_part, limit)
         if report.fault is not None:
             state = packing.state(report.fault)
             raise command_fault(program, state) or AssertionError(f"no fault found in {state}")
@@ -236,7 +254,7 @@ def _searched(
             raise ModelSizeError(most_transitions, "transitions")
         if report.found > INT32_MAX:
             raise UnsupportedError(f"more than {INT32_MAX} states")
-        if report.done or (most is not None and report.found > most):
+        if report.done or report.found > limit:
             return report
 
 
