@@ -32,6 +32,7 @@ def explored_model(
     fix_deadlocks: bool = True,
     sums_checked: bool = True,
     gpu: int | None = None,
+    most_states: int | None = None,
     log: Callable[[str], None],
 ) -> CheckableModel:
     """Return the model that a text in PRISM's language describes.
@@ -48,6 +49,8 @@ def explored_model(
         Whether probabilities that do not sum to 1 are an error.
     gpu
         Which GPU builds a large model; None for the CPU alone.
+    most_states
+        With more states it is an error.
     log
         Takes a line for the report.
 
@@ -60,6 +63,8 @@ def explored_model(
     ------
     InvalidModelError
         For faults of the text, and of commands and labels in reachable states.
+    ModelSizeError
+        For more states than `most_states`.
     UnsupportedError
         For constructs that are not built here.
     DeviceMemoryError
@@ -78,6 +83,7 @@ def explored_model(
             replace(program, reward_structures=()),
             fix_deadlocks=fix_deadlocks,
             gpu=gpu,
+            most_states=most_states,
             progress=_Progress(log),
         )
     except StateFaultError as error:
