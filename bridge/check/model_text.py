@@ -49,11 +49,11 @@ class ModelText:
         self.outline: ModelOutline = checked_outline(text, source)
         self.kind = self.outline.kind or "mdp"
         if self.kind not in KINDS:
-            raise UnsupportedError(f"{purpose} of a model of type {self.kind.upper()}")
+            raise _needs_prism(f"{purpose} of a model of type {self.kind.upper()}")
         if self.outline.has_system:
-            raise UnsupportedError(f"{purpose} of a model with a system definition")
+            raise _needs_prism(f"{purpose} of a model with a system definition")
         if any(module.invariant is not None for module in self.outline.resolved):
-            raise UnsupportedError(f"{purpose} of a module with an invariant")
+            raise _needs_prism(f"{purpose} of a module with an invariant")
 
     def constants(self, given: Mapping[str, Value]) -> dict[str, Value]:
         """Return the values of all constants; raises as `define_constants` does."""
@@ -147,6 +147,10 @@ class ModelText:
         }
 
 
+def _needs_prism(what: str) -> UnsupportedError:
+    return UnsupportedError(f"{what} is not supported without PRISM")
+
+
 class _Writer:
     """Writes the parts of a program."""
 
@@ -232,7 +236,7 @@ class SimulatedModel(ModelText):
     def __init__(self, text: str, source: str) -> None:
         super().__init__(text, source, "simulation")
         if self.outline.initial is not None:
-            raise UnsupportedError("simulation from initial states that init … endinit describes")
+            raise _needs_prism("simulation from initial states that init … endinit describes")
 
     def program(self, constants: Mapping[str, Value], *, checked: bool) -> dict[str, Any]:
         """Return the program of a chain; see `ModelText.program`.

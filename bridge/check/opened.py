@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from bridge.check.checker import Checker
 from bridge.check.experiment import model_experiment, property_experiment
 from bridge.check.filters import has_one_value
@@ -160,19 +158,18 @@ class ModelOpenedHere:
         (asked,) = properties.properties
         checker = self._checker(model, properties, {**self._constants, **constants})
         result = checker.check(asked.expression)
-        value = result.value
+        value, accuracy = result.value, result.accuracy
         vector: StateVector | None = result.vector
         if has_one_value(asked.expression):
-            single = not isinstance(value, tuple)
-            vector = everywhere(value, model.model.num_states) if single else None
-        accuracy = result.accuracy
+            one = None if isinstance(value, tuple) else value
+            vector = None if one is None else everywhere(one, model.model.num_states)
         remark = ""
         if accuracy is not None and isinstance(value, float):
             remark = accuracy.remark(value)
         return CheckResult(
             property=text,
             value=value_text(value) if isinstance(value, tuple) else value,
-            vector=None if vector is None else np.asarray(vector),
+            vector=vector,
             accuracy=remark,
         )
 
