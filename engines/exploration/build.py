@@ -66,7 +66,7 @@ class ExplorationTuning:
     seconds_of_a_part: float = 0.1
     states_of_a_part: int = 2**15
     memory_share: float = SHARE_OF_HOST
-    states_before_compiling: int = 400_000
+    states_before_compiling: int = 20_000_000
     states_before_gpu: int = 4_000_000
 
 

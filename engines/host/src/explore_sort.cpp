@@ -101,7 +101,7 @@ int bucket_of(const std::vector<Word>& ends, const Word* state, int words) {
     if (words == 1) {
         // Without branches, which could not be predicted.
         int bucket = 0;
-        for (int step = BUCKETS / 2; step > 0; step /= 2) bucket += ends[bucket + step - 1] < state[0] ? step : 0;
+        for (int step = BUCKETS / 2; step > 0; step /= 2) bucket += step & -int{ends[bucket + step - 1] < state[0]};
         return bucket;
     }
     int first = 0, last = BUCKETS - 1;
