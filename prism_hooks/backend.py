@@ -55,6 +55,7 @@ from prism_hooks.symbolic import (
 )
 
 if TYPE_CHECKING:
+    from engines.exploration.build import ExploredModel
     from prism_hooks.simulation import Simulation
 
 __all__ = ["EngineBackend", "embedded_chain", "extracted_model", "java_backend", "mask", "vector"]
@@ -69,7 +70,7 @@ GRAPHS_KEPT = 1
 AGAIN = "prism-gpu: reusing the cached result"
 
 METHODS_OF_JAVA = (
-    *("solve", "build", "sample", "simulationMethod"),
+    *("solve", "build", "earn", "sample", "simulationMethod"),
     *("mayChooseEngine", "multipliesByDiagrams", "mostStates"),
     *("smallestGraph", "searchSeconds", "bottomSeconds", "search"),
     *("showsSolves", "leftToPrism"),
@@ -93,6 +94,7 @@ class EngineBackend:
         self._record = record
         self._bar = sweep_bar(wanted=options.show_progress, on_screen=_tell_java)
         self._models: OrderedDict[int, dict[bool, ExplicitModel]] = OrderedDict()
+        self._explored: dict[int, ExploredModel] = {}
         self._graphs: OrderedDict[int, ExplicitModel] = OrderedDict()
         self._symbolic: OrderedDict[int, SymbolicModel] = OrderedDict()
         self._kept = KeptAnswers()
@@ -134,9 +136,17 @@ class EngineBackend:
 
             # That took a while, and what comes next calls Java.
             GATE.stop_if_ending(SOLVE)
-            model = built_for_java(construction, self.options)
-            if model is not None:
-                self._forms(int(construction.id))[False] = model
+            explored = built_for_java(construction, self.options)
+            if explored is not None:
+                self._forms(int(construction.id))[False] = explored.model
+                self._explored[int(construction.id)] = explored
+
+    def earn(self, earning: Any) -> None:
+        """Find the rewards of a `prismgpu.Earning` and fill them in; throw nothing."""
+        with GATE.busy(SOLVE):
+            from prism_hooks.construction import earn_for_java
+
+            earn_for_java(earning, self._explored.get(int(earning.modelId)))
 
     def simulationMethod(self) -> str:  # noqa: N802 - the name is Java's
         """Return the method of ours that judges simulated paths, or nothing for PRISM's."""
@@ -363,7 +373,8 @@ class EngineBackend:
         forms = self._models.setdefault(number, {})
         self._models.move_to_end(number)
         while len(self._models) > MODELS_KEPT:
-            self._models.popitem(last=False)
+            gone, _ = self._models.popitem(last=False)
+            self._explored.pop(gone, None)
         return forms
 
     def _model(self, problem: Any, embedded: bool) -> ExplicitModel:

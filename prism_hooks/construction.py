@@ -1,13 +1,14 @@
-"""Explicit models for PRISM, built from their programs by the engines.
+"""Explicit models for PRISM and their rewards, built from their programs by the engines.
 
 `prismgpu.GpuConstructModel` sends the program; PRISM gets arrays that its own classes hold, and the
-engines keep theirs for what is asked of the model later.
+engines keep theirs for what is asked of the model later: by solves, and by
+`prismgpu.GpuConstructRewards`.
 """
 
 from __future__ import annotations
 
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from engines.arrays import INT32_MAX
 from engines.devices.exploring import gpu_for_building
 from engines.errors import InvalidModelError, ModelSizeError, UnsupportedError
 from engines.exploration.build import ExploredModel, build
+from engines.exploration.rewards import earned_rewards
 from engines.host.compiled.library import LibraryMissingError
 from engines.model.events import told
 from engines.model.explicit import ExplicitModel
@@ -54,7 +56,7 @@ class GivingUp:
 
 def built_for_java(
     construction: Any, options: HookOptions, giving_up: GivingUp | None = None
-) -> ExplicitModel | None:
+) -> ExploredModel | None:
     """Build the model of a `prismgpu.Construction`; fill in its arrays, a refusal or an error.
 
     Parameters
@@ -68,8 +70,8 @@ def built_for_java(
 
     Returns
     -------
-    The model as the engines take it from PRISM, without labels; None where there is none, or where
-    reading it is an error.
+    The model as the engines take it from PRISM, without labels and rewards; None where there is
+    none, or where reading it is an error.
     """
     try:
         return _built(construction, options, giving_up or GivingUp())
@@ -96,7 +98,7 @@ def built_for_java(
     return None
 
 
-def _built(construction: Any, options: HookOptions, giving_up: GivingUp) -> ExplicitModel | None:
+def _built(construction: Any, options: HookOptions, giving_up: GivingUp) -> ExploredModel | None:
     program = read_program(str(construction.program))
     construction.begin()
     gpu = gpu_for_building(options.device, options.device_number)
@@ -130,7 +132,40 @@ def _built(construction: Any, options: HookOptions, giving_up: GivingUp) -> Expl
     except InvalidModelError:
         # An error of whatever reads the model, not of building it.
         return None
-    return model
+    return replace(explored, model=model)
+
+
+def earn_for_java(earning: Any, explored: ExploredModel | None) -> None:
+    """Find the rewards of a `prismgpu.Earning`; fill them in, or an error, or nothing.
+
+    Parameters
+    ----------
+    earning
+        The Java object.
+    explored
+        The model, as `built_for_java` returns it; None where the engines did not build it.
+    """
+    if explored is None:
+        return
+    try:
+        (earned,) = earned_rewards(
+            read_program(str(earning.program)),
+            explored.packing,
+            explored.states,
+            explored.model,
+            explored.actions,
+            explored.deadlocks,
+        )
+        if earned.of_choices is not None:
+            earning.ofChoices = java_array(earned.of_choices)
+        earning.ofStates = java_array(earned.expected)
+    except (UnsupportedError, InvalidModelError, MemoryError):
+        # PRISM finds the same fault, in its own words, or has memory in its own heap.
+        return
+    except Exception as error:
+        if not is_full_heap(error):
+            trace = "".join(traceback.format_exception(error))
+            earning.error = f"prism-gpu failed unexpectedly; please report this:\n{trace}"
 
 
 def _require_heap(explored: ExploredModel, available: int) -> None:

@@ -289,6 +289,17 @@ public final class Hooks
 		}
 	}
 
+	/** Has the rewards of a model found by the engines. */
+	static void earn(Earning earning)
+	{
+		solving = "construction of rewards";
+		try {
+			call(() -> backend.earn(earning));
+		} finally {
+			solving = null;
+		}
+	}
+
 	/** Has paths sampled by the engines. */
 	static void sample(Sampling sampling)
 	{
