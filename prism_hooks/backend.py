@@ -1,4 +1,7 @@
-"""The Java interface `prismgpu.Backend`, implemented over the engines."""
+"""The Java interface `prismgpu.Backend`, implemented over the engines.
+
+What handles PRISM's diagrams is imported with the first of them: most runs have none.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,6 @@ from engines.model.progress import Progress
 from engines.model.result import NOTHING_SWEPT, SolveResult, Status
 from prism_hooks.claims import claim_of
 from prism_hooks.comparison import compared
-from prism_hooks.diagram_graph import decomposed_diagram, hand_over_components
-from prism_hooks.diagram_search import search_for_java
 from prism_hooks.exit_gate import GATE, SOLVE
 from prism_hooks.extract import embedded_chain, extracted_model, mask, vector
 from prism_hooks.graph import (
@@ -45,18 +46,11 @@ from prism_hooks.record import RunRecord
 from prism_hooks.report import Ending, iterations_line, progress_lines, solve_line
 from prism_hooks.sets import SETS, choices_of_rows, found_set, words_of
 from prism_hooks.sweep_bar import sweep_bar
-from prism_hooks.symbolic import (
-    SymbolicModel,
-    hand_over,
-    hand_over_set,
-    read_question,
-    solve_without_matrix,
-    why_without_matrix,
-)
 
 if TYPE_CHECKING:
     from engines.exploration.build import ExploredModel
     from prism_hooks.simulation import Simulation
+    from prism_hooks.symbolic import SymbolicModel
 
 __all__ = ["EngineBackend", "embedded_chain", "extracted_model", "java_backend", "mask", "vector"]
 
@@ -166,6 +160,8 @@ class EngineBackend:
 
     def search(self, asked: Any) -> Any:
         """Return a search that a `prismgpu.SearchInput` describes; None where none can be made."""
+        from prism_hooks.diagram_search import search_for_java
+
         with GATE.busy(SOLVE):
             return search_for_java(asked)
 
@@ -238,6 +234,8 @@ class EngineBackend:
             problem.strategy = choices_of_rows(model, result.strategy)
 
     def _solve_symbolic(self, problem: Any) -> None:
+        from prism_hooks.symbolic import hand_over, read_question, solve_without_matrix
+
         model = self._symbolic_model(problem)
         environment = self._environment_of(problem, task_of(problem, model.kind))
         reason = self._why_without_matrix(problem, model, environment)
@@ -256,6 +254,8 @@ class EngineBackend:
     def _why_without_matrix(
         self, problem: Any, model: SymbolicModel, environment: SolverEnvironment
     ) -> str | None:
+        from prism_hooks.symbolic import why_without_matrix
+
         held = self._holds(int(problem.modelId))
         return why_without_matrix(
             problem, model, environment, held=held, say=lambda text: self._say(problem, text)
@@ -325,6 +325,8 @@ class EngineBackend:
         return symbolic
 
     def _find(self, problem: Any) -> None:
+        from prism_hooks.symbolic import hand_over_set, read_question
+
         environment = solver_environment(self.options, problem, Method.AUTO)
         symbolic = self._symbolic_to_expand(problem, environment)
         model = self._model(problem, False)
@@ -349,6 +351,8 @@ class EngineBackend:
             found = decomposed(problem, graph, environment)
             problem.members, problem.ends = found.members, found.ends
         else:
+            from prism_hooks.diagram_graph import decomposed_diagram, hand_over_components
+
             found = decomposed_diagram(problem, symbolic, graph, environment)
             hand_over_components(problem, found, graph.num_states)
         if self.options.show_solves:
@@ -408,6 +412,8 @@ class EngineBackend:
             )
 
     def _symbolic_model(self, problem: Any) -> SymbolicModel:
+        from prism_hooks.symbolic import SymbolicModel
+
         number = int(problem.modelId)
         if number not in self._symbolic:
             self._symbolic[number] = SymbolicModel(problem.model())
