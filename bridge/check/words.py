@@ -23,6 +23,7 @@ from bridge.language.ast import (
     Value,
 )
 from bridge.language.constants import constant_value
+from bridge.language.tree import Node, rebuilt
 from bridge.language.types import invalid
 from engines.errors import InvalidModelError, UnsupportedError
 
@@ -65,88 +66,110 @@ class Names:
         UnsupportedError
             For what no path can be asked, such as an operator of properties.
         """
-        return _folded(self._words(expression))
+        return _postfix(self._resolved(expression), self.variables)
 
-    def _words(self, expression: Expression) -> _Part:
-        match expression:
-            case Literal(value):
-                return _Part([value], expression)
+    def _resolved(self, expression: Expression) -> Expression:
+        found: Expression = rebuilt(expression, self._known)
+        return found
+
+    def _known(self, node: Node) -> Node:
+        """Return a node with names replaced, and computed where it depends on no variable."""
+        match node:
+            case Literal():
+                return node
             case Parentheses(operand):
-                return self._words(operand)
+                return operand
             case Identifier():
-                return self._name(expression)
+                return self._named(node)
             case Label(name):
-                return self._label(name)
-            case Unary(operator, operand):
-                return _joined(operator, "neg" if operator == "-" else "!", self._words(operand))
-            case Binary(operator, left, right):
-                word = "pow:2" if operator == "^" else operator
-                return _joined(operator, word, self._words(left), self._words(right))
-            case Conditional(condition, then, otherwise):
-                parts = [self._words(part) for part in (condition, then, otherwise)]
-                known = _folded(parts[0])
-                if len(known) == 1 and isinstance(known[0], bool):
-                    return parts[1 if known[0] else 2]
-                return _joined("?", "?", *parts)
-            case Function(name, arguments):
+                if name in self.labels:
+                    return self._resolved(self.labels[name])
+                if name not in SPECIAL_LABELS:
+                    raise InvalidModelError(f'Undeclared label "{name}"')
+                return node
+            case Conditional(Literal(condition), then, otherwise):
+                return then if condition else otherwise
+            case Unary() | Binary() | Conditional():
+                return _computed(node)
+            case Function(name, _):
                 if name not in _FUNCTIONS:
                     raise UnsupportedError(f"the function {name} of a simulated model")
-                word = f"{name}:{len(arguments)}"
-                return _joined(name, word, *map(self._words, arguments))
-        raise UnsupportedError(f"an expression of the form {expression}")
+                return _computed(node)
+        raise UnsupportedError(f"an expression of the form {node}")
 
-    def _name(self, node: Identifier) -> _Part:
+    def _named(self, node: Identifier) -> Expression:
         name = node.name
         if name in self.formulas:
-            return self._words(self.formulas[name])
+            return self._resolved(self.formulas[name])
         if name in self.variables:
-            return _Part([f"v{self.variables[name]}"], None)
+            return node
         if name not in self.constants:
             raise invalid("Undeclared identifier", node)
-        value = self.constants[name]
-        return _Part([value], Literal(value, str(value)))
-
-    def _label(self, name: str) -> _Part:
-        if name in self.labels:
-            return self._words(self.labels[name])
-        if name not in SPECIAL_LABELS:
-            raise InvalidModelError(f'Undeclared label "{name}"')
-        return _Part([name], None)
+        return Literal(self.constants[name], str(self.constants[name]))
 
 
-@dataclass(frozen=True)
-class _Part:
-    """Words, and the expression that they stand for where it depends on no variable."""
-
-    words: Words
-    constant: Expression | None
-
-
-def _folded(part: _Part) -> Words:
-    if part.constant is None or isinstance(part.constant, Literal):
-        return part.words
-    # What cannot be computed is an error of the path that needs it.
-    with contextlib.suppress(InvalidModelError):
-        return [constant_value(part.constant, {})]
-    return part.words
+def _computed(node: Unary | Binary | Conditional | Function) -> Expression:
+    if all(isinstance(operand, Literal) for operand in node.children()):
+        # What cannot be computed is an error of the path that needs it.
+        with contextlib.suppress(InvalidModelError):
+            value = constant_value(node, {})
+            return Literal(value, str(value))
+    return node
 
 
-def _joined(operator: str, word: str, *operands: _Part) -> _Part:
-    constants = [part.constant for part in operands if part.constant is not None]
-    if len(constants) == len(operands):
-        words = [entry for part in operands for entry in part.words]
-        return _Part([*words, word], _made(operator, constants))
-    words = [entry for part in operands for entry in _folded(part)]
-    return _Part([*words, word], None)
+def _postfix(expression: Expression, variables: Mapping[str, int]) -> Words:
+    """Return the words of an expression of literals, variables and special labels."""
+    words: Words = []
+    waiting: list[Node | str] = [expression]
+    while waiting:
+        # From the end: what comes last of an expression is an operator.
+        part = waiting.pop()
+        if isinstance(part, Binary) and part.operator in ("&", "|"):
+            waiting += _balanced(part.operator, _operands(part))
+        elif isinstance(part, Node):
+            words.append(_word(part, variables))
+            waiting += part.children()
+        else:
+            words.append(part)
+    words.reverse()
+    return words
 
 
-def _made(operator: str, operands: list[Expression]) -> Expression:
-    """Return the expression of an operator or a function, for its value."""
-    inside = [Parentheses(operand) for operand in operands]
-    if operator == "?":
-        return Conditional(*inside)
-    if operator in _FUNCTIONS:
-        return Function(operator, tuple(inside))
-    if len(inside) == 1:
-        return Unary(operator, inside[0])
-    return Binary(operator, *inside)
+def _operands(node: Binary) -> list[Expression]:
+    """Return what a chain of one operator, nested on the left, is made of."""
+    found: list[Expression] = []
+    left: Expression = node
+    while isinstance(left, Binary) and left.operator == node.operator:
+        found.append(left.right)
+        left = left.left
+    return [left, *reversed(found)]
+
+
+def _balanced(operator: str, operands: list[Expression], longest: int = 100) -> list[Node | str]:
+    """Return a conjunction or disjunction in postfix order; a long one is not nested deeply."""
+    if len(operands) > longest:
+        middle = len(operands) // 2
+        halves = [_balanced(operator, part) for part in (operands[:middle], operands[middle:])]
+        return [*halves[0], *halves[1], operator]
+    first, *others = operands
+    found: list[Node | str] = [first]
+    for operand in others:
+        found += (operand, operator)
+    return found
+
+
+def _word(node: Node, variables: Mapping[str, int]) -> Value | str:
+    match node:
+        case Literal(value):
+            return value
+        case Identifier(name):
+            return f"v{variables[name]}"
+        case Label(name):
+            return name
+        case Unary(operator, _):
+            return "neg" if operator == "-" else "!"
+        case Binary(operator, _, _):
+            return "pow:2" if operator == "^" else operator
+        case Function(name, arguments):
+            return f"{name}:{len(arguments)}"
+    return "?"

@@ -89,6 +89,23 @@ def type_of_value(value: Value) -> str:
     return INT if isinstance(value, int) else DOUBLE
 
 
+class _TypesOfNodes:
+    """The types of nodes, each by its identity: comparing the content of long chains takes long."""
+
+    def __init__(self) -> None:
+        self._types: dict[int, tuple[Node, str]] = {}
+
+    def __contains__(self, node: Node) -> bool:
+        return id(node) in self._types
+
+    def __getitem__(self, node: Node) -> str:
+        return self._types[id(node)][1]
+
+    def __setitem__(self, node: Node, kind: str) -> None:
+        # The node is kept: another one may not get its identity.
+        self._types[id(node)] = node, kind
+
+
 @dataclass
 class TypeChecker:
     """Finds types, each once.
@@ -108,7 +125,7 @@ class TypeChecker:
     properties: Mapping[str, Expression] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._known: dict[Node, str] = {}
+        self._known = _TypesOfNodes()
         self._asking: list[str] = []
 
     def type_of(self, expression: Expression) -> str:

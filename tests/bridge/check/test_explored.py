@@ -130,3 +130,11 @@ def test_what_is_not_built_is_refused_by_name():
     text = "mdp module m x : bool; [] true -> true; endmodule system m endsystem"
     with pytest.raises(UnsupportedError, match="system definition"):
         built(text)
+
+
+def test_long_chains_of_machine_written_models_are_built():
+    guard = " | ".join(f"x={i % 7}" for i in range(3000))
+    text = f"dtmc module m x : [0..6]; [] {guard} -> (x'=mod(x+1,7)); endmodule"
+    model = built(f'{text} label "any" = {guard};').model
+    assert model.num_states == 7
+    assert model.labels["any"].all()
