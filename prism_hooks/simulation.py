@@ -33,7 +33,8 @@ from engines.montecarlo.tally import UNDECIDED
 from engines.program.program import Program
 from prism_hooks.exit_gate import GATE, SOLVE
 from prism_hooks.options import HookOptions
-from prism_hooks.program import read_program, read_questions
+from prism_hooks.path_questions import read_questions
+from prism_hooks.program import read_program
 from prism_hooks.simulation_cluster import ClusterSampling, open_cluster
 from prism_hooks.simulation_device import DeviceSampler, PlaceTuning, device_for
 from prism_hooks.simulation_growing import NAME as GROWING

@@ -26,7 +26,7 @@ from engines.montecarlo.questions import Monitor
 from engines.montecarlo.tally import BooleanOutcomes, PathBatch, merged_lengths
 from engines.program.expressions import Expression
 from engines.program.program import Program
-from prism_hooks.program import property_reader, read_formula
+from prism_hooks.path_questions import property_reader, read_formula
 from prism_hooks.simulation_device import DeviceSampler
 from prism_hooks.simulation_progress import SamplingProgress
 

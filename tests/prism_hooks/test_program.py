@@ -27,15 +27,14 @@ from engines.montecarlo.questions import (
 )
 from engines.program.expressions import Type, variables_of
 from engines.program.program import Program
-from prism_hooks.program import (
-    ExpressionReader,
+from prism_hooks.path_questions import (
     deadlock,
     initial,
     property_reader,
     read_formula,
-    read_program,
     read_questions,
 )
+from prism_hooks.program import ExpressionReader, read_program
 from tests.prism_hooks.program_states import choices, state_reward, transitions, value
 
 READER = ExpressionReader([Type.INT, Type.BOOL])
