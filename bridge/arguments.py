@@ -92,6 +92,7 @@ ENGINES (prism-gpu):
 -gpuinfo ............................... Print a line on each solve: engine, kernel, speed
 -gpuplot <file> ........................ Draw the residuals of the sweeps, and the results of
                                          experiments, into a .png, .svg or .pdf
+-maxstates <n> ......................... Build no model that has more states: stop with an error
 -gpuprogress <on|off> .................. Show the progress of long solves, on a terminal
                                          [default: on]
 -simmethod <name> ..................... Also clopper-pearson or adaptive, which are sound, and
@@ -195,7 +196,9 @@ class _Parser:
             raise UsageError("-gpuplot draws what our engines do, and -gpuengine is off")
         jvm, hooks = self._jvm, self._hooks
         if self._rest.gui:
-            jvm, hooks = replace(jvm, headless=False), replace(hooks, show_progress=False)
+            jvm = replace(jvm, headless=False)
+            # The window shows an engine, which is the one that is used.
+            hooks = replace(hooks, show_progress=False, engine_named=True)
         return replace(self._rest, prism=tuple(self._prism), hooks=hooks, jvm=jvm)
 
     def run(self) -> None:
@@ -226,6 +229,8 @@ class _Parser:
             self._rest = replace(self._rest, plot=self._value(switch))
         elif switch == "gpuprogress":
             self._hooks = replace(self._hooks, show_progress=self._on(switch))
+        elif switch == "maxstates":
+            self._hooks = replace(self._hooks, max_states=self._positive(switch))
         elif switch == "gpumethod":
             self._hooks = replace(self._hooks, method=linear_method(self._value(switch)))
         elif switch == "gpuslice":

@@ -189,7 +189,7 @@ def _compiled_library() -> Finding:
 
 def _c_compiler() -> Finding:
     """Look for what the CPU's sampler is compiled by."""
-    from engines.montecarlo.native import compiler
+    from engines.program.native import compiler
 
     try:
         return Finding("C compiler", True, False, " ".join(compiler()))

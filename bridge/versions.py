@@ -77,6 +77,7 @@ RELEASES: tuple[PrismRelease, ...] = (
         constructors={
             "prism/Prism": "prismgpu/GpuPrism",
             "explicit/ConstructModel": "prismgpu/GpuConstructModel",
+            "explicit/rewards/ConstructRewards": "prismgpu/GpuConstructRewards",
             "explicit/DTMCModelChecker": "prismgpu/GpuDTMCModelChecker",
             "explicit/CTMCModelChecker": "prismgpu/GpuCTMCModelChecker",
             "explicit/MDPModelChecker": "prismgpu/GpuMDPModelChecker",

@@ -7,6 +7,23 @@ class InvalidModelError(ValueError):
     """A model breaks a rule of its kind: a target out of range, a negative rate, a NaN."""
 
 
+class ModelSizeError(InvalidModelError):
+    """A model is larger than was allowed; the message is that of `-maxstates`.
+
+    Parameters
+    ----------
+    most
+        How many there may be.
+    what
+        Of what: "states" or "transitions".
+    """
+
+    def __init__(self, most: int, what: str) -> None:
+        super().__init__(f"The model has more than {most} {what}, the limit that -maxstates sets")
+        self.most = most
+        self.what = what
+
+
 class UnsupportedError(NotImplementedError):
     """The engines cannot do what was asked; the message is the reason that the log shows."""
 

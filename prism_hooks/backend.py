@@ -1,7 +1,11 @@
-"""The Java interface `prismgpu.Backend`, implemented over the engines."""
+"""The Java interface `prismgpu.Backend`, implemented over the engines.
+
+What handles PRISM's diagrams is imported with the first of them: most runs have none.
+"""
 
 from __future__ import annotations
 
+import math
 import time
 import traceback
 from collections import OrderedDict
@@ -13,14 +17,13 @@ from engines.cuda.driver import gpu_refusal
 from engines.devices.opening import MODELS
 from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
 from engines.host.compiled.library import LibraryMissingError
+from engines.model.choice import Format
 from engines.model.environment import DeviceChoice, Method, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.progress import Progress
 from engines.model.result import NOTHING_SWEPT, SolveResult, Status
 from prism_hooks.claims import claim_of
 from prism_hooks.comparison import compared
-from prism_hooks.diagram_graph import decomposed_diagram, hand_over_components
-from prism_hooks.diagram_search import search_for_java
 from prism_hooks.exit_gate import GATE, SOLVE
 from prism_hooks.extract import embedded_chain, extracted_model, mask, vector
 from prism_hooks.graph import (
@@ -43,17 +46,11 @@ from prism_hooks.record import RunRecord
 from prism_hooks.report import Ending, iterations_line, progress_lines, solve_line
 from prism_hooks.sets import SETS, choices_of_rows, found_set, words_of
 from prism_hooks.sweep_bar import sweep_bar
-from prism_hooks.symbolic import (
-    SymbolicModel,
-    hand_over,
-    hand_over_set,
-    read_question,
-    solve_without_matrix,
-    why_without_matrix,
-)
 
 if TYPE_CHECKING:
+    from engines.exploration.build import ExploredModel
     from prism_hooks.simulation import Simulation
+    from prism_hooks.symbolic import SymbolicModel
 
 __all__ = ["EngineBackend", "embedded_chain", "extracted_model", "java_backend", "mask", "vector"]
 
@@ -67,8 +64,9 @@ GRAPHS_KEPT = 1
 AGAIN = "prism-gpu: reusing the cached result"
 
 METHODS_OF_JAVA = (
-    *("solve", "build", "sample", "simulationMethod"),
-    *("mayChooseEngine", "smallestGraph", "searchSeconds", "bottomSeconds", "search"),
+    *("solve", "build", "earn", "sample", "simulationMethod"),
+    *("mayChooseEngine", "multipliesByDiagrams", "mostStates"),
+    *("smallestGraph", "searchSeconds", "bottomSeconds", "search"),
     *("showsSolves", "leftToPrism"),
     *("begin", "ended", "closing"),
 )
@@ -90,6 +88,7 @@ class EngineBackend:
         self._record = record
         self._bar = sweep_bar(wanted=options.show_progress, on_screen=_tell_java)
         self._models: OrderedDict[int, dict[bool, ExplicitModel]] = OrderedDict()
+        self._explored: dict[int, ExploredModel] = {}
         self._graphs: OrderedDict[int, ExplicitModel] = OrderedDict()
         self._symbolic: OrderedDict[int, SymbolicModel] = OrderedDict()
         self._kept = KeptAnswers()
@@ -99,6 +98,14 @@ class EngineBackend:
     def mayChooseEngine(self) -> bool:  # noqa: N802 - the name is Java's
         """Return whether PRISM's engine setting may be changed to explicit."""
         return not self.options.engine_named
+
+    def multipliesByDiagrams(self) -> bool:  # noqa: N802 - as above
+        """Return whether the user named the format that multiplies by a diagram's blocks."""
+        return self.options.matrix_format is Format.HYBRID
+
+    def mostStates(self) -> float:  # noqa: N802 - as above
+        """Return how many states a model may have."""
+        return math.inf if self.options.max_states is None else self.options.max_states
 
     def leftToPrism(self) -> str:  # noqa: N802 - the name is Java's
         """Return what the user named that PRISM's own code does as a whole, or nothing."""
@@ -123,9 +130,17 @@ class EngineBackend:
 
             # That took a while, and what comes next calls Java.
             GATE.stop_if_ending(SOLVE)
-            model = built_for_java(construction, self.options)
-            if model is not None:
-                self._forms(int(construction.id))[False] = model
+            explored = built_for_java(construction, self.options)
+            if explored is not None:
+                self._forms(int(construction.id))[False] = explored.model
+                self._explored[int(construction.id)] = explored
+
+    def earn(self, earning: Any) -> None:
+        """Find the rewards of a `prismgpu.Earning` and fill them in; throw nothing."""
+        with GATE.busy(SOLVE):
+            from prism_hooks.construction import earn_for_java
+
+            earn_for_java(earning, self._explored.get(int(earning.modelId)))
 
     def simulationMethod(self) -> str:  # noqa: N802 - the name is Java's
         """Return the method of ours that judges simulated paths, or nothing for PRISM's."""
@@ -145,6 +160,8 @@ class EngineBackend:
 
     def search(self, asked: Any) -> Any:
         """Return a search that a `prismgpu.SearchInput` describes; None where none can be made."""
+        from prism_hooks.diagram_search import search_for_java
+
         with GATE.busy(SOLVE):
             return search_for_java(asked)
 
@@ -217,6 +234,8 @@ class EngineBackend:
             problem.strategy = choices_of_rows(model, result.strategy)
 
     def _solve_symbolic(self, problem: Any) -> None:
+        from prism_hooks.symbolic import hand_over, read_question, solve_without_matrix
+
         model = self._symbolic_model(problem)
         environment = self._environment_of(problem, task_of(problem, model.kind))
         reason = self._why_without_matrix(problem, model, environment)
@@ -235,6 +254,8 @@ class EngineBackend:
     def _why_without_matrix(
         self, problem: Any, model: SymbolicModel, environment: SolverEnvironment
     ) -> str | None:
+        from prism_hooks.symbolic import why_without_matrix
+
         held = self._holds(int(problem.modelId))
         return why_without_matrix(
             problem, model, environment, held=held, say=lambda text: self._say(problem, text)
@@ -304,6 +325,8 @@ class EngineBackend:
         return symbolic
 
     def _find(self, problem: Any) -> None:
+        from prism_hooks.symbolic import hand_over_set, read_question
+
         environment = solver_environment(self.options, problem, Method.AUTO)
         symbolic = self._symbolic_to_expand(problem, environment)
         model = self._model(problem, False)
@@ -328,6 +351,8 @@ class EngineBackend:
             found = decomposed(problem, graph, environment)
             problem.members, problem.ends = found.members, found.ends
         else:
+            from prism_hooks.diagram_graph import decomposed_diagram, hand_over_components
+
             found = decomposed_diagram(problem, symbolic, graph, environment)
             hand_over_components(problem, found, graph.num_states)
         if self.options.show_solves:
@@ -352,7 +377,8 @@ class EngineBackend:
         forms = self._models.setdefault(number, {})
         self._models.move_to_end(number)
         while len(self._models) > MODELS_KEPT:
-            self._models.popitem(last=False)
+            gone, _ = self._models.popitem(last=False)
+            self._explored.pop(gone, None)
         return forms
 
     def _model(self, problem: Any, embedded: bool) -> ExplicitModel:
@@ -386,6 +412,8 @@ class EngineBackend:
             )
 
     def _symbolic_model(self, problem: Any) -> SymbolicModel:
+        from prism_hooks.symbolic import SymbolicModel
+
         number = int(problem.modelId)
         if number not in self._symbolic:
             self._symbolic[number] = SymbolicModel(problem.model())

@@ -1,20 +1,23 @@
-"""Explicit models for PRISM, built from their programs by the engines.
+"""Explicit models for PRISM and their rewards, built from their programs by the engines.
 
 `prismgpu.GpuConstructModel` sends the program; PRISM gets arrays that its own classes hold, and the
-engines keep theirs for what is asked of the model later.
+engines keep theirs for what is asked of the model later: by solves, and by
+`prismgpu.GpuConstructRewards`.
 """
 
 from __future__ import annotations
 
 import traceback
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from engines.arrays import INT32_MAX
 from engines.devices.exploring import gpu_for_building
-from engines.errors import InvalidModelError, UnsupportedError
+from engines.errors import InvalidModelError, ModelSizeError, UnsupportedError
 from engines.exploration.build import ExploredModel, build
+from engines.exploration.rewards import earned_rewards
 from engines.host.compiled.library import LibraryMissingError
 from engines.model.events import told
 from engines.model.explicit import ExplicitModel
@@ -30,7 +33,30 @@ MOST_ELEMENTS = INT32_MAX - 8
 """Of a Java array."""
 
 
-def built_for_java(construction: Any, options: HookOptions) -> ExplicitModel | None:
+@dataclass(frozen=True)
+class GivingUp:
+    """Which models are left to PRISM's default engine, where the user named no engine.
+
+    Parameters
+    ----------
+    states_on_cpu, states_on_gpu
+        Those with more states, without a GPU and with one. A CPU finds so many in some ten
+        seconds, a GPU in one; models with more are often small as diagrams.
+    transitions_on_cpu
+        Those with more transitions, without a GPU.
+    heap_share
+        Those whose arrays take more of Java's heap, where PRISM makes more arrays of their size.
+    """
+
+    states_on_cpu: int = 10_000_000
+    transitions_on_cpu: int = 100_000_000
+    states_on_gpu: int = 100_000_000
+    heap_share: float = 0.5
+
+
+def built_for_java(
+    construction: Any, options: HookOptions, giving_up: GivingUp | None = None
+) -> ExploredModel | None:
     """Build the model of a `prismgpu.Construction`; fill in its arrays, a refusal or an error.
 
     Parameters
@@ -39,14 +65,21 @@ def built_for_java(construction: Any, options: HookOptions) -> ExplicitModel | N
         The Java object.
     options
         What the command line says about the engines.
+    giving_up
+        Which models are left to PRISM's default engine; None for the default.
 
     Returns
     -------
-    The model as the engines take it from PRISM, without labels; None where there is none, or where
-    reading it is an error.
+    The model as the engines take it from PRISM, without labels and rewards; None where there is
+    none, or where reading it is an error.
     """
     try:
-        return _built(construction, options)
+        return _built(construction, options, giving_up or GivingUp())
+    except ModelSizeError as error:
+        if (error.most, error.what) == (options.max_states, "states"):
+            construction.error = str(error)
+        else:
+            construction.refusal = f"the model has more than {error.most} {error.what}"
     except StateFaultError as error:
         # PRISM has its own words for it; where it has none, it builds the model.
         construction.faultyState = java_array(np.array(error.state, dtype=np.int32))
@@ -54,11 +87,10 @@ def built_for_java(construction: Any, options: HookOptions) -> ExplicitModel | N
     except (UnsupportedError, InvalidModelError, LibraryMissingError) as error:
         construction.refusal = str(error)
     except MemoryError as error:
-        # PRISM's own lists of objects take several times as much.
-        construction.error = f"prism-gpu ran out of memory while building the model: {error}"
+        construction.refusal = f"memory does not suffice: {error}"
     except Exception as error:
         if is_full_heap(error):
-            construction.heapIsFull = True
+            construction.refusal = "Java's heap is full (-javamaxmem)"
             return None
         # A wrong model would be worse than none: nothing is handed back in silence.
         trace = "".join(traceback.format_exception(error))
@@ -66,18 +98,31 @@ def built_for_java(construction: Any, options: HookOptions) -> ExplicitModel | N
     return None
 
 
-def _built(construction: Any, options: HookOptions) -> ExplicitModel | None:
+def _built(construction: Any, options: HookOptions, giving_up: GivingUp) -> ExploredModel | None:
     program = read_program(str(construction.program))
     construction.begin()
+    gpu = gpu_for_building(options.device, options.device_number)
+    share, most_transitions = 1.0, None
+    limits = [] if options.max_states is None else [options.max_states]
+    if construction.mayStartAnew:
+        share = giving_up.heap_share
+        limits.append(giving_up.states_on_cpu if gpu is None else giving_up.states_on_gpu)
+        most_transitions = giving_up.transitions_on_cpu if gpu is None else None
 
     def progress(found: int) -> None:
         GATE.stop_if_ending(SOLVE)
         construction.showProgress(min(found, INT32_MAX))
 
-    gpu = gpu_for_building(options.device, options.device_number)
-    explored = build(program, gpu=gpu, progress=progress)
+    explored = build(
+        program,
+        gpu=gpu,
+        most_states=min(limits, default=None),
+        most_transitions=most_transitions,
+        progress=progress,
+    )
     GATE.stop_if_ending(SOLVE)
     construction.remark = told(explored.events)
+    _require_heap(explored, int(share * construction.heapBytes))
     _hand_over(explored, construction)
     model = ExplicitModel(
         explored.model.kind, explored.model.matrix, explored.model.row_group_offsets
@@ -87,7 +132,55 @@ def _built(construction: Any, options: HookOptions) -> ExplicitModel | None:
     except InvalidModelError:
         # An error of whatever reads the model, not of building it.
         return None
-    return model
+    return replace(explored, model=model)
+
+
+def earn_for_java(earning: Any, explored: ExploredModel | None) -> None:
+    """Find the rewards of a `prismgpu.Earning`; fill them in, or an error, or nothing.
+
+    Parameters
+    ----------
+    earning
+        The Java object.
+    explored
+        The model, as `built_for_java` returns it; None where the engines did not build it.
+    """
+    if explored is None:
+        return
+    try:
+        (earned,) = earned_rewards(
+            read_program(str(earning.program)),
+            explored.packing,
+            explored.states,
+            explored.model,
+            explored.actions,
+            explored.deadlocks,
+        )
+        if earned.of_choices is not None:
+            earning.ofChoices = java_array(earned.of_choices)
+        earning.ofStates = java_array(earned.expected)
+    except (UnsupportedError, InvalidModelError, MemoryError):
+        # PRISM finds the same fault, in its own words, or has memory in its own heap.
+        return
+    except Exception as error:
+        if not is_full_heap(error):
+            trace = "".join(traceback.format_exception(error))
+            earning.error = f"prism-gpu failed unexpectedly; please report this:\n{trace}"
+
+
+def _require_heap(explored: ExploredModel, available: int) -> None:
+    """Refuse a model whose arrays do not fit into Java's heap, or the share of it."""
+    matrix, groups = explored.model.matrix, explored.model.row_group_offsets
+    numbers = matrix.num_rows + matrix.num_entries + (0 if groups is None else len(groups))
+    if explored.actions is not None:
+        # Java has an object for each as well.
+        numbers += 2 * len(explored.actions)
+    needed = 4 * numbers + 8 * matrix.num_entries + explored.states.nbytes
+    if needed > available:
+        raise UnsupportedError(
+            f"the model's arrays take {needed >> 20} MB, and {available >> 20} MB of Java's heap "
+            "may be taken (-javamaxmem)"
+        )
 
 
 def _hand_over(explored: ExploredModel, construction: Any) -> None:

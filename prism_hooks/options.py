@@ -53,6 +53,8 @@ class HookOptions:
         Whether the user named a method for linear equations, or for MDPs.
     max_iterations_named
         Whether the user set a limit of iterations.
+    max_states
+        How many states a model may have that is built; None for any number.
     show_solves
         Whether to print a line on each solve.
     smallest_graph
@@ -88,6 +90,7 @@ class HookOptions:
     linear_method_named: bool = False
     mdp_method_named: bool = False
     max_iterations_named: bool = False
+    max_states: int | None = None
     show_solves: bool = False
     smallest_graph: int | None = None
     simulation_method: str = ""

@@ -1,4 +1,7 @@
-"""What PRISM asks, task by task, put to the engines."""
+"""What PRISM asks, task by task, put to the engines.
+
+Questions other than reachability are imported when the first is asked: most runs ask none of them.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,7 @@ from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from engines.model.initial import INITIAL_TOLERANCE
 from engines.model.progress import Progress
 from engines.model.result import SolveResult
-from engines.questions import bounded, time_bounded, uniformisation
-from engines.questions.long_run import long_run_rewards
-from engines.questions.long_run_distribution import steady_state_distribution
 from engines.questions.reachability import solve_reachability
-from engines.questions.reachability_rewards import least_rewards, reachability_rewards
-from engines.questions.steady_state import solve_steady_state
-from engines.questions.total_rewards import total_rewards
 from engines.questions.until import until_probabilities
 from engines.systems.one_sided import Direction
 from prism_hooks.extract import mask, vector
@@ -199,6 +196,8 @@ def _bounded_reachability(
     The graph is searched again, because the quotient of a maximum needs its end components, and a
     CTMC is taken as it is, because PRISM's embedded chain has been rounded.
     """
+    from engines.questions.reachability_rewards import reachability_rewards
+
     start = given(asked.start, "known values")
     if asked.rewards is None:
         return until_probabilities(
@@ -271,6 +270,8 @@ def _until(
 def _least_reward(
     model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
 ) -> SolveResult:
+    from engines.questions.reachability_rewards import least_rewards
+
     if environment.two_sided:
         return _bounded_reachability(model, asked, environment, progress)
     start = given(asked.start, "known values")
@@ -290,18 +291,24 @@ def _least_reward(
 def _steady_state(
     model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
 ) -> SolveResult:
+    from engines.questions.steady_state import solve_steady_state
+
     return solve_steady_state(model, asked.states, environment, progress=progress)
 
 
 def _next(
     model: ExplicitModel, asked: Question, environment: SolverEnvironment, _: Progress
 ) -> SolveResult:
+    from engines.questions import bounded
+
     return bounded.next_probabilities(model, asked.states, environment, direction=asked.direction)
 
 
 def _step_bounded_until(
     model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
 ) -> SolveResult:
+    from engines.questions import bounded
+
     lower, upper = int(asked.lower), int(asked.upper)
     if asked.start is not None:
         return bounded.after(
@@ -328,6 +335,8 @@ def _step_bounded_until(
 def _time_bounded_until(
     model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
 ) -> SolveResult:
+    from engines.questions import uniformisation
+
     # PRISM asks for one phase at a time: which states absorb, and what each is worth at the end.
     values = np.ones(model.num_states) if asked.start is None else asked.start
     start = np.where(asked.states, values, 0.0)
@@ -339,42 +348,36 @@ def _time_bounded_until(
 def _cumulative_reward(
     model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
 ) -> SolveResult:
+    from engines.questions import bounded, time_bounded
+
     rewards = asked.reward_structure(model)
     if model.kind is ModelKind.CTMC:
         return time_bounded.cumulative_rewards_until(
             model, rewards, asked.upper, environment, progress=progress
         )
-    return bounded.cumulative_rewards(
-        model,
-        rewards,
-        int(asked.upper),
-        environment,
-        direction=asked.direction,
-        progress=progress,
-    )
+    until = (rewards, int(asked.upper), environment)
+    return bounded.cumulative_rewards(model, *until, direction=asked.direction, progress=progress)
 
 
 def _instantaneous_reward(
     model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
 ) -> SolveResult:
+    from engines.questions import bounded, time_bounded
+
     rewards = asked.reward_structure(model, of_states=True)
     if model.kind is ModelKind.CTMC:
         return time_bounded.instantaneous_rewards_at(
             model, rewards, asked.upper, environment, progress=progress
         )
-    return bounded.instantaneous_rewards(
-        model,
-        rewards,
-        int(asked.upper),
-        environment,
-        direction=asked.direction,
-        progress=progress,
-    )
+    at = (rewards, int(asked.upper), environment)
+    return bounded.instantaneous_rewards(model, *at, direction=asked.direction, progress=progress)
 
 
 def _total_reward(
     model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
 ) -> SolveResult:
+    from engines.questions.total_rewards import total_rewards
+
     return total_rewards(
         model,
         asked.reward_structure(model),
@@ -388,26 +391,29 @@ def _total_reward(
 def _transient_distribution(
     model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
 ) -> SolveResult:
+    from engines.questions import bounded, time_bounded
+
     initial = given(asked.start, "initial probabilities")
+    how = (model, initial)
     if model.kind is ModelKind.CTMC:
-        return time_bounded.distribution_at(
-            model, initial, asked.upper, environment, progress=progress
-        )
-    return bounded.distribution_after(
-        model, initial, int(asked.upper), environment, progress=progress
-    )
+        return time_bounded.distribution_at(*how, asked.upper, environment, progress=progress)
+    return bounded.distribution_after(*how, int(asked.upper), environment, progress=progress)
 
 
 def _long_run_distribution(
     model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
 ) -> SolveResult:
-    initial = initial_distribution(asked)
-    return steady_state_distribution(model, initial, environment, progress=progress)
+    from engines.questions.long_run_distribution import steady_state_distribution
+
+    start = initial_distribution(asked)
+    return steady_state_distribution(model, start, environment, progress=progress)
 
 
 def _long_run_average(
     model: ExplicitModel, asked: Question, environment: SolverEnvironment, progress: Progress
 ) -> SolveResult:
+    from engines.questions.long_run import long_run_rewards
+
     two_sided = environment.two_sided
     if two_sided and (given(asked.rewards, "rewards") < 0.0).any():
         raise UnsupportedError("bounds of rewards below 0")

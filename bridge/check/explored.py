@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from bridge.check.model_text import ModelText
 from bridge.language.ast import Value
 from bridge.language.model_check import check_with_constants
 from bridge.language.text import seconds_text
-from bridge.model import CheckableModel, NamedRewards, RewardFault
+from bridge.model import CheckableModel, NamedRewards, RewardFault, StateVector
 from engines.exploration.build import ExploredModel, build
 from engines.exploration.rewards import InvalidRewardError, earned_rewards
 from engines.model.events import told
@@ -32,6 +32,7 @@ def explored_model(
     fix_deadlocks: bool = True,
     sums_checked: bool = True,
     gpu: int | None = None,
+    most_states: int | None = None,
     log: Callable[[str], None],
 ) -> CheckableModel:
     """Return the model that a text in PRISM's language describes.
@@ -48,6 +49,8 @@ def explored_model(
         Whether probabilities that do not sum to 1 are an error.
     gpu
         Which GPU builds a large model; None for the CPU alone.
+    most_states
+        With more states it is an error.
     log
         Takes a line for the report.
 
@@ -60,6 +63,8 @@ def explored_model(
     ------
     InvalidModelError
         For faults of the text, and of commands and labels in reachable states.
+    ModelSizeError
+        For more states than `most_states`.
     UnsupportedError
         For constructs that are not built here.
     DeviceMemoryError
@@ -78,6 +83,7 @@ def explored_model(
             replace(program, reward_structures=()),
             fix_deadlocks=fix_deadlocks,
             gpu=gpu,
+            most_states=most_states,
             progress=_Progress(log),
         )
     except StateFaultError as error:
@@ -122,6 +128,34 @@ class _Progress:
             self._log(f"{found} states found so far")
 
 
+class _Columns(Mapping[str, StateVector]):
+    """The values of variables in all states, unpacked when they are asked for.
+
+    Parameters
+    ----------
+    names
+        The variables, in the model's order.
+    built
+        The model.
+    """
+
+    def __init__(self, names: Sequence[str], built: ExploredModel) -> None:
+        self._places = {name: place for place, name in enumerate(names)}
+        self._packing, self._states = built.packing, built.states
+        self._columns: dict[str, StateVector] = {}
+
+    def __getitem__(self, name: str) -> StateVector:
+        if name not in self._columns:
+            self._columns[name] = self._packing.column(self._states, self._places[name])
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
 def _checkable(
     described: ModelText,
     constants: Mapping[str, Value],
@@ -137,10 +171,7 @@ def _checkable(
     return CheckableModel(
         replace(built.model, rewards=tuple(item.expected for item in rewards)),
         rewards=rewards,
-        variables={
-            name: built.packing.column(built.states, index)
-            for index, name in enumerate(outline.variables)
-        },
+        variables=_Columns(outline.variables, built),
         constants=constants,
         formulas=outline.formulas,
         source=described.source,

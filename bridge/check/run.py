@@ -109,6 +109,7 @@ class _Run:
             fix_deadlocks=options.fix_deadlocks,
             sums_checked=options.simulation.checked,
             device=(hooks.device, hooks.device_number),
+            most_states=hooks.max_states,
         )
         self._source.describe(self._log)
         self._properties = self._read_properties()

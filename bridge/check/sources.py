@@ -61,6 +61,7 @@ def model_source(
     fix_deadlocks: bool,
     sums_checked: bool = True,
     device: tuple[DeviceChoice, int] = (DeviceChoice.CPU, 0),
+    most_states: int | None = None,
 ) -> ModelSource:
     """Return the source that a model's path stands for.
 
@@ -76,6 +77,8 @@ def model_source(
         Whether probabilities that do not sum to 1 are an error.
     device
         Where large models in the PRISM language may be built, and the number of the GPU.
+    most_states
+        That a model in the PRISM language may have; None for any number.
 
     Raises
     ------
@@ -91,7 +94,7 @@ def model_source(
                 "come out of a pipe"
             )
         return FileSource(path, kind)
-    return TextSource(path, fix_deadlocks, sums_checked, device)
+    return TextSource(path, fix_deadlocks, sums_checked, device, most_states)
 
 
 @dataclass(frozen=True)
@@ -155,6 +158,7 @@ class TextSource:
     fix_deadlocks: bool
     sums_checked: bool = True
     device: tuple[DeviceChoice, int] = (DeviceChoice.CPU, 0)
+    most_states: int | None = None
     name: str = "prism-gpu"
 
     @cached_property
@@ -225,6 +229,7 @@ class TextSource:
             fix_deadlocks=self.fix_deadlocks,
             sums_checked=self.sums_checked,
             gpu=gpu_for_building(*self.device),
+            most_states=self.most_states,
             log=log,
         )
 

@@ -42,7 +42,7 @@ PRISM_ENGINES = {
     name: Solver(name, (f"-{name}",)) for name in ("explicit", "sparse", "hybrid", "mtbdd", EXACT)
 }
 _DEVICES = {"cpu": "-nogpu", "gpu": "-gpu"}
-_DEFAULT_PEER = "hybrid"
+_DEFAULT_PEER = "explicit"
 OUR_ENGINES = {
     **{name: Solver(name, (word,), True, _DEFAULT_PEER) for name, word in _DEVICES.items()},
     **{
@@ -52,8 +52,8 @@ OUR_ENGINES = {
     },
 }
 DEFAULT_ENGINES = ("explicit", "sparse", "hybrid", EXACT)
-DEFAULT_OURS = ("cpu", "cpu:explicit")
-DEFAULT_OURS_ON_GPU = ("gpu", "gpu:explicit")
+DEFAULT_OURS = ("cpu", "cpu:sparse")
+DEFAULT_OURS_ON_GPU = ("gpu", "gpu:sparse")
 
 _TERMINATION = frozenset(
     {*("epsilon", "e", "maxiters", "absolute", "abs", "relative", "rel", "ii"), "topological"}

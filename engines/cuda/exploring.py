@@ -321,14 +321,16 @@ class CudaExplorer:
         while size < 2 * capacity:
             size *= 2
         self._table = None
-        slot = np.dtype(np.uint64 if self._words == 1 else np.uint32)
-        needed = 8 * self._words * capacity + slot.itemsize * size
+        # No slot of a table without states has a bit that is 0.
+        slot: type[np.unsignedinteger] = np.uint64 if self._words == 1 else np.uint32
+        free = slot(np.iinfo(slot).max)
+        needed = 8 * self._words * capacity + free.nbytes * size
         require_bytes(self._device, needed, f"{capacity} states", self._most_memory)
         states = cp.empty((capacity, self._words), dtype=cp.uint64)
         count = len(self._states)
         states[:count] = self._states
         self._states = states
-        self._table, self._mask = cp.full(size, np.iinfo(slot).max, dtype=slot), size - 1
+        self._table, self._mask = cp.full(size, free, dtype=slot), size - 1
         self._capacity = capacity
         self._launch(
             *("begin_search", count, self._table, cp.uint64(self._mask), self._states),

@@ -18,10 +18,16 @@ from numpy.typing import NDArray
 
 from engines.arrays import INT32_MAX, FloatArray, MaskArray, index_dtype
 from engines.devices.exploring import explored_on_gpu
-from engines.errors import DeviceMemoryError, InvalidModelError, UnsupportedError
+from engines.errors import (
+    DeviceMemoryError,
+    InvalidModelError,
+    ModelSizeError,
+    UnsupportedError,
+)
 from engines.exploration.initial import initial_states
 from engines.exploration.rewards import EarnedRewards, earned_rewards
 from engines.host.expansion.room import SHARE_OF_HOST, available_host_bytes
+from engines.host.exploring.compiled import compiled_expansion
 from engines.host.exploring.explorer import HostExplorer, Rows, SearchReport, evaluate_in
 from engines.model.csr import CsrMatrix
 from engines.model.events import Events, Kind
@@ -49,6 +55,9 @@ class ExplorationTuning:
         Whose rows are made in one go, between two such moments.
     memory_share
         Of the host's free memory that states and matrix may take.
+    states_before_compiling
+        With more, a search goes on by C compiled from the program, where there is a compiler: for
+        fewer, compiling takes longer than byte code needs.
     states_before_gpu
         With more, a search begins anew on a GPU, if one may be used: for fewer, compiling the
         program for it takes longer than the CPU needs.
@@ -57,6 +66,7 @@ class ExplorationTuning:
     seconds_of_a_part: float = 0.1
     states_of_a_part: int = 2**15
     memory_share: float = SHARE_OF_HOST
+    states_before_compiling: int = 20_000_000
     states_before_gpu: int = 4_000_000
 
 
@@ -96,6 +106,8 @@ def build(
     fix_deadlocks: bool = True,
     gpu: int | None = None,
     threads: int | None = None,
+    most_states: int | None = None,
+    most_transitions: int | None = None,
     tuning: ExplorationTuning | None = None,
     progress: Progress | None = None,
 ) -> ExploredModel:
@@ -112,6 +124,8 @@ def build(
     threads
         Of the CPU: how many; None for one a core that the process may use. The result does not
         depend on it.
+    most_states, most_transitions
+        How many the model may have; None for any number. Transitions are counted on the CPU alone.
     tuning
         How the work is cut up; None for the default.
     progress
@@ -122,6 +136,8 @@ def build(
     InvalidModelError
         For commands, labels and rewards with a fault in a reachable state, in PRISM's words, and
         for deadlocks that are not to be fixed.
+    ModelSizeError
+        For more than `most_states` or `most_transitions`, as soon as they are found.
     UnsupportedError
         For more states than 32-bit numbers have, and for what cannot be evaluated.
     DeviceMemoryError
@@ -130,7 +146,10 @@ def build(
     chosen = tuning or ExplorationTuning()
     packing = Packing.of(program)
     initial = initial_states(program, packing)
-    states, rows, events = _explored(program, packing, initial, gpu, threads, chosen, progress)
+    told = _limited(progress, most_states)
+    how = (chosen, told, most_transitions)
+    states, rows, events = _explored(program, packing, initial, gpu, threads, *how)
+    told(len(states))
     fixed = int(np.count_nonzero(rows.deadlocks))
     if fixed and not fix_deadlocks:
         raise InvalidModelError(f"Model contains {fixed} deadlock states")
@@ -155,6 +174,18 @@ def build(
     )
 
 
+def _limited(progress: Progress | None, most: int | None) -> Progress:
+    """Return what is told of the states found, and raises where they are too many."""
+
+    def tell(found: int) -> None:
+        if progress is not None:
+            progress(found)
+        if most is not None and found > most:
+            raise ModelSizeError(most, "states")
+
+    return tell
+
+
 def _explored(
     program: Program,
     packing: Packing,
@@ -162,7 +193,8 @@ def _explored(
     gpu: int | None,
     threads: int | None,
     tuning: ExplorationTuning,
-    progress: Progress | None,
+    progress: Progress,
+    most_transitions: int | None,
 ) -> tuple[Words, Rows, Events]:
     """Search on the CPU, for many states on a GPU; return them, their rows, and what happened.
 
@@ -172,15 +204,18 @@ def _explored(
     events: Events = ()
     memory = 2**62 if available is None else int(tuning.memory_share * available)
     explorer = HostExplorer(program, packing, initial, memory, threads)
-    how = (program, packing, tuning, progress)
-    report = _searched(explorer, *how, None if gpu is None else tuning.states_before_gpu)
+    how = (program, packing, tuning, progress, most_transitions)
+    report = _searched(explorer, *how, tuning.states_before_compiling)
+    if not report.done:
+        events = _compiled(explorer, program, packing)
+        report = _searched(explorer, *how, None if gpu is None else tuning.states_before_gpu)
     if gpu is not None and report.found > tuning.states_before_gpu:
         try:
             found = explored_on_gpu(program, packing, initial, gpu, progress=progress)
             explorer.close()
-            return *found, (Kind.BUILT_ON_GPU(gpu=gpu),)
+            return *found, (*events, Kind.BUILT_ON_GPU(gpu=gpu))
         except (DeviceMemoryError, UnsupportedError) as error:
-            events = (Kind.BUILT_ON_CPU(reason=str(error)),)
+            events = (*events, Kind.BUILT_ON_CPU(reason=str(error)))
     if not report.done:
         report = _searched(explorer, *how, None)
     states = explorer.states(report.found)
@@ -189,25 +224,37 @@ def _explored(
     return states, rows, events
 
 
+def _compiled(explorer: HostExplorer, program: Program, packing: Packing) -> Events:
+    """Have the search go on by compiled code; return why it goes on by byte code if it does."""
+    try:
+        explorer.use(compiled_expansion(program, packing))
+    except UnsupportedError as error:
+        return (Kind.BUILT_BY_BYTE_CODE(reason=str(error)),)
+    return ()
+
+
 def _searched(
     explorer: HostExplorer,
     program: Program,
     packing: Packing,
     tuning: ExplorationTuning,
-    progress: Progress | None,
+    progress: Progress,
+    most_transitions: int | None,
     most: int | None,
 ) -> SearchReport:
     """Search to the end, or until more than `most` states are found."""
+    limit = INT32_MAX if most is None else most
     while True:
-        report = explorer.search(tuning.seconds_of_a_part)
+        report = explorer.search(tuning.seconds_of_a_part, limit)
         if report.fault is not None:
             state = packing.state(report.fault)
             raise command_fault(program, state) or AssertionError(f"no fault found in {state}")
-        if progress is not None:
-            progress(report.found)
+        progress(report.found)
+        if most_transitions is not None and report.transitions > most_transitions:
+            raise ModelSizeError(most_transitions, "transitions")
         if report.found > INT32_MAX:
             raise UnsupportedError(f"more than {INT32_MAX} states")
-        if report.done or (most is not None and report.found > most):
+        if report.done or report.found > limit:
             return report
 
 

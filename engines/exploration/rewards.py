@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,68 +111,88 @@ class _Gatherer:
     ) -> None:
         self._program, self._packing, self._states = program, packing, states
         self._model, self._actions, self._deadlocks = model, actions, deadlocks
+        self._known_moves: dict[int, IndexArray | slice] = {}
 
     def structure(self, structure: RewardStructure) -> EarnedRewards:
         """Return the rewards of a structure."""
         of_states = self._sums(structure.states, np.arange(len(self._states)))
         if not structure.transitions:
             return EarnedRewards(structure.name, of_states, of_states, None)
+        places, rewards = self._of_moves(structure)
         if self._model.kind is ModelKind.MDP:
-            of_choices = self._of_moves(structure, self._model.states_of_rows())
+            of_choices = np.zeros(len(self._origins))
+            of_choices[places] = rewards
             return EarnedRewards(structure.name, of_states, of_states, of_choices)
-        matrix = self._model.matrix
-        origins = matrix.row_of_entry()
-        rewards = self._of_moves(structure, origins)
-        earning = np.flatnonzero(rewards)
         expected = of_states.copy()
         # One after the other, as PRISM adds them.
-        np.add.at(expected, origins[earning], matrix.values[earning] * rewards[earning])
+        earned = self._model.matrix.values[places] * rewards
+        np.add.at(expected, self._origins[places], earned)
         return EarnedRewards(structure.name, of_states, expected, None)
 
-    def _of_moves(self, structure: RewardStructure, origins: IndexArray) -> FloatArray:
-        """Return the reward of each choice, or of each entry of a chain.
+    @cached_property
+    def _origins(self) -> IndexArray:
+        """The state that each choice belongs to, of a chain each entry."""
+        model = self._model
+        is_mdp = model.kind is ModelKind.MDP
+        return model.states_of_rows() if is_mdp else model.matrix.row_of_entry()
 
-        Parameters
-        ----------
-        structure
-            Which rewards.
-        origins
-            The state that each belongs to.
-        """
-        rewards = np.zeros(len(origins))
-        real = ~self._deadlocks[origins]
+    def _of_moves(self, structure: RewardStructure) -> tuple[IndexArray, FloatArray]:
+        """Return the choices, or entries of a chain, with rewards, in order; and these."""
         by_action: dict[int, list[TransitionReward]] = {}
         for item in structure.transitions:
             by_action.setdefault(-1 if item.action is None else item.action, []).append(item)
+        found, rewards = [], []
         for action, items in by_action.items():
-            moves = np.flatnonzero(real & self._is_under(action))
-            if not len(moves):
-                continue
-            of_moves = origins[moves]
-            is_first = np.append(True, np.diff(of_moves) != 0)
-            sums = self._sums(items, of_moves[is_first])
-            rewards[moves] = sums[np.cumsum(is_first) - 1]
-        return rewards
+            moves = self._moves(action)
+            origins = self._origins[moves]
+            moving = np.zeros(len(self._states), dtype=bool)
+            moving[origins] = True
+            which = np.flatnonzero(moving)
+            of_states = np.zeros(len(self._states))
+            of_states[which] = self._sums(items, which)
+            of_moves = of_states[origins]
+            earning = np.flatnonzero(of_moves)
+            found.append(earning if isinstance(moves, slice) else moves[earning])
+            rewards.append(of_moves[earning])
+        if len(found) == 1:
+            return found[0], rewards[0]
+        of_all = np.zeros(len(self._origins))
+        for places, values in zip(found, rewards, strict=True):
+            of_all[places] = values
+        earning = np.flatnonzero(of_all)
+        return earning, of_all[earning]
 
-    def _is_under(self, action: int) -> MaskArray | np.bool_:
-        """Return which choices or entries are under an action, -1 for none."""
-        return np.bool_(action < 0) if self._actions is None else self._actions == action
+    def _moves(self, action: int) -> IndexArray | slice:
+        """Return the choices or entries under an action, -1 for none; deadlocks have none."""
+        if action not in self._known_moves:
+            real = ~self._deadlocks[self._origins] if self._deadlocks.any() else None
+            if self._actions is not None:
+                under = self._actions == action
+                self._known_moves[action] = np.flatnonzero(under if real is None else under & real)
+            elif action < 0:
+                self._known_moves[action] = slice(None) if real is None else np.flatnonzero(real)
+            else:
+                self._known_moves[action] = slice(0)
+        return self._known_moves[action]
 
     def _sums(
         self, items: Sequence[StateReward | TransitionReward], which: IndexArray
     ) -> FloatArray:
         """Return what items add up to in some states, one after the other."""
         total = np.zeros(len(which))
+        if not items or not len(which):
+            return total
         states = self._states if len(which) == len(self._states) else self._states[which]
         for item in items:
             # The value counts, and has to be one, only where the guard holds.
             wanted = Conditional(item.guard, item.value, Literal(0.0))
             found = evaluate_in(wanted, self._packing, states)
             values: FloatArray = found.values.astype(np.float64, copy=False)
-            wrong = ~(np.isfinite(values) & (values >= 0.0))
-            if found.failing is not None:
-                wrong[found.failing] = True
-            if wrong.any():
+            # The greatest and the least are not numbers where there is one that is not.
+            if found.failing is not None or not 0.0 <= values.min() <= values.max() < np.inf:
+                wrong = ~(np.isfinite(values) & (values >= 0.0))
+                if found.failing is not None:
+                    wrong[found.failing] = True
                 place = int(np.argmax(wrong))
                 raise self._fault(item, int(which[place]), float(values[place]))
             total += values

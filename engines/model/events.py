@@ -42,6 +42,7 @@ class Kind(Enum):
 
     BUILT_ON_GPU = "model built on GPU {gpu}"
     BUILT_ON_CPU = "model built on the CPU: {reason}"
+    BUILT_BY_BYTE_CODE = "model built without compiled code: {reason}"
 
     # What is swept, and how.
     FORMAT_REFUSED = "-gpuformat {format}: {reason}; csr used"

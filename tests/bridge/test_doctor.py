@@ -286,7 +286,7 @@ def test_the_table_can_be_printed_where_the_marks_cannot(monkeypatch, encoding):
 
 
 def test_a_missing_c_compiler_is_told_and_keeps_nothing_from_running(monkeypatch, tmp_path):
-    from engines.montecarlo.native import compiler
+    from engines.program.native import compiler
 
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CC", raising=False)

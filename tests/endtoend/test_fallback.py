@@ -26,8 +26,9 @@ def words_of(prism_examples, model: str, text: str, *switches: str) -> list[obje
 
 
 def told(output: str) -> list[str]:
-    """Return our lines."""
-    return [line for line in output.splitlines() if line.startswith("prism-gpu: ")]
+    """Return our lines, but for those on the choice of an engine."""
+    lines = [line for line in output.splitlines() if line.startswith("prism-gpu: ")]
+    return [line for line in lines if "default engine is used: " not in line]
 
 
 # model, property, switches, what the line says, PRISM's engine to compare with

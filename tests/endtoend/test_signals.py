@@ -55,10 +55,10 @@ def test_a_signal_while_starting_ends_the_run_silently(prism_install, number, de
 
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
-@pytest.mark.parametrize("name", ["first run", "solve", "solve on files"])
+@pytest.mark.parametrize("name", ["first run", "explore", "solve", "solve on files"])
 def test_a_signal_during_work_leaves_nothing_behind(prism_install, name, number):
     assert prism_install is not None
-    outcome = send(by_name(name), number, 0.6 if name == "first run" else 0.1)
+    outcome = send(by_name(name), number, 0.6 if name in ("first run", "explore") else 0.1)
     assert outcome.faults == [], outcome.output
     assert outcome.code == 128 + number, outcome.output
 

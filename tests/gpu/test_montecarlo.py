@@ -9,12 +9,12 @@ from engines.errors import UnsupportedError
 from engines.model.environment import DeviceChoice
 from engines.montecarlo import cuda, layout
 from engines.montecarlo.failure import FailureKind, PathFailure
-from engines.montecarlo.native import compiler
 from engines.montecarlo.plan import SynchronisationStrategy
 from engines.montecarlo.questions import Bounds, ReachabilityReward, RewardQuestion, Until
 from engines.montecarlo.reference import sample_path
 from engines.montecarlo.sampler import DEFAULT_PATH_LIMIT, Sampler
 from engines.program.expressions import TRUE
+from engines.program.native import compiler
 from tests.engines.montecarlo import programs
 from tests.engines.montecarlo.random_programs import random_program
 from tests.engines.montecarlo.reader import read_model

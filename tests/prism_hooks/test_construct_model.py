@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from prism_hooks import construction
 from prism_hooks.options import HookOptions
 from tests.endtoend.random_programs import Program
 
@@ -273,3 +274,98 @@ def test_reachable_states_alone_are_prisms_own_work(bench):
     states = constructor.computeReachableStates(generator)
     assert str(states) == str(java("java.util.ArrayList")(bench.built(OURS, generator)[1]))
     assert states.getClass().getSimpleName() == "ArrayList"
+
+
+EARNING = """rewards "states"
+  true : x;
+  x>1 : 0.1;
+endrewards
+rewards "both"
+  [a] x<3 : 1/3+x;
+  [] true : 2;
+  [a] true : 0.25;
+  x=2 : 5;
+endrewards
+"""
+RENAMED = ABSORBED.replace('label "end" = x=4;\n', EARNING)
+REWARDED = {
+    "dtmc": OVERLAPPING + EARNING,
+    "mdp": MIXED.replace("endmodule\nlabel", f"endmodule\n{EARNING}label"),
+    "ctmc": RENAMED,
+}
+
+
+def earned(model, rewards) -> dict[str, object]:
+    """Return all that a reward structure of PRISM's holds."""
+    states = range(model.getNumStates())
+    found: dict[str, object] = {
+        "states": [float(rewards.getStateReward(s)) for s in states],
+        "of transitions": bool(rewards.hasTransitionRewards()),
+    }
+    if str(model.getModelType()) == "MDP":
+        found["choices"] = [
+            [float(rewards.getTransitionReward(s, i)) for i in range(model.getNumChoices(s))]
+            for s in states
+        ]
+    return found
+
+
+def assert_same_rewards(bench: Bench, generator) -> None:
+    model, _, _ = bench.built(OURS, generator)
+    for number in range(int(generator.getNumRewardStructs())):
+        found = []
+        for name in ("prismgpu.GpuConstructRewards", "explicit.rewards.ConstructRewards"):
+            constructor = java(name)(bench.prism)
+            constructor.setExpectedRewards(True)
+            rewards = constructor.buildRewardStructure(model, generator, number)
+            found.append(earned(model, rewards))
+        assert found[0] == found[1]
+
+
+@pytest.fixture
+def answers(monkeypatch):
+    """Count the reward structures that the engines find."""
+    found = []
+    earn = construction.earn_for_java
+
+    def counted(earning, explored):
+        earn(earning, explored)
+        found.append(earning.ofStates is not None)
+
+    monkeypatch.setattr(construction, "earn_for_java", counted)
+    return found
+
+
+@pytest.mark.parametrize("name", REWARDED)
+def test_rewards_are_prisms_to_the_last_digit(bench, answers, name):
+    assert_same_rewards(bench, bench.load(REWARDED[name]))
+    assert answers == [True] * 2
+
+
+def test_rewards_of_random_models_are_prisms(bench, answers):
+    for seed in RANDOM:
+        generator = bench.load(Program(seed).text())
+        if not generator.getInitialStates().isEmpty():
+            assert_same_rewards(bench, generator)
+    assert len(answers) > len(RANDOM) / 2
+    assert all(answers)
+
+
+def test_a_faulty_reward_has_prisms_words(bench, answers):
+    import jpype
+
+    generator = bench.load(OVERLAPPING + "rewards\n  true : 1-x;\nendrewards\n")
+    model, _, _ = bench.built(OURS, generator)
+    with pytest.raises(jpype.JException, match="negative"):
+        java("prismgpu.GpuConstructRewards")(bench.prism).buildRewardStructure(model, generator, 0)
+    assert answers == [False]
+
+
+def test_rewards_that_are_no_number_a_choice_are_prisms_own_work(bench, answers):
+    generator = bench.load(RENAMED)
+    of_engines, of_prism = (bench.built(name, generator)[0] for name in (OURS, THEIRS))
+    constructor = java("prismgpu.GpuConstructRewards")(bench.prism)
+    # Of single transitions, and of a model that the engines have not built.
+    assert constructor.buildRewardStructure(of_engines, generator, 1).hasTransitionRewards()
+    assert constructor.buildRewardStructure(of_prism, generator, 0).getStateReward(2) == 2.1
+    assert answers == []

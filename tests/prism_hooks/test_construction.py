@@ -16,6 +16,7 @@ from engines.model.environment import DeviceChoice
 from engines.model.events import Kind
 from prism_hooks import construction
 from prism_hooks.backend import EngineBackend
+from prism_hooks.construction import GivingUp
 from prism_hooks.options import HookOptions
 
 RING = {
@@ -48,7 +49,8 @@ class Asked(SimpleNamespace):
     def __init__(self, program: object) -> None:
         super().__init__(
             id=7, program=json.dumps(program), faultyState=None, refusal=None, error=None,
-            heapIsFull=False, groupOffsets=None, actions=None, labels=[], begun=0, told=[],
+            groupOffsets=None, actions=None, labels=[], begun=0, told=[], mayStartAnew=False,
+            heapBytes=1 << 30,
         )  # fmt: skip
 
     def begin(self) -> None:
@@ -124,7 +126,7 @@ def test_what_java_has_no_arrays_for_is_refused(monkeypatch):
     ("raised", "field", "text"),
     [
         (UnsupportedError("too large"), "refusal", "too large"),
-        (DeviceMemoryError("9 bytes"), "error", "ran out of memory while building the model: 9"),
+        (DeviceMemoryError("9 bytes"), "refusal", "memory does not suffice: 9 bytes"),
         (RuntimeError("what now"), "error", "please report this"),
     ],
 )
@@ -150,9 +152,9 @@ def test_what_goes_wrong_is_told(monkeypatch, raised, field, text):
 def test_a_gpu_may_take_models_over_where_there_is_a_driver(monkeypatch, device, present, gpu):
     seen = []
 
-    def build(program, *, gpu, progress):
+    def build(program, *, gpu, progress, **limits):
         seen.append(gpu)
-        explored = exploration.build(program, progress=progress)
+        explored = exploration.build(program, progress=progress, **limits)
         return replace(explored, events=(Kind.BUILT_ON_CPU(reason="too wide"),))
 
     monkeypatch.setattr(construction, "build", build)
@@ -160,3 +162,41 @@ def test_a_gpu_may_take_models_over_where_there_is_a_driver(monkeypatch, device,
     asked = asked_of(EngineBackend(HookOptions(device=device, device_number=1)))
     assert seen == [gpu]
     assert asked.remark == "model built on the CPU: too wide"
+
+
+def test_a_limit_of_states_is_an_error():
+    asked = asked_of(EngineBackend(HookOptions(max_states=2)))
+    text = "The model has more than 2 states, the limit that -maxstates sets"
+    assert (asked.error, asked.refusal) == (text, None)
+    asked = asked_of(EngineBackend(HookOptions(max_states=3)))
+    assert (asked.error, asked.refusal) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("giving_up", "reason"),
+    [
+        (GivingUp(states_on_cpu=2), "the model has more than 2 states"),
+        (GivingUp(transitions_on_cpu=3), "the model has more than 3 transitions"),
+        (GivingUp(heap_share=1e-9), "the model's arrays take 0 MB, and 0 MB of Java's heap may"),
+        (GivingUp(states_on_cpu=3, transitions_on_cpu=4), None),
+    ],
+)
+def test_only_what_may_start_anew_is_given_up(giving_up, reason):
+    asked = Asked(RING)
+    assert construction.built_for_java(asked, HookOptions(device=DeviceChoice.CPU), giving_up)
+    asked.mayStartAnew = True
+    built = construction.built_for_java(asked, HookOptions(device=DeviceChoice.CPU), giving_up)
+    assert asked.error is None
+    assert (built is None) == (reason is not None)
+    assert asked.refusal == reason or asked.refusal.startswith(reason)
+
+
+def test_a_named_limit_below_the_others_stays_an_error():
+    asked = Asked(RING)
+    asked.mayStartAnew = True
+    construction.built_for_java(asked, HookOptions(max_states=2), GivingUp(states_on_cpu=2))
+    assert "-maxstates" in asked.error
+    asked = Asked(RING)
+    asked.mayStartAnew = True
+    construction.built_for_java(asked, HookOptions(max_states=3), GivingUp(states_on_cpu=2))
+    assert (asked.error, asked.refusal) == (None, "the model has more than 2 states")

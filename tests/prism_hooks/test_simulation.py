@@ -12,8 +12,8 @@ import pytest
 from bridge.arguments import UsageError, parse
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.model.environment import DeviceChoice
-from engines.montecarlo import native
 from engines.montecarlo.sampler import Sampler
+from engines.program import native
 from prism_hooks import simulation, simulation_device
 from prism_hooks.options import SIMULATION, HookOptions
 from prism_hooks.simulation import UNDECIDED_PATH, Simulation

@@ -12,11 +12,11 @@ import pytest
 
 from engines.errors import UnsupportedError
 from engines.model.environment import DeviceChoice
-from engines.montecarlo import native
 from engines.montecarlo.failure import Failure, FailureKind, PathFailure
 from engines.montecarlo.questions import Bounds, Until
 from engines.montecarlo.results import PathArrays
 from engines.montecarlo.sampler import Sampler
+from engines.program import native
 from engines.program.expressions import TRUE
 from prism_hooks import simulation_device
 from prism_hooks.exit_gate import ENDING, SOLVE, ExitGate

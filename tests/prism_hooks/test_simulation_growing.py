@@ -10,8 +10,8 @@ from scipy.stats import binom
 from engines.errors import UnsupportedError
 from engines.model.environment import DeviceChoice
 from engines.montecarlo import bounded_ltl as ltl
-from engines.montecarlo import native
 from engines.montecarlo.monitor import monitor_of
+from engines.program import native
 from prism_hooks.options import HookOptions
 from prism_hooks.simulation import Simulation
 from prism_hooks.simulation_device import PlaceTuning

@@ -29,6 +29,7 @@ def scenarios() -> list[Scenario]:
         Scenario("start", small),
         Scenario("first run", small, environment={"PRISM_GPU_CACHE": "FOLDER/cache"}, seconds=4.0),
         Scenario("build", (CLUSTER, "-const", "N=64", "-explicit"), "Building model"),
+        Scenario("explore", (TANDEM, "-const", "c=2047", "-nogpu"), "Computing reachable"),
         Scenario("solve", endless, "Iteration "),
         Scenario(
             "export",

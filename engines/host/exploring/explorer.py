@@ -7,11 +7,12 @@ import weakref
 from ctypes import POINTER, c_double, c_int32, c_int64, c_void_p
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.arrays import FloatArray, MaskArray
+from engines.arrays import INT32_MAX, FloatArray, MaskArray
 from engines.errors import DeviceMemoryError
 from engines.host.compiled.library import (
     DOUBLES,
@@ -52,7 +53,8 @@ _START = Function(
     c_int32,
     *(HostProgram, WORDS, c_int64, c_int64, c_int32, POINTER(c_void_p)),
 )
-_SEARCH = Function("pg_explore_search", c_int32, c_void_p, c_double, INDICES, WORDS)
+_USE = Function("pg_explore_use", None, c_void_p, c_void_p)
+_SEARCH = Function("pg_explore_search", c_int32, c_void_p, c_double, c_int64, INDICES, WORDS)
 _STATES = Function("pg_explore_states", c_int32, c_void_p, WORDS)
 _ROWS = Function(
     "pg_explore_rows", c_int32, *(c_void_p, WORDS, c_int64, c_int64, c_int64, HostRows)
@@ -166,13 +168,26 @@ class HostExplorer:
         self._check(status, 0, 0)
         self._release = weakref.finalize(self, _RELEASE, self._handle)
 
-    def search(self, seconds: float) -> SearchReport:
+    def use(self, compiled: Any) -> None:
+        """Find transitions by a compiled function from now on, of the search and of rows.
+
+        Parameters
+        ----------
+        compiled
+            What `engines.host.exploring.compiled.compiled_expansion` returns.
+        """
+        self._compiled = compiled
+        _USE(self._handle, ctypes.cast(compiled, c_void_p))
+
+    def search(self, seconds: float, most_states: int = INT32_MAX) -> SearchReport:
         """Go on searching.
 
         Parameters
         ----------
         seconds
             About how long.
+        most_states
+            It pauses as soon as more are found.
 
         Raises
         ------
@@ -181,7 +196,7 @@ class HostExplorer:
         """
         numbers = np.zeros(5, dtype=np.int64)
         fault = np.zeros(self._words, dtype=np.uint64)
-        status = _SEARCH(self._handle, seconds, numbers, fault)
+        status = _SEARCH(self._handle, seconds, most_states, numbers, fault)
         found, waiting, lacking, transitions, choices = numbers.tolist()
         self._check(status, found, lacking)
         return SearchReport(

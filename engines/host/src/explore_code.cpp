@@ -8,6 +8,7 @@
 #include <limits>
 #include <new>
 
+#include "explore_arithmetic.hpp"
 #include "team.hpp"
 
 namespace prism_gpu {
@@ -46,29 +47,6 @@ Checked integer_power(Int base, Int exponent) {
         if (!Checked{result}.fits()) return TOO_LARGE;
     }
     return {result};
-}
-
-// As Java compares objects: not-a-number is itself, and 0 is not -0.
-bool same_double(double a, double b) {
-    if (a != a || b != b) return a != a && b != b;
-    return a == b && std::signbit(a) == std::signbit(b);
-}
-
-double least(double a, double b) {
-    if (a != a || b != b) return std::numeric_limits<double>::quiet_NaN();
-    if (a == b) return std::signbit(a) ? a : b;
-    return a < b ? a : b;
-}
-
-double power(double x, double y) {
-    // Java has no number here, C has 1.
-    if (y != y || (std::fabs(x) == 1.0 && std::isinf(y))) return std::numeric_limits<double>::quiet_NaN();
-    return std::pow(x, y);
-}
-
-double logarithm(double x, double base) {
-    if (!(base > 0.0) || base == 1.0 || std::isinf(base)) return std::numeric_limits<double>::quiet_NaN();
-    return std::log(x) / std::log(base);
 }
 
 double round_half_up(double x) {
@@ -191,9 +169,9 @@ void Machine::run(int begin, int end, const Word* states, int count, int bank, B
             case LESS_EQUAL_INT:
                 each(to_bytes, numbers(2), numbers(3), count, [](Int a, Int b) { return a <= b; });
                 break;
-            case SAME_DOUBLE: each(to_bytes, reals(2), reals(3), count, same_double); break;
+            case SAME_DOUBLE: each(to_bytes, reals(2), reals(3), count, arithmetic::same_double); break;
             case OTHER_DOUBLE:
-                each(to_bytes, reals(2), reals(3), count, [](double a, double b) { return !same_double(a, b); });
+                each(to_bytes, reals(2), reals(3), count, [](double a, double b) { return !arithmetic::same_double(a, b); });
                 break;
             case LESS_DOUBLE:
                 each(to_bytes, reals(2), reals(3), count, [](double a, double b) { return a < b; });
@@ -271,12 +249,12 @@ void Machine::run(int begin, int end, const Word* states, int count, int bank, B
                 break;
             case DIVIDE: each(result, reals(2), reals(3), count, [](double a, double b) { return a / b; }); break;
             case NEGATE_DOUBLE: each(result, reals(2), count, [](double a) { return -a; }); break;
-            case MIN_DOUBLE: each(result, reals(2), reals(3), count, least); break;
+            case MIN_DOUBLE: each(result, reals(2), reals(3), count, arithmetic::least); break;
             case MAX_DOUBLE:
-                each(result, reals(2), reals(3), count, [](double a, double b) { return -least(-a, -b); });
+                each(result, reals(2), reals(3), count, arithmetic::greatest);
                 break;
-            case POWER_DOUBLE: each(result, reals(2), reals(3), count, power); break;
-            case LOGARITHM: each(result, reals(2), reals(3), count, logarithm); break;
+            case POWER_DOUBLE: each(result, reals(2), reals(3), count, arithmetic::power); break;
+            case LOGARITHM: each(result, reals(2), reals(3), count, arithmetic::logarithm_to_base); break;
             case SELECT_DOUBLE: select(result, bytes(2), reals(3), reals(4), count); break;
             default: break;
         }

@@ -64,18 +64,19 @@ class RowMaker {
           count_(count),
           words_(space.words),
           kind_(static_cast<Kind>(space.program.kind)),
-          expander_(space.program),
+          expander_(space.program, space.compiled),
           hints_(HINTS, first) {}
 
     // Appends the rows of `count` states to a part; the first has the number `number`.
     void block(Index number, int count, Part& part) {
         found_.clear();
-        expander_.expand(states_ + number * words_, count, [&](const Transition& of) {
-            Index& at = hints_[of.key % HINTS];
+        expander_.expand(states_ + number * words_, count, [&](const auto& of) {
             for (int i = 0; i < of.count; i++) {
-                if (of.absent != nullptr && of.absent[i]) continue;
+                if (of.is_absent(i)) continue;
+                Index& at = hints_[of.key(i) % HINTS];
                 at = find(of.targets + i * words_, at);
-                found_.push_back({{of.weights[i], static_cast<std::int32_t>(at), of.action}, of.choice, of.places[i]});
+                Entry entry{of.weight(i), static_cast<std::int32_t>(at), of.action(i)};
+                found_.push_back({entry, of.choice(i), of.place(i)});
             }
         });
         sort(count);
@@ -133,6 +134,7 @@ class RowMaker {
         starts_.assign(count + 1, 0);
         for (const Found& found : found_) starts_[found.place + 1]++;
         for (int i = 0; i < count; i++) starts_[i + 1] += starts_[i];
+        if (expander_.by_state()) return found_.swap(sorted_);
         next_.assign(starts_.begin(), starts_.end());
         sorted_.resize(found_.size());
         for (const Found& found : found_) sorted_[next_[found.place]++] = found;
@@ -221,7 +223,7 @@ class RowMaker {
     Index count_;
     int words_;
     Kind kind_;
-    Expander expander_;
+    StateExpander expander_;
     std::vector<Index> hints_;  // where a transition led to lately
     std::vector<Found> found_, sorted_;
     Found* first_ = nullptr;  // the transitions of the state at hand

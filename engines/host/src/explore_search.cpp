@@ -22,11 +22,11 @@ constexpr int RECENT_BITS = 11;
 
 // What one thread works with.
 struct Worker {
-    Expander expander;
+    StateExpander expander;
     std::vector<Word> recent;  // states met lately, by hash: they need not be written down again
 
-    explicit Worker(const PgProgram& program)
-        : expander(program), recent((Index{1} << RECENT_BITS) * program.code.words, EMPTY) {}
+    explicit Worker(const PgSpace& space)
+        : expander(space.program, space.compiled), recent((Index{1} << RECENT_BITS) * space.words, EMPTY) {}
 
     bool is_recent(const Word* state, Word hash, int words) {
         Word* slot = recent.data() + static_cast<Index>(hash & ((Word{1} << RECENT_BITS) - 1)) * words;
@@ -41,11 +41,13 @@ class Search {
     explicit Search(PgSpace& space)
         : space_(space), words_(space.words), workers_(std::max(space.threads, 1)), found_(BATCH_PIECES * TABLES) {}
 
-    Status run(double seconds) {
+    // Goes on for some seconds, or until more than `most` states are found.
+    Status run(double seconds, Index most) {
         double end = seconds_of(CLOCK_MONOTONIC) + seconds;
         bool in_time = true;
+        most_ = most;
         pieces_ = next_batch();
-        while (pieces_ > 0 && in_time && !stopped()) {
+        while (pieces_ > 0 && in_time && !stopped() && space_.count() <= most_) {
             if (pieces_ < PIECES_FOR_THREADS || space_.threads == 1)
                 alone();
             else
@@ -86,7 +88,7 @@ class Search {
             expanding = !expanding;
             if (!expanding) return TABLES;
             finish_batch();
-            bool large = pieces_ >= PIECES_FOR_THREADS;
+            bool large = pieces_ >= PIECES_FOR_THREADS && space_.count() <= most_;
             return large && seconds_of(CLOCK_MONOTONIC) < end ? pieces_ : -1;
         };
         in_phases(space_.threads, pieces_, work, next);
@@ -123,7 +125,7 @@ class Search {
     }
 
     void expand(int me, Index piece) {
-        if (!workers_[me]) workers_[me] = std::make_unique<Worker>(space_.program);
+        if (!workers_[me]) workers_[me] = std::make_unique<Worker>(space_);
         Worker& worker = *workers_[me];
         const Word* first = space_.frontier.data() + space_.at + piece * piece_ * words_;
         const Word* all = space_.frontier.data() + space_.frontier.size();
@@ -132,15 +134,13 @@ class Search {
         Index transitions = 0, choices = 0;
         for (; first < end; first += BLOCK * words_) {
             int count = static_cast<int>(std::min<Index>(BLOCK, (end - first) / words_));
-            std::int32_t choice = -1;
-            auto take = [&](const Transition& of) {
-                if (of.choice != choice) choices += of.count;
-                choice = of.choice;
+            ChoiceMet last;
+            auto take = [&](const auto& of) {
                 transitions += of.count;
+                choices += of.choices_after(last);
                 for (int i = 0; i < of.count; i++) {
                     const Word* target = of.targets + i * words_;
-                    if (of.absent != nullptr && of.absent[i]) continue;
-                    if (same_state(target, first + of.places[i] * words_, words_)) continue;
+                    if (of.is_absent(i) || same_state(target, first + of.place(i) * words_, words_)) continue;
                     Word hash = hash_of(target, words_);
                     if (worker.is_recent(target, hash, words_)) continue;
                     std::vector<Word>& of_table = found[table_of(hash)];
@@ -197,7 +197,7 @@ class Search {
     std::vector<std::vector<Word>> found_;  // by piece and table
     std::mutex blaming_;
     std::atomic<bool> no_memory_{false};
-    Index piece_ = BLOCK, pieces_ = 0;
+    Index piece_ = BLOCK, pieces_ = 0, most_ = 0;
 };
 
 }  // namespace
@@ -228,16 +228,20 @@ extern "C" std::int32_t pg_explore_start(
     return DONE;
 }
 
-// Goes on searching for some seconds.
+// From now on finds transitions by a compiled function, in the search and in rows.
+extern "C" void pg_explore_use(void* handle, PgExpand* compiled) { static_cast<PgSpace*>(handle)->compiled = compiled; }
+
+// Goes on searching for some seconds, or until more than `most` states are found.
 //
 // numbers: states found, states still to be looked at, bytes that tables lack, and at the most how many
 // transitions and choices there are. fault: a state with a fault, where there is one.
-extern "C" std::int32_t pg_explore_search(void* handle, double seconds, std::int64_t* numbers, std::uint64_t* fault) {
+extern "C" std::int32_t pg_explore_search(
+    void* handle, double seconds, std::int64_t most, std::int64_t* numbers, std::uint64_t* fault) {
     using namespace prism_gpu;
     PgSpace& space = *static_cast<PgSpace*>(handle);
     Status status = NO_MEMORY;
     try {
-        status = Search(space).run(seconds);
+        status = Search(space).run(seconds, most);
     } catch (const std::bad_alloc&) {
     }
     numbers[0] = space.count();

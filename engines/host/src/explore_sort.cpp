@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "explore_space.hpp"
@@ -13,22 +14,50 @@ namespace {
 
 constexpr int BUCKETS = 256, SAMPLES = 32 * BUCKETS;
 
-// A state of `Size` words; 0 stands for any number, and such are sorted by way of pointers.
+// A state of `Size` words.
 template <int Size>
 struct Record {
     Word words[Size];
     bool operator<(const Record& other) const { return before(words, other.words, Size); }
 };
 
+// Sorts by digits from the lowest on, and only by those that are not the same in all states.
 template <int Size>
-void sort_records(Word* states, Index count) {
-    auto* first = reinterpret_cast<Record<Size>*>(states);
-    std::sort(first, first + count);
+void sort_by_digits(Record<Size>* states, Index count) {
+    constexpr int BITS = 8, DIGITS = 1 << BITS;
+    Record<Size> differing{};
+    for (Index i = 1; i < count; i++)
+        for (int word = 0; word < Size; word++) differing.words[word] |= states[i].words[word] ^ states[0].words[word];
+    std::vector<Record<Size>> copies(count);
+    Record<Size>*from = states, *to = copies.data();
+    for (int word = Size - 1; word >= 0; word--) {
+        for (int shift = 0; shift < 64;) {
+            Word left = differing.words[word] >> shift;
+            if (left == 0) break;
+            shift += __builtin_ctzll(left);
+            Index starts[DIGITS] = {};
+            for (Index i = 0; i < count; i++) starts[from[i].words[word] >> shift & (DIGITS - 1)]++;
+            Index before_it = 0;
+            for (Index& start : starts) before_it += std::exchange(start, before_it);
+            for (Index i = 0; i < count; i++) to[starts[from[i].words[word] >> shift & (DIGITS - 1)]++] = from[i];
+            std::swap(from, to);
+            shift += BITS;
+        }
+    }
+    if (from != states) std::copy_n(from, count, states);
+}
+
+template <int Size>
+void sort_records(Word* words, Index count) {
+    constexpr Index FEW = 128;
+    auto* states = reinterpret_cast<Record<Size>*>(words);
+    if (count < FEW) return std::sort(states, states + count);
+    sort_by_digits(states, count);
 }
 
 void sort_states(Word* states, Index count, int words) {
     switch (words) {
-        case 1: return std::sort(states, states + count);
+        case 1: return sort_records<1>(states, count);
         case 2: return sort_records<2>(states, count);
         case 3: return sort_records<3>(states, count);
         case 4: return sort_records<4>(states, count);
@@ -69,6 +98,12 @@ std::vector<Word> bucket_ends(const PgSpace& space, Index count) {
 }
 
 int bucket_of(const std::vector<Word>& ends, const Word* state, int words) {
+    if (words == 1) {
+        // Without branches, which could not be predicted.
+        int bucket = 0;
+        for (int step = BUCKETS / 2; step > 0; step /= 2) bucket += step & -int{ends[bucket + step - 1] < state[0]};
+        return bucket;
+    }
     int first = 0, last = BUCKETS - 1;
     while (first < last) {
         int middle = (first + last) / 2;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "explore_compiled.hpp"
 #include "explore_program.hpp"
 #include "explore_table.hpp"
 
@@ -13,6 +14,7 @@ struct PgSpace {
 
     PgProgram program;
     int words, threads;
+    PgExpand* compiled = nullptr;
     prism_gpu::Budget budget{};
     prism_gpu::Table tables[prism_gpu::TABLES];
     // States whose choices are looked at now; those from `at` on have not been yet.

@@ -9,6 +9,9 @@ public interface Backend
 	/** Builds a model and fills in its arrays, its refusal or its error; throws nothing. */
 	void build(Construction construction);
 
+	/** Finds the rewards of a model that was built here and fills them in, or an error, or nothing; throws nothing. */
+	void earn(Earning earning);
+
 	/** Samples paths and fills in their outcomes, its refusal or its error; throws nothing. */
 	void sample(Sampling sampling);
 
@@ -17,6 +20,12 @@ public interface Backend
 
 	/** Whether PRISM's engine setting may be changed to explicit, because the user named none. */
 	boolean mayChooseEngine();
+
+	/** Whether the user named the format that multiplies by a diagram's blocks. */
+	boolean multipliesByDiagrams();
+
+	/** How many states a model may have that is built; infinite without a limit. */
+	double mostStates();
 
 	/** From how many states and transitions on the engines do such a task on a graph. */
 	long smallestGraph(String task);

@@ -15,6 +15,10 @@ public final class Construction
 	public final long id = ModelSource.nextId();
 	/** A ProgramText. */
 	public final String program;
+	/** Whether the model may be left to PRISM's default engine, because the user named no engine. */
+	public final boolean mayStartAnew;
+	/** How many bytes Java's heap may take. */
+	public final long heapBytes = Runtime.getRuntime().maxMemory();
 
 	// The answer.
 	public int numStates;
@@ -48,18 +52,16 @@ public final class Construction
 	public int[] faultyState;
 	/** The text of the PrismException to throw. */
 	public String error;
-	/** Whether Java has no memory left. */
-	public boolean heapIsFull;
-
 	private final boolean unbounded;
 	private final PrismLog log;
 	private final ProgressDisplay display;
 	private boolean begun;
 
 	/** @param unbounded Whether there may be no end of states */
-	Construction(String program, boolean unbounded, PrismLog log)
+	Construction(String program, boolean mayStartAnew, boolean unbounded, PrismLog log)
 	{
 		this.program = program;
+		this.mayStartAnew = mayStartAnew;
 		this.unbounded = unbounded;
 		this.log = log;
 		display = new ProgressDisplay(log);
@@ -95,11 +97,10 @@ public final class Construction
 		display.end(" states");
 	}
 
-	/** Says why PRISM builds the model. */
-	void sayRefused()
+	/** Ends the line that tells of the search. */
+	void breakOff()
 	{
 		if (begun)
 			log.println();
-		log.println("prism-gpu: built by PRISM: " + refusal);
 	}
 }

@@ -83,6 +83,12 @@ public final class Extract extends ModelSource
 		return number;
 	}
 
+	/** Whether a model has an id. */
+	static synchronized boolean isKnown(Object model)
+	{
+		return known.stream().anyMatch(reference -> reference.get() == model);
+	}
+
 	/** Gives a model an id that ModelSource.nextId gave. */
 	static synchronized void know(Object model, long number)
 	{

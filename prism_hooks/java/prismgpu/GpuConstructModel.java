@@ -26,9 +26,13 @@ import simulator.ModulesFileModelGenerator;
 /** PRISM's construction of explicit models, whose states and transitions are found by the engines. */
 public class GpuConstructModel extends ConstructModel
 {
+	/** Whether what is refused here is built by PRISM's default engine, not by the explicit one. */
+	private final boolean mayStartAnew;
+
 	public GpuConstructModel(PrismComponent parent) throws PrismException
 	{
 		super(parent);
+		mayStartAnew = parent instanceof GpuPrism && ((GpuPrism) parent).explores();
 	}
 
 	@Override
@@ -36,7 +40,7 @@ public class GpuConstructModel extends ConstructModel
 	public <Value> Model<Value> constructModel(ModelGenerator<Value> modelGen, boolean justReach) throws PrismException
 	{
 		Model<Double> model = justReach || !concerns(modelGen) ? null : built((ModelGenerator<Double>) modelGen);
-		return model == null ? super.constructModel(modelGen, justReach) : (Model<Value>) model;
+		return model == null ? super.constructModel(StateLimit.limited(modelGen), justReach) : (Model<Value>) model;
 	}
 
 	/** Whether it is a model in PRISM's language, over doubles, that is wanted as PRISM wants it for checking. */
@@ -57,22 +61,24 @@ public class GpuConstructModel extends ConstructModel
 		Construction construction;
 		try {
 			String program = ProgramText.toBuild(modelGen, getSettings().getBoolean(PrismSettings.PRISM_DO_PROB_CHECKS));
-			construction = new Construction(program, modelGen.containsUnboundedVariables(), mainLog);
+			construction = new Construction(program, mayStartAnew, modelGen.containsUnboundedVariables(), mainLog);
 		} catch (Unwritable e) {
-			mainLog.println("prism-gpu: built by PRISM: " + e.getMessage());
-			return null;
+			return refused(e.getMessage());
 		}
 		Hooks.build(construction);
-		if (construction.error != null)
+		if (construction.error != null) {
+			construction.breakOff();
 			throw new PrismException(construction.error);
-		if (construction.faultyState != null)
+		}
+		// Diagrams take other models, and have other words; none for variables without bounds.
+		if (construction.faultyState != null && (!mayStartAnew || modelGen.containsUnboundedVariables()))
 			look(modelGen, PackedStates.of(construction.faultyState, modelGen.createVarList()));
 		BitSet deadlocks = construction.deadlocks == null ? new BitSet() : BitSet.valueOf(construction.deadlocks);
 		if (construction.refusal == null && !fixDeadlocks && !deadlocks.isEmpty())
 			construction.refusal = "deadlocks that are not to be fixed";
 		if (construction.refusal != null) {
-			construction.sayRefused();
-			return null;
+			construction.breakOff();
+			return refused(construction.refusal);
 		}
 		construction.end();
 		mainLog.println("Reachable states exploration and model construction done in " + (System.currentTimeMillis() - timer) / 1000.0 + " secs.");
@@ -80,6 +86,15 @@ public class GpuConstructModel extends ConstructModel
 		if (!construction.remark.isEmpty())
 			mainLog.println("prism-gpu: " + construction.remark);
 		return model(construction, modelGen, deadlocks);
+	}
+
+	/** Leaves a model to PRISM: to its default engine, or, after a line on why, to its explicit one. */
+	private Model<Double> refused(String reason)
+	{
+		if (mayStartAnew)
+			throw new StartAnew(reason);
+		mainLog.println("prism-gpu: built by PRISM: " + reason);
+		return null;
 	}
 
 	/** Looks at a state as PRISM would, for the error that it finds there. */

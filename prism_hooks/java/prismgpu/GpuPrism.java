@@ -2,9 +2,11 @@ package prismgpu;
 
 import java.io.File;
 import java.io.FileNotFoundException;
+import java.util.List;
 import java.util.StringJoiner;
 
 import io.ModelExportOptions;
+import io.ModelExportTask;
 import parser.State;
 import parser.Values;
 import parser.ast.Expression;
@@ -30,6 +32,11 @@ public class GpuPrism extends Prism
 	private static final double EXPLICIT_STATES_A_SECOND = 1e5;
 	/** Why the model that was built cannot be checked; null if it can. */
 	private PrismException refusal;
+	private final EngineChoice choice = new EngineChoice(this);
+	/** Why the export at hand needs diagrams; null for none. */
+	private String exported;
+	/** Whether a model that is built now has an engine chosen first; while a property is checked, it has one. */
+	private boolean choosing = true;
 
 	public GpuPrism(PrismLog mainLog)
 	{
@@ -44,9 +51,18 @@ public class GpuPrism extends Prism
 		if (Hooks.exchange != null && Hooks.backend.mayChooseEngine() && getEngine() == Prism.HYBRID)
 			setEngine(Prism.EXPLICIT);
 		super.initialise();
+		choice.begin();
 		Backend backend = Hooks.backend;
 		if (backend != null && !backend.leftToPrism().isEmpty())
 			Hooks.handBack(getMainLog(), backend.leftToPrism());
+	}
+
+	@Override
+	public void loadUserSettingsFile(File settingsFile)
+	{
+		if (settingsFile != null)
+			choice.read(settingsFile);
+		super.loadUserSettingsFile(settingsFile);
 	}
 
 	@Override
@@ -66,8 +82,10 @@ public class GpuPrism extends Prism
 			SymbolicModel.releaseAll();
 		long timer = System.currentTimeMillis();
 		String before = HeapLimit.begin(HeapLimit.BUILDING);
+		if (choosing)
+			choice.choose(exported);
 		boolean wasBuilt = modelIsBuilt();
-		super.buildModelIfRequired();
+		build(super::buildModelIfRequired);
 		if (!wasBuilt)
 			rescale();
 		else if (refusal != null)
@@ -79,8 +97,44 @@ public class GpuPrism extends Prism
 	@Override
 	public void buildModel() throws PrismException
 	{
-		super.buildModel();
+		choice.choose((String) null);
+		build(super::buildModel);
 		rescale();
+	}
+
+	/** Whether the explorer is at work, and may leave a model to PRISM's default engine. */
+	boolean explores()
+	{
+		return choice.explores();
+	}
+
+	/** PRISM's own building of a model. */
+	private interface Building
+	{
+		void run() throws PrismException;
+	}
+
+	/** Has PRISM build a model, if need be by its default engine in place of the one that was chosen. */
+	private void build(Building building) throws PrismException
+	{
+		try {
+			building.run();
+		} catch (StartAnew e) {
+			choice.giveUp(e.getMessage());
+			building.run();
+		}
+	}
+
+	/** Checks something of a model, if need be by PRISM's default engine in place of the one that was chosen. */
+	private <T> T attempt(Hooks.Work<T> work) throws PrismException
+	{
+		boolean before = choosing;
+		choosing = false;
+		try {
+			return choice.attempt(work);
+		} finally {
+			choosing = before;
+		}
 	}
 
 	private void rescale() throws PrismException
@@ -89,6 +143,7 @@ public class GpuPrism extends Prism
 		if (Hooks.backend == null || !Hooks.backend.leftToPrism().isEmpty())
 			return;
 		try {
+			StateLimit.check(this);
 			RowSums.rescale(this);
 		} catch (PrismException e) {
 			refusal = e;
@@ -109,7 +164,8 @@ public class GpuPrism extends Prism
 		if (Hooks.backend != null && Expression.containsMultiObjective(prop.getExpression()))
 			Hooks.handBack(getMainLog(), MULTI_OBJECTIVE);
 		begin(prop.getExpression().toString(), propertiesFile == null ? null : propertiesFile.getConstantValues());
-		Result result = super.modelCheck(propertiesFile, prop);
+		choice.choose(prop.getExpression());
+		Result result = attempt(() -> super.modelCheck(propertiesFile, prop));
 		Hooks.sayDecided(getMainLog());
 		Hooks.ended(result.getResult());
 		return result;
@@ -154,7 +210,8 @@ public class GpuPrism extends Prism
 	{
 		Hooks.startProperty();
 		begin("steady-state distribution", null);
-		return super.computeSteadyStateProbabilities(initDistFile);
+		choice.choose((String) null);
+		return attempt(() -> super.computeSteadyStateProbabilities(initDistFile));
 	}
 
 	@Override
@@ -163,7 +220,8 @@ public class GpuPrism extends Prism
 		Hooks.startProperty();
 		nameAdaptiveUniformisation();
 		begin("transient distribution", null);
-		return super.computeTransientProbabilities(time, initDistFile);
+		choice.choose((String) null);
+		return attempt(() -> super.computeTransientProbabilities(time, initDistFile));
 	}
 
 	@Override
@@ -176,21 +234,48 @@ public class GpuPrism extends Prism
 	}
 
 	@Override
+	public void exportBuiltModelTasks(List<ModelExportTask> tasks) throws PrismException
+	{
+		exported = EngineChoice.reason(tasks);
+		try {
+			super.exportBuiltModelTasks(tasks);
+		} finally {
+			exported = null;
+		}
+	}
+
+	@Override
+	public void exportSCCsToFile(int exportType, File file) throws FileNotFoundException, PrismException
+	{
+		exportComponents(() -> super.exportSCCsToFile(exportType, file));
+	}
+
+	@Override
 	public void exportBSCCsToFile(int exportType, File file) throws FileNotFoundException, PrismException
 	{
-		DiagramGraph.export(() -> super.exportBSCCsToFile(exportType, file));
+		exportComponents(() -> DiagramGraph.export(() -> super.exportBSCCsToFile(exportType, file)));
 	}
 
 	@Override
 	public void exportMECsToFile(int exportType, File file) throws FileNotFoundException, PrismException
 	{
-		DiagramGraph.export(() -> super.exportMECsToFile(exportType, file));
+		exportComponents(() -> DiagramGraph.export(() -> super.exportMECsToFile(exportType, file)));
+	}
+
+	private void exportComponents(DiagramGraph.Export export) throws FileNotFoundException, PrismException
+	{
+		exported = EngineChoice.COMPONENTS;
+		try {
+			export.run();
+		} finally {
+			exported = null;
+		}
 	}
 
 	/** Says so where the explicit engine would have built the model in much less time, by its own pace. */
 	private void adviseOnEngine(double seconds)
 	{
-		if (Hooks.backend == null || !(getBuiltModel() instanceof symbolic.model.Model))
+		if (Hooks.backend == null || choice.isOurs() || !(getBuiltModel() instanceof symbolic.model.Model))
 			return;
 		double states = ((symbolic.model.Model) getBuiltModel()).getNumStates();
 		if (seconds > SLOW_BUILD && seconds > 2.0 * states / EXPLICIT_STATES_A_SECOND)

@@ -26,6 +26,12 @@ final class HeapLimit
 		return before;
 	}
 
+	/** How large Java's heap may become. */
+	static long megabytes()
+	{
+		return Runtime.getRuntime().maxMemory() >> 20;
+	}
+
 	/** What ran out, as users know it: after a colon, compiled code tells how it noticed. */
 	private static String cause(OutOfMemoryError error)
 	{
@@ -44,7 +50,7 @@ final class HeapLimit
 		prism = null;
 		try {
 			String text = "\nError: Java ran out of memory (" + cause(error) + ") " + stage + "; its heap has at most "
-					+ Runtime.getRuntime().maxMemory() / (1 << 20) + " MB.\nTip: Try using the -javamaxmem switch to increase the memory available to Java.";
+					+ megabytes() + " MB.\nTip: Try using the -javamaxmem switch to increase the memory available to Java.";
 			if (log == null) {
 				System.out.println(text);
 			} else {

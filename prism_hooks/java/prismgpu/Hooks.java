@@ -287,8 +287,17 @@ public final class Hooks
 		} finally {
 			solving = null;
 		}
-		if (construction.heapIsFull)
-			throw new OutOfMemoryError("Java heap space");
+	}
+
+	/** Has the rewards of a model found by the engines. */
+	static void earn(Earning earning)
+	{
+		solving = "construction of rewards";
+		try {
+			call(() -> backend.earn(earning));
+		} finally {
+			solving = null;
+		}
 	}
 
 	/** Has paths sampled by the engines. */

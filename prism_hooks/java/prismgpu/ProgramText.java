@@ -92,6 +92,17 @@ public final class ProgramText
 		return text.out.append('}').toString();
 	}
 
+	/** A program without commands, of one reward structure. */
+	static String ofRewards(ModulesFileModelGenerator<Double> generator, int structure) throws PrismException, Unwritable
+	{
+		ModulesFile modules = modules(generator);
+		ProgramText text = new ProgramText();
+		text.head(modules, modules.getModelType(), generator.createVarList(), null, false);
+		text.out.append(",\"modules\":[],\"rewards\":[");
+		text.rewards(modules.getRewardStruct(structure), modules.getSynchs());
+		return text.out.append("]}").toString();
+	}
+
 	/** What the generator explores: a copy of the model with its constants replaced. */
 	private static ModulesFile modules(ModelGenerator<Double> generator) throws PrismException, Unwritable
 	{
@@ -111,6 +122,15 @@ public final class ProgramText
 
 	private void model(ModulesFile modules, ModelType type, VarList variables, State initial, boolean checked) throws Unwritable
 	{
+		head(modules, type, variables, initial, checked);
+		out.append(",\"modules\":[");
+		for (int i = 0; i < modules.getNumModules(); i++)
+			module(modules.getModule(i), modules.getSynchs());
+		out.append(']');
+	}
+
+	private void head(ModulesFile modules, ModelType type, VarList variables, State initial, boolean checked) throws Unwritable
+	{
 		if (type != ModelType.DTMC && type != ModelType.CTMC && type != ModelType.MDP)
 			throw new Unwritable("a model of type " + type);
 		out.append("{\"kind\":").append(quoted(type.name().toLowerCase())).append(",\"checked\":").append(checked);
@@ -120,9 +140,6 @@ public final class ProgramText
 		out.append("],\"actions\":[");
 		for (String action : modules.getSynchs())
 			separate().append(quoted(action));
-		out.append("],\"modules\":[");
-		for (int i = 0; i < modules.getNumModules(); i++)
-			module(modules.getModule(i), modules.getSynchs());
 		out.append(']');
 	}
 

@@ -9,7 +9,9 @@ from bridge.regress.solvers import OUR_ENGINES, PRISM_ENGINES, tight
 
 EXPLICIT, SPARSE, EXACT = (PRISM_ENGINES[name] for name in ("explicit", "sparse", "exact"))
 HYBRID = PRISM_ENGINES["hybrid"]
-CPU, CPU_EXPLICIT = OUR_ENGINES["cpu"], OUR_ENGINES["cpu:explicit"]
+CPU, CPU_EXPLICIT, CPU_SPARSE = (
+    OUR_ENGINES[name] for name in ("cpu", "cpu:explicit", "cpu:sparse")
+)
 TIGHT = tight(continuous_time=False)
 CELL = Cell(0, text='P=? [ F "goal" ]')
 TRUTH = np.array([0.25, 0.5, 1.0, 0.0])

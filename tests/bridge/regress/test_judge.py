@@ -14,6 +14,7 @@ from tests.bridge.regress.records import (
     CELL,
     CPU,
     CPU_EXPLICIT,
+    CPU_SPARSE,
     EXACT,
     EXACTLY,
     EXPLICIT,
@@ -175,7 +176,7 @@ def test_what_one_engine_of_prism_refuses_its_counterpart_refuses_and_no_other(t
         EXPLICIT: refused("only symbolic"),
         SPARSE: answer(tmp_path / "a", TRUTH),
         HYBRID: answer(tmp_path / "b", TRUTH),
-        CPU: answer(tmp_path / "c", TRUTH),
+        CPU_SPARSE: answer(tmp_path / "c", TRUTH),
         CPU_EXPLICIT: refused("only symbolic"),
     }
     assert judged(tmp_path, answers).outcome is Outcome.AGREES

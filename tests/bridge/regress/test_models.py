@@ -72,13 +72,13 @@ def test_where_engines_of_prism_differ_nobody_is_called_wrong(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"num_states": 5}, "states: 5 for 4 of hybrid"),
+        ({"num_states": 5}, "states: 5 for 4 of explicit"),
         ({"num_transitions": 7}, "transitions: 7 for 6"),
         ({"type": "CTMC"}, "type: CTMC for DTMC"),
     ],
 )
 def test_other_sizes_are_found(tmp_path, changed, message):
-    models = {HYBRID: model(tmp_path / "a"), CPU: model(tmp_path / "c", **changed)}
+    models = {EXPLICIT: model(tmp_path / "a"), CPU: model(tmp_path / "c", **changed)}
     verdict = judged(tmp_path, models)
     assert verdict.outcome is Outcome.OURS_WRONG
     assert verdict.findings[1].message == message

@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engines.errors import DeviceMemoryError, InvalidModelError, UnsupportedError
+from engines.errors import (
+    DeviceMemoryError,
+    InvalidModelError,
+    ModelSizeError,
+    UnsupportedError,
+)
 from engines.exploration.build import ExplorationTuning, build
 from engines.exploration.initial import EnumerationTuning, initial_states
 from engines.program.arithmetic import EvaluationError
@@ -221,6 +226,20 @@ def test_a_search_can_be_left():
 
     with pytest.raises(KeyboardInterrupt):
         build(program, progress=left, tuning=TUNING)
+
+
+@pytest.mark.parametrize("limit", [{"most_states": 50}, {"most_transitions": 50}])
+def test_a_model_without_end_stops_at_a_limit(limit):
+    program, _ = read_model("dtmc\nmodule m\n  x : int;\n  [] true -> (x'=x+1);\nendmodule\n")
+    with pytest.raises(ModelSizeError, match="more than 50"):
+        build(program, tuning=TUNING, **limit)
+
+
+def test_a_limit_that_is_met_exactly_does_not_matter():
+    program, _ = read_model("mdp\nmodule m\n  x : [0..5];\n  [a] x<2 -> (x'=x+1);\nendmodule\n")
+    assert build(program, most_states=3, most_transitions=3).model.num_states == 3
+    with pytest.raises(ModelSizeError):
+        build(program, most_states=2)
 
 
 def test_initial_states_of_unbounded_variables_need_equalities():

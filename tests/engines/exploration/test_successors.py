@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engines.errors import UnsupportedError
-from engines.montecarlo import native
+from engines.program import native
 from engines.program.arithmetic import EvaluationError
 from engines.program.evaluate import evaluate
 from engines.program.packing import Packing

@@ -10,7 +10,7 @@ import pytest
 
 from engines.errors import UnsupportedError
 from engines.model.environment import DeviceChoice
-from engines.montecarlo import cluster_client, native
+from engines.montecarlo import cluster_client
 from engines.montecarlo.cluster import run_on_cluster
 from engines.montecarlo.cluster_client import OpenCluster, local_workers
 from engines.montecarlo.cluster_options import ClusterOptions, ClusterReport
@@ -18,6 +18,7 @@ from engines.montecarlo.cluster_paths import Content, GatheredPaths, PathsSpec
 from engines.montecarlo.failure import Failure, FailureKind, PathFailure
 from engines.montecarlo.questions import ReachabilityReward, Until
 from engines.montecarlo.sampler import Sampler
+from engines.program import native
 from engines.program.expressions import TRUE
 
 from . import programs

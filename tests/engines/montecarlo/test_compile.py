@@ -8,7 +8,6 @@ import threading
 import pytest
 
 from engines.errors import InvalidModelError, UnsupportedError
-from engines.montecarlo import native
 from engines.montecarlo.compile import compile_program
 from engines.montecarlo.cuda import OPTIONS
 from engines.montecarlo.layout import Layout
@@ -23,6 +22,7 @@ from engines.montecarlo.questions import (
     Until,
 )
 from engines.process.cache import CACHE_VARIABLE
+from engines.program import native
 from engines.program.expressions import TRUE
 
 from ..test_kernels_compile import compile_source, nvrtc  # noqa: F401

@@ -15,6 +15,7 @@ from engines.montecarlo import cuda, native
 from engines.montecarlo.cuda import CudaPaths, device_numbers
 from engines.montecarlo.results import PathArrays
 from engines.montecarlo.sampler import Sampler
+from engines.program.native import compiler
 from tests.engines.montecarlo import programs
 
 NAME, PROGRAM, QUESTIONS = next(iter(programs.cases()))
@@ -73,7 +74,7 @@ class FakeCuPy:
 @pytest.fixture
 def fake(monkeypatch):
     try:
-        native.compiler()
+        compiler()
     except UnsupportedError as error:
         pytest.skip(str(error))
     made = FakeCuPy()

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from engines.errors import InvalidModelError
-from engines.montecarlo.native import load
 from engines.program import arithmetic
 from engines.program.arithmetic import EvaluationError
 from engines.program.evaluate import evaluate
@@ -29,6 +28,7 @@ from engines.program.expressions import (
     subexpressions,
     variables_of,
 )
+from engines.program.native import load
 from engines.program.program import VariableDeclaration
 from engines.program.ranges import range_of
 from engines.program.source import arithmetic_constants, kernel

@@ -11,7 +11,7 @@ import pytest
 
 from engines.errors import UnsupportedError
 from engines.model.environment import DeviceChoice
-from engines.montecarlo import layout, native, sampler
+from engines.montecarlo import layout, sampler
 from engines.montecarlo.failure import FailureKind, PathFailure
 from engines.montecarlo.plan import SynchronisationStrategy
 from engines.montecarlo.questions import (
@@ -27,6 +27,7 @@ from engines.montecarlo.questions import (
 )
 from engines.montecarlo.reference import sample_path
 from engines.montecarlo.tally import BooleanOutcomes
+from engines.program import native
 from engines.program.expressions import ONE, TRUE
 from engines.program.program import RewardStructure, StateReward
 

@@ -8,8 +8,8 @@ import os
 import pytest
 
 from engines.errors import UnsupportedError
-from engines.montecarlo import native
 from engines.process.cache import CACHE_VARIABLE
+from engines.program import native
 from engines.program.source import arithmetic_constants, kernel
 
 SOURCE = "int answer(void) { return 42; }\n"
@@ -30,7 +30,7 @@ def cache(monkeypatch, tmp_path):
 
 
 def only_library(cache):
-    (library,) = cache.glob("paths-*/paths.so")
+    (library,) = cache.glob("native-*/model.so")
     return library
 
 
