@@ -13,6 +13,7 @@ from typing import Any
 from bridge.check.words import Names, Words
 from bridge.language.ast import Expression, Value
 from bridge.language.constants import constant_value, define_constants
+from bridge.language.evaluate import deep_definitions_refused
 from bridge.language.model_check import checked_outline
 from bridge.language.model_outline import ModelOutline, RewardOutline
 from bridge.language.modules import Command, Module, VariableDeclaration
@@ -107,9 +108,10 @@ class ModelText:
         def words(expression: Expression) -> Words:
             return names.words(simplifier.simplified(expression))
 
-        found["labels"] = [[name, words(label)] for name, label in self.outline.labels.items()]
-        if self.outline.initial is not None:
-            found["init"] = words(self.outline.initial)
+        with deep_definitions_refused():
+            found["labels"] = [[name, words(label)] for name, label in self.outline.labels.items()]
+            if self.outline.initial is not None:
+                found["init"] = words(self.outline.initial)
         return make_program(found)
 
     def program(self, constants: Mapping[str, Value], *, checked: bool) -> dict[str, Any]:
@@ -129,6 +131,10 @@ class ModelText:
         UnsupportedError
             For what programs have no form for.
         """
+        with deep_definitions_refused():
+            return self._program(constants, checked)
+
+    def _program(self, constants: Mapping[str, Value], checked: bool) -> dict[str, Any]:
         writer = _Writer(self.outline, self.names(constants), self.simplifier(constants))
         outline = self.outline
         owners = [-1] * len(outline.global_variables)

@@ -100,7 +100,7 @@ def type_of(expression: Expression, scope: Scope) -> str:
     UnsupportedError
         For formulas that refer to formulas more than about a hundred levels deep.
     """
-    with _deep_definitions_refused():
+    with deep_definitions_refused():
         return scope.type_checker().type_of(expression)
 
 
@@ -129,7 +129,7 @@ def evaluate(expression: Expression, scope: Scope) -> StateVector | Value:
         As of `type_of`.
     """
     types = scope.type_checker()
-    with _deep_definitions_refused(), np.errstate(all="ignore"):
+    with deep_definitions_refused(), np.errstate(all="ignore"):
         types.type_of(expression)
         values = _Evaluation(scope, types).values(expression, None)
     if values.ndim:
@@ -165,7 +165,8 @@ def constant_value(
 
 
 @contextmanager
-def _deep_definitions_refused() -> Iterator[None]:
+def deep_definitions_refused() -> Iterator[None]:
+    """Refuse formulas that refer to formulas too many levels deep, by name."""
     try:
         yield
     except RecursionError:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from bridge.language.ast import Expression, Identifier, Value
 from bridge.language.constants import constant_value
 from bridge.language.dependencies import CyclicDefinitionError, dependency_order
+from bridge.language.evaluate import deep_definitions_refused
 from bridge.language.model_outline import ModelOutline, outline
 from bridge.language.modules import Command, Module, Update, VariableDeclaration
 from bridge.language.types import (
@@ -38,16 +39,18 @@ def checked_outline(text: str, source: str) -> ModelOutline:
     InvalidModelError
         With PRISM's words and the place of the fault; and as of `outline`.
     UnsupportedError
-        As of `outline`.
+        As of `outline`, and for formulas that refer to formulas more than about a hundred levels
+        deep.
     """
-    model = outline(text, source)
-    if model.kind not in CHECKED:
-        return model  # It is refused by its name.
-    try:
-        _ModelChecker(model).check()
-    except InvalidNodeError as error:
-        raise error.placed() from None
-    return model
+    with deep_definitions_refused():
+        model = outline(text, source)
+        if model.kind not in CHECKED:
+            return model  # It is refused by its name.
+        try:
+            _ModelChecker(model).check()
+        except InvalidNodeError as error:
+            raise error.placed() from None
+        return model
 
 
 def check_with_constants(model: ModelOutline, constants: Mapping[str, Value]) -> None:

@@ -138,3 +138,10 @@ def test_long_chains_of_machine_written_models_are_built():
     model = built(f'{text} label "any" = {guard};').model
     assert model.num_states == 7
     assert model.labels["any"].all()
+
+
+def test_formulas_that_refer_to_each_other_too_deeply_are_refused_by_name():
+    formulas = "".join(f"formula f{i} = f{i - 1}+x;" for i in range(1, 500))
+    text = f"dtmc formula f0 = x; {formulas} module m x : [0..1]; [] f499<1 -> true; endmodule"
+    with pytest.raises(UnsupportedError, match="too many levels deep; put some of them together"):
+        built(text)

@@ -193,3 +193,12 @@ def test_what_was_known_when_a_task_is_stopped_is_kept():
 def test_a_wrong_part_of_a_task_that_is_stopped_stays_wrong():
     worker = Answers({"partial": {"states": 3, "status": "wrong", "wrong": "2 SCCs"}})
     assert worker.do(Kind.COMPONENTS, {}, 1)["status"] == "wrong"
+
+
+@pytest.mark.parametrize(
+    ("family", "size"),
+    [("tandem", 7), ("herman", 5), ("cluster", 4), ("kanban", 2), ("fms", 2), ("polling", 4)],
+)
+def test_models_are_built_without_prism(family, size):
+    found = models.built(family, size, "builtin")
+    assert (found.num_states, found.matrix.num_entries) == FAMILIES[family].counts(size)
