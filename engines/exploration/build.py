@@ -191,6 +191,7 @@ def _explored(
             events = (*events, Kind.BUILT_ON_CPU(reason=str(error)))
     if not report.done:
         report = _searched(explorer, *how, None)
+    _require_memory(8 * packing.words * report.found, f"a list of {report.found} states", tuning)
     states = explorer.states(report.found)
     rows = _rows(explorer, states, report, tuning)
     explorer.close()
@@ -229,15 +230,17 @@ def _searched(
             return report
 
 
+def _require_memory(needed: int, what: str, tuning: ExplorationTuning) -> None:
+    available = available_host_bytes()
+    if available is not None and needed > tuning.memory_share * available:
+        raise DeviceMemoryError(f"{what} needs {needed} bytes; {available} are available")
+
+
 def _rows(
     explorer: HostExplorer, states: Words, report: SearchReport, tuning: ExplorationTuning
 ) -> Rows:
-    needed, available = explorer.room_for_rows(report), available_host_bytes()
-    if available is not None and needed > tuning.memory_share * available:
-        raise DeviceMemoryError(
-            f"the matrix of {report.found} states and up to {report.transitions} transitions "
-            f"needs {needed} bytes; {available} are available"
-        )
+    what = f"the matrix of {report.found} states and up to {report.transitions} transitions"
+    _require_memory(explorer.room_for_rows(report), what, tuning)
     rows = explorer.empty_rows(report)
     for first in range(0, report.found, tuning.states_of_a_part):
         last = min(report.found, first + tuning.states_of_a_part)
