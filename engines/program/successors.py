@@ -313,19 +313,26 @@ class SuccessorSource:
             wrong += f" || !({near})"
         return [*lines, f"if ({wrong}) return 1;"]
 
-    def _taken(self, parts: Sequence[_Part], action: int, take: str) -> list[str]:
+    def _weight(self, parts: Sequence[_Part]) -> str:
+        """Return the weight of updates together, in the order in which PRISM multiplies."""
         weight = parts[0].weight
         for part in parts[1:]:
             weight = f"({part.weight} * {weight})"
-        lines = []
+        return weight
+
+    def _target(self, parts: Sequence[_Part]) -> Iterator[str]:
+        """Yield each word of the state that updates together lead to."""
         for word in range(self._packing.words):
             kept = 2**64 - 1
             for part in parts:
                 kept &= part.kept[word]
             sets = [part.set[word] for part in parts if part.set[word]]
             same = f"s[{word}]" if kept == 2**64 - 1 else f"(s[{word}] & {kept}ull)"
-            lines.append(f"t[{word}] = {' | '.join([same, *sets])};")
-        call = f"{take}(context, choice, {action}, {weight}, t);"
+            yield " | ".join([same, *sets])
+
+    def _taken(self, parts: Sequence[_Part], action: int, take: str) -> list[str]:
+        lines = [f"t[{word}] = {target};" for word, target in enumerate(self._target(parts))]
+        call = f"{take}(context, choice, {action}, {self._weight(parts)}, t);"
         possible = [f"{part.weight} != 0.0" for part in parts if not part.certain]
         lines.append(f"if ({' && '.join(possible)}) {call}" if possible else call)
         return ["{ " + " ".join(lines) + " }"]

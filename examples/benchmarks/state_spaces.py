@@ -1,7 +1,7 @@
 """Building state spaces: states a second on a GPU, on the CPU, and by PRISM's explicit engine.
 
     PRISM_DIR=… python examples/benchmarks/state_spaces.py [CASE ...] [--device gpu|cpu|both]
-        [--limit SECONDS] [--json FILE]
+        [--code bytes|compiled] [--limit SECONDS] [--json FILE]
 
 Ours is the time of search, order and matrix together, the second time; compiling is told apart.
 PRISM's is what it prints as the time of model construction. In brackets are the seconds of all
@@ -24,19 +24,22 @@ import click
 
 from bridge.check.model_text import ModelText
 from bridge.install import find_prism
-from engines.exploration.build import build
+from engines.exploration.build import ExplorationTuning, build
 from engines.exploration.initial import initial_states
 from engines.program.packing import Packing
 from engines.program.program import Program
 
 CASES: dict[str, tuple[str, dict[str, int]]] = {
     "polling 14": ("ctmcs/polling/poll14.sm", {}),
+    "polling 15": ("ctmcs/polling/poll15.sm", {}),
     "polling 16": ("ctmcs/polling/poll16.sm", {}),
     "polling 18": ("ctmcs/polling/poll18.sm", {}),
     "tandem 511": ("ctmcs/tandem/tandem.sm", {"c": 511}),
     "tandem 1023": ("ctmcs/tandem/tandem.sm", {"c": 1023}),
+    "tandem 700": ("ctmcs/tandem/tandem.sm", {"c": 700}),
     "tandem 4095": ("ctmcs/tandem/tandem.sm", {"c": 4095}),
     "cluster 128": ("ctmcs/cluster/cluster.sm", {"N": 128}),
+    "cluster 170": ("ctmcs/cluster/cluster.sm", {"N": 170}),
     "cluster 256": ("ctmcs/cluster/cluster.sm", {"N": 256}),
     "kanban 4": ("ctmcs/kanban/kanban.sm", {"t": 4}),
     "fms 6": ("ctmcs/fms/fms.sm", {"n": 6}),
@@ -108,12 +111,14 @@ def on_gpu(program: Program, row: Row) -> None:
         cupy().get_default_memory_pool().free_all_blocks()
 
 
-def on_cpu(program: Program, row: Row) -> None:
-    """Build on the CPU, twice."""
+def on_cpu(program: Program, row: Row, *, compiled: bool) -> None:
+    """Build on the CPU, twice, by byte code or by C compiled from the program."""
+    tuning = ExplorationTuning(states_before_compiling=0 if compiled else 2**40)
     counts = (row.states, row.transitions)
     for _ in range(2):
         began, used = time.perf_counter(), time.process_time()
-        built = build(program)
+        built = build(program, tuning=tuning)
+        assert built.events == (), built.events
         row.cpu = (time.perf_counter() - began, time.process_time() - used)
         row.states, row.transitions = len(built.states), built.model.matrix.num_entries
         del built
@@ -142,9 +147,10 @@ def by_prism(prism: str, model: Path, constants: dict[str, int], limit: float, r
 @click.command()
 @click.argument("cases", nargs=-1, type=click.Choice(list(CASES)))
 @click.option("--device", type=click.Choice(["gpu", "cpu", "both"]), default="cpu")
+@click.option("--code", type=click.Choice(["bytes", "compiled"]), default="bytes")
 @click.option("--limit", default=300.0, help="Seconds that PRISM may take for a case; 0: not run.")
 @click.option("--json", "file", type=click.Path(path_type=Path))
-def main(cases: tuple[str, ...], device: str, limit: float, file: Path | None) -> None:
+def main(cases: tuple[str, ...], device: str, code: str, limit: float, file: Path | None) -> None:
     """Print one table of cases; CASES names some of them."""
     install = find_prism()
     examples, prism = install.root.parent / "prism-examples", str(install.root / "bin" / "prism")
@@ -162,7 +168,7 @@ def main(cases: tuple[str, ...], device: str, limit: float, file: Path | None) -
         if device in ("gpu", "both"):
             on_gpu(program, row)
         if device in ("cpu", "both"):
-            on_cpu(program, row)
+            on_cpu(program, row, compiled=code == "compiled")
         if limit > 0.0:
             by_prism(prism, examples / path, constants, limit, row)
         rows.append(row)

@@ -1,57 +1,40 @@
-"""A program's expansion compiled by the C compiler: what byte code does, several times as fast.
+"""A program's expansion compiled by the C compiler: what byte code does, but faster.
 
-The source is the one that GPUs get (`engines.program.successors`), within a function that
-`PgExpand` of src/explore_compiled.hpp describes. The compiled library is kept and checked as
-`engines.program.native` says.
+The compiled library is kept and checked as `engines.program.native` says.
 """
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
+from dataclasses import dataclass
 from typing import Any
 
 from engines.errors import CacheError, UnsupportedError
 from engines.program import native
+from engines.program.blocks import BlockSource
 from engines.program.packing import Packing
 from engines.program.program import Program
 from engines.program.source import arithmetic_constants, kernel
-from engines.program.successors import SuccessorSource
 
-_BUFFER = """
-#ifdef __GNUC__
-#define NOT_INLINED __attribute__((noinline))
-#else
-#define NOT_INLINED
-#endif
+_ENTRY = "expand_states"
+_AT_ONCE = "most_at_once"
 
-typedef struct { double weight; int place, choice, action; u32 site; } Taken;
-typedef struct Buffer {
-  int count, capacity, place;
-  u64 *targets;
-  Taken *taken;
-  void (*full)(struct Buffer *);
-} Buffer;
 
-/* Inlined wherever a transition is found, it would double the compiler's time. */
-static NOT_INLINED void put(
-    Buffer *into, u32 site, int choice, int action, double weight, const u64 *target) {
-  int i = into->count++;
-  Taken taken = {weight, into->place, choice, action, site};
-  into->taken[i] = taken;
-  for (int word = 0; word < WORDS; word++) into->targets[i * WORDS + word] = target[word];
-  if (into->count == into->capacity) into->full(into);
-}
-#define TAKE(context, choice, action, weight, target) \\
-  put((Buffer *)(context), __LINE__, choice, action, weight, target)
-"""
-_ENTRY = """
-EXPORTED void expand_states(const u64 *states, int count, Buffer *found, u8 *failed) {
-  for (int i = 0; i < count; i++) {
-    found->place = i;
-    failed[i] = (u8)expand(states + i * (long)WORDS, found);
-  }
-}
-"""
+@dataclass(frozen=True)
+class CompiledExpansion:
+    """A compiled function.
+
+    Parameters
+    ----------
+    function
+        A `PgExpand` of src/explore_compiled.hpp.
+    at_once
+        Of how many transitions it writes targets before any is taken.
+    """
+
+    function: Any
+    at_once: int
 
 
 def source_of(program: Program, packing: Packing) -> str:
@@ -67,22 +50,21 @@ def source_of(program: Program, packing: Packing) -> str:
     Raises
     ------
     UnsupportedError
-        As `SuccessorSource`.
+        As `BlockSource`.
     """
-    writer = SuccessorSource(program, packing)
+    writer = BlockSource(program, packing)
     parts = [
         *arithmetic_constants(),
         kernel("montecarlo"),
         writer.declarations(),
-        _BUFFER,
-        writer.expansion("expand", "TAKE"),
-        _ENTRY,
+        writer.block_expansion(_ENTRY),
+        f"EXPORTED const int {_AT_ONCE} = {writer.at_once};",
     ]
-    return "\n".join(parts)
+    return "\n".join(parts) + "\n"
 
 
-def compiled_expansion(program: Program, packing: Packing) -> Any:
-    """Return the compiled function of a program, which is a `PgExpand`.
+def compiled_expansion(program: Program, packing: Packing) -> CompiledExpansion:
+    """Return the compiled function of a program.
 
     Parameters
     ----------
@@ -97,6 +79,8 @@ def compiled_expansion(program: Program, packing: Packing) -> Any:
         If there is no compiler, it fails, or what it makes cannot be kept.
     """
     try:
-        return native.load(source_of(program, packing)).expand_states
+        library = native.load(source_of(program, packing))
     except (CacheError, OSError, subprocess.SubprocessError) as error:
         raise UnsupportedError(str(error)) from error
+    at_once = ctypes.c_int.in_dll(library, _AT_ONCE).value
+    return CompiledExpansion(getattr(library, _ENTRY), at_once)

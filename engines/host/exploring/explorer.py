@@ -7,7 +7,6 @@ import weakref
 from ctypes import POINTER, c_double, c_int32, c_int64, c_void_p
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +23,7 @@ from engines.host.compiled.library import (
     Structure,
 )
 from engines.host.compiled.shares import num_cores, threads_for
+from engines.host.exploring.compiled import CompiledExpansion
 from engines.host.exploring.tables import HostCode, HostExpression, HostProgram
 from engines.program.expressions import Expression, Type
 from engines.program.packing import Packing, Words
@@ -53,7 +53,7 @@ _START = Function(
     c_int32,
     *(HostProgram, WORDS, c_int64, c_int64, c_int32, POINTER(c_void_p)),
 )
-_USE = Function("pg_explore_use", None, c_void_p, c_void_p)
+_USE = Function("pg_explore_use", None, c_void_p, c_void_p, c_int32)
 _SEARCH = Function("pg_explore_search", c_int32, c_void_p, c_double, c_int64, INDICES, WORDS)
 _STATES = Function("pg_explore_states", c_int32, c_void_p, WORDS)
 _ROWS = Function(
@@ -168,16 +168,16 @@ class HostExplorer:
         self._check(status, 0, 0)
         self._release = weakref.finalize(self, _RELEASE, self._handle)
 
-    def use(self, compiled: Any) -> None:
+    def use(self, compiled: CompiledExpansion) -> None:
         """Find transitions by a compiled function from now on, of the search and of rows.
 
         Parameters
         ----------
         compiled
-            What `engines.host.exploring.compiled.compiled_expansion` returns.
+            Of the same program.
         """
         self._compiled = compiled
-        _USE(self._handle, ctypes.cast(compiled, c_void_p))
+        _USE(self._handle, ctypes.cast(compiled.function, c_void_p), compiled.at_once)
 
     def search(self, seconds: float, most_states: int = INT32_MAX) -> SearchReport:
         """Go on searching.

@@ -70,13 +70,12 @@ class RowMaker {
     // Appends the rows of `count` states to a part; the first has the number `number`.
     void block(Index number, int count, Part& part) {
         found_.clear();
-        expander_.expand(states_ + number * words_, count, [&](const auto& of) {
+        expander_.expand(states_ + number * words_, count, [&](const Transition& of) {
+            Index& at = hints_[of.key % HINTS];
             for (int i = 0; i < of.count; i++) {
-                if (of.is_absent(i)) continue;
-                Index& at = hints_[of.key(i) % HINTS];
+                if (of.absent != nullptr && of.absent[i]) continue;
                 at = find(of.targets + i * words_, at);
-                Entry entry{of.weight(i), static_cast<std::int32_t>(at), of.action(i)};
-                found_.push_back({entry, of.choice(i), of.place(i)});
+                found_.push_back({{of.weights[i], static_cast<std::int32_t>(at), of.action}, of.choice, of.places[i]});
             }
         });
         sort(count);
@@ -134,7 +133,6 @@ class RowMaker {
         starts_.assign(count + 1, 0);
         for (const Found& found : found_) starts_[found.place + 1]++;
         for (int i = 0; i < count; i++) starts_[i + 1] += starts_[i];
-        if (expander_.by_state()) return found_.swap(sorted_);
         next_.assign(starts_.begin(), starts_.end());
         sorted_.resize(found_.size());
         for (const Found& found : found_) sorted_[next_[found.place]++] = found;

@@ -37,11 +37,6 @@ struct PgProgram {
 
 namespace prism_gpu {
 
-// The choice that a transition belongs to, and its state within the block.
-struct ChoiceMet {
-    std::int32_t choice = -1, place = -1;
-};
-
 // A transition that some states of a block have.
 struct Transition {
     int count;                     // states that have it
@@ -49,22 +44,9 @@ struct Transition {
     const Word* targets;           // packed, one state after the other
     const double* weights;
     const std::uint8_t* absent;    // 1 where a weight is 0; null where none can be
-    std::int32_t of_choice;        // of the same choice have the same number
-    std::int32_t of_action;
-    std::uint32_t of_commands;     // the same for the same commands and updates, in all blocks
-
-    int place(int i) const { return places[i]; }
-    double weight(int i) const { return weights[i]; }
-    bool is_absent(int i) const { return absent != nullptr && absent[i]; }
-    std::int32_t choice(int) const { return of_choice; }
-    std::int32_t action(int) const { return of_action; }
-    std::uint32_t key(int) const { return of_commands; }
-    // How many choices of states begin here, after that of the transition before.
-    Index choices_after(ChoiceMet& last) const {
-        bool begins = last.choice != of_choice;
-        last.choice = of_choice;
-        return begins ? count : 0;
-    }
+    std::int32_t choice;           // of the same choice have the same number
+    std::int32_t action;
+    std::uint32_t key;             // the same for the same commands and updates, in all blocks
 };
 
 // Evaluates the commands of a program; each thread has one of its own.

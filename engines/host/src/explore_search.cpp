@@ -134,13 +134,15 @@ class Search {
         Index transitions = 0, choices = 0;
         for (; first < end; first += BLOCK * words_) {
             int count = static_cast<int>(std::min<Index>(BLOCK, (end - first) / words_));
-            ChoiceMet last;
-            auto take = [&](const auto& of) {
+            std::int32_t choice = -1;
+            auto take = [&](const Transition& of) {
+                if (of.choice != choice) choices += of.count;
+                choice = of.choice;
                 transitions += of.count;
-                choices += of.choices_after(last);
                 for (int i = 0; i < of.count; i++) {
                     const Word* target = of.targets + i * words_;
-                    if (of.is_absent(i) || same_state(target, first + of.place(i) * words_, words_)) continue;
+                    if (of.absent != nullptr && of.absent[i]) continue;
+                    if (same_state(target, first + of.places[i] * words_, words_)) continue;
                     Word hash = hash_of(target, words_);
                     if (worker.is_recent(target, hash, words_)) continue;
                     std::vector<Word>& of_table = found[table_of(hash)];
@@ -229,7 +231,11 @@ extern "C" std::int32_t pg_explore_start(
 }
 
 // From now on finds transitions by a compiled function, in the search and in rows.
-extern "C" void pg_explore_use(void* handle, PgExpand* compiled) { static_cast<PgSpace*>(handle)->compiled = compiled; }
+//
+// at_once: the most transitions that it finds at a time.
+extern "C" void pg_explore_use(void* handle, PgExpand* expand, std::int32_t at_once) {
+    static_cast<PgSpace*>(handle)->compiled = {expand, at_once};
+}
 
 // Goes on searching for some seconds, or until more than `most` states are found.
 //

@@ -14,7 +14,7 @@ struct PgSpace {
 
     PgProgram program;
     int words, threads;
-    PgExpand* compiled = nullptr;
+    prism_gpu::Compiled compiled{};
     prism_gpu::Budget budget{};
     prism_gpu::Table tables[prism_gpu::TABLES];
     // States whose choices are looked at now; those from `at` on have not been yet.
