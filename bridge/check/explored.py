@@ -92,19 +92,8 @@ def explored_model(
     log(f"Reachable states and matrix: {seconds_text(seconds)} seconds.")
     if built.events:
         log(f"prism-gpu: {told(built.events)}")
-    rewards = []
-    for number, structure in enumerate(program.reward_structures):
-        alone = replace(program, reward_structures=(structure,))
-        try:
-            rewards.append(_named(alone, built))
-        except InvalidRewardError as error:
-            state = built.packing.state(built.states[error.state])
-            words = str(placed_reward_fault(error, number, structure, state, described, values))
-            nothing = np.zeros(built.model.num_states)
-            fault = RewardFault(error.value, error.state, words)
-            unknown = RewardStructure(structure.name, nothing)
-            rewards.append(NamedRewards(structure.name, unknown, nothing, fault))
-    return _checkable(described, values, program, built, tuple(rewards))
+    rewards = _all_named(described, values, program, built)
+    return _checkable(described, values, program, built, rewards)
 
 
 class _Progress:
@@ -180,6 +169,24 @@ def _checkable(
         action_names=("", *program.actions),
         actions=None if built.actions is None else built.actions + 1,
     )
+
+
+def _all_named(
+    described: ModelText, constants: Mapping[str, Value], program: Program, built: ExploredModel
+) -> tuple[NamedRewards, ...]:
+    """Return the reward structures of a program; one with a fault has no rewards, and says why."""
+    found = []
+    for number, structure in enumerate(program.reward_structures):
+        try:
+            found.append(_named(replace(program, reward_structures=(structure,)), built))
+        except InvalidRewardError as error:
+            state = built.packing.state(built.states[error.state])
+            placed = placed_reward_fault(error, number, structure, state, described, constants)
+            fault = RewardFault(error.value, error.state, str(placed))
+            nothing = np.zeros(built.model.num_states)
+            unknown = RewardStructure(structure.name, nothing)
+            found.append(NamedRewards(structure.name, unknown, nothing, fault))
+    return tuple(found)
 
 
 def _named(program: Program, built: ExploredModel) -> NamedRewards:
