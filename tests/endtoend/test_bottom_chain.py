@@ -94,7 +94,7 @@ def test_the_only_component_is_asked_about_alone(name, engine, patient, prism, t
 def test_other_chains_are_asked_about_as_a_whole(name, patient, prism, tmp_path):
     model = tmp_path / "model.prism"
     model.write_text(SEVERAL[name], encoding="utf-8")
-    words = (model, "-pf", ASKED)
+    words = (model, "-pf", ASKED, "-hybrid")
     ours, theirs = patient(*words), prism(*words, "-epsilon", "1e-9", "-power")
     assert ours.code == theirs.code == 0, ours.output + theirs.output
     assert not LINE.findall(ours.output)
@@ -106,7 +106,7 @@ def test_the_distribution_is_that_of_the_component(kind, patient, prism, tmp_pat
     model = tmp_path / "model.prism"
     model.write_text(ONE[kind][0], encoding="utf-8")
     files = [tmp_path / name for name in ("ours.txt", "theirs.txt")]
-    words = (model, "-ss", "-exportss")
+    words = (model, "-hybrid", "-ss", "-exportss")
     run = patient(*words, files[0])
     assert LINE.findall(run.output) == ["3"]
     assert run.code == prism(*words, files[1], "-epsilon", "1e-12").code == 0
@@ -118,7 +118,7 @@ def test_two_models_of_a_run_have_their_own_components(patient, tmp_path):
     text = switches("dtmc", TURNING).replace("y=2 -> 0.9", "y=2 & p<1 -> 0.9")
     more = "[go] y=2 & p>=1 -> (y'=2);\nendmodule\nrewards"
     model.write_text(text.replace("endmodule\nrewards", more) + "\nconst int p;\n")
-    run = patient(model, "-pf", "S=? [ y=2 ]", "-const", "p=0:1:2")
+    run = patient(model, "-pf", "S=? [ y=2 ]", "-const", "p=0:1:2", "-hybrid")
     assert run.code == 0, run.output
     assert LINE.findall(run.output) == ["3", "1", "1"]
     assert answers(run.output)[1:] == ["1.0", "1.0"]

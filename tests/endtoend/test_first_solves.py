@@ -46,19 +46,20 @@ def first_solve(prism_install, prism_examples):
     return run.output
 
 
-def line_of(output: str, name: str) -> list[str]:
-    """Return the words behind a name in the only line with it."""
-    (line,) = (line for line in output.splitlines() if line.startswith(f"{name}:"))
-    return line.split()[1:]
+def words_of(output: str, name: str) -> list[str]:
+    """Return the words behind a name in the lines with it: one of a search, one of a solve."""
+    lines = [line for line in output.splitlines() if line.startswith(f"{name}:")]
+    assert len(lines) == 2
+    return [word for line in lines for word in line.split()[1:]]
 
 
 def test_it_loads_nothing_but_numpy_s_view_of_native_memory(first_solve):
-    loaded = set(line_of(first_solve, "LOADED"))
+    loaded = set(words_of(first_solve, "LOADED"))
     assert loaded <= {"numpy.ctypeslib", "numpy.ctypeslib._ctypeslib"}
 
 
 def test_python_s_collections_start_none_of_java_s(first_solve):
-    assert line_of(first_solve, "COLLECTIONS") == ["0"]
+    assert words_of(first_solve, "COLLECTIONS") == ["0", "0"]
 
 
 def test_what_writes_lambda_expressions_is_not_compiled_at_length(first_solve):

@@ -238,7 +238,7 @@ def test_sets_are_prisms_state_by_state(name, every_graph, prism, prism_install,
     if "\n" in text:
         model = tmp_path / "model.prism"
         model.write_text(text, encoding="utf-8")
-    words = (model, *more, "-pf", questions)
+    words = (model, *more, "-pf", questions, "-hybrid")
     theirs, ours = prism(*words), every_graph(*words)
     assert theirs.code == ours.code == 0, ours.output + theirs.output
     assert EDGE_BY_EDGE.findall(ours.output)

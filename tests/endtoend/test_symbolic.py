@@ -98,8 +98,9 @@ def test_every_kind_of_solve_is_ours_and_gives_prism_s_answer(
     assert ours.code == theirs.code == 0
 
 
-def test_the_default_engine_is_prism_s_own_default(prism_gpu, prism_examples):
-    run = prism_gpu(prism_examples / DICE, "-pctl", "P=? [ F s=7 & d=3 ]", "-gpuinfo")
+def test_the_hybrid_engine_builds_diagrams(prism_gpu, prism_examples):
+    words = [prism_examples / DICE, "-pctl", "P=? [ F s=7 & d=3 ]", "-gpuinfo", "-hybrid"]
+    run = prism_gpu(*words)
     assert "Building model (engine:symbolic)" in run.output
     assert "Engine: Hybrid" in run.output
     read = re.search(r"^prism-gpu: read 13 states and 20 transitions out of", run.output, re.M)
