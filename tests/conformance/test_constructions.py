@@ -10,6 +10,7 @@ import pytest
 from tests.conformance.construction_cases import SUITES, Case, cases
 from tests.conformance.construction_worker import DIFFERENT, ROUNDED, SAME, TOO_SLOW
 from tests.conformance.constructions import Worker, compared
+from tests.conformance.random_texts import RandomText
 
 pytestmark = pytest.mark.prism
 
@@ -56,6 +57,33 @@ def test_a_worker_that_does_not_answer_is_given_up(tmp_path):
     found = hasty.answers(str(file), ["N=2"], 50)
     assert [outcome.outcome for outcome in found] == ["failed"]
     hasty.close()
+
+
+def random_outcomes(worker, folder, seeds):
+    """Return what came of random models, those without initial states left out."""
+    outcomes = []
+    for seed in seeds:
+        file = folder / f"m{seed}.prism"
+        file.write_text(RandomText(seed).text())
+        outcomes += worker.answers(str(file), [""], MOST_STATES)
+    return outcomes
+
+
+def require_agreement(outcomes):
+    """Require models to be the same, or to have a fault for both."""
+    agreed = (SAME, ROUNDED, "fault in both", "too large")
+    assert [x for x in outcomes if x.outcome not in agreed] == []
+    counts = Counter(outcome.outcome for outcome in outcomes)
+    assert counts[SAME] > len(outcomes) / 2, counts
+
+
+def test_a_few_random_models_are_prisms(worker, tmp_path):
+    require_agreement(random_outcomes(worker, tmp_path, range(20)))
+
+
+@pytest.mark.slow
+def test_many_random_models_are_prisms(worker, tmp_path):
+    require_agreement(random_outcomes(worker, tmp_path, range(20, 500)))
 
 
 @pytest.mark.slow

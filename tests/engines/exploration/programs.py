@@ -43,8 +43,9 @@ class RandomProgram:
     actions; a few of its expressions overflow, leave a range or have no value.
     """
 
-    def __init__(self, seed):
+    def __init__(self, seed, *, everything=False):
         self._random = Random(seed)
+        self._everything = everything
         self._kind = self._pick(list(ModelKind))
         self._sizes = [self._random.randint(1, 2) for _ in range(self._random.randint(1, 3))]
         self._variables = [self._declaration(i) for i in range(sum(self._sizes))]
@@ -70,9 +71,14 @@ class RandomProgram:
             ("a", "b"),
             (RewardStructure("r", states, transitions),),
             (Label("good", self.truth(3)),),
-            initial_condition=self.truth(3) if self._one_in(4) else None,
+            initial_condition=self._start(),
             probabilities_checked=not self._one_in(3),
         )
+
+    def _start(self):
+        # Unbounded variables would have too many values to look at.
+        enumerable = all(variable.high < 100 for variable in self._variables)
+        return self.truth(3) if self._one_in(4) and enumerable else None
 
     def _pick(self, items):
         return self._random.choice(items)
@@ -84,6 +90,9 @@ class RandomProgram:
         if self._one_in(4):
             return VariableDeclaration(f"b{i}", Type.BOOL, 0, 1, self._random.randint(0, 1))
         low = self._random.randint(-3, 2)
+        if self._everything and self._one_in(5):
+            # Commands keep it small nonetheless.
+            return VariableDeclaration(f"x{i}", Type.INT, -(2**31), 2**31 - 1, low)
         high = low + self._random.randint(0, 4)
         return VariableDeclaration(f"x{i}", Type.INT, low, high, self._random.randint(low, high))
 
@@ -146,15 +155,19 @@ class RandomProgram:
         if declared.type is Type.BOOL:
             return self.truth(2)
         value = self.number(2)
-        if self._one_in(12):
+        is_unbounded = declared.high == 2**31 - 1
+        if self._one_in(12) and not is_unbounded:
             return value
-        size, low = Literal(declared.high - declared.low + 1), Literal(declared.low)
+        size = Literal(5 if is_unbounded else declared.high - declared.low + 1)
+        low = Literal(-2 if is_unbounded else declared.low)
         shifted = Binary(BinaryOperator.MINUS, value, low)
         return Binary(BinaryOperator.PLUS, Call(Function.MOD, (shifted, size)), low)
 
     def _weights(self, count):
         remainder = Call(Function.MOD, (self.number(1), Literal(4)))
         if self._kind is ModelKind.CTMC:
+            if self._everything and self._one_in(2):
+                return [self._real() for _ in range(count)]
             found = [self._pick([Literal(0.1), Literal(2), remainder]) for _ in range(count)]
             return [Literal(0.7), *found[1:]]
         if count == 1:
@@ -163,6 +176,14 @@ class RandomProgram:
         first = self._pick([Literal(0.1), Literal(0.25), Literal(1), share])
         rest = Binary(BinaryOperator.MINUS, Literal(1.0), first)
         return [first, rest] if count == 2 else [first, half(rest), half(rest)]
+
+    def _real(self):
+        """A double that no mathematical library computes: a power or a logarithm."""
+        positive = half(Call(Function.MAX, (self.number(1), Literal(1))))
+        if self._one_in(2):
+            return Call(Function.POW, (positive, half(self.number(0))))
+        above_1 = Binary(BinaryOperator.PLUS, positive, Literal(1))
+        return Call(Function.LOG, (above_1, Literal(self._pick([2, 3.5, 10]))))
 
     def _command(self, own):
         updates = []
@@ -173,6 +194,8 @@ class RandomProgram:
         return Command(self.truth(2), tuple(updates), self._action())
 
     def _reward(self):
+        if self._everything and self._one_in(3):
+            return self._real()
         return half(Call(Function.MAX, (self.number(2), Literal(0))))
 
 
@@ -181,6 +204,10 @@ def half(expression):
     return Binary(BinaryOperator.DIVIDE, expression, Literal(2))
 
 
-def random_program(seed):
-    """A program of one to three modules that may synchronise."""
-    return RandomProgram(seed).program()
+def random_program(seed, *, everything=False):
+    """A program of one to three modules that may synchronise.
+
+    With `everything`, some variables are unbounded, and some weights and rewards are powers and
+    logarithms.
+    """
+    return RandomProgram(seed, everything=everything).program()

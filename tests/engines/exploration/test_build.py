@@ -122,10 +122,8 @@ def same_model(a, b):
     return all(np.array_equal(x, y) for x, y in pairs)
 
 
-@settings(deadline=None, max_examples=500)
-@given(st.integers(0, 2**32), st.sampled_from([1, 3]))
-def test_random_programs(seed, threads):
-    program = random_program(seed)
+def require_like_plain_loops(program, threads):
+    """Build a program, or refuse it as plain loops do."""
     try:
         expected = expected_of(program)
     except (FaultError, EvaluationError):
@@ -134,6 +132,18 @@ def test_random_programs(seed, threads):
             build(program, threads=threads, tuning=TUNING)
         return
     require_same(program, build(program, threads=threads, tuning=TUNING), expected)
+
+
+@settings(deadline=None, max_examples=500)
+@given(st.integers(0, 2**32), st.sampled_from([1, 3]), st.booleans())
+def test_random_programs(seed, threads, everything):
+    require_like_plain_loops(random_program(seed, everything=everything), threads)
+
+
+@pytest.mark.slow
+def test_many_random_programs():
+    for seed in range(2_000):
+        require_like_plain_loops(random_program(seed, everything=True), 1 + seed % 2)
 
 
 GRID = """{kind}

@@ -64,9 +64,10 @@ def compiled(program, tuning=COMPILED, threads=None):
     return built
 
 
+@pytest.mark.parametrize("everything", [False, True])
 @pytest.mark.parametrize("seed", BEGINNING)
-def test_random_programs(seed):
-    program = random_program(seed)
+def test_random_programs(seed, everything):
+    program = random_program(seed, everything=everything)
     try:
         expected = build(program, tuning=BY_BYTE_CODE)
     except InvalidModelError:
