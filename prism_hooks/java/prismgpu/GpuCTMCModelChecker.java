@@ -26,9 +26,13 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	/** What is known of the error after all of them; null before the first. */
 	private Accuracy combined;
 
+	/** Whether the engine is ours to choose. */
+	private final boolean chosen;
+
 	public GpuCTMCModelChecker(PrismComponent parent) throws PrismException
 	{
 		super(parent);
+		chosen = GpuPrism.explores(parent);
 	}
 
 	@Override
@@ -152,7 +156,7 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	protected StateValues computeSteadyStateFormula(CTMC<Double> ctmc, BitSet b) throws PrismException
 	{
 		double[] within = Utils.bitsetToDoubleArray(b, ctmc.getNumStates());
-		ModelCheckerResult res = getDoIntervalIteration() ? solveAverage(ctmc, within) : null;
+		ModelCheckerResult res = asksForAverage() ? solveAverage(ctmc, within) : null;
 		StateValues put = res == null ? super.computeSteadyStateFormula(ctmc, b) : null;
 		if (put != null && Comparison.isNear(put.getDoubleArray()))
 			res = solveAverage(ctmc, within);
@@ -163,14 +167,20 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	public ModelCheckerResult computeSteadyStateRewards(CTMC<Double> ctmc, MCRewards<Double> mcRewards) throws PrismException
 	{
 		double[] rewards = Hooks.stateRewards(ctmc.getNumStates(), mcRewards);
-		ModelCheckerResult res = getDoIntervalIteration() ? solveAverage(ctmc, rewards) : null;
+		ModelCheckerResult res = asksForAverage() ? solveAverage(ctmc, rewards) : null;
 		ModelCheckerResult put = res == null ? super.computeSteadyStateRewards(ctmc, mcRewards) : null;
 		if (put != null && Comparison.isNear(put.soln))
 			res = solveAverage(ctmc, rewards);
 		return res != null ? res : put;
 	}
 
-	/** The long run as one question, between bounds or near the one that it is compared with; else PRISM puts it together from solves. */
+	/** Whether the long run is one question: PRISM, which puts it together from solves, forgets their errors. */
+	private boolean asksForAverage()
+	{
+		return chosen || getDoIntervalIteration();
+	}
+
+	/** The long run as one question. */
 	private ModelCheckerResult solveAverage(CTMC<Double> ctmc, double[] rewards) throws PrismException
 	{
 		return Hooks.backend == null ? null : Hooks.solve(problem(ctmc, "long-run average").earning(rewards), mainLog);

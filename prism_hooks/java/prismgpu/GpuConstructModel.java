@@ -32,7 +32,7 @@ public class GpuConstructModel extends ConstructModel
 	public GpuConstructModel(PrismComponent parent) throws PrismException
 	{
 		super(parent);
-		mayStartAnew = parent instanceof GpuPrism && ((GpuPrism) parent).explores();
+		mayStartAnew = GpuPrism.explores(parent);
 	}
 
 	@Override

@@ -34,9 +34,13 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	/** The method that the user named, while PRISM's code sees another in its place; else null. */
 	private LinEqMethod hidden;
 
+	/** Whether the engine is ours to choose. */
+	private final boolean chosen;
+
 	public GpuDTMCModelChecker(PrismComponent parent) throws PrismException
 	{
 		super(parent);
+		chosen = GpuPrism.explores(parent);
 	}
 
 	@Override
@@ -339,7 +343,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	protected StateValues computeSteadyStateFormula(DTMC<Double> dtmc, BitSet b) throws PrismException
 	{
 		double[] within = Utils.bitsetToDoubleArray(b, dtmc.getNumStates());
-		ModelCheckerResult res = getDoIntervalIteration() ? solveAverage(dtmc, within) : null;
+		ModelCheckerResult res = asksForAverage() ? solveAverage(dtmc, within) : null;
 		StateValues put = res == null ? super.computeSteadyStateFormula(dtmc, b) : null;
 		if (put != null && Comparison.isNear(put.getDoubleArray()))
 			res = solveAverage(dtmc, within);
@@ -350,14 +354,20 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	public ModelCheckerResult computeSteadyStateRewards(DTMC<Double> dtmc, MCRewards<Double> mcRewards) throws PrismException
 	{
 		double[] rewards = Hooks.stateRewards(dtmc.getNumStates(), mcRewards);
-		ModelCheckerResult res = getDoIntervalIteration() ? solveAverage(dtmc, rewards) : null;
+		ModelCheckerResult res = asksForAverage() ? solveAverage(dtmc, rewards) : null;
 		ModelCheckerResult put = res == null ? super.computeSteadyStateRewards(dtmc, mcRewards) : null;
 		if (put != null && Comparison.isNear(put.soln))
 			res = solveAverage(dtmc, rewards);
 		return res != null ? res : put;
 	}
 
-	/** The long run as one question, between bounds or near the one that it is compared with; else PRISM puts it together from solves. */
+	/** Whether the long run is one question: PRISM, which puts it together from solves, forgets their errors. */
+	private boolean asksForAverage()
+	{
+		return chosen || getDoIntervalIteration();
+	}
+
+	/** The long run as one question. */
 	private ModelCheckerResult solveAverage(DTMC<Double> dtmc, double[] rewards) throws PrismException
 	{
 		return Hooks.backend == null ? null : Hooks.solve(problem(dtmc, "long-run average").earning(rewards), mainLog);

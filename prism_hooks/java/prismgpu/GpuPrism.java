@@ -14,6 +14,7 @@ import parser.ast.PropertiesFile;
 import parser.ast.Property;
 import prism.ModelType;
 import prism.Prism;
+import prism.PrismComponent;
 import prism.PrismException;
 import prism.PrismLog;
 import prism.PrismSettings;
@@ -102,10 +103,10 @@ public class GpuPrism extends Prism
 		rescale();
 	}
 
-	/** Whether the explorer is at work, and may leave a model to PRISM's default engine. */
-	boolean explores()
+	/** Whether the explorer is at work by our choice, and may leave a model to PRISM's default engine. */
+	static boolean explores(PrismComponent parent)
 	{
-		return choice.explores();
+		return parent instanceof GpuPrism && ((GpuPrism) parent).choice.explores();
 	}
 
 	/** PRISM's own building of a model. */
