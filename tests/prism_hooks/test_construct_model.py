@@ -83,6 +83,28 @@ PROGRAMS = {
     .replace(" init false", "")
     + "init g=1 & x<2 & y<0 endinit\n",
 }  # fmt: skip
+TEXTS = {
+    "several initial states": """mdp
+        global g : bool;
+        module a x : [-2..3]; [go] x<3 -> 0.5:(x'=x+1) + 0.5:(x'=-2); [] g -> (g'=false); endmodule
+        module b = a [ x=y ] endmodule
+        init x+y<=0 & x>=y endinit
+        rewards [go] x=y : 1; [] true : 0.1*(x+2); true : y+2; endrewards
+        label "low" = x<0 | g;""",
+    "unbounded": """dtmc
+        const int N = 40000;
+        module a n : int init -N; [] n<N -> 1/3:(n'=n+2*N/5) + 2/3:(n'=min(N, n+N/4)); endmodule
+        """.replace("2*N/5", "floor(2*N/5)").replace("N/4", "floor(N/4)"),
+    "parallel transitions": """ctmc
+        module a x : [0..2]; [] true -> 0.1:(x'=1) + 0.2:(x'=1); [p] x=1 -> 0.7:(x'=1);
+        [p] x<2 -> 0.3:(x'=2); [] x=0 -> 0.3:(x'=1); endmodule
+        module b [p] true -> 1:true; [q] true -> true; endmodule
+        module c y : bool; [p] y -> 0.1:(y'=false) + 0.9:true; [p] !y -> (y'=true); endmodule
+        rewards [p] x=1 : 0.1; [] true : 0.7; x=2 : 0.3; endrewards""",
+    "the same choice twice": """mdp
+        module a x : [0..2]; [] true -> 0.5:(x'=0) + 0.5:(x'=1);
+        [] true -> 0.5:(x'=1) + 0.5:(x'=0); [p] true -> (x'=2); [p] x>=0 -> (x'=2); endmodule""",
+}
 FAULTY = {
     "sum": "dtmc\nmodule m\n x:[0..2];\n [] x=0 -> 0.5:(x'=1)+0.4:(x'=2);\nendmodule\n",
     "not finite": "ctmc\nmodule m\n x:[0..3];\n [] x<3 -> 1/(x-2):(x'=x+1);\nendmodule\n",
@@ -206,9 +228,9 @@ def assert_same_model(bench: Bench, generator) -> None:
     assert [states.indexOf(state) for state in expected] == list(range(states.size()))
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", [*PROGRAMS, *TEXTS])
 def test_a_model_is_prisms_to_the_last_digit(bench, name):
-    assert_same_model(bench, bench.load(PROGRAMS[name]))
+    assert_same_model(bench, bench.load({**PROGRAMS, **TEXTS}[name]))
 
 
 def test_random_models_are_prisms(bench):

@@ -1,4 +1,4 @@
-"""Models built from their text are those of PRISM's explicit engine, array for array."""
+"""Models built from their text: what PRISM's explicit engine exports, and its words for faults."""
 
 from __future__ import annotations
 
@@ -11,14 +11,8 @@ import bridge
 from bridge.check.model_text import ModelText
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.exploration.build import build
-from tests.bridge.session_models import MODELS, QUICK
 
 pytestmark = pytest.mark.prism
-
-CASES = [
-    pytest.param(*case, marks=() if case in QUICK else pytest.mark.slow, id="-".join(case))
-    for case in MODELS
-]
 
 
 def values_of(constants):
@@ -39,66 +33,6 @@ def explored(path, constants):
     text = ModelText(path.read_text(), str(path))
     program = text.built_program(text.constants(constants), checked=True)
     return program, build(program)
-
-
-def require_same(session, model):
-    """Compare a model with PRISM's to the last bit."""
-    theirs = session.model
-    for what in ("row_offsets", "columns", "values"):
-        ours, wanted = getattr(model.matrix, what), getattr(theirs.matrix, what)
-        assert np.array_equal(ours, wanted), what
-    if theirs.row_group_offsets is not None:
-        assert np.array_equal(model.row_group_offsets, theirs.row_group_offsets)
-    assert list(model.labels) == session.label_names
-    for name in session.label_names:
-        assert np.array_equal(model.labels[name], session.labels[name]), name
-    assert [rewards.name for rewards in model.rewards] == [x.name for x in theirs.rewards]
-    for ours, wanted in zip(model.rewards, theirs.rewards, strict=True):
-        assert np.array_equal(ours.state_rewards, wanted.state_rewards)
-        choices = wanted.choice_rewards
-        if ours.choice_rewards is None:
-            assert choices is None or not choices.any()
-        else:
-            assert np.array_equal(ours.choice_rewards, choices)
-
-
-@pytest.mark.parametrize(("file", "constants"), CASES)
-def test_arrays_are_prisms(prism_install, prism_examples, file, constants):
-    given, path = values_of(constants), prism_examples / file
-    with bridge.open(path, given, prism_dir=str(prism_install.root)) as session:
-        require_same(session, explored(path, given)[1].model)
-
-
-TEXTS = {
-    "several initial states": """mdp
-        global g : bool;
-        module a x : [-2..3]; [go] x<3 -> 0.5:(x'=x+1) + 0.5:(x'=-2); [] g -> (g'=false); endmodule
-        module b = a [ x=y ] endmodule
-        init x+y<=0 & x>=y endinit
-        rewards [go] x=y : 1; [] true : 0.1*(x+2); true : y+2; endrewards
-        label "low" = x<0 | g;""",
-    "unbounded": """dtmc
-        const int N = 40000;
-        module a n : int init -N; [] n<N -> 1/3:(n'=n+2*N/5) + 2/3:(n'=min(N, n+N/4)); endmodule
-        """.replace("2*N/5", "floor(2*N/5)").replace("N/4", "floor(N/4)"),
-    "parallel transitions": """ctmc
-        module a x : [0..2]; [] true -> 0.1:(x'=1) + 0.2:(x'=1); [p] x=1 -> 0.7:(x'=1);
-        [p] x<2 -> 0.3:(x'=2); [] x=0 -> 0.3:(x'=1); endmodule
-        module b [p] true -> 1:true; [q] true -> true; endmodule
-        module c y : bool; [p] y -> 0.1:(y'=false) + 0.9:true; [p] !y -> (y'=true); endmodule
-        rewards [p] x=1 : 0.1; [] true : 0.7; x=2 : 0.3; endrewards""",
-    "the same choice twice": """mdp
-        module a x : [0..2]; [] true -> 0.5:(x'=0) + 0.5:(x'=1);
-        [] true -> 0.5:(x'=1) + 0.5:(x'=0); [p] true -> (x'=2); [p] x>=0 -> (x'=2); endmodule""",
-}
-
-
-@pytest.mark.parametrize("name", TEXTS)
-def test_arrays_of_texts_are_prisms(prism_install, tmp_path, name):
-    path = tmp_path / "model.prism"
-    path.write_text(TEXTS[name])
-    with bridge.open(path, prism_dir=str(prism_install.root)) as session:
-        require_same(session, explored(path, {})[1].model)
 
 
 EXPORTED = [
