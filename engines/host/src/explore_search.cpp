@@ -16,6 +16,8 @@ namespace prism_gpu {
 namespace {
 
 constexpr Index BATCH_PIECES = 128, LARGEST_PIECE = 8 * BLOCK;
+// What a batch leads to is kept until it is inserted: of states with many transitions it has fewer.
+constexpr Index BATCH_TRANSITIONS = Index{1} << 22;
 // A batch of fewer pieces takes less time than waking threads for it.
 constexpr Index PIECES_FOR_THREADS = 4;
 constexpr int RECENT_BITS = 11;
@@ -95,7 +97,9 @@ class Search {
     }
 
     void finish_batch() noexcept {
-        space_.at = std::min(space_.at + pieces_ * piece_ * words_, static_cast<Index>(space_.frontier.size()));
+        Index at = std::min(space_.at + pieces_ * piece_ * words_, static_cast<Index>(space_.frontier.size()));
+        space_.looked_at += (at - space_.at) / words_;
+        space_.at = at;
         pieces_ = next_batch();
     }
 
@@ -103,6 +107,8 @@ class Search {
     Index next_batch() noexcept {
         if (space_.at == static_cast<Index>(space_.frontier.size()) && !next_frontier()) return 0;
         Index states = (static_cast<Index>(space_.frontier.size()) - space_.at) / words_;
+        Index of_each = 1 + space_.transitions / std::max<Index>(space_.looked_at, 1);
+        states = std::min(states, std::max<Index>(BATCH_TRANSITIONS / of_each, BLOCK));
         Index share = (states + BATCH_PIECES - 1) / BATCH_PIECES;
         piece_ = std::clamp((share + BLOCK - 1) / BLOCK * BLOCK, Index{BLOCK}, LARGEST_PIECE);
         return std::min((states + piece_ - 1) / piece_, BATCH_PIECES);

@@ -17,9 +17,9 @@ struct PgSpace {
     prism_gpu::Compiled compiled{};
     prism_gpu::Budget budget{};
     prism_gpu::Table tables[prism_gpu::TABLES];
-    // States whose choices are looked at now; those from `at` on have not been yet.
+    // States whose choices are looked at now; those from `at` on have not been yet. How many have been in all.
     std::vector<prism_gpu::Word> frontier;
-    prism_gpu::Index at = 0;
+    prism_gpu::Index at = 0, looked_at = 0;
     // States met for the first time meanwhile, by table.
     std::vector<prism_gpu::Word> fresh[prism_gpu::TABLES];
     std::vector<prism_gpu::Word> fault;  // a state with a fault, or nothing
