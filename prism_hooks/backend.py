@@ -1,7 +1,4 @@
-"""The Java interface `prismgpu.Backend`, implemented over the engines.
-
-What handles PRISM's diagrams is imported with the first of them: most runs have none.
-"""
+"""The Java interface `prismgpu.Backend`; what few runs need is imported when it is asked for."""
 
 from __future__ import annotations
 
@@ -119,7 +116,7 @@ class EngineBackend:
                 from prism_hooks.simulation import Simulation
 
                 self._simulation = Simulation(self.options)
-                # That took a while, and what comes next calls Java.
+                # That took a while, and what comes next calls Java; so below.
                 GATE.stop_if_ending(SOLVE)
             self._simulation.sample(sampling)
 
@@ -128,7 +125,6 @@ class EngineBackend:
         with GATE.busy(SOLVE):
             from prism_hooks.construction import built_for_java
 
-            # That took a while, and what comes next calls Java.
             GATE.stop_if_ending(SOLVE)
             explored = built_for_java(construction, self.options)
             if explored is not None:
@@ -160,9 +156,10 @@ class EngineBackend:
 
     def search(self, asked: Any) -> Any:
         """Return a search that a `prismgpu.SearchInput` describes; None where none can be made."""
-        from prism_hooks.diagram_search import search_for_java
-
         with GATE.busy(SOLVE):
+            from prism_hooks.diagram_search import search_for_java
+
+            GATE.stop_if_ending(SOLVE)
             return search_for_java(asked)
 
     def showsSolves(self) -> bool:  # noqa: N802 - the name is Java's
@@ -234,9 +231,9 @@ class EngineBackend:
             problem.strategy = choices_of_rows(model, result.strategy)
 
     def _solve_symbolic(self, problem: Any) -> None:
+        model = self._symbolic_model(problem)
         from prism_hooks.symbolic import hand_over, read_question, solve_without_matrix
 
-        model = self._symbolic_model(problem)
         environment = self._environment_of(problem, task_of(problem, model.kind))
         reason = self._why_without_matrix(problem, model, environment)
         if reason is None:
@@ -325,10 +322,10 @@ class EngineBackend:
         return symbolic
 
     def _find(self, problem: Any) -> None:
-        from prism_hooks.symbolic import hand_over_set, read_question
-
         environment = solver_environment(self.options, problem, Method.AUTO)
         symbolic = self._symbolic_to_expand(problem, environment)
+        from prism_hooks.symbolic import hand_over_set, read_question
+
         model = self._model(problem, False)
         if symbolic is None:
             asked = Question.read(problem, model.num_states)
@@ -414,6 +411,7 @@ class EngineBackend:
     def _symbolic_model(self, problem: Any) -> SymbolicModel:
         from prism_hooks.symbolic import SymbolicModel
 
+        GATE.stop_if_ending(SOLVE)
         number = int(problem.modelId)
         if number not in self._symbolic:
             self._symbolic[number] = SymbolicModel(problem.model())
@@ -465,11 +463,8 @@ class EngineBackend:
             self._say(problem, result.note)
         estimated = not result.two_sided and ending is not Ending.STEPS
         if swept and estimated and problem.intervals is not None:
-            self._say(
-                problem,
-                f"{result.method} has no bounds here: the error of this result is estimated, in "
-                "spite of -ii",
-            )
+            text = "has no bounds here: the error of this result is estimated, in spite of -ii"
+            self._say(problem, f"{result.method} {text}")
         if self.options.show_solves:
             problem.say(solve_line(result, self.options.device_number))
         if result.status is Status.CHANGE_ONLY:
