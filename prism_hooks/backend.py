@@ -324,17 +324,15 @@ class EngineBackend:
     def _find(self, problem: Any) -> None:
         environment = solver_environment(self.options, problem, Method.AUTO)
         symbolic = self._symbolic_to_expand(problem, environment)
-        from prism_hooks.symbolic import hand_over_set, read_question
-
         model = self._model(problem, False)
-        if symbolic is None:
-            asked = Question.read(problem, model.num_states)
-        else:
-            asked = read_question(problem, symbolic)
-        states, rows = found_set(problem, asked, model, environment)
         if symbolic is not None:
-            hand_over_set(problem, states)
+            from prism_hooks.symbolic import hand_over_set, read_question
+
+            asked = read_question(problem, symbolic)
+            hand_over_set(problem, found_set(problem, asked, model, environment)[0])
             return
+        asked = Question.read(problem, model.num_states)
+        states, rows = found_set(problem, asked, model, environment)
         if rows is not None:
             problem.strategy = choices_of_rows(model, rows)
         problem.found = words_of(states)
