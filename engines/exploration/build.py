@@ -205,18 +205,18 @@ def _explored(
     memory = 2**62 if available is None else int(tuning.memory_share * available)
     explorer = HostExplorer(program, packing, initial, memory, threads)
     how = (program, packing, tuning, progress, most_transitions)
+    if gpu is not None:
+        report = _searched(explorer, *how, tuning.states_before_gpu)
+        if report.found > tuning.states_before_gpu:
+            try:
+                found = explored_on_gpu(program, packing, initial, gpu, progress=progress)
+                explorer.close()
+                return *found, (Kind.BUILT_ON_GPU(gpu=gpu),)
+            except (DeviceMemoryError, UnsupportedError) as error:
+                events = (Kind.BUILT_ON_CPU(reason=str(error)),)
     report = _searched(explorer, *how, tuning.states_before_compiling)
     if not report.done:
-        events = _compiled(explorer, program, packing)
-        report = _searched(explorer, *how, None if gpu is None else tuning.states_before_gpu)
-    if gpu is not None and report.found > tuning.states_before_gpu:
-        try:
-            found = explored_on_gpu(program, packing, initial, gpu, progress=progress)
-            explorer.close()
-            return *found, (*events, Kind.BUILT_ON_GPU(gpu=gpu))
-        except (DeviceMemoryError, UnsupportedError) as error:
-            events = (*events, Kind.BUILT_ON_CPU(reason=str(error)))
-    if not report.done:
+        events += _compiled(explorer, program, packing)
         report = _searched(explorer, *how, None)
     _require_memory(8 * packing.words * report.found, f"a list of {report.found} states", tuning)
     states = explorer.states(report.found)
