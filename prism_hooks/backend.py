@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-import traceback
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from prism_hooks.claims import claim_of
 from prism_hooks.comparison import compared
 from prism_hooks.exit_gate import GATE, SOLVE
 from prism_hooks.extract import embedded_chain, extracted_model, mask, vector
+from prism_hooks.failure import unexpected
 from prism_hooks.graph import (
     DECOMPOSITIONS,
     DECOMPOSITIONS_OF_DIAGRAMS,
@@ -207,8 +207,7 @@ class EngineBackend:
                 # PRISM's command ends on it, with its own message.
                 raise
             # A wrong number would be worse than no number: nothing is handed back in silence.
-            trace = "".join(traceback.format_exception(error))
-            problem.error = f"prism-gpu failed unexpectedly; please report this:\n{trace}"
+            problem.error = unexpected(error)
         finally:
             if self._bar is not None:
                 self._bar.close()

@@ -7,7 +7,6 @@ engines keep theirs for what is asked of the model later: by solves, and by
 
 from __future__ import annotations
 
-import traceback
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +23,7 @@ from engines.model.explicit import ExplicitModel
 from engines.program.faults import StateFaultError
 from prism_hooks.crossing import java_array
 from prism_hooks.exit_gate import GATE, SOLVE
+from prism_hooks.failure import unexpected
 from prism_hooks.memory import is_full_heap
 from prism_hooks.options import HookOptions
 from prism_hooks.program import read_program
@@ -93,8 +93,7 @@ def built_for_java(
             construction.refusal = "Java's heap is full (-javamaxmem)"
             return None
         # A wrong model would be worse than none: nothing is handed back in silence.
-        trace = "".join(traceback.format_exception(error))
-        construction.error = f"prism-gpu failed unexpectedly; please report this:\n{trace}"
+        construction.error = unexpected(error)
     return None
 
 
@@ -164,8 +163,7 @@ def earn_for_java(earning: Any, explored: ExploredModel | None) -> None:
         return
     except Exception as error:
         if not is_full_heap(error):
-            trace = "".join(traceback.format_exception(error))
-            earning.error = f"prism-gpu failed unexpectedly; please report this:\n{trace}"
+            earning.error = unexpected(error)
 
 
 def _require_heap(explored: ExploredModel, available: int) -> None:

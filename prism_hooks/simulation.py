@@ -7,7 +7,6 @@ handed over. A method of ours samples and judges here as a whole.
 from __future__ import annotations
 
 import secrets
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -32,6 +31,7 @@ from engines.montecarlo.sampler import Sampler
 from engines.montecarlo.tally import UNDECIDED
 from engines.program.program import Program
 from prism_hooks.exit_gate import GATE, SOLVE
+from prism_hooks.failure import unexpected
 from prism_hooks.options import HookOptions
 from prism_hooks.path_questions import read_questions
 from prism_hooks.program import read_program
@@ -118,8 +118,7 @@ class Simulation:
             sampling.error = f"prism-gpu ran out of memory: {error}"
         except Exception as error:
             # A wrong number would be worse than no number: nothing is handed back in silence.
-            trace = "".join(traceback.format_exception(error))
-            sampling.error = f"prism-gpu failed unexpectedly; please report this:\n{trace}"
+            sampling.error = unexpected(error)
 
     def _sample(self, sampling: Any) -> None:
         try:
