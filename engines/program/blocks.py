@@ -141,7 +141,9 @@ class BlockSource(SuccessorSource):
         guards = list(dict.fromkeys(command.guard for command in self._commands))
         simple = [guard for guard in guards if not range_of(guard, variables).can_fail]
         used = sorted(set().union(*(variables_of(guard) for guard in simple)))
-        lines = [f"u64 masks[{max(1, len(guards))}][BLOCK / 64];", "u8 truths[BLOCK];"]
+        lines = [f"u64 masks[{max(1, len(guards))}][BLOCK / 64];"]
+        # Eight bytes are made bits by one multiplication: those behind the last state count too.
+        lines.append("u8 truths[BLOCK] = {0};")
         # What cannot fail is still told where to say so.
         lines += ["Values unused, *p = &unused;", "(void)p;"]
         lines += self._values(used)

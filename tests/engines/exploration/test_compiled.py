@@ -12,6 +12,7 @@ import engines.host
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.exploration.build import ExplorationTuning, build
 from engines.exploration.initial import initial_states
+from engines.host.exploring import compiled as compiled_code
 from engines.host.exploring.explorer import HostExplorer
 from engines.model.events import Kind
 from engines.process.cache import CACHE_VARIABLE
@@ -47,6 +48,32 @@ def own_cache(monkeypatch, tmp_path):
     return folder
 
 
+GARBAGE = """
+static __attribute__((noinline)) void leave_garbage(void) {
+  volatile u8 bytes[1 << 16];
+  for (int i = 0; i < 1 << 16; i++) bytes[i] = 64;
+}
+EXPORTED void expand_states(const u64 *states, int count, Found *found, u8 *failed) {
+  leave_garbage();
+  expand(states, count, found, failed);
+}
+"""
+
+
+@pytest.fixture
+def garbage_in_memory(monkeypatch):
+    """Let local variables begin with anything."""
+    source_of = compiled_code.source_of
+
+    def changed(program, packing):
+        text = source_of(program, packing)
+        beginning = "EXPORTED void expand_states"
+        assert text.count(beginning) == 1
+        return text.replace(beginning, "static __attribute__((noinline)) void expand") + GARBAGE
+
+    monkeypatch.setattr(compiled_code, "source_of", changed)
+
+
 def same_arrays(a, b):
     """Whether two built models are the same, to the last bit."""
     pairs = [(a.states, b.states), (a.actions, b.actions), (a.deadlocks, b.deadlocks)]
@@ -66,6 +93,7 @@ def compiled(program, tuning=COMPILED, threads=None):
 
 @pytest.mark.parametrize("everything", [False, True])
 @pytest.mark.parametrize("seed", BEGINNING)
+@pytest.mark.usefixtures("garbage_in_memory")
 def test_random_programs(seed, everything):
     program = random_program(seed, everything=everything)
     try:
@@ -76,6 +104,17 @@ def test_random_programs(seed, everything):
         return
     require_same(program, compiled(program, SMALL_PARTS, threads=2))
     assert same_arrays(expected, compiled(program))
+
+
+@pytest.mark.usefixtures("garbage_in_memory")
+def test_guards_that_can_fail_hold_in_the_states_of_a_block_alone():
+    # Guards of eight states are packed together, the last of which may be none of the block.
+    text = "dtmc module m x : [0..50000]; y : bool; [] pow(x,2)=-3 -> (y'=true); endmodule "
+    for states in range(1, 10):
+        program, _ = read_model(text + f"init x<{states} & !y endinit")
+        built = compiled(program)
+        assert len(built.states) == states
+        require_same(program, built)
 
 
 @pytest.mark.parametrize("kind", ["dtmc", "ctmc", "mdp"])
