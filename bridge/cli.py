@@ -167,7 +167,7 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
 
             GATE.close_at_end(record.finish)
         if arguments.help:
-            jvm.java_class("prismgpu.Launcher").printAtExit(HELP)
+            jvm.java_class("prismgpu.Ending").printFirst(HELP)
         _open_gpu_beside(hooks.device, hooks.device_number)
     # What is loaded by now stays: collections of garbage need not look at it again.
     gc.freeze()
@@ -201,7 +201,7 @@ def _call_main(main_class: str, words: tuple[str, ...], stack_bytes: int, ours: 
         code = 1
     sys.stdout.flush()
     sys.stderr.flush()
-    java_class("java.lang.System").exit(code)
+    java_class("prismgpu.Ending" if ours else "java.lang.System").exit(code)
     raise SystemExit(code)
 
 
@@ -213,7 +213,6 @@ def _open_gpu_beside(device: DeviceChoice, device_number: int) -> None:
     from engines.devices import choice
     from engines.devices.opening import MODELS
     from engines.model.environment import DeviceChoice
-    from prism_hooks.exit_gate import GATE, WARM_UP
 
     if device is DeviceChoice.CPU or not driver.driver_present():
         return
@@ -228,11 +227,7 @@ def _open_gpu_beside(device: DeviceChoice, device_number: int) -> None:
             time.sleep(1.5)
             MODELS.wait_while_small()
         # What cannot be loaded now, in a heap that is full, the solve that wants it tries again.
-        with (
-            suppress(MemoryError, jpype.JException),
-            GATE.busy(WARM_UP),
-            GATE.imports_unwound(),
-        ):
+        with suppress(MemoryError, jpype.JException):
             choice.preload(device_number)
 
     threading.Thread(target=load, name="open-gpu", daemon=True).start()

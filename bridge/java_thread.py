@@ -208,6 +208,9 @@ class JavaThread:
             self._jobs.put(None)
             # A JVM that starts is waited for longer than work that nobody waits for.
             self._thread.join(10.0 if self.starts_jvm else 1.0)
+            if self._thread.is_alive():
+                # The JVM is not to be taken down around it.
+                vars(importlib.import_module("jpype.config"))["onexit"] = False
 
 
 JAVA = JavaThread()

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-import pwd
 import re
-import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +14,6 @@ from bridge import ending
 from bridge.install import JavaInstall, PrismInstall, find_java, find_prism, require_compiler
 from bridge.versions import supported_release
 from engines.errors import BridgeError
-from engines.process import leftovers
 from prism_hooks.build import hook_classes
 from prism_hooks.options import HookOptions
 
@@ -195,6 +191,8 @@ def start(runtime: Runtime, options: JvmOptions, *, embedded: bool = False) -> N
         # Signals are Python's, or the Python program's: the JVM would end the process while we
         # still call it.
         "-Xrs",
+        # A file in a folder of all users, which would stay where the process ends by itself.
+        "-XX:-UsePerfData",
         f"-Djava.awt.headless={'true' if options.headless else 'false'}",
         f"-Djava.library.path={runtime.prism.library_path}",
         f"-Xss{options.stack}",
@@ -210,8 +208,6 @@ def start(runtime: Runtime, options: JvmOptions, *, embedded: bool = False) -> N
     classpath = [*([runtime.hooks] if runtime.hooks else []), *runtime.prism.classpath]
     # PRISM's own code looks for its folder here.
     os.environ["PRISM_DIR"] = str(runtime.prism.root)
-    with suppress(KeyError):
-        leftovers.remove_at_end(_counters())
     try:
         jpype.startJVM(
             str(runtime.java.jvm_library),
@@ -227,18 +223,6 @@ def start(runtime: Runtime, options: JvmOptions, *, embedded: bool = False) -> N
             f"{error}"
         ) from error
     _part_collectors()
-
-
-def _counters() -> Path:
-    """Return the file of the JVM's performance counters, which it removes where it ends itself.
-
-    Raises
-    ------
-    KeyError
-        When the user has no name.
-    """
-    user = pwd.getpwuid(os.geteuid()).pw_name
-    return Path(f"/tmp/hsperfdata_{user}/{os.getpid()}")
 
 
 def _part_collectors() -> None:
@@ -267,9 +251,7 @@ def install_engines(options: HookOptions, record: RunRecord | None = None) -> No
     import jpype
 
     from prism_hooks.backend import java_backend
-    from prism_hooks.exit_gate import GATE
 
-    GATE.install()
     jpype.JClass("prismgpu.Hooks").backend = java_backend(options, record)
 
 
@@ -287,12 +269,9 @@ def tell_of_signals(*, with_engines: bool) -> None:
     output = java_class("java.lang.System").out
 
     def tell() -> None:
-        if GATE.ending:
-            # Nobody may call into a JVM that is ending.
-            time.sleep(ending.PATIENCE_S)
         GATE.begin_end()
         ending.within(ending.FLUSH_S, output.flush if hooks is None else hooks.beginEnd)
-        GATE.await_closed()
+        GATE.close()
 
     ending.do_first(tell)
 

@@ -15,7 +15,6 @@ from bridge.java_thread import JAVA
 from engines.errors import BridgeError
 from engines.model.progress import Progress, SweepReport
 from prism_hooks.backend import METHODS_OF_JAVA, EngineBackend
-from prism_hooks.exit_gate import GATE
 from prism_hooks.options import HookOptions
 
 Constant = bool | int | float | str
@@ -84,7 +83,6 @@ class _Switchboard:
         cls._current = backend
         if cls._for_java is None:
             cls._for_java = cls._java_object()
-            GATE.install()
         # Who calls PRISM without a session may have put other engines there.
         jvm.java_class("prismgpu.Hooks").backend = cls._for_java
 

@@ -61,7 +61,8 @@ class PrismRelease:
         Class that PRISM instantiates → the class of ours that takes its place, a subclass of it
         or of what PRISM holds the new object as.
     statics : Mapping[str, str]
-        Class whose static methods PRISM calls → the subclass of ours that takes them over.
+        Class whose static methods PRISM calls → the subclass of ours that takes them over; or one
+        such method, as `prism_hooks.relink.relink_class` takes them.
     """
 
     name: str
@@ -96,6 +97,7 @@ RELEASES: tuple[PrismRelease, ...] = (
             "sparse/PrismSparse": "prismgpu/GpuPrismSparse",
             "hybrid/PrismHybrid": "prismgpu/GpuPrismHybrid",
             "mtbdd/PrismMTBDD": "prismgpu/GpuPrismMTBDD",
+            "java/lang/System.exit": "prismgpu/Ending",
         },
     ),
 )

@@ -20,7 +20,7 @@ from engines.model.progress import Progress
 from engines.model.result import NOTHING_SWEPT, SolveResult, Status
 from prism_hooks.claims import claim_of
 from prism_hooks.comparison import compared
-from prism_hooks.exit_gate import GATE, SOLVE
+from prism_hooks.exit_gate import GATE
 from prism_hooks.extract import embedded_chain, extracted_model, mask, vector
 from prism_hooks.failure import unexpected
 from prism_hooks.graph import (
@@ -65,7 +65,7 @@ METHODS_OF_JAVA = (
     *("mayChooseEngine", "multipliesByDiagrams", "mostStates"),
     *("smallestGraph", "searchSeconds", "bottomSeconds", "search"),
     *("showsSolves", "leftToPrism"),
-    *("begin", "ended", "closing"),
+    *("begin", "ended", "closing", "end"),
 )
 
 
@@ -111,32 +111,26 @@ class EngineBackend:
 
     def sample(self, sampling: Any) -> None:
         """Sample paths for a `prismgpu.Sampling` and fill in their outcomes; throw nothing."""
-        with GATE.busy(SOLVE):
-            if self._simulation is None:
-                from prism_hooks.simulation import Simulation
+        if self._simulation is None:
+            from prism_hooks.simulation import Simulation
 
-                self._simulation = Simulation(self.options)
-                # That took a while, and what comes next calls Java; so below.
-                GATE.stop_if_ending(SOLVE)
-            self._simulation.sample(sampling)
+            self._simulation = Simulation(self.options)
+        self._simulation.sample(sampling)
 
     def build(self, construction: Any) -> None:
         """Build the model of a `prismgpu.Construction` and fill in its arrays; throw nothing."""
-        with GATE.busy(SOLVE):
-            from prism_hooks.construction import built_for_java
+        from prism_hooks.construction import built_for_java
 
-            GATE.stop_if_ending(SOLVE)
-            explored = built_for_java(construction, self.options)
-            if explored is not None:
-                self._forms(int(construction.id))[False] = explored.model
-                self._explored[int(construction.id)] = explored
+        explored = built_for_java(construction, self.options)
+        if explored is not None:
+            self._forms(int(construction.id))[False] = explored.model
+            self._explored[int(construction.id)] = explored
 
     def earn(self, earning: Any) -> None:
         """Find the rewards of a `prismgpu.Earning` and fill them in; throw nothing."""
-        with GATE.busy(SOLVE):
-            from prism_hooks.construction import earn_for_java
+        from prism_hooks.construction import earn_for_java
 
-            earn_for_java(earning, self._explored.get(int(earning.modelId)))
+        earn_for_java(earning, self._explored.get(int(earning.modelId)))
 
     def simulationMethod(self) -> str:  # noqa: N802 - the name is Java's
         """Return the method of ours that judges simulated paths, or nothing for PRISM's."""
@@ -156,11 +150,9 @@ class EngineBackend:
 
     def search(self, asked: Any) -> Any:
         """Return a search that a `prismgpu.SearchInput` describes; None where none can be made."""
-        with GATE.busy(SOLVE):
-            from prism_hooks.diagram_search import search_for_java
+        from prism_hooks.diagram_search import search_for_java
 
-            GATE.stop_if_ending(SOLVE)
-            return search_for_java(asked)
+        return search_for_java(asked)
 
     def showsSolves(self) -> bool:  # noqa: N802 - the name is Java's
         """Return whether the user asked for a line on each solve."""
@@ -180,15 +172,17 @@ class EngineBackend:
     def closing(self) -> None:
         """Note that PRISM closes down: nothing more will be solved."""
         if self._record is not None:
-            with GATE.busy(SOLVE):
-                self._record.finish()
+            self._record.finish()
+
+    def end(self, code: int) -> None:
+        """End the process with an exit code; return never."""
+        GATE.end(int(code))
 
     def solve(self, problem: Any) -> None:
         """Solve a `prismgpu.Problem` and fill in its answer, its refusal or its error."""
         MODELS.meet(int(problem.numStates))
         try:
-            with GATE.busy(SOLVE):
-                self._solve(problem)
+            self._solve(problem)
         except UnsupportedError as error:
             wanted = self.options.device is DeviceChoice.GPU
             if wanted and gpu_refusal(self.options.device_number) is not None:
@@ -408,7 +402,6 @@ class EngineBackend:
     def _symbolic_model(self, problem: Any) -> SymbolicModel:
         from prism_hooks.symbolic import SymbolicModel
 
-        GATE.stop_if_ending(SOLVE)
         number = int(problem.modelId)
         if number not in self._symbolic:
             self._symbolic[number] = SymbolicModel(problem.model())

@@ -22,7 +22,7 @@ from engines.model.events import told
 from engines.model.explicit import ExplicitModel
 from engines.program.faults import StateFaultError
 from prism_hooks.crossing import java_array
-from prism_hooks.exit_gate import GATE, SOLVE
+from prism_hooks.exit_gate import GATE
 from prism_hooks.failure import unexpected
 from prism_hooks.memory import is_full_heap
 from prism_hooks.options import HookOptions
@@ -109,7 +109,7 @@ def _built(construction: Any, options: HookOptions, giving_up: GivingUp) -> Expl
         most_transitions = giving_up.transitions_on_cpu if gpu is None else None
 
     def progress(found: int) -> None:
-        GATE.stop_if_ending(SOLVE)
+        GATE.stop_if_ending()
         construction.showProgress(min(found, INT32_MAX))
 
     explored = build(
@@ -119,7 +119,6 @@ def _built(construction: Any, options: HookOptions, giving_up: GivingUp) -> Expl
         most_transitions=most_transitions,
         progress=progress,
     )
-    GATE.stop_if_ending(SOLVE)
     construction.remark = told(explored.events)
     _require_heap(explored, int(share * construction.heapBytes))
     _hand_over(explored, construction)

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from prism_hooks.cudd import Bdd, FullError, LateError, Library, Space, opened
-from prism_hooks.exit_gate import GATE, SOLVE
 
 DIAGRAMS = ("transitions", "within", "through", "goal", "mask", "no")
 """What a search is given, by the names of the fields of `prismgpu.SearchInput`."""
@@ -51,11 +50,6 @@ class DiagramSearch(ABC):
         seconds
             The limit; infinite for none.
         """
-        # PRISM's own searches do not keep the JVM from ending either.
-        with GATE.busy(SOLVE), GATE.away(SOLVE):
-            return self._run(seconds)
-
-    def _run(self, seconds: float) -> bool:
         end = time.perf_counter() + seconds
         if seconds <= 0.0:
             return self._complete
@@ -90,12 +84,11 @@ class DiagramSearch(ABC):
 
     def result(self) -> int:
         """Return the address of what was searched for, a referenced diagram; 0 where it failed."""
-        with GATE.busy(SOLVE):
-            try:
-                return self._result().diagram()
-            except FullError:
-                self._failed = True
-                return 0
+        try:
+            return self._result().diagram()
+        except FullError:
+            self._failed = True
+            return 0
 
     def clear(self) -> None:
         """Give up what the search holds."""

@@ -53,7 +53,8 @@ def relink_class(
         Internal names: the class whose ``new`` is redirected, and the subclass to make instead.
         The subclass needs an accessible constructor of each descriptor in use.
     statics : mapping of str to str
-        Internal names: the class whose static calls are redirected, and the subclass to call.
+        Internal names: the class whose static calls are redirected, and the subclass to call. A
+        name such as ``java/lang/System.exit`` is that of one method, and any class may have it.
     label : str, optional
         What errors call the file until its own name is known.
 
@@ -69,7 +70,8 @@ def relink_class(
         call, or the constant pool would overflow.
     """
     # Few classes name any of ours, and parsing them all would take ten times as long as this.
-    if not any(encode_text(name) in data for names in (constructors, statics) for name in names):
+    names = [*constructors, *statics]
+    if not any(all(encode_text(part) in data for part in name.split(".")) for name in names):
         return None
     return _Relinker(ClassFile(data, label), constructors, statics).relink()
 
@@ -235,8 +237,9 @@ class _Relinker:
             self._patch_method(operand, reference, self._statics)
 
     def _patch_method(self, operand: int, reference: Reference, targets: Mapping[str, str]) -> None:
-        if reference.owner in targets:
-            owner = self._class(targets[reference.owner])
+        target = targets.get(f"{reference.owner}.{reference.name}", targets.get(reference.owner))
+        if target is not None:
+            owner = self._class(target)
             self._patches[operand] = self._constant(
                 reference.tag, owner.to_bytes(2, "big") + reference.name_and_type.to_bytes(2, "big")
             )

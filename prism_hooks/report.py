@@ -8,7 +8,7 @@ from typing import Any
 
 from engines.model.progress import Progress, SweepReport, announcement
 from engines.model.result import SolveResult
-from prism_hooks.exit_gate import GATE, SOLVE
+from prism_hooks.exit_gate import GATE
 from prism_hooks.record import RunRecord
 from prism_hooks.sweep_bar import SweepBar
 
@@ -50,7 +50,7 @@ def progress_lines(
 
     def report(sweeps: SweepReport) -> None:
         nonlocal due
-        GATE.stop_if_ending(SOLVE)
+        GATE.stop_if_ending()
         if sweeps.iterations == 0:
             problem.say(f"\n{announcement(sweeps)}")
             return

@@ -30,7 +30,7 @@ from engines.montecarlo.results import PathArrays
 from engines.montecarlo.sampler import Sampler
 from engines.montecarlo.tally import UNDECIDED
 from engines.program.program import Program
-from prism_hooks.exit_gate import GATE, SOLVE
+from prism_hooks.exit_gate import GATE
 from prism_hooks.failure import unexpected
 from prism_hooks.options import HookOptions
 from prism_hooks.path_questions import read_questions
@@ -185,8 +185,6 @@ class Simulation:
                 methods = self._methods(sampling)
                 num_paths = 0 if methods.needs_order else methods.paths_wanted_next(2**62)
         sampler = open_sampler(questions)
-        # Compiling takes a while, and what comes next calls Java.
-        GATE.stop_if_ending(SOLVE)
         self._show_source(sampler)
         progress = sampling_progress()
         progress.visible &= options.show_progress
@@ -205,7 +203,7 @@ class Simulation:
             )
             cluster = ClusterSampling(workers, spec, sampler, progress)
             place = f"by the workers of {options.simulation_cluster}"
-            GATE.stop_if_ending(SOLVE)
+        GATE.stop_if_ending()
         sampling.say(f"prism-gpu: paths of seed {seed}, sampled {place}")
         return _Prepared(number, program, sampler, progress, cluster, growing)
 

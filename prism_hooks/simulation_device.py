@@ -16,7 +16,6 @@ from engines.montecarlo.compile import Compiled
 from engines.montecarlo.results import PathArrays, joined
 from engines.montecarlo.sampler import Sampler
 from engines.montecarlo.tally import PathBatch
-from prism_hooks.exit_gate import GATE, SOLVE
 
 
 @dataclass(frozen=True)
@@ -151,9 +150,6 @@ class DeviceSampler:
     sampler moves once. Where nobody knows how many paths there will be, the paths that were asked
     for count as the rest, and the time spent so far as what may follow.
 
-    Where Java runs, to be used within `GATE.busy(SOLVE)`: a GPU is opened and used there, and while
-    the CPU samples the process may end.
-
     Parameters
     ----------
     make
@@ -248,7 +244,7 @@ class DeviceSampler:
         parts = []
         for part in self._parts(first_path, num_paths, progress):
             if part.first_failed is not None:
-                with self._here():
+                with self._device_held():
                     self._sampler.run(part.first_failed, 1)
                 raise RuntimeError(f"path {part.first_failed} failed only once: report it")
             parts.append(part)
@@ -266,7 +262,7 @@ class DeviceSampler:
         end = first_path + num_paths
         while True:
             number = self._next_part(first_path, end - first_path)
-            with self._here():
+            with self._device_held():
                 started = self._clock()
                 part = self._sampler.sample(first_path, number, progress)
                 seconds = self._clock() - started
@@ -307,9 +303,7 @@ class DeviceSampler:
                 self._refusal = str(error).partition("\n")[0]
             else:
                 self._moved_at = first_path
-        # That took a while, and the process may be waiting to end.
-        GATE.stop_if_ending(SOLVE)
 
-    def _here(self) -> AbstractContextManager[Any]:
-        """Let the process end while the CPU samples, which takes long; not while a GPU does."""
-        return self._device(DeviceChoice.GPU) if self.on_gpu else GATE.away(SOLVE)
+    def _device_held(self) -> AbstractContextManager[Any]:
+        """Hold the GPU while it samples."""
+        return self._device(DeviceChoice.GPU) if self.on_gpu else nullcontext()

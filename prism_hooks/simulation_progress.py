@@ -17,7 +17,7 @@ from engines.montecarlo.cluster_options import ClusterReport
 from engines.montecarlo.compile import Compiled
 from engines.montecarlo.questions import RewardQuestion
 from engines.montecarlo.results import PathArrays, joined
-from prism_hooks.exit_gate import GATE, SOLVE
+from prism_hooks.exit_gate import GATE
 from prism_hooks.simulation_device import DeviceSampler
 
 
@@ -81,7 +81,7 @@ class SamplingProgress:
 
     def __call__(self, num_paths: int) -> None:
         """Take note that more paths are done."""
-        GATE.stop_if_ending(SOLVE)
+        GATE.stop_if_ending()
         if not self.visible:
             return
         self._shown += num_paths

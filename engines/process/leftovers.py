@@ -41,17 +41,6 @@ def removed_at_end(path: Path) -> Iterator[None]:
             del _registered[path]
 
 
-def remove_at_end(path: Path) -> None:
-    """Have a file that others remove in time removed if a signal ends the process.
-
-    Parameters
-    ----------
-    path
-        What need not exist.
-    """
-    _registered[path.absolute()] = 1
-
-
 @contextmanager
 def temporary_folder(
     parent: Path | None = None, *, prefix: str = "prism-gpu-", suffix: str = ""

@@ -333,8 +333,10 @@ def test_versions_order_by_number_with_dev_before_release():
 
 def test_releases_name_internal_classes():
     for release in RELEASES:
-        for pair in (release.constructors | dict(release.statics)).items():
-            assert all("/" in name and "." not in name for name in pair)
+        for name, target in (release.constructors | dict(release.statics)).items():
+            # A single static method may follow the name of its class.
+            assert "/" in name and "." not in name.removesuffix(".exit")
+            assert "/" in target and "." not in target
 
 
 # Java

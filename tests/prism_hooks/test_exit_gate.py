@@ -1,114 +1,52 @@
-"""The gate that keeps the JVM from ending while a thread is where that would crash it."""
+"""How a run ends: what is closed and flushed, and that threads stop before they print more."""
 
+import os
+import subprocess
+import sys
 import threading
-from contextlib import suppress
+from pathlib import Path
 
-import pytest
+from prism_hooks.exit_gate import ExitGate
 
-from prism_hooks.exit_gate import CLOSING, ENDING, SOLVE, WARM_UP, ExitGate
+ENDS = """
+import ctypes, sys, threading
+from engines.process import leftovers
+from prism_hooks.exit_gate import ExitGate
+
+gate = ExitGate()
+gate.close_at_end(lambda: print("closed"))
+threading.Thread(target=threading.Event().wait).start()
+ctypes.CDLL(None).printf(b"from C\\n")
+sys.stdout.write("held back\\n")
+with leftovers.temporary_folder() as folder:
+    print(folder)
+    threading.Thread(target=gate.end, args=(3,)).start()
+    threading.Event().wait()
+"""
 
 
-def test_a_busy_thread_is_seen_and_a_finished_one_is_not():
+def test_a_thread_stops_at_the_gate_once_the_end_has_begun():
     gate = ExitGate()
-    with gate.busy(SOLVE):
-        assert gate._flags[SOLVE] == 1
-        assert gate._flags[WARM_UP] == 0
-    assert gate._flags[SOLVE] == 0
-
-
-def test_a_body_that_fails_leaves_the_gate_open():
-    gate = ExitGate()
-    try:
-        with gate.busy(WARM_UP):
-            raise RuntimeError("on purpose")
-    except RuntimeError:
-        pass
-    assert gate._flags[WARM_UP] == 0
-
-
-def test_once_the_end_has_begun_a_thread_stops_and_holds_nothing_up():
-    gate = ExitGate()
-    started, inside = threading.Event(), threading.Event()
+    turns = []
 
     def work():
-        started.set()
-        with gate.busy(SOLVE):
-            inside.set()
-
-    gate._flags[ENDING] = 1
-    threading.Thread(target=work, daemon=True).start()
-    assert started.wait(5)
-    assert not inside.wait(0.3)
-    assert gate._flags[SOLVE] == 0
-
-
-def test_a_thread_at_work_stops_at_its_next_look():
-    gate = ExitGate()
-    turns, stopped = [], threading.Event()
-
-    def work():
-        with gate.busy(SOLVE):
-            while True:
-                gate.stop_if_ending(SOLVE)
-                turns.append(1)
-                stopped.wait(0.01)
+        while True:
+            gate.stop_if_ending()
+            turns.append(1)
+            threading.Event().wait(0.01)
 
     threading.Thread(target=work, daemon=True).start()
     while not turns:
-        stopped.wait(0.01)
-    gate._flags[ENDING] = 1
-    stopped.wait(0.3)
+        threading.Event().wait(0.01)
+    gate.begin_end()
+    threading.Event().wait(0.3)
     seen = len(turns)
-    stopped.wait(0.2)
+    threading.Event().wait(0.2)
     assert len(turns) == seen
-    assert gate._flags[SOLVE] == 0
 
 
-@pytest.mark.parametrize("who", [SOLVE, WARM_UP])
-@pytest.mark.parametrize("fails", [False, True], ids=["done", "failed"])
-def test_no_solve_goes_back_to_java_once_the_end_has_begun(who, fails):
-    gate = ExitGate()
-    entered, left = threading.Event(), threading.Event()
-
-    def work():
-        with suppress(RuntimeError), gate.busy(who):
-            gate._flags[ENDING] = 1
-            entered.set()
-            if fails:
-                raise RuntimeError("on purpose")
-        left.set()
-
-    threading.Thread(target=work, daemon=True).start()
-    assert entered.wait(5)
-    # What warms up is left, so that the JVM can forget its thread.
-    assert left.wait(0.3 if who == SOLVE else 5) == (who == WARM_UP)
-    assert gate._flags[who] == 0
-
-
-def test_what_is_to_be_closed_holds_the_end_up_until_it_is():
-    gate = ExitGate()
-    closed, may_close = threading.Event(), threading.Event()
-
-    def close():
-        may_close.wait(5)
-        closed.set()
-
-    gate.close_at_end(close)
-    assert not closed.wait(0.1)
-    gate._flags[ENDING] = 1
-    assert gate._flags[CLOSING] == 1
-    may_close.set()
-    assert closed.wait(5)
-    for _ in range(100):
-        if not gate._flags[CLOSING]:
-            break
-        threading.Event().wait(0.02)
-    assert gate._flags[CLOSING] == 0
-
-
-def test_all_is_closed_in_order_even_if_some_of_it_fails(monkeypatch):
-    monkeypatch.setattr(threading, "excepthook", lambda _: None)
-    gate, order, done = ExitGate(), [], threading.Event()
+def test_all_is_closed_once_and_in_order_even_if_some_of_it_fails():
+    gate, order = ExitGate(), []
 
     def fail():
         order.append("first")
@@ -116,12 +54,45 @@ def test_all_is_closed_in_order_even_if_some_of_it_fails(monkeypatch):
 
     gate.close_at_end(fail)
     gate.close_at_end(lambda: order.append("second"))
-    gate.close_at_end(done.set)
-    gate._flags[ENDING] = 1
-    assert done.wait(5)
+    gate.close()
+    gate.close()
     assert order == ["first", "second"]
-    for _ in range(100):
-        if not gate._flags[CLOSING]:
-            break
-        threading.Event().wait(0.02)
-    assert gate._flags[CLOSING] == 0
+
+
+def test_who_comes_second_waits_until_all_is_closed():
+    gate, done = ExitGate(), []
+    closing, may_close = threading.Event(), threading.Event()
+
+    def close():
+        closing.set()
+        may_close.wait(5)
+        done.append(1)
+
+    gate.close_at_end(close)
+    threading.Thread(target=gate.close, daemon=True).start()
+    assert closing.wait(5)
+    second = threading.Thread(target=lambda: (gate.close(), done.append(2)), daemon=True)
+    second.start()
+    second.join(0.2)
+    assert not done
+    may_close.set()
+    second.join(5)
+    assert done == [1, 2]
+
+
+def test_the_end_flushes_and_clears_up_whatever_other_threads_do():
+    done = subprocess.run(
+        [sys.executable, "-c", ENDS], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (3, "")
+    folder, *lines = sorted(done.stdout.splitlines())
+    assert lines == ["closed", "from C", "held back"]
+    assert not Path(folder).exists()
+
+
+def test_who_reads_may_be_gone():
+    script = "from prism_hooks.exit_gate import ExitGate; print('x'); ExitGate().end(4)"
+    buffered = {**os.environ, "PYTHONUNBUFFERED": ""}
+    started = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=buffered)
+    started.stdout.close()
+    assert started.wait(60) == 4

@@ -14,7 +14,11 @@ from prism_hooks.classfile import ClassFile, Tag
 from prism_hooks.relink import iter_class_files, relink, relink_class
 
 CONSTRUCTORS = {"host/X": "ours/GpuX"}
-STATICS = {"host/X": "ours/GpuX", "host/Maths": "ours/GpuMaths"}
+STATICS = {
+    "host/X": "ours/GpuX",
+    "host/Maths": "ours/GpuMaths",
+    "java/lang/Math.abs": "ours/GpuNumber",
+}
 
 SOURCES = {
     "host/X.java": """
@@ -62,6 +66,9 @@ SOURCES = {
     "ours/GpuMaths.java": """
         package ours;
         public interface GpuMaths { static int half(int n) { return -n / 2; } }""",
+    "ours/GpuNumber.java": """
+        package ours;
+        public class GpuNumber { public static int abs(int n) { return 7; } }""",
     "run/Main.java": """
         package run;
         public class Main {
@@ -105,6 +112,7 @@ CASES = {
     ),
     "staticCalls": ("return X.name(1) + X.keep(2);", "X.name1X.keep2", "GpuX.name1X.keep2"),
     "interfaceStatic": ("return Maths.half(4);", "2", "-2"),
+    "oneMethod": ('return "" + Math.max(-1, Math.abs(-3));', "3", "7"),
     "references": (
         """IntFunction<X> make = X::new; Function<X, X> wrap = X::new;
            IntFunction<String> name = X::name, keep = X::keep;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import nullcontext
 from itertools import pairwise
 from types import SimpleNamespace
@@ -19,7 +18,6 @@ from engines.montecarlo.sampler import Sampler
 from engines.program import native
 from engines.program.expressions import TRUE
 from prism_hooks import simulation_device
-from prism_hooks.exit_gate import ENDING, SOLVE, ExitGate
 from prism_hooks.simulation_device import (
     CpuPace,
     DeviceSampler,
@@ -39,17 +37,12 @@ TUNING = PlaceTuning()
 class Machine:
     """A machine, with a GPU or without, whose CPU takes as long as it is told by its own clock."""
 
-    def __init__(self, gate):
+    def __init__(self):
         self.gpu = self.compiler = True
         self.nvrtc_error = ""
-        self.gate, self.seconds, self.path_s = gate, 0.0, SLOW
+        self.seconds, self.path_s = 0.0, SLOW
         self.failing, self.opened, self.sampled = set(), [], []
         self.stall_at = None
-
-    @property
-    def busy(self):
-        """Whether the JVM would wait for the simulation before it ends the process."""
-        return bool(self.gate._flags[SOLVE])
 
     def make(self, device):
         if device is CPU and not self.compiler:
@@ -57,7 +50,6 @@ class Machine:
         if device is GPU and self.nvrtc_error:
             raise UnsupportedError(self.nvrtc_error)
         on_gpu = device is GPU or (device is AUTO and self.gpu)
-        assert self.busy, "a GPU is opened where the process may end"
         self.opened.append(device)
         return FakeSampler(self, on_gpu)
 
@@ -85,7 +77,6 @@ class FakeSampler:
         if num_paths < 1:
             raise ValueError("there are no such paths")
         machine, end = self.machine, first_path + num_paths
-        assert machine.busy == self.on_gpu, "the process may end while the CPU samples, and no GPU"
         machine.sampled.append(("GPU" if self.on_gpu else "CPU", first_path, end))
         machine.seconds += 1e-9 if self.on_gpu else num_paths * machine.path_s
         if machine.stall_at is not None and first_path <= machine.stall_at < end:
@@ -110,18 +101,13 @@ class FakeSampler:
 
 @pytest.fixture
 def machine(monkeypatch):
-    gate = ExitGate()
-    machine = Machine(gate)
-    monkeypatch.setattr(simulation_device, "GATE", gate)
+    machine = Machine()
     monkeypatch.setattr(simulation_device, "driver_present", lambda: machine.gpu)
     refusal = lambda _: None if machine.gpu else "none"  # noqa: E731
     monkeypatch.setattr(simulation_device, "gpu_refusal", refusal)
     cuda = SimpleNamespace(Device=lambda _: nullcontext())
     monkeypatch.setattr(simulation_device, "cupy", lambda: SimpleNamespace(cuda=cuda))
-    with gate.busy(SOLVE):
-        yield machine
-        # Who leaves after the end has begun waits for ever.
-        gate._flags[ENDING] = 0
+    return machine
 
 
 @pytest.mark.parametrize(
@@ -249,26 +235,6 @@ def test_one_part_that_had_to_wait_moves_nobody(machine):
     machine.sampler(number).run(0, number)
     assert machine.seconds > 2.0
     assert machine.opened == [CPU]
-
-
-def test_a_run_that_ends_while_a_gpu_is_opened_stops_once_it_is_open(machine):
-    done = threading.Event()
-
-    def end(device):
-        if device is GPU:
-            machine.gate._flags[ENDING] = 1
-        return machine.make(device)
-
-    def work():
-        DeviceSampler(end, AUTO, 0, 10_000, clock=lambda: machine.seconds).run(0, 10_000)
-        done.set()
-
-    threading.Thread(target=work, daemon=True).start()
-    assert not done.wait(0.3)
-    # Nothing was launched, and the JVM need not wait.
-    assert machine.opened == [CPU, GPU]
-    assert machine.paths_on("GPU") == []
-    assert not machine.busy
 
 
 def test_where_no_gpu_is_nobody_looks_for_one_nor_cuts_batches(machine):

@@ -56,4 +56,7 @@ public interface Backend
 
 	/** Notes that PRISM closes down. */
 	void closing();
+
+	/** Ends the process; returns never. */
+	void end(int code);
 }

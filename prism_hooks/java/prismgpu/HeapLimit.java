@@ -57,9 +57,9 @@ final class HeapLimit
 				log.println(text);
 				log.flush();
 			}
-			System.exit(1);
 		} catch (OutOfMemoryError e) {
-			Runtime.getRuntime().halt(1);
+			// It could not be said.
 		}
+		Ending.exit(1);
 	}
 }

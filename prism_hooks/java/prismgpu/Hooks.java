@@ -35,7 +35,7 @@ public final class Hooks
 	/** Whether a line of progress is on the terminal; set from Python. */
 	public static volatile boolean progressShown;
 
-	/** Whether the JVM is being taken down: Python must not be called any more. */
+	/** Whether the process is about to end. */
 	private static volatile boolean ending;
 
 	// PRISM's lines around a solve that more than one kind of model has.
@@ -59,10 +59,6 @@ public final class Hooks
 
 	private Hooks()
 	{
-	}
-
-	static {
-		Runtime.getRuntime().addShutdownHook(new Thread(Hooks::beginEnd));
 	}
 
 	/** Says what the end of the process interrupts, once. */
@@ -245,15 +241,13 @@ public final class Hooks
 			LockSupport.park();
 	}
 
-	/** Calls Python. A call that the end of the JVM cuts off fails; its thread then waits for that end. */
+	/** Calls Python. A thread that comes back once the end has begun waits for it, and prints no more. */
 	private static void call(Runnable work)
 	{
-		parkIfEnding();
 		try {
 			work.run();
-		} catch (RuntimeException e) {
+		} finally {
 			parkIfEnding();
-			throw e;
 		}
 	}
 
