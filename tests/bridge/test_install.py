@@ -335,8 +335,10 @@ def test_releases_name_internal_classes():
     for release in RELEASES:
         for name, target in (release.constructors | dict(release.statics)).items():
             # A single static method may follow the name of its class.
-            assert "/" in name and "." not in name.removesuffix(".exit")
-            assert "/" in target and "." not in target
+            assert "/" in name
+            assert "." not in name.removesuffix(".exit")
+            assert "/" in target
+            assert "." not in target
 
 
 # Java
