@@ -40,7 +40,7 @@ def main(argv: list[str] | None = None) -> NoReturn:
     _require_address_space()
     words = sys.argv[1:] if argv is None else argv
     # A file that has the name of a command is a model.
-    asked = words[0] if words and words[0] in ("doctor", "regress", "reproduce") else ""
+    asked = words[0] if words and words[0] in ("doctor", "regress", "reproduce", "server") else ""
     if asked and Path(asked).is_file():
         asked = ""
     if asked == "doctor":
@@ -49,6 +49,10 @@ def main(argv: list[str] | None = None) -> NoReturn:
         from bridge.reproduce.command import command
 
         command.main(args=words[1:], prog_name="prism-gpu reproduce")
+    if asked == "server":
+        from bridge.server.command import command as server
+
+        server.main(args=words[1:], prog_name="prism-gpu server")
     if words and words[0] in ("export", "solve", "report"):
         from bridge.exchange.commands import is_command
         from bridge.exchange.commands import main as exchange
@@ -168,24 +172,39 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
             GATE.close_at_end(record.finish)
         if arguments.help:
             jvm.java_class("prismgpu.Ending").printFirst(HELP)
-        _open_gpu_beside(hooks.device, hooks.device_number)
+        open_gpu_beside(hooks.device, hooks.device_number)
     # What is loaded by now stays: collections of garbage need not look at it again.
     gc.freeze()
     sys.stdout.flush()
     sys.stderr.flush()
     jvm.tell_of_signals(with_engines=arguments.engines)
     main_class = GUI_MAIN if arguments.gui else PRISM_MAIN
-    _call_main(main_class, words, arguments.jvm.stack_bytes, arguments.engines)
+    code = call_main(main_class, words, arguments.jvm.stack_bytes, arguments.engines)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    jvm.java_class("prismgpu.Ending" if arguments.engines else "java.lang.System").exit(code)
+    raise SystemExit(code)
 
 
-def _call_main(main_class: str, words: tuple[str, ...], stack_bytes: int, ours: bool) -> NoReturn:
-    """Call a Java main class; it, or we after it, end the process through the JVM."""
+def call_main(main_class: str, words: tuple[str, ...], stack_bytes: int, ours: bool) -> int:
+    """Call a Java main class, which ends the process; return the exit code if it does not.
+
+    Parameters
+    ----------
+    main_class
+        Its name.
+    words
+        Its arguments.
+    stack_bytes
+        Of the thread that it runs in.
+    ours
+        Whether our classes are there.
+    """
     import jpype
 
     from bridge.jvm import java_class
 
     array = jpype.JArray(jpype.JString)(list(words))
-    code = 0
     try:
         if ours:
             java_class("prismgpu.Launcher").run(main_class, array, stack_bytes)
@@ -195,18 +214,23 @@ def _call_main(main_class: str, words: tuple[str, ...], stack_bytes: int, ours: 
             # The GUI's main method returns while its windows are open.
             threading.Event().wait()
     except jpype.JException as error:
+        if ours and isinstance(error, java_class("prismgpu.Ending$Unwinding")):
+            return int(error.code)
         print(f'Exception in thread "main" {error}', file=sys.stderr)
         if isinstance(error, jpype.JClass("java.lang.OutOfMemoryError")):
             print("Try a larger Java heap: -javamaxmem 8g, say.", file=sys.stderr)
-        code = 1
-    sys.stdout.flush()
-    sys.stderr.flush()
-    java_class("prismgpu.Ending" if ours else "java.lang.System").exit(code)
-    raise SystemExit(code)
+        return 1
+    return 0
 
 
-def _open_gpu_beside(device: DeviceChoice, device_number: int) -> None:
-    """Open the GPU while PRISM parses and builds, in a thread of its own, if one will be used."""
+def open_gpu_beside(device: DeviceChoice, device_number: int) -> None:
+    """Open the GPU while PRISM parses and builds, in a thread of its own, if one will be used.
+
+    Parameters
+    ----------
+    device, device_number
+        Which device the user asked for.
+    """
     import jpype
 
     from engines.cuda import driver

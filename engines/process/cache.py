@@ -253,6 +253,11 @@ def _distrust(place: Path) -> str | None:
         return f"cannot be looked at ({error.strerror})"
 
 
+def is_as_named() -> bool:
+    """Return whether no other folder than the cache's own had to be used by this process."""
+    return not _told
+
+
 def _note(refused: dict[Path, str], used: Path) -> None:
     """Say on the standard error, once, why the cache folder is another than expected."""
     for place, reason in refused.items():

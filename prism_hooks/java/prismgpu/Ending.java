@@ -5,8 +5,31 @@ public final class Ending
 {
 	private static String text = "";
 
+	/** Whether the process goes on when a run ends. */
+	private static volatile boolean unwinds;
+
 	private Ending()
 	{
+	}
+
+	/** Unwinds the thread of a run that ends while the process goes on. */
+	public static final class Unwinding extends Error
+	{
+		private static final long serialVersionUID = 1L;
+
+		public final int code;
+
+		private Unwinding(int code)
+		{
+			super("exit code " + code, null, false, false);
+			this.code = code;
+		}
+	}
+
+	/** Has runs end without the process: PRISM's exit then throws. */
+	static void unwindFromNowOn()
+	{
+		unwinds = true;
 	}
 
 	/** Has a text printed when PRISM ends the run. */
@@ -18,6 +41,8 @@ public final class Ending
 	/** Ends the process; stands in for System.exit. */
 	public static void exit(int code)
 	{
+		if (unwinds)
+			throw new Unwinding(code);
 		try {
 			System.out.print(text);
 			Hooks.beginEnd();

@@ -37,8 +37,12 @@ public final class Launcher
 				thrown[0] = e;
 			}
 			// Python is not asked to: with a full heap, it could not even be told.
-			if (thrown[0] instanceof OutOfMemoryError)
-				HeapLimit.end((OutOfMemoryError) thrown[0]);
+			try {
+				if (thrown[0] instanceof OutOfMemoryError)
+					HeapLimit.end((OutOfMemoryError) thrown[0]);
+			} catch (Ending.Unwinding e) {
+				thrown[0] = e;
+			}
 		}, "main", stackBytes);
 		thread.start();
 		thread.join();
