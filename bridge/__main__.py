@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-try:  # noqa: SIM105 - contextlib is yet to be loaded
+try:
     # Python's own handler would print where Ctrl-C came, in the middle of an import. This module
     # of Python is there before any other is loaded.
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:

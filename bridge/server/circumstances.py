@@ -1,7 +1,7 @@
 """What a run depends on beside its arguments and its files, as far as Linux tells.
 
 A server makes the runs of those commands alone that were started as it was. Client and server take
-the same list down, and compare. Variables are told by name: what nobody knows may matter.
+the same list down, and compare.
 """
 
 from __future__ import annotations
@@ -9,21 +9,22 @@ from __future__ import annotations
 import os
 import sys
 
-IGNORED_VARIABLES = frozenset(
-    name.encode()
-    for name in (
-        *("_", "PWD", "OLDPWD", "SHLVL", "PS1", "PS2", "PROMPT_COMMAND", "HISTFILE", "HISTSIZE"),
-        *("LS_COLORS", "MAIL", "EDITOR", "VISUAL", "PAGER", "LESS", "LESSOPEN", "LESSCLOSE"),
-        *("TERM", "COLORTERM", "COLORFGBG", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "WINDOW"),
-        *("TERM_SESSION_ID", "WINDOWID", "STY", "TMUX", "TMUX_PANE", "VTE_VERSION", "GPG_TTY"),
-        *("SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "SSH_AUTH_SOCK", "SSH_AGENT_PID"),
-        *("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "SESSION_MANAGER", "DESKTOP_STARTUP_ID"),
-        *("DBUS_SESSION_BUS_ADDRESS", "XDG_SESSION_ID", "XDG_SESSION_TYPE", "XDG_SESSION_CLASS"),
-        *("XDG_SEAT", "XDG_VTNR", "INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID"),
-        "PRISM_GPU_SERVER",
+_DECIDING = tuple(
+    prefix.encode()
+    for prefix in (
+        *("PRISM", "JAVA", "JDK", "_JAVA", "JVM", "JPYPE", "CLASSPATH", "PYTHON", "CUDA", "CUPY"),
+        *("NV", "NCCL", "NPY", "NUMPY", "OPENBLAS", "GOTO", "OMP", "GOMP", "KMP", "MKL", "BLIS"),
+        *("VECLIB", "NUMEXPR", "LD_", "GLIBC", "MALLOC", "LC_", "LANG", "LOC", "NLS", "TZ", "HOME"),
+        *("USER", "LOGNAME", "HOST", "RES_", "XDG_CACHE", "XDG_CONFIG", "XDG_DATA", "XDG_RUNTIME"),
+        *("TMP", "TEMP", "COLUMNS", "LINES", "DASK", "TQDM", "MPL", "NO_COLOR", "FORCE_COLOR"),
+        *("CC", "CXX", "CFLAGS"),
     )
 )
-"""What shells, terminals and logins keep in variables, which no run reads."""
+"""How the names of variables begin that Python, Java, PRISM, the engines and the libraries of
+these read, some of them once a process."""
+_ASKED_ALONE = b"PRISM_GPU_SERVER"
+_COMMANDS = ("prism", "java", "cc", "gcc", "clang")
+"""What is looked for on the PATH."""
 
 _STATUS = (
     *("Umask", "Uid", "Gid", "Groups", "CapPrm", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp"),
@@ -52,8 +53,9 @@ def circumstances() -> list[bytes]:
         b"the program=" + os.fsencode(os.path.dirname(os.path.dirname(__file__))),
     ]
     for name, value in sorted(os.environb.items()):
-        if name not in IGNORED_VARIABLES:
+        if decides(name):
             found.append(b"the variable " + name + b"=" + value)
+    found += [os.fsencode(f"{name} on the PATH={_on_path(name)}") for name in _COMMANDS]
     for line in _lines("/proc/self/status"):
         name, _, value = line.partition(b":")
         if name.decode() in _STATUS:
@@ -67,6 +69,17 @@ def circumstances() -> list[bytes]:
     priority = os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0)
     found.append(b"priority=%d of class %d" % priority)
     return found + _group_limits()
+
+
+def decides(name: bytes) -> bool:
+    """Return whether a run may depend on a variable by more than what its children read.
+
+    Parameters
+    ----------
+    name
+        Of the variable.
+    """
+    return name.startswith(_DECIDING) and name != _ASKED_ALONE
 
 
 def difference(ours: list[bytes], theirs: list[bytes]) -> str | None:
@@ -83,6 +96,15 @@ def difference(ours: list[bytes], theirs: list[bytes]) -> str | None:
             if each not in known:
                 return each.partition(b"=")[0].decode(errors="replace")
     return None
+
+
+def _on_path(name: str) -> str:
+    """Return where a command is found; as `shutil.which`, which would have to be loaded."""
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        path = os.path.join(folder, name)
+        if folder and os.access(path, os.X_OK) and not os.path.isdir(path):
+            return os.path.realpath(path)
+    return "none"
 
 
 def _lines(path: str) -> list[bytes]:

@@ -82,17 +82,16 @@ def connected(path: str, patience_s: float) -> _socket.socket | None:
 
 def _run(connection: _socket.socket, words: Sequence[str]) -> int | None:
     from bridge.server import wire
-    from bridge.server.circumstances import circumstances
+    from bridge.server.circumstances import circumstances, decides
 
     os.getcwd()  # Java does not start in a folder that was removed.
     folder = os.open(".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     ours = circumstances()
-    counted = b"%d" % len(ours)
-    arguments = map(os.fsencode, words)
+    others = [b"=".join(each) for each in os.environb.items() if not decides(each[0])]
+    counts = b"%d" % len(ours), b"%d" % len(others)
+    fields = [wire.RUN, wire.VERSION, *counts, *ours, *others, *map(os.fsencode, words)]
     try:
-        wire.send(
-            connection, [wire.RUN, wire.VERSION, counted, *ours, *arguments], (0, 1, 2, folder)
-        )
+        wire.send(connection, fields, (0, 1, 2, folder))
     finally:
         os.close(folder)
     answer, _ = wire.receive(connection)

@@ -33,9 +33,7 @@ PATIENCE_S = 5.0
     help="End after that time without a run.",
 )
 @click.option("--started", type=int, hidden=True)
-def command(
-    background: bool, stop: bool, status: bool, idle: float, started: int | None
-) -> None:
+def command(background: bool, stop: bool, status: bool, idle: float, started: int | None) -> None:
     """Keep PRISM and our engines loaded for the runs of this user's commands.
 
     While it is there, `prism-gpu` has it make the runs that it would make the same way.

@@ -221,6 +221,8 @@ class Supervisor:
                 if fields == [wire.STATUS]:
                     _reply(connection, [self.status().encode()])
                 connection.close()
+        except (ValueError, IndexError):  # no message of ours
+            connection.close()
         finally:
             for number in descriptors:
                 os.close(number)
@@ -229,10 +231,10 @@ class Supervisor:
         reason = self._refusal(fields, descriptors)
         worker = self._worker
         if reason is None and worker is not None:
-            arguments = fields[3 + int(fields[2]) :]
+            # The number of its variables, these, and its arguments.
+            rest = [fields[3], *fields[4 + int(fields[2]) :]]
             try:
-                rights = [connection.fileno(), *descriptors]
-                wire.send(worker.control, [wire.RUN, *arguments], rights)
+                wire.send(worker.control, rest, [connection.fileno(), *descriptors])
             except OSError as error:
                 reason = f"the worker does not answer ({error})"
             else:
@@ -245,12 +247,9 @@ class Supervisor:
         """Return why a run is not made here, or None."""
         if self._ending:
             return "the server is ending"
-        if fields[1:2] != [wire.VERSION] or len(fields) < 3 or not fields[2].isdigit():
+        if fields[1:2] != [wire.VERSION] or len(descriptors) != 4:
             return "another version of prism-gpu"
-        their_end = 3 + int(fields[2])
-        if len(descriptors) != 4 or len(fields) < their_end:
-            return "another version of prism-gpu"
-        differs = difference(self._circumstances, fields[3:their_end])
+        differs = difference(self._circumstances, fields[4 : 4 + int(fields[2])])
         if differs is not None:
             return f"{differs} differs"
         worker = self._worker

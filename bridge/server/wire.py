@@ -86,7 +86,5 @@ def peer(connection: _socket.socket) -> int | None:
         A connection of this machine.
     """
     credentials = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 3 * _INT)
-    process, user = (
-        int.from_bytes(credentials[at : at + _INT], sys.byteorder) for at in (0, _INT)
-    )
+    process, user = (int.from_bytes(credentials[at : at + _INT], sys.byteorder) for at in (0, _INT))
     return process if user == os.geteuid() else None

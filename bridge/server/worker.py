@@ -23,6 +23,7 @@ from bridge.files.names import is_model_file
 from bridge.jvm import JvmOptions, Runtime, default_options, find_runtime
 from bridge.refusals import error_line, require_gpu, unused_switches
 from bridge.server import wire
+from bridge.server.circumstances import decides
 from bridge.streams import secure_streams
 from engines.cuda import driver
 from engines.errors import BridgeError, UnsupportedError
@@ -139,7 +140,7 @@ class Worker:
                 fields, descriptors = wire.receive(self._control)
             except OSError:
                 fields = []
-            goes_on = bool(fields) and self._serve(fields[1:], descriptors)
+            goes_on = bool(fields) and self._serve(fields, descriptors)
         GATE.end(0)
         raise SystemExit(0)
 
@@ -177,10 +178,12 @@ class Worker:
                 if code != 0:
                     raise BridgeError(f"a small run of PRISM ended with exit code {code}")
 
-    def _serve(self, arguments: list[bytes], descriptors: list[int]) -> bool:
+    def _serve(self, fields: list[bytes], descriptors: list[int]) -> bool:
         """Make a run of a client; return whether this process makes more."""
         connection = socket.socket(fileno=descriptors[0])
-        words = [os.fsdecode(each) for each in arguments]
+        arguments_at = 1 + int(fields[0])
+        _set_variables(fields[1:arguments_at])
+        words = [os.fsdecode(each) for each in fields[arguments_at:]]
         with connection:
             reason, asked = self._taken(words, connection, descriptors[4])
             if asked is not None:
@@ -238,7 +241,9 @@ class Worker:
             return "other options of the JVM"
         if arguments.hooks.simulation_cluster:
             return "-simcluster"
-        switches = {word.lstrip("-").partition(":")[0] for word in arguments.prism if word[:1] == "-"}
+        switches = {
+            word.lstrip("-").partition(":")[0] for word in arguments.prism if word[:1] == "-"
+        }
         kept = sorted(switches & NOT_SERVED)
         return f"-{kept[0]}" if kept else None
 
@@ -294,6 +299,16 @@ class Worker:
         )
 
 
+def _set_variables(pairs: list[bytes]) -> None:
+    """Set the variables that only children of a run read to those of its client."""
+    wanted = dict(pair.split(b"=", 1) for pair in pairs)
+    for name in [name for name in os.environb if not decides(name) and name not in wanted]:
+        del os.environb[name]
+    for name, value in wanted.items():
+        if os.environb.get(name) != value:
+            os.environb[name] = value
+
+
 def _open_streams() -> None:
     """Make Python's and C's standard streams anew, as at the start of a process."""
     encoding, errors = sys.stdout.encoding, "strict"
@@ -324,9 +339,9 @@ def main() -> NoReturn:
         signal.signal(number, signal.SIG_DFL)
     secure_streams()
     ending.watch()
-    number, runs, growth = map(int, sys.argv[1:])
-    os.set_inheritable(number, False)
-    control = socket.socket(fileno=number)
+    descriptor, runs, growth = map(int, sys.argv[1:])
+    os.set_inheritable(descriptor, False)
+    control = socket.socket(fileno=descriptor)
     try:
         worker = Worker(control, _Limits(runs, growth))
     except (BridgeError, OSError) as error:

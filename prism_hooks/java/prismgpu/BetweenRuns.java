@@ -128,12 +128,12 @@ public final class BetweenRuns
 		return others() <= threads;
 	}
 
-	/** The number of threads that keep a JVM from ending. */
+	/** The number of threads that keep a JVM from ending; AWT's, which PRISM's settings load, come and go. */
 	private static int others()
 	{
 		int found = 0;
 		for (Thread thread : Thread.getAllStackTraces().keySet()) {
-			if (!thread.isDaemon())
+			if (!thread.isDaemon() && !thread.getName().startsWith("AWT-"))
 				found++;
 		}
 		return found;
