@@ -179,19 +179,20 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
 
 
 def _call_main(main_class: str, words: tuple[str, ...], stack_bytes: int, ours: bool) -> NoReturn:
-    """Call a Java main class; it, or we after it, end the process through the JVM."""
+    """Call a Java main class, and end the process."""
     import jpype
 
     from bridge.jvm import java_class
+    from prism_hooks.exit_gate import GATE
 
     array = jpype.JArray(jpype.JString)(list(words))
-    code = 0
+    code = -1
     try:
         if ours:
-            java_class("prismgpu.Launcher").run(main_class, array, stack_bytes)
+            code = int(java_class("prismgpu.Launcher").run(main_class, array, stack_bytes))
         else:
             java_class(main_class).main(array)
-        if main_class == GUI_MAIN:
+        if main_class == GUI_MAIN and code < 0:
             # The GUI's main method returns while its windows are open.
             threading.Event().wait()
     except jpype.JException as error:
@@ -199,10 +200,7 @@ def _call_main(main_class: str, words: tuple[str, ...], stack_bytes: int, ours: 
         if isinstance(error, jpype.JClass("java.lang.OutOfMemoryError")):
             print("Try a larger Java heap: -javamaxmem 8g, say.", file=sys.stderr)
         code = 1
-    sys.stdout.flush()
-    sys.stderr.flush()
-    java_class("prismgpu.Ending" if ours else "java.lang.System").exit(code)
-    raise SystemExit(code)
+    GATE.end(max(code, 0))
 
 
 def _open_gpu_beside(device: DeviceChoice, device_number: int) -> None:
