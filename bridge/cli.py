@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
+    from bridge.archive import ClassArchive
     from bridge.arguments import Arguments
     from engines.model.environment import DeviceChoice
     from prism_hooks.record import RunRecord
@@ -156,19 +157,19 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     from bridge.arguments import HELP
     from bridge.refusals import require_gpu
     from engines.model.environment import DeviceChoice
+    from prism_hooks.exit_gate import GATE
 
     runtime = jvm.find_runtime(arguments.prism_dir, with_engines=arguments.engines)
     hooks = arguments.hooks
     if arguments.engines and hooks.device is DeviceChoice.GPU:
         # It is opened while PRISM parses and builds.
         require_gpu(hooks.device_number, opened=False)
-    jvm.start(runtime, arguments.jvm)
+    window = arguments.gui
+    archive = jvm.start(runtime, arguments.jvm, window=window, make_archive=not window)
     words = arguments.prism
     if arguments.engines:
         jvm.install_engines(hooks, record)
         if record is not None:
-            from prism_hooks.exit_gate import GATE
-
             GATE.close_at_end(record.finish)
         if arguments.help:
             jvm.java_class("prismgpu.Ending").printFirst(HELP)
@@ -179,15 +180,11 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     sys.stderr.flush()
     jvm.tell_of_signals(with_engines=arguments.engines)
     main_class = GUI_MAIN if arguments.gui else PRISM_MAIN
-    code = call_main(main_class, words, arguments.jvm.stack_bytes, arguments.engines)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    jvm.java_class("prismgpu.Ending" if arguments.engines else "java.lang.System").exit(code)
-    raise SystemExit(code)
+    GATE.end(call_main(main_class, words, arguments.jvm.stack_bytes, arguments.engines))
 
 
 def call_main(main_class: str, words: tuple[str, ...], stack_bytes: int, ours: bool) -> int:
-    """Call a Java main class, which ends the process; return the exit code if it does not.
+    """Call a Java main class; return the exit code of the run.
 
     Parameters
     ----------
@@ -205,32 +202,29 @@ def call_main(main_class: str, words: tuple[str, ...], stack_bytes: int, ours: b
     from bridge.jvm import java_class
 
     array = jpype.JArray(jpype.JString)(list(words))
+    code = -1
     try:
         if ours:
-            java_class("prismgpu.Launcher").run(main_class, array, stack_bytes)
+            code = int(java_class("prismgpu.Launcher").run(main_class, array, stack_bytes))
         else:
             java_class(main_class).main(array)
-        if main_class == GUI_MAIN:
+        if main_class == GUI_MAIN and code < 0:
             # The GUI's main method returns while its windows are open.
             threading.Event().wait()
     except jpype.JException as error:
-        if ours and isinstance(error, java_class("prismgpu.Ending$Unwinding")):
-            return int(error.code)
         print(f'Exception in thread "main" {error}', file=sys.stderr)
         if isinstance(error, jpype.JClass("java.lang.OutOfMemoryError")):
             print("Try a larger Java heap: -javamaxmem 8g, say.", file=sys.stderr)
-        return 1
-    return 0
+        code = 1
+    if code < 0:
+        # PRISM went through all of its work: what it loaded is what other runs load.
+        sys.stdout.flush()
+        archive.keep()
+    GATE.end(max(code, 0))
 
 
-def open_gpu_beside(device: DeviceChoice, device_number: int) -> None:
-    """Open the GPU while PRISM parses and builds, in a thread of its own, if one will be used.
-
-    Parameters
-    ----------
-    device, device_number
-        Which device the user asked for.
-    """
+def _open_gpu_beside(device: DeviceChoice, device_number: int) -> None:
+    """Open the GPU while PRISM parses and builds, in a thread of its own, if one will be used."""
     import jpype
 
     from engines.cuda import driver

@@ -13,6 +13,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from typing import NoReturn
 
 from engines.process import leftovers
 
@@ -46,7 +47,7 @@ class ExitGate:
                 with contextlib.suppress(Exception):
                     self._closers.pop(0)()
 
-    def end(self, code: int) -> None:
+    def end(self, code: int) -> NoReturn:
         """End the process; returns never.
 
         Parameters

@@ -13,6 +13,7 @@ from bridge.refusals import fault_text
 from engines.arrays import MaskArray
 from engines.errors import BridgeError, UnsupportedError
 from prism_hooks.backend import mask
+from prism_hooks.exit_gate import GATE
 
 PRISM_MAIN = "prism.PrismCL"
 _SET = re.compile(r'"\?(\d+)"')
@@ -99,31 +100,27 @@ def run_prism(arguments: Arguments, exchange: Exchange) -> str:
     sys.stdout.flush()
     array = jpype.JArray(jpype.JString)(list(words))
     try:
-        jvm.java_class("prismgpu.Launcher").run(PRISM_MAIN, array, arguments.jvm.stack_bytes)
+        launcher = jvm.java_class("prismgpu.Launcher")
+        code = int(launcher.run(PRISM_MAIN, array, arguments.jvm.stack_bytes))
     except jpype.JException as error:
         jvm.java_class("java.lang.System").out.flush()
         if isinstance(error, jpype.JClass("prismgpu.Refusal")):
             raise UnsupportedError(str(error.getMessage())) from None
         raise BridgeError(f"PRISM failed: {error}") from error
+    if code >= 0:
+        end(code)
     return runtime.prism.version
 
 
 def end(code: int) -> NoReturn:
-    """End the process, through the JVM if there is one.
+    """End the process; a JVM is not taken down.
 
     Parameters
     ----------
     code
         The exit code.
     """
-    sys.stdout.flush()
-    sys.stderr.flush()
-    if "jpype" in sys.modules:
-        import jpype
-
-        if jpype.isJVMStarted():
-            jvm.java_class("java.lang.System").exit(code)
-    raise SystemExit(code)
+    GATE.end(code)
 
 
 def _java_exchange(exchange: Exchange) -> Any:

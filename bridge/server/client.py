@@ -154,8 +154,8 @@ def _told_of_end(answer: list[bytes]) -> int:
     from bridge.server import wire
     from engines.errors import BridgeError
 
-    how = f" ({answer[1].decode()})" if answer and answer[0] == wire.DIED else ""
-    text = f"the server of prism-gpu died during this run{how}: run it again"
+    how = f" of signal {answer[1].decode()}" if answer and answer[0] == wire.DIED else ""
+    text = f"the server of prism-gpu died{how} during this run"
     try:
         print(error_line(BridgeError(text)), flush=True)
     except OSError:

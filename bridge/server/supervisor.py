@@ -325,25 +325,25 @@ class Supervisor:
 
     def _bury(self, worker: _Worker) -> None:
         """Tell the client of a worker that has died, and start another."""
-        status = self._wait_for(worker.process)
+        code = self._wait_for(worker.process)
         client = self._release(worker)
         if client is not None:
-            _reply(client, [wire.DIED, status.encode()])
+            # Some runs end their process, such as those that a signal ends.
+            _reply(client, [wire.DIED, b"%d" % -code] if code < 0 else [wire.ENDED, b"%d" % code])
             client.close()
         if not worker.is_ready:
             self._failed_starts += 1
             if self._failed_starts >= self._options.most_failed_starts:
-                raise BridgeError(f"workers do not start ({status})")
+                raise BridgeError(f"workers do not start: they end with exit code {code}")
         self._replace(worker)
 
-    def _wait_for(self, process: subprocess.Popen[bytes]) -> str:
-        """Return how a process has ended, whose connection is closed."""
+    def _wait_for(self, process: subprocess.Popen[bytes]) -> int:
+        """Return the exit code of a process that is ending, negative for that of a signal."""
         try:
-            code = process.wait(self._options.patience_s)
+            return process.wait(self._options.patience_s)
         except subprocess.TimeoutExpired:
             process.kill()
-            code = process.wait()
-        return f"signal {-code}" if code < 0 else f"exit code {code}"
+            return process.wait()
 
     def _replace(self, worker: _Worker) -> None:
         self._poll.unregister(worker.control)

@@ -17,7 +17,8 @@ VERSION = b"1"
 # From the client.
 RUN, STOP, STATUS = b"run", b"stop", b"status"
 GO, SIGNAL, SUSPEND = b"go", b"signal", b"suspend"
-# To the client: refused with a reason, offered by a process, ended with an exit code or a status.
+# To the client: refused with a reason, offered by a process, ended with an exit code, died of a
+# signal.
 REFUSED, OFFERED, ENDED, DIED = b"refused", b"offered", b"ended", b"died"
 # From the worker: ready, refused with a reason, ended with an exit code and whether it goes on.
 READY, FAILED = b"ready", b"failed"

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from bridge import ending, jvm
-from bridge.arguments import Arguments, UsageError, parse
+from bridge.arguments import HELP, Arguments, UsageError, parse
 from bridge.cli import PRISM_MAIN, call_main, open_gpu_beside
 from bridge.files.names import is_model_file
 from bridge.jvm import JvmOptions, Runtime, default_options, find_runtime
@@ -142,7 +142,6 @@ class Worker:
                 fields = []
             goes_on = bool(fields) and self._serve(fields, descriptors)
         GATE.end(0)
-        raise SystemExit(0)
 
     def _tell(self, *fields: bytes) -> bool:
         """Tell the supervisor something; return whether it is there."""
@@ -228,8 +227,8 @@ class Worker:
 
     def _refusal(self, arguments: Arguments) -> str | None:
         """Return why a command line is not for this process, or None."""
-        if arguments.gui or arguments.plot is not None or arguments.help:
-            return "-gui, -gpuplot or -help"
+        if arguments.gui or arguments.plot is not None:
+            return "-gui or -gpuplot"
         if not arguments.engines or arguments.front_end == "builtin":
             return "a run without our engines, or without PRISM"
         if arguments.files and is_model_file(Path(arguments.files[0])):
@@ -268,13 +267,14 @@ class Worker:
         if hooks.device is DeviceChoice.GPU:
             require_gpu(hooks.device_number, opened=False)
         jvm.install_engines(hooks)
+        if arguments.help:
+            jvm.java_class("prismgpu.Ending").printFirst(HELP)
         if hooks.device is DeviceChoice.GPU:
             open_gpu_beside(hooks.device, hooks.device_number)
         return call_main(PRISM_MAIN, arguments.prism, self._jvm.stack_bytes, True)
 
     def _give_back(self) -> None:
         """Print what is still held, and let go of the client's files and folder."""
-        self._between.end()
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError, SystemExit):
                 stream.flush()
@@ -348,7 +348,6 @@ def main() -> NoReturn:
         with suppress(OSError):
             wire.send(control, [wire.FAILED, str(error).encode()])
         GATE.end(1)
-        raise SystemExit(1) from error
     worker.serve()
 
 

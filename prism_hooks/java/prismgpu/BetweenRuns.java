@@ -42,12 +42,11 @@ public final class BetweenRuns
 	}
 
 	/**
-	 * Notes the state before the first run, and has PRISM's end of a run unwind it.
+	 * Notes the state before the first run.
 	 * @param names Our classes
 	 */
 	public static void keepFirstState(String[] names) throws ReflectiveOperationException
 	{
-		Ending.unwindFromNowOn();
 		for (String name : names) {
 			Class<?> type = Class.forName(name);
 			if (type == BetweenRuns.class)
@@ -113,13 +112,6 @@ public final class BetweenRuns
 		String name = System.getProperty(encoding);
 		Charset charset = name == null ? Charset.defaultCharset() : Charset.forName(name);
 		return new PrintStream(new BufferedOutputStream(new FileOutputStream(descriptor), HELD), true, charset);
-	}
-
-	/** Prints what is still held. */
-	public static void end()
-	{
-		System.out.flush();
-		System.err.flush();
 	}
 
 	/** Whether no thread goes on that a run has started. */

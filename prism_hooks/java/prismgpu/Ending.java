@@ -1,52 +1,54 @@
 package prismgpu;
 
-/** Ends a run as System.exit does, which PRISM calls; but the JVM is not taken down, for which nobody waits. */
+/** How PRISM's code ends a run: its calls of System.exit come here, and the JVM is not taken down. */
 public final class Ending
 {
-	private static String text = "";
-
-	/** Whether the process goes on when a run ends. */
-	private static volatile boolean unwinds;
-
-	private Ending()
+	/** A run's exit code on its way to who started the run. */
+	@SuppressWarnings("serial")
+	static final class Exit extends Error
 	{
-	}
+		final int code;
 
-	/** Unwinds the thread of a run that ends while the process goes on. */
-	public static final class Unwinding extends Error
-	{
-		private static final long serialVersionUID = 1L;
-
-		public final int code;
-
-		private Unwinding(int code)
+		Exit(int code)
 		{
 			super("exit code " + code, null, false, false);
 			this.code = code;
 		}
 	}
 
-	/** Has runs end without the process: PRISM's exit then throws. */
-	static void unwindFromNowOn()
+	private static String text = "";
+
+	private Ending()
 	{
-		unwinds = true;
 	}
 
-	/** Has a text printed when PRISM ends the run. */
+	/** Has a text printed when a run ends. */
 	public static void printFirst(String printed)
 	{
 		text = printed + System.lineSeparator();
 	}
 
-	/** Ends the process; stands in for System.exit. */
+	/** Stands in for System.exit. PRISM's own thread goes back to the launcher, another ends the process. */
 	public static void exit(int code)
 	{
-		if (unwinds)
-			throw new Unwinding(code);
+		if (Launcher.isRunning(Thread.currentThread()))
+			throw new Exit(code);
+		endProcess(code);
+	}
+
+	/** Prints what is held back. */
+	static void flush()
+	{
+		System.out.print(text);
+		System.out.flush();
+		System.err.flush();
+	}
+
+	/** Ends the process, whatever its threads are doing. */
+	static void endProcess(int code)
+	{
 		try {
-			System.out.print(text);
-			Hooks.beginEnd();
-			System.err.flush();
+			flush();
 			if (Hooks.backend != null)
 				Hooks.backend.end(code);
 		} catch (RuntimeException | OutOfMemoryError e) {

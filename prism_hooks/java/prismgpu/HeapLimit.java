@@ -60,6 +60,6 @@ final class HeapLimit
 		} catch (OutOfMemoryError e) {
 			// It could not be said.
 		}
-		Ending.exit(1);
+		Ending.endProcess(1);
 	}
 }

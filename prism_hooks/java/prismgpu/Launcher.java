@@ -6,8 +6,13 @@ import java.lang.reflect.Method;
 /** Runs a main class as PRISM's start script would: in a thread whose stack has the size asked for. */
 public final class Launcher
 {
+	/** What a run gives that returns and names no exit code. */
+	private static final int NO_CODE = -1;
+
 	/** The thread in which JPype gives up Java objects that Python is done with. */
 	private static final String CLEANER = "Python Reference Queue";
+
+	private static volatile Thread running;
 
 	private Launcher()
 	{
@@ -22,13 +27,19 @@ public final class Launcher
 		error.printStackTrace();
 	}
 
-	/** Runs the main method of a class to its end. */
-	public static void run(String mainClass, String[] args, long stackBytes) throws Throwable
+	/** Whether a thread is the one that runs a main class. */
+	static boolean isRunning(Thread thread)
+	{
+		return thread == running;
+	}
+
+	/** Runs the main method of a class to its end; returns the exit code that it named, or -1. */
+	public static int run(String mainClass, String[] args, long stackBytes) throws Throwable
 	{
 		Method main = Class.forName(mainClass).getMethod("main", String[].class);
 		Throwable[] thrown = new Throwable[1];
 		Thread.setDefaultUncaughtExceptionHandler(Launcher::report);
-		Thread thread = new Thread(null, () -> {
+		running = new Thread(null, () -> {
 			try {
 				main.invoke(null, (Object) args);
 			} catch (InvocationTargetException e) {
@@ -37,16 +48,16 @@ public final class Launcher
 				thrown[0] = e;
 			}
 			// Python is not asked to: with a full heap, it could not even be told.
-			try {
-				if (thrown[0] instanceof OutOfMemoryError)
-					HeapLimit.end((OutOfMemoryError) thrown[0]);
-			} catch (Ending.Unwinding e) {
-				thrown[0] = e;
-			}
+			if (thrown[0] instanceof OutOfMemoryError)
+				HeapLimit.end((OutOfMemoryError) thrown[0]);
 		}, "main", stackBytes);
-		thread.start();
-		thread.join();
+		running.start();
+		running.join();
+		Ending.flush();
+		if (thrown[0] instanceof Ending.Exit)
+			return ((Ending.Exit) thrown[0]).code;
 		if (thrown[0] != null)
 			throw thrown[0];
+		return NO_CODE;
 	}
 }
