@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
+    from bridge.archive import ClassArchive
     from bridge.arguments import Arguments
     from engines.model.environment import DeviceChoice
     from prism_hooks.record import RunRecord
@@ -158,7 +159,8 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     if arguments.engines and hooks.device is DeviceChoice.GPU:
         # It is opened while PRISM parses and builds.
         require_gpu(hooks.device_number, opened=False)
-    jvm.start(runtime, arguments.jvm)
+    window = arguments.gui
+    archive = jvm.start(runtime, arguments.jvm, window=window, make_archive=not window)
     words = arguments.prism
     if arguments.engines:
         jvm.install_engines(hooks, record)
@@ -175,10 +177,12 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     sys.stderr.flush()
     jvm.tell_of_signals(with_engines=arguments.engines)
     main_class = GUI_MAIN if arguments.gui else PRISM_MAIN
-    _call_main(main_class, words, arguments.jvm.stack_bytes, arguments.engines)
+    _call_main(main_class, words, arguments.jvm.stack_bytes, arguments.engines, archive)
 
 
-def _call_main(main_class: str, words: tuple[str, ...], stack_bytes: int, ours: bool) -> NoReturn:
+def _call_main(
+    main_class: str, words: tuple[str, ...], stack_bytes: int, ours: bool, archive: ClassArchive
+) -> NoReturn:
     """Call a Java main class, and end the process."""
     import jpype
 
@@ -200,6 +204,10 @@ def _call_main(main_class: str, words: tuple[str, ...], stack_bytes: int, ours: 
         if isinstance(error, jpype.JClass("java.lang.OutOfMemoryError")):
             print("Try a larger Java heap: -javamaxmem 8g, say.", file=sys.stderr)
         code = 1
+    if code < 0:
+        # PRISM went through all of its work: what it loaded is what other runs load.
+        sys.stdout.flush()
+        archive.keep()
     GATE.end(max(code, 0))
 
 
