@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from bridge.archive import ClassArchive
     from bridge.arguments import Arguments
     from engines.model.environment import DeviceChoice
     from prism_hooks.record import RunRecord
@@ -180,11 +179,16 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     sys.stderr.flush()
     jvm.tell_of_signals(with_engines=arguments.engines)
     main_class = GUI_MAIN if arguments.gui else PRISM_MAIN
-    GATE.end(call_main(main_class, words, arguments.jvm.stack_bytes, arguments.engines))
+    code = call_main(main_class, words, arguments.jvm.stack_bytes, arguments.engines)
+    if code < 0:
+        # PRISM went through all of its work: what it loaded is what other runs load.
+        sys.stdout.flush()
+        archive.keep()
+    GATE.end(max(code, 0))
 
 
 def call_main(main_class: str, words: tuple[str, ...], stack_bytes: int, ours: bool) -> int:
-    """Call a Java main class; return the exit code of the run.
+    """Call a Java main class; return the exit code of the run, or -1 where it named none.
 
     Parameters
     ----------
@@ -215,16 +219,18 @@ def call_main(main_class: str, words: tuple[str, ...], stack_bytes: int, ours: b
         print(f'Exception in thread "main" {error}', file=sys.stderr)
         if isinstance(error, jpype.JClass("java.lang.OutOfMemoryError")):
             print("Try a larger Java heap: -javamaxmem 8g, say.", file=sys.stderr)
-        code = 1
-    if code < 0:
-        # PRISM went through all of its work: what it loaded is what other runs load.
-        sys.stdout.flush()
-        archive.keep()
-    GATE.end(max(code, 0))
+        return 1
+    return code
 
 
-def _open_gpu_beside(device: DeviceChoice, device_number: int) -> None:
-    """Open the GPU while PRISM parses and builds, in a thread of its own, if one will be used."""
+def open_gpu_beside(device: DeviceChoice, device_number: int) -> None:
+    """Open the GPU while PRISM parses and builds, in a thread of its own, if one will be used.
+
+    Parameters
+    ----------
+    device, device_number
+        Which device the user asked for.
+    """
     import jpype
 
     from engines.cuda import driver

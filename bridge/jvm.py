@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bridge import ending
+from bridge.archive import ClassArchive
 from bridge.install import JavaInstall, PrismInstall, find_java, find_prism, require_compiler
 from bridge.versions import supported_release
 from engines.errors import BridgeError
-from prism_hooks.build import hook_classes
+from prism_hooks.build import hook_classes, prism_jar
 from prism_hooks.options import HookOptions
 
 if TYPE_CHECKING:
@@ -117,13 +118,16 @@ class Runtime:
     ----------
     prism, java
         The installations.
-    hooks
-        Our classes, ready to go ahead of PRISM's; None for PRISM untouched.
+    classpath
+        Jars, our classes' ahead of PRISM's, then folders; for PRISM untouched, its own.
+    hooked
+        Whether our classes are on it.
     """
 
     prism: PrismInstall
     java: JavaInstall
-    hooks: Path | None
+    classpath: tuple[Path, ...]
+    hooked: bool
 
 
 def find_runtime(prism_dir: str | None = None, *, with_engines: bool = True) -> Runtime:
@@ -143,24 +147,35 @@ def find_runtime(prism_dir: str | None = None, *, with_engines: bool = True) -> 
     """
     prism = find_prism(prism_dir)
     java = find_java()
-    hooks = None
-    if with_engines:
-        release = supported_release(prism.version, prism.root)
-        require_compiler(java)
-        hooks = hook_classes(
-            prism.class_location,
-            prism.classpath,
-            java.home,
-            java.version,
-            release.hooks,
-            release.constructors,
-            release.statics,
-        )
-    return Runtime(prism, java, hooks)
+    if not with_engines:
+        return Runtime(prism, java, prism.classpath, hooked=False)
+    release = supported_release(prism.version, prism.root)
+    require_compiler(java)
+    hooks = hook_classes(
+        prism.class_location,
+        prism.classpath,
+        java.home,
+        java.version,
+        release.hooks,
+        release.constructors,
+        release.statics,
+    )
+    others = [path for path in prism.classpath if path != prism.class_location]
+    # An archive of classes holds for jars, and for what begins with those it was made with.
+    others.sort(key=Path.is_dir)
+    classpath = (hooks, prism_jar(prism.class_location), *others)
+    return Runtime(prism, java, classpath, hooked=True)
 
 
-def start(runtime: Runtime, options: JvmOptions, *, embedded: bool = False) -> None:
-    """Start the JVM of this process.
+def start(
+    runtime: Runtime,
+    options: JvmOptions,
+    *,
+    embedded: bool = False,
+    window: bool = False,
+    make_archive: bool = False,
+) -> ClassArchive:
+    """Start the JVM of this process; return the archive of its classes.
 
     Parameters
     ----------
@@ -171,6 +186,11 @@ def start(runtime: Runtime, options: JvmOptions, *, embedded: bool = False) -> N
     embedded
         Whether a Python program goes on beside the JVM, whose signals are its own; else SIGINT,
         SIGTERM and SIGHUP end the process through Java, as PRISM's do.
+    window
+        Whether PRISM's window is opened, whose pictures lie in a folder; no archive is used then.
+    make_archive
+        Whether an archive of classes is made where there is none; its `keep` is then called at the
+        end.
 
     Raises
     ------
@@ -178,7 +198,7 @@ def start(runtime: Runtime, options: JvmOptions, *, embedded: bool = False) -> N
         When a JVM runs already, or none can be started with these options.
     """
     heap = options.max_memory
-    if runtime.hooks is not None and heap is not None and memory_bytes(heap) < LEAST_HEAP:
+    if runtime.hooked and heap is not None and memory_bytes(heap) < LEAST_HEAP:
         raise BridgeError(
             f"a Java heap of {heap} is too small to start in: -javamaxmem must be at least "
             f"{LEAST_HEAP >> 20}m"
@@ -204,8 +224,13 @@ def start(runtime: Runtime, options: JvmOptions, *, embedded: bool = False) -> N
         arguments.extend(COMPILER)
     if embedded:
         arguments.extend(EMBEDDED)
+    classpath = runtime.classpath
+    archive = ClassArchive(runtime.java, classpath)
+    if runtime.hooked and not window:
+        classpath = archive.jars
+        plain = not options.extra and options.max_memory is None
+        arguments.extend(archive.options(make=make_archive and plain))
     arguments.extend(options.extra)
-    classpath = [*([runtime.hooks] if runtime.hooks else []), *runtime.prism.classpath]
     # PRISM's own code looks for its folder here.
     os.environ["PRISM_DIR"] = str(runtime.prism.root)
     try:
@@ -223,6 +248,7 @@ def start(runtime: Runtime, options: JvmOptions, *, embedded: bool = False) -> N
             f"{error}"
         ) from error
     _part_collectors()
+    return archive
 
 
 def _part_collectors() -> None:

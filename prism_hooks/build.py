@@ -1,10 +1,14 @@
-"""The classes that plug the engines into PRISM: relinked, compiled once, kept in the cache."""
+"""The classes that plug the engines into PRISM: relinked, compiled once, kept in the cache.
+
+They lie in a jar, and PRISM's own in a copy of theirs: of classes in folders Java keeps no archive.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+import zipfile
 from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -15,6 +19,7 @@ from engines.process.cache import kept
 from prism_hooks.relink import iter_class_files, relink
 
 COMPILER_MODULE = "jdk.compiler/com.sun.tools.javac.Main"
+HOOKS_JAR, PRISM_JAR = "hooks.jar", "prism.jar"
 
 
 def hook_sources(name: str) -> dict[str, bytes]:
@@ -43,7 +48,7 @@ def hook_classes(
     constructors: Mapping[str, str],
     statics: Mapping[str, str],
 ) -> Path:
-    """Return the folder of relinked and compiled classes, built now or found in the cache.
+    """Return the jar of relinked and compiled classes, built now or found in the cache.
 
     Parameters
     ----------
@@ -76,12 +81,31 @@ def hook_classes(
         changed = relink(class_location, constructors, statics)
         _build(folder, changed, sources, hooks, list(classpath), java_home)
 
-    content = _content_key(class_location)
-    return kept(f"hooks-{content[:16]}-{recipe.hexdigest()[:16]}", make, lambda folder: folder)
+    content = (_prism_classes(class_location) / "key").read_text("ascii")
+    name = f"hooks-{content[:16]}-{recipe.hexdigest()[:16]}"
+    return kept(name, make, lambda folder: folder / HOOKS_JAR)
 
 
-def _content_key(location: Path) -> str:
-    """Return a hash of PRISM's classes.
+def prism_jar(class_location: Path) -> Path:
+    """Return a jar of PRISM's classes: its own, or a copy in the cache of a folder of classes.
+
+    Parameters
+    ----------
+    class_location
+        PRISM's classes: a folder or a jar.
+
+    Raises
+    ------
+    BridgeError
+        When the cache cannot be used, or PRISM's classes cannot be read.
+    """
+    if class_location.is_dir():
+        return _prism_classes(class_location) / PRISM_JAR
+    return class_location
+
+
+def _prism_classes(location: Path) -> Path:
+    """Return the folder with a hash of PRISM's classes, as `key`, and with their jar.
 
     Reading two thousand files takes longer than starting PRISM, so the hash is remembered under
     their names, sizes and times of change.
@@ -89,15 +113,25 @@ def _content_key(location: Path) -> str:
 
     def make(folder: Path) -> None:
         content = hashlib.sha256()
-        for name, data in iter_class_files(location):
+        classes = dict(iter_class_files(location))
+        for name, data in classes.items():
             content.update(name.encode() + b"\0" + hashlib.sha256(data).digest())
         (folder / "key").write_text(content.hexdigest(), encoding="ascii")
+        if location.is_dir():
+            _write_jar(folder / PRISM_JAR, classes)
 
     try:
         stamp = _stamp(location)
     except OSError as error:
         raise BridgeError(f"cannot read the Java classes in {location}: {error}") from error
-    return kept(f"classes-{stamp}", make, lambda folder: (folder / "key").read_text("ascii"))
+    return kept(f"classes-{stamp}", make, lambda folder: folder)
+
+
+def _write_jar(jar: Path, classes: Mapping[str, bytes]) -> None:
+    """Write class files, by their internal names, into a new jar."""
+    with zipfile.ZipFile(jar, "w") as archive:
+        for name, data in classes.items():
+            archive.writestr(f"{name}.class", data)
 
 
 def _stamp(location: Path) -> str:
@@ -128,17 +162,15 @@ def _build(
     classpath: list[Path],
     java_home: Path,
 ) -> None:
-    """Write the compiled classes, then the relinked ones."""
-    # Beside the entry, so that the sources go with what is left of its making.
-    source_folder = folder.parent / "sources" / hooks
+    """Write the jar of the compiled classes and the relinked ones."""
+    # Beside the entry, so that these go with what is left of its making.
+    source_folder, compiled = folder.parent / "sources" / hooks, folder.parent / "compiled"
     source_folder.mkdir(parents=True)
+    compiled.mkdir()
     for name, text in sources.items():
         (source_folder / name).write_bytes(text)
-    _compile(sorted(source_folder.iterdir()), folder, classpath, java_home)
-    for name, data in relinked.items():
-        target = folder / f"{name}.class"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
+    _compile(sorted(source_folder.iterdir()), compiled, classpath, java_home)
+    _write_jar(folder / HOOKS_JAR, {**dict(iter_class_files(compiled)), **relinked})
 
 
 def _compile(

@@ -24,13 +24,11 @@ def stamp(runtime: Runtime) -> Stamp:
     runtime
         The PRISM and the Java.
     """
-    files = [runtime.java.jvm_library, runtime.java.home / "release"]
+    files = [runtime.java.jvm_library, runtime.java.home / "release", *runtime.classpath]
     # Who installs a package makes a folder for it here.
     files += [Path(sysconfig.get_path(name)) for name in ("purelib", "platlib")]
     folders = [_PROGRAM / name for name in _PACKAGES]
     folders += [runtime.prism.class_location, runtime.prism.library_path]
-    if runtime.hooks is not None:
-        folders.append(runtime.hooks)
     found = []
     for file in files:
         if file.exists():

@@ -11,6 +11,7 @@ import socket
 import sys
 import threading
 import warnings
+import zipfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -154,10 +155,10 @@ class Worker:
     def _own_classes(self) -> Any:
         import jpype
 
-        folder = self._runtime.hooks
-        assert folder is not None
-        names = sorted(path.stem for path in (folder / "prismgpu").glob("*.class"))
-        return jpype.JArray(jpype.JString)([f"prismgpu.{name}" for name in names])
+        with zipfile.ZipFile(self._runtime.classpath[0]) as jar:
+            files = [name for name in jar.namelist() if name.startswith("prismgpu/")]
+        names = [name.removesuffix(".class").replace("/", ".") for name in sorted(files)]
+        return jpype.JArray(jpype.JString)(names)
 
     def _warm_up(self) -> None:
         """Make a few small runs that nobody sees.
@@ -271,7 +272,7 @@ class Worker:
             jvm.java_class("prismgpu.Ending").printFirst(HELP)
         if hooks.device is DeviceChoice.GPU:
             open_gpu_beside(hooks.device, hooks.device_number)
-        return call_main(PRISM_MAIN, arguments.prism, self._jvm.stack_bytes, True)
+        return max(0, call_main(PRISM_MAIN, arguments.prism, self._jvm.stack_bytes, True))
 
     def _give_back(self) -> None:
         """Print what is still held, and let go of the client's files and folder."""

@@ -65,17 +65,11 @@ def kept(name: str, make: Callable[[Path], None], use: Callable[[Path], Use]) ->
     Exception
         What `make` raises where the folder is not to blame.
     """
+    there = found(name)
+    if there is not None:
+        with contextlib.suppress(OSError):
+            return use(there)
     refused: dict[Path, str] = {}
-    for place in _places():
-        reason = _distrust(place)
-        if reason is not None:
-            refused[place] = reason
-        elif _is_whole(place / name):
-            with contextlib.suppress(OSError):
-                value = use(place / name)
-                _note(refused, place)
-                return value
-    refused = {}
     for place in _usable_places(refused):
         try:
             _build(place, name, make)
@@ -86,6 +80,25 @@ def kept(name: str, make: Callable[[Path], None], use: Callable[[Path], Use]) ->
         _note(refused, place)
         return value
     raise _none_usable(refused)
+
+
+def found(name: str) -> Path | None:
+    """Return the folder of a whole entry of the cache, or None where it would have to be built.
+
+    Parameters
+    ----------
+    name
+        Of the entry.
+    """
+    refused: dict[Path, str] = {}
+    for place in _places():
+        reason = _distrust(place)
+        if reason is not None:
+            refused[place] = reason
+        elif _is_whole(place / name):
+            _note(refused, place)
+            return place / name
+    return None
 
 
 def cache_folder() -> Path:

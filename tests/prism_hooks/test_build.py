@@ -4,6 +4,7 @@ import json
 import os
 import stat
 import threading
+import zipfile
 
 import pytest
 
@@ -89,11 +90,22 @@ def project(tmp_path, java, cache, monkeypatch, compile_once):
 
 
 def test_what_is_built_holds_relinked_and_compiled_classes(project):
-    folder = project.build()
-    assert (folder / "hooks" / "Better.class").is_file()
-    assert b"hooks/Better" in (folder / "lib" / "Maker.class").read_bytes()
-    assert not (folder / "lib" / "Thing.class").exists()
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    jar = project.build()
+    with zipfile.ZipFile(jar) as archive:
+        assert sorted(archive.namelist()) == ["hooks/Better.class", "lib/Maker.class"]
+        assert b"hooks/Better" in archive.read("lib/Maker.class")
+    assert sorted(os.listdir(jar.parent)) == ["hooks.jar", MANIFEST]
+    assert stat.S_IMODE(jar.parent.stat().st_mode) == 0o700
+
+
+def test_prism_s_own_classes_lie_in_a_jar(project):
+    jar = build.prism_jar(project.classes)
+    with zipfile.ZipFile(jar) as archive:
+        assert archive.namelist() == ["lib/Maker.class", "lib/Thing.class"]
+        for name in archive.namelist():
+            assert archive.read(name) == (project.classes / name).read_bytes()
+    # What is a jar already is not copied.
+    assert build.prism_jar(jar) == jar
 
 
 def test_a_second_run_builds_nothing(project, monkeypatch):
@@ -116,23 +128,24 @@ def test_other_sources_or_other_classes_make_another_folder(project):
 
 @pytest.mark.parametrize("damage", ["truncate", "remove", "add", "no manifest", "bad manifest"])
 def test_a_damaged_cache_is_built_again(project, damage):
-    folder = project.build()
-    victim = folder / "hooks" / "Better.class"
-    whole = victim.read_bytes()
-    manifest = folder / MANIFEST
+    jar = project.build()
+    whole = jar.read_bytes()
+    manifest = jar.parent / MANIFEST
     if damage == "truncate":
-        victim.write_bytes(whole[:20])
+        jar.write_bytes(whole[:20])
     elif damage == "remove":
-        victim.unlink()
-    elif damage == "add":  # it would go ahead of PRISM's
-        (folder / "lib" / "Thing.class").write_bytes(whole)
+        jar.unlink()
+    elif damage == "add":
+        (jar.parent / "more.jar").write_bytes(whole)
     elif damage == "no manifest":
         manifest.unlink()
     else:
         manifest.write_text(json.dumps([1, 2]))
-    assert project.build() == folder
-    assert victim.read_bytes() == whole
-    assert not (folder / "lib" / "Thing.class").exists()
+    assert project.build() == jar
+    with zipfile.ZipFile(jar) as archive:
+        assert archive.testzip() is None
+        assert "hooks/Better.class" in archive.namelist()
+    assert not (jar.parent / "more.jar").exists()
 
 
 @pytest.mark.parametrize("damage", ["folder", "NULs", "not ASCII", "way out", "pipe"])
@@ -174,4 +187,4 @@ def test_two_first_runs_at_once_both_succeed(project):
     assert not errors
     assert len(folders) == 4
     assert len(set(folders)) == 1
-    assert (folders[0] / "hooks" / "Better.class").is_file()
+    assert zipfile.is_zipfile(folders[0])
