@@ -17,14 +17,14 @@ LOCK = "lock"
 def folder_path() -> str | None:
     """Return where the folder is, or would be; None where the user has no such place.
 
-    It is in the folder that `PRISM_GPU_CACHE` names; else in that for sockets, which ends with the
-    user's login; else in the usual folder for caches.
+    It is in the folder that the system has for a user's sockets; else in that for caches, which
+    `PRISM_GPU_CACHE` may name.
     """
     # Several hosts may share a cache.
     name = f"server-{os.uname().nodename}"
     for variable, below in (
-        ("PRISM_GPU_CACHE", ("",)),
         ("XDG_RUNTIME_DIR", ("prism-gpu",)),
+        ("PRISM_GPU_CACHE", ()),
         ("XDG_CACHE_HOME", ("prism-gpu",)),
         ("HOME", (".cache", "prism-gpu")),
     ):
