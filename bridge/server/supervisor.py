@@ -170,7 +170,7 @@ class Supervisor:
         now = time.monotonic()
         idle_end = self._last_run + 60.0 * self._options.idle_minutes
         worker = self._worker
-        busy = worker is not None and worker.client is not None
+        busy = self._announce is not None or (worker is not None and worker.client is not None)
         if not busy and now >= idle_end:
             self._ending = True
             return
@@ -284,6 +284,7 @@ class Supervisor:
             worker.is_ready = True
             self._failed_starts = 0
             if self._announce is not None:
+                self._last_run = time.monotonic()
                 self._announce(f"prism-gpu: server {os.getpid()} takes runs")
                 self._announce = None
         elif fields[0] == wire.FAILED:

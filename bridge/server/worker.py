@@ -213,6 +213,8 @@ class Worker:
         """Go to the client's folder and agree on a run: why it is not made here, or its words."""
         try:
             os.fchdir(folder)
+            # JPype takes no other text.
+            " ".join(words).encode()
             arguments = parse(words, os.environ)
             reason = self._refusal(arguments)
             if reason is not None:
@@ -222,7 +224,7 @@ class Worker:
             wire.send(connection, [wire.OFFERED, b"%d" % os.getpid()])
             answer, _ = wire.receive(connection)
             connection.settimeout(None)
-        except (OSError, UsageError, BridgeError, UnsupportedError) as error:
+        except (OSError, ValueError, UsageError, BridgeError, UnsupportedError) as error:
             return f"{type(error).__name__}: {error}", None
         return "the command is gone", arguments if answer == [wire.GO] else None
 
