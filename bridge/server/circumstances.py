@@ -25,6 +25,8 @@ these read, some of them once a process."""
 _ASKED_ALONE = b"PRISM_GPU_SERVER"
 _COMMANDS = ("prism", "java", "cc", "gcc", "clang")
 """What is looked for on the PATH."""
+_FOLDERS = ("PRISM_DIR", "JAVA_HOME")
+"""Variables that name folders, or links to them."""
 
 _STATUS = (
     *("Umask", "Uid", "Gid", "Groups", "CapPrm", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp"),
@@ -56,6 +58,9 @@ def circumstances() -> list[bytes]:
         if decides(name):
             found.append(b"the variable " + name + b"=" + value)
     found += [os.fsencode(f"{name} on the PATH={_on_path(name)}") for name in _COMMANDS]
+    for name in _FOLDERS:
+        where = os.path.realpath(os.environ.get(name, "/"))
+        found.append(os.fsencode(f"where {name} leads={where}"))
     for line in _lines("/proc/self/status"):
         name, _, value = line.partition(b":")
         if name.decode() in _STATUS:

@@ -25,7 +25,7 @@ from bridge import ending
 from bridge.jvm import Runtime, find_runtime
 from bridge.server import place, wire
 from bridge.server.circumstances import circumstances, difference
-from bridge.server.installation import stamp
+from bridge.server.installation import Installation
 from engines.errors import BridgeError
 from engines.process import cache, child
 
@@ -133,7 +133,7 @@ class Supervisor:
         self._listener = listener
         self._announce: Callable[[str], None] | None = announce
         self._circumstances = circumstances()
-        self._stamp = stamp(runtime)
+        self._installation = Installation(runtime)
         self._poll = select.poll()
         self._asking: dict[int, socket.socket] = {}
         self._stopping: list[socket.socket] = []
@@ -256,16 +256,10 @@ class Supervisor:
         if worker is None or not worker.waits:
             busy = worker is not None and worker.client is not None
             return "busy with another run" if busy else "the worker is starting"
-        if self._has_changed():
+        if self._installation.has_changed():
             self._ending = True
             return "prism-gpu, PRISM or Java has changed"
         return None
-
-    def _has_changed(self) -> bool:
-        try:
-            return stamp(self._runtime) != self._stamp
-        except OSError:
-            return True
 
     def _refuse(self, connection: socket.socket, reason: str) -> None:
         self._counts.refused += 1

@@ -73,6 +73,17 @@ def test_commands_are_compared_by_where_they_are_found(usual, tmp_path):
     assert difference(usual, found) == "java on the PATH"
 
 
+def test_a_folder_is_compared_by_where_it_leads(tmp_path):
+    link = tmp_path / "prism"
+    found = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        link.unlink(missing_ok=True)
+        link.symlink_to(tmp_path / name)
+        found.append(of_child(env={**os.environ, "PRISM_DIR": str(link)}))
+    assert difference(*found) == "where PRISM_DIR leads"
+
+
 @pytest.mark.parametrize(
     ("name", "change"),
     [
