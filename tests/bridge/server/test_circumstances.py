@@ -39,7 +39,7 @@ def test_a_process_started_alike_has_the_same_circumstances(usual):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *(("PRISM_JAVAMAXMEM", "1g"), ("JAVA_HOME", "/nowhere"), ("PRISM_GPU_CACHE", "/nowhere")),
+        *(("PRISM_JAVAMAXMEM", "1g"), ("_JAVA_OPTIONS", "-Xint"), ("PRISM_GPU_CACHE", "/nowhere")),
         *(("CUDA_VISIBLE_DEVICES", "7"), ("LD_LIBRARY_PATH", "/nowhere"), ("LC_ALL", "C.UTF-8")),
         *(
             ("OMP_NUM_THREADS", "3"),
