@@ -27,8 +27,8 @@ LEAST_HEAP = 16 << 20
 that it is full."""
 
 COMPILER = "-XX:CompileThresholdScaling=5"
-"""Java compiles a method that has been called this many times as often as by default. Most runs are
-over before what is compiled at their start repays that; long ones took no longer in any case seen."""
+"""Java compiles a method after five times as many calls as by default. Most runs are over before
+what is compiled at their start repays that; long ones took no longer in any case seen."""
 
 EMBEDDED = ("-XX:-StackTraceInThrowable",)
 """JPype never frees the Python frames that it makes of the stack of an exception."""
