@@ -26,12 +26,9 @@ LEAST_HEAP = 16 << 20
 """Bytes of the smallest heap in which PRISM and our engines start, and in which Java can still say
 that it is full."""
 
-COMPILER = (
-    "-XX:CompileCommand=quiet",
-    "-XX:CompileCommand=CompileThresholdScaling,jdk.internal.org.objectweb.asm.Frame::execute,100.0",
-)
-"""Java writes the classes of lambda expressions with this method. As PRISM starts, it is called
-just often enough to be compiled, which takes 0.5 s; the loops of the first solve wait for that."""
+COMPILER = "-XX:CompileThresholdScaling=5"
+"""Java compiles a method after five times as many calls as by default. Most runs are over before
+what is compiled at their start repays that; long ones took no longer in any case seen."""
 
 EMBEDDED = ("-XX:-StackTraceInThrowable",)
 """JPype never frees the Python frames that it makes of the stack of an exception."""
@@ -221,7 +218,7 @@ def start(
         arguments.append(f"-Xmx{options.max_memory}")
     if runtime.java.major >= 17:
         arguments.append("--enable-native-access=ALL-UNNAMED")
-        arguments.extend(COMPILER)
+        arguments.append(COMPILER)
     if embedded:
         arguments.extend(EMBEDDED)
     classpath = runtime.classpath

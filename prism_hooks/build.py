@@ -124,7 +124,7 @@ def _prism_classes(location: Path) -> Path:
         stamp = _stamp(location)
     except OSError as error:
         raise BridgeError(f"cannot read the Java classes in {location}: {error}") from error
-    return kept(f"classes-{stamp}", make, lambda folder: folder)
+    return kept(f"prism-{stamp}", make, lambda folder: folder)
 
 
 def _write_jar(jar: Path, classes: Mapping[str, bytes]) -> None:

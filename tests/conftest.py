@@ -31,6 +31,21 @@ for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, usual)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Make the cases that a sample of a test's leaves out slow ones."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled") and not item.get_closest_marker("slow"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for every in cases.values():
+        (number,) = every[0].get_closest_marker("sampled").args
+        taken = {place * len(every) // number for place in range(number)}
+        for place, item in enumerate(every):
+            if place not in taken:
+                item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def prism_install() -> PrismInstall:
     """Return the installed PRISM; without one, or without a JDK, the test is skipped."""

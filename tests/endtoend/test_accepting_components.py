@@ -103,6 +103,7 @@ def assert_same(ours, theirs):
     assert_close(ours.output, theirs.output, 1e-4)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 def test_states_are_prisms(name, every_graph, patient, prism, prism_install):
     (model, *constants), questions, kinds, searches = CASES[name]

@@ -74,6 +74,7 @@ def patient(prism_install):
     return runner(PATIENT, prism_install)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ONE)
 @pytest.mark.parametrize("engine", ["-hybrid", "-sparse"])
 def test_the_only_component_is_asked_about_alone(name, engine, patient, prism, tmp_path):

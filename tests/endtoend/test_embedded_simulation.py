@@ -119,6 +119,7 @@ def report(run):
     return [re.sub(r"\d+\.\d+(E-?\d+)?", lambda x: f"{float(x[0]):.12g}", line) for line in kept]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.prism
 @pytest.mark.parametrize(
     ("model", "words"),

@@ -48,6 +48,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 def test_exports_are_prisms_to_the_byte_and_results_its_own(
     prism_gpu, prism, prism_examples, tmp_path, name

@@ -39,6 +39,7 @@ def assert_clean(run) -> None:
         assert trace not in text, text
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "words",
     [

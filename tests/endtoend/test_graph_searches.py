@@ -231,6 +231,7 @@ SETS_STATE_BY_STATE = {
 STATE = re.compile(r"^\d+:\(.*\)$|^Satisfying states.*", re.M)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SETS_STATE_BY_STATE)
 def test_sets_are_prisms_state_by_state(name, every_graph, prism, prism_install, tmp_path):
     text, more, questions = SETS_STATE_BY_STATE[name]

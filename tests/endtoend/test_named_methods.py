@@ -115,6 +115,7 @@ def with_epsilon(words: list[object], epsilon: str | None) -> list[object]:
     return words if epsilon is None else [*words, "-epsilon", epsilon]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("method", METHODS, ids=" ".join)
 @pytest.mark.parametrize("name", NAMES)

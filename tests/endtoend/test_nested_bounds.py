@@ -71,6 +71,7 @@ OF_TENTH = {
 ROUTES = ["-explicit", "-sparse", "-hybrid", "-ii", "-gs", "-frontend builtin"]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize(
     ("text", "questions"), [(THIRD, OF_THIRD), (HALF, OF_HALF), (TENTH, OF_TENTH)]

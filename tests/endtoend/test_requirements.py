@@ -113,6 +113,7 @@ def spoiled(cache: Path, how: str) -> None:
         cache.mkdir(mode=0o500)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", ["writable", "link", "file", "another user's", "read-only"])
 def test_a_cache_that_cannot_be_used_costs_a_line_and_time(prism_gpu, words, tmp_path, how):
     root = os.geteuid() == 0

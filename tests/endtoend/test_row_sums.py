@@ -17,6 +17,7 @@ CASES = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("route", ["files", "-hybrid", "-explicit"])
 def test_every_route_divides_such_rows_by_their_sums(case, route, prism_gpu, tmp_path):

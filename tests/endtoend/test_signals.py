@@ -54,6 +54,7 @@ def test_a_signal_while_starting_ends_the_run_silently(prism_install, number, de
     assert outcome.code in (128 + number, -number), outcome.output
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
 @pytest.mark.parametrize("name", ["first run", "explore", "solve", "solve on files"])
 def test_a_signal_during_work_leaves_nothing_behind(prism_install, name, number):

@@ -69,6 +69,7 @@ def intervals(output: str) -> list[tuple[float, float]]:
     return [(float(value), float(width)) for value, width in found]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("model", "constants", "texts", "switches"),
     [
@@ -185,6 +186,7 @@ def test_whole_batches_give_the_digits_of_single_paths(prism_gpu, prism_examples
     assert lengths[0] == lengths[1] != []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("body", "text", "switches"),
     [

@@ -71,6 +71,7 @@ def assert_close(ours: dict[int, float], theirs: dict[int, float], tolerance: fl
         )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("engine", ["-explicit", "-sparse"])
 @pytest.mark.parametrize(("kind", "tolerance"), [("dtmc", 1e-9), ("ctmc", 1e-8)])
 @pytest.mark.parametrize(

@@ -90,6 +90,7 @@ def _chosen() -> list[pytest.param]:
     return chosen
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("entries", _chosen())
 def test_reference_values_lie_inside_the_printed_intervals(
     prism_gpu, prism_examples, tmp_path, entries

@@ -19,6 +19,8 @@ from engines.host.build import SOURCES, compiled, compiler
 from engines.host.compiled.library import library
 from tests.engines.host_calls import CALLS, FOLDER_VARIABLE, FUNCTIONS
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parent
 OTHERS = (
     "diagrams/test_expand.py",

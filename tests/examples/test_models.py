@@ -154,6 +154,7 @@ def test_command_refuses_a_bad_size_and_writes_nothing(tmp_path, n):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.prism
 @pytest.mark.parametrize(
     "n", [3, 5, 7, 9, 11, pytest.param(13, marks=slow), pytest.param(15, marks=slow)]
@@ -177,6 +178,7 @@ def test_herman_properties_in_prism(prism, tmp_path):
     assert quickest_of_3 == pytest.approx(12 / 5, rel=1e-6)  # gaps 1, 1, 3: 4abc/N
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.prism
 @pytest.mark.parametrize(
     ("n", "states", "transitions", "premium"),
@@ -198,6 +200,7 @@ def test_cluster_in_prism(prism, n, states, transitions, premium):
     assert 1 - report.result == pytest.approx(1 - premium, rel=1e-6)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.prism
 @pytest.mark.parametrize(
     ("c", "states", "transitions", "customers"),

@@ -151,7 +151,7 @@ def test_a_damaged_cache_is_built_again(project, damage):
 @pytest.mark.parametrize("damage", ["folder", "NULs", "not ASCII", "way out", "pipe"])
 def test_a_damaged_hash_of_prism_s_classes_is_made_again(project, cache, damage):
     folder = project.build()
-    (key,) = cache.glob("classes-*/key")
+    (key,) = cache.glob("prism-*/key")
     if damage in ("folder", "pipe"):
         key.unlink()
         os.mkfifo(key) if damage == "pipe" else key.mkdir()
@@ -166,7 +166,7 @@ def test_a_compiler_error_leaves_nothing_behind(project, cache):
     project.sources["Better.java"] = b"package hooks; public class Better extends Missing {}"
     with pytest.raises(BridgeError, match=r"Java compiler failed(.|\n)*Missing"):
         project.build()
-    assert not [path for path in cache.iterdir() if not path.name.startswith("classes-")]
+    assert not [path for path in cache.iterdir() if not path.name.startswith("prism-")]
 
 
 def test_two_first_runs_at_once_both_succeed(project):

@@ -70,6 +70,7 @@ BOUNDED_REWARD = {
 }
 
 
+@pytest.mark.sampled(3)
 @needs_samples
 @pytest.mark.prism
 @pytest.mark.parametrize(
