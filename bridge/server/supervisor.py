@@ -247,6 +247,9 @@ class Supervisor:
         """Return why a run is not made here, or None."""
         if self._ending:
             return "the server is ending"
+        if self._installation.has_changed():
+            self._ending = True
+            return "prism-gpu, PRISM or Java has changed"
         if fields[1:2] != [wire.VERSION] or len(descriptors) != 4:
             return "another version of prism-gpu"
         differs = difference(self._circumstances, fields[4 : 4 + int(fields[2])])
@@ -256,9 +259,6 @@ class Supervisor:
         if worker is None or not worker.waits:
             busy = worker is not None and worker.client is not None
             return "busy with another run" if busy else "the worker is starting"
-        if self._installation.has_changed():
-            self._ending = True
-            return "prism-gpu, PRISM or Java has changed"
         return None
 
     def _refuse(self, connection: socket.socket, reason: str) -> None:
