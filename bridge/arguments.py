@@ -107,6 +107,7 @@ ENGINES (prism-gpu):
 -gui ................................... Open PRISM's GUI with the engines inside
 
 "prism-gpu doctor" tells what was found, what is missing and how to get it.
+"prism-gpu server" keeps PRISM loaded for many small runs; it has --help.
 "prism-gpu reproduce" measures published experiments again, "prism-gpu regress" compares our
 values with PRISM's in every state; each has --help.
 "prism-gpu export", "solve" and "report" solve on another machine than PRISM's; each has -help.

@@ -64,7 +64,7 @@ def connected(path: str, patience_s: float) -> _socket.socket | None:
     """
     import _socket
 
-    from bridge.server import place, wire
+    from bridge.server import place
 
     # What is opened must not take the place of a standard stream that is closed.
     while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
@@ -77,6 +77,8 @@ def connected(path: str, patience_s: float) -> _socket.socket | None:
         connection.connect(place.inside(folder, place.SOCKET))
     finally:
         os.close(folder)
+    from bridge.server import wire
+
     return None if wire.peer(connection) is None else connection
 
 

@@ -88,6 +88,9 @@ def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
             **os.environ,
             "PATH": os.pathsep.join(filter(None, paths)),
             "PYTHONPATH": os.pathsep.join(filter(None, modules)),
+            # A server of an example is its own.
+            "XDG_RUNTIME_DIR": str(folder),
+            "PRISM_GPU_SERVER": "on",
         },
     )
 
