@@ -54,13 +54,13 @@ def circumstances() -> list[bytes]:
         b"Python=" + os.fsencode(sys.executable) + b" " + sys.version.encode(),
         b"the program=" + os.fsencode(os.path.dirname(os.path.dirname(__file__))),
     ]
-    for name, value in sorted(os.environb.items()):
-        if decides(name):
-            found.append(b"the variable " + name + b"=" + value)
-    found += [os.fsencode(f"{name} on the PATH={_on_path(name)}") for name in _COMMANDS]
-    for name in _FOLDERS:
-        where = os.path.realpath(os.environ.get(name, "/"))
-        found.append(os.fsencode(f"where {name} leads={where}"))
+    for variable, text in sorted(os.environb.items()):
+        if decides(variable):
+            found.append(b"the variable " + variable + b"=" + text)
+    found += [os.fsencode(f"{each} on the PATH={_on_path(each)}") for each in _COMMANDS]
+    for each in _FOLDERS:
+        where = os.path.realpath(os.environ.get(each, "/"))
+        found.append(os.fsencode(f"where {each} leads={where}"))
     for line in _lines("/proc/self/status"):
         name, _, value = line.partition(b":")
         if name.decode() in _STATUS:
