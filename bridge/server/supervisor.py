@@ -66,7 +66,6 @@ class _Worker:
     is_ready: bool = False
     client: socket.socket | None = None
     deadline: float | None = None
-    runs: int = 0
 
     @property
     def waits(self) -> bool:
@@ -203,13 +202,14 @@ class Supervisor:
 
     def _hear(self, connection: socket.socket) -> None:
         """Read what a client asks for, its first and only message to this process."""
-        self._poll.unregister(connection)
-        del self._asking[connection.fileno()]
         try:
             fields, descriptors = wire.receive(connection)
-        except OSError:
-            connection.close()
+        except BlockingIOError:
             return
+        except OSError:
+            fields, descriptors = [], []
+        self._poll.unregister(connection)
+        del self._asking[connection.fileno()]
         try:
             if fields[:1] == [wire.RUN]:
                 self._take(connection, fields, descriptors)
@@ -293,7 +293,6 @@ class Supervisor:
     def _run_ended(self, worker: _Worker, code: bytes, *, goes_on: bool) -> None:
         client = self._release(worker)
         self._counts.served += 1
-        worker.runs += 1
         self._last_run = time.monotonic()
         if client is not None:
             _reply(client, [wire.ENDED, code])
@@ -358,7 +357,6 @@ class Supervisor:
                 [*child.module("bridge.server.worker"), *map(str, numbers)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 cwd="/",
                 # Ctrl-C at the server's terminal is not for it.

@@ -292,8 +292,8 @@ class Worker:
         """Return whether nothing is left of the runs so far that the next could notice."""
         return (
             self._runs < self._limits.runs
-            # Who has used a GPU begins its next solve there.
-            and not driver.is_used()
+            # Who has used a GPU begins its next solve there; who has opened one holds its memory.
+            and not (driver.is_used() or "cupy" in sys.modules)
             and cache.is_as_named()
             and _resident_mib() - self._memory < self._limits.growth_mib
             and _open_files() - self._files < MOST_FILES_LEFT_OPEN
