@@ -153,6 +153,7 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     from bridge.arguments import HELP
     from bridge.refusals import require_gpu
     from engines.model.environment import DeviceChoice
+    from engines.process.timeline import PRISM, STARTING_JAVA, TIMELINE
 
     runtime = jvm.find_runtime(arguments.prism_dir, with_engines=arguments.engines)
     hooks = arguments.hooks
@@ -160,8 +161,8 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
         # It is opened while PRISM parses and builds.
         require_gpu(hooks.device_number, opened=False)
     window = arguments.gui
-    archive = jvm.start(runtime, arguments.jvm, window=window, make_archive=not window)
-    words = arguments.prism
+    with TIMELINE.part(STARTING_JAVA):
+        archive = jvm.start(runtime, arguments.jvm, window=window, make_archive=not window)
     if arguments.engines:
         jvm.install_engines(hooks, record)
         if record is not None:
@@ -176,24 +177,25 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     jvm.tell_of_signals(with_engines=arguments.engines)
+    TIMELINE.turn_to(PRISM)
     main_class = GUI_MAIN if arguments.gui else PRISM_MAIN
-    _call_main(main_class, words, arguments.jvm.stack_bytes, arguments.engines, archive)
+    _call_main(main_class, arguments, archive)
 
 
-def _call_main(
-    main_class: str, words: tuple[str, ...], stack_bytes: int, ours: bool, archive: ClassArchive
-) -> NoReturn:
+def _call_main(main_class: str, arguments: Arguments, archive: ClassArchive) -> NoReturn:
     """Call a Java main class, and end the process."""
     import jpype
 
     from bridge.jvm import java_class
+    from engines.process.timeline import TIMELINE
     from prism_hooks.exit_gate import GATE
 
-    array = jpype.JArray(jpype.JString)(list(words))
+    array = jpype.JArray(jpype.JString)(list(arguments.prism))
     code = -1
     try:
-        if ours:
-            code = int(java_class("prismgpu.Launcher").run(main_class, array, stack_bytes))
+        if arguments.engines:
+            launcher = java_class("prismgpu.Launcher")
+            code = int(launcher.run(main_class, array, arguments.jvm.stack_bytes))
         else:
             java_class(main_class).main(array)
         if main_class == GUI_MAIN and code < 0:
@@ -204,6 +206,8 @@ def _call_main(
         if isinstance(error, jpype.JClass("java.lang.OutOfMemoryError")):
             print("Try a larger Java heap: -javamaxmem 8g, say.", file=sys.stderr)
         code = 1
+    if arguments.engines and arguments.hooks.show_solves:
+        print(f"\nprism-gpu: {TIMELINE.told()}")
     if code < 0:
         # PRISM went through all of its work: what it loaded is what other runs load.
         sys.stdout.flush()
@@ -219,6 +223,7 @@ def _open_gpu_beside(device: DeviceChoice, device_number: int) -> None:
     from engines.devices import choice
     from engines.devices.opening import MODELS
     from engines.model.environment import DeviceChoice
+    from engines.process.timeline import OPENING, TIMELINE
 
     if device is DeviceChoice.CPU or not driver.driver_present():
         return
@@ -233,7 +238,7 @@ def _open_gpu_beside(device: DeviceChoice, device_number: int) -> None:
             time.sleep(1.5)
             MODELS.wait_while_small()
         # What cannot be loaded now, in a heap that is full, the solve that wants it tries again.
-        with suppress(MemoryError, jpype.JException):
+        with suppress(MemoryError, jpype.JException), TIMELINE.beside(OPENING):
             choice.preload(device_number)
 
     threading.Thread(target=load, name="open-gpu", daemon=True).start()
