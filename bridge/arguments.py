@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from itertools import chain, islice
 
 from bridge.jvm import JvmOptions, default_options, memory_bytes
@@ -262,6 +261,8 @@ class _Parser:
         elif switch.startswith("prism-dir="):
             self._rest = replace(self._rest, prism_dir=switch.partition("=")[2])
         elif switch.startswith("gpu"):
+            from difflib import get_close_matches
+
             near = get_close_matches(f"-{switch}", re.findall(r"^-gpu\w+", HELP, re.MULTILINE), 1)
             hint = f"did you mean {near[0]}?" if near else 'type "prism-gpu -help" for full list'
             raise UsageError(f"Unknown switch -{switch} ({hint})")

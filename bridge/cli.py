@@ -156,6 +156,7 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     from bridge.arguments import HELP
     from bridge.refusals import require_gpu
     from engines.model.environment import DeviceChoice
+    from engines.process.timeline import STARTING_JAVA, TIMELINE
     from prism_hooks.exit_gate import GATE
 
     runtime = jvm.find_runtime(arguments.prism_dir, with_engines=arguments.engines)
@@ -164,8 +165,8 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
         # It is opened while PRISM parses and builds.
         require_gpu(hooks.device_number, opened=False)
     window = arguments.gui
-    archive = jvm.start(runtime, arguments.jvm, window=window, make_archive=not window)
-    words = arguments.prism
+    with TIMELINE.part(STARTING_JAVA):
+        archive = jvm.start(runtime, arguments.jvm, window=window, make_archive=not window)
     if arguments.engines:
         jvm.install_engines(hooks, record)
         if record is not None:
@@ -179,7 +180,7 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     sys.stderr.flush()
     jvm.tell_of_signals(with_engines=arguments.engines)
     main_class = GUI_MAIN if arguments.gui else PRISM_MAIN
-    code = call_main(main_class, words, arguments.jvm.stack_bytes, arguments.engines)
+    code = call_main(main_class, arguments)
     if code < 0:
         # PRISM went through all of its work: what it loaded is what other runs load.
         sys.stdout.flush()
@@ -187,29 +188,28 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     GATE.end(max(code, 0))
 
 
-def call_main(main_class: str, words: tuple[str, ...], stack_bytes: int, ours: bool) -> int:
+def call_main(main_class: str, arguments: Arguments) -> int:
     """Call a Java main class; return the exit code of the run, or -1 where it named none.
 
     Parameters
     ----------
     main_class
         Its name.
-    words
-        Its arguments.
-    stack_bytes
-        Of the thread that it runs in.
-    ours
-        Whether our classes are there.
+    arguments
+        The command line.
     """
     import jpype
 
     from bridge.jvm import java_class
+    from engines.process.timeline import PRISM, TIMELINE
 
-    array = jpype.JArray(jpype.JString)(list(words))
+    TIMELINE.turn_to(PRISM)
+    array = jpype.JArray(jpype.JString)(list(arguments.prism))
     code = -1
     try:
-        if ours:
-            code = int(java_class("prismgpu.Launcher").run(main_class, array, stack_bytes))
+        if arguments.engines:
+            launcher = java_class("prismgpu.Launcher")
+            code = int(launcher.run(main_class, array, arguments.jvm.stack_bytes))
         else:
             java_class(main_class).main(array)
         if main_class == GUI_MAIN and code < 0:
@@ -219,7 +219,9 @@ def call_main(main_class: str, words: tuple[str, ...], stack_bytes: int, ours: b
         print(f'Exception in thread "main" {error}', file=sys.stderr)
         if isinstance(error, jpype.JClass("java.lang.OutOfMemoryError")):
             print("Try a larger Java heap: -javamaxmem 8g, say.", file=sys.stderr)
-        return 1
+        code = 1
+    if arguments.engines and arguments.hooks.show_solves:
+        print(f"\nprism-gpu: {TIMELINE.told()}", flush=True)
     return code
 
 
@@ -237,6 +239,7 @@ def open_gpu_beside(device: DeviceChoice, device_number: int) -> None:
     from engines.devices import choice
     from engines.devices.opening import MODELS
     from engines.model.environment import DeviceChoice
+    from engines.process.timeline import OPENING, TIMELINE
 
     if device is DeviceChoice.CPU or not driver.driver_present():
         return
@@ -251,7 +254,7 @@ def open_gpu_beside(device: DeviceChoice, device_number: int) -> None:
             time.sleep(1.5)
             MODELS.wait_while_small()
         # What cannot be loaded now, in a heap that is full, the solve that wants it tries again.
-        with suppress(MemoryError, jpype.JException):
+        with suppress(MemoryError, jpype.JException), TIMELINE.beside(OPENING):
             choice.preload(device_number)
 
     threading.Thread(target=load, name="open-gpu", daemon=True).start()

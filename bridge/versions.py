@@ -6,7 +6,6 @@ older PRISM means one more entry there and, where its Java API differs, one more
 
 from __future__ import annotations
 
-import importlib.metadata
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,6 +19,8 @@ DOWNLOAD_PAGE = "https://www.prismmodelchecker.org/download.php"
 
 def own_version() -> str:
     """Return prism-gpu's version, or that it is run from its sources without being installed."""
+    import importlib.metadata
+
     try:
         return importlib.metadata.version("prism-gpu")
     except importlib.metadata.PackageNotFoundError:

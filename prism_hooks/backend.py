@@ -18,6 +18,7 @@ from engines.model.environment import DeviceChoice, Method, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.progress import Progress
 from engines.model.result import NOTHING_SWEPT, SolveResult, Status
+from engines.process.timeline import ANSWERING, LEAVING, READING, SAMPLING, SEARCHING, TIMELINE
 from prism_hooks.claims import claim_of
 from prism_hooks.comparison import compared
 from prism_hooks.exit_gate import GATE
@@ -36,7 +37,7 @@ from prism_hooks.graph import (
 )
 from prism_hooks.kept_answers import KeptAnswers
 from prism_hooks.memory import is_full_cudd, is_full_heap, shortage
-from prism_hooks.methods import DEFAULT_METHODS, named_method, solver_environment
+from prism_hooks.methods import DEFAULT_METHODS, named_method, solver_environment, usable_device
 from prism_hooks.options import SIMULATION, HookOptions
 from prism_hooks.questions import Question, Task, task_of
 from prism_hooks.record import RunRecord
@@ -59,13 +60,14 @@ GRAPHS_KEPT = 1
 """Models of which the graph alone was read, such as a product with a Büchi automaton."""
 
 AGAIN = "prism-gpu: reusing the cached result"
+ESTIMATED_IN_SPITE = "has no bounds here: the error of this result is estimated, in spite of -ii"
 
 METHODS_OF_JAVA = (
     *("solve", "build", "earn", "sample", "simulationMethod"),
     *("mayChooseEngine", "multipliesByDiagrams", "mostStates"),
     *("smallestGraph", "searchSeconds", "bottomSeconds", "search"),
     *("showsSolves", "leftToPrism"),
-    *("begin", "ended", "closing", "end"),
+    *("begin", "ended", "beginPart", "endPart", "closing", "end"),
 )
 
 
@@ -109,6 +111,7 @@ class EngineBackend:
         left = self.options.left_to_prism
         return "" if left == SIMULATION else left
 
+    @TIMELINE.counted(SAMPLING)
     def sample(self, sampling: Any) -> None:
         """Sample paths for a `prismgpu.Sampling` and fill in their outcomes; throw nothing."""
         if self._simulation is None:
@@ -169,8 +172,17 @@ class EngineBackend:
         if self._record is not None:
             self._record.ended(value)
 
+    def beginPart(self, name: str) -> None:  # noqa: N802 - the name is Java's
+        """Note that a part of the run begins."""
+        TIMELINE.begin(str(name))
+
+    def endPart(self) -> None:  # noqa: N802 - the name is Java's
+        """Note that the part that was begun last ends."""
+        TIMELINE.end()
+
     def closing(self) -> None:
         """Note that PRISM closes down: nothing more will be solved."""
+        TIMELINE.turn_to(LEAVING)
         if self._record is not None:
             self._record.finish()
 
@@ -206,6 +218,7 @@ class EngineBackend:
             if self._bar is not None:
                 self._bar.close()
 
+    @TIMELINE.counted(ANSWERING)
     def _solve(self, problem: Any) -> None:
         if str(problem.task) in SETS:
             self._find(problem)
@@ -336,7 +349,8 @@ class EngineBackend:
         graph = self._graph(problem)
         started = time.perf_counter()
         if symbolic is None:
-            found = decomposed(problem, graph, environment)
+            with TIMELINE.part(SEARCHING):
+                found = decomposed(problem, graph, environment)
             problem.members, problem.ends = found.members, found.ends
         else:
             from prism_hooks.diagram_graph import decomposed_diagram, hand_over_components
@@ -352,7 +366,8 @@ class EngineBackend:
         number = int(problem.modelId)
         if number not in self._graphs:
             started = time.perf_counter()
-            self._graphs[number] = graph_of(problem.model())
+            with TIMELINE.part(READING):
+                self._graphs[number] = graph_of(problem.model())
             what = " of a graph from PRISM"
             self._say_read(problem, self._graphs[number], what, started)
         self._graphs.move_to_end(number)
@@ -378,13 +393,14 @@ class EngineBackend:
                 forms[False] = self._read(problem)
         return forms[embedded]
 
+    @TIMELINE.counted(READING)
     def _read(self, problem: Any) -> ExplicitModel:
         started = time.perf_counter()
         if problem.parts is None:
             model, what = extracted_model(problem.model()), " from PRISM"
         else:
             symbolic = self._symbolic_model(problem)
-            device = self._expanding_device() if symbolic.wants_device else None
+            device = usable_device(self.options) if symbolic.wants_device else None
             model = symbolic.expanded(device, self.options.device_memory)
             if symbolic.refusal:
                 self._say(problem, f"the CPU makes the matrix: {symbolic.refusal}")
@@ -409,12 +425,6 @@ class EngineBackend:
         while len(self._symbolic) > MODELS_KEPT:
             self._symbolic.popitem(last=False)
         return self._symbolic[number]
-
-    def _expanding_device(self) -> int | None:
-        options = self.options
-        wanted = options.device is not DeviceChoice.CPU
-        usable = wanted and gpu_refusal(options.device_number) is None
-        return options.device_number if usable else None
 
     def environment(self, problem: Any) -> SolverEnvironment:
         """Return what a `prismgpu.Problem` and the command line ask of a solve.
@@ -453,8 +463,7 @@ class EngineBackend:
             self._say(problem, result.note)
         estimated = not result.two_sided and ending is not Ending.STEPS
         if swept and estimated and problem.intervals is not None:
-            text = "has no bounds here: the error of this result is estimated, in spite of -ii"
-            self._say(problem, f"{result.method} {text}")
+            self._say(problem, f"{result.method} {ESTIMATED_IN_SPITE}")
         if self.options.show_solves:
             problem.say(solve_line(result, self.options.device_number))
         if result.status is Status.CHANGE_ONLY:

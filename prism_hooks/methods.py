@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from engines.cuda.driver import gpu_refusal
 from engines.errors import InvalidModelError
-from engines.model.environment import IntervalOptions, Method, SolverEnvironment
+from engines.model.environment import DeviceChoice, IntervalOptions, Method, SolverEnvironment
 from prism_hooks.options import HookOptions, interval_options
 
 LINEAR_METHODS = {
@@ -107,3 +108,16 @@ def solver_environment(options: HookOptions, problem: Any, method: Method) -> So
         )
     except ValueError as error:
         raise InvalidModelError(str(error)) from error
+
+
+def usable_device(options: HookOptions) -> int | None:
+    """Return the number of the GPU that may be used, None where there is none.
+
+    Parameters
+    ----------
+    options
+        What the command line says about the engines.
+    """
+    wanted = options.device is not DeviceChoice.CPU
+    usable = wanted and gpu_refusal(options.device_number) is None
+    return options.device_number if usable else None

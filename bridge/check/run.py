@@ -32,6 +32,7 @@ from engines.errors import BridgeError, ConvergenceError, InvalidModelError, Uns
 from engines.model.explicit import ModelKind
 from engines.model.progress import SweepReport, announcement
 from engines.model.result import SolveResult
+from engines.process.timeline import BUILDING, CHECKING, PARSING, TIMELINE
 from prism_hooks.options import HookOptions
 from prism_hooks.record import RunRecord
 from prism_hooks.report import iterations_line, solve_line
@@ -80,12 +81,15 @@ def run(
     if len(options.files) > 2:
         raise UsageError(f'Too many files: "{options.files[2]}" is neither model nor properties')
     bar = sweep_bar(wanted=hooks.show_progress)
+    TIMELINE.turn_to(CHECKING)
     everything = _Run(options, hooks, command, why, bar, record)
     try:
         everything.all()
     finally:
         if record is not None:
             record.finish()
+    if options.show_solves:
+        print(f"\nprism-gpu: {TIMELINE.told()}", flush=True)
     return 0
 
 
@@ -103,16 +107,17 @@ class _Run:
         self._bar, self._record = bar, record
         self._progress = self._follow
         self._header(command, why)
-        self._source: ModelSource = model_source(
-            Path(options.files[0]),
-            kind=options.kind,
-            fix_deadlocks=options.fix_deadlocks,
-            sums_checked=options.simulation.checked,
-            device=(hooks.device, hooks.device_number),
-            most_states=hooks.max_states,
-        )
-        self._source.describe(self._log)
-        self._properties = self._read_properties()
+        with TIMELINE.part(PARSING):
+            self._source: ModelSource = model_source(
+                Path(options.files[0]),
+                kind=options.kind,
+                fix_deadlocks=options.fix_deadlocks,
+                sums_checked=options.simulation.checked,
+                device=(hooks.device, hooks.device_number),
+                most_states=hooks.max_states,
+            )
+            self._source.describe(self._log)
+            self._properties = self._read_properties()
         self._chosen = self._select()
         self._said: set[str] = set()
         self._model: CheckableModel | None = None
@@ -323,7 +328,8 @@ class _Run:
             self._log(f"\nBuilding model (front end: {self._source.name})...")
             self._constants_line("Model", self._model_constants)
             started = time.perf_counter()
-            model = self._source.build(self._model_constants, self._log)
+            with TIMELINE.part(BUILDING):
+                model = self._source.build(self._model_constants, self._log)
             taken = seconds_text(time.perf_counter() - started)
             self._log(f"\nTime for model construction: {taken} seconds.")
             for note in model.notes:

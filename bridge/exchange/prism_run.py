@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from bridge import jvm
 from bridge.arguments import Arguments, without_blockwise_methods
+from bridge.java_thread import jvm_runs
 from bridge.refusals import fault_text
 from engines.arrays import MaskArray
 from engines.errors import BridgeError, UnsupportedError
@@ -113,14 +114,16 @@ def run_prism(arguments: Arguments, exchange: Exchange) -> str:
 
 
 def end(code: int) -> NoReturn:
-    """End the process; a JVM is not taken down.
+    """End the process; a JVM that runs is not taken down.
 
     Parameters
     ----------
     code
         The exit code.
     """
-    GATE.end(code)
+    if jvm_runs():
+        GATE.end(code)
+    sys.exit(code)
 
 
 def _java_exchange(exchange: Exchange) -> Any:

@@ -10,6 +10,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 import warnings
 import zipfile
 from contextlib import suppress
@@ -31,6 +32,7 @@ from engines.errors import BridgeError, UnsupportedError
 from engines.model.environment import DeviceChoice
 from engines.process import cache
 from engines.process.leftovers import temporary_folder
+from engines.process.timeline import TIMELINE
 from prism_hooks.exit_gate import GATE
 from prism_hooks.options import HookOptions
 
@@ -251,6 +253,7 @@ class Worker:
 
     def _run(self, arguments: Arguments) -> int:
         """Make a run on the standard streams of this process; return its exit code."""
+        TIMELINE.restart(time.perf_counter())
         _open_streams()
         self._between.begin()
         with warnings.catch_warnings():
@@ -274,7 +277,7 @@ class Worker:
             jvm.java_class("prismgpu.Ending").printFirst(HELP)
         if hooks.device is DeviceChoice.GPU:
             open_gpu_beside(hooks.device, hooks.device_number)
-        return max(0, call_main(PRISM_MAIN, arguments.prism, self._jvm.stack_bytes, True))
+        return max(0, call_main(PRISM_MAIN, arguments))
 
     def _give_back(self) -> None:
         """Print what is still held, and let go of the client's files and folder."""

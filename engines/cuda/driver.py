@@ -10,6 +10,7 @@ from typing import Any
 
 from engines.cuda.kernel_cache import keep_cupy_private
 from engines.errors import UnsupportedError
+from engines.process.timeline import OPENING, TIMELINE
 
 _used = threading.Event()
 
@@ -37,6 +38,11 @@ def find_cupy() -> tuple[Any, int, str]:
     """
     if not driver_present():
         return None, 0, "no NVIDIA driver was found (libcuda)"
+    with TIMELINE.part(OPENING):
+        return _opened_cupy()
+
+
+def _opened_cupy() -> tuple[Any, int, str]:
     keep_cupy_private()
     try:
         with warnings.catch_warnings():

@@ -9,6 +9,7 @@ from typing import Any
 
 from engines.cuda import src as kernels
 from engines.cuda.driver import cupy
+from engines.process.timeline import LOADING, TIMELINE
 
 BLOCK_THREADS = 256
 
@@ -44,7 +45,7 @@ def _function(module: str, name: str, offset_type: str, variant: Variant, _devic
 
 def _module(module: str, offset_type: str, variant: Variant = CSR) -> Any:
     # One thread compiles, another that wants the same waits for it.
-    with _loading:
+    with TIMELINE.part(LOADING), _loading:
         return _loaded(module, offset_type, variant)
 
 

@@ -12,6 +12,7 @@ from engines.devices.graph import operations_of
 from engines.model.csr import CsrMatrix
 from engines.model.environment import SolverEnvironment
 from engines.model.explicit import ExplicitModel
+from engines.process.timeline import SEARCHING, TIMELINE
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class Components:
             yield int(label), inside[order[ends[label] - sizes[label] : ends[label]]]
 
 
+@TIMELINE.counted(SEARCHING)
 def sccs(
     model: ExplicitModel,
     restrict: MaskArray | None = None,
@@ -99,6 +101,7 @@ def condensation_order(
     return operations.condensation_order(components.labels, components.count)
 
 
+@TIMELINE.counted(SEARCHING)
 def bsccs(model: ExplicitModel, environment: SolverEnvironment | None = None) -> Components:
     """Return the bottom strongly connected components: those that no edge leaves.
 

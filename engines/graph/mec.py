@@ -12,6 +12,7 @@ from engines.errors import UnsupportedError
 from engines.graph.components import Components
 from engines.model.environment import SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
+from engines.process.timeline import SEARCHING, TIMELINE
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class EndComponents:
     choices: MaskArray
 
 
+@TIMELINE.counted(SEARCHING)
 def maximal_end_components(
     model: ExplicitModel,
     restrict: MaskArray | None = None,
@@ -72,6 +74,7 @@ def maximal_end_components(
     return EndComponents(*operations_of(model, environment).end_components(restrict, choices))
 
 
+@TIMELINE.counted(SEARCHING)
 def end_component_states(
     model: ExplicitModel,
     restrict: MaskArray | None = None,

@@ -10,9 +10,11 @@ from engines.arrays import MaskArray
 from engines.devices.graph import operations_of
 from engines.model.environment import SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
+from engines.process.timeline import SEARCHING, TIMELINE
 from engines.systems.one_sided import Direction
 
 
+@TIMELINE.counted(SEARCHING)
 def prob0(
     model: ExplicitModel,
     remain: MaskArray,
@@ -52,6 +54,7 @@ def prob0(
     return ~operations.may_reach(target, remain)
 
 
+@TIMELINE.counted(SEARCHING)
 def prob1(
     model: ExplicitModel,
     remain: MaskArray,
@@ -96,6 +99,7 @@ def prob1(
     return ~operations_of(model, environment).may_reach(never, remain & ~target)
 
 
+@TIMELINE.counted(SEARCHING)
 def reachable(
     model: ExplicitModel, sources: MaskArray, *, environment: SolverEnvironment | None = None
 ) -> MaskArray:

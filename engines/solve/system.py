@@ -27,6 +27,7 @@ from engines.model.environment import Method, Precision, SolverEnvironment
 from engines.model.events import Events, Kind
 from engines.model.progress import Progress
 from engines.model.result import SolveResult, Status
+from engines.process.timeline import SOLVING, TIMELINE
 from engines.proofs.doubling import Doubling, LateDoubling, rises_from_zero
 from engines.solve import late_gpu
 from engines.solve.ladder import Answer, Ladder, Solve
@@ -97,13 +98,14 @@ def solve_system(
     The result, whose status the caller must look at.
     """
     how, begun = (method, direct_name, by_levels, progress), None
-    on_cpu = late_gpu.environment_before(environment, system)
-    if on_cpu is not None:
-        soon = direct if late_gpu.may_factorise(system) else None
-        begun = _solve(system, on_cpu, soon, *how, going_over=True)
-        if late_gpu.is_over(begun, environment):
-            return begun
-    return _solve(system, environment, direct, *how, begun=begun)
+    with TIMELINE.part(SOLVING):
+        on_cpu = late_gpu.environment_before(environment, system)
+        if on_cpu is not None:
+            soon = direct if late_gpu.may_factorise(system) else None
+            begun = _solve(system, on_cpu, soon, *how, going_over=True)
+            if late_gpu.is_over(begun, environment):
+                return begun
+        return _solve(system, environment, direct, *how, begun=begun)
 
 
 def _solve(

@@ -269,7 +269,7 @@ def test_a_gpu_without_room_leaves_the_matrix_to_the_cpu_and_says_so(monkeypatch
     monkeypatch.setattr(walks, "WALKED_STEPS_A_LEVEL", 0)
     monkeypatch.setattr(symbolic, "DEVICE_ENTRIES", 0)
     monkeypatch.setattr(symbolic.SymbolicModel, "_expanded_on_device", full)
-    monkeypatch.setattr(EngineBackend, "_expanding_device", lambda _: 3)
+    monkeypatch.setattr("prism_hooks.backend.usable_device", lambda _: 3)
     solution = np.full(3, np.nan)
     part = parts(solution, states=of_states([1, 0, 1]), start=of_states([0, 1, 0]))
     options = HookOptions(device=DeviceChoice.CPU, device_memory=7)

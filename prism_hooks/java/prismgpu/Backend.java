@@ -54,6 +54,12 @@ public interface Backend
 	/** Notes the result of the property that was begun last. */
 	void ended(String value);
 
+	/** Notes that a part of the run begins, by its name in engines/process/timeline.py, within another. */
+	void beginPart(String name);
+
+	/** Notes that the part that was begun last ends. */
+	void endPart();
+
 	/** Notes that PRISM closes down. */
 	void closing();
 

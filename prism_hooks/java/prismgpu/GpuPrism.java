@@ -10,12 +10,15 @@ import io.ModelExportTask;
 import parser.State;
 import parser.Values;
 import parser.ast.Expression;
+import parser.ast.ModulesFile;
 import parser.ast.PropertiesFile;
 import parser.ast.Property;
+import prism.ModelInfo;
 import prism.ModelType;
 import prism.Prism;
 import prism.PrismComponent;
 import prism.PrismException;
+import prism.PrismLangException;
 import prism.PrismLog;
 import prism.PrismSettings;
 import prism.Result;
@@ -29,6 +32,8 @@ public class GpuPrism extends Prism
 	private static final String MULTI_OBJECTIVE = "multi-objective model checking";
 	/** Seconds from which on a building is worth a remark. */
 	private static final double SLOW_BUILD = 3.0;
+	/** As engines/process/timeline.py has it. */
+	private static final String PARSING = "parsing";
 	/** The pace of the explicit engine on a slow model. */
 	private static final double EXPLICIT_STATES_A_SECOND = 1e5;
 	/** Why the model that was built cannot be checked; null if it can. */
@@ -118,11 +123,36 @@ public class GpuPrism extends Prism
 	/** Has PRISM build a model, if need be by its default engine in place of the one that was chosen. */
 	private void build(Building building) throws PrismException
 	{
+		Hooks.beginPart("building the model");
 		try {
 			building.run();
 		} catch (StartAnew e) {
 			choice.giveUp(e.getMessage());
 			building.run();
+		} finally {
+			Hooks.endPart();
+		}
+	}
+
+	@Override
+	public ModulesFile parseModelFile(File file, ModelType typeOverride) throws FileNotFoundException, PrismLangException
+	{
+		Hooks.beginPart(PARSING);
+		try {
+			return super.parseModelFile(file, typeOverride);
+		} finally {
+			Hooks.endPart();
+		}
+	}
+
+	@Override
+	public PropertiesFile parsePropertiesFile(ModelInfo info, File file, boolean tidy) throws FileNotFoundException, PrismLangException
+	{
+		Hooks.beginPart(PARSING);
+		try {
+			return super.parsePropertiesFile(info, file, tidy);
+		} finally {
+			Hooks.endPart();
 		}
 	}
 

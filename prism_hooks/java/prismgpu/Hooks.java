@@ -265,6 +265,20 @@ public final class Hooks
 			call(() -> backend.ended(String.valueOf(result)));
 	}
 
+	/** Tells the engines that a part of the run begins, for them to tell where its seconds went. */
+	static void beginPart(String name)
+	{
+		if (backend != null)
+			call(() -> backend.beginPart(name));
+	}
+
+	/** Tells the engines that the part that was begun last ends. */
+	static void endPart()
+	{
+		if (backend != null)
+			call(backend::endPart);
+	}
+
 	/** Tells the engines that PRISM closes down. */
 	static void closing()
 	{

@@ -44,6 +44,8 @@ RUNS = [
 def timeless(printed: bytes) -> bytes:
     """Return what was printed, without what differs between two runs of one command."""
     printed = re.sub(rb"^Date: .*", b"Date", printed, flags=re.MULTILINE)
+    # One that serves has no Java to start.
+    printed = re.sub(rb"prism-gpu: [\d.]+ s in all: .*", b"Timeline", printed)
     printed = re.sub(rb"[\d.]+(?:E-?\d+)? (s\b|sec|us|ms|GB/s|% of)", rb"- \1", printed)
     return re.sub(rb"average [\d.e-]+(, setup [\d.]+)?", b"average", printed)
 
