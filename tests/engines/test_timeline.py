@@ -62,3 +62,12 @@ def test_what_a_thread_does_beside_the_run_is_told_apart():
 def test_a_process_begins_before_its_modules_are_loaded():
     age = time.perf_counter() - TIMELINE.begun
     assert 0.05 < age < 86_400.0
+
+
+def test_another_run_of_a_process_begins_with_nothing(monkeypatch):
+    clock = iter([1.0, 9.0])
+    monkeypatch.setattr(timeline.time, "perf_counter", lambda: next(clock))
+    made = Timeline(0.0)
+    made.turn_to("rest")
+    made.restart(5.0)
+    assert parts(made.told()) == ({"starting": 4.0}, 4.0)

@@ -229,7 +229,8 @@ def test_a_signal_ends_a_run_as_without_a_server(busy, number):
     process.send_signal(number)
     _, errors = process.communicate(timeout=20)
     assert process.returncode == 128 + number
-    assert errors == b"\nprism-gpu: interrupted during long-run average computation\n"
+    # Nothing, where the solve has not begun yet.
+    assert errors in (b"", b"\nprism-gpu: interrupted during long-run average computation\n")
     assert RESULT in server.run(*QUICK).stdout
 
 
