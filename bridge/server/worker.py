@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import io
 import os
 import signal
 import socket
@@ -290,6 +289,9 @@ class Worker:
         for number in range(3):
             os.dup2(nowhere, number)
         os.close(nowhere)
+        # What could not be written is nothing for the next client.
+        ctypes.CDLL(None).fflush(None)
+        _open_streams()
 
     def _is_as_before(self) -> bool:
         """Return whether nothing is left of the runs so far that the next could notice."""
@@ -317,12 +319,10 @@ def _set_variables(pairs: list[bytes]) -> None:
 
 def _open_streams() -> None:
     """Make Python's and C's standard streams anew, as at the start of a process."""
-    encoding, errors = sys.stdout.encoding, "strict"
-    sys.stdin = open(0, closefd=False)  # noqa: SIM115 - it stays open
-    for name, number in (("stdout", 1), ("stderr", 2)):
-        stream = io.open(number, "w", encoding=encoding, errors=errors, closefd=False)  # noqa: SIM115, UP020
-        setattr(sys, name, stream)
-        setattr(sys, f"__{name}__", stream)
+    encoding = sys.stdout.encoding
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115 - they stay open
+    sys.stdout = sys.__stdout__ = open(1, "w", encoding=encoding, closefd=False)  # type: ignore[misc]  # noqa: SIM115
+    sys.stderr = sys.__stderr__ = open(2, "w", encoding=encoding, closefd=False)  # type: ignore[misc]  # noqa: SIM115
     secure_streams()
     fully, by_lines = 0, 1
     library = ctypes.CDLL(None)
