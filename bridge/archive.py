@@ -20,6 +20,7 @@ from bridge.install import JavaInstall
 from engines.errors import CacheError
 from engines.process.cache import found, kept
 from engines.process.leftovers import temporary_folder
+from prism_hooks.exit_gate import GATE
 
 OLDEST_JAVA = 13
 """The first Java that writes such archives."""
@@ -80,6 +81,10 @@ class ClassArchive:
             return
         import jpype
 
+        # The JVM ends with the last of these, which PRISM may leave waiting for work.
+        if bool(jpype.JClass("prismgpu.Launcher").hasThreadsLeft()):
+            return
+        GATE.begin_end()
         jpype.shutdownJVM()
         written = self._written
         with self._making, contextlib.suppress(CacheError, OSError):
@@ -93,8 +98,10 @@ def _move(source: Path, target: Path) -> None:
 def _key(java: JavaInstall, jars: Sequence[Path]) -> str:
     """Return a hash of what Java compares, the times of change of jars among it."""
     support = importlib.util.find_spec("_jpype")
-    parts = [java.version, str(java.jvm_library), str(support.origin if support else "")]
-    for path in [java.jvm_library, *jars]:
+    origin = Path(support.origin) if support is not None and support.origin else Path()
+    parts = [java.version]
+    # The jar of JPype, which it adds by itself, changes with its library.
+    for path in [java.jvm_library, origin, *jars]:
         stat = path.stat()
         parts.append(f"{path} {stat.st_size} {stat.st_mtime_ns}")
     return hashlib.sha256(os.pathsep.join(parts).encode()).hexdigest()[:32]

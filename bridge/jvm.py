@@ -292,8 +292,10 @@ def tell_of_signals(*, with_engines: bool) -> None:
     output = java_class("java.lang.System").out
 
     def tell() -> None:
-        GATE.begin_end()
-        ending.within(ending.FLUSH_S, output.flush if hooks is None else hooks.beginEnd)
+        # A JVM that is ending, to write an archive, cannot be called.
+        if not GATE.ending:
+            GATE.begin_end()
+            ending.within(ending.FLUSH_S, output.flush if hooks is None else hooks.beginEnd)
         GATE.close()
 
     ending.do_first(tell)

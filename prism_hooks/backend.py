@@ -27,12 +27,12 @@ from prism_hooks.failure import unexpected
 from prism_hooks.graph import (
     DECOMPOSITIONS,
     DECOMPOSITIONS_OF_DIAGRAMS,
-    bottom_seconds,
+    bottom_steps,
     decomposed,
     decomposition_line,
     every_entry,
     graph_of,
-    search_seconds,
+    search_steps,
     smallest_graph,
 )
 from prism_hooks.kept_answers import KeptAnswers
@@ -65,7 +65,7 @@ ESTIMATED_IN_SPITE = "has no bounds here: the error of this result is estimated,
 METHODS_OF_JAVA = (
     *("solve", "build", "earn", "sample", "simulationMethod"),
     *("mayChooseEngine", "multipliesByDiagrams", "mostStates"),
-    *("smallestGraph", "searchSeconds", "bottomSeconds", "search"),
+    *("smallestGraph", "searchSteps", "bottomSteps", "search"),
     *("showsSolves", "leftToPrism"),
     *("begin", "ended", "beginPart", "endPart", "closing", "end"),
 )
@@ -143,13 +143,13 @@ class EngineBackend:
         """Return from how many states and transitions on our engines do a task on a graph."""
         return smallest_graph(str(task), self.options)
 
-    def searchSeconds(self, transitions: int, model: int) -> float:  # noqa: N802 - as above
+    def searchSteps(self, transitions: int, model: int) -> float:  # noqa: N802 - as above
         """Return how long a search on a diagram may take before ours searches the graph."""
-        return search_seconds(self.options, int(transitions), has_graph=self._holds(int(model)))
+        return search_steps(self.options, int(transitions), has_graph=self._holds(int(model)))
 
-    def bottomSeconds(self, transitions: int, model: int) -> float:  # noqa: N802 - as above
+    def bottomSteps(self, transitions: int, model: int) -> float:  # noqa: N802 - as above
         """Return how long a diagram may be searched for the component that all states end in."""
-        return bottom_seconds(self.options, int(transitions), has_graph=self._holds(int(model)))
+        return bottom_steps(self.options, int(transitions), has_graph=self._holds(int(model)))
 
     def search(self, asked: Any) -> Any:
         """Return a search that a `prismgpu.SearchInput` describes; None where none can be made."""

@@ -20,9 +20,10 @@ LIBRARIES = ("libprism", "libdd")
 
 SUFFIXES = (".so", ".dylib")
 
-TIMEOUT_EXPIRED = 4
-"""CUDD's number of the error that its time limit was reached."""
+TERMINATION = 5
+"""CUDD's number of the error that an operation was told to end."""
 
+_CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _NODE, _NUMBERS, _INT = ctypes.c_void_p, ctypes.POINTER(ctypes.c_int), ctypes.c_int
 _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "Cudd_addBddPattern": (_NODE, (_NODE,)),
@@ -36,9 +37,9 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "Cudd_ReadSize": (_INT, ()),
     "Cudd_ReadErrorCode": (_INT, ()),
     "Cudd_ClearErrorCode": (None, ()),
-    "Cudd_SetTimeLimit": (ctypes.c_ulong, (ctypes.c_ulong,)),
-    "Cudd_ResetStartTime": (None, ()),
-    "Cudd_UnsetTimeLimit": (None, ()),
+    "Cudd_ReadCacheLookUps": (ctypes.c_double, ()),
+    "Cudd_RegisterTerminationCallback": (None, (_CALLBACK, ctypes.c_void_p)),
+    "Cudd_UnregisterTerminationCallback": (None, ()),
 }
 """Results and arguments of CUDD's functions, behind the manager, which each of them takes first."""
 
@@ -48,7 +49,7 @@ class FullError(MemoryError):
 
 
 class LateError(Exception):
-    """The time that was given to an operation is up."""
+    """What an operation may do is used up."""
 
 
 class Library:
@@ -89,13 +90,13 @@ class Library:
         Raises
         ------
         LateError
-            When the time limit was reached.
+            When the limit of `limited` was reached.
         FullError
             When there was no memory for it.
         """
         node = self.call(name, *arguments)
         if node is None:
-            late = self.call("Cudd_ReadErrorCode") == TIMEOUT_EXPIRED
+            late = self.call("Cudd_ReadErrorCode") == TERMINATION
             self.call("Cudd_ClearErrorCode")
             raise LateError if late else FullError(name)
         return self.referenced(int(node))
@@ -105,24 +106,30 @@ class Library:
         self._ref(node)
         return node
 
+    def looked_up(self) -> float:
+        """Return how many results CUDD has looked for in its cache so far: about what it did."""
+        return float(self.call("Cudd_ReadCacheLookUps"))
+
     @contextmanager
-    def limited(self, seconds: float) -> Iterator[None]:
-        """Have operations in the body end with `LateError` once the process has computed so long.
+    def limited(self, most: float) -> Iterator[None]:
+        """Have operations in the body end with `LateError` once they have done so much.
 
         Parameters
         ----------
-        seconds
-            Of all cores together; infinite for no limit.
+        most
+            Results as of `looked_up`, to within some thousand; infinite for no limit.
         """
-        if seconds == float("inf"):
+        if most == float("inf"):
             yield
             return
-        self.call("Cudd_ResetStartTime")
-        self.call("Cudd_SetTimeLimit", int(1000 * max(seconds, 0.0)) + 1)
+        end = self.looked_up() + most
+        # CUDD asks after every 2,048th result that it did not find, or so.
+        told = _CALLBACK(lambda _: int(self.looked_up() > end))
+        self.call("Cudd_RegisterTerminationCallback", told, None)
         try:
             yield
         finally:
-            self.call("Cudd_UnsetTimeLimit")
+            self.call("Cudd_UnregisterTerminationCallback")
 
 
 def opened(folders: Sequence[Path], manager: int) -> Library | None:

@@ -8,7 +8,6 @@ transitions is never made (see `prism_hooks.cudd`).
 from __future__ import annotations
 
 import os
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache, lru_cache
@@ -16,6 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from prism_hooks.cudd import Bdd, FullError, LateError, Library, Space, opened
+
+STEPS_OF_A_ROUND = 100
+"""What is around a round takes as long as looking so many results up."""
 
 DIAGRAMS = ("transitions", "within", "through", "goal", "mask", "no")
 """What a search is given, by the names of the fields of `prismgpu.SearchInput`."""
@@ -34,7 +36,7 @@ class DiagramSearch(ABC):
 
     def __init__(self, library: Library, asked: Any) -> None:
         self._library = library
-        self._rounds = 0
+        self._rounds, self._steps = 0, 0.0
         self._complete = self._failed = self._begun = False
         self._space = Space(library, tuple(asked.rows), tuple(asked.columns))
         self._choice_numbers = None if asked.choices is None else tuple(asked.choices)
@@ -42,20 +44,19 @@ class DiagramSearch(ABC):
         self._given = {name: int(getattr(asked, name)) for name in DIAGRAMS}
         self._goal_nodes = () if asked.goals is None else tuple(int(node) for node in asked.goals)
 
-    def run(self, seconds: float) -> bool:
-        """Make rounds until the fixpoint or the time limit; return whether it is the fixpoint.
+    def run(self, steps: float) -> bool:
+        """Make rounds until the fixpoint or the limit of steps; return whether it is the fixpoint.
 
         Parameters
         ----------
-        seconds
+        steps
             The limit; infinite for none.
         """
-        end = time.perf_counter() + seconds
-        if seconds <= 0.0:
+        if steps <= 0.0:
             return self._complete
+        end, seen = self._steps + steps, self._library.looked_up()
         try:
-            # The library counts the seconds of all cores; Java's compilers have one beside it.
-            with self._library.limited(2.0 * seconds):
+            with self._library.limited(steps):
                 if not self._begun:
                     given = {
                         name: self._space.of(node) for name, node in self._given.items() if node
@@ -64,15 +65,22 @@ class DiagramSearch(ABC):
                         self._choices = self._space.variables(self._choice_numbers)
                     self._begin(given)
                     self._begun = True
-                while not self._complete and time.perf_counter() < end:
+                while not self._complete and self._steps < end:
                     self._complete = self._round()
                     self._rounds += 1
+                    before, seen = seen, self._library.looked_up()
+                    self._steps += seen - before + STEPS_OF_A_ROUND
         except LateError:
+            self._steps = end
             # The round begins anew next time; what it has computed the library still knows.
             return False
         except FullError:
             self._failed = True
         return self._complete
+
+    def steps(self) -> float:
+        """Return how many steps were made: results that CUDD looked up, and some for each round."""
+        return self._steps
 
     def failed(self) -> bool:
         """Return whether the library had no memory left for the search."""
@@ -278,7 +286,7 @@ SEARCHES: dict[str, type[DiagramSearch]] = {
 }
 """The searches by the names that `prismgpu.SearchInput` gives them."""
 
-METHODS_OF_JAVA = ("run", "failed", "rounds", "result", "clear")
+METHODS_OF_JAVA = ("run", "failed", "rounds", "steps", "result", "clear")
 
 
 def search_for_java(asked: Any) -> Any:

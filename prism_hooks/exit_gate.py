@@ -40,6 +40,11 @@ class ExitGate:
         """Have threads stop at the gate: the process is about to end."""
         self._ending.set()
 
+    @property
+    def ending(self) -> bool:
+        """Whether the end has begun."""
+        return self._ending.is_set()
+
     def close(self) -> None:
         """Close what is to be closed, once; what fails keeps nothing else from it."""
         with self._closing:
@@ -70,7 +75,7 @@ class ExitGate:
 
     def stop_if_ending(self) -> None:
         """Stop the calling thread for good once the end has begun: it would print more."""
-        if self._ending.is_set():
+        if self.ending:
             threading.Event().wait()
 
 

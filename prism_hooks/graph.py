@@ -37,34 +37,36 @@ and us as long; the end components of 200,000 to 300,000 took PRISM from 0.06 s 
 
 
 @dataclass(frozen=True)
-class SearchTime:
-    """How long PRISM's kind of search may take: some time, and more where a graph is large.
+class SearchSteps:
+    """How many steps a search on diagrams may take: some, and more where a graph is large.
 
     Parameters
     ----------
-    seconds
-        Of any search.
-    edges_a_second
-        About so many edges are looked at meanwhile.
+    steps
+        Of any search; see `prism_hooks.diagram_search.DiagramSearch.steps`.
+    a_transition
+        For each transition.
     """
 
-    seconds: float
-    edges_a_second: float
+    steps: float
+    a_transition: float
 
     def of(self, transitions: int) -> float:
-        """Return the seconds of a graph with so many edges."""
-        return self.seconds + transitions / self.edges_a_second
+        """Return the steps of a graph with so many transitions."""
+        return self.steps + self.a_transition * transitions
 
 
 @dataclass(frozen=True)
-class SearchTimes:
+class SearchLimits:
     """How long searches on diagrams may take before the graph is searched instead.
+
+    Steps are the same in each run, which seconds are not; a second has one or two million.
 
     Parameters
     ----------
     new
-        Searches are over sooner, as a rule; those that are not may take a minute. So many edges two
-        cores write out and look at.
+        Searches are over sooner, as a rule; those that are not may take a minute. In this time two
+        cores write the transitions out and look at them.
     known
         Where the graph has been written out before: it is looked at, and no more.
     bottom
@@ -72,9 +74,9 @@ class SearchTimes:
         the long run of a dense one takes.
     """
 
-    new: SearchTime = SearchTime(seconds=0.1, edges_a_second=5e7)
-    known: SearchTime = SearchTime(seconds=0.02, edges_a_second=2e7)
-    bottom: SearchTime = SearchTime(seconds=0.02, edges_a_second=1e8)
+    new: SearchSteps = SearchSteps(steps=2e5, a_transition=0.04)
+    known: SearchSteps = SearchSteps(steps=4e4, a_transition=0.1)
+    bottom: SearchSteps = SearchSteps(steps=4e4, a_transition=0.02)
 
 
 @dataclass(frozen=True)
@@ -109,14 +111,14 @@ def smallest_graph(task: str, options: HookOptions) -> int:
     return SMALL_GRAPH[task]
 
 
-def search_seconds(
+def search_steps(
     options: HookOptions,
     transitions: int,
     *,
     has_graph: bool = False,
-    times: SearchTimes = SearchTimes(),
+    limits: SearchLimits = SearchLimits(),
 ) -> float:
-    """Return how many seconds PRISM's kind of search may take before its graph is searched.
+    """Return how many steps PRISM's kind of search may take before its graph is searched.
 
     Parameters
     ----------
@@ -126,30 +128,30 @@ def search_seconds(
         How many edges the graph has.
     has_graph
         Whether it is written out already.
-    times
-        What was measured.
+    limits
+        The most there may be.
     """
     if options.smallest_graph == 0:
         return 0.0
-    return (times.known if has_graph else times.new).of(transitions)
+    return (limits.known if has_graph else limits.new).of(transitions)
 
 
-def bottom_seconds(
+def bottom_steps(
     options: HookOptions,
     transitions: int,
     *,
     has_graph: bool = False,
-    times: SearchTimes = SearchTimes(),
+    limits: SearchLimits = SearchLimits(),
 ) -> float:
-    """Return how many seconds a search may take for the one component that a chain ends in.
+    """Return how many steps a search may take for the one component that a chain ends in.
 
     Parameters
     ----------
-    options, transitions, has_graph, times
-        As of `search_seconds`.
+    options, transitions, has_graph, limits
+        As of `search_steps`.
     """
-    most = search_seconds(options, transitions, has_graph=has_graph, times=times)
-    return min(most, times.bottom.of(transitions))
+    most = search_steps(options, transitions, has_graph=has_graph, limits=limits)
+    return min(most, limits.bottom.of(transitions))
 
 
 def graph_of(source: Any) -> ExplicitModel:

@@ -14,7 +14,7 @@ import pytest
 from engines.model.csr import CsrMatrix
 from engines.model.explicit import ExplicitModel, ModelKind
 from prism_hooks import cudd
-from prism_hooks.diagram_search import SEARCHES
+from prism_hooks.diagram_search import SEARCHES, STEPS_OF_A_ROUND
 from tests.engines import reference
 
 pytestmark = pytest.mark.prism
@@ -288,14 +288,14 @@ def long_walk(diagrams):
     return diagrams.search("reached", transitions=diagrams.keep(edges), choices=None, goal=goal)
 
 
-def test_a_search_goes_on_where_its_time_was_up(diagrams, monkeypatch):
+def test_a_search_goes_on_where_its_steps_were_used_up(diagrams, monkeypatch):
     search = long_walk(diagrams)
     assert not search.run(0.0)
     assert search.rounds() == 0
-    clock = iter(range(1000))
-    monkeypatch.setattr("prism_hooks.diagram_search.time.perf_counter", lambda: float(next(clock)))
-    assert not search.run(3.5)
+    monkeypatch.setattr(diagrams.library, "looked_up", lambda: 0.0)
+    assert not search.run(2.5 * STEPS_OF_A_ROUND)
     assert search.rounds() == 3
+    assert search.steps() == 3 * STEPS_OF_A_ROUND
     assert search.run(FOREVER)
     assert search.rounds() == SIZE
     assert diagrams.states(search.result()).all()
@@ -312,8 +312,9 @@ def test_a_round_that_is_late_begins_anew(diagrams, monkeypatch):
         return made(name, *arguments)
 
     monkeypatch.setattr(diagrams.library, "made", late_once)
-    assert not search.run(FOREVER)
+    assert not search.run(1e9)
     assert search.rounds() == 2
+    assert search.steps() == 1e9
     assert not search.failed()
     assert search.run(FOREVER)
     assert search.rounds() == SIZE
@@ -321,11 +322,11 @@ def test_a_round_that_is_late_begins_anew(diagrams, monkeypatch):
     search.clear()
 
 
-def test_cudds_own_limit_of_time_is_told_from_a_lack_of_memory(diagrams):
+def test_a_limit_of_steps_is_told_from_a_lack_of_memory(diagrams):
     rng, found = random.Random(1), [diagrams.nothing]
 
     def join_many_points():
-        # The clock is looked at now and then, where a result is none of those computed before.
+        # CUDD asks now and then, where a result is none of those computed before.
         for _ in range(100_000):
             found.append(found.pop() | diagrams.point(rng.getrandbits(24), range(24)))
 

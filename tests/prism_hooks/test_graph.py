@@ -171,16 +171,16 @@ def test_a_refusal_names_the_decomposition():
     assert problem.refusal == "end components (of a model with a choice that leads nowhere)"
 
 
-def test_searches_on_diagrams_are_given_time_by_what_the_graph_takes():
+def test_searches_on_diagrams_are_given_steps_by_what_the_graph_takes():
     options, edges = HookOptions(device=DeviceChoice.CPU), 1_000_000
-    new = graph.search_seconds(options, edges)
-    assert new == pytest.approx(0.1 + 0.02)
-    known = graph.search_seconds(options, edges, has_graph=True)
-    assert known == pytest.approx(0.02 + 0.05)
+    new = graph.search_steps(options, edges)
+    assert new == pytest.approx(2e5 + 4e4)
+    known = graph.search_steps(options, edges, has_graph=True)
+    assert known == pytest.approx(4e4 + 1e5)
     assert known < new
     always = HookOptions(smallest_graph=0)
-    assert graph.search_seconds(always, edges) == 0.0
-    assert graph.search_seconds(always, edges, has_graph=True) == 0.0
+    assert graph.search_steps(always, edges) == 0.0
+    assert graph.search_steps(always, edges, has_graph=True) == 0.0
 
 
 def test_small_graphs_stay_with_prism():

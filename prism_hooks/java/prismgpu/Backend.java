@@ -31,13 +31,13 @@ public interface Backend
 	long smallestGraph(String task);
 
 	/**
-	 * How many seconds a search on the diagram of so many transitions may take before the engines search the graph.
+	 * How many steps a search on the diagram of so many transitions may take before the engines search the graph.
 	 * @param modelId The model, whose graph they may have by now; a negative number for none
 	 */
-	double searchSeconds(long transitions, long modelId);
+	double searchSteps(long transitions, long modelId);
 
 	/** The same of a search for the one component that all states of so large a Markov chain end in. */
-	double bottomSeconds(long transitions, long modelId);
+	double bottomSteps(long transitions, long modelId);
 
 	/** A search in diagrams that has not begun; null where PRISM's library hides what it needs. */
 	DiagramSearch search(SearchInput input);

@@ -51,14 +51,15 @@ final class BottomChain
 		if (model.getTrans().equals(searched))
 			return found;
 		long known = SymbolicModel.idOf(kind, model.getTrans(), numbers);
-		double seconds = Hooks.backend.bottomSeconds(transitions, known);
 		long begun = System.nanoTime();
-		JDDNode states = search(model, begun + (long) (1e9 * seconds));
+		JDDNode states = search(model, new Steps(Hooks.backend.bottomSteps(transitions, known)));
 		forget();
 		searched = model.getTrans().copy();
 		if (states == null)
 			return null;
 		found = new BottomChain(continuous, model, states);
+		if (!Hooks.backend.showsSolves())
+			return found;
 		String line = "\nprism-gpu: all states end in one component of %d states, found on the diagram in %.3f s";
 		Symbolic.prism.getMainLog().println(String.format(Locale.ROOT, line, found.odd.getNumStates(), (System.nanoTime() - begun) / 1e9));
 		return found;
@@ -93,17 +94,17 @@ final class BottomChain
 		return spread;
 	}
 
-	/** The states of a bottom component that is not all, and that all states reach; null where there is none or the time is up. */
-	private static JDDNode search(ProbModel model, long end)
+	/** The states of a bottom component that is not all, and that all states reach; null where there is none or the steps do not suffice. */
+	private static JDDNode search(ProbModel model, Steps steps)
 	{
 		JDDNode trans01 = model.getTrans01(), reach = model.getReach();
 		JDDVars rows = model.getAllDDRowVars(), cols = model.getAllDDColVars();
-		JDDNode bottom = bottom(trans01, reach.copy(), rows, cols, end);
+		JDDNode bottom = bottom(trans01, reach.copy(), rows, cols, steps);
 		if (bottom == null)
 			return null;
 		boolean isOnly = !bottom.equals(reach);
 		if (isOnly) {
-			JDDNode others = result(SearchInput.unreaching(trans01, reach, null, rows, cols, null, reach, bottom), end);
+			JDDNode others = SearchInput.unreaching(trans01, reach, null, rows, cols, null, reach, bottom).found(steps);
 			isOnly = others != null && others.equals(JDD.ZERO);
 			if (others != null)
 				JDD.Deref(others);
@@ -118,14 +119,14 @@ final class BottomChain
 	 * A bottom component: what a state leads to, once all of it leads back. Else what does not is searched.
 	 * @param part States that no edge leaves, given up
 	 */
-	private static JDDNode bottom(JDDNode trans01, JDDNode part, JDDVars rows, JDDVars cols, long end)
+	private static JDDNode bottom(JDDNode trans01, JDDNode part, JDDVars rows, JDDVars cols, Steps steps)
 	{
 		while (true) {
 			JDDNode one = JDD.RestrictToFirst(part.copy(), rows);
-			JDDNode unreached = result(SearchInput.unreached(trans01, part, rows, cols, one), end);
+			JDDNode unreached = SearchInput.unreached(trans01, part, rows, cols, one).found(steps);
 			JDDNode reached = unreached == null ? null : JDD.And(part.copy(), JDD.Not(unreached));
 			JDD.Deref(part);
-			JDDNode away = reached == null ? null : result(SearchInput.unreaching(trans01, reached, null, rows, cols, null, reached, one), end);
+			JDDNode away = reached == null ? null : SearchInput.unreaching(trans01, reached, null, rows, cols, null, reached, one).found(steps);
 			JDD.Deref(one);
 			if (away != null && away.equals(JDD.ZERO)) {
 				JDD.Deref(away);
@@ -137,11 +138,5 @@ final class BottomChain
 				return null;
 			part = away;
 		}
-	}
-
-	/** What a search finds, null where its time is up before. */
-	private static JDDNode result(SearchInput input, long end)
-	{
-		return input.found((end - System.nanoTime()) / 1e9);
 	}
 }

@@ -63,7 +63,7 @@ final class DiagramGraph
 		int variables = rows.n() + cols.n() + (nd == null ? 0 : nd.n());
 		double states = JDD.GetNumMinterms(reach, rows.n());
 		long transitions = (long) JDD.GetNumMinterms(trans01, variables);
-		boolean every = Hooks.backend.searchSeconds(transitions, SymbolicModel.NO_ID) == 0.0;
+		boolean every = Hooks.backend.searchSteps(transitions, SymbolicModel.NO_ID) == 0.0;
 		boolean small = states < fewestStates && !every;
 		if (small || states > Integer.MAX_VALUE || transitions > GraphSearch.MOST_TRANSITIONS)
 			return null;

@@ -126,12 +126,6 @@ final class EngineChoice
 		free = ours && plain && !namedInFile;
 	}
 
-	/** Whether the user left the engine to us. */
-	boolean isOurs()
-	{
-		return free;
-	}
-
 	/** Whether the explorer is at work by our choice, and may leave the model to PRISM's default engine. */
 	boolean explores()
 	{
@@ -158,7 +152,7 @@ final class EngineChoice
 		boolean explores = concerned() && prism.getBuiltModelType() != ModelBuildType.SYMBOLIC;
 		String needed = !explores || reason != null ? reason : reasonForDiagrams();
 		if (explores && needed != null)
-			prism.getMainLog().println("\nprism-gpu: PRISM's default engine is used: " + needed + " needs decision diagrams");
+			prism.say("\nprism-gpu: PRISM's default engine is used: " + needed + " needs decision diagrams");
 		set(explores && needed == null);
 	}
 

@@ -84,7 +84,7 @@ public class GpuDiagramLTLModelChecker extends LTLModelChecker
 		SearchInput input = SearchInput.recurring(model.getTrans01(), within, model.getAllDDRowVars(), model.getAllDDColVars(), model.getAllDDNondetVars(),
 				goals);
 		long begun = System.nanoTime();
-		JDDNode states = input.found(Hooks.backend.searchSeconds(model.getNumTransitionsLong(), SymbolicModel.NO_ID));
+		JDDNode states = input.found(new Steps(Hooks.backend.searchSteps(model.getNumTransitionsLong(), SymbolicModel.NO_ID)));
 		if (states != null && Hooks.backend.showsSolves()) {
 			String line = "\nprism-gpu: states that can accept with probability 1: found on the diagram in %.3f seconds";
 			mainLog.println(String.format(Locale.ROOT, line, (System.nanoTime() - begun) / 1e9));

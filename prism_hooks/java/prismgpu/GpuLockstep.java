@@ -54,14 +54,12 @@ public class GpuLockstep extends SCCComputerLockstep
 	 */
 	private boolean isSoonDone(long transitions)
 	{
-		double seconds = Hooks.backend.searchSeconds(transitions, SymbolicModel.NO_ID);
+		Steps steps = new Steps(Hooks.backend.searchSteps(transitions, SymbolicModel.NO_ID));
 		Deque<JDDNode> parts = new ArrayDeque<>();
 		parts.add(reach.copy());
-		long begun = System.nanoTime();
 		try {
 			while (!parts.isEmpty()) {
-				double left = seconds - (System.nanoTime() - begun) / 1e9;
-				if (left <= 0.0 || !isSoonSplit(parts.pop(), left, parts))
+				if (!isSoonSplit(parts.pop(), steps, parts))
 					return false;
 			}
 			return true;
@@ -72,13 +70,12 @@ public class GpuLockstep extends SCCComputerLockstep
 	}
 
 	/**
-	 * Takes one component out of a set of states, and adds the parts that are left; false if the time is up before.
+	 * Takes one component out of a set of states, and adds the parts that are left; false if the steps do not suffice.
 	 * @param part Given up
 	 */
-	private boolean isSoonSplit(JDDNode part, double seconds, Deque<JDDNode> parts)
+	private boolean isSoonSplit(JDDNode part, Steps steps, Deque<JDDNode> parts)
 	{
-		long begun = System.nanoTime();
-		JDDNode states = SearchInput.trimmed(trans01, part, allDDRowVars, allDDColVars).found(seconds);
+		JDDNode states = SearchInput.trimmed(trans01, part, allDDRowVars, allDDColVars).found(steps);
 		JDD.Deref(part);
 		if (states == null)
 			return false;
@@ -89,10 +86,9 @@ public class GpuLockstep extends SCCComputerLockstep
 		JDDNode one = JDD.RestrictToFirst(states.copy(), allDDRowVars);
 		JDDNode unreached = null, unreaching = null;
 		try {
-			double left = (seconds - (System.nanoTime() - begun) / 1e9) / 2;
-			unreached = SearchInput.unreached(trans01, states, allDDRowVars, allDDColVars, one).found(left);
+			unreached = SearchInput.unreached(trans01, states, allDDRowVars, allDDColVars, one).found(steps);
 			if (unreached != null)
-				unreaching = SearchInput.unreaching(trans01, states, null, allDDRowVars, allDDColVars, null, states, one).found(left);
+				unreaching = SearchInput.unreaching(trans01, states, null, allDDRowVars, allDDColVars, null, states, one).found(steps);
 			if (unreaching == null)
 				return false;
 			// What is reached and reaches is the component; no other one has states of two of these parts.

@@ -2,6 +2,7 @@ package prismgpu;
 
 import java.io.File;
 import java.io.FileNotFoundException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.StringJoiner;
 
@@ -30,17 +31,17 @@ import simulator.method.SimulationMethod;
 public class GpuPrism extends Prism
 {
 	private static final String MULTI_OBJECTIVE = "multi-objective model checking";
-	/** Seconds from which on a building is worth a remark. */
-	private static final double SLOW_BUILD = 3.0;
 	/** As engines/process/timeline.py has it. */
 	private static final String PARSING = "parsing";
-	/** The pace of the explicit engine on a slow model. */
-	private static final double EXPLICIT_STATES_A_SECOND = 1e5;
 	/** Why the model that was built cannot be checked; null if it can. */
 	private PrismException refusal;
 	private final EngineChoice choice = new EngineChoice(this);
 	/** Why the export at hand needs diagrams; null for none. */
 	private String exported;
+	/** Lines on a property that is about to be checked, which stand under its heading; null where they are printed at once. */
+	private List<String> held;
+	/** Whether PRISM is to print the heading of a property next. */
+	private boolean heading;
 	/** Whether a model that is built now has an engine chosen first; while a property is checked, it has one. */
 	private boolean choosing = true;
 
@@ -86,7 +87,6 @@ public class GpuPrism extends Prism
 	{
 		if (!modelIsBuilt())
 			SymbolicModel.releaseAll();
-		long timer = System.currentTimeMillis();
 		String before = HeapLimit.begin(HeapLimit.BUILDING);
 		if (choosing)
 			choice.choose(exported);
@@ -97,7 +97,6 @@ public class GpuPrism extends Prism
 		else if (refusal != null)
 			throw refusal;
 		HeapLimit.begin(before);
-		adviseOnEngine((System.currentTimeMillis() - timer) / 1000.0);
 	}
 
 	@Override
@@ -190,16 +189,51 @@ public class GpuPrism extends Prism
 		HeapLimit.begin(HeapLimit.CHECKING);
 		if (Hooks.exchange != null)
 			return exchange(propertiesFile, prop);
-		nameAdaptiveUniformisation();
-		nameOtherModels();
-		if (Hooks.backend != null && Expression.containsMultiObjective(prop.getExpression()))
-			Hooks.handBack(getMainLog(), MULTI_OBJECTIVE);
-		begin(prop.getExpression().toString(), propertiesFile == null ? null : propertiesFile.getConstantValues());
-		choice.choose(prop.getExpression());
+		held = new ArrayList<>();
+		try {
+			nameAdaptiveUniformisation();
+			nameOtherModels();
+			if (Hooks.backend != null && Expression.containsMultiObjective(prop.getExpression()))
+				Hooks.handBack(getMainLog(), MULTI_OBJECTIVE);
+			begin(prop.getExpression().toString(), propertiesFile == null ? null : propertiesFile.getConstantValues());
+			choice.choose(prop.getExpression());
+			heading = true;
+		} finally {
+			if (!heading)
+				printHeld();
+		}
 		Result result = attempt(() -> super.modelCheck(propertiesFile, prop));
 		Hooks.sayDecided(getMainLog());
 		Hooks.ended(result.getResult());
 		return result;
+	}
+
+	/** What PRISM asks for first once it has printed the heading of a property. */
+	@Override
+	public ModelType getModelType()
+	{
+		if (heading) {
+			heading = false;
+			printHeld();
+		}
+		return super.getModelType();
+	}
+
+	private void printHeld()
+	{
+		List<String> lines = held;
+		held = null;
+		for (String line : lines)
+			getMainLog().println(line);
+	}
+
+	/** Prints a line, under the heading of the property that it is about. */
+	void say(String line)
+	{
+		if (held == null)
+			getMainLog().println(line);
+		else
+			held.add(line);
 	}
 
 	@Override
@@ -301,16 +335,6 @@ public class GpuPrism extends Prism
 		} finally {
 			exported = null;
 		}
-	}
-
-	/** Says so where the explicit engine would have built the model in much less time, by its own pace. */
-	private void adviseOnEngine(double seconds)
-	{
-		if (Hooks.backend == null || choice.isOurs() || !(getBuiltModel() instanceof symbolic.model.Model))
-			return;
-		double states = ((symbolic.model.Model) getBuiltModel()).getNumStates();
-		if (seconds > SLOW_BUILD && seconds > 2.0 * states / EXPLICIT_STATES_A_SECOND)
-			getMainLog().println("prism-gpu: this model took " + seconds + " seconds to build as a decision diagram; -explicit may build it faster");
 	}
 
 	/** Names what PRISM does on a model that it never builds whole, for all properties of a CTMC alike. */

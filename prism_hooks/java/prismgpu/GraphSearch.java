@@ -110,7 +110,7 @@ final class GraphSearch
 		Hooks.searched();
 		try {
 			long modelId = SymbolicModel.idOf(model.getModelType().toString(), model.getTrans(), model.getODD());
-			boolean complete = search.run(Hooks.backend.searchSeconds(model.getNumTransitionsLong(), modelId));
+			boolean complete = search.run(Hooks.backend.searchSteps(model.getNumTransitionsLong(), modelId));
 			if (!complete) {
 				JDDNode found = isSmall() ? writtenOut(name, search.rounds(), task, min, b1, b2) : null;
 				if (found != null)
@@ -154,7 +154,7 @@ final class GraphSearch
 			problem.parts.states = new Diagram(b2);
 			problem.parts.remain = new Diagram(b1);
 			JDDNode found = BitDiagrams.answer(problem, log, model.getAllDDRowVars(), model.getODD());
-			if (found != null) {
+			if (found != null && Hooks.backend.showsSolves()) {
 				String line = "\nprism-gpu: %s, edge by edge, took %.3f seconds, after %d iterations on the diagram";
 				log.println(String.format(Locale.ROOT, line, name, (System.nanoTime() - begun) / 1e9, rounds));
 			}

@@ -111,7 +111,11 @@ public final class Hooks
 	/** Prints a line of ours; once a property is enough. */
 	static void sayOnce(PrismLog log, String text)
 	{
-		if (said.add(text))
+		if (!said.add(text))
+			return;
+		if (Symbolic.prism instanceof GpuPrism)
+			((GpuPrism) Symbolic.prism).say("prism-gpu: " + text);
+		else
 			log.println("prism-gpu: " + text);
 	}
 

@@ -33,6 +33,18 @@ public final class Launcher
 		return thread == running;
 	}
 
+	/** Whether threads are left, besides the one that asks, that the JVM would wait for without end. */
+	public static boolean hasThreadsLeft()
+	{
+		for (Thread thread : Thread.getAllStackTraces().keySet()) {
+			boolean waitedFor = !thread.isDaemon() && thread.isAlive() && thread != Thread.currentThread();
+			// Java's own for events end after a second without any.
+			if (waitedFor && !thread.getName().startsWith("AWT-"))
+				return true;
+		}
+		return false;
+	}
+
 	/** Runs the main method of a class to its end; returns the exit code that it named, or -1. */
 	public static int run(String mainClass, String[] args, long stackBytes) throws Throwable
 	{

@@ -85,14 +85,14 @@ public final class SearchInput
 		return new SearchInput("trimmed", trans01, rows, cols, null).between(states, states, states);
 	}
 
-	/** What a search finds, to be given up by who asks; null where its time is up before, or it cannot be made. */
-	JDDNode found(double seconds)
+	/** What a search finds, to be given up by who asks; null where the steps do not suffice, or it cannot be made. */
+	JDDNode found(Steps steps)
 	{
 		DiagramSearch search = Hooks.backend.search(this);
 		if (search == null)
 			return null;
 		try {
-			return search.run(seconds) ? resultOf(search) : null;
+			return steps.suffice(search) ? resultOf(search) : null;
 		} finally {
 			search.clear();
 		}
