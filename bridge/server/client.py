@@ -42,9 +42,11 @@ def served(words: Sequence[str], patience_s: float = 2.0) -> int | None:
         return None
     try:
         connection = connected(path, patience_s)
-        return None if connection is None else _run(connection, words)
+        worker = None if connection is None else _taker(connection, words)
     except OSError:
         return None
+    # From here on it has begun there, and is not made here, too.
+    return None if connection is None or worker is None else _exit_code(connection, worker)
 
 
 def connected(path: str, patience_s: float) -> _socket.socket | None:
@@ -82,7 +84,8 @@ def connected(path: str, patience_s: float) -> _socket.socket | None:
     return None if wire.peer(connection) is None else connection
 
 
-def _run(connection: _socket.socket, words: Sequence[str]) -> int | None:
+def _taker(connection: _socket.socket, words: Sequence[str]) -> int | None:
+    """Have the server begin the run; return the process that makes it, None where it is refused."""
     from bridge.server import wire
     from bridge.server.circumstances import circumstances, decides
 
@@ -100,7 +103,14 @@ def _run(connection: _socket.socket, words: Sequence[str]) -> int | None:
     if not answer or answer[0] != wire.OFFERED:
         return None
     wire.send(connection, [wire.GO])
-    caught = _pass_signals_on(connection, int(answer[1]))
+    return int(answer[1])
+
+
+def _exit_code(connection: _socket.socket, worker: int) -> int:
+    """Wait for the end of the run; return its exit code."""
+    from bridge.server import wire
+
+    caught = _pass_signals_on(connection, worker)
     connection.settimeout(None)
     try:
         answer, _ = wire.receive(connection)
@@ -108,9 +118,7 @@ def _run(connection: _socket.socket, words: Sequence[str]) -> int | None:
         answer = []
     if answer and answer[0] == wire.ENDED:
         return int(answer[1])
-    if caught:
-        return _SIGNALLED + caught[0]
-    return _told_of_end(answer)
+    return _SIGNALLED + caught[0] if caught else _told_of_end(answer)
 
 
 def _pass_signals_on(connection: _socket.socket, worker: int) -> list[int]:

@@ -7,6 +7,7 @@ arguments, variables and numbers.
 from __future__ import annotations
 
 import _socket
+import errno
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -63,9 +64,9 @@ def receive(connection: _socket.socket) -> tuple[list[bytes], list[int]]:
     Raises
     ------
     OSError
-        If none comes in time, or the connection is broken.
+        If none comes in time, it is too long, or the connection is broken.
     """
-    data, ancillary, _, _ = connection.recvmsg(
+    data, ancillary, flags, _ = connection.recvmsg(
         _MOST_BYTES, _socket.CMSG_SPACE(_MOST_DESCRIPTORS * _INT), _socket.MSG_CMSG_CLOEXEC
     )
     descriptors = []
@@ -75,6 +76,10 @@ def receive(connection: _socket.socket) -> tuple[list[bytes], list[int]]:
                 int.from_bytes(rights[at : at + _INT], sys.byteorder)
                 for at in range(0, len(rights) - _INT + 1, _INT)
             ]
+    if flags & (_socket.MSG_TRUNC | _socket.MSG_CTRUNC):
+        for number in descriptors:
+            os.close(number)
+        raise OSError(errno.EMSGSIZE, os.strerror(errno.EMSGSIZE))
     return data.split(b"\0") if data else [], descriptors
 
 

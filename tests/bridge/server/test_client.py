@@ -156,6 +156,16 @@ def test_a_message_that_is_too_long_leaves_the_run_to_the_command(run_with):
     assert run_with(serve, *(["x" * 100_000] * 15)).returncode == HERE
 
 
+def test_a_message_that_is_cut_off_is_none():
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs, open(os.devnull) as file:
+        wire.send(ours, [b"x"] * 9, [file.fileno()] * 9)
+        before = os.listdir("/proc/self/fd")
+        with pytest.raises(OSError, match="too long"):
+            wire.receive(theirs)
+        assert os.listdir("/proc/self/fd") == before
+
+
 def test_the_socket_is_named_in_one_place(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     path = place.folder_path()
