@@ -24,7 +24,7 @@ COIN = "mdps/consensus/coin2.nm"
 RESULT = b"Result: 0.16666666666666666 "
 QUICK = (DICE, "-pctl", "P=? [ F d=1 ]")
 ENDLESS = (
-    *(str(ROOT / "examples/models/tandem.sm"), "-const", "c=127", "-pctl", "R=? [ S ]", "-nogpu"),
+    *(str(ROOT / "examples/models/tandem.sm"), "-const", "c=255", "-pctl", "R=? [ S ]", "-nogpu"),
     *("-maxiters", "2000000000", "-epsilon", "1e-300", "-power", "-absolute"),
 )
 RUNS = [
@@ -229,8 +229,8 @@ def test_a_signal_ends_a_run_as_without_a_server(busy, number):
     process.send_signal(number)
     _, errors = process.communicate(timeout=20)
     assert process.returncode == 128 + number
-    # Nothing, where the solve has not begun yet.
-    assert errors in (b"", b"\nprism-gpu: interrupted during long-run average computation\n")
+    # Nothing, where no solve has begun yet.
+    assert re.fullmatch(rb"(\nprism-gpu: interrupted during .*\n)?", errors)
     assert RESULT in server.run(*QUICK).stdout
 
 
