@@ -15,6 +15,7 @@ import select
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -97,8 +98,10 @@ def serve(options: ServerOptions, announce: Callable[[str], None]) -> None:
     ------
     BridgeError
         If a run needs something that is missing, no safe folder is there, there is a server
-        already, or workers do not start.
+        already, workers do not start, or this is not Linux.
     """
+    if sys.platform != "linux":
+        raise BridgeError("a server needs Linux, which tells who is at the other end of a socket")
     _require_fixed_surroundings()
     runtime = find_runtime()
     with _listening() as listener:
