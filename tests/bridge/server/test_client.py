@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bridge.server import place, wire
-from bridge.server.supervisor import _listening
+from bridge.server.listening import listening
 
 ROOT = Path(__file__).parents[3]
 HERE = 99
@@ -44,7 +44,7 @@ def run_with(tmp_path, monkeypatch):
     monkeypatch.setenv("PRISM_GPU_SERVER", "on")
 
     def run(serve: Callable[[socket.socket], None], *words: str) -> subprocess.CompletedProcess:
-        with _listening() as listener:
+        with listening() as listener:
             listener.setblocking(True)
             process = subprocess.Popen(
                 [sys.executable, "-c", CLIENT, *words], stdout=subprocess.PIPE, text=True
@@ -143,7 +143,7 @@ def test_own_commands_do_not_ask(word, tmp_path, monkeypatch):
 
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setenv("PRISM_GPU_SERVER", "on")
-    with _listening() as listener:
+    with listening() as listener:
         assert served([word]) is None
         with pytest.raises(BlockingIOError):
             listener.accept()
@@ -170,5 +170,5 @@ def test_the_socket_is_named_in_one_place(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     path = place.folder_path()
     assert path is not None
-    with _listening():
+    with listening():
         assert sorted(os.listdir(path)) == [place.LOCK, place.SOCKET]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import socket
 
 import pytest
 
 from bridge.server import place, wire
-from bridge.server.supervisor import _listening
+from bridge.server.listening import listening, require_fixed_surroundings
 from engines.errors import BridgeError
 
 OTHER_USER = 65534
@@ -33,17 +34,17 @@ def test_the_folder_for_sockets_comes_first(monkeypatch, folder, tmp_path):
 
 
 def test_a_server_listens_in_a_folder_of_its_user_alone(folder):
-    with _listening():
+    with listening():
         assert folder.stat().st_mode & 0o777 == 0o700
         assert (folder / place.SOCKET).exists()
     assert not (folder / place.SOCKET).exists()
 
 
 def test_there_is_one_server_a_user(folder):
-    with _listening():
+    with listening():
         with (
             pytest.raises(BridgeError, match=f"a server already: process {os.getpid()}"),
-            _listening(),
+            listening(),
         ):
             pass
         assert (folder / place.SOCKET).exists()
@@ -53,7 +54,7 @@ def test_a_socket_that_a_killed_server_left_is_replaced(folder):
     folder.mkdir(parents=True, mode=0o700)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as left:
         left.bind(str(folder / place.SOCKET))
-    with _listening(), socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+    with listening(), socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
         client.connect(str(folder / place.SOCKET))
         assert wire.peer(client) == os.getpid()
 
@@ -62,7 +63,7 @@ def test_a_socket_that_a_killed_server_left_is_replaced(folder):
 def test_a_folder_that_is_open_to_others_is_refused(folder, mode):
     folder.mkdir(parents=True)
     folder.chmod(mode)
-    with pytest.raises(BridgeError, match="cannot be used"), _listening():
+    with pytest.raises(BridgeError, match="cannot be used"), listening():
         pass
     with pytest.raises(PermissionError):
         place.open_folder(str(folder))
@@ -72,7 +73,7 @@ def test_a_link_to_a_folder_is_refused(folder, tmp_path):
     folder.parent.mkdir()
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     folder.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(BridgeError, match="cannot be used"), _listening():
+    with pytest.raises(BridgeError, match="cannot be used"), listening():
         pass
 
 
@@ -80,7 +81,7 @@ def test_a_link_to_a_folder_is_refused(folder, tmp_path):
 def test_a_folder_of_another_user_is_refused(folder):
     folder.mkdir(parents=True, mode=0o700)
     os.chown(folder, OTHER_USER, OTHER_USER)
-    with pytest.raises(BridgeError, match="cannot be used"), _listening():
+    with pytest.raises(BridgeError, match="cannot be used"), listening():
         pass
 
 
@@ -124,3 +125,20 @@ def be_another(side: str, address: str, bound: int, done: int) -> None:
             theirs.listen()
         os.write(bound, b"1")
         os.read(done, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("PRISM_DIR", "prism"), ("PATH", "/usr/bin:"), ("PATH", "bin:/usr/bin"), ("TMPDIR", "here")],
+)
+def test_no_server_where_a_folder_depends_on_that_of_a_run(name, value, monkeypatch):
+    require_fixed_surroundings()
+    monkeypatch.setenv(name, value)
+    with pytest.raises(BridgeError, match=f"whole paths? in {name}"):
+        require_fixed_surroundings()
+
+
+def test_no_server_where_a_process_may_not_grow(monkeypatch):
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1 << 30, 1 << 30))
+    with pytest.raises(BridgeError, match="address space"):
+        require_fixed_surroundings()
