@@ -66,6 +66,7 @@ def test_the_first_run_makes_it_and_the_next_uses_it(run):
     assert archive.stat().st_mtime_ns == written
 
 
+@pytest.mark.slow
 def test_a_damaged_one_is_made_again(run):
     (archive,) = run.archives()
     whole = archive.read_bytes()

@@ -89,6 +89,7 @@ def test_a_function_of_choices_is_none_of_states(prism_install, tmp_path):
             model.of_states(earned)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "constants"), ALL)
 def test_a_model_is_what_prism_exports(prism_install, tmp_path, name, constants):
     file = prism_install.root.parent / "prism-examples" / name

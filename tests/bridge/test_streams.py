@@ -54,6 +54,7 @@ def command(words: str) -> Run:
     return Run(done.returncode, done.stdout, done.stderr)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("closed", ["2>&-", "<&- 2> /dev/full"])
 def test_the_result_is_printed_without_the_other_streams(checked, closed):
     run = shell(checked, closed)
@@ -61,6 +62,7 @@ def test_the_result_is_printed_without_the_other_streams(checked, closed):
     assert RESULT in run.output
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-", "| head -2"])
 def test_a_run_that_nobody_reads_ends_well(checked, closed):
     run = shell(checked, closed)

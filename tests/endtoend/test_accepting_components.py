@@ -121,6 +121,7 @@ def test_states_are_prisms(name, every_graph, patient, prism, prism_install):
     assert not FOUND.search(on_diagram.output)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", AUTOMATA)
 def test_conditions_of_other_tools(name, every_graph, patient, prism, prism_install, tmp_path):
     formula, kind, acceptance, marks, searches = AUTOMATA[name]

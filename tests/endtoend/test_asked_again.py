@@ -29,6 +29,7 @@ filter(min, Pmin=? [ F "finished" & "all_coins_equal_0" ], counter=5);
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("engine", ["-explicit", "-hybrid", "-sparse"])
 @pytest.mark.parametrize(
     ("model", "text", "constants", "kept"),

@@ -74,7 +74,7 @@ def patient(prism_install):
     return runner(PATIENT, prism_install, "-gpuinfo")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ONE)
 @pytest.mark.parametrize("engine", ["-hybrid", "-sparse"])
 def test_the_only_component_is_asked_about_alone(name, engine, patient, prism, tmp_path):
@@ -102,6 +102,7 @@ def test_other_chains_are_asked_about_as_a_whole(name, patient, prism, tmp_path)
     assert_close(ours.output, theirs.output, 1e-6)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["dtmc", "ctmc"])
 def test_the_distribution_is_that_of_the_component(kind, patient, prism, tmp_path):
     model = tmp_path / "model.prism"

@@ -171,6 +171,7 @@ CASES = DTMCS | MDPS | CTMCS
 LONG = ("herman", "brp", "csma", "tandem", "polling")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in CASES]
 )

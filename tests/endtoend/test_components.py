@@ -142,7 +142,7 @@ def assert_same_answers(ours: str, theirs: str) -> None:
         assert mine == other or relative_error(mine, float(other)) <= 1e-5
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CASES)
 def test_the_log_counts_what_prism_s_counts_and_the_results_are_prism_s(
     every_graph, prism, words_of, name

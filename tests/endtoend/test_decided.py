@@ -31,6 +31,7 @@ CASES = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("engine", ["-hybrid", "-explicit"])
 @pytest.mark.parametrize("model", CASES)
 def test_what_a_graph_decides_is_said_to_be_exact(model, engine, prism_gpu, prism_install):
@@ -62,6 +63,7 @@ def test_it_is_not_said_of_what_another_engine_of_prisms_computes(prism_gpu, pri
         assert "decided" not in run.output
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("engine", "said"), [("-hybrid", True), ("-sparse", True), ("-mtbdd", False)]
 )

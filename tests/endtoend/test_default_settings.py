@@ -49,7 +49,7 @@ def cases() -> list[pytest.param]:
     return found
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("entries", cases())
 def test_default_settings_are_right_to_1e_5_and_say_how_far_to_trust_them(
     prism_gpu, prism_examples, tmp_path, entries

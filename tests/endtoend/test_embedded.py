@@ -47,6 +47,7 @@ def unlike_prism(line: str) -> bool:
     return line.startswith("Model constants")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.prism
 @pytest.mark.parametrize(
     ("model", "text", "constants"),
@@ -83,6 +84,7 @@ def fast_or_slow() -> list[pytest.param]:
     return cases
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.prism
 @pytest.mark.parametrize("entries", fast_or_slow())
 def test_reference_values_are_met_without_prism(embedded, prism_examples, tmp_path, entries):

@@ -108,6 +108,7 @@ def test_a_file_of_settings_may_name_the_engine(prism_gpu, prism_examples, tmp_p
         assert reasons(run) == []
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("switches", "reason"),
     [
@@ -210,6 +211,7 @@ def test_few_states_of_many_that_could_be(prism_gpu, write, text, states):
 ENGINES = [(), ("-explicit",), ("-sparse",), ("-frontend", "builtin")]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("switches", ENGINES, ids=lambda words: " ".join(words) or "none")
 def test_building_stops_at_the_limit_of_states(prism_gpu, prism_examples, switches):
     words = [prism_examples / CLUSTER, "-const", "N=2", "-pf", 'S=? [ "minimum" ]', *switches]

@@ -81,6 +81,7 @@ def _results(prism_gpu, folder, name, text, questions, *switches):
     return RESULT.findall(run.output)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("engine", ["-explicit", "-sparse", "-hybrid"])
 @pytest.mark.parametrize("name", CASES)
 def test_what_the_graph_decides_is_labelled_exact_and_nothing_else_is(

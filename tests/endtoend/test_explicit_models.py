@@ -90,6 +90,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", FAULTS)
 def test_errors_are_prisms_with_its_exit_code(prism_gpu, prism, tmp_path, name):
     command, switches = FAULTS[name]

@@ -123,6 +123,7 @@ METHODS = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "method", ["none named", "-jacobi", *(pytest.param(m, marks=pytest.mark.slow) for m in LONG)]
 )
@@ -137,6 +138,7 @@ def test_no_convergence_is_prism_s_error(prism_gpu, prism, tandem, tmp_path, met
     assert (tmp_path / "ours").read_bytes() == (tmp_path / "prism's").read_bytes()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("method", [(), ("-valiter",)], ids=["none named", "-valiter"])
 def test_no_convergence_on_an_mdp_is_prism_s_error(prism_gpu, prism, prism_examples, method):
     model = prism_examples / "mdps" / "consensus" / "coin2.nm"

@@ -70,6 +70,7 @@ CASES = {
 LONG = ("-mtbdd", "-exportstrat bounded")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in CASES]
 )
@@ -90,6 +91,7 @@ def test_prism_s_own_code_answers_and_one_line_says_so(
     assert re.search(what, lines[0], re.IGNORECASE)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("model", "constants", "kind"),
     [
@@ -143,6 +145,7 @@ def test_no_state_left_to_solve_for_is_no_error(prism_gpu, prism, prism_examples
     assert answers(ours.output) == answers(theirs.output)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("model", "text"),
     [

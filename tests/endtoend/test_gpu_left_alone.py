@@ -37,7 +37,7 @@ CASES = {
 CONSTANTS = {"ctmc": ("-const", "c=15"), "mdp": ("-const", "K=4")}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("engine", ["-hybrid", "-explicit"])
 @pytest.mark.parametrize("name", CASES)
 def test_a_small_model_opens_no_gpu(name, engine, prism_gpu, prism_install):

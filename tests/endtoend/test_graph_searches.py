@@ -135,6 +135,7 @@ def usual(cases, *kept):
     return [name if name in kept else pytest.param(name, marks=pytest.mark.slow) for name in cases]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", usual(COMPONENTS, "ctmc", "mdp", "mdp rewards"))
 def test_components_are_prisms(name, every_graph, prism_gpu, prism, prism_install, tmp_path):
     text, more, questions = COMPONENTS[name]
@@ -177,6 +178,7 @@ def patient(prism_install):
     return runner(PATIENT, prism_install)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", usual(CASES, "dtmc", "mdp", "mdp LTL"))
 def test_sets_and_rounds_are_prisms(name, patient, every_graph, prism, prism_install):
     (model, *more), text = CASES[name]
@@ -231,7 +233,7 @@ SETS_STATE_BY_STATE = {
 STATE = re.compile(r"^\d+:\(.*\)$|^Satisfying states.*", re.M)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", SETS_STATE_BY_STATE)
 def test_sets_are_prisms_state_by_state(name, every_graph, prism, prism_install, tmp_path):
     text, more, questions = SETS_STATE_BY_STATE[name]

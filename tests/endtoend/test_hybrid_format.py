@@ -32,7 +32,7 @@ def solves(run) -> list[tuple[str, str]]:
     return re.findall(r"^([A-Z][\w -]+): (\d+) iterations in", run.output, re.MULTILINE)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "method", [JOR, pytest.param((*JOR, *SLICES, "-gpumethod", "sor"), marks=pytest.mark.slow)]
 )

@@ -86,7 +86,7 @@ CASES = {
 LONG = ("coin2-min-FG", "coin2-next", "csma", "herman", "cluster", "brp")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in CASES]
 )

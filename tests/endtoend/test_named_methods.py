@@ -115,7 +115,7 @@ def with_epsilon(words: list[object], epsilon: str | None) -> list[object]:
     return words if epsilon is None else [*words, "-epsilon", epsilon]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("method", METHODS, ids=" ".join)
 @pytest.mark.parametrize("name", NAMES)
@@ -142,6 +142,7 @@ def test_a_method_named_with_the_explicit_engine_repeats_that_engine(
     assert ours.code == theirs.code
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("engine", ["sparse", "explicit"])
 @pytest.mark.parametrize(

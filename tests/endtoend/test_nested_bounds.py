@@ -85,6 +85,7 @@ def test_a_bound_that_is_the_exact_value_is_met(prism_gpu, tmp_path, text, quest
     assert dict(zip(questions, found, strict=True)) == questions
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("engine", ["-explicit", "-sparse", "-hybrid"])
 def test_what_no_exact_value_decides_is_refused_in_the_words_of_prism(prism_gpu, tmp_path, engine):
     model = tmp_path / "model.sm"

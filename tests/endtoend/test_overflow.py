@@ -28,7 +28,7 @@ def arguments(route, text, tmp_path):
     return ([path] if route == "files" else ["-importmodel", f"{path},lab", route]) + ["-ctmc"]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", REFUSED)
 @pytest.mark.parametrize("route", ROUTES)
 def test_what_overflows_is_refused_in_plain_words(case, route, prism_gpu, tmp_path):

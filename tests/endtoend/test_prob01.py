@@ -41,6 +41,7 @@ def write_random(folder, seed: int, *, choices: bool):
     return (*files, kind, "-explicit")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("choices", [False, True], ids=["dtmc", "mdp"])
 @pytest.mark.parametrize("seed", range(2))
 def test_states_of_probability_0_and_1_are_prisms(prism_gpu, prism, tmp_path, seed, choices):
@@ -121,6 +122,7 @@ def test_a_named_method_without_precomputation_sweeps_as_prism_does(
     assert len(counts[0]) == 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("engine", ["-explicit", "-sparse", "-hybrid"])
 @pytest.mark.parametrize("choices", [False, True], ids=["dtmc", "mdp"])
 def test_bounds_without_precomputation_are_prisms_own_error(

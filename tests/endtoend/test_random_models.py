@@ -94,6 +94,7 @@ def vectors(output: str) -> list[list[float] | str]:
     return found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "first_seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (4, 8))]
 )

@@ -64,6 +64,7 @@ Pmax=? [ F P>=0.45 [ F "heads" ] ];
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("model", "text", "constants"),
     [
@@ -164,6 +165,7 @@ def test_an_experiment_over_a_property_s_constant_is_logged_as_prism_logs_it(
     assert_same_lines(comparable(ours.output), comparable(theirs.output))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("model", "constants", "text", "engine"),
     [

@@ -6,12 +6,14 @@ import os
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from bridge.install import find_java, find_prism
 from engines.errors import BridgeError
+from prism_hooks.build import HOOKS_JAR
 
 pytestmark = pytest.mark.prism
 
@@ -113,7 +115,7 @@ def spoiled(cache: Path, how: str) -> None:
         cache.mkdir(mode=0o500)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("how", ["writable", "link", "file", "another user's", "read-only"])
 def test_a_cache_that_cannot_be_used_costs_a_line_and_time(prism_gpu, words, tmp_path, how):
     root = os.geteuid() == 0
@@ -137,7 +139,8 @@ DAMAGES = ("removed", "changed", "manifest")
 
 
 def cached_classes(cache: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(cache)): p.read_bytes() for p in sorted(cache.rglob("*.class"))}
+    jars = {str(p.relative_to(cache)): zipfile.ZipFile(p) for p in sorted(cache.rglob("*.jar"))}
+    return {(name, each): jar.read(each) for name, jar in jars.items() for each in jar.namelist()}
 
 
 @pytest.mark.parametrize(
@@ -149,9 +152,9 @@ def test_damaged_classes_are_built_again_in_silence(prism_gpu, words, tmp_path, 
     first = prism_gpu(*words, PRISM_GPU_CACHE=str(cache))
     whole = cached_classes(cache)
     assert len(whole) > 10
-    victim = next(p for p in sorted(cache.rglob("*.class")) if p.parent.name == "prismgpu")
+    (victim,) = cache.rglob(HOOKS_JAR)
     if damage == "truncated":
-        victim.write_bytes(victim.read_bytes()[:100])
+        victim.write_bytes(victim.read_bytes()[:1000])
     elif damage == "removed":
         victim.unlink()
     elif damage == "changed":

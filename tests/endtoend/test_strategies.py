@@ -101,7 +101,7 @@ def _runs() -> list[pytest.param]:
     return runs
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "method"), _runs())
 def test_prism_finds_the_value_again_in_the_chain_of_an_exported_strategy(
     prism_gpu, prism, prism_examples, tmp_path, name, method

@@ -81,6 +81,7 @@ def assert_same_answers(ours: list[str], theirs: list[str], texts: list[str], to
             assert close, (text, mine, other)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("engine", ["-sparse", pytest.param("-hybrid", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", CASES)
 def test_every_kind_of_solve_is_ours_and_gives_prism_s_answer(

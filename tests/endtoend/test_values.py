@@ -42,6 +42,7 @@ def values_cases() -> list[pytest.param]:
     return cases
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("entries", values_cases())
 def test_reference_values_are_met_with_no_method_named(
     prism_gpu, prism_examples, tmp_path, entries
@@ -104,6 +105,7 @@ PLAIN_CHAINS = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "name", ["brp", "leader_sync", pytest.param("brp-64", marks=pytest.mark.slow)]
 )

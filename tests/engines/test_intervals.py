@@ -439,6 +439,7 @@ PRISM_RUNS = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.prism
 @pytest.mark.parametrize(
     ("path", "sample", "constants", "text", "fewer"),

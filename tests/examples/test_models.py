@@ -221,6 +221,7 @@ def test_tandem_in_prism(prism, c, states, transitions, customers):
     assert report.result == pytest.approx(customers, rel=1e-6)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.prism
 @pytest.mark.parametrize(("base", "first"), [(2, 2), (4, 4), (3, 5), (5, 2)])
 def test_tandem_in_digits_is_the_same_chain(prism_install, tmp_path, base, first):

@@ -43,6 +43,7 @@ EXPORTED = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("file", "constants"), EXPORTED)
 def test_states_and_actions_are_prisms(prism, prism_examples, tmp_path, file, constants):
     path, target = prism_examples / file, tmp_path / "model.all"

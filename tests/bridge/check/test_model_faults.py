@@ -191,6 +191,7 @@ def test_a_fault_of_a_reward_is_placed(name):
     assert rewards.fault.words == REWARDS[name].message
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.prism
 @pytest.mark.parametrize(
     "fault",

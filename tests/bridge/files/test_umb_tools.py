@@ -179,6 +179,7 @@ def exported(request, prism, prism_examples, tmp_path_factory):
     return file, properties, run.numbers(), *compressions
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.prism
 def test_prism_gives_the_same_values_for_what_we_write(exported, prism, tmp_path):
     theirs, properties, expected, compression, _ = exported
@@ -194,6 +195,7 @@ def test_prism_gives_the_same_values_for_what_we_write(exported, prism, tmp_path
         np.testing.assert_allclose(run.numbers(), expected, rtol=1e-9)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.prism
 def test_we_read_what_prism_exports(exported, prism, tmp_path):
     """PRISM reads our file and exports it again, and we read that."""

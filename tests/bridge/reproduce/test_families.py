@@ -22,6 +22,7 @@ SMALL = [
 ]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.prism
 @pytest.mark.parametrize(("name", "size", "method"), SMALL)
 def test_models_have_the_published_sizes_and_values(prism, tmp_path, name, size, method):
