@@ -159,6 +159,7 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     from engines.process.timeline import STARTING_JAVA, TIMELINE
     from prism_hooks.exit_gate import GATE
 
+    _require_text(arguments.prism)
     runtime = jvm.find_runtime(arguments.prism_dir, with_engines=arguments.engines)
     hooks = arguments.hooks
     if arguments.engines and hooks.device is DeviceChoice.GPU:
@@ -186,6 +187,20 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
         sys.stdout.flush()
         archive.keep()
     GATE.end(max(code, 0))
+
+
+def _require_text(words: tuple[str, ...]) -> None:
+    """Raise `BridgeError` for an argument of bytes that are no text, which Java does not take."""
+    from engines.errors import BridgeError
+
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise BridgeError(
+                f"the argument {word!a} is no text in UTF-8, as Java wants it: "
+                "rename the file, or use -frontend builtin"
+            ) from None
 
 
 def call_main(main_class: str, arguments: Arguments) -> int:

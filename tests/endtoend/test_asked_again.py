@@ -80,3 +80,21 @@ def test_a_plot_shows_the_sweeps_of_each_solve(prism_gpu, prism_examples, tmp_pa
     assert run.code == 0, run.output + run.errors
     assert AGAIN not in run.output
     assert file.is_file()
+
+
+@pytest.mark.parametrize("engine", ["-hybrid", "-sparse"])
+def test_a_product_that_is_made_again_is_the_same_model(prism_gpu, tmp_path, engine):
+    # The library of diagrams gives it the same diagram; where it keeps the numbers of its states
+    # differs from run to run.
+    model, asked = tmp_path / "walk.sm", tmp_path / "asked.props"
+    model.write_text(
+        "ctmc module m x : [0..40] init 20; [] x<40 -> 1.5 : (x'=x+1);"
+        " [] x>0 & x<40 -> 1 : (x'=x-1); endmodule rewards true : 1; endrewards"
+    )
+    question = "R=? [ (F x=40) & (F x=21) ]; "
+    asked.write_text(question + "P=? [ (F x=3) & (F x=35) ]; " + question * 3)
+    runs = [prism_gpu(model, asked, engine, "-nogpu") for _ in range(3)]
+    assert all(run.code == 0 for run in runs), runs[0].output
+    counts = {run.output.count(AGAIN) for run in runs}
+    assert len(counts) == 1
+    assert counts != {0}

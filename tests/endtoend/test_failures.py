@@ -39,6 +39,16 @@ def assert_clean(run) -> None:
         assert trace not in text, text
 
 
+def test_a_name_that_is_no_text_is_named(prism_gpu, dice, tmp_path):
+    model = os.fsdecode(os.fsencode(tmp_path) + b"/di\xffce.pm")
+    Path(model).write_bytes(dice.read_bytes())
+    run = prism_gpu(model, "-pf", "P=? [ F d=1 ]")
+    assert_clean(run)
+    assert run.code == 1
+    assert "no text in UTF-8" in error_line(run.output)
+    assert prism_gpu(model, "-pf", "P=? [ F d=1 ]", "-frontend", "builtin").code == 0
+
+
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "words",

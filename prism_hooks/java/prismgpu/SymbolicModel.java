@@ -39,7 +39,7 @@ public final class SymbolicModel extends ModelSource
 	private boolean isNumbered;
 
 	private final JDDNode trans;
-	private final ODDNode odd;
+	private ODDNode odd;
 
 	private SymbolicModel(String kind, JDDNode trans, ODDNode odd, JDDVars rows, JDDVars cols, JDDVars nondet)
 	{
@@ -77,9 +77,14 @@ public final class SymbolicModel extends ModelSource
 
 	private static SymbolicModel find(String kind, JDDNode trans, ODDNode odd)
 	{
-		for (SymbolicModel model : kept)
-			if (model.trans.equals(trans) && model.odd.equals(odd) && model.kind.equals(kind) && model.numStates == odd.getNumStates())
+		for (SymbolicModel model : kept) {
+			if (model.trans.equals(trans) && model.kind.equals(kind) && model.numStates == odd.getNumStates()) {
+				// Every state has a transition, so that the numbers are the same; but a model that is built again has
+				// them elsewhere, and PRISM has given up those of the first.
+				model.odd = odd;
 				return model;
+			}
+		}
 		return null;
 	}
 
