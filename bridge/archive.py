@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bridge.install import JavaInstall
 from engines.errors import CacheError
-from engines.process.cache import found, kept
+from engines.process.cache import cache_folder, found, kept
 from engines.process.leftovers import temporary_folder
 from prism_hooks.exit_gate import GATE
 
@@ -67,8 +67,10 @@ class ClassArchive:
             return [f"-XX:SharedArchiveFile={folder / ARCHIVE}", QUIET]
         if self._name is None or not make:
             return []
-        with contextlib.suppress(OSError):
-            self._written = self._making.enter_context(temporary_folder()) / ARCHIVE
+        with contextlib.suppress(CacheError, OSError):
+            # One that a killed run leaves is removed from there by a run a day later.
+            making = temporary_folder(cache_folder(), prefix="writing-")
+            self._written = self._making.enter_context(making) / ARCHIVE
             return [f"-XX:ArchiveClassesAtExit={self._written}", QUIET]
         return []
 
