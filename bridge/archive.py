@@ -83,8 +83,8 @@ class ClassArchive:
             return
         import jpype
 
-        # The JVM ends with the last of these, which PRISM may leave waiting for work.
-        if bool(jpype.JClass("prismgpu.Launcher").hasThreadsLeft()):
+        # The JVM ends with the last of its threads; PRISM may leave some waiting for work.
+        if int(jpype.JClass("prismgpu.Launcher").threads()) > 1:
             return
         GATE.begin_end()
         jpype.shutdownJVM()

@@ -15,7 +15,7 @@ from bridge.archive import ClassArchive
 from bridge.install import JavaInstall, PrismInstall, find_java, find_prism, require_compiler
 from bridge.versions import supported_release
 from engines.errors import BridgeError
-from prism_hooks.build import hook_classes, prism_jar
+from prism_hooks.build import hook_classes
 from prism_hooks.options import HookOptions
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def find_runtime(prism_dir: str | None = None, *, with_engines: bool = True) -> 
         return Runtime(prism, java, prism.classpath, hooked=False)
     release = supported_release(prism.version, prism.root)
     require_compiler(java)
-    hooks = hook_classes(
+    ours, prisms = hook_classes(
         prism.class_location,
         prism.classpath,
         java.home,
@@ -160,8 +160,7 @@ def find_runtime(prism_dir: str | None = None, *, with_engines: bool = True) -> 
     others = [path for path in prism.classpath if path != prism.class_location]
     # An archive of classes holds for jars, and for what begins with those it was made with.
     others.sort(key=Path.is_dir)
-    classpath = (hooks, prism_jar(prism.class_location), *others)
-    return Runtime(prism, java, classpath, hooked=True)
+    return Runtime(prism, java, (ours, prisms, *others), hooked=True)
 
 
 def start(

@@ -47,8 +47,10 @@ def hook_classes(
     hooks: str,
     constructors: Mapping[str, str],
     statics: Mapping[str, str],
-) -> Path:
-    """Return the jar of relinked and compiled classes, built now or found in the cache.
+) -> tuple[Path, Path]:
+    """Return the jar of relinked and compiled classes, and one of PRISM's own.
+
+    Both are built now or found in the cache; a jar of PRISM's stays where it is.
 
     Parameters
     ----------
@@ -81,27 +83,11 @@ def hook_classes(
         changed = relink(class_location, constructors, statics)
         _build(folder, changed, sources, hooks, list(classpath), java_home)
 
-    content = (_prism_classes(class_location) / "key").read_text("ascii")
+    prism = _prism_classes(class_location)
+    content = (prism / "key").read_text("ascii")
     name = f"hooks-{content[:16]}-{recipe.hexdigest()[:16]}"
-    return kept(name, make, lambda folder: folder / HOOKS_JAR)
-
-
-def prism_jar(class_location: Path) -> Path:
-    """Return a jar of PRISM's classes: its own, or a copy in the cache of a folder of classes.
-
-    Parameters
-    ----------
-    class_location
-        PRISM's classes: a folder or a jar.
-
-    Raises
-    ------
-    BridgeError
-        When the cache cannot be used, or PRISM's classes cannot be read.
-    """
-    if class_location.is_dir():
-        return _prism_classes(class_location) / PRISM_JAR
-    return class_location
+    hooks_jar = kept(name, make, lambda folder: folder / HOOKS_JAR)
+    return hooks_jar, prism / PRISM_JAR if class_location.is_dir() else class_location
 
 
 def _prism_classes(location: Path) -> Path:

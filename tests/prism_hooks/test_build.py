@@ -71,9 +71,12 @@ class Project:
         build._compile(sorted(source.iterdir()), self.classes, [], java.home)
 
     def build(self):
+        return self.jars(self.classes)[0]
+
+    def jars(self, location):
         return build.hook_classes(
-            self.classes,
-            [self.classes],
+            location,
+            [location],
             self.java.home,
             self.java.version,
             "hooks",
@@ -99,13 +102,13 @@ def test_what_is_built_holds_relinked_and_compiled_classes(project):
 
 
 def test_prism_s_own_classes_lie_in_a_jar(project):
-    jar = build.prism_jar(project.classes)
+    _, jar = project.jars(project.classes)
     with zipfile.ZipFile(jar) as archive:
         assert archive.namelist() == ["lib/Maker.class", "lib/Thing.class"]
         for name in archive.namelist():
             assert archive.read(name) == (project.classes / name).read_bytes()
     # What is a jar already is not copied.
-    assert build.prism_jar(jar) == jar
+    assert project.jars(jar)[1] == jar
 
 
 def test_a_second_run_builds_nothing(project, monkeypatch):

@@ -104,7 +104,7 @@ public final class BetweenRuns
 		SanityJDD.enabled = false;
 		TileList.clearStoredTileLists();
 		if (threads == 0)
-			threads = others();
+			threads = Launcher.threads();
 	}
 
 	private static PrintStream stream(FileDescriptor descriptor, String encoding)
@@ -117,17 +117,6 @@ public final class BetweenRuns
 	/** Whether no thread goes on that a run has started. */
 	public static boolean isAlone()
 	{
-		return others() <= threads;
-	}
-
-	/** The number of threads that keep a JVM from ending; AWT's, which PRISM's settings load, come and go. */
-	private static int others()
-	{
-		int found = 0;
-		for (Thread thread : Thread.getAllStackTraces().keySet()) {
-			if (!thread.isDaemon() && !thread.getName().startsWith("AWT-"))
-				found++;
-		}
-		return found;
+		return Launcher.threads() <= threads;
 	}
 }

@@ -33,16 +33,15 @@ public final class Launcher
 		return thread == running;
 	}
 
-	/** Whether threads are left, besides the one that asks, that the JVM would wait for without end. */
-	public static boolean hasThreadsLeft()
+	/** The number of threads that keep the JVM from ending. Java's own for events, which PRISM's settings load, come and go. */
+	public static int threads()
 	{
+		int found = 0;
 		for (Thread thread : Thread.getAllStackTraces().keySet()) {
-			boolean waitedFor = !thread.isDaemon() && thread.isAlive() && thread != Thread.currentThread();
-			// Java's own for events end after a second without any.
-			if (waitedFor && !thread.getName().startsWith("AWT-"))
-				return true;
+			if (!thread.isDaemon() && !thread.getName().startsWith("AWT-"))
+				found++;
 		}
-		return false;
+		return found;
 	}
 
 	/** Runs the main method of a class to its end; returns the exit code that it named, or -1. */
