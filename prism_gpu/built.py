@@ -247,7 +247,7 @@ class BuiltHere:
                 bar.close()
         solves = [record.result for record in checker.records]
         error, proven = _error(found)
-        _warn(item.text, solves, asked, error, proven)
+        _warn(item.text, solves, asked)
         return Result(
             property=item.text,
             value=found.value,
@@ -299,23 +299,16 @@ def _error(found: CheckResult) -> tuple[float | None, bool]:
     return error, bool(accuracy.guaranteed or value in accuracy.decided)
 
 
-def _warn(
-    text: str, solves: Sequence[SolveResult], asked: Asked, error: float | None, proven: bool
-) -> None:
+def _warn(text: str, solves: Sequence[SolveResult], asked: Asked) -> None:
     """Warn of values that are less accurate than was asked for."""
     for solve in solves:
         if solve.status is Status.CHANGE_ONLY:
+            proven = "a proven" if solve.two_sided else "an estimated"
             warnings.warn(
-                f"{text}: {solve.method} has stopped, but its estimated error is "
-                f"{solve.error_estimate:.2g}, above epsilon = {asked.environment.epsilon:.2g}; "
-                "try a smaller epsilon, or no method",
+                f"{text}: {solve.method} has stopped with {proven} error of "
+                f"{solve.error_estimate:.2g}, above epsilon = {asked.environment.epsilon:.2g}",
                 stacklevel=2,
             )
-    if asked.environment.bounds and error and not proven:
-        warnings.warn(
-            f"{text}: there are no bounds for this property; its error is estimated",
-            stacklevel=2,
-        )
 
 
 def _strategy(expression: Expression, solves: Sequence[SolveResult]) -> IndexArray:

@@ -18,7 +18,7 @@ from prism_gpu.built import summary
 from prism_gpu.result import Constant, Result, Results
 from prism_gpu.settings import Asked
 
-OF_A_CHECK = frozenset({"epsilon", "progress"})
+OF_A_CHECK = frozenset({"epsilon"})
 OF_A_MODEL = OF_A_CHECK | {"device", "device_number", "max_iterations"}
 """The settings that PRISM's sessions have."""
 

@@ -11,21 +11,21 @@ from bridge.check.experiment import model_experiment
 from bridge.check.sources import model_source
 from bridge.files.names import is_model_file
 from bridge.opened import const_switch
-from engines.errors import BridgeError, InvalidModelError, UnsupportedError
+from engines.errors import InvalidModelError, UnsupportedError
 from engines.model.explicit import ModelKind
 from prism_gpu.built import BuiltHere
 from prism_gpu.model import Model, plain_constants
 from prism_gpu.result import Constant
 from prism_gpu.settings import Settings, read_settings, require_known
 
-FRONT_ENDS = ("auto", "builtin", "prism")
+FRONT_ENDS = ("builtin", "prism")
 
 
 def open(  # the public name
     path: str | PathLike[str],
     constants: Mapping[str, Constant] | None = None,
     *,
-    front_end: str = "auto",
+    front_end: str = "builtin",
     kind: str | None = None,
     **settings: Unpack[Settings],
 ) -> Model:
@@ -40,9 +40,8 @@ def open(  # the public name
         The values of the constants that a model in PRISM's language leaves open.
     front_end
         For models in PRISM's language. "builtin": prism-gpu parses, builds and checks. "prism":
-        an installed PRISM does, with prism-gpu's engines inside; of its settings, a check can
-        then change `epsilon` and `progress`. "auto": builtin, and PRISM for what that does not
-        build. States have the same numbers in both.
+        an installed PRISM does, by its explicit engine with ours inside; a check can then change
+        `epsilon` alone. States have the same numbers.
     kind
         For a `.tra` whose header does not say it: "DTMC", "CTMC" or "MDP".
     **settings
@@ -61,7 +60,7 @@ def open(  # the public name
         When the model has a fault; the message names the place. When a constant has no value, or
         one has a value that the model does not declare.
     UnsupportedError
-        For what is neither built here nor by an installed PRISM, and for a GPU that is missing.
+        For what is not built, such as PTAs and POMDPs, and for a GPU that is missing.
     BridgeError
         When PRISM was asked for, and it or Java is missing or unusable.
     TypeError, ValueError
@@ -87,16 +86,7 @@ def open(  # the public name
         if is_model_file(file):
             raise UnsupportedError(f"{file}: models in explicit files are read without PRISM")
         return _held_by_prism(file, given, settings)
-    try:
-        return _built_here(file, given, None if kind is None else ModelKind(kind), settings)
-    except UnsupportedError as error:
-        if front_end == "builtin" or is_model_file(file) or not _has_prism():
-            raise
-        try:
-            return _held_by_prism(file, given, settings)
-        except Exception as other:
-            other.add_note(f"PRISM was asked because prism-gpu does not build it: {error}")
-            raise
+    return _built_here(file, given, None if kind is None else ModelKind(kind), settings)
 
 
 def open_constants(path: Path) -> list[str]:
@@ -157,19 +147,9 @@ def _held_by_prism(path: Path, constants: dict[str, Constant], settings: Setting
             f"{', '.join(sorted(refused))}: not for a model that PRISM holds, which takes "
             f"{', '.join(sorted(OF_A_MODEL))}"
         )
-    passed: dict[str, Any] = {name: value for name, value in settings.items() if name != "progress"}
+    passed: dict[str, Any] = {**settings}
     session = open_model(path, constants, front_end="prism", **passed)
     return Model(HeldByPrism(session, frozenset(settings)), settings)
-
-
-def _has_prism() -> bool:
-    from bridge.install import find_prism
-
-    try:
-        find_prism()
-    except BridgeError:
-        return False
-    return True
 
 
 def _nothing(_: str) -> None:

@@ -28,7 +28,7 @@ def sweep(
     properties: str | Sequence[str],
     constants: Mapping[str, Constant | Iterable[Constant]],
     *,
-    front_end: str = "auto",
+    front_end: str = "builtin",
     **settings: Unpack[Settings],
 ) -> Results:
     """Check properties for every combination of values of constants.
