@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TypedDict
 
 import numpy as np
@@ -15,6 +16,10 @@ from bridge.check.checker import Checker, CheckResult
 from bridge.check.meaning import Declared, require_meaningful
 from bridge.check.opened import values_of_constants, values_of_states
 from bridge.check.sources import declared_by, names_of
+from bridge.files.checkable import as_file_model, as_umb
+from bridge.files.names import TEXT_ENDINGS, UMB_ENDING
+from bridge.files.umb import write_umb
+from bridge.files.writer import write_model
 from bridge.language.ast import (
     Expression,
     Filter,
@@ -101,6 +106,22 @@ class BuiltHere:
             explicit, rewards, variables, source="matrices", action_names=names, actions=indices
         )
         return cls(model, names_of(model), declared_by(model), {})
+
+    def save(self, path: Path) -> None:
+        """Write the model to a file; see `prism_gpu.model.Model.save`.
+
+        Parameters
+        ----------
+        path
+            The file.
+        """
+        if path.suffix == UMB_ENDING:
+            write_umb(as_umb(self.checkable), path, "gz")
+        elif path.suffix in TEXT_ENDINGS:
+            write_model(as_file_model(self.checkable), path, combined=path.suffix == ".pexp")
+        else:
+            known = ", ".join((UMB_ENDING, *TEXT_ENDINGS))
+            raise ValueError(f"{path}: models are written to files that end in {known}")
 
     def close(self) -> None:
         """Do nothing: what is held is NumPy's."""

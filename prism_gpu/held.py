@@ -7,6 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 from bridge.language.types import type_of_value
 from bridge.model import StateVector
@@ -37,6 +38,18 @@ class HeldByPrism:
     def __init__(self, session: Session, of_the_model: frozenset[str]) -> None:
         self._session, self._of_the_model = session, of_the_model
         self._lock = threading.Lock()
+
+    def save(self, path: Path) -> None:
+        """Raise `UnsupportedError`: PRISM's actions and states are not read.
+
+        Parameters
+        ----------
+        path
+            Where the model was to go.
+        """
+        raise UnsupportedError(
+            f'{path}: a model that PRISM holds is not written; open it with front_end="builtin"'
+        )
 
     def close(self) -> None:
         """Have PRISM forget the model."""

@@ -61,6 +61,9 @@ class Backing(Protocol):
     ) -> Results:
         """Check properties; see `Model.check_all`."""
 
+    def save(self, path: Path) -> None:
+        """Write the model to a file; see `Model.save`."""
+
     def close(self) -> None:
         """Forget the model."""
 
@@ -413,6 +416,26 @@ class Model:
         from prism_gpu.paths import sampled
 
         return sampled(self._backing.explicit, steps, paths, start, seed)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to a file, which `open` and the command `prism-gpu` read.
+
+        Parameters
+        ----------
+        path
+            A `.umb`, which is compressed and keeps all; a `.tra`, which gets its companions `.lab`,
+            `.sta`, `.srew`, `.trew` beside it; or a `.pexp`.
+
+        Raises
+        ------
+        ValueError
+            For another ending.
+        UnsupportedError
+            For a model that PRISM holds, and for variables that the format does not hold.
+        OSError
+            If the file cannot be written.
+        """
+        self._backing.save(Path(path))
 
     def _repr_html_(self) -> str:
         from prism_gpu.html import table

@@ -130,6 +130,23 @@ def test_explicit_files(die, tmp_path, ending):
         pg.open(path, front_end="prism")
 
 
+@pytest.mark.parametrize("ending", ["umb", "tra", "pexp"])
+def test_what_is_saved_is_read_again(tmp_path, ending):
+    matrices = {"safe": [[0.1, 0.9], [0, 1]], "bold": [[0.5, 0.5], [0, 0]]}
+    costs = {"cost": [2.0, 1.0, 0.0]}
+    model = pg.mdp(matrices, labels={"there": 1}, choice_rewards=costs)
+    model.save(tmp_path / f"walk.{ending}")
+    read = pg.open(tmp_path / f"walk.{ending}")
+    assert read.kind == "MDP"
+    assert np.array_equal(read.transition_matrix.toarray(), model.transition_matrix.toarray())
+    assert read.actions.tolist() == model.actions.tolist()
+    assert read.states["x"].tolist() == [0, 1]
+    text = 'R{"cost"}min=? [ F "there" ]'
+    assert read.check(text).value == model.check(text).value
+    with pytest.raises(ValueError, match=r"end in \.umb, \.tra, \.pexp"):
+        model.save(tmp_path / "walk.txt")
+
+
 def test_wrong_files_and_constants(die, tmp_path):
     with pytest.raises(FileNotFoundError, match="no model"):
         pg.open(tmp_path / "nothing.pm")
