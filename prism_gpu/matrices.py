@@ -262,25 +262,28 @@ def _choices(
     matrices: Any, state_of_choice: ArrayLike | None, actions: Sequence[str] | None
 ) -> tuple[CsrMatrix, IndexArray, Sequence[str] | None]:
     """Return a row for each choice, its state, and its name."""
-    from scipy.sparse import issparse
-
-    if isinstance(matrices, Mapping):
+    named = isinstance(matrices, Mapping)
+    if named:
         by_action = dict(matrices)
-        named = True
-    else:
-        several = not issparse(matrices) and (
-            any(map(issparse, matrices)) or np.ndim(matrices[0]) == 2
-        )
-        if not several:
-            return _rows_of_choices(matrices, state_of_choice, actions)
+    elif _are_several(matrices):
         by_action = {f"P[{number}]": matrix for number, matrix in enumerate(matrices)}
-        named = False
+    else:
+        return _rows_of_choices(matrices, state_of_choice, actions)
     if state_of_choice is not None or actions is not None:
         raise InvalidModelError(
             "with a matrix for each action, state_of_choice and actions are not given: they follow "
             "from the matrices"
         )
     return _rows_by_action(by_action, named)
+
+
+def _are_several(matrices: Any) -> bool:
+    """Return whether there is a matrix for each action; else one has a row for each choice."""
+    from scipy.sparse import issparse
+
+    if isinstance(matrices, list | tuple):
+        return any(issparse(matrix) or np.ndim(matrix) == 2 for matrix in matrices)
+    return not issparse(matrices) and np.ndim(matrices) == 3
 
 
 def _rows_by_action(

@@ -273,7 +273,8 @@ class Model:
         constants
             Values of names in the property, which need no declaration: 'P=? [ F<=T "goal" ]'.
         **settings
-            How to check; see `Settings`.
+            How to check, such as `epsilon=1e-8`, `bounds=True`, `strategy=True`: see
+            `help(prism_gpu.Settings)`.
 
         Returns
         -------
@@ -470,8 +471,10 @@ def plain_constants(constants: Mapping[str, Any] | None) -> dict[str, Constant]:
     Raises
     ------
     TypeError
-        For any other value.
+        For any other value, and for constants without names.
     """
+    if not isinstance(constants, Mapping | None):
+        raise TypeError(f"constants must be given by name, not as {constants!r}")
     found: dict[str, Constant] = {}
     for name, value in (constants or {}).items():
         plain = value.item() if isinstance(value, np.generic) else value

@@ -71,6 +71,8 @@ def from_networkx(
     from scipy.sparse import coo_array
 
     require_known(kind, KINDS, "kind")
+    if not hasattr(graph, "is_directed"):
+        raise TypeError(f"a graph of NetworkX is wanted, not {graph!r}")
     if not graph.is_directed():
         raise InvalidModelError("the graph must be directed; see networkx.DiGraph")
     places = {node: place for place, node in enumerate(graph)}

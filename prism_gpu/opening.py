@@ -45,8 +45,8 @@ def open(  # the public name
     kind
         For a `.tra` whose header does not say it: "DTMC", "CTMC" or "MDP".
     **settings
-        Settings of all checks of this model, and the device that large models are built on; see
-        `Settings`.
+        Settings of all checks of this model, such as `epsilon=1e-8`, `bounds=True`, `device="gpu"`
+        (large models are built there too): see `help(prism_gpu.Settings)`.
 
     Returns
     -------
@@ -70,8 +70,8 @@ def open(  # the public name
     --------
     >>> import prism_gpu as pg
     >>> cluster = pg.open("cluster.sm", constants={"N": 4})  # doctest: +SKIP
-    >>> cluster.check('S=? [ "premium" ]').value  # doctest: +SKIP
-    0.9999281...
+    >>> cluster.check('S=? [ "premium" ]', epsilon=1e-10).value  # doctest: +SKIP
+    0.9999212408513793
     """
     file = Path(path)
     if not file.exists():

@@ -45,6 +45,8 @@ def sampled(
     if model.kind is ModelKind.MDP:
         raise InvalidModelError("an MDP is sampled under a strategy: model.induced(strategy)")
     for name, number in (("steps", steps), ("paths", paths)):
+        if isinstance(number, bool) or not hasattr(number, "__index__"):
+            raise TypeError(f"{name} must be a whole number, not {number!r}")
         if number < 0:
             raise ValueError(f"{name} must not be negative, but it is {number}")
     if start is None:

@@ -46,6 +46,8 @@ MODELS = [
     (lambda: pg.mdp([CHAIN, CHAIN], [0, 1]), "state_of_choice and actions are not given"),
     (lambda: pg.mdp({"a": CHAIN, "b": [[1]]}), "b has 1 states, but the first action has 2"),
     (lambda: pg.mdp({}), "P has no actions"),
+    (lambda: pg.mdp([]), r"P must have two dimensions, but its shape is \(0,\)"),
+    (lambda: pg.mdp(None, [0]), r"P must have two dimensions, but its shape is \(\)"),
     (lambda: chain().induced([0, 1]), "a DTMC has no choices"),
     (lambda: pg.mdp(CHAIN, [0, 1]).induced([1, 1]), "row 1 is no choice of state 0"),
     (lambda: pg.mdp(CHAIN, [0, 1]).induced([1]), "a row of the transition matrix for each of 2"),
@@ -118,6 +120,8 @@ def test_several_properties_where_one_is_wanted():
         chain().check("P=? [ F x=1 ]; P=? [ F x=0 ]")
     with pytest.raises(TypeError, match="a property is a text"):
         chain().check(3)
+    with pytest.raises(TypeError, match="constants must be given by name"):
+        chain().check("P=? [ F x=1 ]", 3)
     with pytest.raises(TypeError, match="constant T must be a number"):
         chain().check("P=? [ F<=T x=1 ]", {"T": "3"})
 

@@ -99,5 +99,7 @@ def test_an_undirected_graph_and_none(graph):
     made.is_directed = lambda: False
     with pytest.raises(pg.InvalidModelError, match="must be directed"):
         pg.from_networkx(made)
+    with pytest.raises(TypeError, match="a graph of NetworkX is wanted, not 3"):
+        pg.from_networkx(3)
     with pytest.raises(pg.InvalidModelError, match="no nodes"):
         pg.from_networkx(graph([]))

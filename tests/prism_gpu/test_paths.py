@@ -58,6 +58,8 @@ def test_where_paths_begin_and_what_is_refused():
     assert model.simulate(0, paths=4).states.shape == (4, 1)
     with pytest.raises(ValueError, match="start is 3, but the states are 0 to 2"):
         model.simulate(1, start=3)
+    with pytest.raises(TypeError, match=r"paths must be a whole number, not 2\.5"):
+        model.simulate(1, paths=2.5)
     with pytest.raises(ValueError, match="steps must not be negative"):
         model.simulate(-1)
     with pytest.raises(pg.InvalidModelError, match="under a strategy"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import inspect
+import pickle
 import subprocess
 import sys
 import threading
@@ -129,6 +130,14 @@ except KeyboardInterrupt:
         check=False,
     )  # fmt: skip
     assert done.stdout == "interrupted 1.0\n", done.stderr
+
+
+def test_models_and_results_travel_to_other_processes():
+    model = pg.dtmc(ring(9, 0.4), labels={"end": 8}, rewards={"r": np.ones(9)})
+    result = model.check('R=? [ F "end" ]')
+    other, copied = pickle.loads(pickle.dumps((model, result)))
+    assert copied.value == result.value
+    assert other.check('R=? [ F "end" ]').value == result.value
 
 
 def test_threads_may_share_a_model():
