@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import resource
 import sys
@@ -169,17 +168,17 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     with TIMELINE.part(STARTING_JAVA):
         archive = jvm.start(runtime, arguments.jvm, window=window, make_archive=not window)
     if arguments.engines:
-        jvm.install_engines(hooks, record)
         if record is not None:
             GATE.close_at_end(record.finish)
         if arguments.help:
             jvm.java_class("prismgpu.Ending").printFirst(HELP)
         open_gpu_beside(hooks.device, hooks.device_number)
-    # What is loaded by now stays: collections of garbage need not look at it again.
-    gc.freeze()
     sys.stdout.flush()
     sys.stderr.flush()
     jvm.tell_of_signals(with_engines=arguments.engines)
+    if arguments.engines:
+        # Last: from here on a thread that loads them shares the interpreter with this one.
+        jvm.install_engines(hooks, record)
     main_class = GUI_MAIN if arguments.gui else PRISM_MAIN
     code = call_main(main_class, arguments)
     if code < 0:
@@ -251,7 +250,6 @@ def open_gpu_beside(device: DeviceChoice, device_number: int) -> None:
     import jpype
 
     from engines.cuda import driver
-    from engines.devices import choice
     from engines.devices.opening import MODELS
     from engines.model.environment import DeviceChoice
     from engines.process.timeline import OPENING, TIMELINE
@@ -262,6 +260,8 @@ def open_gpu_beside(device: DeviceChoice, device_number: int) -> None:
     sys.setswitchinterval(5e-4)
 
     def load() -> None:
+        from engines.devices import choice
+
         if device is not DeviceChoice.GPU:
             # After so much work of PRISM's a solve worth a GPU is likely to come. A run that is
             # over by then, or whose model has proved to be small, is not held up by loading it: the
