@@ -6,7 +6,6 @@ import os
 import resource
 import sys
 import threading
-import time
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -260,16 +259,16 @@ def open_gpu_beside(device: DeviceChoice, device_number: int) -> None:
     sys.setswitchinterval(5e-4)
 
     def load() -> None:
-        from engines.devices import choice
-
         if device is not DeviceChoice.GPU:
-            # After so much work of PRISM's a solve worth a GPU is likely to come. A run that is
-            # over by then, or whose model has proved to be small, is not held up by loading it: the
-            # interpreter serves one thread at a time.
-            time.sleep(1.5)
-            MODELS.wait_while_small()
+            # A run whose model is small is not held up by loading it: the interpreter serves one
+            # thread at a time.
+            MODELS.wait_for_large(patience_s=1.5)
         # What cannot be loaded now, in a heap that is full, the solve that wants it tries again.
         with suppress(MemoryError, jpype.JException), TIMELINE.beside(OPENING):
+            # Most of it, while others have the interpreter.
+            driver.open_context(device_number)
+            from engines.devices import choice
+
             choice.preload(device_number)
 
     threading.Thread(target=load, name="open-gpu", daemon=True).start()
