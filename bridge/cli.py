@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import resource
 import sys
 import threading
-import time
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -169,17 +167,17 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     with TIMELINE.part(STARTING_JAVA):
         archive = jvm.start(runtime, arguments.jvm, window=window, make_archive=not window)
     if arguments.engines:
-        jvm.install_engines(hooks, record)
         if record is not None:
             GATE.close_at_end(record.finish)
         if arguments.help:
             jvm.java_class("prismgpu.Ending").printFirst(HELP)
         open_gpu_beside(hooks.device, hooks.device_number)
-    # What is loaded by now stays: collections of garbage need not look at it again.
-    gc.freeze()
     sys.stdout.flush()
     sys.stderr.flush()
     jvm.tell_of_signals(with_engines=arguments.engines)
+    if arguments.engines:
+        # Last: from here on a thread that loads them shares the interpreter with this one.
+        jvm.install_engines(hooks, record)
     main_class = GUI_MAIN if arguments.gui else PRISM_MAIN
     code = call_main(main_class, arguments)
     if code < 0:
@@ -251,7 +249,6 @@ def open_gpu_beside(device: DeviceChoice, device_number: int) -> None:
     import jpype
 
     from engines.cuda import driver
-    from engines.devices import choice
     from engines.devices.opening import MODELS
     from engines.model.environment import DeviceChoice
     from engines.process.timeline import OPENING, TIMELINE
@@ -263,13 +260,15 @@ def open_gpu_beside(device: DeviceChoice, device_number: int) -> None:
 
     def load() -> None:
         if device is not DeviceChoice.GPU:
-            # After so much work of PRISM's a solve worth a GPU is likely to come. A run that is
-            # over by then, or whose model has proved to be small, is not held up by loading it: the
-            # interpreter serves one thread at a time.
-            time.sleep(1.5)
-            MODELS.wait_while_small()
+            # A run whose model is small is not held up by loading it: the interpreter serves one
+            # thread at a time.
+            MODELS.wait_for_large(patience_s=1.5)
         # What cannot be loaded now, in a heap that is full, the solve that wants it tries again.
         with suppress(MemoryError, jpype.JException), TIMELINE.beside(OPENING):
+            # Most of it, while others have the interpreter.
+            driver.open_context(device_number)
+            from engines.devices import choice
+
             choice.preload(device_number)
 
     threading.Thread(target=load, name="open-gpu", daemon=True).start()

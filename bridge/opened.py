@@ -16,7 +16,8 @@ from engines.errors import BridgeError
 from engines.model.environment import SolverEnvironment
 from engines.model.progress import Progress, SweepReport
 from engines.model.result import SolveResult
-from prism_hooks.backend import METHODS_OF_JAVA, EngineBackend
+from prism_hooks.answers import SWITCHBOARD
+from prism_hooks.backend import EngineBackend
 from prism_hooks.options import HookOptions
 
 Constant = bool | int | float | str
@@ -89,36 +90,6 @@ class SessionBackend(EngineBackend):
         finished = super()._finish(problem, result, environment, ending)
         self.solves.append(finished)
         return finished
-
-
-class _Switchboard:
-    """What Java calls: the engines of the session that is at work.
-
-    One object serves all sessions, because one that Java holds lives until Java collects garbage.
-    """
-
-    _current: ClassVar[SessionBackend | None] = None
-    _for_java: ClassVar[Any] = None
-
-    @classmethod
-    def turn_to(cls, backend: SessionBackend | None) -> None:
-        """Have the engines of a session answer PRISM's questions."""
-        cls._current = backend
-        if cls._for_java is None:
-            cls._for_java = cls._java_object()
-        # Who calls PRISM without a session may have put other engines there.
-        jvm.java_class("prismgpu.Hooks").backend = cls._for_java
-
-    @classmethod
-    def _java_object(cls) -> Any:
-        import jpype
-
-        def method(name: str) -> Any:
-            return jpype.JOverride(lambda _, *given: getattr(cls._current, name)(*given))
-
-        methods = {name: method(name) for name in METHODS_OF_JAVA}
-        implement = jpype.JImplements("prismgpu.Backend")
-        return implement(type("JavaSwitchboard", (), methods))()
 
 
 def start_jvm(prism_dir: str | None, max_memory: str | None) -> None:
@@ -214,7 +185,7 @@ class OpenedModel:
                 "close that session first, or open one of them with symbolic=False"
             )
         self._backend = SessionBackend(self._options)
-        _Switchboard.turn_to(self._backend)
+        SWITCHBOARD.turn_to(self._backend)
         try:
             self._build()
         except BaseException:
@@ -246,9 +217,9 @@ class OpenedModel:
     def close(self) -> None:
         """Have PRISM and the engines forget the model."""
         if self.prism is not None:
-            _Switchboard.turn_to(self._backend)
+            SWITCHBOARD.turn_to(self._backend)
             self.prism.closeDown(False)
-            _Switchboard.turn_to(None)
+            SWITCHBOARD.turn_to(None)
         if OpenedModel._with_diagrams is self:
             OpenedModel._with_diagrams = None
         self.prism = self._modules = self._built = self._backend = None
@@ -264,7 +235,7 @@ class OpenedModel:
         """
         if self._built is None:
             raise BridgeError("the session is closed")
-        _Switchboard.turn_to(self._backend)
+        SWITCHBOARD.turn_to(self._backend)
         return self._built
 
     def set_termination(self, epsilon: float | None, max_iterations: int | None) -> None:
