@@ -299,7 +299,7 @@ class Model:
             raise ValueError(
                 f"check takes one property, but the text holds {len(results)}; see check_all"
             )
-        return results[0]
+        return replace(results[0], property=property)
 
     def check_all(
         self,

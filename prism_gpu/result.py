@@ -23,7 +23,7 @@ class Result:
     Parameters
     ----------
     property
-        The property's text.
+        The property's text, as it was given to `Model.check`.
     value
         The value in the initial state: a `float`, an `int` (counts), or a `bool` (properties with
         a bound); the smallest and the largest value, as a pair, where there are several initial

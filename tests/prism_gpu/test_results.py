@@ -52,6 +52,7 @@ def test_errors_in_words():
     proven = pg.dtmc(ring(30, 0.4), rewards={"r": np.ones(30)}).check("R=? [ F x=29 ]", bounds=True)
     assert proven.proven
     assert "(proven)" in proven.accuracy
+    assert model.check("P=? [ F (x=1)&(x=2) ]").property == "P=? [ F (x=1)&(x=2) ]"
     assert repr(proven) == f"<Result {proven.value} {proven.accuracy} of R=? [ F x=29 ]>"
 
 
