@@ -12,7 +12,7 @@ from typing import TypedDict
 
 import numpy as np
 
-from bridge.check.checker import Checker, CheckResult
+from bridge.check.checker import Checker, CheckResult, SolveRecord
 from bridge.check.meaning import Declared, require_meaningful
 from bridge.check.opened import values_of_constants, values_of_states
 from bridge.check.sources import declared_by, names_of
@@ -216,6 +216,8 @@ class BuiltHere:
                 raise InvalidModelError(
                     f"{name} is a constant of the model: give it its value when the model is opened"
                 )
+            if name in self.declared.types:
+                raise InvalidModelError(f"{name} is a variable of the model, and no constant")
             if name in declared:
                 continue
             if name not in used:
@@ -268,14 +270,15 @@ class BuiltHere:
                 bar.close()
         solves = [record.result for record in checker.records]
         error, proven = _error(found)
+        vector = values_of_states(found, item.expression, self.explicit.num_states)
         _warn(item.text, solves, asked)
         return Result(
             property=item.text,
             value=found.value,
-            vector=values_of_states(found, item.expression, self.explicit.num_states),
+            vector=None if vector is None else vector.copy(),
             error=error,
             proven=proven,
-            strategy=_strategy(item.expression, solves) if asked.strategy else None,
+            strategy=_strategy(item.expression, checker.records) if asked.strategy else None,
             seconds=time.perf_counter() - started,
             constants=dict(constants),
             **summary(solves),
@@ -332,18 +335,19 @@ def _warn(text: str, solves: Sequence[SolveResult], asked: Asked) -> None:
             )
 
 
-def _strategy(expression: Expression, solves: Sequence[SolveResult]) -> IndexArray:
+def _strategy(expression: Expression, records: Sequence[SolveRecord]) -> IndexArray:
     """Return the strategy of a property's outermost operator, whose solve is the last."""
     while isinstance(expression, Parentheses | Filter):
         expression = expression.operand
-    outermost = isinstance(expression, Probability | Reward)
-    strategy = solves[-1].strategy if outermost and solves else None
-    if strategy is None:
-        raise UnsupportedError(
-            f"{expression}: strategies are known for P and R of a single operator: U, F, G, W or R "
-            "of states, without a bound, and F for rewards"
-        )
-    return strategy
+    # Where the graph has decided the outermost operator, the last solve is that of one within.
+    if records and records[-1].text == str(expression):
+        strategy = records[-1].result.strategy
+        if isinstance(expression, Probability | Reward) and strategy is not None:
+            return strategy
+    raise UnsupportedError(
+        f"{expression}: strategies are known for P and R of a single operator: U, F, G, W or R "
+        "of states, without a bound, and F for rewards"
+    )
 
 
 def _nothing(_: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from functools import cached_property
 from os import PathLike
@@ -79,7 +80,8 @@ class Labels(Mapping[str, MaskArray]):
     def __getitem__(self, name: str) -> MaskArray:
         if name not in self._masks:
             require_known(name, self._names, "label", KeyError)
-            self._masks[name] = self._backing.label(name)
+            # A copy: what users change in theirs changes no model.
+            self._masks[name] = self._backing.label(name).copy()
         return self._masks[name]
 
     def __contains__(self, name: object) -> bool:
@@ -157,7 +159,7 @@ class Model:
     def initial_states(self) -> MaskArray:
         """The initial states, bool, shape (states,)."""
         initial = self._backing.explicit.initial_states
-        return np.zeros(self.num_states, dtype=bool) if initial is None else initial
+        return np.zeros(self.num_states, dtype=bool) if initial is None else initial.copy()
 
     @cached_property
     def labels(self) -> Labels:
@@ -176,8 +178,8 @@ class Model:
         InvalidModelError
             For rewards that no property can use: negative, infinite, or no numbers.
         """
-        structures = self._backing.rewards
-        return {item.name or str(i): item for i, item in enumerate(structures, start=1)}
+        structures = enumerate(deepcopy(self._backing.rewards), start=1)
+        return {item.name or str(number): item for number, item in structures}
 
     @cached_property
     def transition_matrix(self) -> csr_array:

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 from bridge.check.experiment import model_experiment
 from bridge.check.sources import model_source
-from bridge.files.names import is_model_file
+from bridge.files.names import is_model_file, is_text_model
 from bridge.opened import const_switch
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.model.explicit import ModelKind
@@ -77,9 +77,10 @@ def open(  # the public name
     if not file.exists():
         raise FileNotFoundError(f"no model {file}")
     require_known(front_end, FRONT_ENDS, "value of front_end")
-    kinds = [item.value for item in ModelKind]
     if kind is not None:
-        require_known(kind, kinds, "kind")
+        require_known(kind, [item.value for item in ModelKind], "kind")
+        if not (file.is_dir() or is_text_model(file)):
+            raise ValueError(f"{file}: the kind of a model is given for explicit text files alone")
     read_settings(settings)
     given = plain_constants(constants)
     if front_end == "prism":

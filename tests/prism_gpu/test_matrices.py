@@ -146,6 +146,9 @@ def test_negated_properties_have_strategies_too():
 def test_what_has_no_strategy_says_so():
     with pytest.raises(pg.UnsupportedError, match="strategies are known for"):
         small_mdp().check('Pmax=? [ F<=3 "there" ]', strategy=True)
+    # The graph decides the outermost operator, and the solve is that of the one within.
+    with pytest.raises(pg.UnsupportedError, match="strategies are known for"):
+        small_mdp().check('P>=1 [ F (P>0.6 [ F "there" ]) ]', strategy=True)
 
 
 def test_rows_that_sum_to_one_roughly_are_divided_by_their_sum():
@@ -161,6 +164,9 @@ def test_a_model_keeps_no_array_of_the_users():
     matrix.data[:] = 0.0
     rich[:] = True
     model.transition_matrix.data[:] = 0.0
+    model.labels["rich"][:] = True
+    model.check('"rich"').vector[:] = True
+    model.initial_states[:] = True
     assert model.check('P=? [ F "rich" ]').value == pytest.approx(0.5)
 
 

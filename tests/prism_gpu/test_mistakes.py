@@ -68,6 +68,7 @@ PROPERTIES = [
     ("P=? [ F y=1 ]", {}, 'unknown variable or constant without a value "y"'),
     ("P=? [ F<=T x=1 ]", {}, 'constant without a value "T"'),
     ("P=? [ F x=1 ]", {"T": 1}, "no property speaks of the constant T"),
+    ("P=? [ F x=1 ]", {"x": 1}, "x is a variable of the model, and no constant"),
     ("P=? [ F<=T x=1 ]", {"T": 0.5}, "must be an? integer|int"),
     ("P=? [ F x=", {}, "Syntax error"),
     ("Pmax=? [ F x=1 ] + true", {}, "Type error"),

@@ -156,6 +156,8 @@ def test_wrong_files_and_constants(die, tmp_path):
         pg.open(die, {"P": 1.0})
     with pytest.raises(ValueError, match="did you mean 'prism'"):
         pg.open(die, {"p": 0.5}, front_end="prims")
+    with pytest.raises(ValueError, match="for explicit text files alone"):
+        pg.open(die, {"p": 0.5}, kind="DTMC")
     with pytest.raises(TypeError, match="did you mean 'epsilon'"):
         pg.open(die, {"p": 0.5}, epsilom=1)
     die.write_text(DIE.replace("endmodule", ""))
