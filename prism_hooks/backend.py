@@ -42,6 +42,7 @@ from prism_hooks.record import RunRecord
 from prism_hooks.report import Ending, iterations_line, progress_lines, solve_line
 from prism_hooks.sets import SETS, choices_of_rows, found_set, words_of
 from prism_hooks.sweep_bar import sweep_bar
+from prism_hooks.work_done import WorkDone
 
 if TYPE_CHECKING:
     from engines.exploration.build import ExploredModel
@@ -82,6 +83,11 @@ class EngineBackend(Answers):
         self._kept = KeptAnswers()
         self._said: set[str] = set()
         self._simulation: Simulation | None = None
+        self._work = WorkDone()
+
+    def summary(self) -> str:
+        """Return the line that closes the log, or nothing."""
+        return self._work.line
 
     @TIMELINE.counted(SAMPLING)
     def sample(self, sampling: Any) -> None:
@@ -185,6 +191,7 @@ class EngineBackend(Answers):
             ending = task_of(problem, model.kind).ending[model.kind]
             progress = self._progress(problem, ending)
             result = solve_without_matrix(problem, model, reason, environment, progress)
+            self._work.solved(result.cost)
             self._say(problem, f"solved on PRISM's diagram, without a matrix: {reason}")
             result = self._finish(problem, result, environment, ending)
         hand_over(problem, result.values)
@@ -216,6 +223,7 @@ class EngineBackend(Answers):
             problem.say(AGAIN)
             return self._finish(problem, kept, environment, ending)
         result = task.answer(model, asked, environment, self._progress(problem, ending))
+        self._work.solved(result.cost)
         finished = self._finish(problem, result, environment, ending)
         self._kept.keep(*question, result)
         return finished
