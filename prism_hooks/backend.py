@@ -16,7 +16,6 @@ from engines.host.compiled.library import LibraryMissingError
 from engines.model.choice import Format
 from engines.model.environment import DeviceChoice, Method, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
-from engines.model.progress import Progress
 from engines.model.result import NOTHING_SWEPT, SolveResult, Status
 from engines.process.timeline import ANSWERING, LEAVING, READING, SAMPLING, SEARCHING, TIMELINE
 from prism_hooks.claims import claim_of
@@ -27,6 +26,7 @@ from prism_hooks.failure import unexpected
 from prism_hooks.graph import (
     DECOMPOSITIONS,
     DECOMPOSITIONS_OF_DIAGRAMS,
+    ZERO_REWARD_ENDS,
     bottom_steps,
     decomposed,
     decomposition_line,
@@ -108,8 +108,7 @@ class EngineBackend:
 
     def leftToPrism(self) -> str:  # noqa: N802 - the name is Java's
         """Return what the user named that PRISM's own code does as a whole, or nothing."""
-        left = self.options.left_to_prism
-        return "" if left == SIMULATION else left
+        return "" if self.options.left_to_prism == SIMULATION else self.options.left_to_prism
 
     @TIMELINE.counted(SAMPLING)
     def sample(self, sampling: Any) -> None:
@@ -131,7 +130,7 @@ class EngineBackend:
 
     def earn(self, earning: Any) -> None:
         """Find the rewards of a `prismgpu.Earning` and fill them in; throw nothing."""
-        from prism_hooks.construction import earn_for_java
+        from prism_hooks.rewards import earn_for_java
 
         earn_for_java(earning, self._explored.get(int(earning.modelId)))
 
@@ -220,15 +219,21 @@ class EngineBackend:
 
     @TIMELINE.counted(ANSWERING)
     def _solve(self, problem: Any) -> None:
-        if str(problem.task) in SETS:
+        task = str(problem.task)
+        if task in SETS:
             self._find(problem)
-            return
-        if str(problem.task) in (*DECOMPOSITIONS, *DECOMPOSITIONS_OF_DIAGRAMS):
+        elif task in (*DECOMPOSITIONS, *DECOMPOSITIONS_OF_DIAGRAMS):
             self._decompose(problem)
-            return
-        if problem.parts is not None:
+        elif task == ZERO_REWARD_ENDS:
+            from prism_hooks.rewards import count_zero_reward_ends
+
+            count_zero_reward_ends(problem, self._model(problem, False), self.options)
+        elif problem.parts is not None:
             self._solve_symbolic(problem)
-            return
+        else:
+            self._solve_explicit(problem)
+
+    def _solve_explicit(self, problem: Any) -> None:
         model = self._model(problem, False)
         asked = Question.read(problem, model.num_states)
         result = self._answer(problem, model.kind, asked)
@@ -248,7 +253,7 @@ class EngineBackend:
             result = self._answer(problem, model.kind, read_question(problem, model))
         else:
             ending = task_of(problem, model.kind).ending[model.kind]
-            progress = self._progress(problem, ending)
+            progress = progress_lines(problem, ending, self._bar, self._record)
             result = solve_without_matrix(problem, model, reason, environment, progress)
             self._say(problem, f"solved on PRISM's diagram, without a matrix: {reason}")
             result = self._finish(problem, result, environment, ending)
@@ -280,13 +285,11 @@ class EngineBackend:
         if kept is not None:
             problem.say(AGAIN)
             return self._finish(problem, kept, environment, ending)
-        result = task.answer(model, asked, environment, self._progress(problem, ending))
+        progress = progress_lines(problem, ending, self._bar, self._record)
+        result = task.answer(model, asked, environment, progress)
         finished = self._finish(problem, result, environment, ending)
         self._kept.keep(*question, result)
         return finished
-
-    def _progress(self, problem: Any, ending: Ending) -> Progress:
-        return progress_lines(problem, ending, self._bar, self._record)
 
     def _environment_of(self, problem: Any, task: Task) -> SolverEnvironment:
         if task.method_counts:
@@ -416,10 +419,10 @@ class EngineBackend:
             )
 
     def _symbolic_model(self, problem: Any) -> SymbolicModel:
-        from prism_hooks.symbolic import SymbolicModel
-
         number = int(problem.modelId)
         if number not in self._symbolic:
+            from prism_hooks.symbolic import SymbolicModel
+
             self._symbolic[number] = SymbolicModel(problem.model())
         self._symbolic.move_to_end(number)
         while len(self._symbolic) > MODELS_KEPT:

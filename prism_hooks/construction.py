@@ -1,8 +1,7 @@
 """Explicit models for PRISM and their rewards, built from their programs by the engines.
 
 `prismgpu.GpuConstructModel` sends the program; PRISM gets arrays that its own classes hold, and the
-engines keep theirs for what is asked of the model later: by solves, and by
-`prismgpu.GpuConstructRewards`.
+engines keep theirs for what is asked of the model later: by solves, and by `prism_hooks.rewards`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from engines.arrays import INT32_MAX
 from engines.devices.exploring import gpu_for_building
 from engines.errors import InvalidModelError, ModelSizeError, UnsupportedError
 from engines.exploration.build import ExploredModel, build
-from engines.exploration.rewards import earned_rewards
 from engines.host.compiled.library import LibraryMissingError
 from engines.model.events import told
 from engines.model.explicit import ExplicitModel
@@ -131,38 +129,6 @@ def _built(construction: Any, options: HookOptions, giving_up: GivingUp) -> Expl
         # An error of whatever reads the model, not of building it.
         return None
     return replace(explored, model=model)
-
-
-def earn_for_java(earning: Any, explored: ExploredModel | None) -> None:
-    """Find the rewards of a `prismgpu.Earning`; fill them in, or an error, or nothing.
-
-    Parameters
-    ----------
-    earning
-        The Java object.
-    explored
-        The model, as `built_for_java` returns it; None where the engines did not build it.
-    """
-    if explored is None:
-        return
-    try:
-        (earned,) = earned_rewards(
-            read_program(str(earning.program)),
-            explored.packing,
-            explored.states,
-            explored.model,
-            explored.actions,
-            explored.deadlocks,
-        )
-        if earned.of_choices is not None:
-            earning.ofChoices = java_array(earned.of_choices)
-        earning.ofStates = java_array(earned.expected)
-    except (UnsupportedError, InvalidModelError, MemoryError):
-        # PRISM finds the same fault, in its own words, or has memory in its own heap.
-        return
-    except Exception as error:
-        if not is_full_heap(error):
-            earning.error = unexpected(error)
 
 
 def _require_heap(explored: ExploredModel, available: int) -> None:
