@@ -46,7 +46,7 @@ from prism_hooks.sets import SETS, choices_of_rows, found_set, words_of
 from prism_hooks.sweep_bar import sweep_bar
 
 if TYPE_CHECKING:
-    from engines.exploration.build import ExploredModel
+    from prism_hooks.held import HeldModel
     from prism_hooks.simulation import Simulation
     from prism_hooks.symbolic import SymbolicModel
 
@@ -87,7 +87,7 @@ class EngineBackend:
         self._record = record
         self._bar = sweep_bar(wanted=options.show_progress, on_screen=_tell_java)
         self._models: OrderedDict[int, dict[bool, ExplicitModel]] = OrderedDict()
-        self._explored: dict[int, ExploredModel] = {}
+        self._built: dict[int, HeldModel] = {}
         self._graphs: OrderedDict[int, ExplicitModel] = OrderedDict()
         self._symbolic: OrderedDict[int, SymbolicModel] = OrderedDict()
         self._kept = KeptAnswers()
@@ -123,16 +123,16 @@ class EngineBackend:
         """Build the model of a `prismgpu.Construction` and fill in its arrays; throw nothing."""
         from prism_hooks.construction import built_for_java
 
-        explored = built_for_java(construction, self.options)
-        if explored is not None:
-            self._forms(int(construction.id))[False] = explored.model
-            self._explored[int(construction.id)] = explored
+        held = built_for_java(construction, self.options)
+        if held is not None:
+            self._forms(int(construction.id))[False] = held.explored.model
+            self._built[int(construction.id)] = held
 
     def earn(self, earning: Any) -> None:
         """Find the rewards of a `prismgpu.Earning` and fill them in; throw nothing."""
         from prism_hooks.rewards import earn_for_java
 
-        earn_for_java(earning, self._explored.get(int(earning.modelId)))
+        earn_for_java(earning, self._built.get(int(earning.modelId)))
 
     def simulationMethod(self) -> str:  # noqa: N802 - the name is Java's
         """Return the method of ours that judges simulated paths, or nothing for PRISM's."""
@@ -384,16 +384,15 @@ class EngineBackend:
         self._models.move_to_end(number)
         while len(self._models) > MODELS_KEPT:
             gone, _ = self._models.popitem(last=False)
-            self._explored.pop(gone, None)
+            if gone in self._built:
+                self._built.pop(gone).let_go()
         return forms
 
     def _model(self, problem: Any, embedded: bool) -> ExplicitModel:
         forms = self._forms(int(problem.modelId))
         if embedded not in forms:
-            if embedded:
-                forms[True] = embedded_chain(self._model(problem, False))
-            else:
-                forms[False] = self._read(problem)
+            plain = self._model(problem, False) if embedded else self._read(problem)
+            forms[embedded] = embedded_chain(plain) if embedded else plain
         return forms[embedded]
 
     @TIMELINE.counted(READING)

@@ -12,7 +12,7 @@ from engines.model.explicit import ExplicitModel, ModelKind
 from prism_hooks.crossing import numpy_array
 
 if TYPE_CHECKING:
-    from prism_hooks.rewards import HeldRewards
+    from prism_hooks.held import HeldRewards
 
 
 def mask(words: Any, size: int) -> MaskArray:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from prism_hooks import rewards
+from prism_hooks import held, rewards
 from prism_hooks.options import HookOptions
 from tests.endtoend.random_programs import Program
 
@@ -390,6 +390,25 @@ def test_rewards_of_random_models_are_prisms(bench, answers):
             assert_same_rewards(bench, generator)
     assert len(answers) > len(RANDOM) / 2
     assert None not in answers
+
+
+def test_what_prism_has_not_read_it_gets_when_the_engines_let_go_of_it(bench, monkeypatch):
+    gone = []
+    let_go = held.HeldModel.let_go
+    monkeypatch.setattr(held.HeldModel, "let_go", lambda model: gone.append(let_go(model)))
+    generator = bench.load(REWARDED["ctmc"])
+    model, states, _ = bench.built(OURS, generator)
+    constructor = java("prismgpu.GpuConstructRewards")(bench.prism)
+    constructor.setExpectedRewards(True)
+    of_engines = constructor.buildRewardStructure(model, generator, 1)
+    while not gone:
+        bench.built(OURS, generator)
+    constructor = java("explicit.rewards.ConstructRewards")(bench.prism)
+    constructor.setExpectedRewards(True)
+    of_prism = constructor.buildRewardStructure(model, generator, 1)
+    assert earned(model, of_engines) == earned(model, of_prism)
+    prisms, theirs, _ = bench.built(THEIRS, generator)
+    assert bench.described(model, states) == bench.described(prisms, theirs)
 
 
 def test_a_faulty_reward_has_prisms_words(bench, answers):

@@ -10,7 +10,7 @@ import explicit.rewards.StateRewardsArray;
 import prism.Evaluator;
 
 /** Rewards of a model that the engines have built. They cannot be changed, and cross only where PRISM's own code reads them. */
-final class EarnedRewards extends RewardsExplicit<Double>
+final class EarnedRewards extends RewardsExplicit<Double> implements Unread.Reader
 {
 	private final Model<Double> model;
 	private final HeldRewards held;
@@ -24,6 +24,13 @@ final class EarnedRewards extends RewardsExplicit<Double>
 		held = earning.held;
 		ofChoices = earning.ofChoices;
 		setEvaluator(evaluator);
+		Unread.note(earning.modelId, this);
+	}
+
+	@Override
+	public void read()
+	{
+		crossed();
 	}
 
 	/** The rewards of a model where the engines hold them; null where they do not, or are another model's. */
