@@ -88,6 +88,7 @@ RELEASES: tuple[PrismRelease, ...] = (
         },
         statics={
             "edu/jas/kern/ComputerThreads": "prismgpu/AlgebraThreads",
+            "explicit/ZeroRewardECQuotient.getQuotient": "prismgpu/ZeroRewardEnds",
             "sparse/PrismSparse": "prismgpu/GpuPrismSparse",
             "hybrid/PrismHybrid": "prismgpu/GpuPrismHybrid",
             "mtbdd/PrismMTBDD": "prismgpu/GpuPrismMTBDD",
