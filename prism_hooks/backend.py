@@ -14,6 +14,7 @@ from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
 from engines.host.compiled.library import LibraryMissingError
 from engines.model.environment import DeviceChoice, Method, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
+from engines.model.progress import Progress
 from engines.model.result import NOTHING_SWEPT, SolveResult, Status
 from engines.process.timeline import ANSWERING, READING, SAMPLING, SEARCHING, TIMELINE
 from prism_hooks.answers import Answers
@@ -195,7 +196,7 @@ class EngineBackend(Answers):
             result = self._answer(problem, model.kind, read_question(problem, model))
         else:
             ending = task_of(problem, model.kind).ending[model.kind]
-            progress = progress_lines(problem, ending, self._bar, self._record)
+            progress = self._progress(problem, ending)
             result = solve_without_matrix(problem, model, reason, environment, progress)
             self._work.solved(result.cost)
             self._say(problem, f"solved on PRISM's diagram, without a matrix: {reason}")
@@ -228,12 +229,14 @@ class EngineBackend(Answers):
         if kept is not None:
             problem.say(AGAIN)
             return self._finish(problem, kept, environment, ending)
-        progress = progress_lines(problem, ending, self._bar, self._record)
-        result = task.answer(model, asked, environment, progress)
+        result = task.answer(model, asked, environment, self._progress(problem, ending))
         self._work.solved(result.cost)
         finished = self._finish(problem, result, environment, ending)
         self._kept.keep(*question, result)
         return finished
+
+    def _progress(self, problem: Any, ending: Ending) -> Progress:
+        return progress_lines(problem, ending, self._bar, self._record)
 
     def _environment_of(self, problem: Any, task: Task) -> SolverEnvironment:
         if task.method_counts:

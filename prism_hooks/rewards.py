@@ -56,7 +56,8 @@ def _earned(text: str, held: HeldModel) -> HeldRewards:
         explored.actions,
         explored.deadlocks,
     )
-    return java_type(HeldRewards)(explored.model, earned)
+    held: HeldRewards = java_type(HeldRewards)(explored.model, earned)
+    return held
 
 
 def count_zero_reward_ends(problem: Any, model: ExplicitModel, options: HookOptions) -> None:
