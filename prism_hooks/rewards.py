@@ -56,8 +56,8 @@ def _earned(text: str, held: HeldModel) -> HeldRewards:
         explored.actions,
         explored.deadlocks,
     )
-    held: HeldRewards = java_type(HeldRewards)(explored.model, earned)
-    return held
+    rewards: HeldRewards = java_type(HeldRewards)(explored.model, earned)
+    return rewards
 
 
 def count_zero_reward_ends(problem: Any, model: ExplicitModel, options: HookOptions) -> None:
