@@ -68,6 +68,12 @@ def main(argv: list[str] | None = None) -> NoReturn:
 
     try:
         arguments = parse(words, os.environ)
+        _require_model_or_command(arguments.files)
+        if arguments.help_on:
+            from bridge.help import help_on
+
+            print(help_on(arguments.help_on))
+            sys.exit(0)
         record = None
         if arguments.plot is not None:
             from bridge.plot import plot_record
@@ -84,18 +90,34 @@ def main(argv: list[str] | None = None) -> NoReturn:
         _fail(error)
 
 
+def _require_model_or_command(files: tuple[str, ...]) -> None:
+    """Raise `UsageError` for a word that is no file, and almost one of our commands."""
+    from bridge.arguments import UsageError
+
+    if not files or not files[0].isalpha() or Path(files[0]).exists():
+        return
+    from difflib import get_close_matches
+
+    from bridge.server.client import OWN_COMMANDS
+
+    near = get_close_matches(files[0], OWN_COMMANDS, 1)
+    if near:
+        raise UsageError(f'There is no file "{files[0]}"; type "prism-gpu {near[0]}" for a command')
+
+
 def _run_embedded(
     arguments: Arguments, words: list[str], reason: str, record: RunRecord | None
 ) -> NoReturn:
     """Check without PRISM; see `bridge.check.run`."""
     from bridge import ending
-    from bridge.arguments import HELP
     from bridge.refusals import require_gpu
     from engines.errors import InvalidModelError
     from engines.model.environment import DeviceChoice
 
     if arguments.help:
-        print(f"Usage: prism-gpu [options] <model-file> [<properties-file>]\n{HELP}")
+        print("Usage: prism-gpu [options] <model-file> [<properties-file>]")
+    if arguments.at_the_end:
+        print(arguments.at_the_end)
         sys.exit(0)
     hooks = arguments.hooks
     if hooks.device is DeviceChoice.GPU:
@@ -151,7 +173,7 @@ def _fail(error: Exception) -> NoReturn:
 
 def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     from bridge import jvm
-    from bridge.arguments import HELP
+    from bridge.devices import header
     from bridge.refusals import require_gpu
     from engines.model.environment import DeviceChoice
     from engines.process.timeline import STARTING_JAVA, TIMELINE
@@ -169,15 +191,15 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     if arguments.engines:
         if record is not None:
             GATE.close_at_end(record.finish)
-        if arguments.help:
-            jvm.java_class("prismgpu.Ending").printFirst(HELP)
+        if arguments.at_the_end:
+            jvm.java_class("prismgpu.Ending").printFirst(arguments.at_the_end)
         open_gpu_beside(hooks.device, hooks.device_number)
     sys.stdout.flush()
     sys.stderr.flush()
     jvm.tell_of_signals(with_engines=arguments.engines)
     if arguments.engines:
         # Last: from here on a thread that loads them shares the interpreter with this one.
-        jvm.install_engines(hooks, record)
+        jvm.install_engines(hooks, record, header(arguments.words, hooks.device))
     main_class = GUI_MAIN if arguments.gui else PRISM_MAIN
     code = call_main(main_class, arguments)
     if code < 0:
@@ -226,6 +248,9 @@ def call_main(main_class: str, arguments: Arguments) -> int:
         else:
             java_class(main_class).main(array)
         if main_class == GUI_MAIN and code < 0:
+            if arguments.engines:
+                for window in java_class("java.awt.Frame").getFrames():
+                    window.setTitle(f"{window.getTitle()} with prism-gpu")
             # The GUI's main method returns while its windows are open.
             threading.Event().wait()
     except jpype.JException as error:

@@ -262,7 +262,9 @@ def _part_collectors() -> None:
     gc.callbacks[:] = [callback for callback in gc.callbacks if callback is not started]
 
 
-def install_engines(options: HookOptions, record: RunRecord | None = None) -> None:
+def install_engines(
+    options: HookOptions, record: RunRecord | None = None, header: str = ""
+) -> None:
     """Give PRISM, in the running JVM, our engines, which a thread loads while PRISM starts.
 
     Parameters
@@ -271,8 +273,10 @@ def install_engines(options: HookOptions, record: RunRecord | None = None) -> No
         What the command line says about the engines.
     record
         Keeps what a plot of the run needs; None where none is wanted.
+    header
+        The line below PRISM's own header; empty for none.
     """
-    SWITCHBOARD.turn_to(LoadedBeside(options, record))
+    SWITCHBOARD.turn_to(LoadedBeside(options, record, header))
 
 
 def tell_of_signals(*, with_engines: bool) -> None:

@@ -18,7 +18,7 @@ METHODS_OF_JAVA = (
     *("mayChooseEngine", "multipliesByDiagrams", "mostStates"),
     *("smallestGraph", "searchSteps", "bottomSteps", "search"),
     *("showsSolves", "leftToPrism"),
-    *("begin", "ended", "beginPart", "endPart", "closing", "end"),
+    *("header", "summary", "begin", "ended", "beginPart", "endPart", "closing", "end"),
 )
 """The methods of `prismgpu.Backend`."""
 
@@ -32,11 +32,24 @@ class Answers:
         What the command line says about the engines.
     record
         Keeps what a plot of the run needs; None where none is wanted.
+    header
+        The line that goes below PRISM's own header; empty for none.
     """
 
-    def __init__(self, options: HookOptions, record: RunRecord | None = None) -> None:
+    def __init__(
+        self, options: HookOptions, record: RunRecord | None = None, header: str = ""
+    ) -> None:
         self.options = options
         self._record = record
+        self._header = header
+
+    def header(self) -> str:
+        """Return the line that goes below PRISM's own header, or nothing."""
+        return self._header
+
+    def summary(self) -> str:
+        """Return the line that closes the log, or nothing."""
+        return ""
 
     def mayChooseEngine(self) -> bool:  # noqa: N802 - the name is Java's
         """Return whether PRISM's engine setting may be changed to explicit."""

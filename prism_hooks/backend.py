@@ -25,6 +25,7 @@ from prism_hooks.failure import unexpected
 from prism_hooks.graph import (
     DECOMPOSITIONS,
     DECOMPOSITIONS_OF_DIAGRAMS,
+    ZERO_REWARD_ENDS,
     bottom_steps,
     decomposed,
     decomposition_line,
@@ -42,9 +43,10 @@ from prism_hooks.record import RunRecord
 from prism_hooks.report import Ending, iterations_line, progress_lines, solve_line
 from prism_hooks.sets import SETS, choices_of_rows, found_set, words_of
 from prism_hooks.sweep_bar import sweep_bar
+from prism_hooks.work_done import WorkDone
 
 if TYPE_CHECKING:
-    from engines.exploration.build import ExploredModel
+    from prism_hooks.held import HeldModel
     from prism_hooks.simulation import Simulation
     from prism_hooks.symbolic import SymbolicModel
 
@@ -76,12 +78,17 @@ class EngineBackend(Answers):
         super().__init__(options, record)
         self._bar = sweep_bar(wanted=options.show_progress, on_screen=_tell_java)
         self._models: OrderedDict[int, dict[bool, ExplicitModel]] = OrderedDict()
-        self._explored: dict[int, ExploredModel] = {}
+        self._built: dict[int, HeldModel] = {}
         self._graphs: OrderedDict[int, ExplicitModel] = OrderedDict()
         self._symbolic: OrderedDict[int, SymbolicModel] = OrderedDict()
         self._kept = KeptAnswers()
         self._said: set[str] = set()
         self._simulation: Simulation | None = None
+        self._work = WorkDone()
+
+    def summary(self) -> str:
+        """Return the line that closes the log, or nothing."""
+        return self._work.line
 
     @TIMELINE.counted(SAMPLING)
     def sample(self, sampling: Any) -> None:
@@ -96,16 +103,16 @@ class EngineBackend(Answers):
         """Build the model of a `prismgpu.Construction` and fill in its arrays; throw nothing."""
         from prism_hooks.construction import built_for_java
 
-        explored = built_for_java(construction, self.options)
-        if explored is not None:
-            self._forms(int(construction.id))[False] = explored.model
-            self._explored[int(construction.id)] = explored
+        held = built_for_java(construction, self.options)
+        if held is not None:
+            self._forms(int(construction.id))[False] = held.explored.model
+            self._built[int(construction.id)] = held
 
     def earn(self, earning: Any) -> None:
         """Find the rewards of a `prismgpu.Earning` and fill them in; throw nothing."""
-        from prism_hooks.construction import earn_for_java
+        from prism_hooks.rewards import earn_for_java
 
-        earn_for_java(earning, self._explored.get(int(earning.modelId)))
+        earn_for_java(earning, self._built.get(int(earning.modelId)))
 
     def smallestGraph(self, task: Any) -> int:  # noqa: N802 - the name is Java's
         """Return from how many states and transitions on our engines do a task on a graph."""
@@ -155,15 +162,21 @@ class EngineBackend(Answers):
 
     @TIMELINE.counted(ANSWERING)
     def _solve(self, problem: Any) -> None:
-        if str(problem.task) in SETS:
+        task = str(problem.task)
+        if task in SETS:
             self._find(problem)
-            return
-        if str(problem.task) in (*DECOMPOSITIONS, *DECOMPOSITIONS_OF_DIAGRAMS):
+        elif task in (*DECOMPOSITIONS, *DECOMPOSITIONS_OF_DIAGRAMS):
             self._decompose(problem)
-            return
-        if problem.parts is not None:
+        elif task == ZERO_REWARD_ENDS:
+            from prism_hooks.rewards import count_zero_reward_ends
+
+            count_zero_reward_ends(problem, self._model(problem, False), self.options)
+        elif problem.parts is not None:
             self._solve_symbolic(problem)
-            return
+        else:
+            self._solve_explicit(problem)
+
+    def _solve_explicit(self, problem: Any) -> None:
         model = self._model(problem, False)
         asked = Question.read(problem, model.num_states)
         result = self._answer(problem, model.kind, asked)
@@ -185,6 +198,7 @@ class EngineBackend(Answers):
             ending = task_of(problem, model.kind).ending[model.kind]
             progress = self._progress(problem, ending)
             result = solve_without_matrix(problem, model, reason, environment, progress)
+            self._work.solved(result.cost)
             self._say(problem, f"solved on PRISM's diagram, without a matrix: {reason}")
             result = self._finish(problem, result, environment, ending)
         hand_over(problem, result.values)
@@ -216,6 +230,7 @@ class EngineBackend(Answers):
             problem.say(AGAIN)
             return self._finish(problem, kept, environment, ending)
         result = task.answer(model, asked, environment, self._progress(problem, ending))
+        self._work.solved(result.cost)
         finished = self._finish(problem, result, environment, ending)
         self._kept.keep(*question, result)
         return finished
@@ -316,16 +331,15 @@ class EngineBackend(Answers):
         self._models.move_to_end(number)
         while len(self._models) > MODELS_KEPT:
             gone, _ = self._models.popitem(last=False)
-            self._explored.pop(gone, None)
+            if gone in self._built:
+                self._built.pop(gone).let_go()
         return forms
 
     def _model(self, problem: Any, embedded: bool) -> ExplicitModel:
         forms = self._forms(int(problem.modelId))
         if embedded not in forms:
-            if embedded:
-                forms[True] = embedded_chain(self._model(problem, False))
-            else:
-                forms[False] = self._read(problem)
+            plain = self._model(problem, False) if embedded else self._read(problem)
+            forms[embedded] = embedded_chain(plain) if embedded else plain
         return forms[embedded]
 
     @TIMELINE.counted(READING)
@@ -351,10 +365,10 @@ class EngineBackend(Answers):
             )
 
     def _symbolic_model(self, problem: Any) -> SymbolicModel:
-        from prism_hooks.symbolic import SymbolicModel
-
         number = int(problem.modelId)
         if number not in self._symbolic:
+            from prism_hooks.symbolic import SymbolicModel
+
             self._symbolic[number] = SymbolicModel(problem.model())
         self._symbolic.move_to_end(number)
         while len(self._symbolic) > MODELS_KEPT:

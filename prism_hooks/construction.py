@@ -1,8 +1,7 @@
-"""Explicit models for PRISM and their rewards, built from their programs by the engines.
+"""Explicit models for PRISM, built from their programs by the engines.
 
-`prismgpu.GpuConstructModel` sends the program; PRISM gets arrays that its own classes hold, and the
-engines keep theirs for what is asked of the model later: by solves, and by
-`prismgpu.GpuConstructRewards`.
+`prismgpu.GpuConstructModel` sends the program. The engines keep the arrays for what is asked of the
+model later, and PRISM's classes get those that they read (`prism_hooks.held`).
 """
 
 from __future__ import annotations
@@ -17,14 +16,15 @@ from engines.devices.exploring import gpu_for_building
 from engines.devices.opening import MODELS
 from engines.errors import InvalidModelError, ModelSizeError, UnsupportedError
 from engines.exploration.build import ExploredModel, build
-from engines.exploration.rewards import earned_rewards
 from engines.host.compiled.library import LibraryMissingError
 from engines.model.events import told
-from engines.model.explicit import ExplicitModel
+from engines.model.explicit import ExplicitModel, ModelKind
+from engines.model.row_sums import rows_off
 from engines.program.faults import StateFaultError
 from prism_hooks.crossing import java_array
 from prism_hooks.exit_gate import GATE
 from prism_hooks.failure import unexpected
+from prism_hooks.held import HeldModel, java_type
 from prism_hooks.memory import is_full_heap
 from prism_hooks.options import HookOptions
 from prism_hooks.program import read_program
@@ -57,7 +57,7 @@ class GivingUp:
 
 def built_for_java(
     construction: Any, options: HookOptions, giving_up: GivingUp | None = None
-) -> ExploredModel | None:
+) -> HeldModel | None:
     """Build the model of a `prismgpu.Construction`; fill in its arrays, a refusal or an error.
 
     Parameters
@@ -98,7 +98,7 @@ def built_for_java(
     return None
 
 
-def _built(construction: Any, options: HookOptions, giving_up: GivingUp) -> ExploredModel | None:
+def _built(construction: Any, options: HookOptions, giving_up: GivingUp) -> HeldModel | None:
     program = read_program(str(construction.program))
     construction.begin()
     gpu = gpu_for_building(options.device, options.device_number)
@@ -125,47 +125,16 @@ def _built(construction: Any, options: HookOptions, giving_up: GivingUp) -> Expl
     construction.remark = told(explored.events)
     _require_heap(explored, int(share * construction.heapBytes))
     _hand_over(explored, construction)
-    model = ExplicitModel(
-        explored.model.kind, explored.model.matrix, explored.model.row_group_offsets
-    )
+    plain = explored.model
+    model = ExplicitModel(plain.kind, plain.matrix, plain.row_group_offsets)
+    held: HeldModel = java_type(HeldModel)(int(construction.id), replace(explored, model=model))
+    construction.held = held
     try:
         model.require_finite_exit_rates()
     except InvalidModelError:
         # An error of whatever reads the model, not of building it.
         return None
-    return replace(explored, model=model)
-
-
-def earn_for_java(earning: Any, explored: ExploredModel | None) -> None:
-    """Find the rewards of a `prismgpu.Earning`; fill them in, or an error, or nothing.
-
-    Parameters
-    ----------
-    earning
-        The Java object.
-    explored
-        The model, as `built_for_java` returns it; None where the engines did not build it.
-    """
-    if explored is None:
-        return
-    try:
-        (earned,) = earned_rewards(
-            read_program(str(earning.program)),
-            explored.packing,
-            explored.states,
-            explored.model,
-            explored.actions,
-            explored.deadlocks,
-        )
-        if earned.of_choices is not None:
-            earning.ofChoices = java_array(earned.of_choices)
-        earning.ofStates = java_array(earned.expected)
-    except (UnsupportedError, InvalidModelError, MemoryError):
-        # PRISM finds the same fault, in its own words, or has memory in its own heap.
-        return
-    except Exception as error:
-        if not is_full_heap(error):
-            earning.error = unexpected(error)
+    return held
 
 
 def _require_heap(explored: ExploredModel, available: int) -> None:
@@ -189,15 +158,12 @@ def _hand_over(explored: ExploredModel, construction: Any) -> None:
     longest = max(matrix.num_entries, explored.states.size, matrix.num_rows + 1)
     if longest > MOST_ELEMENTS:
         raise UnsupportedError(f"an array of {longest} elements, which Java cannot hold")
-    construction.numStates = model.num_states
-    construction.rowOffsets = java_array(matrix.row_offsets.astype(np.int32, copy=False))
+    construction.numStates, construction.numTransitions = model.num_states, matrix.num_entries
+    construction.hasActions = explored.actions is not None and bool((explored.actions >= 0).any())
     if groups is not None:
-        construction.groupOffsets = java_array(groups.astype(np.int32, copy=False))
-    construction.columns = java_array(matrix.columns)
-    construction.values = java_array(matrix.values)
-    if explored.actions is not None:
-        construction.actions = java_array(explored.actions)
-    construction.states = java_array(explored.states.ravel().view(np.int64))
+        construction.mostChoices = int(np.diff(groups).max(initial=0))
+    if model.kind is not ModelKind.CTMC:
+        construction.sumsToOne = not rows_off(matrix).any()
     construction.words = packing.words
     fields = packing.fields
     construction.fieldWords = java_array(np.array([x.word for x in fields], dtype=np.int32))

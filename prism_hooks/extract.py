@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from engines.arrays import FloatArray, MaskArray
 from engines.model.csr import CsrMatrix
 from engines.model.explicit import ExplicitModel, ModelKind
 from prism_hooks.crossing import numpy_array
+
+if TYPE_CHECKING:
+    from prism_hooks.held import HeldRewards
 
 
 def mask(words: Any, size: int) -> MaskArray:
@@ -34,6 +37,17 @@ def mask(words: Any, size: int) -> MaskArray:
 def vector(array: Any) -> FloatArray:
     """Return a Java double[] as a NumPy array, by one bulk copy."""
     return numpy_array(array, np.float64)
+
+
+def rewards_of(problem: Any) -> FloatArray | None:
+    """Return the rewards that a `prismgpu.Problem` names or brings, or None for probabilities.
+
+    Those that it names are shared, and not to be changed.
+    """
+    held: HeldRewards | None = problem.held
+    if held is not None:
+        return held.by_choices if problem.byChoices else held.of_states
+    return None if problem.rewards is None else vector(problem.rewards)
 
 
 def extracted_model(extract: Any) -> ExplicitModel:

@@ -29,6 +29,9 @@ BOTTOM_COMPONENTS, END_COMPONENT_STATES = "bottom components", "states of end co
 DECOMPOSITIONS_OF_DIAGRAMS = (BOTTOM_COMPONENTS, END_COMPONENTS, END_COMPONENT_STATES)
 """Those of graphs in diagrams; the last is told of which states its components consist."""
 
+ZERO_REWARD_ENDS = "zero-reward end components"
+"""How many there are, by the name that `prismgpu.Problem` gives the task."""
+
 SMALL_GRAPH = {STRONG_COMPONENTS: 1_000_000, END_COMPONENTS: 150_000}
 """Below this many states and transitions PRISM's own code is as fast, or slower by less than it
 takes to read the graph. On one core the strong components of 2 million (mutual5) took PRISM 0.08 s,

@@ -22,12 +22,14 @@ class LoadedBeside(Answers):
 
     Parameters
     ----------
-    options, record
+    options, record, header
         As for `Answers`.
     """
 
-    def __init__(self, options: HookOptions, record: RunRecord | None = None) -> None:
-        super().__init__(options, record)
+    def __init__(
+        self, options: HookOptions, record: RunRecord | None = None, header: str = ""
+    ) -> None:
+        super().__init__(options, record, header)
         self._loaded: EngineBackend | None = None
         self._failure = ""
         self._thread = threading.Thread(target=self._run, name="load-engines", daemon=True)
@@ -42,6 +44,10 @@ class LoadedBeside(Answers):
             print(f"\nError: {self._failure}.", flush=True)
             GATE.end(1)
         return getattr(self._loaded, name)
+
+    def summary(self) -> str:
+        """Return the line that closes the log; nobody waits for it."""
+        return "" if self._loaded is None else self._loaded.summary()
 
     def _run(self) -> None:
         try:

@@ -21,7 +21,7 @@ from engines.model.result import SolveResult
 from engines.questions.reachability import solve_reachability
 from engines.questions.until import until_probabilities
 from engines.systems.one_sided import Direction
-from prism_hooks.extract import mask, vector
+from prism_hooks.extract import mask, rewards_of, vector
 from prism_hooks.report import Ending
 
 ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
@@ -76,7 +76,7 @@ class Question:
             if problem.remain is None
             else mask(problem.remain, num_states),
             start=None if problem.start is None else vector(problem.start),
-            rewards=None if problem.rewards is None else vector(problem.rewards),
+            rewards=rewards_of(problem),
             direction=None if problem.direction is None else Direction(str(problem.direction)),
             lower=float(problem.lower),
             upper=float(problem.upper),
@@ -414,6 +414,8 @@ def _long_run_average(
 ) -> SolveResult:
     from engines.questions.long_run import long_run_rewards
 
+    if asked.rewards is None:
+        asked = replace(asked, rewards=asked.states.astype(np.float64))
     two_sided = environment.two_sided
     if two_sided and (given(asked.rewards, "rewards") < 0.0).any():
         raise UnsupportedError("bounds of rewards below 0")

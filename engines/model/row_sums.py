@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines.arrays import FloatArray, IndexArray
+from engines.arrays import FloatArray, IndexArray, MaskArray
 from engines.model.csr import CsrMatrix
 
 ROUNDED_SUM = 1e-13
@@ -70,8 +70,24 @@ def rescaled(matrix: CsrMatrix) -> tuple[CsrMatrix, RescaledRows | None]:
     different models.
     """
     sums = matrix.row_sums()
-    off = np.abs(sums - 1.0) > ROUNDED_SUM
+    off = _off(sums)
     if not off.any():
         return matrix, None
     rows = np.flatnonzero(off)
     return matrix.divide_rows(np.where(off, sums, 1.0)), RescaledRows(rows, sums[rows])
+
+
+def rows_off(matrix: CsrMatrix) -> MaskArray:
+    """Return which rows do not sum to 1 but for rounding, shape (rows,).
+
+    Parameters
+    ----------
+    matrix
+        Probabilities.
+    """
+    return _off(matrix.row_sums())
+
+
+def _off(sums: FloatArray) -> MaskArray:
+    off: MaskArray = np.abs(sums - 1.0) > ROUNDED_SUM
+    return off

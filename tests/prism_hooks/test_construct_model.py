@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from prism_hooks import construction
+from prism_hooks import held, rewards
 from prism_hooks.options import HookOptions
 from tests.endtoend.random_programs import Program
 
@@ -339,29 +339,48 @@ def assert_same_rewards(bench: Bench, generator) -> None:
         for name in ("prismgpu.GpuConstructRewards", "explicit.rewards.ConstructRewards"):
             constructor = java(name)(bench.prism)
             constructor.setExpectedRewards(True)
-            rewards = constructor.buildRewardStructure(model, generator, number)
-            found.append(earned(model, rewards))
+            built = constructor.buildRewardStructure(model, generator, number)
+            found.append(earned(model, built))
         assert found[0] == found[1]
 
 
 @pytest.fixture
 def answers(monkeypatch):
-    """Count the reward structures that the engines find."""
+    """Collect the reward structures that the engines find, None where they leave it to PRISM."""
     found = []
-    earn = construction.earn_for_java
+    earn = rewards.earn_for_java
 
     def counted(earning, explored):
         earn(earning, explored)
-        found.append(earning.ofStates is not None)
+        found.append(earning.held)
 
-    monkeypatch.setattr(construction, "earn_for_java", counted)
+    monkeypatch.setattr(rewards, "earn_for_java", counted)
     return found
 
 
 @pytest.mark.parametrize("name", REWARDED)
 def test_rewards_are_prisms_to_the_last_digit(bench, answers, name):
     assert_same_rewards(bench, bench.load(REWARDED[name]))
-    assert answers == [True] * 2
+    assert len(answers) == 2
+    assert None not in answers
+
+
+def test_rewards_of_choices_count_those_of_their_states(bench, answers):
+    generator = bench.load(REWARDED["mdp"])
+    model, _, _ = bench.built(OURS, generator)
+    for number in range(2):
+        constructor = java("explicit.rewards.ConstructRewards")(bench.prism)
+        prisms = earned(model, constructor.buildRewardStructure(model, generator, number))
+        java("prismgpu.GpuConstructRewards")(bench.prism).buildRewardStructure(
+            model, generator, number
+        )
+        sums = [
+            state + choice
+            for state, choices in zip(prisms["states"], prisms["choices"], strict=True)
+            for choice in choices
+        ]
+        assert answers[number].by_choices.tolist() == sums
+        assert answers[number].of_states.tolist() == prisms["states"]
 
 
 def test_rewards_of_random_models_are_prisms(bench, answers):
@@ -370,7 +389,26 @@ def test_rewards_of_random_models_are_prisms(bench, answers):
         if not generator.getInitialStates().isEmpty():
             assert_same_rewards(bench, generator)
     assert len(answers) > len(RANDOM) / 2
-    assert all(answers)
+    assert None not in answers
+
+
+def test_what_prism_has_not_read_it_gets_when_the_engines_let_go_of_it(bench, monkeypatch):
+    gone = []
+    let_go = held.HeldModel.let_go
+    monkeypatch.setattr(held.HeldModel, "let_go", lambda model: gone.append(let_go(model)))
+    generator = bench.load(REWARDED["ctmc"])
+    model, states, _ = bench.built(OURS, generator)
+    constructor = java("prismgpu.GpuConstructRewards")(bench.prism)
+    constructor.setExpectedRewards(True)
+    of_engines = constructor.buildRewardStructure(model, generator, 1)
+    while not gone:
+        bench.built(OURS, generator)
+    constructor = java("explicit.rewards.ConstructRewards")(bench.prism)
+    constructor.setExpectedRewards(True)
+    of_prism = constructor.buildRewardStructure(model, generator, 1)
+    assert earned(model, of_engines) == earned(model, of_prism)
+    prisms, theirs, _ = bench.built(THEIRS, generator)
+    assert bench.described(model, states) == bench.described(prisms, theirs)
 
 
 def test_a_faulty_reward_has_prisms_words(bench, answers):
@@ -380,7 +418,7 @@ def test_a_faulty_reward_has_prisms_words(bench, answers):
     model, _, _ = bench.built(OURS, generator)
     with pytest.raises(jpype.JException, match="negative"):
         java("prismgpu.GpuConstructRewards")(bench.prism).buildRewardStructure(model, generator, 0)
-    assert answers == [False]
+    assert answers == [None]
 
 
 def test_rewards_that_are_no_number_a_choice_are_prisms_own_work(bench, answers):

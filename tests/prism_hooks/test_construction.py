@@ -14,7 +14,7 @@ from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.exploration import build as exploration
 from engines.model.environment import DeviceChoice
 from engines.model.events import Kind
-from prism_hooks import construction
+from prism_hooks import construction, held
 from prism_hooks.backend import EngineBackend
 from prism_hooks.construction import GivingUp
 from prism_hooks.options import HookOptions
@@ -66,6 +66,8 @@ class Asked(SimpleNamespace):
 @pytest.fixture(autouse=True)
 def _without_java(monkeypatch):
     monkeypatch.setattr(construction, "java_array", lambda array: array)
+    monkeypatch.setattr(construction, "java_type", lambda kind: kind)
+    monkeypatch.setattr(held, "java_array", lambda array: array)
 
 
 def asked_of(backend: EngineBackend, program: object = RING) -> Asked:
@@ -78,12 +80,14 @@ def test_arrays_and_labels_are_handed_over():
     asked = asked_of(EngineBackend(HookOptions()))
     assert (asked.error, asked.refusal, asked.begun) == (None, None, 1)
     assert asked.told[-1] == asked.numStates == 3
-    assert asked.rowOffsets.tolist() == [0, 1, 3, 4]
-    assert asked.columns.tolist() == [1, 0, 2, 0]
-    assert asked.values.tolist() == [3.0, 1.0, 3.0, 1.0]
-    assert asked.actions.tolist() == [0, -1, 0, -1]
+    assert asked.numTransitions == 4
+    assert asked.hasActions
+    assert asked.held.rowOffsets().tolist() == [0, 1, 3, 4]
+    assert asked.held.columns().tolist() == [1, 0, 2, 0]
+    assert asked.held.values().tolist() == [3.0, 1.0, 3.0, 1.0]
+    assert asked.held.actions().tolist() == [0, -1, 0, -1]
     assert asked.words == 1
-    assert asked.states.tolist() == [0 << 1, 1 << 1, 2 << 1]
+    assert asked.held.states().tolist() == [0 << 1, 1 << 1, 2 << 1]
     assert {name: getattr(asked, name).tolist() for name in FIELDS} == FIELDS
     assert asked.initial.tolist() == [0b001]
     assert not asked.deadlocks.any()
@@ -95,7 +99,7 @@ def test_a_model_that_was_built_is_not_read():
     asked = asked_of(backend)
     problem = SimpleNamespace(modelId=asked.id)
     model = backend._model(problem, False)
-    assert model.matrix.values.tolist() == asked.values.tolist()
+    assert model.matrix.values.tolist() == asked.held.values().tolist()
     assert backend._model(problem, True).matrix.row_sums() == pytest.approx([1.0, 1.0, 1.0])
 
 

@@ -80,7 +80,8 @@ def words(states: np.ndarray) -> np.ndarray:
 def problem(model: Model, task: str, direction: str | None = None, **question) -> SimpleNamespace:
     fields = {
         "task": task, "modelId": 1, "numStates": STATES, "embedded": False, "model": model.extract,
-        "states": None, "remain": None, "start": None, "rewards": None, "direction": direction,
+        "states": None, "remain": None, "start": None, "rewards": None, "held": None,
+        "direction": direction,
         "lower": 0.0,
         "upper": 0.0, "method": "Jacobi" if direction is None else "Value iteration",
         "omega": 0.9, "epsilon": 1e-12, "absolute": False, "maxIterations": 10_000,

@@ -17,10 +17,11 @@ import explicit.SuccessorsIterator;
 import prism.Evaluator;
 
 /**
- * A CTMC whose transitions lie in arrays. PRISM has no such class, and its embedded and uniformised chains
- * take a CTMCSimple: this is one whose lists are views of the arrays. It cannot be changed.
+ * A CTMC that the engines have built, whose transitions lie in arrays once PRISM reads them. PRISM has no such
+ * class, and its embedded and uniformised chains take a CTMCSimple: this is one whose lists are views of the
+ * arrays. It cannot be changed.
  */
-final class ArrayCTMC extends CTMCSimple<Double>
+final class ArrayCTMC extends CTMCSimple<Double> implements Unread.Reader
 {
 	/** A list of computed elements. */
 	private static final class View<T> extends AbstractList<T> implements RandomAccess
@@ -49,22 +50,33 @@ final class ArrayCTMC extends CTMCSimple<Double>
 		}
 	}
 
-	/** The actions of transitions in an array. */
-	private static final class ArrayActions extends ChoiceActionsSimple
+	/** The actions of transitions, by their numbers. */
+	private final class ArrayActions extends ChoiceActionsSimple
 	{
-		private final int[] rows;
-		private final Object[] ofTransitions;
+		private final List<Object> names;
+		private int[] numbers;
 
-		private ArrayActions(int[] rows, Object[] ofTransitions)
+		private ArrayActions(List<Object> names)
 		{
-			this.rows = rows;
-			this.ofTransitions = ofTransitions;
+			this.names = names;
+		}
+
+		private int[] numbers()
+		{
+			if (numbers == null)
+				numbers = held.actions();
+			return numbers;
+		}
+
+		private Object named(int number)
+		{
+			return number < 0 ? null : names.get(number);
 		}
 
 		@Override
 		public Object getAction(int s, int i)
 		{
-			return ofTransitions[rows[s] + i];
+			return named(numbers()[rows()[s] + i]);
 		}
 
 		@Override
@@ -76,7 +88,10 @@ final class ArrayCTMC extends CTMCSimple<Double>
 		@Override
 		public List<Object> findActionsUsed(int numStates, IntUnaryOperator counts)
 		{
-			return new ArrayList<>(new LinkedHashSet<>(Arrays.asList(ofTransitions)));
+			LinkedHashSet<Object> used = new LinkedHashSet<>();
+			for (int number : numbers())
+				used.add(named(number));
+			return new ArrayList<>(used);
 		}
 	}
 
@@ -98,41 +113,75 @@ final class ArrayCTMC extends CTMCSimple<Double>
 		}
 	}
 
-	private final int[] rows;
-	private final int[] columns;
-	private final double[] rates;
+	private final HeldModel held;
+	private final int numTransitions;
+	/** Null, like the others, until it is asked for. */
+	private int[] rows;
+	private int[] columns;
+	private double[] rates;
 	/** Whether an embedded chain is being made. */
 	private boolean embedding;
 
-	/** @param ofTransitions The transitions' actions; null where none has one */
-	ArrayCTMC(int[] rows, int[] columns, double[] rates, Object[] ofTransitions)
+	/** @param names Of the actions, by their numbers */
+	ArrayCTMC(Construction built, List<Object> names)
 	{
-		this.rows = rows;
-		this.columns = columns;
-		this.rates = rates;
-		numStates = rows.length - 1;
-		succ = new View<>(numStates, s -> row(rows, s, i -> columns[i]));
-		trans = new View<>(numStates, s -> row(rows, s, i -> rates[i]));
-		if (ofTransitions != null)
-			actions = new ArrayActions(rows, ofTransitions);
+		held = built.held;
+		numStates = built.numStates;
+		numTransitions = built.numTransitions;
+		succ = new View<>(numStates, s -> row(s, i -> columns()[i]));
+		trans = new View<>(numStates, s -> row(s, i -> rates()[i]));
+		if (built.hasActions)
+			actions = new ArrayActions(names);
+		Unread.note(built.id, this);
+	}
+
+	@Override
+	public void read()
+	{
+		rows();
+		columns();
+		rates();
+		if (actions instanceof ArrayActions)
+			((ArrayActions) actions).numbers();
+	}
+
+	private int[] rows()
+	{
+		if (rows == null)
+			rows = held.rowOffsets();
+		return rows;
+	}
+
+	private int[] columns()
+	{
+		if (columns == null)
+			columns = held.columns();
+		return columns;
+	}
+
+	private double[] rates()
+	{
+		if (rates == null)
+			rates = held.values();
+		return rates;
 	}
 
 	@Override
 	public int getNumTransitions()
 	{
-		return columns.length;
+		return numTransitions;
 	}
 
 	@Override
 	public int getNumTransitions(int s)
 	{
-		return rows[s + 1] - rows[s];
+		return rows()[s + 1] - rows()[s];
 	}
 
 	@Override
 	public SuccessorsIterator getSuccessors(int s)
 	{
-		return SuccessorsIterator.from(Arrays.stream(columns, rows[s], rows[s + 1]).iterator(), false);
+		return SuccessorsIterator.from(Arrays.stream(columns(), rows()[s], rows()[s + 1]).iterator(), false);
 	}
 
 	@Override
@@ -144,16 +193,18 @@ final class ArrayCTMC extends CTMCSimple<Double>
 	@Override
 	public void forEachDoubleTransition(int s, DoubleTransitionConsumer consumer)
 	{
-		for (int i = rows[s]; i < rows[s + 1]; i++)
-			consumer.accept(s, columns[i], rates[i]);
+		int last = rows()[s + 1];
+		for (int i = rows()[s]; i < last; i++)
+			consumer.accept(s, columns()[i], rates()[i]);
 	}
 
 	@Override
 	public Double getExitRate(int s)
 	{
 		double sum = 0.0;
-		for (int i = rows[s]; i < rows[s + 1]; i++)
-			sum += rates[i];
+		int last = rows()[s + 1];
+		for (int i = rows()[s]; i < last; i++)
+			sum += rates()[i];
 		return sum;
 	}
 
@@ -183,9 +234,9 @@ final class ArrayCTMC extends CTMCSimple<Double>
 		}
 	}
 
-	private static <T> List<T> row(int[] rows, int state, IntFunction<T> entry)
+	private <T> List<T> row(int state, IntFunction<T> entry)
 	{
-		int first = rows[state];
-		return new View<>(rows[state + 1] - first, i -> entry.apply(first + i));
+		int first = rows()[state];
+		return new View<>(rows()[state + 1] - first, i -> entry.apply(first + i));
 	}
 }

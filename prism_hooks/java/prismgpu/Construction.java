@@ -21,17 +21,17 @@ public final class Construction
 	public final long heapBytes = Runtime.getRuntime().maxMemory();
 
 	// The answer.
+	/** The transitions and the states. */
+	public HeldModel held;
 	public int numStates;
-	/** For each row, of a state or of a choice, its first transition, and one past the last. */
-	public int[] rowOffsets;
-	/** For each state of an MDP its first choice, and one past the last; null without choices. */
-	public int[] groupOffsets;
-	public int[] columns;
-	public double[] values;
-	/** The action of each choice of an MDP, of each transition of a chain: its number, or -1; null where there are none. */
-	public int[] actions;
-	/** The states in order, packed: so many words each. */
-	public long[] states;
+	public int numTransitions;
+	/** Of a state of an MDP. */
+	public int mostChoices;
+	/** Whether any choice, or transition of a chain, has an action. */
+	public boolean hasActions;
+	/** Whether the probabilities of each row sum to 1 but for rounding. */
+	public boolean sumsToOne;
+	/** How many words a packed state has. */
 	public int words;
 	/** Where each variable lies in the words of a state, and what is added to its bits there. */
 	public int[] fieldWords;

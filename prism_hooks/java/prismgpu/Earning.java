@@ -9,11 +9,11 @@ public final class Earning
 	/** A ProgramText of nothing but variables and this structure. */
 	public final String program;
 
-	// The answer; null if PRISM's own code must find the rewards.
-	/** Of a chain with the rewards of transitions, by their probabilities or rates. */
-	public double[] ofStates;
-	/** For each choice of an MDP; null where choices earn nothing. */
-	public double[] ofChoices;
+	// The answer.
+	/** The rewards; null if PRISM's own code must find them. */
+	public HeldRewards held;
+	/** Whether choices earn anything. */
+	public boolean ofChoices;
 
 	// Set instead of an answer.
 	/** The text of the PrismException to throw. */

@@ -8,9 +8,9 @@ import explicit.MinMax;
 import explicit.Model;
 import explicit.ModelCheckerResult;
 import explicit.StateValues;
-import explicit.Utils;
 import explicit.rewards.MCRewards;
 import parser.ast.Expression;
+import parser.ast.ExpressionLabel;
 import parser.ast.ExpressionTemporal;
 import parser.ast.ExpressionVar;
 import prism.Accuracy;
@@ -40,6 +40,13 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	{
 		StateValues values = PackedStates.values(model, variable);
 		return values == null ? super.checkExpressionVar(model, variable, statesOfInterest) : values;
+	}
+
+	@Override
+	protected StateValues checkExpressionLabel(Model<?> model, ExpressionLabel label, BitSet statesOfInterest) throws PrismException
+	{
+		StateValues values = MarkedStates.of(model, label);
+		return values == null ? super.checkExpressionLabel(model, label, statesOfInterest) : values;
 	}
 
 	@Override
@@ -117,8 +124,7 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	@Override
 	public ModelCheckerResult computeCumulativeRewards(CTMC<Double> ctmc, MCRewards<Double> mcRewards, double t) throws PrismException
 	{
-		double[] rewards = Hooks.stateRewards(ctmc.getNumStates(), mcRewards);
-		Problem problem = problem(ctmc, "cumulative reward").earning(rewards).upTo(t);
+		Problem problem = problem(ctmc, "cumulative reward").earning(ctmc, mcRewards).upTo(t);
 		ModelCheckerResult res = Hooks.solve(problem, mainLog, "\nStarting backwards cumulative rewards computation...",
 				"Backwards transient cumulative rewards computation took %d iters and %s seconds.");
 		return res != null ? decidable(res) : super.computeCumulativeRewards(ctmc, mcRewards, t);
@@ -127,8 +133,7 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	@Override
 	public ModelCheckerResult computeInstantaneousRewards(CTMC<Double> ctmc, MCRewards<Double> mcRewards, double t) throws PrismException
 	{
-		double[] rewards = Hooks.stateRewards(ctmc.getNumStates(), mcRewards);
-		Problem problem = problem(ctmc, "instantaneous reward").earning(rewards).upTo(t);
+		Problem problem = problem(ctmc, "instantaneous reward").earning(ctmc, mcRewards).upTo(t);
 		ModelCheckerResult res = Hooks.solve(problem, mainLog, Hooks.INSTANTANEOUS_BEGUN, Hooks.INSTANTANEOUS_DONE);
 		return res != null ? decidable(res) : super.computeInstantaneousRewards(ctmc, mcRewards, t);
 	}
@@ -147,30 +152,27 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 		String refusal = Hooks.refusal(settings);
 		if (refusal != null)
 			return Hooks.handBack(mainLog, refusal, () -> super.computeTotalRewards(ctmc, mcRewards));
-		double[] rewards = Hooks.stateRewards(ctmc.getNumStates(), mcRewards);
-		ModelCheckerResult res = Hooks.solve(problem(ctmc, "total reward").earning(rewards), mainLog, Hooks.TOTAL_BEGUN, Hooks.TOTAL_DONE);
+		ModelCheckerResult res = Hooks.solve(problem(ctmc, "total reward").earning(ctmc, mcRewards), mainLog, Hooks.TOTAL_BEGUN, Hooks.TOTAL_DONE);
 		return res != null ? res : super.computeTotalRewards(ctmc, mcRewards);
 	}
 
 	@Override
 	protected StateValues computeSteadyStateFormula(CTMC<Double> ctmc, BitSet b) throws PrismException
 	{
-		double[] within = Utils.bitsetToDoubleArray(b, ctmc.getNumStates());
-		ModelCheckerResult res = asksForAverage() ? solveAverage(ctmc, within) : null;
+		ModelCheckerResult res = asksForAverage() ? solve(average(ctmc).about(b)) : null;
 		StateValues put = res == null ? super.computeSteadyStateFormula(ctmc, b) : null;
 		if (put != null && Comparison.isNear(put.getDoubleArray()))
-			res = solveAverage(ctmc, within);
+			res = solve(average(ctmc).about(b));
 		return res != null ? StateValues.createFromArrayResult(res, ctmc) : put;
 	}
 
 	@Override
 	public ModelCheckerResult computeSteadyStateRewards(CTMC<Double> ctmc, MCRewards<Double> mcRewards) throws PrismException
 	{
-		double[] rewards = Hooks.stateRewards(ctmc.getNumStates(), mcRewards);
-		ModelCheckerResult res = asksForAverage() ? solveAverage(ctmc, rewards) : null;
+		ModelCheckerResult res = asksForAverage() ? solve(average(ctmc).earning(ctmc, mcRewards)) : null;
 		ModelCheckerResult put = res == null ? super.computeSteadyStateRewards(ctmc, mcRewards) : null;
 		if (put != null && Comparison.isNear(put.soln))
-			res = solveAverage(ctmc, rewards);
+			res = solve(average(ctmc).earning(ctmc, mcRewards));
 		return res != null ? res : put;
 	}
 
@@ -181,9 +183,14 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	}
 
 	/** The long run as one question. */
-	private ModelCheckerResult solveAverage(CTMC<Double> ctmc, double[] rewards) throws PrismException
+	private Problem average(CTMC<Double> ctmc) throws PrismException
 	{
-		return Hooks.backend == null ? null : Hooks.solve(problem(ctmc, "long-run average").earning(rewards), mainLog);
+		return problem(ctmc, "long-run average");
+	}
+
+	private ModelCheckerResult solve(Problem problem) throws PrismException
+	{
+		return Hooks.backend == null ? null : Hooks.solve(problem, mainLog);
 	}
 
 	@Override

@@ -1,6 +1,5 @@
 package prismgpu;
 
-import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Comparator;
@@ -8,8 +7,6 @@ import java.util.List;
 import java.util.Objects;
 
 import explicit.ConstructModel;
-import explicit.DTMCSparse;
-import explicit.MDPSparse;
 import explicit.Model;
 import explicit.ModelExplicit;
 import parser.State;
@@ -146,55 +143,15 @@ public class GpuConstructModel extends ConstructModel
 		return place;
 	}
 
-	private static ModelExplicit<Double> withTransitions(Construction built, ModelGenerator<Double> modelGen) throws PrismException
+	private static ModelExplicit<Double> withTransitions(Construction built, ModelGenerator<Double> modelGen)
 	{
 		// The list has null as well where some commands have no action.
 		List<Object> names = new ArrayList<>(modelGen.getActions());
 		names.removeIf(Objects::isNull);
-		Object[] actions = named(built.actions, names);
+		if (modelGen.getModelType() == ModelType.MDP)
+			return new BuiltMDP(built, names);
 		if (modelGen.getModelType() == ModelType.CTMC)
-			return new ArrayCTMC(built.rowOffsets, built.columns, built.values, actions);
-		boolean hasChoices = modelGen.getModelType() == ModelType.MDP;
-		ModelExplicit<Double> model = hasChoices ? new MDPSparse() : new DTMCSparse();
-		model.initialise(built.numStates);
-		set(model, hasChoices ? "choiceStarts" : "rows", built.rowOffsets);
-		set(model, hasChoices ? "cols" : "columns", built.columns);
-		set(model, hasChoices ? "nonZeros" : "probabilities", built.values);
-		set(model, "actions", actions);
-		if (hasChoices) {
-			int most = 0;
-			for (int s = 0; s < built.numStates; s++)
-				most = Math.max(most, built.groupOffsets[s + 1] - built.groupOffsets[s]);
-			set(model, "rowStarts", built.groupOffsets);
-			set(model, "numDistrs", built.rowOffsets.length - 1);
-			set(model, "numTransitions", built.columns.length);
-			set(model, "maxNumDistrs", most);
-		}
-		return model;
-	}
-
-	/** The actions that have such numbers; null where none has. */
-	private static Object[] named(int[] numbers, List<Object> names)
-	{
-		Object[] actions = null;
-		for (int i = 0; numbers != null && i < numbers.length; i++) {
-			if (numbers[i] >= 0 && actions == null)
-				actions = new Object[numbers.length];
-			if (numbers[i] >= 0)
-				actions[i] = names.get(numbers[i]);
-		}
-		return actions;
-	}
-
-	/** PRISM's sparse classes are made of other models only; their arrays are set one by one. */
-	private static void set(Object model, String name, Object value) throws PrismException
-	{
-		try {
-			Field field = model.getClass().getDeclaredField(name);
-			field.setAccessible(true);
-			field.set(model, value);
-		} catch (ReflectiveOperationException e) {
-			throw new PrismException("the arrays of " + model.getClass().getName() + " cannot be set: " + e);
-		}
+			return new ArrayCTMC(built, names);
+		return new BuiltDTMC(built, names);
 	}
 }

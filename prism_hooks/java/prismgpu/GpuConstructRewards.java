@@ -4,9 +4,6 @@ import explicit.MDP;
 import explicit.Model;
 import explicit.rewards.ConstructRewards;
 import explicit.rewards.Rewards;
-import explicit.rewards.RewardsExplicit;
-import explicit.rewards.RewardsSimple;
-import explicit.rewards.StateRewardsArray;
 import prism.PrismComponent;
 import prism.PrismException;
 import prism.RewardGenerator;
@@ -51,21 +48,6 @@ public class GpuConstructRewards extends ConstructRewards
 		Hooks.earn(earning);
 		if (earning.error != null)
 			throw new PrismException(earning.error);
-		if (earning.ofStates == null)
-			return null;
-		int n = model.getNumStates();
-		RewardsExplicit<Double> rewards = earning.ofChoices == null ? new StateRewardsArray(n) : new RewardsSimple<>(n);
-		rewards.setEvaluator(modelGen.getRewardEvaluator());
-		int choice = 0;
-		for (int s = 0; s < n; s++) {
-			if (earning.ofStates[s] != 0.0)
-				rewards.setStateReward(s, earning.ofStates[s]);
-			int choices = earning.ofChoices == null ? 0 : ((MDP<Double>) model).getNumChoices(s);
-			for (int i = 0; i < choices; i++, choice++) {
-				if (earning.ofChoices[choice] != 0.0)
-					rewards.setTransitionReward(s, i, earning.ofChoices[choice]);
-			}
-		}
-		return rewards;
+		return earning.held == null ? null : new EarnedRewards(model, earning, modelGen.getRewardEvaluator());
 	}
 }

@@ -13,10 +13,10 @@ import explicit.Model;
 import explicit.ModelCheckerResult;
 import explicit.PredecessorRelation;
 import explicit.StateValues;
-import explicit.Utils;
 import explicit.rewards.MCRewards;
 import explicit.rewards.Rewards;
 import parser.ast.Expression;
+import parser.ast.ExpressionLabel;
 import parser.ast.ExpressionTemporal;
 import parser.ast.ExpressionVar;
 import prism.IntegerBound;
@@ -48,6 +48,13 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	{
 		StateValues values = PackedStates.values(model, variable);
 		return values == null ? super.checkExpressionVar(model, variable, statesOfInterest) : values;
+	}
+
+	@Override
+	protected StateValues checkExpressionLabel(Model<?> model, ExpressionLabel label, BitSet statesOfInterest) throws PrismException
+	{
+		StateValues values = MarkedStates.of(model, label);
+		return values == null ? super.checkExpressionLabel(model, label, statesOfInterest) : values;
 	}
 
 	@Override
@@ -174,7 +181,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	{
 		int n = dtmc.getNumStates();
 		Problem problem = problem(dtmc, "reachability").about(Hooks.unknown(n, target, inf, known));
-		problem.from(Hooks.startOfRewards(n, target, inf, init, known)).earning(Hooks.stateRewards(n, mcRewards));
+		problem.from(Hooks.startOfRewards(n, target, inf, init, known)).earning(dtmc, mcRewards);
 		return solveUnlessRefused(problem);
 	}
 
@@ -312,8 +319,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	@Override
 	public ModelCheckerResult computeCumulativeRewards(DTMC<Double> dtmc, MCRewards<Double> mcRewards, double t) throws PrismException
 	{
-		double[] rewards = Hooks.stateRewards(dtmc.getNumStates(), mcRewards);
-		Problem problem = problem(dtmc, "cumulative reward").earning(rewards).upTo((int) t);
+		Problem problem = problem(dtmc, "cumulative reward").earning(dtmc, mcRewards).upTo((int) t);
 		ModelCheckerResult res = Hooks.solve(problem, mainLog, "\nStarting backwards cumulative rewards computation...",
 				"Backwards cumulative rewards computation took %d iters and %s seconds.");
 		return res != null ? res : super.computeCumulativeRewards(dtmc, mcRewards, t);
@@ -322,8 +328,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	@Override
 	public ModelCheckerResult computeInstantaneousRewardsBackwards(DTMC<Double> dtmc, MCRewards<Double> mcRewards, int k) throws PrismException
 	{
-		double[] rewards = Hooks.stateRewards(dtmc.getNumStates(), mcRewards);
-		Problem problem = problem(dtmc, "instantaneous reward").earning(rewards).upTo(k);
+		Problem problem = problem(dtmc, "instantaneous reward").earning(dtmc, mcRewards).upTo(k);
 		ModelCheckerResult res = Hooks.solve(problem, mainLog, Hooks.INSTANTANEOUS_BEGUN, Hooks.INSTANTANEOUS_DONE);
 		return res != null ? res : super.computeInstantaneousRewardsBackwards(dtmc, mcRewards, k);
 	}
@@ -334,30 +339,27 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 		String refusal = Hooks.refusal(settings);
 		if (refusal != null)
 			return Hooks.handBack(mainLog, refusal, () -> super.computeTotalRewards(dtmc, mcRewards));
-		double[] rewards = Hooks.stateRewards(dtmc.getNumStates(), mcRewards);
-		ModelCheckerResult res = Hooks.solve(problem(dtmc, "total reward").earning(rewards), mainLog, Hooks.TOTAL_BEGUN, Hooks.TOTAL_DONE);
+		ModelCheckerResult res = Hooks.solve(problem(dtmc, "total reward").earning(dtmc, mcRewards), mainLog, Hooks.TOTAL_BEGUN, Hooks.TOTAL_DONE);
 		return res != null ? res : super.computeTotalRewards(dtmc, mcRewards);
 	}
 
 	@Override
 	protected StateValues computeSteadyStateFormula(DTMC<Double> dtmc, BitSet b) throws PrismException
 	{
-		double[] within = Utils.bitsetToDoubleArray(b, dtmc.getNumStates());
-		ModelCheckerResult res = asksForAverage() ? solveAverage(dtmc, within) : null;
+		ModelCheckerResult res = asksForAverage() ? solve(average(dtmc).about(b)) : null;
 		StateValues put = res == null ? super.computeSteadyStateFormula(dtmc, b) : null;
 		if (put != null && Comparison.isNear(put.getDoubleArray()))
-			res = solveAverage(dtmc, within);
+			res = solve(average(dtmc).about(b));
 		return res != null ? StateValues.createFromArrayResult(res, dtmc) : put;
 	}
 
 	@Override
 	public ModelCheckerResult computeSteadyStateRewards(DTMC<Double> dtmc, MCRewards<Double> mcRewards) throws PrismException
 	{
-		double[] rewards = Hooks.stateRewards(dtmc.getNumStates(), mcRewards);
-		ModelCheckerResult res = asksForAverage() ? solveAverage(dtmc, rewards) : null;
+		ModelCheckerResult res = asksForAverage() ? solve(average(dtmc).earning(dtmc, mcRewards)) : null;
 		ModelCheckerResult put = res == null ? super.computeSteadyStateRewards(dtmc, mcRewards) : null;
 		if (put != null && Comparison.isNear(put.soln))
-			res = solveAverage(dtmc, rewards);
+			res = solve(average(dtmc).earning(dtmc, mcRewards));
 		return res != null ? res : put;
 	}
 
@@ -368,9 +370,14 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	}
 
 	/** The long run as one question. */
-	private ModelCheckerResult solveAverage(DTMC<Double> dtmc, double[] rewards) throws PrismException
+	private Problem average(DTMC<Double> dtmc) throws PrismException
 	{
-		return Hooks.backend == null ? null : Hooks.solve(problem(dtmc, "long-run average").earning(rewards), mainLog);
+		return problem(dtmc, "long-run average");
+	}
+
+	private ModelCheckerResult solve(Problem problem) throws PrismException
+	{
+		return Hooks.backend == null ? null : Hooks.solve(problem, mainLog);
 	}
 
 	@Override

@@ -14,6 +14,7 @@ import explicit.StateValues;
 import explicit.rewards.MDPRewards;
 import explicit.rewards.Rewards;
 import parser.ast.Expression;
+import parser.ast.ExpressionLabel;
 import parser.ast.ExpressionTemporal;
 import parser.ast.ExpressionVar;
 import prism.IntegerBound;
@@ -29,7 +30,6 @@ public class GpuMDPModelChecker extends MDPModelChecker
 	/** PRISM's number for it in a strategy. */
 	private static final int ANY_CHOICE = -2;
 
-
 	/** Whether the MDPs are steps of solving a POMDP, which is PRISM's as a whole. */
 	private final boolean ofBeliefs;
 
@@ -44,6 +44,13 @@ public class GpuMDPModelChecker extends MDPModelChecker
 	{
 		StateValues values = PackedStates.values(model, variable);
 		return values == null ? super.checkExpressionVar(model, variable, statesOfInterest) : values;
+	}
+
+	@Override
+	protected StateValues checkExpressionLabel(Model<?> model, ExpressionLabel label, BitSet statesOfInterest) throws PrismException
+	{
+		StateValues values = MarkedStates.of(model, label);
+		return values == null ? super.checkExpressionLabel(model, label, statesOfInterest) : values;
 	}
 
 	@Override
@@ -135,7 +142,7 @@ public class GpuMDPModelChecker extends MDPModelChecker
 	{
 		int n = mdp.getNumStates();
 		Problem problem = problem(mdp, "reachability", min).about(Hooks.unknown(n, target, inf, known));
-		problem.from(Hooks.startOfRewards(n, target, inf, init, known)).earning(choiceRewards(mdp, mdpRewards));
+		problem.from(Hooks.startOfRewards(n, target, inf, init, known)).earningByChoices(mdp, mdpRewards);
 		return solveUnlessRefused(problem, strat);
 	}
 
@@ -276,7 +283,7 @@ public class GpuMDPModelChecker extends MDPModelChecker
 	@Override
 	public ModelCheckerResult computeCumulativeRewards(MDP<Double> mdp, MDPRewards<Double> mdpRewards, int k, boolean min) throws PrismException
 	{
-		Problem problem = problem(mdp, "cumulative reward", min).earning(choiceRewards(mdp, mdpRewards)).upTo(k);
+		Problem problem = problem(mdp, "cumulative reward", min).earningByChoices(mdp, mdpRewards).upTo(k);
 		ModelCheckerResult res = Hooks.solve(problem, mainLog, "\nStarting expected cumulative reward (" + name(min) + ")...",
 				"Expected cumulative reward (" + name(min) + ") took %d iterations and %s seconds.");
 		return res != null ? res : super.computeCumulativeRewards(mdp, mdpRewards, k, min);
@@ -290,8 +297,7 @@ public class GpuMDPModelChecker extends MDPModelChecker
 		if (!(model instanceof MDP))
 			return super.checkRewardInstantaneous(model, modelRewards, expr, minMax, statesOfInterest);
 		int k = expr.getUpperBound().evaluateInt(constantValues);
-		double[] rewards = Hooks.stateRewards(model.getNumStates(), doubles(modelRewards));
-		Problem problem = problem(doubles(model), "instantaneous reward", minMax.isMin()).earning(rewards).upTo(k);
+		Problem problem = problem(doubles(model), "instantaneous reward", minMax.isMin()).earning(model, doubles(modelRewards)).upTo(k);
 		ModelCheckerResult res = Hooks.solve(problem, mainLog, Hooks.INSTANTANEOUS_BEGUN, Hooks.INSTANTANEOUS_DONE);
 		return res != null ? StateValues.createFromArrayResult(res, model)
 				: super.checkRewardInstantaneous(model, modelRewards, expr, minMax, statesOfInterest);
@@ -326,7 +332,7 @@ public class GpuMDPModelChecker extends MDPModelChecker
 
 	private ModelCheckerResult solveTotal(MDP<Double> mdp, MDPRewards<Double> mdpRewards, boolean min) throws PrismException
 	{
-		Problem problem = problem(mdp, "total reward", min).earning(choiceRewards(mdp, mdpRewards)).withStrategy(genStrat);
+		Problem problem = problem(mdp, "total reward", min).earningByChoices(mdp, mdpRewards).withStrategy(genStrat);
 		ModelCheckerResult res = Hooks.solve(problem, mainLog, "\nStarting total expected reward (" + name(min) + ")...",
 				"Expected total reward took %2$s seconds.");
 		if (res != null && genStrat) {
@@ -358,20 +364,5 @@ public class GpuMDPModelChecker extends MDPModelChecker
 	private Problem problem(MDP<Double> mdp, String task, boolean min) throws PrismException
 	{
 		return Hooks.ask(new Problem(task, mainLog, Extract.of(mdp)), this, mdpSolnMethod.fullName()).choosing(min);
-	}
-
-	/** State and transition rewards of each choice, in the order of the choices. */
-	private static double[] choiceRewards(MDP<Double> mdp, MDPRewards<Double> rewards)
-	{
-		int n = mdp.getNumStates();
-		double[] sums = new double[mdp.getNumChoices()];
-		int row = 0;
-		for (int s = 0; s < n; s++) {
-			double stateReward = rewards.getStateReward(s);
-			int choices = mdp.getNumChoices(s);
-			for (int i = 0; i < choices; i++)
-				sums[row++] = stateReward + rewards.getTransitionReward(s, i);
-		}
-		return sums;
 	}
 }

@@ -1,5 +1,6 @@
 package prismgpu;
 
+import java.util.Arrays;
 import java.util.BitSet;
 import java.util.HashSet;
 import java.util.Set;
@@ -436,17 +437,15 @@ public final class Hooks
 	private static double[] start(int n, BitSet first, double firstValue, BitSet second, double secondValue, double[] init, BitSet known,
 			double initial)
 	{
-		double[] start = new double[n];
-		for (int i = 0; i < n; i++) {
-			if (known != null && known.get(i))
-				start[i] = init[i];
-			else if (first.get(i))
-				start[i] = firstValue;
-			else if (second.get(i))
-				start[i] = secondValue;
-			else
-				start[i] = init == null ? initial : init[i];
-		}
+		double[] start = init == null ? new double[n] : Arrays.copyOf(init, n);
+		if (init == null && initial != 0.0)
+			Arrays.fill(start, initial);
+		for (int i = second.nextSetBit(0); i >= 0; i = second.nextSetBit(i + 1))
+			start[i] = secondValue;
+		for (int i = first.nextSetBit(0); i >= 0; i = first.nextSetBit(i + 1))
+			start[i] = firstValue;
+		for (int i = known == null ? -1 : known.nextSetBit(0); i >= 0; i = known.nextSetBit(i + 1))
+			start[i] = init[i];
 		return start;
 	}
 

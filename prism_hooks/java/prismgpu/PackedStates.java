@@ -12,11 +12,13 @@ import parser.type.TypeBool;
 import prism.PrismException;
 
 /** The states of a model in words of bits; a State is made each time that one is asked for. */
-final class PackedStates extends AbstractList<State> implements RandomAccess
+final class PackedStates extends AbstractList<State> implements RandomAccess, Unread.Reader
 {
 	private final int size;
 	private final int width;
-	private final long[] words;
+	private final HeldModel held;
+	/** Null until they are asked for. */
+	private long[] words;
 	private final int[] fieldWords;
 	private final int[] shifts;
 	private final long[] masks;
@@ -27,7 +29,7 @@ final class PackedStates extends AbstractList<State> implements RandomAccess
 	{
 		size = built.numStates;
 		width = built.words;
-		words = built.states;
+		held = built.held;
 		fieldWords = built.fieldWords;
 		shifts = built.shifts;
 		masks = built.masks;
@@ -35,6 +37,14 @@ final class PackedStates extends AbstractList<State> implements RandomAccess
 		isBool = new boolean[lows.length];
 		for (int v = 0; v < isBool.length; v++)
 			isBool[v] = variables.getType(v) instanceof TypeBool;
+		Unread.note(built.id, this);
+	}
+
+	@Override
+	public void read()
+	{
+		if (words == null)
+			words = held.states();
 	}
 
 	@Override
@@ -65,6 +75,7 @@ final class PackedStates extends AbstractList<State> implements RandomAccess
 
 	private Object value(int state, int variable)
 	{
+		read();
 		long word = words[state * width + fieldWords[variable]];
 		return value(isBool[variable], (int) ((word >>> shifts[variable] & masks[variable]) + lows[variable]));
 	}

@@ -2,6 +2,9 @@ package prismgpu;
 
 import java.util.BitSet;
 
+import explicit.MDP;
+import explicit.Model;
+import explicit.rewards.Rewards;
 import prism.PrismLog;
 
 /**
@@ -20,7 +23,7 @@ import prism.PrismLog;
  * cumulative reward         rewards, upper bound
  * instantaneous reward      rewards of states, upper bound
  * total reward              rewards
- * long-run average          rewards of states
+ * long-run average          rewards of states, or the states that earn 1
  * transient distribution    initial distribution, upper bound
  * long-run distribution     initial distribution
  * strong components         remain; with trivial ones or without; in order or not
@@ -46,8 +49,12 @@ public final class Problem
 	public long[] remain;
 	/** One value a state, by the task: known values, values to start from, a distribution; null for none. */
 	public double[] start;
-	/** Rewards of states, or of choices where there are any; null for probabilities. */
+	/** Rewards of states, or of choices where there are any; null for probabilities, and where they are held. */
 	public double[] rewards;
+	/** The rewards where the engines hold them; else null. */
+	public HeldRewards held;
+	/** Whether each choice's rewards are wanted of these, its state's among them. */
+	public boolean byChoices;
 	/** "min", "max", or null where there are no choices. */
 	public String direction;
 	/** Bounds, included, in steps or time. */
@@ -155,6 +162,31 @@ public final class Problem
 	{
 		rewards = values;
 		return this;
+	}
+
+	/** @param given Of the states of the model; of a chain those of its transitions are in there */
+	Problem earning(Model<?> model, Rewards<Double> given)
+	{
+		held = EarnedRewards.of(model, given);
+		return held == null ? earning(Hooks.stateRewards(model.getNumStates(), given)) : this;
+	}
+
+	/** @param given State and transition rewards of each choice, in the order of the choices */
+	Problem earningByChoices(MDP<Double> mdp, Rewards<Double> given)
+	{
+		held = EarnedRewards.of(mdp, given);
+		byChoices = held != null;
+		if (byChoices)
+			return this;
+		double[] sums = new double[mdp.getNumChoices()];
+		int row = 0;
+		for (int s = 0; s < mdp.getNumStates(); s++) {
+			double stateReward = given.getStateReward(s);
+			int choices = mdp.getNumChoices(s);
+			for (int i = 0; i < choices; i++)
+				sums[row++] = stateReward + given.getTransitionReward(s, i);
+		}
+		return earning(sums);
 	}
 
 	/** @param wanted Whether an optimal choice of each state is wanted */

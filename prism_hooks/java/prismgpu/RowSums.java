@@ -46,9 +46,17 @@ final class RowSums
 			return;
 		if (prism.getBuiltModel() instanceof ModelSymbolic)
 			sums.ofDiagrams((ModelSymbolic) prism.getBuiltModel());
+		else if (areKnown(prism.getBuiltModel()))
+			return;
 		else if (prism.getBuiltModel() instanceof DTMCSparse || prism.getBuiltModel() instanceof MDPSparse)
 			sums.ofLists((explicit.Model<?>) prism.getBuiltModel());
 		sums.tell(type == ModelType.MDP ? "choice" : "state");
+	}
+
+	/** Whether the engines, which have built the model, have found its sums to be 1. */
+	private static boolean areKnown(prism.Model<?> model)
+	{
+		return model instanceof BuiltMDP && ((BuiltMDP) model).sumsToOne || model instanceof BuiltDTMC && ((BuiltDTMC) model).sumsToOne;
 	}
 
 	private void tell(String name)
@@ -110,7 +118,7 @@ final class RowSums
 
 	private static Object field(explicit.Model<?> model, String name) throws ReflectiveOperationException
 	{
-		Field field = model.getClass().getDeclaredField(name);
+		Field field = (model instanceof MDPSparse ? MDPSparse.class : DTMCSparse.class).getDeclaredField(name);
 		field.setAccessible(true);
 		return field.get(model);
 	}
