@@ -21,6 +21,7 @@ from prism_hooks.backend import EngineBackend
 from prism_hooks.options import HookOptions
 
 Constant = bool | int | float | str
+NO_VALUES = np.empty(0)
 
 FOREIGN_JVM = (
     "this process has a JVM that prism-gpu did not start, and PRISM is not on its class path: open "
@@ -50,7 +51,7 @@ class CheckResult:
     proven
         Whether that is a bound; else it is an estimate.
     solves
-        What the engines have solved for it, where PRISM has checked it.
+        What the engines have solved for it, where PRISM has checked it; without values.
     """
 
     property: str
@@ -88,7 +89,8 @@ class SessionBackend(EngineBackend):
         self, problem: Any, result: SolveResult, environment: SolverEnvironment, ending: Any
     ) -> SolveResult:
         finished = super()._finish(problem, result, environment, ending)
-        self.solves.append(finished)
+        # Without the arrays: PRISM has the values.
+        self.solves.append(replace(finished, values=NO_VALUES, bounds=None, exactly=None))
         return finished
 
 

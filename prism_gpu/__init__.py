@@ -75,9 +75,9 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from bridge.versions import own_version
+        from bridge.versions import OWN_VERSION
 
-        found: Any = own_version()
+        found: Any = OWN_VERSION
     elif name in _HOMES:
         found = getattr(import_module(_HOMES[name]), name)
     else:
