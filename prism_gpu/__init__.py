@@ -25,8 +25,9 @@ if TYPE_CHECKING:
         InvalidModelError,
         UnsupportedError,
     )
+    from prism_gpu.backing import Labels
     from prism_gpu.matrices import ctmc, dtmc, mdp
-    from prism_gpu.model import Labels, Model
+    from prism_gpu.model import Model
     from prism_gpu.networks import from_networkx
     from prism_gpu.opening import open
     from prism_gpu.paths import Paths
@@ -62,7 +63,8 @@ _HOMES = {
         "engines.errors",
     ),
     **dict.fromkeys(("ctmc", "dtmc", "mdp"), "prism_gpu.matrices"),
-    **dict.fromkeys(("Labels", "Model"), "prism_gpu.model"),
+    "Labels": "prism_gpu.backing",
+    "Model": "prism_gpu.model",
     **dict.fromkeys(("Result", "Results"), "prism_gpu.result"),
     "Paths": "prism_gpu.paths",
     "Settings": "prism_gpu.settings",

@@ -50,7 +50,7 @@ from prism_gpu.settings import Asked
 
 @dataclass(frozen=True)
 class BuiltHere:
-    """A model that was built without PRISM; see `prism_gpu.model.Backing`.
+    """A model that was built without PRISM; see `prism_gpu.backing.Backing`.
 
     Parameters
     ----------

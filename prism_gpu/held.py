@@ -25,7 +25,7 @@ OF_A_MODEL = OF_A_CHECK | {"device", "device_number", "max_iterations"}
 
 
 class HeldByPrism:
-    """A model that PRISM holds; see `prism_gpu.model.Backing`.
+    """A model that PRISM holds; see `prism_gpu.backing.Backing`.
 
     Parameters
     ----------

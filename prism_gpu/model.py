@@ -2,99 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bridge.model import StateVector
 from engines.arrays import FloatArray, IndexArray, MaskArray
 from engines.errors import InvalidModelError
-from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
+from engines.model.explicit import ModelKind, RewardStructure
+from prism_gpu.backing import Backing, Labels
 from prism_gpu.result import Constant, Result, Results, data_frame
-from prism_gpu.settings import Asked, Settings, read_settings, require_known
+from prism_gpu.settings import Settings, read_settings
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from prism_gpu.paths import Paths
-
-
-class Backing(Protocol):
-    """Who holds a model and checks it: prism-gpu itself, or PRISM."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What was done to the model as it was read, a line each."""
-
-    @property
-    def explicit(self) -> ExplicitModel:
-        """The model as the engines take it."""
-
-    @property
-    def rewards(self) -> tuple[RewardStructure, ...]:
-        """The reward structures, checked."""
-
-    @property
-    def label_names(self) -> list[str]:
-        """The names of the labels."""
-
-    def label(self, name: str) -> MaskArray:
-        """Return the states that have a label, shape (states,)."""
-
-    @property
-    def variables(self) -> Mapping[str, StateVector]:
-        """The values of the variables in every state, shape (states,) each."""
-
-    @property
-    def actions(self) -> tuple[tuple[str, ...], IndexArray] | None:
-        """The names of actions, and the name's index for each row of the matrix (MDPs)."""
-
-    def check(
-        self, text: str, source: str, constants: Mapping[str, Constant], asked: Asked
-    ) -> Results:
-        """Check properties; see `Model.check_all`."""
-
-    def save(self, path: Path) -> None:
-        """Write the model to a file; see `Model.save`."""
-
-    def close(self) -> None:
-        """Forget the model."""
-
-
-class Labels(Mapping[str, MaskArray]):
-    """The labels of a model: masks over the states, bool, shape (states,), by name."""
-
-    def __init__(self, backing: Backing) -> None:
-        self._backing = backing
-        self._names = backing.label_names
-        self._masks: dict[str, MaskArray] = {}
-
-    def __getitem__(self, name: str) -> MaskArray:
-        if name not in self._masks:
-            require_known(name, self._names, "label", KeyError)
-            # A copy: what users change in theirs changes no model.
-            self._masks[name] = self._backing.label(name).copy()
-        return self._masks[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def __repr__(self) -> str:
-        return f"Labels({', '.join(self._names)})"
 
 
 class Model:
@@ -383,6 +313,68 @@ class Model:
         others = ("strategy", "method")
         kept = {name: value for name, value in self._settings.items() if name not in others}
         return Model(chain, kept)
+
+    def steady_state(
+        self, initial: ArrayLike | None = None, **settings: Unpack[Settings]
+    ) -> FloatArray:
+        """Return the distribution over the states in the long run.
+
+        Parameters
+        ----------
+        initial
+            Shape (states,): the distribution that the chain begins with; by default that of the
+            initial states, all alike.
+        **settings
+            How to solve; see `Settings`.
+
+        Returns
+        -------
+        Probabilities, shape (states,), which sum to 1.
+
+        Raises
+        ------
+        InvalidModelError
+            For an MDP, which needs a strategy first (see `induced`), and for what is no
+            distribution.
+        ConvergenceError
+            When iterations do not converge.
+        TypeError, ValueError
+            For settings that are unknown or out of range.
+        """
+        from prism_gpu.distributions import distribution
+
+        asked = read_settings({**self._settings, **settings}, ModelKind(self.kind))
+        return distribution(self._backing.explicit, initial, None, asked)
+
+    def transient(
+        self, time: float, initial: ArrayLike | None = None, **settings: Unpack[Settings]
+    ) -> FloatArray:
+        """Return the distribution over the states at a time.
+
+        Parameters
+        ----------
+        time
+            The number of steps (DTMC), or the time in the unit of the rates (CTMC).
+        initial, **settings
+            As in `steady_state`.
+
+        Returns
+        -------
+        Probabilities, shape (states,), which sum to 1.
+
+        Raises
+        ------
+        InvalidModelError
+            As `steady_state`.
+        ValueError
+            For a time that is negative, or no whole number of steps; and as `steady_state`.
+        TypeError
+            For an unknown setting.
+        """
+        from prism_gpu.distributions import distribution
+
+        asked = read_settings({**self._settings, **settings}, ModelKind(self.kind))
+        return distribution(self._backing.explicit, initial, time, asked)
 
     def simulate(
         self,
