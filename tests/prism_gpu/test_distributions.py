@@ -55,5 +55,5 @@ def test_what_is_refused(ask, error, message):
 
 
 def test_an_mdp_needs_a_strategy():
-    with pytest.raises(pg.InvalidModelError, match="needs a strategy first"):
+    with pytest.raises(pg.InvalidModelError, match="under a strategy"):
         pg.mdp([CHAIN]).steady_state()
