@@ -4,7 +4,7 @@
 
 Each task is a function for each of the two; what both return is compared before anything is timed.
 Lines are those of the function's body as ruff formats it, without comments. Times are the least of
-seven runs in a warm process, the same for both. Without stormpy (`pip install stormpy`) only
+15 runs in a warm process, in turns. Without stormpy (`pip install stormpy`) only
 prism_gpu is measured. Needs neither PRISM nor a GPU.
 """
 
@@ -23,7 +23,7 @@ from scipy import sparse
 import prism_gpu as pg
 
 CLUSTER = str(Path(__file__).resolve().parents[1] / "models" / "cluster.sm")
-RUNS = 7
+RUNS = 15
 
 GAMBLER = np.diag(np.full(299, 0.5), 1) + np.diag(np.full(299, 0.5), -1)
 GAMBLER[0], GAMBLER[-1] = np.eye(300)[0], np.eye(300)[-1]
@@ -264,15 +264,15 @@ def body_lines(task: Callable[[], Any]) -> int:
     return sum(bool(line) and not line.startswith("#") for line in lines)
 
 
-def seconds(task: Callable[[], Any]) -> float:
-    """Return the least seconds of some runs, after a first one."""
-    task()
+def milliseconds(tasks: list[Callable[[], Any]]) -> list[float]:
+    """Return the least time of each task, in turns, so that other work slows all of them alike."""
     taken = []
     for _ in range(RUNS):
-        started = time.perf_counter()
-        task()
-        taken.append(time.perf_counter() - started)
-    return min(taken)
+        for task in tasks:
+            started = time.perf_counter()
+            task()
+            taken.append(1e3 * (time.perf_counter() - started))
+    return [min(taken[place :: len(tasks)]) for place in range(len(tasks))]
 
 
 def main() -> None:
@@ -281,13 +281,14 @@ def main() -> None:
     print("| task | lines | stormpy | ms | stormpy |\n|---|---|---|---|---|")
     for ours, theirs, tolerance in TASKS:
         name = (ours.__doc__ or "").rstrip(".")
-        cells = [body_lines(ours), "", f"{1e3 * seconds(ours):.3g}", ""]
-        if peer:
-            found, expected = ours(), theirs()
-            if not np.allclose(found, expected, rtol=tolerance):
-                raise SystemExit(f"{name}: {found} and {expected} differ")
-            cells[1::2] = [body_lines(theirs), f"{1e3 * seconds(theirs):.3g}"]
-        print(f"| {name} | {' | '.join(map(str, cells))} |", flush=True)
+        tasks = [ours, theirs] if peer else [ours]
+        found = [task() for task in tasks]
+        if not np.allclose(found[0], found[-1], rtol=tolerance):
+            raise SystemExit(f"{name}: {found} differ")
+        lines = [str(body_lines(task)) for task in tasks]
+        times = [f"{time:.3g}" for time in milliseconds(tasks)]
+        cells = [*lines, *[""] * (not peer), *times, *[""] * (not peer)]
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
 if importlib.util.find_spec("stormpy") is not None:
