@@ -26,7 +26,7 @@ from prism_hooks.failure import unexpected
 from prism_hooks.graph import (
     DECOMPOSITIONS,
     DECOMPOSITIONS_OF_DIAGRAMS,
-    ZERO_REWARD_ENDS,
+    OF_BUILT_MODELS,
     bottom_steps,
     decomposed,
     decomposition_line,
@@ -130,7 +130,7 @@ class EngineBackend:
 
     def earn(self, earning: Any) -> None:
         """Find the rewards of a `prismgpu.Earning` and fill them in; throw nothing."""
-        from prism_hooks.rewards import earn_for_java
+        from prism_hooks.built import earn_for_java
 
         earn_for_java(earning, self._built.get(int(earning.modelId)))
 
@@ -224,10 +224,10 @@ class EngineBackend:
             self._find(problem)
         elif task in (*DECOMPOSITIONS, *DECOMPOSITIONS_OF_DIAGRAMS):
             self._decompose(problem)
-        elif task == ZERO_REWARD_ENDS:
-            from prism_hooks.rewards import count_zero_reward_ends
+        elif task in OF_BUILT_MODELS:
+            from prism_hooks.built import answer
 
-            count_zero_reward_ends(problem, self._model(problem, False), self.options)
+            answer(problem, self._built.get(int(problem.modelId)), self.options)
         elif problem.parts is not None:
             self._solve_symbolic(problem)
         else:

@@ -123,9 +123,14 @@ class HostGraph:
         Notes
         -----
         A strategy cannot stay for ever but in an end component, and from anywhere in one it can
-        take any row that leaves it: what it needs is one that leads to no failing state.
+        take any row that leaves it: what it needs is one that leads to no failing state. States all
+        of whose rows may lead to failing ones fail without being in any.
         """
         kept, goal = self.may_reach(goal, through), self._mask(goal)
+        if kept.all():
+            # Who takes each row again and again reaches the goal.
+            return kept
+        kept = ~self.must_approach(~kept, kept & ~goal)
         inner = np.ones(self.num_rows, dtype=np.bool_)
         labels, count = self._end_components(kept & ~goal, inner)
         _checked(_DROP_FAILING(self._graph, goal, labels, count, inner, kept))
