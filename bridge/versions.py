@@ -95,6 +95,8 @@ RELEASES: tuple[PrismRelease, ...] = (
         },
         statics={
             "edu/jas/kern/ComputerThreads": "prismgpu/AlgebraThreads",
+            "explicit/StateValues.createFromDoubleArray": "prismgpu/UnboxedValues",
+            "explicit/StateValues.createFromSingleValue": "prismgpu/UnboxedValues",
             "explicit/ZeroRewardECQuotient.getQuotient": "prismgpu/ZeroRewardEnds",
             "sparse/PrismSparse": "prismgpu/GpuPrismSparse",
             "hybrid/PrismHybrid": "prismgpu/GpuPrismHybrid",

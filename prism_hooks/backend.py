@@ -20,6 +20,7 @@ from engines.model.result import NOTHING_SWEPT, SolveResult, Status
 from engines.process.timeline import ANSWERING, LEAVING, READING, SAMPLING, SEARCHING, TIMELINE
 from prism_hooks.claims import claim_of
 from prism_hooks.comparison import compared
+from prism_hooks.crossing import held_by
 from prism_hooks.exit_gate import GATE
 from prism_hooks.extract import embedded_chain, extracted_model, mask, vector
 from prism_hooks.failure import unexpected
@@ -237,7 +238,7 @@ class EngineBackend:
         model = self._model(problem, False)
         asked = Question.read(problem, model.num_states)
         result = self._answer(problem, model.kind, asked)
-        problem.solution = np.ascontiguousarray(result.values)
+        problem.solution = held_by(problem, np.ascontiguousarray(result.values))
         if asked.wants_strategy and result.strategy is not None:
             problem.strategy = choices_of_rows(model, result.strategy)
 

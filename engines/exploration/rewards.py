@@ -99,6 +99,17 @@ def earned_rewards(
     return tuple(gatherer.structure(structure) for structure in program.reward_structures)
 
 
+def _same_everywhere(items: Sequence[StateReward | TransitionReward]) -> float | None:
+    """Return what items add up to in every state; None where it may differ, or be no reward."""
+    total = 0.0
+    for item in items:
+        value = item.value.value if isinstance(item.value, Literal) else np.nan
+        if item.guard != Literal(True) or not 0.0 <= value < np.inf:
+            return None
+        total += value
+    return total
+
+
 class _Gatherer:
     def __init__(
         self,
@@ -144,6 +155,12 @@ class _Gatherer:
         found, rewards = [], []
         for action, items in by_action.items():
             moves = self._moves(action)
+            everywhere = _same_everywhere(items)
+            if everywhere is not None:
+                places = np.arange(len(self._origins))[moves] if isinstance(moves, slice) else moves
+                found.append(places if everywhere else places[:0])
+                rewards.append(np.full(len(found[-1]), everywhere))
+                continue
             origins = self._origins[moves]
             moving = np.zeros(len(self._states), dtype=bool)
             moving[origins] = True

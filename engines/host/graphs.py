@@ -33,6 +33,7 @@ class _HostGraph(Structure):
 
 _FILL_BACKWARDS = Function("pg_fill_backwards", c_int64, _HostGraph)
 _CLOSE_FORWARDS = Function("pg_close_forwards", c_int64, _HostGraph, MASKS)
+_ALL_MAY_REACH = Function("pg_all_may_reach", c_int64, _HostGraph, c_int64, c_int64)
 _CLOSE_SOME = Function("pg_close_some", c_int64, _HostGraph, MASKS, MASKS)
 _CLOSE_ALL = Function("pg_close_all", c_int64, _HostGraph, MASKS, MASKS)
 _DROP_FAILING = Function(
@@ -169,6 +170,17 @@ class HostGraph:
         masks = self._mask(restrict), self._row_mask(usable)
         count = _checked(_ORDERED_COMPONENTS(self._graph, *masks, found, bounds))
         return found[: bounds[count]], bounds[: count + 1]
+
+    def only_bottom(self) -> MaskArray | None:
+        """Return the bottom component where there is one alone, if that is soon seen; else None.
+
+        Where every state may reach the first one, that is in each bottom component.
+        """
+        if self.num_states == 0 or not _checked(_ALL_MAY_REACH(self._graph, 0, self._num_edges)):
+            return None
+        first = np.zeros(self.num_states, dtype=np.bool_)
+        first[0] = True
+        return self.reached_from(first)
 
     def components_left(self, labels: IndexArray, count: int) -> MaskArray:
         """Return which components have an edge that leaves them, shape (count,)."""

@@ -276,6 +276,8 @@ def steady_states(
     values = np.zeros(rates.num_rows)
     sizes = np.bincount(labels[labels >= 0], minlength=len(wanted))
     solved = wanted & (sizes <= largest)
+    if not solved.any():
+        return values, solved, 0.0
     mine = (labels >= 0) & solved[labels]
     if not mine.any():
         return values, solved & False, 0.0
