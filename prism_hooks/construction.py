@@ -18,7 +18,7 @@ from engines.exploration.build import ExploredModel, build
 from engines.host.compiled.library import LibraryMissingError
 from engines.model.events import told
 from engines.model.explicit import ExplicitModel, ModelKind
-from engines.model.row_sums import rows_off
+from engines.model.row_sums import are_one
 from engines.program.faults import StateFaultError
 from prism_hooks.crossing import java_array
 from prism_hooks.exit_gate import GATE
@@ -160,7 +160,7 @@ def _hand_over(explored: ExploredModel, construction: Any) -> None:
     if groups is not None:
         construction.mostChoices = int(np.diff(groups).max(initial=0))
     if model.kind is not ModelKind.CTMC:
-        construction.sumsToOne = not rows_off(matrix).any()
+        construction.sumsToOne = are_one(matrix)
     construction.words = packing.words
     fields = packing.fields
     construction.fieldWords = java_array(np.array([x.word for x in fields], dtype=np.int32))

@@ -14,6 +14,9 @@ from engines.host.compiled.library import MASKS, Array, Function, HostMatrix, St
 FIRST_BUDGET = 32
 """States that a search for a closed set may visit before the other candidates have their turn."""
 
+PASSES = 4
+"""Over so many edges for each of the graph a search in order takes less time than one in depth."""
+
 LABELS = Array(np.int32, np.int64)
 """Numbers of states, as wide as the graph's columns are."""
 
@@ -99,6 +102,7 @@ class HostGraph:
             matrix, num_states, None if groups is None else groups.ctypes.data, None, None, None
         )
         self._is_filled = False
+        self._reaching: tuple[MaskArray, MaskArray] | None = None
 
     def reached_from(self, sources: MaskArray) -> MaskArray:
         """Return the least set that holds `sources` and the successors of its states."""
@@ -107,10 +111,16 @@ class HostGraph:
         return closed
 
     def may_reach(self, goal: MaskArray, through: MaskArray) -> MaskArray:
-        """Return the least set with `goal` and each of `through` that has a row into it."""
-        closed = self._copied(goal)
-        _checked(_CLOSE_SOME(self._with_backwards(), self._mask(through), closed))
-        return closed
+        """Return the least set with `goal` and each of `through` that has a row into it.
+
+        Who asks for probability 0 and then for probability 1 asks for the same set again.
+        """
+        asked = np.array((self._mask(goal), self._mask(through)))
+        if self._reaching is None or not np.array_equal(self._reaching[0], asked):
+            closed = self._copied(goal)
+            _checked(_CLOSE_SOME(self._with_backwards(), asked[1], closed))
+            self._reaching = asked, closed
+        return self._reaching[1].copy()
 
     def must_approach(self, goal: MaskArray, through: MaskArray) -> MaskArray:
         """Return the least set with `goal` and each of `through` that has rows, all into it."""
@@ -132,6 +142,8 @@ class HostGraph:
             # Who takes each row again and again reaches the goal.
             return kept
         kept = ~self.must_approach(~kept, kept & ~goal)
+        if not (kept & ~goal).any():
+            return kept
         inner = np.ones(self.num_rows, dtype=np.bool_)
         labels, count = self._end_components(kept & ~goal, inner)
         _checked(_DROP_FAILING(self._graph, goal, labels, count, inner, kept))
@@ -176,7 +188,8 @@ class HostGraph:
 
         Where every state may reach the first one, that is in each bottom component.
         """
-        if self.num_states == 0 or not _checked(_ALL_MAY_REACH(self._graph, 0, self._num_edges)):
+        most = PASSES * self._num_edges
+        if self.num_states == 0 or not _checked(_ALL_MAY_REACH(self._graph, 0, most)):
             return None
         first = np.zeros(self.num_states, dtype=np.bool_)
         first[0] = True
