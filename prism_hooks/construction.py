@@ -158,6 +158,7 @@ def _hand_over(explored: ExploredModel, construction: Any) -> None:
     construction.numStates, construction.numTransitions = model.num_states, matrix.num_entries
     construction.hasActions = explored.actions is not None and bool((explored.actions >= 0).any())
     if groups is not None:
+        construction.numChoices = matrix.num_rows
         construction.mostChoices = int(np.diff(groups).max(initial=0))
     if model.kind is not ModelKind.CTMC:
         construction.sumsToOne = are_one(matrix)
