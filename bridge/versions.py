@@ -91,6 +91,7 @@ RELEASES: tuple[PrismRelease, ...] = (
             "symbolic/comp/SCCComputerLockstep": "prismgpu/GpuLockstep",
             "symbolic/comp/ECComputerDefault": "prismgpu/GpuDiagramECComputer",
             "symbolic/comp/LTLModelChecker": "prismgpu/GpuDiagramLTLModelChecker",
+            "settings/ChoiceSetting": "prismgpu/WindowlessChoice",
             "simulator/SimulatorEngine": "prismgpu/GpuSimulatorEngine",
         },
         statics={
