@@ -84,10 +84,13 @@ RELEASES: tuple[PrismRelease, ...] = (
             "symbolic/comp/SCCComputerLockstep": "prismgpu/GpuLockstep",
             "symbolic/comp/ECComputerDefault": "prismgpu/GpuDiagramECComputer",
             "symbolic/comp/LTLModelChecker": "prismgpu/GpuDiagramLTLModelChecker",
+            "settings/ChoiceSetting": "prismgpu/WindowlessChoice",
             "simulator/SimulatorEngine": "prismgpu/GpuSimulatorEngine",
         },
         statics={
             "edu/jas/kern/ComputerThreads": "prismgpu/AlgebraThreads",
+            "explicit/StateValues.createFromDoubleArray": "prismgpu/UnboxedValues",
+            "explicit/StateValues.createFromSingleValue": "prismgpu/UnboxedValues",
             "explicit/ZeroRewardECQuotient.getQuotient": "prismgpu/ZeroRewardEnds",
             "sparse/PrismSparse": "prismgpu/GpuPrismSparse",
             "hybrid/PrismHybrid": "prismgpu/GpuPrismHybrid",

@@ -46,6 +46,23 @@ def ranges(starts: IndexArray, lengths: IndexArray) -> NDArray[np.int64]:
     return numbers
 
 
+def runs_of(numbers: IndexArray) -> tuple[IndexArray, IndexArray]:
+    """Return where runs of numbers that follow each other begin, and the numbers behind their last.
+
+    Parameters
+    ----------
+    numbers
+        One-dimensional, none of them negative.
+
+    Returns
+    -------
+    Two arrays, shape (runs,).
+    """
+    starts = np.flatnonzero(np.diff(numbers, prepend=-2) != 1)
+    lasts = np.append(starts[1:], len(numbers))[: len(starts)] - 1
+    return numbers[starts], numbers[lasts] + 1
+
+
 def distinct(numbers: NDArray[Any]) -> NDArray[Any]:
     """Return numbers in ascending order, each once.
 

@@ -20,12 +20,13 @@ from engines.process.timeline import ANSWERING, READING, SAMPLING, SEARCHING, TI
 from prism_hooks.answers import Answers
 from prism_hooks.claims import claim_of
 from prism_hooks.comparison import compared
+from prism_hooks.crossing import held_by
 from prism_hooks.extract import embedded_chain, extracted_model, mask, vector
 from prism_hooks.failure import unexpected
 from prism_hooks.graph import (
     DECOMPOSITIONS,
     DECOMPOSITIONS_OF_DIAGRAMS,
-    ZERO_REWARD_ENDS,
+    OF_BUILT_MODELS,
     bottom_steps,
     decomposed,
     decomposition_line,
@@ -110,7 +111,7 @@ class EngineBackend(Answers):
 
     def earn(self, earning: Any) -> None:
         """Find the rewards of a `prismgpu.Earning` and fill them in; throw nothing."""
-        from prism_hooks.rewards import earn_for_java
+        from prism_hooks.built import earn_for_java
 
         earn_for_java(earning, self._built.get(int(earning.modelId)))
 
@@ -167,10 +168,10 @@ class EngineBackend(Answers):
             self._find(problem)
         elif task in (*DECOMPOSITIONS, *DECOMPOSITIONS_OF_DIAGRAMS):
             self._decompose(problem)
-        elif task == ZERO_REWARD_ENDS:
-            from prism_hooks.rewards import count_zero_reward_ends
+        elif task in OF_BUILT_MODELS:
+            from prism_hooks.built import answer
 
-            count_zero_reward_ends(problem, self._model(problem, False), self.options)
+            answer(problem, self._built.get(int(problem.modelId)), self.options)
         elif problem.parts is not None:
             self._solve_symbolic(problem)
         else:
@@ -180,7 +181,7 @@ class EngineBackend(Answers):
         model = self._model(problem, False)
         asked = Question.read(problem, model.num_states)
         result = self._answer(problem, model.kind, asked)
-        problem.solution = np.ascontiguousarray(result.values)
+        problem.solution = held_by(problem, np.ascontiguousarray(result.values))
         if asked.wants_strategy and result.strategy is not None:
             problem.strategy = choices_of_rows(model, result.strategy)
 

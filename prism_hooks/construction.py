@@ -19,7 +19,7 @@ from engines.exploration.build import ExploredModel, build
 from engines.host.compiled.library import LibraryMissingError
 from engines.model.events import told
 from engines.model.explicit import ExplicitModel, ModelKind
-from engines.model.row_sums import rows_off
+from engines.model.row_sums import are_one
 from engines.program.faults import StateFaultError
 from prism_hooks.crossing import java_array
 from prism_hooks.exit_gate import GATE
@@ -161,9 +161,10 @@ def _hand_over(explored: ExploredModel, construction: Any) -> None:
     construction.numStates, construction.numTransitions = model.num_states, matrix.num_entries
     construction.hasActions = explored.actions is not None and bool((explored.actions >= 0).any())
     if groups is not None:
+        construction.numChoices = matrix.num_rows
         construction.mostChoices = int(np.diff(groups).max(initial=0))
     if model.kind is not ModelKind.CTMC:
-        construction.sumsToOne = not rows_off(matrix).any()
+        construction.sumsToOne = are_one(matrix)
     construction.words = packing.words
     fields = packing.fields
     construction.fieldWords = java_array(np.array([x.word for x in fields], dtype=np.int32))

@@ -94,6 +94,21 @@ def java_array(array: NDArray[Any]) -> Any:
     return copy
 
 
+def held_by(holder: Any, array: NDArray[Any]) -> Any:
+    """Return an array as a field of an object holds it: a Java object's as a Java array.
+
+    Parameters
+    ----------
+    holder
+        The object, of Java or of Python.
+    array
+        As for `java_array`.
+    """
+    jpype = sys.modules.get("jpype")
+    is_java = jpype is not None and isinstance(holder, jpype.JObject)
+    return java_array(array) if is_java else array
+
+
 def _is_long(array: Any, dtype: np.dtype[Any]) -> bool:
     """Return whether something is a Java array of such numbers that is worth a stage."""
     jpype = sys.modules.get("jpype")

@@ -29,8 +29,9 @@ BOTTOM_COMPONENTS, END_COMPONENT_STATES = "bottom components", "states of end co
 DECOMPOSITIONS_OF_DIAGRAMS = (BOTTOM_COMPONENTS, END_COMPONENTS, END_COMPONENT_STATES)
 """Those of graphs in diagrams; the last is told of which states its components consist."""
 
-ZERO_REWARD_ENDS = "zero-reward end components"
-"""How many there are, by the name that `prismgpu.Problem` gives the task."""
+ZERO_REWARD_ENDS, STATE_FORMULA = "zero-reward end components", "state formula"
+OF_BUILT_MODELS = (ZERO_REWARD_ENDS, STATE_FORMULA)
+"""What is asked of models that the engines have built; see `prism_hooks.built`."""
 
 SMALL_GRAPH = {STRONG_COMPONENTS: 1_000_000, END_COMPONENTS: 150_000}
 """Below this many states and transitions PRISM's own code is as fast, or slower by less than it

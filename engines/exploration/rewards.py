@@ -99,6 +99,17 @@ def earned_rewards(
     return tuple(gatherer.structure(structure) for structure in program.reward_structures)
 
 
+def _same_everywhere(items: Sequence[StateReward | TransitionReward]) -> float | None:
+    """Return what items add up to in every state; None where it may differ, or be no reward."""
+    total = 0.0
+    for item in items:
+        value = item.value.value if isinstance(item.value, Literal) else np.nan
+        if item.guard != Literal(True) or not 0.0 <= value < np.inf:
+            return None
+        total += value
+    return total
+
+
 class _Gatherer:
     def __init__(
         self,
@@ -120,14 +131,22 @@ class _Gatherer:
             return EarnedRewards(structure.name, of_states, of_states, None)
         places, rewards = self._of_moves(structure)
         if self._model.kind is ModelKind.MDP:
-            of_choices = np.zeros(len(self._origins))
+            of_choices = np.zeros(self._num_moves)
             of_choices[places] = rewards
             return EarnedRewards(structure.name, of_states, of_states, of_choices)
         expected = of_states.copy()
         # One after the other, as PRISM adds them.
         earned = self._model.matrix.values[places] * rewards
-        np.add.at(expected, self._origins[places], earned)
+        # The places ascend: so many of them lie in each row.
+        counts = np.diff(np.searchsorted(places, self._model.matrix.row_offsets))
+        np.add.at(expected, np.repeat(np.arange(len(counts)), counts), earned)
         return EarnedRewards(structure.name, of_states, expected, None)
+
+    @property
+    def _num_moves(self) -> int:
+        """How many choices there are, of a chain entries."""
+        matrix = self._model.matrix
+        return matrix.num_rows if self._model.kind is ModelKind.MDP else matrix.num_entries
 
     @cached_property
     def _origins(self) -> IndexArray:
@@ -144,6 +163,12 @@ class _Gatherer:
         found, rewards = [], []
         for action, items in by_action.items():
             moves = self._moves(action)
+            everywhere = _same_everywhere(items)
+            if everywhere is not None:
+                places = np.arange(self._num_moves)[moves] if isinstance(moves, slice) else moves
+                found.append(places if everywhere else places[:0])
+                rewards.append(np.full(len(found[-1]), everywhere))
+                continue
             origins = self._origins[moves]
             moving = np.zeros(len(self._states), dtype=bool)
             moving[origins] = True
@@ -156,7 +181,7 @@ class _Gatherer:
             rewards.append(of_moves[earning])
         if len(found) == 1:
             return found[0], rewards[0]
-        of_all = np.zeros(len(self._origins))
+        of_all = np.zeros(self._num_moves)
         for places, values in zip(found, rewards, strict=True):
             of_all[places] = values
         earning = np.flatnonzero(of_all)

@@ -113,12 +113,14 @@ def bsccs(model: ExplicitModel, environment: SolverEnvironment | None = None) ->
     environment
         Which device to use; None for the CPU.
     """
+    operations = operations_of(model, environment)
+    only = operations.only_bottom()
+    if only is not None:
+        return Components(np.where(only, 0, -1).astype(index_dtype(model.num_states)), 1)
     all_components = sccs(model, environment=environment)
     if all_components.count == 1:
         return all_components
-    left = operations_of(model, environment).components_left(
-        all_components.labels, all_components.count
-    )
+    left = operations.components_left(all_components.labels, all_components.count)
     # Leaving out components keeps the order of the others.
     names = np.where(left, -1, np.cumsum(~left) - 1).astype(all_components.labels.dtype)
     return Components(names[all_components.labels], int(np.count_nonzero(~left)))

@@ -14,6 +14,9 @@ from engines.host.compiled.library import MASKS, Array, Function, HostMatrix, St
 FIRST_BUDGET = 32
 """States that a search for a closed set may visit before the other candidates have their turn."""
 
+PASSES = 4
+"""Over so many edges for each of the graph a search in order takes less time than one in depth."""
+
 LABELS = Array(np.int32, np.int64)
 """Numbers of states, as wide as the graph's columns are."""
 
@@ -33,6 +36,7 @@ class _HostGraph(Structure):
 
 _FILL_BACKWARDS = Function("pg_fill_backwards", c_int64, _HostGraph)
 _CLOSE_FORWARDS = Function("pg_close_forwards", c_int64, _HostGraph, MASKS)
+_ALL_MAY_REACH = Function("pg_all_may_reach", c_int64, _HostGraph, c_int64, c_int64)
 _CLOSE_SOME = Function("pg_close_some", c_int64, _HostGraph, MASKS, MASKS)
 _CLOSE_ALL = Function("pg_close_all", c_int64, _HostGraph, MASKS, MASKS)
 _DROP_FAILING = Function(
@@ -98,6 +102,7 @@ class HostGraph:
             matrix, num_states, None if groups is None else groups.ctypes.data, None, None, None
         )
         self._is_filled = False
+        self._reaching: tuple[MaskArray, MaskArray] | None = None
 
     def reached_from(self, sources: MaskArray) -> MaskArray:
         """Return the least set that holds `sources` and the successors of its states."""
@@ -106,10 +111,16 @@ class HostGraph:
         return closed
 
     def may_reach(self, goal: MaskArray, through: MaskArray) -> MaskArray:
-        """Return the least set with `goal` and each of `through` that has a row into it."""
-        closed = self._copied(goal)
-        _checked(_CLOSE_SOME(self._with_backwards(), self._mask(through), closed))
-        return closed
+        """Return the least set with `goal` and each of `through` that has a row into it.
+
+        Who asks for probability 0 and then for probability 1 asks for the same set again.
+        """
+        asked = np.array((self._mask(goal), self._mask(through)))
+        if self._reaching is None or not np.array_equal(self._reaching[0], asked):
+            closed = self._copied(goal)
+            _checked(_CLOSE_SOME(self._with_backwards(), asked[1], closed))
+            self._reaching = asked, closed
+        return self._reaching[1].copy()
 
     def must_approach(self, goal: MaskArray, through: MaskArray) -> MaskArray:
         """Return the least set with `goal` and each of `through` that has rows, all into it."""
@@ -123,9 +134,16 @@ class HostGraph:
         Notes
         -----
         A strategy cannot stay for ever but in an end component, and from anywhere in one it can
-        take any row that leaves it: what it needs is one that leads to no failing state.
+        take any row that leaves it: what it needs is one that leads to no failing state. States all
+        of whose rows may lead to failing ones fail without being in any.
         """
         kept, goal = self.may_reach(goal, through), self._mask(goal)
+        if kept.all():
+            # Who takes each row again and again reaches the goal.
+            return kept
+        kept = ~self.must_approach(~kept, kept & ~goal)
+        if not (kept & ~goal).any():
+            return kept
         inner = np.ones(self.num_rows, dtype=np.bool_)
         labels, count = self._end_components(kept & ~goal, inner)
         _checked(_DROP_FAILING(self._graph, goal, labels, count, inner, kept))
@@ -164,6 +182,18 @@ class HostGraph:
         masks = self._mask(restrict), self._row_mask(usable)
         count = _checked(_ORDERED_COMPONENTS(self._graph, *masks, found, bounds))
         return found[: bounds[count]], bounds[: count + 1]
+
+    def only_bottom(self) -> MaskArray | None:
+        """Return the bottom component where there is one alone, if that is soon seen; else None.
+
+        Where every state may reach the first one, that is in each bottom component.
+        """
+        most = PASSES * self._num_edges
+        if self.num_states == 0 or not _checked(_ALL_MAY_REACH(self._graph, 0, most)):
+            return None
+        first = np.zeros(self.num_states, dtype=np.bool_)
+        first[0] = True
+        return self.reached_from(first)
 
     def components_left(self, labels: IndexArray, count: int) -> MaskArray:
         """Return which components have an edge that leaves them, shape (count,)."""

@@ -53,7 +53,16 @@ order carry what they compute far, and are worth more than several rows in an in
 
 
 class SymmetricScheme:
-    """Sweeps of steady states in both directions by turns."""
+    """Sweeps of steady states in both directions by turns.
+
+    Parameters
+    ----------
+    ready
+        A system, and what it is with its scaling applied, where that is known; None else.
+    """
+
+    def __init__(self, ready: tuple[SweepSystem, SweepSystem] | None = None) -> None:
+        self._ready = ready
 
     @classmethod
     def where_best(
@@ -79,12 +88,20 @@ class SymmetricScheme:
         of_jacobi = min(num_cores(), system.matrix.num_entries // ENTRIES_PER_THREAD)
         if of_jacobi > MOST_CORES:
             return None
-        by_patterns = environment.matrix_format is Format.AUTO and _has_long_runs(system)
-        return None if by_patterns else cls()
+        if environment.matrix_format is not Format.AUTO:
+            return cls()
+        if system.matrix.num_entries < ENCODE_ENTRIES:
+            return cls()
+        ready = scaled(system)
+        return None if _has_long_runs(ready) else cls((system, ready))
 
     def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> SymmetricSweeper:
         """Prepare a solve; see `engines.systems.one_sided.Scheme.sweeper`."""
-        return SymmetricSweeper(scaled(system), stop_below, absolute)
+        if self._ready is not None and system.matrix is self._ready[0].matrix:
+            ready = replace(self._ready[1], start=system.start)
+        else:
+            ready = scaled(system)
+        return SymmetricSweeper(ready, stop_below, absolute)
 
 
 def _num_pieces(entries: int) -> int:
@@ -93,10 +110,8 @@ def _num_pieces(entries: int) -> int:
 
 
 def _has_long_runs(system: SweepSystem) -> bool:
-    """Return whether Jacobi's sweeps go over runs of rows that read mostly other rows."""
-    if system.matrix.num_entries < ENCODE_ENTRIES:
-        return False
-    runs = run_encoding.encode(scaled(system))
+    """Return whether Jacobi sweeps a scaled system in runs that read mostly other rows."""
+    runs = run_encoding.encode(system)
     return runs is not None and runs.share_inside() <= MOST_INSIDE
 
 

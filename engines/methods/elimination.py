@@ -274,9 +274,15 @@ def steady_states(
     in them between two visits to it, which their elimination tells.
     """
     values = np.zeros(rates.num_rows)
-    sizes = np.bincount(labels[labels >= 0], minlength=len(wanted))
+    recurrent = labels >= 0
+    if len(wanted) == 1:
+        sizes = np.array([np.count_nonzero(recurrent)])
+    else:
+        sizes = np.bincount(labels[recurrent], minlength=len(wanted))
     solved = wanted & (sizes <= largest)
-    mine = (labels >= 0) & solved[labels]
+    if not solved.any():
+        return values, solved, 0.0
+    mine = recurrent & solved[labels]
     if not mine.any():
         return values, solved & False, 0.0
     states = np.flatnonzero(mine)

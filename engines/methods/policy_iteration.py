@@ -6,6 +6,7 @@ Howard (1960), Dynamic Programming and Markov Processes; Puterman (1994), sectio
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -108,8 +109,6 @@ class DirectPolicyIteration:
         self._most_operations = most_operations
         self._groups = groups_of(system)
         self._states = states_of_groups(system)
-        self._known = known_states(system)
-        self._group_of_row = np.repeat(np.arange(len(self._states)), np.diff(self._groups))
         self._may_rest = system.offset is None or system.direction is Direction.MAXIMISE
         """Whether to stay where nothing is earned is worth 0; else it is to miss the target."""
         self.rows: IndexArray | None = None
@@ -126,8 +125,18 @@ class DirectPolicyIteration:
 
         How far the factors fill up is found out when they are needed.
         """
+        if self._system.num_updates > direct.LARGEST_SYSTEM:
+            return False
         chain = self._system.matrix.select_rows(self._groups[:-1])
         return direct.fits(chain)
+
+    @cached_property
+    def _known(self) -> MaskArray:
+        return known_states(self._system)
+
+    @cached_property
+    def _group_of_row(self) -> IndexArray:
+        return np.repeat(np.arange(len(self._states)), np.diff(self._groups))
 
     def solve(self, x: FloatArray) -> tuple[FloatArray, float]:
         """Return the optimal values and their estimated relative error.

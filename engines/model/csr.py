@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engines.arrays import FloatArray, IndexArray, MaskArray, index_dtype
+from engines.arrays import FloatArray, IndexArray, MaskArray, index_dtype, runs_of
 from engines.errors import InvalidModelError
 from engines.host.compiled.rows import gathered, row_sums
 
@@ -78,9 +78,11 @@ class CsrMatrix:
         total = int(lengths.sum(dtype=np.int64))
         offsets = np.zeros(len(rows) + 1, dtype=index_dtype(total))
         np.cumsum(lengths, out=offsets[1:])
-        starts = self.row_offsets[rows]
-        columns = gathered(starts, lengths, self.columns, total)
-        values = gathered(starts, lengths, self.values, total)
+        firsts, behind = runs_of(rows)
+        starts = self.row_offsets[firsts]
+        in_runs = self.row_offsets[behind] - starts
+        columns = gathered(starts, in_runs, self.columns, total)
+        values = gathered(starts, in_runs, self.values, total)
         return CsrMatrix(offsets, columns, values, self.num_columns)
 
     def select_entries(self, keep: MaskArray) -> CsrMatrix:

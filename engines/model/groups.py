@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engines.arrays import IndexArray, index_dtype, ranges
+from engines.arrays import FloatArray, IndexArray, index_dtype, ranges, runs_of
 from engines.host.compiled.rows import gathered
 from engines.model.csr import CsrMatrix
 
@@ -27,9 +27,9 @@ def choices_of(states: IndexArray, groups: IndexArray) -> tuple[IndexArray, Inde
 
 
 def select_groups(
-    matrix: CsrMatrix, groups: IndexArray, states: IndexArray
-) -> tuple[CsrMatrix, IndexArray]:
-    """Return the rows of some states' choices, and the offsets of each state's among them.
+    matrix: CsrMatrix, groups: IndexArray, states: IndexArray, rewards: FloatArray | None = None
+) -> tuple[CsrMatrix, IndexArray, FloatArray | None]:
+    """Return the rows of some states' choices, the offsets of each state's, and what these earn.
 
     Parameters
     ----------
@@ -37,10 +37,10 @@ def select_groups(
         A row for each choice.
     groups, states
         As in `choices_of`, the states in ascending order.
+    rewards
+        Shape (choices,), or None for none.
     """
-    starts = np.flatnonzero(np.diff(states, prepend=-2) != 1)
-    lasts = np.append(starts[1:], len(states))[: len(starts)] - 1
-    firsts, behind = states[starts], states[lasts] + 1
+    firsts, behind = runs_of(states)
     first_rows, behind_rows = groups[firsts], groups[behind]
     offsets = _offsets(first_rows, behind_rows, matrix.row_lengths())
     first_entries, lengths = matrix.row_offsets[first_rows], matrix.row_offsets[behind_rows]
@@ -52,7 +52,9 @@ def select_groups(
         gathered(first_entries, lengths, matrix.values, total),
         matrix.num_columns,
     )
-    return rows, _offsets(firsts, behind, np.diff(groups))
+    if rewards is not None:
+        rewards = gathered(first_rows, behind_rows - first_rows, rewards, rows.num_rows)
+    return rows, _offsets(firsts, behind, np.diff(groups)), rewards
 
 
 def _offsets(firsts: IndexArray, behind: IndexArray, lengths: IndexArray) -> IndexArray:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines.arrays import FloatArray, IndexArray, MaskArray
+from engines.arrays import FloatArray, IndexArray
 from engines.model.csr import CsrMatrix
 
 ROUNDED_SUM = 1e-13
@@ -70,24 +70,20 @@ def rescaled(matrix: CsrMatrix) -> tuple[CsrMatrix, RescaledRows | None]:
     different models.
     """
     sums = matrix.row_sums()
-    off = _off(sums)
+    off = np.abs(sums - 1.0) > ROUNDED_SUM
     if not off.any():
         return matrix, None
     rows = np.flatnonzero(off)
     return matrix.divide_rows(np.where(off, sums, 1.0)), RescaledRows(rows, sums[rows])
 
 
-def rows_off(matrix: CsrMatrix) -> MaskArray:
-    """Return which rows do not sum to 1 but for rounding, shape (rows,).
+def are_one(matrix: CsrMatrix) -> bool:
+    """Return whether all rows sum to 1 but for rounding.
 
     Parameters
     ----------
     matrix
-        Probabilities.
+        Probabilities, at least one row.
     """
-    return _off(matrix.row_sums())
-
-
-def _off(sums: FloatArray) -> MaskArray:
-    off: MaskArray = np.abs(sums - 1.0) > ROUNDED_SUM
-    return off
+    sums = matrix.row_sums()
+    return bool(sums.max() - 1.0 <= ROUNDED_SUM and 1.0 - sums.min() <= ROUNDED_SUM)

@@ -96,11 +96,7 @@ def component_averages(
     """
     if model.kind is ModelKind.MDP:
         raise ValueError("long-run averages are those of a chain, not of an MDP")
-    recurrent = np.flatnonzero(components.labels >= 0)
-    labels = components.labels[recurrent]
-    least, most = np.full(components.count, np.inf), np.full(components.count, -np.inf)
-    np.minimum.at(least, labels, weights[recurrent])
-    np.maximum.at(most, labels, weights[recurrent])
+    least, most = _extremes(components, weights)
     decided = least == most
     if decided.all():
         return Averages(least, least, decided, 0.0, [])
@@ -114,6 +110,19 @@ def component_averages(
         model, components, weights, ~decided, environment, progress
     )
     return Averages(np.maximum(lower, least), np.minimum(upper, most), decided, 0.0, parts)
+
+
+def _extremes(components: Components, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the least and the greatest weight in each component, shape (components,)."""
+    recurrent = components.labels >= 0
+    inside = weights if bool(recurrent.all()) else weights[recurrent]
+    if components.count == 1:
+        return np.array([inside.min()]), np.array([inside.max()])
+    labels = components.labels[recurrent]
+    least, most = np.full(components.count, np.inf), np.full(components.count, -np.inf)
+    np.minimum.at(least, labels, inside)
+    np.maximum.at(most, labels, inside)
+    return least, most
 
 
 def _by_steady_states(
@@ -133,10 +142,10 @@ def _by_steady_states(
     values, error = known.copy(), 0.0
     parts: list[SolveResult] = []
     if environment.automatic:
-        recurrent = np.flatnonzero(components.labels >= 0)
-        labels = components.labels[recurrent]
         solved, part = classes_at_once(environment, model.matrix, components.labels, wanted)
         if part is not None:
+            recurrent = np.flatnonzero(components.labels >= 0)
+            labels = components.labels[recurrent]
             earnings = (part.values * weights)[recurrent]
             means = np.bincount(labels, weights=earnings, minlength=components.count)
             values = np.where(solved, means, values)

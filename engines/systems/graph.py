@@ -40,6 +40,10 @@ class GraphOperations(Protocol):
         """
         ...
 
+    def only_bottom(self) -> MaskArray | None:
+        """Return the bottom component where there is one alone, if that is soon seen; else None."""
+        ...
+
     def components_left(self, labels: IndexArray, count: int) -> MaskArray:
         """Return which components have an edge that leaves them, shape (count,)."""
         ...

@@ -6,7 +6,7 @@ import numpy as np
 
 from engines.arrays import FloatArray, IndexArray, MaskArray
 from engines.model.explicit import ExplicitModel, ModelKind
-from engines.model.groups import choices_of, select_groups
+from engines.model.groups import select_groups
 from engines.systems.one_sided import Direction, SweepSystem, rows_of_states
 
 
@@ -39,14 +39,11 @@ def plain_system(
     """
     states, matrix, offset = rows_of_states(unknown), model.matrix, rewards
     groups = model.row_group_offsets
-    if states is not None and groups is not None and rewards is None:
-        matrix, groups = select_groups(matrix, groups, states)
+    if states is not None and groups is not None:
+        matrix, groups, offset = select_groups(matrix, groups, states, rewards)
     elif states is not None:
-        rows = states
-        if groups is not None:
-            rows, groups = choices_of(states, groups)
-        matrix = matrix.select_rows(rows)
-        offset = None if rewards is None else rewards[rows]
+        matrix = matrix.select_rows(states)
+        offset = None if rewards is None else rewards[states]
     offset = None if offset is None else np.asarray(offset, dtype=np.float64)
     if model.kind is ModelKind.CTMC:
         exits = matrix.row_sums()

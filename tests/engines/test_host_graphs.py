@@ -143,6 +143,30 @@ def test_closures_are_those_of_plain_loops(widths):
 
 
 @pytest.mark.parametrize("widths", WIDTHS)
+def test_an_only_bottom_component_is_one(widths):
+    seen = 0
+    for seed in range(300):
+        plain, _ = some_graph(seed)
+        everything = [True] * plain.size
+        labels, count = plain.strong_components(everything)
+        left = [False] * count
+        for row, state in zip(plain.rows, plain.owner, strict=True):
+            left[labels[state]] |= any(labels[after] != labels[state] for after in row)
+        bottom = given_to_library(plain, widths).only_bottom()
+        seen += bottom is not None
+        if bottom is not None:
+            assert left.count(False) == 1, seed
+            assert bottom.tolist() == [label == left.index(False) for label in labels], seed
+    assert seen > 10
+
+
+@pytest.mark.parametrize("widths", WIDTHS)
+def test_a_ring_is_its_only_bottom_component(widths):
+    ring = Plain([[[(state + 1) % 40]] for state in range(40)])
+    assert given_to_library(ring, widths).only_bottom().all()
+
+
+@pytest.mark.parametrize("widths", WIDTHS)
 def test_components_are_those_of_plain_loops(widths):
     for seed in range(100):
         plain, random = some_graph(seed)

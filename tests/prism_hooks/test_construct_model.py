@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from prism_hooks import held, rewards
+from prism_hooks import built, held
 from prism_hooks.options import HookOptions
 from tests.endtoend.random_programs import Program
 
@@ -348,13 +348,13 @@ def assert_same_rewards(bench: Bench, generator) -> None:
 def answers(monkeypatch):
     """Collect the reward structures that the engines find, None where they leave it to PRISM."""
     found = []
-    earn = rewards.earn_for_java
+    earn = built.earn_for_java
 
     def counted(earning, explored):
         earn(earning, explored)
         found.append(earning.held)
 
-    monkeypatch.setattr(rewards, "earn_for_java", counted)
+    monkeypatch.setattr(built, "earn_for_java", counted)
     return found
 
 
@@ -429,3 +429,51 @@ def test_rewards_that_are_no_number_a_choice_are_prisms_own_work(bench, answers)
     assert constructor.buildRewardStructure(of_engines, generator, 1).hasTransitionRewards()
     assert constructor.buildRewardStructure(of_prism, generator, 0).getStateReward(2) == 2.1
     assert answers == []
+
+
+FORMULAS = (
+    *("x=1", "!(x=1)", "x=1&y", "x>1|!y", "x=0=>y", "(x=2)<=>y", "y", "true", "x>0&true"),
+    *("x*c>2", "mod(x,2)=1", "min(x,2)=2&y", "(y?x:2-x)>1", "x/2>0.5"),
+    *('"init"', '"deadlock"', '!"init"', '"init"&y', 'x=1|"low"', '"low"=>"init"', '!("low"|y)'),
+    *("x=0|mod(5,x)>1", "x!=0=>mod(5,x)>1", "x!=0&mod(5,x)>1"),
+)
+PLAIN = """mdp
+module m x : [0..3]; y : bool; [] x<3 -> 0.5:(x'=x+1) + 0.5:(y'=!y); [] x=3 -> (x'=0); endmodule
+label "low" = x<2;
+"""
+
+
+def test_state_formulas_hold_where_prism_says(bench, monkeypatch):
+    asked = []
+    satisfying = built._satisfying
+    monkeypatch.setattr(
+        built, "_satisfying", lambda *given: asked.append(satisfying(*given)) or asked[-1]
+    )
+    generator = bench.load(PLAIN)
+    properties = bench.prism.parsePropertiesString("const int c=2;" + ";".join(FORMULAS) + ";")
+    properties.setSomeUndefinedConstants(java("parser.Values")())
+    for number, formula in enumerate(FORMULAS):
+        found = []
+        for build, check in (
+            (OURS, "prismgpu.GpuMDPModelChecker"),
+            (THEIRS, "explicit.MDPModelChecker"),
+        ):
+            checker = java(check)(bench.prism)
+            checker.setModelCheckingInfo(bench.prism.getModelInfo(), properties, generator)
+            model = bench.built(build, generator)[0]
+            expression = properties.getProperty(number)
+            found.append(str(checker.checkExpression(model, expression, None).getBitSet()))
+        assert found[0] == found[1], formula
+    assert sum(words is not None for words in asked) > len(FORMULAS) / 2
+
+
+def test_a_faulty_state_formula_has_prisms_words(bench):
+    import jpype
+
+    generator = bench.load(PLAIN)
+    model = bench.built(OURS, generator)[0]
+    properties = bench.prism.parsePropertiesString("mod(5,x)>1;")
+    checker = java("prismgpu.GpuMDPModelChecker")(bench.prism)
+    checker.setModelCheckingInfo(bench.prism.getModelInfo(), properties, generator)
+    with pytest.raises(jpype.JException, match="Attempt to compute modulo"):
+        checker.checkExpression(model, properties.getProperty(0), None)

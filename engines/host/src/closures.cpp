@@ -1,5 +1,6 @@
 // Least sets of states that are closed under steps of a graph; each edge is looked at a few times at most.
 #include <algorithm>
+#include <vector>
 
 #include "graph.hpp"
 
@@ -85,6 +86,41 @@ Index close_all(const Graph<Offset, Column>& graph, const Mask* through, Mask* c
     return 0;
 }
 
+// Whether each state may reach one of them, as far as that is seen at so many edges: states are looked at in
+// order, and those that are left in the opposite order, until all have an edge to one that may.
+template <class Offset, class Column>
+bool all_may_reach(const Graph<Offset, Column>& graph, Index goal, Index most_edges) {
+    auto found = std::make_unique<Mask[]>(graph.states);
+    found[goal] = 1;
+    Index looked = 0;
+    auto leads_on = [&](Index state) {
+        Index behind = graph.first_edge(state + 1);
+        for (Index entry = graph.first_edge(state); entry < behind; entry++, looked++)
+            if (found[graph.columns[entry]]) return true;
+        return false;
+    };
+    std::vector<Column> open, left;
+    for (Index state = 0; state < graph.states; state++) {
+        if (found[state]) continue;
+        if (leads_on(state))
+            found[state] = 1;
+        else
+            open.push_back(static_cast<Column>(state));
+    }
+    while (!open.empty()) {
+        left.clear();
+        for (auto state = open.rbegin(); state != open.rend(); ++state) {
+            if (leads_on(*state))
+                found[*state] = 1;
+            else
+                left.push_back(*state);
+        }
+        if (left.size() == open.size() || looked > most_edges) return false;
+        open.swap(left);
+    }
+    return true;
+}
+
 // End components as lists of states; a state outside of them is a list of its own.
 template <class Column>
 struct Members {
@@ -162,6 +198,11 @@ extern "C" std::int64_t pg_fill_backwards(const PgGraph* given) {
 // Adds to a set the states that it reaches.
 extern "C" std::int64_t pg_close_forwards(const PgGraph* given, Mask* closed) {
     return prism_gpu::with_types(*given, [&](const auto& graph) { return close_forwards(graph, closed); });
+}
+
+// Whether each state may reach one of them; 0 also where that is not seen at so many edges.
+extern "C" std::int64_t pg_all_may_reach(const PgGraph* given, std::int64_t goal, std::int64_t most_edges) {
+    return prism_gpu::with_types(*given, [&](const auto& graph) { return all_may_reach(graph, goal, most_edges); });
 }
 
 // Adds to a set the states of `through` of which some row may enter it.

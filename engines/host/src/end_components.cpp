@@ -1,4 +1,5 @@
 // Maximal end components, by splitting a partition of the states.
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <vector>
@@ -31,21 +32,14 @@ class EndComponents {
         : graph_(graph), usable_(usable), block_(block), first_budget_(budget), order_(room<Column>(graph.states)),
           place_(room<Column>(graph.states)), begin_(room<Column>(graph.states + 1)),
           end_(room<Column>(graph.states + 1)), remaining_(room<Column>(graph.states)) {
-        Index size = 0;
-        for (Index state = 0; state < graph.states; state++) {
-            block[state] = -1;
-            if (!restrict[state]) continue;
-            block[state] = 0;
-            place_[state] = static_cast<Column>(size);
-            order_[size++] = static_cast<Column>(state);
-        }
-        begin_[0] = 0;
-        end_[0] = static_cast<Column>(size);
+        for (Index state = 0; state < graph.states; state++) block[state] = restrict[state] ? 0 : -1;
     }
 
     // Splits until each block is an end component or empty; returns how many blocks there are.
     Index refine() {
         keep_staying();
+        fill_block();
+        if (size(0) == 0) return blocks_;
         Index count = split_all();
         blocks_ = std::max<Index>(count, 1);
         if (count > 1) {
@@ -69,9 +63,21 @@ class EndComponents {
 
     Index size(Index own) const { return end_[own] - begin_[own]; }
 
-    // Keeps the usable rows that stay in block 0, and the states that have any.
+    // Lists the states of block 0.
+    void fill_block() {
+        Index size = 0;
+        for (Index state = 0; state < graph_.states; state++) {
+            if (block_[state] != 0) continue;
+            place_[state] = static_cast<Column>(size);
+            order_[size++] = static_cast<Column>(state);
+        }
+        begin_[0] = 0;
+        end_[0] = static_cast<Column>(size);
+    }
+
+    // Keeps in block 0, which is not listed yet, the states that have usable rows that stay in it, and these rows.
     void keep_staying() {
-        bool all = static_cast<Index>(end_[0]) == graph_.states;
+        bool all = std::find(block_, block_ + graph_.states, Column(-1)) == block_ + graph_.states;
         for (Index state = 0; state < graph_.states; state++) {
             bool inside = block_[state] == 0;
             Index remaining = 0;
@@ -84,7 +90,18 @@ class EndComponents {
             remaining_[state] = static_cast<Column>(remaining);
             if (inside && remaining == 0) removed_.push_back(static_cast<Column>(state));
         }
-        remove_states(0);
+        while (!removed_.empty()) {
+            Index state = removed_.back();
+            removed_.pop_back();
+            block_[state] = -1;
+            for (Index entry = graph_.into_offsets[state]; entry < graph_.into_offsets[state + 1]; entry++) {
+                Index row = graph_.into_rows[entry];
+                if (!usable_[row]) continue;
+                usable_[row] = 0;
+                Index before = graph_.owner(row);
+                if (--remaining_[before] == 0) removed_.push_back(static_cast<Column>(before));
+            }
+        }
     }
 
     bool leaves(Index row, Index own) const {

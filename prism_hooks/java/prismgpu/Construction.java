@@ -24,6 +24,8 @@ public final class Construction
 	/** The transitions and the states. */
 	public HeldModel held;
 	public int numStates;
+	/** Of an MDP. */
+	public int numChoices;
 	public int numTransitions;
 	/** Of a state of an MDP. */
 	public int mostChoices;

@@ -13,7 +13,8 @@ import prism.Evaluator;
 final class EarnedRewards extends RewardsExplicit<Double> implements Unread.Reader
 {
 	private final Model<Double> model;
-	private final HeldRewards held;
+	/** Null once the engines have let go of the model. */
+	private HeldRewards held;
 	private final boolean ofChoices;
 	/** Null until they have crossed. */
 	private RewardsExplicit<Double> crossed;
@@ -31,6 +32,7 @@ final class EarnedRewards extends RewardsExplicit<Double> implements Unread.Read
 	public void read()
 	{
 		crossed();
+		held = null;
 	}
 
 	/** The rewards of a model where the engines hold them; null where they do not, or are another model's. */

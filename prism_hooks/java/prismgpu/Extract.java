@@ -112,6 +112,8 @@ public final class Extract extends ModelSource
 	{
 		if (rowOffsets != null)
 			return;
+		if (model instanceof BuiltMDP)
+			((BuiltMDP) model).read();
 		if (model instanceof MDPSparse && readSparse("rowStarts", "choiceStarts", "cols", "nonZeros"))
 			return;
 		if (model instanceof DTMCSparse && readSparse(null, "rows", "columns", "probabilities"))

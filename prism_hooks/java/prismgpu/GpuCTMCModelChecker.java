@@ -10,9 +10,7 @@ import explicit.ModelCheckerResult;
 import explicit.StateValues;
 import explicit.rewards.MCRewards;
 import parser.ast.Expression;
-import parser.ast.ExpressionLabel;
 import parser.ast.ExpressionTemporal;
-import parser.ast.ExpressionVar;
 import prism.Accuracy;
 import prism.PrismComponent;
 import prism.PrismException;
@@ -36,20 +34,6 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	}
 
 	@Override
-	protected StateValues checkExpressionVar(Model<?> model, ExpressionVar variable, BitSet statesOfInterest) throws PrismException
-	{
-		StateValues values = PackedStates.values(model, variable);
-		return values == null ? super.checkExpressionVar(model, variable, statesOfInterest) : values;
-	}
-
-	@Override
-	protected StateValues checkExpressionLabel(Model<?> model, ExpressionLabel label, BitSet statesOfInterest) throws PrismException
-	{
-		StateValues values = MarkedStates.of(model, label);
-		return values == null ? super.checkExpressionLabel(model, label, statesOfInterest) : values;
-	}
-
-	@Override
 	public <Value> Result check(Model<Value> model, Expression expr) throws PrismException
 	{
 		if (Hooks.exchange == null)
@@ -63,6 +47,8 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	public StateValues checkExpression(Model<?> model, Expression expr, BitSet statesOfInterest) throws PrismException
 	{
 		StateValues answer = Operators.answer(this, model, expr, propertiesFile);
+		if (answer == null)
+			answer = StateSets.of(this, model, expr, statesOfInterest);
 		if (answer != null)
 			return answer;
 		return Comparison.in(expr, constantValues, () -> super.checkExpression(model, expr, statesOfInterest));

@@ -224,7 +224,7 @@ public final class Hooks
 		return res;
 	}
 
-	private static void answer(Problem problem)
+	static void answer(Problem problem)
 	{
 		String before = HeapLimit.begin(HeapLimit.SOLVING);
 		call(() -> backend.solve(problem));

@@ -14,6 +14,7 @@ import prism.PrismException;
 /** The states of a model in words of bits; a State is made each time that one is asked for. */
 final class PackedStates extends AbstractList<State> implements RandomAccess, Unread.Reader
 {
+	private final long modelId;
 	private final int size;
 	private final int width;
 	private final HeldModel held;
@@ -27,6 +28,7 @@ final class PackedStates extends AbstractList<State> implements RandomAccess, Un
 
 	PackedStates(Construction built, VarList variables)
 	{
+		modelId = built.id;
 		size = built.numStates;
 		width = built.words;
 		held = built.held;
@@ -38,6 +40,19 @@ final class PackedStates extends AbstractList<State> implements RandomAccess, Un
 		for (int v = 0; v < isBool.length; v++)
 			isBool[v] = variables.getType(v) instanceof TypeBool;
 		Unread.note(built.id, this);
+	}
+
+	/** The model whose states they are, for questions about these. */
+	ModelSource source()
+	{
+		return new ModelSource(modelId, "states", size)
+		{
+			@Override
+			void read()
+			{
+				PackedStates.this.read();
+			}
+		};
 	}
 
 	@Override

@@ -16,6 +16,8 @@ import prism.PrismLog;
  * until                     unknown states, those of 0 and 1 among them; known values and first iterate
  * least reward              unknown states; known values, 0 or infinite; rewards; zero-reward loops may be among them
  * prob0, prob1              target, remain
+ * state formula             (of a model that the engines have built) the formula
+ * zero-reward end components  (of such a model) rewards that are held; remain
  * steady state              the component
  * next                      target
  * step-bounded until        target, remain, bounds; values to start from instead of a target or none
@@ -60,6 +62,9 @@ public final class Problem
 	/** Bounds, included, in steps or time. */
 	public double lower;
 	public double upper;
+
+	/** An ExpressionText over the variables. */
+	public String formula;
 
 	/** Whether strong components of one state without a loop count. */
 	public boolean withTrivial;

@@ -85,6 +85,8 @@ final class RowSums
 	private void ofLists(explicit.Model<?> model)
 	{
 		boolean hasChoices = model instanceof MDPSparse;
+		if (model instanceof BuiltMDP)
+			((BuiltMDP) model).read();
 		int[] groups, rows;
 		double[] values;
 		try {

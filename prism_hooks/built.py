@@ -1,22 +1,28 @@
-"""What is asked of the rewards of models that the engines have built."""
+"""What PRISM asks of models that the engines have built: rewards, and state formulas."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.exploration.rewards import earned_rewards
 from engines.graph.mec import end_component_states
+from engines.host.exploring.explorer import evaluate_in
 from engines.model.environment import Method
 from engines.model.explicit import ExplicitModel
 from prism_hooks.extract import mask
 from prism_hooks.failure import unexpected
-from prism_hooks.graph import every_entry
+from prism_hooks.graph import ZERO_REWARD_ENDS, every_entry
 from prism_hooks.held import HeldModel, HeldRewards, java_type
 from prism_hooks.memory import is_full_heap
 from prism_hooks.methods import solver_environment
 from prism_hooks.options import HookOptions
-from prism_hooks.program import read_program
+from prism_hooks.program import ExpressionReader, read_program
+from prism_hooks.sets import words_of
 
 
 def earn_for_java(earning: Any, held: HeldModel | None) -> None:
@@ -60,18 +66,39 @@ def _earned(text: str, held: HeldModel) -> HeldRewards:
     return rewards
 
 
-def count_zero_reward_ends(problem: Any, model: ExplicitModel, options: HookOptions) -> None:
-    """Count the maximal end components in which nothing is earned.
+def answer(problem: Any, held: HeldModel | None, options: HookOptions) -> None:
+    """Answer a question of `OF_BUILT_MODELS`, unless the engines have let go of the model.
 
     Parameters
     ----------
     problem
-        The `prismgpu.Problem`: rewards that are held, and the states to stay in.
-    model
-        Its MDP.
+        The `prismgpu.Problem`.
+    held
+        The model, None where it is not at hand.
     options
         What the command line says about the engines.
     """
+    if held is None:
+        problem.refusal = str(problem.task)
+    elif str(problem.task) == ZERO_REWARD_ENDS:
+        _count_zero_reward_ends(problem, held.explored.model, options)
+    else:
+        problem.found = _satisfying(str(problem.formula), held)
+
+
+def _satisfying(text: str, held: HeldModel) -> NDArray[np.int64] | None:
+    """Return where a formula holds as a BitSet's words; None where PRISM finds an error in it."""
+    packing = held.explored.packing
+    reader = ExpressionReader([variable.type for variable in packing.declarations])
+    try:
+        found = evaluate_in(reader.read(json.loads(text)), packing, held.explored.states)
+    except (UnsupportedError, InvalidModelError, MemoryError):
+        return None
+    return None if found.failing is not None else words_of(found.values.astype(np.bool_))
+
+
+def _count_zero_reward_ends(problem: Any, model: ExplicitModel, options: HookOptions) -> None:
+    """Count the maximal end components in which nothing is earned."""
     environment = solver_environment(options, problem, Method.AUTO)
     within = mask(problem.remain, model.num_states)
     free = problem.held.by_choices <= 0.0
