@@ -21,7 +21,7 @@ from prism_gpu.settings import Settings, read_settings, require_known
 FRONT_ENDS = ("builtin", "prism")
 
 
-def open(  # the public name
+def open(
     path: str | PathLike[str],
     constants: Mapping[str, Constant] | None = None,
     *,

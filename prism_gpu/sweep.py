@@ -77,7 +77,7 @@ def sweep(
         if not any(_mentions(text, name) for text in texts):
             raise InvalidModelError(f"neither the model nor a property has a constant {name}")
     asked = [(text, _of(text, of_texts)) for text in texts]
-    points = sum(prod(map(len, own.values())) for _, own in asked)
+    points = sum(prod(map(len, its.values())) for _, its in asked)
     results = Results()
     with _bar(points * prod(map(len, of_model.values())), settings) as bar:
         for given in _combinations(of_model):
