@@ -36,13 +36,14 @@ def sparse_matrix(matrix: Any, what: str) -> CsrMatrix:
     """
     from scipy.sparse import csr_array, issparse
 
-    plain = matrix if issparse(matrix) else _numbers(matrix, what)
+    plain = matrix if issparse(matrix) else real_array(matrix, what)
     if plain.ndim != 2:
         raise InvalidModelError(
             f"{what} must have two dimensions, but its shape is {tuple(plain.shape)}"
         )
     if np.dtype(plain.dtype).kind not in "biuf":
         raise InvalidModelError(f"{what} must hold real numbers, not {plain.dtype}")
+    _require_sound(plain, what)
     rows = csr_array(plain, dtype=np.float64, copy=True)
     rows.sum_duplicates()
     _require_entries(rows, what)
@@ -52,12 +53,59 @@ def sparse_matrix(matrix: Any, what: str) -> CsrMatrix:
     return CsrMatrix(offsets, columns, rows.data, int(rows.shape[1]))
 
 
-def _numbers(values: Any, what: str) -> NDArray[Any]:
+def plain_array(values: Any, what: str) -> NDArray[Any]:
+    """Return what NumPy makes an array of; never a masked array.
+
+    Parameters
+    ----------
+    values
+        The values.
+    what
+        What messages call them.
+
+    Raises
+    ------
+    InvalidModelError
+        For values that are no array, and for a masked array that hides some.
+    """
+    if np.ma.is_masked(values):
+        raise InvalidModelError(f"{what} is a masked array: fill its hidden entries first")
     try:
-        found = np.asarray(values)
-        return found.astype(np.float64) if found.dtype == object else found
+        return np.asarray(values)
     except (TypeError, ValueError) as error:
         raise InvalidModelError(f"{what} must be an array of numbers: {error}") from None
+
+
+def real_array(values: Any, what: str) -> NDArray[Any]:
+    """Return numbers as an array of one of NumPy's own types.
+
+    Parameters
+    ----------
+    values
+        The numbers.
+    what
+        What messages call them.
+
+    Raises
+    ------
+    InvalidModelError
+        As `plain_array`, and for objects that are no numbers.
+    """
+    found = plain_array(values, what)
+    try:
+        return found.astype(np.float64) if found.dtype == object else found
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidModelError(f"{what} must be an array of numbers: {error}") from None
+
+
+def _require_sound(matrix: Any, what: str) -> None:
+    """Refuse a compressed matrix whose index arrays contradict each other: SciPy trusts them."""
+    if getattr(matrix, "format", "") not in ("csr", "csc", "bsr"):
+        return
+    try:
+        matrix.check_format(full_check=True)
+    except ValueError as error:
+        raise InvalidModelError(f"{what}: {error}") from None
 
 
 def _require_entries(rows: Any, what: str) -> None:
@@ -116,7 +164,8 @@ def state_mask(states: Any, num_states: int, what: str) -> MaskArray:
     InvalidModelError
         For a mask of another length, a number out of range, and anything else.
     """
-    found = np.asarray(list(states) if isinstance(states, set | frozenset | range) else states)
+    listed = list(states) if isinstance(states, set | frozenset | range) else states
+    found = plain_array(listed, what)
     if found.dtype == bool:
         if found.shape != (num_states,):
             raise InvalidModelError(
@@ -181,14 +230,14 @@ def state_columns(variables: Mapping[str, Any], num_states: int) -> dict[str, St
     """
     found: dict[str, StateVector] = {}
     for name, values in _named(variables, "variables").items():
-        if name in KEYWORDS:
-            raise InvalidModelError(f"variables: {name} is a word of PRISM's language")
-        column = _numbers(values, f"variable {name}")
+        column = real_array(values, f"variable {name}")
         if column.shape != (num_states,) or column.dtype.kind not in "biuf":
             raise InvalidModelError(
                 f"variable {name} must have a number or a bool for each of {num_states} states, "
                 f"but it is {column.dtype} of shape {column.shape}"
             )
+        if column.dtype.kind == "u" and column.max() > np.iinfo(np.int64).max:
+            raise InvalidModelError(f"variable {name}: {column.max()} is beyond 64 bits")
         dtype = {"b": np.bool_, "f": np.float64}.get(column.dtype.kind, np.int64)
         found[name] = column.astype(dtype)
     return found
@@ -217,7 +266,7 @@ def reward_arrays(
     """
     found = {}
     for name, values in _named(rewards, what, may_be_empty=True).items():
-        array = _numbers(values, f'{what} "{name}"')
+        array = real_array(values, f'{what} "{name}"')
         if array.shape != (length,) or array.dtype.kind not in "biuf":
             raise InvalidModelError(
                 f'{what} "{name}" must have a number for each of {length} {of}s, but it is '
@@ -247,4 +296,6 @@ def _named(
                 f"{what}: {name!r} is no name that properties can use: letters, digits and _, "
                 "not beginning with a digit"
             )
+        if name in KEYWORDS:
+            raise InvalidModelError(f"{what}: {name} is a word of PRISM's language")
     return items

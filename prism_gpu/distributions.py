@@ -13,6 +13,7 @@ from engines.model.explicit import ROW_SUM_TOLERANCE, ExplicitModel, ModelKind
 from engines.questions.bounded import distribution_after
 from engines.questions.long_run_distribution import steady_state_distribution
 from engines.questions.time_bounded import distribution_at
+from prism_gpu.arrays import real_array
 from prism_gpu.progress import progress_bar
 from prism_gpu.settings import Asked
 
@@ -59,7 +60,10 @@ def _initial_distribution(model: ExplicitModel, initial: ArrayLike | None) -> Fl
         if states is None or not states.any():
             raise InvalidModelError("the model has no initial state: give initial a distribution")
         return states / np.count_nonzero(states)
-    found: FloatArray = np.array(initial, dtype=np.float64)
+    given = real_array(initial, "initial")
+    if given.dtype.kind not in "biuf":
+        raise InvalidModelError(f"initial must hold real numbers, not {given.dtype}")
+    found: FloatArray = given.astype(np.float64)
     if found.shape != (model.num_states,):
         raise InvalidModelError(
             f"initial has shape {found.shape}, but the model has {model.num_states} states"

@@ -24,6 +24,7 @@ from engines.model.explicit import (
 from engines.model.row_sums import rescaled
 from prism_gpu.arrays import (
     label_masks,
+    plain_array,
     require_square,
     reward_arrays,
     sparse_matrix,
@@ -323,7 +324,7 @@ def _rows_of_choices(
         raise InvalidModelError(
             f"P has {rows.num_rows} choices: say by state_of_choice which state each belongs to"
         )
-    states = np.asarray(state_of_choice)
+    states = plain_array(state_of_choice, "state_of_choice")
     if states.shape != (rows.num_rows,) or states.dtype.kind not in "iu":
         raise InvalidModelError(
             f"state_of_choice must have the number of a state for each of {rows.num_rows} choices, "
@@ -334,14 +335,19 @@ def _rows_of_choices(
             f"state_of_choice goes from {states.min()} to {states.max()}, but the states are 0 to "
             f"{rows.num_columns - 1}"
         )
+    # Differences of unsigned numbers are never negative.
+    states = states.astype(np.int64)
     if (np.diff(states) < 0).any():
         row = int(np.argmax(np.diff(states) < 0)) + 1
         raise InvalidModelError(
             f"state_of_choice must not fall, but choice {row} belongs to state {states[row]} after "
             f"state {states[row - 1]}; sort the choices by their states"
         )
-    if actions is not None and len(actions) != rows.num_rows:
-        raise InvalidModelError(f"{len(actions)} actions for {rows.num_rows} choices")
+    if actions is not None:
+        if not all(isinstance(name, str) for name in actions):
+            raise InvalidModelError("actions must be texts, a name for each choice")
+        if len(actions) != rows.num_rows:
+            raise InvalidModelError(f"{len(actions)} actions for {rows.num_rows} choices")
     return rows, states, actions
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import cached_property
+from numbers import Real
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -262,7 +263,7 @@ class Model:
         Exception
             As `check`.
         """
-        if isinstance(properties, str) and not properties.endswith(FILES_OF_PROPERTIES):
+        if isinstance(properties, str) and not _is_name_of_file(properties):
             return self._checked(properties, "", constants, settings)
         if isinstance(properties, str | PathLike):
             path = Path(properties)
@@ -369,10 +370,12 @@ class Model:
         ValueError
             For a time that is negative, or no whole number of steps; and as `steady_state`.
         TypeError
-            For an unknown setting.
+            For a time that is no number, and for an unknown setting.
         """
         from prism_gpu.distributions import distribution
 
+        if not isinstance(time, Real):
+            raise TypeError(f"time must be a number, not {time!r}")
         asked = read_settings({**self._settings, **settings}, ModelKind(self.kind))
         return distribution(self._backing.explicit, initial, time, asked)
 
@@ -452,6 +455,11 @@ class Model:
 
 
 FILES_OF_PROPERTIES = (".props", ".pctl", ".csl", ".prop", ".ltl")
+
+
+def _is_name_of_file(properties: str) -> bool:
+    # The last line of a text may be a comment that names a file.
+    return properties.endswith(FILES_OF_PROPERTIES) and "\n" not in properties
 
 
 def plain_constants(constants: Mapping[str, Any] | None) -> dict[str, Constant]:

@@ -44,7 +44,8 @@ def sampled(
     """
     if model.kind is ModelKind.MDP:
         raise InvalidModelError("an MDP is sampled under a strategy: model.induced(strategy)")
-    for name, number in (("steps", steps), ("paths", paths)):
+    first = 0 if start is None else start
+    for name, number in (("steps", steps), ("paths", paths), ("start", first)):
         if isinstance(number, bool) or not hasattr(number, "__index__"):
             raise TypeError(f"{name} must be a whole number, not {number!r}")
         if number < 0:

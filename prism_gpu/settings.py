@@ -132,13 +132,16 @@ def read_settings(settings: Mapping[str, Any], kind: ModelKind | None = None) ->
     precision = _word(given, "precision", {item.value: item for item in Precision}, "double")
     device = _word(given, "device", {item.value: item for item in DeviceChoice}, "auto")
     _require_method_of(kind, method)
+    omega = _number(given, "omega", 0.9)
+    if not omega > 0.0:
+        raise ValueError(f"omega must be above 0, not {omega}")
     environment = SolverEnvironment(
         method=method,
         epsilon=_number(given, "epsilon", 1e-6),
         absolute=given.get("absolute", False),
         max_iterations=_whole(given, "max_iterations", 10_000),
         max_iterations_named="max_iterations" in given,
-        omega=_number(given, "omega", 0.9),
+        omega=omega,
         device=device,
         device_number=_whole(given, "device_number", 0),
         bounds=given.get("bounds", False),
@@ -179,7 +182,7 @@ def require_known(
     names = list(known)
     if name in names:
         return
-    near = get_close_matches(name, names, 1)
+    near = get_close_matches(name, names, 1) if isinstance(name, str) else []
     hint = f"; did you mean {near[0]!r}?" if near else ""
     listed = ", ".join(map(repr, names)) or "none"
     raise error(f"unknown {what} {name!r}{hint} (known: {listed})")
@@ -201,6 +204,8 @@ def _number(given: Mapping[str, Any], name: str, default: float) -> float:
         return float(value)
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be a number, not {value!r}") from None
+    except OverflowError:
+        raise ValueError(f"{name} is larger than the largest double") from None
 
 
 def _whole(given: Mapping[str, Any], name: str, default: int) -> int:

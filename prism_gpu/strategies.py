@@ -12,6 +12,7 @@ from engines.arrays import IndexArray, MaskArray
 from engines.errors import InvalidModelError
 from engines.methods.strategy import ANY_CHOICE
 from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
+from prism_gpu.arrays import plain_array
 from prism_gpu.built import BuiltHere
 
 
@@ -32,7 +33,7 @@ def induced(
     labels, variables
         Those of all states.
     """
-    rows = _chosen_rows(model, np.asarray(strategy))
+    rows = _chosen_rows(model, plain_array(strategy, "strategy"))
     chain = ExplicitModel(
         ModelKind.DTMC,
         model.matrix.select_rows(rows),
@@ -56,7 +57,8 @@ def _chosen_rows(model: ExplicitModel, rows: IndexArray) -> IndexArray:
             f"strategy must have a row of the transition matrix for each of {model.num_states} "
             f"states, but it is {rows.dtype} of shape {rows.shape}"
         )
-    rows = np.where(rows == ANY_CHOICE, groups[:-1], rows)
+    # With unsigned numbers of 64 bits NumPy would make floating-point ones of both.
+    rows = np.where(rows == ANY_CHOICE, groups[:-1], rows.astype(np.int64))
     wrong = (rows < groups[:-1]) | (rows >= groups[1:])
     if wrong.any():
         state = int(np.argmax(wrong))

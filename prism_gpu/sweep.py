@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Unpack, cast
 
 from engines.errors import InvalidModelError
-from prism_gpu.model import Model
+from prism_gpu.model import Model, plain_constants
 from prism_gpu.opening import open as open_model
 from prism_gpu.opening import open_constants
 from prism_gpu.progress import is_shown
@@ -102,7 +102,7 @@ def _checked(
         for text, ranges in asked:
             for values in _combinations(ranges):
                 found = model.check(text, values, **settings)
-                yield replace(found, constants={**given, **values})
+                yield replace(found, constants=plain_constants({**given, **values}))
 
 
 def _of(text: str, ranges: Ranges) -> Ranges:

@@ -12,7 +12,7 @@ from bridge.files.reader import FileModel, read_model
 from bridge.files.umb import Actions, UmbFile, UmbRewards, pack_valuations, read_umb
 from bridge.files.umb_writer import split_rates
 from bridge.model import CheckableModel, NamedRewards, StateVector
-from engines.arrays import FloatArray, index_dtype
+from engines.arrays import INT32_MAX, FloatArray, index_dtype
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 
@@ -168,7 +168,7 @@ def as_file_model(model: CheckableModel) -> FileModel:
     Raises
     ------
     UnsupportedError
-        For a variable that is neither an integer nor true or false.
+        For a variable that is neither an integer of 32 bits nor true or false.
     """
     from bridge.files.reader import FileModel
     from bridge.files.states import StateVariables
@@ -178,6 +178,8 @@ def as_file_model(model: CheckableModel) -> FileModel:
         for name, column in model.variables.items():
             if column.dtype.kind == "f":
                 raise UnsupportedError(f"variable {name} is not an integer: .sta cannot hold it")
+            if len(column) and max(-int(column.min()), int(column.max())) > INT32_MAX:
+                raise UnsupportedError(f"variable {name} is beyond 32 bits: .sta cannot hold it")
         columns = list(model.variables.values())
         variables = StateVariables(
             tuple(model.variables),

@@ -43,6 +43,10 @@ def test_the_long_run_may_depend_on_the_beginning():
     [
         (lambda model: model.transient(-1), ValueError, "time must be a number that is not neg"),
         (lambda model: model.transient(1.5), ValueError, "a DTMC has whole steps"),
+        (lambda model: model.transient("1"), TypeError, "time must be a number, not '1'"),
+        (lambda model: model.transient(None), TypeError, "time must be a number, not None"),
+        (lambda model: model.transient(1, "ab"), pg.InvalidModelError, "must hold real numbers"),
+        (lambda model: model.transient(1, {0: 1}), pg.InvalidModelError, "an array of numbers"),
         (lambda model: model.transient(1, [1, 0]), pg.InvalidModelError, "has shape"),
         (lambda model: model.transient(1, [1, 1, 0]), pg.InvalidModelError, "it sums to 2"),
         (lambda model: model.steady_state([2, -1, 0]), pg.InvalidModelError, "entry is -1"),

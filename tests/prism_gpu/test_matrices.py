@@ -127,6 +127,8 @@ def test_a_row_for_each_choice_is_the_same_mdp():
     assert np.array_equal(model.transition_matrix.toarray(), other.transition_matrix.toarray())
     assert model.actions.tolist() == ["safe", "bold", "", ""]
     assert model.check('Pmin=? [ F "there" ]').value == 0.5
+    strategy = np.array([1, 2, 3], dtype=np.uint64)
+    assert model.induced(strategy).check('P=? [ F "there" ]').value == 0.5
 
 
 def test_matrices_by_number_have_no_names():

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import prism_gpu as pg
 
 CHAIN = [[0.0, 1.0], [0.0, 1.0]]
+
+
+HIDDEN = np.ma.masked_array(CHAIN, mask=[[True, False], [True, False]])
+
+
+def torn():
+    """A matrix whose rows end behind its entries."""
+    matrix = csr_array(np.array(CHAIN))
+    matrix.indptr[1] = 9
+    return matrix
 
 
 def chain():
@@ -52,6 +63,20 @@ MODELS = [
     (lambda: pg.mdp(CHAIN, [0, 1]).induced([1, 1]), "row 1 is no choice of state 0"),
     (lambda: pg.mdp(CHAIN, [0, 1]).induced([1]), "a row of the transition matrix for each of 2"),
     (lambda: chain().rate_matrix, "a DTMC has no rates"),
+    (lambda: pg.dtmc(HIDDEN), "P is a masked array"),
+    (lambda: pg.dtmc(CHAIN, labels={"a": HIDDEN[0]}), 'label "a" is a masked array'),
+    (lambda: pg.dtmc(CHAIN, rewards={"r": HIDDEN[0]}), 'rewards "r" is a masked array'),
+    (lambda: pg.dtmc(CHAIN, rewards={"r": [10**400, 1]}), '"r" must be an array of numbers'),
+    (lambda: pg.dtmc(CHAIN, labels={"true": 1}), "labels: true is a word of PRISM's language"),
+    (lambda: pg.dtmc(CHAIN, rewards={"F": [1, 1]}), "rewards: F is a word of PRISM's language"),
+    (
+        lambda: pg.dtmc(CHAIN, variables={"y": np.array([2**64 - 1, 0], dtype=np.uint64)}),
+        "variable y: 18446744073709551615 is beyond 64 bits",
+    ),
+    (lambda: pg.dtmc(torn()), "P: .*index"),
+    (lambda: pg.mdp([*CHAIN, [1, 0]], np.array([0, 1, 0], dtype=np.uint8)), "choice 2 belongs to"),
+    (lambda: pg.mdp(CHAIN, [0, 1], actions=["a", None]), "actions must be texts"),
+    (lambda: pg.mdp(CHAIN, [0, 1]).induced(HIDDEN[1]), "strategy is a masked array"),
 ]
 
 
@@ -98,6 +123,9 @@ SETTINGS = [
     ({"precision": 64}, TypeError, "precision must be a text"),
     ({"bounds": 1}, TypeError, "bounds must be True or False"),
     ({"strategy": True}, ValueError, "a DTMC has no choices"),
+    ({"omega": 0}, ValueError, "omega must be above 0"),
+    ({"epsilon": 10**400}, ValueError, "epsilon is larger than the largest double"),
+    ({"method": "jor", "omega": -1}, ValueError, "omega must be above 0"),
 ]
 
 
@@ -131,5 +159,7 @@ def test_an_unknown_label_of_a_model():
     labels = chain().labels
     with pytest.raises(KeyError, match="did you mean 'goal'"):
         labels["gaol"]
+    with pytest.raises(KeyError, match="unknown label 5"):
+        labels[5]
     assert "gaol" not in labels
     assert list(labels) == ["init", "deadlock", "goal"]

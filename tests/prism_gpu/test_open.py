@@ -147,6 +147,15 @@ def test_what_is_saved_is_read_again(tmp_path, ending):
         model.save(tmp_path / "walk.txt")
 
 
+@pytest.mark.parametrize("ending", ["tra", "pexp"])
+def test_a_variable_beyond_32_bits_is_not_cut(tmp_path, ending):
+    model = pg.dtmc([[0, 1], [0, 1]], variables={"bytes": [2**40, 0]})
+    with pytest.raises(pg.UnsupportedError, match="variable bytes is beyond 32 bits"):
+        model.save(tmp_path / f"large.{ending}")
+    model.save(tmp_path / "large.umb")
+    assert pg.open(tmp_path / "large.umb").states["bytes"].tolist() == [2**40, 0]
+
+
 def test_wrong_files_and_constants(die, tmp_path):
     with pytest.raises(FileNotFoundError, match="no model"):
         pg.open(tmp_path / "nothing.pm")
@@ -184,6 +193,7 @@ def test_lists_of_properties(die, tmp_path):
         assert results[0].property == '"first": P=? [ F<=k "one" ]'
     results = model.check_all(['P=? [ F "one" ]', "filter(count, s>0)"])
     assert results[1].value == 2
+    assert len(model.check_all('P=? [ F "one" ];\n// See also die.props')) == 1
     assert model.check_all("") == []
     with pytest.raises(FileNotFoundError):
         model.check_all("absent.props")
@@ -200,6 +210,8 @@ def test_a_sweep_over_constants(die):
     expected = [0.25, 0.25 * 1.375, 1 / 0.625, 0.5, 0.625, 1 / 0.75]
     assert [item.value for item in results] == pytest.approx(expected)
     assert results.rows()[1]["k"] == 2
+    numbers = pg.sweep(die, 'P=? [ F<=k "one" ]', {"p": 0.25, "k": np.arange(1, 3)})
+    assert [type(item.constants["k"]) for item in numbers] == [int, int]
     model = pg.open(die, {"p": 0.5})
     assert [float(item) for item in pg.sweep(model, "P=? [ F<=k s=1 ]", {"k": 2})] == [0.625]
     with pytest.raises(pg.InvalidModelError, match="neither the model nor a property"):

@@ -60,6 +60,8 @@ def test_where_paths_begin_and_what_is_refused():
         model.simulate(1, start=3)
     with pytest.raises(TypeError, match=r"paths must be a whole number, not 2\.5"):
         model.simulate(1, paths=2.5)
+    with pytest.raises(TypeError, match=r"start must be a whole number, not 1\.5"):
+        model.simulate(1, start=1.5)
     with pytest.raises(ValueError, match="steps must not be negative"):
         model.simulate(-1)
     with pytest.raises(pg.InvalidModelError, match="under a strategy"):
