@@ -205,10 +205,11 @@ def label_masks(labels: Mapping[str, Any] | None, num_states: int) -> dict[str, 
     InvalidModelError
         For a name that properties cannot use, or that every model has, and as `state_mask`.
     """
+    for name in OF_EVERY_MODEL:
+        if isinstance(labels, Mapping) and name in labels:
+            raise InvalidModelError(f'every model has the label "{name}"; name yours otherwise')
     found = {}
     for name, states in _named(labels, "labels").items():
-        if name in OF_EVERY_MODEL:
-            raise InvalidModelError(f'every model has the label "{name}"; name yours otherwise')
         found[name] = state_mask(states, num_states, f'label "{name}"')
     return found
 
