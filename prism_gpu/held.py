@@ -13,7 +13,7 @@ from bridge.language.types import type_of_value
 from bridge.model import StateVector
 from bridge.session import Session
 from engines.arrays import IndexArray, MaskArray
-from engines.errors import UnsupportedError
+from engines.errors import InvalidModelError, UnsupportedError
 from engines.model.explicit import ExplicitModel, RewardStructure
 from prism_gpu.built import summary
 from prism_gpu.result import Constant, Result, Results
@@ -38,6 +38,11 @@ class HeldByPrism:
     def __init__(self, session: Session, of_the_model: frozenset[str]) -> None:
         self._session, self._of_the_model = session, of_the_model
         self._lock = threading.Lock()
+
+    def __getstate__(self) -> object:
+        raise TypeError(
+            'a model that PRISM holds cannot be pickled; open it with front_end="builtin"'
+        )
 
     def save(self, path: Path) -> None:
         """Raise `UnsupportedError`: PRISM's actions and states are not read.
@@ -148,6 +153,10 @@ class HeldByPrism:
 
 def _declaring(text: str, constants: Mapping[str, Constant]) -> str:
     """Return a property with a declaration of each constant that has a value and none."""
+    words = set(re.findall(r"\w+", text))
+    for name in constants:
+        if name not in words:
+            raise InvalidModelError(f"no property speaks of the constant {name}")
     declared = set(re.findall(r"\bconst\s+(?:int\s+|double\s+|bool\s+)?(\w+)", text))
     lines = (
         f"const {type_of_value(value)} {name}; "

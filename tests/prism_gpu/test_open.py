@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -88,6 +89,10 @@ def test_what_a_session_of_prism_lacks_is_refused():
             model.states  # noqa: B018
         with pytest.raises(pg.UnsupportedError, match="files of properties"):
             model.check_all(CLUSTER.with_name("cluster.csl"))
+        with pytest.raises(pg.InvalidModelError, match="no property speaks of the constant T"):
+            model.check('S=? [ "premium" ]', {"T": 1.0})
+        with pytest.raises(TypeError, match="a model that PRISM holds cannot be pickled"):
+            pickle.dumps(model)
     with pytest.raises(pg.BridgeError, match="closed"):
         model.check(ASKED[0])
     with pytest.raises(pg.UnsupportedError, match="method: not for a model that PRISM holds"):
