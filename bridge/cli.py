@@ -91,9 +91,12 @@ def main(argv: list[str] | None = None) -> NoReturn:
 
 
 def _require_model_or_command(files: tuple[str, ...]) -> None:
-    """Raise `UsageError` for a word that is no file, and almost one of our commands."""
+    """Raise `UsageError` for an empty word, and for no file that is almost one of our commands."""
     from bridge.arguments import UsageError
 
+    if files and not files[0]:
+        # As a path it would be the folder where the command runs.
+        raise UsageError('File "" not found')
     if not files or not files[0].isalpha() or Path(files[0]).exists():
         return
     from difflib import get_close_matches

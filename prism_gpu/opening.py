@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -73,9 +73,7 @@ def open(
     >>> cluster.check('S=? [ "premium" ]', epsilon=1e-10).value  # doctest: +SKIP
     0.9999212408513793
     """
-    file = Path(path)
-    if not file.exists():
-        raise FileNotFoundError(f"no model {file}")
+    file = model_path(path)
     require_known(front_end, FRONT_ENDS, "value of front_end")
     if kind is not None:
         require_known(kind, [item.value for item in ModelKind], "kind")
@@ -90,23 +88,38 @@ def open(
     return _built_here(file, given, None if kind is None else ModelKind(kind), settings)
 
 
+def model_path(path: str | PathLike[str]) -> Path:
+    """Return where a model is.
+
+    Parameters
+    ----------
+    path
+        What the user has named.
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is no such file or folder; the empty text names none.
+    """
+    file = Path(path)
+    if not (fspath(path) and file.exists()):
+        raise FileNotFoundError(f"no model {fspath(path) or 'without a name'}")
+    return file
+
+
 def open_constants(path: Path) -> list[str]:
     """Return the names of the constants that a model leaves open.
 
     Parameters
     ----------
     path
-        A model's file.
+        A model's file or folder, which must be there.
 
     Raises
     ------
-    FileNotFoundError
-        When there is no such file.
     InvalidModelError
         For a model with a syntax error.
     """
-    if not path.exists():
-        raise FileNotFoundError(f"no model {path}")
     if is_model_file(path):
         return []
     source = model_source(path, kind=None, fix_deadlocks=True)

@@ -9,13 +9,12 @@ from dataclasses import replace
 from itertools import product
 from math import prod
 from os import PathLike
-from pathlib import Path
 from typing import Any, Unpack, cast
 
 from engines.errors import InvalidModelError
 from prism_gpu.model import Model, plain_constants
+from prism_gpu.opening import model_path, open_constants
 from prism_gpu.opening import open as open_model
-from prism_gpu.opening import open_constants
 from prism_gpu.progress import is_shown
 from prism_gpu.result import Constant, Result, Results
 from prism_gpu.settings import Settings
@@ -70,7 +69,7 @@ def sweep(
     """
     texts = [properties] if isinstance(properties, str) else list(properties)
     ranges = {name: _values(name, values) for name, values in constants.items()}
-    own = [] if isinstance(model, Model) else open_constants(Path(model))
+    own = [] if isinstance(model, Model) else open_constants(model_path(model))
     of_model: Ranges = {name: values for name, values in ranges.items() if name in own}
     of_texts = {name: values for name, values in ranges.items() if name not in own}
     for name in of_texts:

@@ -61,6 +61,7 @@ def test_a_name_that_is_no_text_is_named(prism_gpu, dice, tmp_path):
         ("MODEL", "-pctl", "P=? [ F d=k ]", "-const", "j=1"),
         pytest.param(("MODEL", "-pctl", "P=? [ F d=1 ]", "-const", "k"), marks=pytest.mark.slow),
         ("missing.pm",),
+        ("",),
         pytest.param(("MODEL", "missing.props"), marks=pytest.mark.slow),
         ("BROKEN",),
         ("MODEL", "-pctl", "P=? [ F d=1 ]", "-exportresults", "nofolder/results.txt"),

@@ -164,6 +164,9 @@ def test_a_variable_beyond_32_bits_is_not_cut(tmp_path, ending):
 def test_wrong_files_and_constants(die, tmp_path):
     with pytest.raises(FileNotFoundError, match="no model"):
         pg.open(tmp_path / "nothing.pm")
+    for ask in (lambda: pg.open(""), lambda: pg.sweep("", "true", {})):
+        with pytest.raises(FileNotFoundError, match="no model without a name"):
+            ask()
     with pytest.raises(pg.InvalidModelError, match='constant "p" must be defined'):
         pg.open(die)
     with pytest.raises(pg.InvalidModelError, match="unknown constant of the model 'P'"):
