@@ -374,8 +374,9 @@ class Model:
         """
         from prism_gpu.distributions import distribution
 
-        if not isinstance(time, Real):
-            raise TypeError(f"time must be a number, not {time!r}")
+        given: object = time
+        if not isinstance(given, Real):
+            raise TypeError(f"time must be a number, not {given!r}")
         asked = read_settings({**self._settings, **settings}, ModelKind(self.kind))
         return distribution(self._backing.explicit, initial, time, asked)
 

@@ -172,6 +172,15 @@ def test_a_model_keeps_no_array_of_the_users():
     assert model.check('P=? [ F "rich" ]').value == pytest.approx(0.5)
 
 
+def test_the_users_matrix_keeps_its_unused_space():
+    for form in (sparse.csr_array, sparse.csc_array, sparse.csr_matrix):
+        matrix = form(np.eye(2))
+        matrix.data = np.append(matrix.data, 7.0)
+        matrix.indices = np.append(matrix.indices, 0)
+        assert pg.dtmc(matrix).transition_matrix.toarray().tolist() == np.eye(2).tolist()
+        assert len(matrix.data) == len(matrix.indices) == 3
+
+
 def test_variables_take_the_place_of_the_states_number():
     model = pg.dtmc(
         gambler(4, 0.5), variables={"money": [0, 10, 20, 30], "in_debt": [True] + [False] * 3}
