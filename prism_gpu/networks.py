@@ -9,6 +9,7 @@ import numpy as np
 
 from engines.arrays import FloatArray
 from engines.errors import InvalidModelError
+from prism_gpu.arrays import real_array
 from prism_gpu.matrices import ctmc, dtmc
 from prism_gpu.model import Model
 from prism_gpu.settings import Settings, require_known
@@ -84,7 +85,9 @@ def from_networkx(
             raise InvalidModelError(f"the edge from {start!r} to {end!r} has no {weight!r}")
     rows = np.array([places[start] for start, _, _ in edges], dtype=np.int64)
     columns = np.array([places[end] for _, end, _ in edges], dtype=np.int64)
-    values = np.array([value for _, _, value in edges], dtype=np.float64)
+    values = real_array([value for _, _, value in edges], f"the weights {weight!r}")
+    if values.dtype.kind not in "biuf":
+        raise InvalidModelError(f"the weights {weight!r} must be real numbers, not {values.dtype}")
     sets = {name: _states(places, nodes, f"label {name!r}") for name, nodes in _items(labels)}
     earned = {
         name: _rewards(graph, places, given, f"rewards {name!r}") for name, given in _items(rewards)
@@ -100,6 +103,8 @@ def from_networkx(
 
 
 def _items(named: Mapping[str, Any] | None) -> Iterable[tuple[str, Any]]:
+    if not isinstance(named, Mapping | None):
+        raise InvalidModelError(f"labels and rewards must be given by name, not as {named!r}")
     return () if named is None else named.items()
 
 
@@ -124,6 +129,8 @@ def _rewards(
         given = {node: value for node, value in graph.nodes(data=given) if value is not None}
         if not given:
             raise InvalidModelError(f"{what}: no node has that attribute")
+    if not isinstance(given, Mapping):
+        raise InvalidModelError(f"{what} must be an attribute's name, or numbers by node")
     earned = np.zeros(len(places))
     for node, value in given.items():
         if node not in places:

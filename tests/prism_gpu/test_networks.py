@@ -87,11 +87,19 @@ def test_rates_of_a_graph(graph):
         ({"rewards": {"r": "price"}}, "rewards 'r': no node has that attribute"),
         ({"rewards": {"r": {"pub": 1}}}, "no node 'pub'"),
         ({"initial": 17}, "initial: the graph has no node 17"),
+        ({"labels": ["home"]}, "must be given by name"),
+        ({"rewards": {"r": [1, 2, 3]}}, "an attribute's name, or numbers by node"),
     ],
 )
 def test_wrong_graphs(graph, more, message):
     with pytest.raises(pg.InvalidModelError, match=message):
         pg.from_networkx(graph(EDGES), **more)
+
+
+@pytest.mark.parametrize("value", ["1.0", [1.0], 10**400])
+def test_weights_that_are_no_numbers(graph, value):
+    with pytest.raises(pg.InvalidModelError, match="the weights 'weight' must be"):
+        pg.from_networkx(graph([("a", "b", {"weight": 0.5}), ("b", "b", {"weight": value})]))
 
 
 def test_an_undirected_graph_and_none(graph):
