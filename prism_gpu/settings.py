@@ -51,7 +51,7 @@ class Settings(TypedDict, total=False):
         for MDPs "gs", "bgs", "politer" (policy iteration) or "modpoliter". By default "auto":
         prism-gpu chooses.
     omega : float
-        The relaxation parameter of "jor" and "sor", 0.9 by default.
+        The relaxation parameter of "jor" and "sor", above 0; 0.9 by default.
     topological : bool
         Whether strongly connected components are solved one after the other.
     precision : str
