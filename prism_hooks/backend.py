@@ -16,6 +16,7 @@ from engines.host.compiled.library import LibraryMissingError
 from engines.model.choice import Format
 from engines.model.environment import DeviceChoice, Method, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
+from engines.model.progress import Progress
 from engines.model.result import NOTHING_SWEPT, SolveResult, Status
 from engines.process.timeline import ANSWERING, LEAVING, READING, SAMPLING, SEARCHING, TIMELINE
 from prism_hooks.claims import claim_of
@@ -44,7 +45,7 @@ from prism_hooks.questions import Question, Task, task_of
 from prism_hooks.record import RunRecord
 from prism_hooks.report import Ending, iterations_line, progress_lines, solve_line
 from prism_hooks.sets import SETS, choices_of_rows, found_set, words_of
-from prism_hooks.sweep_bar import sweep_bar
+from prism_hooks.sweep_bar import sweep_bar, tell_java
 
 if TYPE_CHECKING:
     from prism_hooks.held import HeldModel
@@ -86,7 +87,7 @@ class EngineBackend:
     def __init__(self, options: HookOptions, record: RunRecord | None = None) -> None:
         self.options = options
         self._record = record
-        self._bar = sweep_bar(wanted=options.show_progress, on_screen=_tell_java)
+        self._bar = sweep_bar(wanted=options.show_progress, on_screen=tell_java)
         self._models: OrderedDict[int, dict[bool, ExplicitModel]] = OrderedDict()
         self._built: dict[int, HeldModel] = {}
         self._graphs: OrderedDict[int, ExplicitModel] = OrderedDict()
@@ -254,7 +255,7 @@ class EngineBackend:
             result = self._answer(problem, model.kind, read_question(problem, model))
         else:
             ending = task_of(problem, model.kind).ending[model.kind]
-            progress = progress_lines(problem, ending, self._bar, self._record)
+            progress = self._progress(problem, ending)
             result = solve_without_matrix(problem, model, reason, environment, progress)
             self._say(problem, f"solved on PRISM's diagram, without a matrix: {reason}")
             result = self._finish(problem, result, environment, ending)
@@ -286,11 +287,13 @@ class EngineBackend:
         if kept is not None:
             problem.say(AGAIN)
             return self._finish(problem, kept, environment, ending)
-        progress = progress_lines(problem, ending, self._bar, self._record)
-        result = task.answer(model, asked, environment, progress)
+        result = task.answer(model, asked, environment, self._progress(problem, ending))
         finished = self._finish(problem, result, environment, ending)
         self._kept.keep(*question, result)
         return finished
+
+    def _progress(self, problem: Any, ending: Ending) -> Progress:
+        return progress_lines(problem, ending, self._bar, self._record)
 
     def _environment_of(self, problem: Any, task: Task) -> SolverEnvironment:
         if task.method_counts:
@@ -474,13 +477,6 @@ class EngineBackend:
                 f"{result.method}: the change a sweep makes is {result.change:.2g}, but the "
                 f"estimated error is {result.error_estimate:.2g}; {result.remedy}"
             )
-
-
-def _tell_java(shown: bool) -> None:
-    """Tell Java whether a line of progress is shown, which it wipes off at an interrupt."""
-    import jpype
-
-    jpype.JClass("prismgpu.Hooks").progressShown = shown
 
 
 def java_backend(options: HookOptions, record: RunRecord | None = None) -> Any:

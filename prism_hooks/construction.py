@@ -124,7 +124,7 @@ def _built(construction: Any, options: HookOptions, giving_up: GivingUp) -> Held
     _hand_over(explored, construction)
     plain = explored.model
     model = ExplicitModel(plain.kind, plain.matrix, plain.row_group_offsets)
-    held = java_type(HeldModel)(int(construction.id), replace(explored, model=model))
+    held: HeldModel = java_type(HeldModel)(int(construction.id), replace(explored, model=model))
     construction.held = held
     try:
         model.require_finite_exit_rates()
