@@ -21,6 +21,8 @@ except ValueError:
 
 def main() -> "NoReturn":
     """Have the server make the run, if there is one that takes it; else make it here."""
+    # NumPy's linear algebra, which nothing here uses, starts a thread a core as it is loaded.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from bridge.server.client import served
 
     code = served(sys.argv[1:])

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 
+from bridge.help import HELP, is_explained
 from bridge.jvm import JvmOptions, default_options, memory_bytes
+from bridge.versions import OWN_VERSION
 from engines.errors import UnsupportedError
 from engines.model.choice import Format
 from engines.model.environment import ALL_DEVICES, Convention, DeviceChoice, Method, Precision
@@ -70,48 +72,6 @@ OWN_SIMULATION_METHODS = ("clopper-pearson", "adaptive", "growing")
 SIMULATION_SWITCHES = {"simwidth", "simconf", "simsamples", "simmaxrwd"}
 FRONT_ENDS = ("prism", "builtin")
 
-HELP = """
-ENGINES (prism-gpu):
--gpu ................................... Solve on the GPU [default where there is one]
--nogpu ................................. Solve on the CPU
--gpudevice <k> ......................... Solve on GPU number k [default: 0]
--gpuformat <name> ...................... Lay matrices out as auto, csr, values, patterns,
-                                         segments, panels or hybrid; with -nogpu as auto, csr,
-                                         values or patterns [default: auto]
--gpudevices <n> ........................ Share each solve out among n GPUs, or all [default: 1]
--gpumaxmem <x> ......................... Take no more of a GPU's memory than that, such as 4g; what
-                                         does not fit travels in each sweep [default: what is free]
--gpuengine off ......................... Leave PRISM untouched, for comparison
--gpumethod <name> ...................... Chains: solve by power, jacobi, jor, gs, bgs, sor, bsor,
-                                         for steady states multilevel, else gmres [default: auto]
--gpuslice <n> .......................... Gauss-Seidel: slices of n states, coloured by congruence
--gpucolours <n> ........................ Gauss-Seidel: in so many colours [default: chosen]
--gpuprecision <name> ................... Sweep in double, single or mixed precision, where bounds
-                                         are not asked for [default: double]
--gpuinfo ............................... Print a line on each solve: engine, kernel, speed
--gpuplot <file> ........................ Draw the residuals of the sweeps, and the results of
-                                         experiments, into a .png, .svg or .pdf
--maxstates <n> ......................... Build no model that has more states: stop with an error
--gpuprogress <on|off> .................. Show the progress of long solves, on a terminal
-                                         [default: on]
--simmethod <name> ..................... Also clopper-pearson or adaptive, which are sound, and
-                                         growing, which shows lower bounds by path prefixes
--gpusimseed <n> ........................ With -sim: sample the paths of this seed [default: new]
--gpusimsource <file> ................... With -sim: write what the model is compiled to
--simcluster <address> .................. With -sim: sample on the workers of a dask scheduler, or,
-                                         as local:<n>, in n processes of this machine
---prism-dir <dir> ...................... Use the PRISM in this folder
--frontend <name> ....................... Parse and build with prism, or as builtin without it
-                                         [default: prism where it is there; files need none]
--gui ................................... Open PRISM's GUI with the engines inside
-
-"prism-gpu doctor" tells what was found, what is missing and how to get it.
-"prism-gpu server" keeps PRISM loaded for many small runs; it has --help.
-"prism-gpu reproduce" measures published experiments again, "prism-gpu regress" compares our
-values with PRISM's in every state; each has --help.
-"prism-gpu export", "solve" and "report" solve on another machine than PRISM's; each has -help.
-A model may be explicit files too: a .umb, a .tra with its companions, a .pexp, or a folder."""
-
 
 @dataclass(frozen=True)
 class Arguments:
@@ -135,8 +95,12 @@ class Arguments:
         The file that a plot of the run goes to, if one is wanted.
     engines
         Whether our engines take part.
-    gui, help
-        Whether PRISM's GUI is wanted, or its list of switches.
+    gui, help, version
+        Whether PRISM's GUI is wanted, or its list of switches, or its version.
+    help_on
+        A switch of ours that is to be explained; empty for none.
+    words
+        All of the command line.
     """
 
     prism: tuple[str, ...] = ()
@@ -149,6 +113,14 @@ class Arguments:
     engines: bool = True
     gui: bool = False
     help: bool = False
+    version: bool = False
+    help_on: str = ""
+    words: tuple[str, ...] = ()
+
+    @property
+    def at_the_end(self) -> str:
+        """What is printed when PRISM is through."""
+        return HELP if self.help else f"prism-gpu version {OWN_VERSION}" if self.version else ""
 
 
 def parse(argv: list[str], environ: Mapping[str, str]) -> Arguments:
@@ -170,7 +142,7 @@ def parse(argv: list[str], environ: Mapping[str, str]) -> Arguments:
     """
     parser = _Parser(argv, default_options(environ))
     parser.run()
-    return parser.result()
+    return replace(parser.result(), words=tuple(argv))
 
 
 class _Parser:
@@ -278,6 +250,18 @@ class _Parser:
         # PRISM has to take one of its own, whose parameters have the same names.
         self._words = chain(["ci" if own else value], self._words)
 
+    def _note_help(self) -> None:
+        """Note that help is wanted: the list of switches, or what one of ours does."""
+        following = next(self._words, None)
+        if following is None:
+            self._rest = replace(self._rest, help=True)
+            return
+        name = following.lstrip("-")
+        # Simulation's methods are PRISM's, too, whose help tells more of them.
+        if name != "simmethod" and is_explained(name):
+            self._rest = replace(self._rest, help_on=name)
+        self._words = chain([following], self._words)
+
     def _note(self, switch: str, word: str) -> None:
         """Pass a word on to PRISM, noting what the engines must know of it."""
         hooks = self._hooks
@@ -304,7 +288,9 @@ class _Parser:
             self._note_simulation_method()
             hooks = replace(hooks, simulation_method=self._hooks.simulation_method)
         if switch in ("help", "?"):
-            self._rest = replace(self._rest, help=True)
+            self._note_help()
+        if switch == "version":
+            self._rest = replace(self._rest, version=True)
         self._hooks = hooks
         self._prism.append(word)
         if switch in ("javamaxmem", "javastack"):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import resource
 import sys
 import threading
-import time
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -70,6 +68,12 @@ def main(argv: list[str] | None = None) -> NoReturn:
 
     try:
         arguments = parse(words, os.environ)
+        _require_model_or_command(arguments.files)
+        if arguments.help_on:
+            from bridge.help import help_on
+
+            print(help_on(arguments.help_on))
+            sys.exit(0)
         record = None
         if arguments.plot is not None:
             from bridge.plot import plot_record
@@ -86,18 +90,34 @@ def main(argv: list[str] | None = None) -> NoReturn:
         _fail(error)
 
 
+def _require_model_or_command(files: tuple[str, ...]) -> None:
+    """Raise `UsageError` for a word that is no file, and almost one of our commands."""
+    from bridge.arguments import UsageError
+
+    if not files or not files[0].isalpha() or Path(files[0]).exists():
+        return
+    from difflib import get_close_matches
+
+    from bridge.server.client import OWN_COMMANDS
+
+    near = get_close_matches(files[0], OWN_COMMANDS, 1)
+    if near:
+        raise UsageError(f'There is no file "{files[0]}"; type "prism-gpu {near[0]}" for a command')
+
+
 def _run_embedded(
     arguments: Arguments, words: list[str], reason: str, record: RunRecord | None
 ) -> NoReturn:
     """Check without PRISM; see `bridge.check.run`."""
     from bridge import ending
-    from bridge.arguments import HELP
     from bridge.refusals import require_gpu
     from engines.errors import InvalidModelError
     from engines.model.environment import DeviceChoice
 
     if arguments.help:
-        print(f"Usage: prism-gpu [options] <model-file> [<properties-file>]\n{HELP}")
+        print("Usage: prism-gpu [options] <model-file> [<properties-file>]")
+    if arguments.at_the_end:
+        print(arguments.at_the_end)
         sys.exit(0)
     hooks = arguments.hooks
     if hooks.device is DeviceChoice.GPU:
@@ -153,7 +173,7 @@ def _fail(error: Exception) -> NoReturn:
 
 def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     from bridge import jvm
-    from bridge.arguments import HELP
+    from bridge.devices import header
     from bridge.refusals import require_gpu
     from engines.model.environment import DeviceChoice
     from engines.process.timeline import STARTING_JAVA, TIMELINE
@@ -169,17 +189,17 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     with TIMELINE.part(STARTING_JAVA):
         archive = jvm.start(runtime, arguments.jvm, window=window, make_archive=not window)
     if arguments.engines:
-        jvm.install_engines(hooks, record)
         if record is not None:
             GATE.close_at_end(record.finish)
-        if arguments.help:
-            jvm.java_class("prismgpu.Ending").printFirst(HELP)
+        if arguments.at_the_end:
+            jvm.java_class("prismgpu.Ending").printFirst(arguments.at_the_end)
         open_gpu_beside(hooks.device, hooks.device_number)
-    # What is loaded by now stays: collections of garbage need not look at it again.
-    gc.freeze()
     sys.stdout.flush()
     sys.stderr.flush()
     jvm.tell_of_signals(with_engines=arguments.engines)
+    if arguments.engines:
+        # Last: from here on a thread that loads them shares the interpreter with this one.
+        jvm.install_engines(hooks, record, header(arguments.words, hooks.device))
     main_class = GUI_MAIN if arguments.gui else PRISM_MAIN
     code = call_main(main_class, arguments)
     if code < 0:
@@ -228,6 +248,9 @@ def call_main(main_class: str, arguments: Arguments) -> int:
         else:
             java_class(main_class).main(array)
         if main_class == GUI_MAIN and code < 0:
+            if arguments.engines:
+                for window in java_class("java.awt.Frame").getFrames():
+                    window.setTitle(f"{window.getTitle()} with prism-gpu")
             # The GUI's main method returns while its windows are open.
             threading.Event().wait()
     except jpype.JException as error:
@@ -251,7 +274,6 @@ def open_gpu_beside(device: DeviceChoice, device_number: int) -> None:
     import jpype
 
     from engines.cuda import driver
-    from engines.devices import choice
     from engines.devices.opening import MODELS
     from engines.model.environment import DeviceChoice
     from engines.process.timeline import OPENING, TIMELINE
@@ -263,13 +285,15 @@ def open_gpu_beside(device: DeviceChoice, device_number: int) -> None:
 
     def load() -> None:
         if device is not DeviceChoice.GPU:
-            # After so much work of PRISM's a solve worth a GPU is likely to come. A run that is
-            # over by then, or whose model has proved to be small, is not held up by loading it: the
-            # interpreter serves one thread at a time.
-            time.sleep(1.5)
-            MODELS.wait_while_small()
+            # A run whose model is small is not held up by loading it: the interpreter serves one
+            # thread at a time.
+            MODELS.wait_for_large(patience_s=1.5)
         # What cannot be loaded now, in a heap that is full, the solve that wants it tries again.
         with suppress(MemoryError, jpype.JException), TIMELINE.beside(OPENING):
+            # Most of it, while others have the interpreter.
+            driver.open_context(device_number)
+            from engines.devices import choice
+
             choice.preload(device_number)
 
     threading.Thread(target=load, name="open-gpu", daemon=True).start()

@@ -15,7 +15,9 @@ from bridge.archive import ClassArchive
 from bridge.install import JavaInstall, PrismInstall, find_java, find_prism, require_compiler
 from bridge.versions import supported_release
 from engines.errors import BridgeError
+from prism_hooks.answers import SWITCHBOARD
 from prism_hooks.build import hook_classes
+from prism_hooks.loading import LoadedBeside
 from prism_hooks.options import HookOptions
 
 if TYPE_CHECKING:
@@ -260,8 +262,10 @@ def _part_collectors() -> None:
     gc.callbacks[:] = [callback for callback in gc.callbacks if callback is not started]
 
 
-def install_engines(options: HookOptions, record: RunRecord | None = None) -> None:
-    """Give PRISM, in the running JVM, our engines.
+def install_engines(
+    options: HookOptions, record: RunRecord | None = None, header: str = ""
+) -> None:
+    """Give PRISM, in the running JVM, our engines, which a thread loads while PRISM starts.
 
     Parameters
     ----------
@@ -269,12 +273,10 @@ def install_engines(options: HookOptions, record: RunRecord | None = None) -> No
         What the command line says about the engines.
     record
         Keeps what a plot of the run needs; None where none is wanted.
+    header
+        The line below PRISM's own header; empty for none.
     """
-    import jpype
-
-    from prism_hooks.backend import java_backend
-
-    jpype.JClass("prismgpu.Hooks").backend = java_backend(options, record)
+    SWITCHBOARD.turn_to(LoadedBeside(options, record, header))
 
 
 def tell_of_signals(*, with_engines: bool) -> None:

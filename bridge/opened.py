@@ -13,11 +13,15 @@ from bridge import jvm
 from bridge.built import BuiltAsDiagrams, BuiltByPrism, BuiltExplicitly, StateVector, prism_call
 from bridge.java_thread import JAVA
 from engines.errors import BridgeError
+from engines.model.environment import SolverEnvironment
 from engines.model.progress import Progress, SweepReport
-from prism_hooks.backend import METHODS_OF_JAVA, EngineBackend
+from engines.model.result import SolveResult
+from prism_hooks.answers import SWITCHBOARD
+from prism_hooks.backend import EngineBackend
 from prism_hooks.options import HookOptions
 
 Constant = bool | int | float | str
+NO_VALUES = np.empty(0)
 
 FOREIGN_JVM = (
     "this process has a JVM that prism-gpu did not start, and PRISM is not on its class path: open "
@@ -42,16 +46,30 @@ class CheckResult:
         and the same for a filter that gives a single value; None for a range.
     accuracy
         PRISM's remark on the value's accuracy, such as "+/- 1e-6 estimated"; empty for none.
+    error
+        The largest absolute error of the value, where PRISM has checked it and knows one.
+    proven
+        Whether that is a bound; else it is an estimate.
+    solves
+        What the engines have solved for it, where PRISM has checked it; without values.
     """
 
     property: str
     value: float | bool | str
     vector: StateVector | None
     accuracy: str
+    error: float | None = None
+    proven: bool = False
+    solves: tuple[SolveResult, ...] = ()
 
 
 class SessionBackend(EngineBackend):
     """The engines of a session; a solve that nobody waits for any more ends."""
+
+    def __init__(self, options: HookOptions) -> None:
+        super().__init__(options)
+        self.solves: list[SolveResult] = []
+        """What was solved for the property that is being checked."""
 
     def solve(self, problem: Any) -> None:
         """Solve a `prismgpu.Problem`; see `EngineBackend.solve`."""
@@ -67,35 +85,13 @@ class SessionBackend(EngineBackend):
 
         return follow
 
-
-class _Switchboard:
-    """What Java calls: the engines of the session that is at work.
-
-    One object serves all sessions, because one that Java holds lives until Java collects garbage.
-    """
-
-    _current: ClassVar[SessionBackend | None] = None
-    _for_java: ClassVar[Any] = None
-
-    @classmethod
-    def turn_to(cls, backend: SessionBackend | None) -> None:
-        """Have the engines of a session answer PRISM's questions."""
-        cls._current = backend
-        if cls._for_java is None:
-            cls._for_java = cls._java_object()
-        # Who calls PRISM without a session may have put other engines there.
-        jvm.java_class("prismgpu.Hooks").backend = cls._for_java
-
-    @classmethod
-    def _java_object(cls) -> Any:
-        import jpype
-
-        def method(name: str) -> Any:
-            return jpype.JOverride(lambda _, *given: getattr(cls._current, name)(*given))
-
-        methods = {name: method(name) for name in METHODS_OF_JAVA}
-        implement = jpype.JImplements("prismgpu.Backend")
-        return implement(type("JavaSwitchboard", (), methods))()
+    def _finish(
+        self, problem: Any, result: SolveResult, environment: SolverEnvironment, ending: Any
+    ) -> SolveResult:
+        finished = super()._finish(problem, result, environment, ending)
+        # Without the arrays: PRISM has the values.
+        self.solves.append(replace(finished, values=NO_VALUES, bounds=None, exactly=None))
+        return finished
 
 
 def start_jvm(prism_dir: str | None, max_memory: str | None) -> None:
@@ -191,7 +187,7 @@ class OpenedModel:
                 "close that session first, or open one of them with symbolic=False"
             )
         self._backend = SessionBackend(self._options)
-        _Switchboard.turn_to(self._backend)
+        SWITCHBOARD.turn_to(self._backend)
         try:
             self._build()
         except BaseException:
@@ -223,9 +219,9 @@ class OpenedModel:
     def close(self) -> None:
         """Have PRISM and the engines forget the model."""
         if self.prism is not None:
-            _Switchboard.turn_to(self._backend)
+            SWITCHBOARD.turn_to(self._backend)
             self.prism.closeDown(False)
-            _Switchboard.turn_to(None)
+            SWITCHBOARD.turn_to(None)
         if OpenedModel._with_diagrams is self:
             OpenedModel._with_diagrams = None
         self.prism = self._modules = self._built = self._backend = None
@@ -241,7 +237,7 @@ class OpenedModel:
         """
         if self._built is None:
             raise BridgeError("the session is closed")
-        _Switchboard.turn_to(self._backend)
+        SWITCHBOARD.turn_to(self._backend)
         return self._built
 
     def set_termination(self, epsilon: float | None, max_iterations: int | None) -> None:
@@ -269,7 +265,9 @@ class OpenedModel:
         constants
             Values of constants that it leaves open.
         """
-        built, prism = self.built, self.prism
+        built, prism, backend = self.built, self.prism, self._backend
+        assert backend is not None, "a model that is open has its engines"
+        backend.solves.clear()
         properties = prism_call(prism.parsePropertiesString, prism.getModelInfo(), text)
         count = int(properties.getNumProperties())
         if count != 1:
@@ -290,12 +288,18 @@ class OpenedModel:
             vector = built.vector(result.getVector(), str(prop.getType()))
         elif not isinstance(value, str):
             vector = np.full(built.num_states, value)
-        accuracy = result.getAccuracy()
+        accuracy, error, proven = result.getAccuracy(), None, False
+        if accuracy is not None and isinstance(value, float):
+            error = float(accuracy.getAbsoluteErrorBound(value))
+            proven = str(accuracy.getLevel()) in ("EXACT", "BOUNDED")
         return CheckResult(
             property=text,
             value=value,
             vector=vector,
             accuracy="" if accuracy is None else str(accuracy.toString(result.getResult())),
+            error=error,
+            proven=proven,
+            solves=tuple(backend.solves),
         )
 
 

@@ -14,17 +14,10 @@ from pathlib import Path
 from engines.errors import BridgeError
 from prism_hooks.classfile import static_string_constants
 
+OWN_VERSION = "0.1.0"
+"""That of prism-gpu, as pyproject.toml has it: to ask the installation takes longer than to parse
+most models."""
 DOWNLOAD_PAGE = "https://www.prismmodelchecker.org/download.php"
-
-
-def own_version() -> str:
-    """Return prism-gpu's version, or that it is run from its sources without being installed."""
-    import importlib.metadata
-
-    try:
-        return importlib.metadata.version("prism-gpu")
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"
 
 
 class RequirementError(BridgeError):

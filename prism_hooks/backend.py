@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
@@ -13,16 +12,15 @@ from engines.cuda.driver import gpu_refusal
 from engines.devices.opening import MODELS
 from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
 from engines.host.compiled.library import LibraryMissingError
-from engines.model.choice import Format
 from engines.model.environment import DeviceChoice, Method, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.progress import Progress
 from engines.model.result import NOTHING_SWEPT, SolveResult, Status
-from engines.process.timeline import ANSWERING, LEAVING, READING, SAMPLING, SEARCHING, TIMELINE
+from engines.process.timeline import ANSWERING, READING, SAMPLING, SEARCHING, TIMELINE
+from prism_hooks.answers import Answers
 from prism_hooks.claims import claim_of
 from prism_hooks.comparison import compared
 from prism_hooks.crossing import held_by
-from prism_hooks.exit_gate import GATE
 from prism_hooks.extract import embedded_chain, extracted_model, mask, vector
 from prism_hooks.failure import unexpected
 from prism_hooks.graph import (
@@ -40,19 +38,20 @@ from prism_hooks.graph import (
 from prism_hooks.kept_answers import KeptAnswers
 from prism_hooks.memory import is_full_cudd, is_full_heap, shortage
 from prism_hooks.methods import DEFAULT_METHODS, named_method, solver_environment, usable_device
-from prism_hooks.options import SIMULATION, HookOptions
+from prism_hooks.options import HookOptions
 from prism_hooks.questions import Question, Task, task_of
 from prism_hooks.record import RunRecord
 from prism_hooks.report import Ending, iterations_line, progress_lines, solve_line
 from prism_hooks.sets import SETS, choices_of_rows, found_set, words_of
-from prism_hooks.sweep_bar import sweep_bar, tell_java
+from prism_hooks.sweep_bar import sweep_bar
+from prism_hooks.work_done import WorkDone
 
 if TYPE_CHECKING:
     from prism_hooks.held import HeldModel
     from prism_hooks.simulation import Simulation
     from prism_hooks.symbolic import SymbolicModel
 
-__all__ = ["EngineBackend", "embedded_chain", "extracted_model", "java_backend", "mask", "vector"]
+__all__ = ["EngineBackend", "embedded_chain", "extracted_model", "mask", "vector"]
 
 MODELS_KEPT = 2
 """Models whose arrays are kept for the next property: one, and its product or quotient; of a CTMC
@@ -64,16 +63,8 @@ GRAPHS_KEPT = 1
 AGAIN = "prism-gpu: reusing the cached result"
 ESTIMATED_IN_SPITE = "has no bounds here: the error of this result is estimated, in spite of -ii"
 
-METHODS_OF_JAVA = (
-    *("solve", "build", "earn", "sample", "simulationMethod"),
-    *("mayChooseEngine", "multipliesByDiagrams", "mostStates"),
-    *("smallestGraph", "searchSteps", "bottomSteps", "search"),
-    *("showsSolves", "leftToPrism"),
-    *("begin", "ended", "beginPart", "endPart", "closing", "end"),
-)
 
-
-class EngineBackend:
+class EngineBackend(Answers):
     """Answers PRISM's numerical questions.
 
     Parameters
@@ -85,9 +76,8 @@ class EngineBackend:
     """
 
     def __init__(self, options: HookOptions, record: RunRecord | None = None) -> None:
-        self.options = options
-        self._record = record
-        self._bar = sweep_bar(wanted=options.show_progress, on_screen=tell_java)
+        super().__init__(options, record)
+        self._bar = sweep_bar(wanted=options.show_progress, on_screen=_tell_java)
         self._models: OrderedDict[int, dict[bool, ExplicitModel]] = OrderedDict()
         self._built: dict[int, HeldModel] = {}
         self._graphs: OrderedDict[int, ExplicitModel] = OrderedDict()
@@ -95,22 +85,11 @@ class EngineBackend:
         self._kept = KeptAnswers()
         self._said: set[str] = set()
         self._simulation: Simulation | None = None
+        self._work = WorkDone()
 
-    def mayChooseEngine(self) -> bool:  # noqa: N802 - the name is Java's
-        """Return whether PRISM's engine setting may be changed to explicit."""
-        return not self.options.engine_named
-
-    def multipliesByDiagrams(self) -> bool:  # noqa: N802 - as above
-        """Return whether the user named the format that multiplies by a diagram's blocks."""
-        return self.options.matrix_format is Format.HYBRID
-
-    def mostStates(self) -> float:  # noqa: N802 - as above
-        """Return how many states a model may have."""
-        return math.inf if self.options.max_states is None else self.options.max_states
-
-    def leftToPrism(self) -> str:  # noqa: N802 - the name is Java's
-        """Return what the user named that PRISM's own code does as a whole, or nothing."""
-        return "" if self.options.left_to_prism == SIMULATION else self.options.left_to_prism
+    def summary(self) -> str:
+        """Return the line that closes the log, or nothing."""
+        return self._work.line
 
     @TIMELINE.counted(SAMPLING)
     def sample(self, sampling: Any) -> None:
@@ -136,10 +115,6 @@ class EngineBackend:
 
         earn_for_java(earning, self._built.get(int(earning.modelId)))
 
-    def simulationMethod(self) -> str:  # noqa: N802 - the name is Java's
-        """Return the method of ours that judges simulated paths, or nothing for PRISM's."""
-        return self.options.simulation_method
-
     def smallestGraph(self, task: Any) -> int:  # noqa: N802 - the name is Java's
         """Return from how many states and transitions on our engines do a task on a graph."""
         return smallest_graph(str(task), self.options)
@@ -157,39 +132,6 @@ class EngineBackend:
         from prism_hooks.diagram_search import search_for_java
 
         return search_for_java(asked)
-
-    def showsSolves(self) -> bool:  # noqa: N802 - the name is Java's
-        """Return whether the user asked for a line on each solve."""
-        return self.options.show_solves
-
-    def begin(self, question: Any, constants: Any) -> None:
-        """Note a property that PRISM begins, and the constants, such as ``N=3,T=0.5``."""
-        if self._record is not None:
-            pairs = (part.partition("=") for part in str(constants).split(",") if part)
-            self._record.begin(str(question), [(name, value) for name, _, value in pairs])
-
-    def ended(self, value: Any) -> None:
-        """Note the result of the property that was begun last."""
-        if self._record is not None:
-            self._record.ended(value)
-
-    def beginPart(self, name: str) -> None:  # noqa: N802 - the name is Java's
-        """Note that a part of the run begins."""
-        TIMELINE.begin(str(name))
-
-    def endPart(self) -> None:  # noqa: N802 - the name is Java's
-        """Note that the part that was begun last ends."""
-        TIMELINE.end()
-
-    def closing(self) -> None:
-        """Note that PRISM closes down: nothing more will be solved."""
-        TIMELINE.turn_to(LEAVING)
-        if self._record is not None:
-            self._record.finish()
-
-    def end(self, code: int) -> None:
-        """End the process with an exit code; return never."""
-        GATE.end(int(code))
 
     def solve(self, problem: Any) -> None:
         """Solve a `prismgpu.Problem` and fill in its answer, its refusal or its error."""
@@ -257,6 +199,7 @@ class EngineBackend:
             ending = task_of(problem, model.kind).ending[model.kind]
             progress = self._progress(problem, ending)
             result = solve_without_matrix(problem, model, reason, environment, progress)
+            self._work.solved(result.cost)
             self._say(problem, f"solved on PRISM's diagram, without a matrix: {reason}")
             result = self._finish(problem, result, environment, ending)
         hand_over(problem, result.values)
@@ -288,6 +231,7 @@ class EngineBackend:
             problem.say(AGAIN)
             return self._finish(problem, kept, environment, ending)
         result = task.answer(model, asked, environment, self._progress(problem, ending))
+        self._work.solved(result.cost)
         finished = self._finish(problem, result, environment, ending)
         self._kept.keep(*question, result)
         return finished
@@ -479,18 +423,8 @@ class EngineBackend:
             )
 
 
-def java_backend(options: HookOptions, record: RunRecord | None = None) -> Any:
-    """Return an `EngineBackend` as an object that Java can call; the JVM must be running.
-
-    Parameters
-    ----------
-    options
-        What the command line says about the engines.
-    record
-        Keeps what a plot of the run needs; None where none is wanted.
-    """
+def _tell_java(shown: bool) -> None:
+    """Tell Java whether a line of progress is shown, which it wipes off at an interrupt."""
     import jpype
 
-    implement = jpype.JImplements("prismgpu.Backend")
-    methods = {name: jpype.JOverride(getattr(EngineBackend, name)) for name in METHODS_OF_JAVA}
-    return implement(type("JavaEngineBackend", (EngineBackend,), methods))(options, record)
+    jpype.JClass("prismgpu.Hooks").progressShown = shown

@@ -62,8 +62,8 @@ def _earned(text: str, held: HeldModel) -> HeldRewards:
         explored.actions,
         explored.deadlocks,
     )
-    held_rewards: HeldRewards = java_type(HeldRewards)(explored.model, earned)
-    return held_rewards
+    rewards: HeldRewards = java_type(HeldRewards)(explored.model, earned)
+    return rewards
 
 
 def answer(problem: Any, held: HeldModel | None, options: HookOptions) -> None:

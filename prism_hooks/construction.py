@@ -13,6 +13,7 @@ import numpy as np
 
 from engines.arrays import INT32_MAX
 from engines.devices.exploring import gpu_for_building
+from engines.devices.opening import MODELS
 from engines.errors import InvalidModelError, ModelSizeError, UnsupportedError
 from engines.exploration.build import ExploredModel, build
 from engines.host.compiled.library import LibraryMissingError
@@ -110,6 +111,7 @@ def _built(construction: Any, options: HookOptions, giving_up: GivingUp) -> Held
 
     def progress(found: int) -> None:
         GATE.stop_if_ending()
+        MODELS.meet(found)
         construction.showProgress(min(found, INT32_MAX))
 
     explored = build(
@@ -119,6 +121,7 @@ def _built(construction: Any, options: HookOptions, giving_up: GivingUp) -> Held
         most_transitions=most_transitions,
         progress=progress,
     )
+    MODELS.meet(explored.model.num_states)
     construction.remark = told(explored.events)
     _require_heap(explored, int(share * construction.heapBytes))
     _hand_over(explored, construction)

@@ -19,7 +19,6 @@ from engines.model.explicit import ExplicitModel
 from prism_hooks.crossing import java_array
 
 _T = TypeVar("_T")
-_Held = TypeVar("_Held", "HeldModel", "HeldRewards")
 
 
 class HeldRewards:
@@ -144,7 +143,7 @@ class HeldModel:
 
 
 @cache
-def java_type(kind: type[_Held]) -> type[_Held]:
+def java_type(kind: type[HeldModel] | type[HeldRewards]) -> Any:
     """Return one of the classes above as one whose objects Java can call; the JVM must be running.
 
     Parameters
@@ -156,8 +155,7 @@ def java_type(kind: type[_Held]) -> type[_Held]:
 
     methods = {name: jpype.JOverride(getattr(kind, name)) for name in kind.METHODS_OF_JAVA}
     implement = jpype.JImplements(f"prismgpu.{kind.__name__}")
-    made: type[_Held] = implement(type(f"Java{kind.__name__}", (kind,), methods))
-    return made
+    return implement(type(f"Java{kind.__name__}", (kind,), methods))
 
 
 def _present(array: _T | None) -> _T:

@@ -105,16 +105,3 @@ def sweep_bar(
         As for `SweepBar`.
     """
     return SweepBar(on_screen) if wanted and sys.stderr.isatty() else None
-
-
-def tell_java(shown: bool) -> None:
-    """Tell Java whether a line of progress is shown, which it wipes off at an interrupt.
-
-    Parameters
-    ----------
-    shown
-        Whether it is.
-    """
-    import jpype
-
-    jpype.JClass("prismgpu.Hooks").progressShown = shown

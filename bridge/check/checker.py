@@ -101,6 +101,8 @@ class Checker:
         Called with each numerical result, for a line in the log.
     progress
         Called after each batch of sweeps.
+    want_strategy
+        MDPs: whether `records` shall have optimal strategies, where a question has them.
     """
 
     model: CheckableModel
@@ -111,6 +113,7 @@ class Checker:
     verbose: bool = False
     on_solve: Callable[[SolveResult], None] | None = None
     progress: Progress | None = None
+    want_strategy: bool = False
     records: list[SolveRecord] = field(default_factory=list)
 
     def __post_init__(self) -> None:

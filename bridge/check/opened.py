@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bridge.check.checker import Checker
+from bridge.check.checker import CheckResult as CheckedProperty
 from bridge.check.experiment import model_experiment, property_experiment
 from bridge.check.filters import has_one_value
 from bridge.check.meaning import require_meaningful
 from bridge.check.outcome import everywhere
 from bridge.check.sources import TextSource
 from bridge.check.switches import read_switches
-from bridge.language.properties_file import PropertiesFile, parse_properties
+from bridge.language.ast import Expression, Value
+from bridge.language.properties_file import PropertiesFile, Property, parse_properties
 from bridge.language.text import value_text
 from bridge.model import CheckableModel, StateVector
 from bridge.opened import CheckResult, Constant, const_switch
@@ -156,39 +158,77 @@ class ModelOpenedHere:
             count = len(properties.properties)
             raise ValueError(f"one property is wanted, but the text holds {count}")
         (asked,) = properties.properties
-        checker = self._checker(model, properties, {**self._constants, **constants})
+        given = {**self._constants, **constants}
+        checker = Checker(
+            model,
+            self._environment,
+            properties=properties,
+            constants=values_of_constants(asked, properties, model, given),
+            log=self._log,
+        )
         result = checker.check(asked.expression)
         value, accuracy = result.value, result.accuracy
-        vector: StateVector | None = result.vector
-        if has_one_value(asked.expression):
-            one = None if isinstance(value, tuple) else value
-            vector = None if one is None else everywhere(one, model.model.num_states)
         remark = ""
         if accuracy is not None and isinstance(value, float):
             remark = accuracy.remark(value)
         return CheckResult(
             property=text,
             value=value_text(value) if isinstance(value, tuple) else value,
-            vector=vector,
+            vector=values_of_states(result, asked.expression, model.model.num_states),
             accuracy=remark,
         )
 
-    def _checker(
-        self, model: CheckableModel, properties: PropertiesFile, constants: dict[str, Constant]
-    ) -> Checker:
-        experiment = property_experiment(
-            properties.properties[0], properties, const_switch(constants)
-        )
-        given = list(experiment.assignments())
-        if len(given) != 1:
-            raise ValueError("a check has one result: give each constant one value")
-        return Checker(
-            model,
-            self._environment,
-            properties=properties,
-            constants=experiment.values(model.constants, given[0]),
-            log=self._log,
-        )
+
+def values_of_constants(
+    asked: Property,
+    properties: PropertiesFile,
+    model: CheckableModel,
+    given: Mapping[str, Constant],
+) -> dict[str, Value]:
+    """Return the values of the constants that a property needs.
+
+    Parameters
+    ----------
+    asked
+        The property.
+    properties
+        The list that it is from.
+    model
+        The model that it is about.
+    given
+        Values of constants; those of other names are passed over.
+
+    Raises
+    ------
+    InvalidModelError
+        With PRISM's words, for a constant without a value or with a wrong one.
+    ValueError
+        For several values of a constant.
+    """
+    experiment = property_experiment(asked, properties, const_switch(given))
+    assignments = list(experiment.assignments())
+    if len(assignments) != 1:
+        raise ValueError("a check has one result: give each constant one value")
+    return experiment.values(model.constants, assignments[0])
+
+
+def values_of_states(
+    result: CheckedProperty, expression: Expression, num_states: int
+) -> StateVector | None:
+    """Return a property's value in every state, shape (states,); None for a range of values.
+
+    Parameters
+    ----------
+    result
+        What a checker has found.
+    expression
+        The property.
+    num_states
+        How many states the model has.
+    """
+    if not has_one_value(expression):
+        return result.vector
+    return None if isinstance(result.value, tuple) else everywhere(result.value, num_states)
 
 
 def _nothing(_: str) -> None:

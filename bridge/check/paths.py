@@ -197,6 +197,7 @@ def _until(
             checker.environment,
             direction=direction,
             progress=checker.progress,
+            want_strategy=checker.want_strategy,
         )
     )
 

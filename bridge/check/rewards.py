@@ -241,6 +241,7 @@ def _reachability(
                     checker.environment,
                     direction=direction,
                     progress=checker.progress,
+                    want_strategy=checker.want_strategy,
                 )
             )
         case Temporal(bound=Bound()):

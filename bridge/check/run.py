@@ -22,12 +22,13 @@ from bridge.check.meaning import require_meaningful
 from bridge.check.results import ResultsTable, export_results, short_text
 from bridge.check.sources import ModelSource, model_source
 from bridge.check.switches import CheckOptions, read_switches
+from bridge.devices import devices_text
 from bridge.language.ast import Value
 from bridge.language.properties_file import PropertiesFile, Property, parse_properties
 from bridge.language.text import Range, seconds_text
 from bridge.model import CheckableModel
 from bridge.refusals import error_line, fault_text
-from bridge.versions import own_version
+from bridge.versions import OWN_VERSION
 from engines.errors import BridgeError, ConvergenceError, InvalidModelError, UnsupportedError
 from engines.model.explicit import ModelKind
 from engines.model.progress import SweepReport, announcement
@@ -37,6 +38,7 @@ from prism_hooks.options import HookOptions
 from prism_hooks.record import RunRecord
 from prism_hooks.report import iterations_line, solve_line
 from prism_hooks.sweep_bar import SweepBar, sweep_bar
+from prism_hooks.work_done import WorkDone
 
 if TYPE_CHECKING:
     from bridge.check.simulate import SimulationResult, Simulator
@@ -85,6 +87,7 @@ def run(
     everything = _Run(options, hooks, command, why, bar, record)
     try:
         everything.all()
+        everything.close()
     finally:
         if record is not None:
             record.finish()
@@ -123,6 +126,12 @@ class _Run:
         self._model: CheckableModel | None = None
         self._model_constants: Constants = {}
         self._simulator: Simulator | None = None
+        self._work = WorkDone()
+
+    def close(self) -> None:
+        """Close the log with who solved."""
+        if self._work.line:
+            self._log(f"\n{self._work.line}")
 
     def _log(self, text: str) -> None:
         self._end_progress()
@@ -310,6 +319,7 @@ class _Run:
             self._bar.close()
 
     def _keep_solve(self, result: SolveResult) -> None:
+        self._work.solved(result.cost)
         if self._record is not None:
             self._record.solved(result, self._options.environment)
 
@@ -346,10 +356,11 @@ class _Run:
     def _header(self, command: list[str], why: str) -> None:
         self._log(
             "PRISM-GPU\n=========\n\n"
-            f"Version: {own_version()}\n"
+            f"Version: {OWN_VERSION}\n"
             f"Date: {datetime.now().astimezone().strftime('%a %b %d %H:%M:%S %Z %Y')}\n"
             f"Hostname: {platform.node()}\n"
-            f"Command line: prism-gpu {shlex.join(command)}\n\n"
+            f"Command line: prism-gpu {shlex.join(command)}\n"
+            f"Devices: {devices_text(self._hooks.device)}\n\n"
             f"prism-gpu: {why}"
         )
         for remark in self._options.remarks:

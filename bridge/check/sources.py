@@ -113,16 +113,12 @@ class FileSource:
     @property
     def names(self) -> Mapping[str, str]:
         """The names of variables and labels; PRISM does not tell them apart here."""
-        return dict.fromkeys((*self._model.variables, *_quoted(self._model.model.labels)), "")
+        return names_of(self._model)
 
     @property
     def declared(self) -> Declared:
         """What properties may name."""
-        model = self._model
-        types = {name: type_of_value(value) for name, value in model.constants.items()}
-        types |= {name: type_of_array(values) for name, values in model.variables.items()}
-        labels = (*model.model.labels, *model.labels)
-        return Declared(types, labels, [item.name for item in model.rewards], model.formulas)
+        return declared_by(self._model)
 
     def describe(self, log: Log) -> None:
         """Read the model, and print what the files say of it."""
@@ -232,6 +228,31 @@ class TextSource:
             most_states=self.most_states,
             log=log,
         )
+
+
+def names_of(model: CheckableModel) -> Mapping[str, str]:
+    """Return the names that properties of a built model cannot declare.
+
+    Parameters
+    ----------
+    model
+        A model without a text of its own.
+    """
+    return dict.fromkeys((*model.variables, *_quoted(model.model.labels)), "")
+
+
+def declared_by(model: CheckableModel) -> Declared:
+    """Return what properties of a built model may name.
+
+    Parameters
+    ----------
+    model
+        A model without a text of its own.
+    """
+    types = {name: type_of_value(value) for name, value in model.constants.items()}
+    types |= {name: type_of_array(values) for name, values in model.variables.items()}
+    labels = (*model.model.labels, *model.labels)
+    return Declared(types, labels, [item.name for item in model.rewards], model.formulas)
 
 
 def _quoted(labels: Iterable[str]) -> Iterator[str]:

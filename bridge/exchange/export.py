@@ -29,7 +29,7 @@ from bridge.files.checkable import as_file_model, as_umb
 from bridge.files.umb import write_umb
 from bridge.files.writer import write_model
 from bridge.model import CheckableModel
-from bridge.versions import own_version
+from bridge.versions import OWN_VERSION
 from engines.arrays import MaskArray
 from engines.errors import BridgeError, UnsupportedError
 from engines.model.environment import SolverEnvironment
@@ -217,7 +217,7 @@ def write_export(
             provenance={
                 "date": timestamp(),
                 "PRISM": prism,
-                "prism-gpu": own_version(),
+                "prism-gpu": OWN_VERSION,
                 "command line": f"prism-gpu export {command_line or shlex.join(command)}",
                 "model": f"{model.kind}, {model.num_states} states, "
                 f"{model.matrix.num_entries} transitions",

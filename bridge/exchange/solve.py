@@ -39,7 +39,7 @@ from bridge.files.names import is_text_model, is_umb_file, printable
 from bridge.language.ast import Expression
 from bridge.model import CheckableModel
 from bridge.refusals import error_line, fault_text
-from bridge.versions import own_version
+from bridge.versions import OWN_VERSION
 from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
 from engines.model.environment import SolverEnvironment
 from engines.model.result import SolveResult
@@ -208,7 +208,7 @@ class Solver:
         results.provenance = {
             "date": timestamp(),
             "machine": printable(platform.node()),
-            "prism-gpu": own_version(),
+            "prism-gpu": OWN_VERSION,
         }
         results.answers = {
             text: answer for text, answer in results.answers.items() if answer.values is not None

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bridge.install import JavaInstall, PrismInstall, find_java, find_prism
-from bridge.versions import NoPrismError, own_version
+from bridge.versions import OWN_VERSION, NoPrismError
 from engines.errors import BridgeError
 from engines.host.expansion.room import available_host_bytes
 
@@ -168,7 +168,7 @@ def _processor() -> str:
 
 
 def _versions(prism: PrismInstall | None, java: JavaInstall | None) -> dict[str, str]:
-    found = {"prism-gpu": own_version(), "python": platform.python_version()}
+    found = {"prism-gpu": OWN_VERSION, "python": platform.python_version()}
     if commit := _commit():
         found["commit"] = commit
     if prism is not None and java is not None:

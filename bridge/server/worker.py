@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from bridge import ending, jvm
-from bridge.arguments import HELP, Arguments, UsageError, parse
+from bridge.arguments import Arguments, UsageError, parse
 from bridge.cli import PRISM_MAIN, call_main, open_gpu_beside
+from bridge.devices import header
 from bridge.files.names import is_model_file
 from bridge.jvm import JvmOptions, Runtime, default_options, find_runtime
 from bridge.refusals import error_line, require_gpu, unused_switches
@@ -271,9 +272,9 @@ class Worker:
             print(remark, flush=True)
         if hooks.device is DeviceChoice.GPU:
             require_gpu(hooks.device_number, opened=False)
-        jvm.install_engines(hooks)
-        if arguments.help:
-            jvm.java_class("prismgpu.Ending").printFirst(HELP)
+        jvm.install_engines(hooks, header=header(arguments.words, hooks.device))
+        if arguments.at_the_end:
+            jvm.java_class("prismgpu.Ending").printFirst(arguments.at_the_end)
         if hooks.device is DeviceChoice.GPU:
             open_gpu_beside(hooks.device, hooks.device_number)
         return max(0, call_main(PRISM_MAIN, arguments))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import functools
 import os
 import threading
@@ -78,8 +80,6 @@ def _one_line(error: Exception) -> str:
 @functools.cache
 def driver_present() -> bool:
     """Return whether an NVIDIA driver can be loaded; costs no CUDA start-up."""
-    import ctypes
-    import ctypes.util
     import sys
 
     if os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip() in ("", "-1"):
@@ -105,7 +105,6 @@ def early_refusal(device_number: int = 0) -> str | None:
     device_number
         Which of the devices.
     """
-    import ctypes
     import importlib.util
 
     if importlib.util.find_spec("cupy") is None or not driver_present():
@@ -120,6 +119,25 @@ def early_refusal(device_number: int = 0) -> str | None:
     except (OSError, AttributeError):  # a driver of another name, or what only has its name
         return gpu_refusal(device_number)
     return _number_refusal(device_number, count.value)
+
+
+def open_context(device_number: int) -> None:
+    """Open a GPU by the driver alone, which takes its time without Python's lock.
+
+    It is the context that CuPy uses afterwards. What fails here is for CuPy to tell.
+
+    Parameters
+    ----------
+    device_number
+        Which of the devices.
+    """
+    if os.name == "nt" or not driver_present():
+        return
+    device, context = ctypes.c_int(), ctypes.c_void_p()
+    with contextlib.suppress(OSError, AttributeError):
+        driver = ctypes.CDLL("libcuda.so.1")
+        if driver.cuInit(0) == 0 and driver.cuDeviceGet(ctypes.byref(device), device_number) == 0:
+            driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
 
 
 def _number_refusal(device_number: int, devices: int) -> str | None:

@@ -7,6 +7,7 @@ import contextlib
 from engines.cuda import driver
 from engines.devices.diagram_device import DeviceDiagramEngine
 from engines.devices.diagram_host import HostDiagramEngine
+from engines.devices.opening import MOST_STATES_WITHOUT
 from engines.diagrams.system import DiagramSystem
 from engines.errors import UnsupportedError
 from engines.host.diagram_colours import DiagramEngine
@@ -72,6 +73,9 @@ def sweeps_before_gpu(environment: SolverEnvironment, system: SweepSystem) -> in
         return None
     entries = system.matrix.num_entries
     if not least_gpu_entries(environment.sweep_limit) <= entries < GPU_ENTRIES_AT_ONCE:
+        return None
+    if system.num_updates > MOST_STATES_WITHOUT:
+        # The GPU was opened as soon as the model had proved to be so large.
         return None
     in_order = environment.automatic and system.scaling is Scaling.BALANCE
     return ENTRIES_BEFORE_GPU // (entries + (ROW_IN_ORDER * system.num_updates if in_order else 0))

@@ -9,28 +9,34 @@ MOST_STATES_WITHOUT = 500_000
 
 
 class ModelsMet:
-    """Which models have been asked about."""
+    """Which models have been met."""
 
     def __init__(self) -> None:
         self._any = False
         self._large = threading.Event()
 
     def meet(self, num_states: int) -> None:
-        """Note that a model is asked about.
+        """Note that a model is built or asked about.
 
         Parameters
         ----------
         num_states
-            Its number of states.
+            Its number of states, or of those found so far.
         """
         self._any = True
         if num_states > MOST_STATES_WITHOUT:
             self._large.set()
 
-    def wait_while_small(self) -> None:
-        """Return at once if none has been asked about, which is being built then; else with the
-        first large one."""
-        if self._any:
+    def wait_for_large(self, patience_s: float) -> None:
+        """Return with the first large one; sooner where none has been met for so long, large or
+        small: one is being built then that is likely to be large.
+
+        Parameters
+        ----------
+        patience_s
+            In seconds.
+        """
+        if not self._large.wait(patience_s) and self._any:
             self._large.wait()
 
 

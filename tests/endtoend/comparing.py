@@ -16,9 +16,11 @@ _REMOVED = (
     # The explicit engine's way of telling a solve, then the sparse engine's and ours.
     r"\nStarting value iteration.*(?:\nIteration .*)*(?:\nValue iteration .* took .*)?",
     rf"\n\n?{_METHOD}: \d+ iterations.*",
+    r"\n\nprism-gpu: \d+ solves? on .*",
     r"\nprism-gpu: .*",
     r" \((?:\+/- .*|exact floating point)\)$",
 )
+_ALWAYS_THERE = re.compile(r"prism-gpu: (?:version \S+ on |\d+ solves? on )")
 _SECONDS = re.compile(r"\d+(?:\.\d+)?(?:E-?\d+)? (secs|seconds|sec)\b")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.\d+(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|\bInfinity\b)")
 
@@ -28,6 +30,12 @@ def comparable(output: str) -> list[str]:
     for pattern in _REMOVED:
         output = re.sub(pattern, "", output, flags=re.MULTILINE)
     return _SECONDS.sub(r"0 \1", output).splitlines()
+
+
+def remarks(output: str) -> list[str]:
+    """Return our lines of a log, but for the header and the one that counts solves."""
+    lines = [line for line in output.splitlines() if line.startswith("prism-gpu: ")]
+    return [line for line in lines if not _ALWAYS_THERE.match(line)]
 
 
 def assert_same_lines(

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tests.conftest import run_command
-from tests.endtoend.comparing import assert_same_files
+from tests.endtoend.comparing import assert_same_files, remarks
 from tests.endtoend.references import answers, relative_error
 
 pytestmark = pytest.mark.prism
@@ -186,7 +186,7 @@ def test_exports_have_prism_s_components_and_the_log_says_in_what_order(
         files = [tmp_path / f"{name}.txt" for name in ("ours", "theirs")]
         ours = every_graph(*words, switch, files[0])
         assert prism(*words, switch, files[1]).code == ours.code == 0
-        said.append([line for line in ours.output.splitlines() if line.startswith("prism-gpu: ")])
+        said.append(remarks(ours.output))
         if switch != "-exportmecs":
             assert_same_files(*files, tolerance=0.0)
             continue

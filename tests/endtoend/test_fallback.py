@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.endtoend.comparing import assert_same_lines, comparable
+from tests.endtoend.comparing import assert_same_lines, comparable, remarks
 from tests.endtoend.references import answers, relative_error
 
 pytestmark = pytest.mark.prism
@@ -27,8 +27,7 @@ def words_of(prism_examples, model: str, text: str, *switches: str) -> list[obje
 
 def told(output: str) -> list[str]:
     """Return our lines, but for those on the choice of an engine."""
-    lines = [line for line in output.splitlines() if line.startswith("prism-gpu: ")]
-    return [line for line in lines if "default engine is used: " not in line]
+    return [line for line in remarks(output) if "default engine is used: " not in line]
 
 
 # model, property, switches, what the line says, PRISM's engine to compare with

@@ -88,13 +88,13 @@ SymbolicModel.expanded = limited
 """
 TOLD_BY_COMPILED_CODE = """
 import jpype
-from prism_hooks.backend import EngineBackend
+from prism_hooks.answers import Answers
 
 def full(self):
     text = "Java heap space: failed reallocation of scalar replaced objects"
     raise jpype.JClass("java.lang.OutOfMemoryError")(text)
 
-EngineBackend.simulationMethod = full
+Answers.simulationMethod = full
 """
 COMMAND = "import sys\nfrom bridge.cli import main\nmain(sys.argv[1:])\n"
 

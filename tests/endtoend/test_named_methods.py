@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.endtoend.comparing import remarks
 from tests.endtoend.references import answers, relative_error
 
 pytestmark = pytest.mark.prism
@@ -218,7 +219,7 @@ def test_another_method_named_for_decisions_gives_the_right_value(
     # values.json, coin2 with K=2: 49/128, 13/120, and 48 and 75 steps.
     found = [float(answer) for answer in answers(run.output)]
     assert found == pytest.approx([49 / 128, 13 / 120, 48.0, 75.0], rel=1e-6)
-    assert "prism-gpu: " in run.output
+    assert remarks(run.output)
 
 
 def test_gmres_ends_what_contracts_slowly_and_says_what_it_is_not_for(prism_gpu, prism_examples):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.endtoend.comparing import remarks
 from tests.endtoend.test_failures import Interrupted
 
 pytestmark = pytest.mark.prism
@@ -51,11 +52,6 @@ needs_distributed = pytest.mark.skipif(
 )
 
 
-def told(output: str) -> list[str]:
-    """Return our own lines of a log."""
-    return [line for line in output.splitlines() if line.startswith("prism-gpu:")]
-
-
 def shape(output: str) -> list[str]:
     """Return a log from the first property on, without our lines and without its numbers."""
     begun = output[output.index("\nSimulating: ") :]
@@ -89,7 +85,7 @@ def test_a_simulation_is_reported_line_by_line_as_prism_reports_it(
     assert shape(ours.output) == shape(theirs.output)
     assert _ERROR.findall(ours.output) == _ERROR.findall(theirs.output)
     assert ours.code == theirs.code
-    sampled = [line for line in told(ours.output) if "paths of seed 1, " in line]
+    sampled = [line for line in remarks(ours.output) if "paths of seed 1, " in line]
     assert len(sampled) == len(intervals(ours.output)) >= 2
 
 
@@ -125,7 +121,7 @@ def test_formulas_that_so_many_steps_decide_are_sampled_too(prism_gpu, prism_exa
         assert abs(value - expected) <= width <= 0.01
     # One half for the step to 1, and half of the others go on to 5.
     assert run.results()[5] == "true"
-    assert "no number of steps decides" in told(run.output)[-1]
+    assert "no number of steps decides" in remarks(run.output)[-1]
     assert "Error: LTL-style path formulas are not supported" in run.output
 
 
@@ -139,7 +135,7 @@ def test_an_experiment_answers_all_its_values_from_the_same_paths(prism_gpu, pri
     assert values[1] == values[2]
     assert values[3] == values[4]
     assert values[1:5:2] == pytest.approx([0.75, 0.9375], abs=0.01)
-    assert len(told(run.output)) == 1
+    assert len(remarks(run.output)) == 1
 
 
 def test_a_seed_names_its_paths_and_without_one_they_are_new(prism_gpu, prism_examples):
@@ -240,7 +236,7 @@ def test_what_our_sampler_cannot_do_is_prism_s_and_one_line_says_so(prism_gpu, p
     words = ("-const", "k=1:300", "-sim", "-simsamples", "100")
     run = prism_gpu(prism_examples / DICE, "-pf", "const int k; P=? [ F<=k s=7 ]", *words)
     assert len(intervals(run.output)) == 300
-    (line,) = told(run.output)
+    (line,) = remarks(run.output)
     assert "300 questions" in line
     assert "PRISM's own code" in line
 
@@ -249,7 +245,7 @@ def test_several_initial_states_are_refused_as_prism_refuses_them(prism_gpu, pri
     words = (prism_examples / "dtmcs/herman/herman3.pm", "-pf", 'P=? [ F "stable" ]', "-sim")
     ours, theirs = prism_gpu(*words), prism(*words)
     assert _ERROR.findall(ours.output) == _ERROR.findall(theirs.output) != []
-    assert "several initial states" in told(ours.output)[0]
+    assert "several initial states" in remarks(ours.output)[0]
 
 
 def test_the_compiled_source_can_be_seen_and_has_no_name_of_the_model(
@@ -269,7 +265,7 @@ def test_the_compiled_source_can_be_seen_and_has_no_name_of_the_model(
 def test_a_source_that_cannot_be_written_is_told_and_prism_simulates(prism_gpu, prism_examples):
     words = ("-pf", "P=? [ F d=1 ]", "-sim", "-gpusimsource", Path("/nowhere/at/all.c"))
     run = prism_gpu(prism_examples / DICE, *words)
-    assert "cannot be written" in told(run.output)[0]
+    assert "cannot be written" in remarks(run.output)[0]
     assert len(intervals(run.output)) == 1
 
 
@@ -297,7 +293,7 @@ def test_paths_that_are_shown_are_prism_s_own(prism_gpu, prism_examples, tmp_pat
     run = prism_gpu(prism_examples / DICE, "-simpath", "10", path)
     assert run.code == 0
     assert "die" in path.read_text(encoding="utf-8")
-    assert not told(run.output)
+    assert not remarks(run.output)
 
 
 def outcome(output: str) -> list[str]:
@@ -330,7 +326,7 @@ def test_two_processes_find_what_one_machine_finds(prism_gpu, prism_examples, te
     one, two = prism_gpu(*words), prism_gpu(*words, "-simcluster", "local:2")
     assert len(outcome(one.output)) >= 3
     assert outcome(two.output) == outcome(one.output)
-    assert "sampled by the workers of local:2" in told(two.output)[0]
+    assert "sampled by the workers of local:2" in remarks(two.output)[0]
     assert two.errors == ""
 
 
@@ -446,7 +442,7 @@ def test_prism_s_own_suite_of_simulations_passes(prism_gpu, prism_examples, fold
         run = prism_gpu(properties.with_suffix(""), properties, "-test", *switches)
         verdicts = re.findall(r"^Testing result: (\S+)", run.output, re.MULTILINE)
         assert set(verdicts) == {"PASS"}, file
-        assert not [line for line in told(run.output) if "not done" in line], file
+        assert not [line for line in remarks(run.output) if "not done" in line], file
 
 
 @pytest.mark.parametrize(

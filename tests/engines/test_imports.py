@@ -14,6 +14,7 @@ import pytest
 
 import bridge
 import engines
+import prism_gpu
 import prism_hooks
 
 
@@ -39,10 +40,14 @@ def loaded_after(*names):
     return set(json.loads(done.stdout))
 
 
-@pytest.mark.parametrize("package", [engines, bridge, prism_hooks])
+@pytest.mark.parametrize("package", [engines, bridge, prism_hooks, prism_gpu])
 def test_importing_everything_loads_neither_cupy_nor_jpype(package):
     loaded = loaded_after(*modules_of(package))
     assert not loaded & {"cupy", "cupyx", "cupy_backends", "jpype"}
+
+
+def test_importing_the_public_package_loads_nothing_else():
+    assert not loaded_after("prism_gpu") & {"numpy", "scipy", "tqdm", "bridge", "engines"}
 
 
 def test_choosing_a_backend_is_light():
@@ -91,7 +96,7 @@ class OwnImports(ast.NodeVisitor):
         self.found += [(name, self._within > 0) for name in ours]
 
 
-PACKAGES = {package.__name__: package for package in (engines, prism_hooks, bridge)}
+PACKAGES = {package.__name__: package for package in (engines, prism_hooks, bridge, prism_gpu)}
 """Lowest first."""
 
 

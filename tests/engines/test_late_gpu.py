@@ -185,6 +185,9 @@ def test_so_is_what_is_too_small_or_too_large_for_both(gpu, monkeypatch):
     assert late_gpu.environment_before(AUTOMATIC, _system()) is None
     monkeypatch.setattr(choice, "GPU_ENTRIES_AT_ONCE", 1_000_000)
     assert late_gpu.environment_before(AUTOMATIC, _system()) is not None
+    with monkeypatch.context() as with_large_models:
+        with_large_models.setattr(choice, "MOST_STATES_WITHOUT", 10)
+        assert late_gpu.environment_before(AUTOMATIC, _system()) is None
     gpu.open(AUTOMATIC)
     assert late_gpu.environment_before(AUTOMATIC, _system()) is None
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bridge.arguments import HELP
+from bridge.help import HELP
 from engines.cuda.driver import gpu_refusal
 from tests.examples.doc_blocks import (
     PAGES,

@@ -62,9 +62,12 @@ class Expander {
         }
         chosen_.resize(program.most_factors);
         states_.resize(words_ * BLOCK);
-        targets_.resize(words_ * BLOCK);
-        weights_.resize(BLOCK);
-        absent_.resize(BLOCK);
+        for (Combined* combined : {&shared_, &whole_}) {
+            combined->weights.resize(COMBINED);
+            combined->targets.resize(COMBINED * words_);
+            combined->absent.resize(COMBINED);
+            combined->keys.resize(COMBINED);
+        }
         failed_.resize(BLOCK);
         sums_.resize(BLOCK);
     }
@@ -97,6 +100,14 @@ class Expander {
         std::vector<Word> set;    // the bits that each update sets, a word of all states after the other
         std::vector<Word> kept;   // the bits that each update keeps
         int picked = 0;           // the update at hand
+    };
+
+    // Combinations of an update of each of some factors: of each, all states of the block.
+    struct Combined {
+        std::vector<double> weights;
+        std::vector<Word> targets;
+        std::vector<std::uint8_t> absent;   // 1 where a weight is 0
+        std::vector<std::uint32_t> keys;
     };
 
     int most_updates() const {
@@ -143,7 +154,7 @@ class Expander {
             std::copy_n(block_ + places_[i] * words_, words_, states_.data() + i * words_);
         int factors = last - first;
         for (int level = 0; level < factors; level++) prepare(level);
-        combine(factors, factors, take);
+        combine(factors, take);
         choice_++;
     }
 
@@ -211,70 +222,107 @@ class Expander {
         }
     }
 
-    // Chooses an update for the factors before `level`, that of the first changing fastest.
+    // Brings the updates of the factors together. Those of the first factors, as many as there is room
+    // for, are combined at once: what two combinations share is computed once. For the updates of the
+    // others, all of these are computed again.
     template <class Take>
-    void combine(int factors, int level, Take& take) {
-        if (level == 0) return together(factors, take);
-        int number = chosen_[level - 1];
-        int begin = program_.update_starts[number], end = program_.update_starts[number + 1];
-        for (int update = begin; update < end; update++) {
-            levels_[level - 1].picked = update - begin;
-            combine(factors, level - 1, take);
+    void combine(int factors, Take& take) {
+        may_be_absent_ = false;
+        for (int level = 0; level < factors; level++)
+            for (int i = 0; i < updates(level); i++) may_be_absent_ |= program_.weights[2 * (first_update(level) + i) + 1] != 0;
+        std::fill_n(shared_.weights.data(), count_, 1.0);
+        std::copy_n(states_.data(), count_ * words_, shared_.targets.data());
+        std::fill_n(shared_.absent.data(), count_, std::uint8_t{0});
+        shared_.keys[0] = 0;
+        Index combinations = 1;
+        int level = 0;
+        for (; level < factors && combinations * updates(level) * count_ <= COMBINED; level++) {
+            // The first goes last: it takes the place of what all are made from.
+            for (int picked = updates(level); picked-- > 0;)
+                extend(level, picked, shared_, combinations, shared_, picked * combinations);
+            combinations *= updates(level);
+        }
+        if (level == factors) return hand_over(shared_, combinations, take);
+        combine_others(factors, level, factors, combinations, take);
+    }
+
+    // Chooses an update for the factors from `first` to before `level`, that of the first changing fastest.
+    template <class Take>
+    void combine_others(int factors, int first, int level, Index combinations, Take& take) {
+        if (level > first) {
+            for (int update = 0; update < updates(level - 1); update++) {
+                levels_[level - 1].picked = update;
+                combine_others(factors, first, level - 1, combinations, take);
+            }
+            return;
+        }
+        for (int each = first; each < factors; each++)
+            extend(each, levels_[each].picked, each == first ? shared_ : whole_, combinations, whole_, 0);
+        hand_over(whole_, combinations, take);
+    }
+
+    // Adds an update of a factor to combinations of updates of those before, and writes these from `at` on.
+    // PRISM multiplies weights in the order of factors.
+    void extend(int level, int picked, const Combined& from, Index combinations, Combined& to, Index at) {
+        int update = first_update(level) + picked;
+        const Level& here = levels_[level];
+        const double* weight = machine_.doubles(level, program_.weights[2 * update]);
+        for (Index i = 0; i < combinations; i++)
+            to.keys[at + i] = 31 * from.keys[i] + static_cast<std::uint32_t>(update);
+        each_lane(combinations, [&](Index i, int lane) {
+            to.weights[at * count_ + i] = weight[lane] * from.weights[i];
+        });
+        for (int word = 0; word < words_; word++) {
+            const Word* set = here.set.data() + (Index{picked} * words_ + word) * BLOCK;
+            Word kept = here.kept[picked * words_ + word];
+            each_lane(combinations, [&](Index i, int lane) {
+                to.targets[(at * count_ + i) * words_ + word] = (from.targets[i * words_ + word] & kept) | set[lane];
+            });
+        }
+        if (!may_be_absent_) return;
+        bool tested = program_.weights[2 * update + 1] != 0;
+        each_lane(combinations, [&](Index i, int lane) {
+            to.absent[at * count_ + i] = from.absent[i] | static_cast<std::uint8_t>(tested && weight[lane] == 0.0);
+        });
+    }
+
+    // Calls a function for each state of each combination.
+    template <class Do>
+    void each_lane(Index combinations, Do act) const {
+        if (count_ == 1) {
+            for (Index i = 0; i < combinations; i++) act(i, 0);
+            return;
+        }
+        for (Index i = 0; i < combinations; i++)
+            for (int lane = 0; lane < count_; lane++) act(i * count_ + lane, lane);
+    }
+
+    template <class Take>
+    void hand_over(const Combined& all, Index combinations, Take& take) {
+        for (Index i = 0; i < combinations; i++) {
+            const std::uint8_t* absent = may_be_absent_ ? all.absent.data() + i * count_ : nullptr;
+            take(Transition{count_, places_, all.targets.data() + i * count_ * words_, all.weights.data() + i * count_,
+                            absent, choice_, action_, all.keys[i]});
         }
     }
 
-    // Brings the chosen updates together: the product of their weights, in the order of factors as PRISM
-    // multiplies, and the bits that any of them sets.
-    template <class Take>
-    void together(int factors, Take& take) {
-        bool may_be_absent = false;
-        std::uint32_t key = 0;
-        for (int level = 0; level < factors; level++) {
-            const Level& here = levels_[level];
-            int update = program_.update_starts[chosen_[level]] + here.picked;
-            key = 31 * key + static_cast<std::uint32_t>(update);
-            const double* weight = machine_.doubles(level, program_.weights[2 * update]);
-            if (level == 0)
-                std::copy_n(weight, count_, weights_.data());
-            else
-                for (int i = 0; i < count_; i++) weights_[i] = weight[i] * weights_[i];
-            if (!program_.weights[2 * update + 1]) continue;
-            if (!may_be_absent) std::fill_n(absent_.data(), count_, std::uint8_t{0});
-            may_be_absent = true;
-            for (int i = 0; i < count_; i++) absent_[i] |= weight[i] == 0.0;
-        }
-        for (int word = 0; word < words_; word++) {
-            Word kept = ~Word{0};
-            for (int level = 0; level < factors; level++) {
-                const Level& here = levels_[level];
-                const Word* set = here.set.data() + (Index{here.picked} * words_ + word) * BLOCK;
-                kept &= here.kept[here.picked * words_ + word];
-                if (level == 0)
-                    std::copy_n(set, count_, sets_);
-                else
-                    for (int i = 0; i < count_; i++) sets_[i] |= set[i];
-            }
-            if (words_ == 1)
-                for (int i = 0; i < count_; i++) targets_[i] = (states_[i] & kept) | sets_[i];
-            else
-                for (int i = 0; i < count_; i++)
-                    targets_[i * words_ + word] = (states_[i * words_ + word] & kept) | sets_[i];
-        }
-        const std::uint8_t* absent = may_be_absent ? absent_.data() : nullptr;
-        take(Transition{count_, places_, targets_.data(), weights_.data(), absent, choice_, action_, key});
-    }
+    int first_update(int level) const { return program_.update_starts[chosen_[level]]; }
+
+    int updates(int level) const { return program_.update_starts[chosen_[level] + 1] - first_update(level); }
 
     static constexpr double SUM_TOLERANCE = 1e-12;  // PRISM's `epsilonDouble`
+    static constexpr Index COMBINED = 32 * BLOCK;   // targets at once, which the cache of a core holds
 
     const PgProgram& program_;
     int words_;
     Machine machine_;
     std::vector<Level> levels_;
     std::vector<int> chosen_;
-    std::vector<Word> states_, targets_;
-    std::vector<double> weights_, sums_;
-    std::vector<std::uint8_t> absent_, failed_;
-    Word sets_[BLOCK];
+    Combined shared_, whole_;
+    bool may_be_absent_ = false;
+    std::vector<Word> states_;
+    std::vector<double> sums_;
+    std::vector<std::uint8_t> failed_;
     std::uint16_t places_[BLOCK];
     const Word* block_ = nullptr;
     std::int32_t choice_ = 0, action_ = -1;

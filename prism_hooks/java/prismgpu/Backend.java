@@ -48,6 +48,12 @@ public interface Backend
 	/** What the user named that PRISM's own code does as a whole, such as "simulation"; empty for nothing. */
 	String leftToPrism();
 
+	/** The line below PRISM's own header; empty for none. */
+	String header();
+
+	/** The line that closes the log; empty for none. */
+	String summary();
+
 	/** Notes a property that is begun. @param constants Such as N=3,T=0.5 */
 	void begin(String property, String constants);
 

@@ -60,7 +60,11 @@ public class GpuPrism extends Prism
 		super.initialise();
 		choice.begin();
 		Backend backend = Hooks.backend;
-		if (backend != null && !backend.leftToPrism().isEmpty())
+		if (backend == null)
+			return;
+		if (!backend.header().isEmpty())
+			getMainLog().println(backend.header());
+		if (!backend.leftToPrism().isEmpty())
 			Hooks.handBack(getMainLog(), backend.leftToPrism());
 	}
 
@@ -76,6 +80,9 @@ public class GpuPrism extends Prism
 	public void closeDown(boolean check)
 	{
 		SymbolicModel.releaseAll();
+		String summary = Hooks.backend == null ? "" : Hooks.backend.summary();
+		if (!summary.isEmpty())
+			getMainLog().println("\n" + summary);
 		Hooks.closing();
 		super.closeDown(check);
 		if (Symbolic.prism == this)
