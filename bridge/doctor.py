@@ -167,7 +167,10 @@ def _verdict(findings: list[Finding]) -> str:
     gpu = all(found.ok for found in findings if found.name not in _NOT_OF_THE_GPU)
     where = "on the GPU" if gpu else "on the CPU only"
     if any(found.name == "PRISM" and not found.ok for found in findings):
-        return f"prism-gpu can run, {where}; its own front end takes PRISM's place."
+        return (
+            f"prism-gpu can run, {where}: PRISM models, .umb and .tra files work now. What PRISM's "
+            "own pipeline does besides needs PRISM 4.10 and a JDK."
+        )
     return f"prism-gpu can run, {where}."
 
 

@@ -29,3 +29,11 @@ check "Workstation cluster, 64 a side: time share of premium quality" \
     "$models/cluster.sm" -pctl 'S=? [ "premium" ]' -const N=64 -gpuinfo "$@"
 check "Tandem queue of capacity 255: mean number of customers" \
     "$models/tandem.sm" -pctl 'R{"customers"}=? [ S ]' -const c=255 -gpuinfo "$@"
+
+cat <<END
+
+Type next, say:
+    PATH="$venv/bin:\$PATH"
+    prism-gpu $models/cluster.sm $models/cluster.csl -const N=16,T=10
+    prism-gpu -help
+END

@@ -138,7 +138,8 @@ def test_our_front_end_takes_the_place_of_a_prism_that_is_nowhere(monkeypatch, c
     out = capsys.readouterr().out
     assert "No PRISM found" in out
     assert out.endswith(
-        "prism-gpu can run, on the CPU only; its own front end takes PRISM's place.\n"
+        "prism-gpu can run, on the CPU only: PRISM models, .umb and .tra files work now. What "
+        "PRISM's own pipeline does besides needs PRISM 4.10 and a JDK.\n"
     )
 
 
