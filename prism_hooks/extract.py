@@ -39,6 +39,24 @@ def vector(array: Any) -> FloatArray:
     return numpy_array(array, np.float64)
 
 
+def start_of(problem: Any, size: int) -> FloatArray | None:
+    """Return the values that a `prismgpu.Problem` brings, or says of sets of states; None for none.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    size
+        Number of states.
+    """
+    if problem.start is not None or problem.startSets is None:
+        return None if problem.start is None else vector(problem.start)
+    start = np.full(size, float(problem.startOfOthers))
+    for words, value in zip(problem.startSets, problem.startValues, strict=True):
+        start[mask(words, size)] = float(value)
+    return start
+
+
 def rewards_of(problem: Any) -> FloatArray | None:
     """Return the rewards that a `prismgpu.Problem` names or brings, or None for probabilities.
 

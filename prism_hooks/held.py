@@ -61,6 +61,8 @@ class HeldRewards:
     def by_choices(self) -> FloatArray:
         """Those of each choice of an MDP, its state's among them, shape (choices,)."""
         of_choices = _present(self._earned).of_choices
+        if of_choices is not None and not self.of_states.any():
+            return of_choices
         sums = np.repeat(self.of_states, np.diff(_present(self._groups)))
         return sums if of_choices is None else sums + of_choices
 

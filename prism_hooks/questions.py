@@ -21,7 +21,7 @@ from engines.model.result import SolveResult
 from engines.questions.reachability import solve_reachability
 from engines.questions.until import until_probabilities
 from engines.systems.one_sided import Direction
-from prism_hooks.extract import mask, rewards_of, vector
+from prism_hooks.extract import mask, rewards_of, start_of
 from prism_hooks.report import Ending
 
 ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
@@ -75,7 +75,7 @@ class Question:
             remain=~mask(None, num_states)
             if problem.remain is None
             else mask(problem.remain, num_states),
-            start=None if problem.start is None else vector(problem.start),
+            start=start_of(problem, num_states),
             rewards=rewards_of(problem),
             direction=None if problem.direction is None else Direction(str(problem.direction)),
             lower=float(problem.lower),

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from engines.arrays import FloatArray, IndexArray, MaskArray
 from engines.errors import InvalidModelError
+from engines.host.compiled.rows import add_in_rows
 from engines.host.exploring.explorer import evaluate_in
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.program.expressions import Conditional, Literal
@@ -137,9 +138,7 @@ class _Gatherer:
         expected = of_states.copy()
         # One after the other, as PRISM adds them.
         earned = self._model.matrix.values[places] * rewards
-        # The places ascend: so many of them lie in each row.
-        counts = np.diff(np.searchsorted(places, self._model.matrix.row_offsets))
-        np.add.at(expected, np.repeat(np.arange(len(counts)), counts), earned)
+        add_in_rows(self._model.matrix, places, earned, expected)
         return EarnedRewards(structure.name, of_states, expected, None)
 
     @property

@@ -37,6 +37,7 @@ class _HostGraph(Structure):
 _FILL_BACKWARDS = Function("pg_fill_backwards", c_int64, _HostGraph)
 _CLOSE_FORWARDS = Function("pg_close_forwards", c_int64, _HostGraph, MASKS)
 _ALL_MAY_REACH = Function("pg_all_may_reach", c_int64, _HostGraph, c_int64, c_int64)
+_CLOSE_IN_ORDER = Function("pg_close_in_order", c_int64, _HostGraph, c_int64, MASKS)
 _CLOSE_SOME = Function("pg_close_some", c_int64, _HostGraph, MASKS, MASKS)
 _CLOSE_ALL = Function("pg_close_all", c_int64, _HostGraph, MASKS, MASKS)
 _DROP_FAILING = Function(
@@ -191,9 +192,9 @@ class HostGraph:
         most = PASSES * self._num_edges
         if self.num_states == 0 or not _checked(_ALL_MAY_REACH(self._graph, 0, most)):
             return None
-        first = np.zeros(self.num_states, dtype=np.bool_)
-        first[0] = True
-        return self.reached_from(first)
+        bottom = np.zeros(self.num_states, dtype=np.bool_)
+        _checked(_CLOSE_IN_ORDER(self._graph, 0, bottom))
+        return bottom
 
     def components_left(self, labels: IndexArray, count: int) -> MaskArray:
         """Return which components have an edge that leaves them, shape (count,)."""

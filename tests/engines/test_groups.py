@@ -45,7 +45,10 @@ def one_by_one(matrix, groups, states):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_rows_of_chosen_states_are_taken_over(seed, states):
     matrix, groups = random_groups(seed)
-    chosen, parts = select_groups(matrix, groups, states)
+    earned = np.arange(float(matrix.num_rows))
+    chosen, parts, rewards = select_groups(matrix, groups, states, earned)
+    assert rewards.tolist() == earned[choices_of(states, groups)[0]].tolist()
+    assert select_groups(matrix, groups, states)[2] is None
     offsets, columns, values, expected = one_by_one(matrix, groups, states)
     assert chosen.row_offsets.tolist() == offsets
     assert chosen.columns.tolist() == columns
@@ -54,3 +57,22 @@ def test_the_rows_of_chosen_states_are_taken_over(seed, states):
     assert parts.tolist() == choices_of(states, groups)[1].tolist() == expected
     assert parts.dtype.kind == chosen.row_offsets.dtype.kind == "i"
     chosen.check()
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("how", ["any", "ascending", "in runs", "none"])
+def test_rows_in_any_order_are_those_of_plain_loops(seed, how):
+    matrix, _ = random_groups(seed)
+    random = np.random.default_rng(seed)
+    rows = {
+        "any": random.integers(0, matrix.num_rows, 200),
+        "ascending": np.flatnonzero(random.random(matrix.num_rows) < 0.3),
+        "in runs": np.concatenate((np.arange(90, 400), np.arange(3, 50), np.arange(10))),
+        "none": np.arange(0),
+    }[how]
+    each = [slice(matrix.row_offsets[row], matrix.row_offsets[row + 1]) for row in rows]
+    found = matrix.select_rows(rows)
+    assert found.columns.tolist() == [c for own in each for c in matrix.columns[own].tolist()]
+    assert found.values.tolist() == [v for own in each for v in matrix.values[own].tolist()]
+    assert found.row_lengths().tolist() == matrix.row_lengths()[rows].tolist()
+    found.check()

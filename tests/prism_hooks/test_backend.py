@@ -32,8 +32,8 @@ def ask(reads: list[int], task: str, states: int, *, embedded: bool, model: int 
 
     return SimpleNamespace(
         task=task, modelId=model, numStates=2, embedded=embedded, states=[states],
-        model=read, start=[0.0, 1.0], rewards=None, held=None, direction=None, remain=None,
-        lower=0.0, upper=0.0, method="Jacobi",
+        model=read, start=[0.0, 1.0], startSets=None, rewards=None, held=None, direction=None,
+        remain=None, lower=0.0, upper=0.0, method="Jacobi",
         omega=0.9, epsilon=1e-9, absolute=False,
         maxIterations=10_000, errorOnNonConvergence=True, say=lambda _: None, error=None,
         warn=lambda _: None, refusal=None, solution=None, iterations=0, errorBound=0.0,

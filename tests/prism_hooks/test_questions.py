@@ -15,6 +15,7 @@ from engines.model.progress import Progress, SweepReport
 from engines.questions.reachability_rewards import reachability_rewards
 from prism_hooks import questions
 from prism_hooks.backend import EngineBackend
+from prism_hooks.extract import start_of
 from prism_hooks.options import HookOptions
 from prism_hooks.report import Ending, progress_lines
 from tests.engines import models
@@ -80,8 +81,8 @@ def words(states: np.ndarray) -> np.ndarray:
 def problem(model: Model, task: str, direction: str | None = None, **question) -> SimpleNamespace:
     fields = {
         "task": task, "modelId": 1, "numStates": STATES, "embedded": False, "model": model.extract,
-        "states": None, "remain": None, "start": None, "rewards": None, "held": None,
-        "direction": direction,
+        "states": None, "remain": None, "start": None, "startSets": None,
+        "rewards": None, "held": None, "direction": direction,
         "lower": 0.0,
         "upper": 0.0, "method": "Jacobi" if direction is None else "Value iteration",
         "omega": 0.9, "epsilon": 1e-12, "absolute": False, "maxIterations": 10_000,
@@ -442,3 +443,14 @@ def test_bounds_of_rewards_have_room_for_the_rounding_of_the_rewards():
     assert (found.bounds[0] < plain.bounds[0])[open_].all()
     assert (found.bounds[1] > plain.bounds[1])[open_].all()
     assert found.error_estimate > plain.error_estimate
+
+
+def test_values_to_start_from_are_told_of_sets():
+    problem = SimpleNamespace(
+        start=None, startSets=[[0b0110], [0b0100]], startValues=[0.0, 1.0], startOfOthers=0.5
+    )
+    assert start_of(problem, 5).tolist() == [0.5, 0.0, 1.0, 0.5, 0.5]
+    problem.start = [0.25] * 5
+    assert start_of(problem, 5).tolist() == [0.25] * 5
+    problem.start = problem.startSets = None
+    assert start_of(problem, 5) is None

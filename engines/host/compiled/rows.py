@@ -25,6 +25,7 @@ _T = TypeVar("_T", bound=np.generic)
 _ITEMS = Array(*(f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)), "f4", "f8", "?")
 
 _ROW_SUMS = Function("pg_row_sums", None, HostMatrix, DOUBLES)
+_ADD_IN_ROWS = Function("pg_add_in_rows", None, HostMatrix, c_int64, INDICES, DOUBLES, DOUBLES)
 _GATHER = Function(
     "pg_gather", None, c_int64, INDICES, INDICES, _ITEMS, c_int32, _ITEMS, c_int64, c_int32
 )
@@ -41,6 +42,24 @@ def row_sums(matrix: Rows) -> FloatArray:
     sums: FloatArray = np.empty(matrix.num_rows)
     _ROW_SUMS(HostMatrix.of(matrix), sums)
     return sums
+
+
+def add_in_rows(matrix: Rows, entries: IndexArray, values: FloatArray, sums: FloatArray) -> None:
+    """Add values of some entries to the sums of their rows, one after the other.
+
+    Parameters
+    ----------
+    matrix
+        The matrix.
+    entries
+        The numbers of the entries, ascending, shape (added,).
+    values
+        Shape (added,).
+    sums
+        Shape (rows,), changed in place.
+    """
+    ordered, added = indices(entries), np.ascontiguousarray(values)
+    _ADD_IN_ROWS(HostMatrix.of(matrix), len(ordered), ordered, added, sums)
 
 
 def gathered(

@@ -121,6 +121,46 @@ bool all_may_reach(const Graph<Offset, Column>& graph, Index goal, Index most_ed
     return true;
 }
 
+// Adds to a set of one state all that it reaches. As long as that takes no more looks at states than there are
+// edges, they are taken in order, and in the opposite order by turns, so that edges are read as they lie.
+template <class Offset, class Column>
+Index close_in_order(const Graph<Offset, Column>& graph, Index first, Mask* closed) {
+    constexpr Mask FOUND = 1, FOLLOWED = 2;
+    Index found = 1, looked = 0, edges = graph.offsets[graph.rows];
+    closed[first] = FOUND;
+    std::vector<Column> open;
+    auto follow = [&](Index state, auto note) {
+        closed[state] = FOLLOWED;
+        Index behind = graph.first_edge(state + 1);
+        for (Index entry = graph.first_edge(state); entry < behind; entry++) {
+            Index after = graph.columns[entry];
+            if (closed[after]) continue;
+            closed[after] = FOUND;
+            found++;
+            note(after);
+        }
+    };
+    Index before = 0;
+    for (bool upwards = true; found > before && found < graph.states && looked <= edges; upwards = !upwards) {
+        before = found;
+        for (Index at = 0; at < graph.states && found < graph.states; at++) {
+            Index state = upwards ? at : graph.states - 1 - at;
+            if (closed[state] == FOUND) follow(state, [](Index) {});
+        }
+        looked += graph.states;
+    }
+    if (found < graph.states)
+        for (Index state = 0; state < graph.states; state++)
+            if (closed[state] == FOUND) open.push_back(static_cast<Column>(state));
+    while (!open.empty()) {
+        Index state = open.back();
+        open.pop_back();
+        follow(state, [&](Index after) { open.push_back(static_cast<Column>(after)); });
+    }
+    for (Index state = 0; state < graph.states; state++) closed[state] = closed[state] != 0;
+    return 0;
+}
+
 // End components as lists of states; a state outside of them is a list of its own.
 template <class Column>
 struct Members {
@@ -203,6 +243,11 @@ extern "C" std::int64_t pg_close_forwards(const PgGraph* given, Mask* closed) {
 // Whether each state may reach one of them; 0 also where that is not seen at so many edges.
 extern "C" std::int64_t pg_all_may_reach(const PgGraph* given, std::int64_t goal, std::int64_t most_edges) {
     return prism_gpu::with_types(*given, [&](const auto& graph) { return all_may_reach(graph, goal, most_edges); });
+}
+
+// Adds to an empty set a state and all that it reaches.
+extern "C" std::int64_t pg_close_in_order(const PgGraph* given, std::int64_t first, Mask* closed) {
+    return prism_gpu::with_types(*given, [&](const auto& graph) { return close_in_order(graph, first, closed); });
 }
 
 // Adds to a set the states of `through` of which some row may enter it.

@@ -112,6 +112,16 @@ extern "C" void pg_row_sums(const PgMatrix* given, double* sums) {
     });
 }
 
+// Adds the values of some entries, which ascend, to the sums of their rows, one after the other.
+extern "C" void pg_add_in_rows(
+    const PgMatrix* given, std::int64_t count, const std::int64_t* entries, const double* values, double* sums) {
+    prism_gpu::with_types(*given, [&](const auto& matrix) {
+        Index at = 0;
+        for (Index row = 0; row < matrix.rows && at < count; row++)
+            for (; at < count && entries[at] < static_cast<Index>(matrix.end(row)); at++) sums[row] += values[at];
+    });
+}
+
 // Sums of each row's entries but those in its own column.
 extern "C" void pg_sums_beside_diagonal(const PgMatrix* given, double* sums) {
     prism_gpu::with_types(*given, [&](const auto& matrix) {

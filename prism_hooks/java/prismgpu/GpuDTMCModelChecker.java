@@ -133,8 +133,8 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	{
 		int n = dtmc.getNumStates();
 		double initial = valIterDir == ValIterDir.BELOW ? 0.0 : 1.0;
-		double[] start = Hooks.startOfProbs(n, yes, no, init, known, initial);
-		return solveUnlessRefused(problem(dtmc, Hooks.untilTask(settings)).about(Hooks.unknown(n, yes, no, known)).from(start));
+		Problem problem = problem(dtmc, Hooks.untilTask(settings)).about(Hooks.unknown(n, yes, no, known));
+		return solveUnlessRefused(problem.fromProbs(yes, no, init, known, initial));
 	}
 
 	private ModelCheckerResult solveUnlessRefused(Problem problem) throws PrismException
@@ -167,7 +167,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	{
 		int n = dtmc.getNumStates();
 		Problem problem = problem(dtmc, "reachability").about(Hooks.unknown(n, target, inf, known));
-		problem.from(Hooks.startOfRewards(n, target, inf, init, known)).earning(dtmc, mcRewards);
+		problem.fromRewards(target, inf, init, known).earning(dtmc, mcRewards);
 		return solveUnlessRefused(problem);
 	}
 

@@ -94,7 +94,7 @@ public class GpuMDPModelChecker extends MDPModelChecker
 		int n = mdp.getNumStates();
 		double initial = valIterDir == ValIterDir.BELOW ? 0.0 : 1.0;
 		Problem problem = problem(mdp, Hooks.untilTask(settings), min).about(Hooks.unknown(n, yes, no, known));
-		return solveUnlessRefused(problem.from(Hooks.startOfProbs(n, yes, no, init, known, initial)), strat);
+		return solveUnlessRefused(problem.fromProbs(yes, no, init, known, initial), strat);
 	}
 
 	@Override
@@ -128,7 +128,7 @@ public class GpuMDPModelChecker extends MDPModelChecker
 	{
 		int n = mdp.getNumStates();
 		Problem problem = problem(mdp, "reachability", min).about(Hooks.unknown(n, target, inf, known));
-		problem.from(Hooks.startOfRewards(n, target, inf, init, known)).earningByChoices(mdp, mdpRewards);
+		problem.fromRewards(target, inf, init, known).earningByChoices(mdp, mdpRewards);
 		return solveUnlessRefused(problem, strat);
 	}
 

@@ -1,6 +1,5 @@
 package prismgpu;
 
-import java.util.Arrays;
 import java.util.BitSet;
 import java.util.HashSet;
 import java.util.Set;
@@ -420,33 +419,6 @@ public final class Hooks
 		for (int s = 0; s < n; s++)
 			values[s] = rewards.getStateReward(s);
 		return values;
-	}
-
-	/** Probabilities: known values and the first iterate of the others, in PRISM's order of preference. */
-	static double[] startOfProbs(int n, BitSet yes, BitSet no, double[] init, BitSet known, double initial)
-	{
-		return start(n, yes, 1.0, no, 0.0, init, known, initial);
-	}
-
-	/** Rewards: known values and the first iterate of the others, in PRISM's order of preference. */
-	static double[] startOfRewards(int n, BitSet target, BitSet inf, double[] init, BitSet known)
-	{
-		return start(n, target, 0.0, inf, Double.POSITIVE_INFINITY, init, known, 0.0);
-	}
-
-	private static double[] start(int n, BitSet first, double firstValue, BitSet second, double secondValue, double[] init, BitSet known,
-			double initial)
-	{
-		double[] start = init == null ? new double[n] : Arrays.copyOf(init, n);
-		if (init == null && initial != 0.0)
-			Arrays.fill(start, initial);
-		for (int i = second.nextSetBit(0); i >= 0; i = second.nextSetBit(i + 1))
-			start[i] = secondValue;
-		for (int i = first.nextSetBit(0); i >= 0; i = first.nextSetBit(i + 1))
-			start[i] = firstValue;
-		for (int i = known == null ? -1 : known.nextSetBit(0); i >= 0; i = known.nextSetBit(i + 1))
-			start[i] = init[i];
-		return start;
 	}
 
 	/** The states whose values are to be computed. */

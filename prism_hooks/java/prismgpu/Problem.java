@@ -1,5 +1,6 @@
 package prismgpu;
 
+import java.util.Arrays;
 import java.util.BitSet;
 
 import explicit.MDP;
@@ -51,6 +52,11 @@ public final class Problem
 	public long[] remain;
 	/** One value a state, by the task: known values, values to start from, a distribution; null for none. */
 	public double[] start;
+	/** Instead of these: sets of states, as a BitSet's words; null for none. */
+	public long[][] startSets;
+	/** The values of these sets, of which the last one counts that a state is in, and of all other states. */
+	public double[] startValues;
+	public double startOfOthers;
 	/** Rewards of states, or of choices where there are any; null for probabilities, and where they are held. */
 	public double[] rewards;
 	/** The rewards where the engines hold them; else null. */
@@ -161,6 +167,36 @@ public final class Problem
 	{
 		start = values;
 		return this;
+	}
+
+	/** Probabilities: known values and the first iterate of the others, in PRISM's order of preference. */
+	Problem fromProbs(BitSet yes, BitSet no, double[] init, BitSet known, double initial)
+	{
+		return from(yes, 1.0, no, 0.0, init, known, initial);
+	}
+
+	/** Rewards: known values and the first iterate of the others, in PRISM's order of preference. */
+	Problem fromRewards(BitSet target, BitSet inf, double[] init, BitSet known)
+	{
+		return from(target, 0.0, inf, Double.POSITIVE_INFINITY, init, known, 0.0);
+	}
+
+	private Problem from(BitSet first, double firstValue, BitSet second, double secondValue, double[] init, BitSet known, double initial)
+	{
+		if (init == null) {
+			startSets = new long[][] { second.toLongArray(), first.toLongArray() };
+			startValues = new double[] { secondValue, firstValue };
+			startOfOthers = initial;
+			return this;
+		}
+		double[] values = Arrays.copyOf(init, numStates);
+		for (int i = second.nextSetBit(0); i >= 0; i = second.nextSetBit(i + 1))
+			values[i] = secondValue;
+		for (int i = first.nextSetBit(0); i >= 0; i = first.nextSetBit(i + 1))
+			values[i] = firstValue;
+		for (int i = known == null ? -1 : known.nextSetBit(0); i >= 0; i = known.nextSetBit(i + 1))
+			values[i] = init[i];
+		return from(values);
 	}
 
 	Problem earning(double[] values)

@@ -25,10 +25,13 @@ public final class ZeroRewardEnds
 	}
 
 	@SuppressWarnings("unchecked")
-	private static boolean areNone(PrismComponent parent, MDP<?> mdp, BitSet restrict, MDPRewards<?> rewards)
+	private static boolean areNone(PrismComponent parent, MDP<?> mdp, BitSet restrict, MDPRewards<?> rewards) throws PrismException
 	{
 		Problem problem = new Problem("zero-reward end components", parent.getLog(), Extract.of((MDP<Double>) mdp)).within(restrict);
 		problem.earningByChoices((MDP<Double>) mdp, (MDPRewards<Double>) rewards);
-		return Hooks.answered(problem, parent.getLog()) && problem.numComponents == 0;
+		Hooks.answer(problem);
+		if (problem.error != null)
+			throw new PrismException(problem.error);
+		return problem.refusal == null && problem.numComponents == 0;
 	}
 }
