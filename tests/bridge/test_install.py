@@ -334,11 +334,10 @@ def test_versions_order_by_number_with_dev_before_release():
 def test_releases_name_internal_classes():
     for release in RELEASES:
         for name, target in (release.constructors | dict(release.statics)).items():
+            assert re.fullmatch(r"\w+(/\w+)+", target)
             # A single static method may follow the name of its class.
-            assert "/" in name
-            assert "." not in name.removesuffix(".exit")
-            assert "/" in target
-            assert "." not in target
+            method = r"(\.\w+)?" if name in release.statics else ""
+            assert re.fullmatch(rf"\w+(/\w+)+{method}", name)
 
 
 # Java
