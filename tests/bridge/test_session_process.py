@@ -125,7 +125,7 @@ interrupted(0.3, lambda: opened("m.pm"))
 session = opened(CLUSTER, {"N": 64})
 interrupted(0.3, lambda: time.sleep(20))
 interrupted(0.3, lambda: session.check('P=? [ F<=1000000 !"minimum" ]'))
-interrupted(0.3, lambda: opened(CLUSTER, {"N": 100}))
+interrupted(0.3, lambda: opened(CLUSTER, {"N": 250}))
 print(opened("m.pm").check('P=? [ F "t" ]').value)
 """)
     assert lines == ["interrupted True"] * 4 + ["0.25"]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bridge.plot import lines
+from tests.endtoend.comparing import remarks
 
 pytestmark = [
     pytest.mark.prism,
@@ -21,11 +22,7 @@ CLUSTER = Path(__file__).parents[2] / "examples" / "models" / "cluster.sm"
 
 def said(run) -> str:
     """Return what a run said of its plot."""
-    (line,) = [
-        line
-        for line in run.output.splitlines()
-        if line.startswith("prism-gpu: ") and ".svg" in line
-    ]
+    (line,) = [line for line in remarks(run.output) if ".svg" in line]
     return line.partition("prism-gpu: ")[2]
 
 
