@@ -8,7 +8,7 @@ from scipy.sparse import csr_array, random_array
 
 from engines import arrays
 from engines.host.compiled import rows
-from engines.host.compiled.rows import gathered, row_sums
+from engines.host.compiled.rows import add_in_rows, gathered, row_sums
 from engines.host.products import Product, from_entries, sums_beside_diagonal, transposed
 from engines.model import groups as row_groups
 from engines.model.csr import CsrMatrix
@@ -32,6 +32,19 @@ def test_products_are_scipys(array, kind, together):
     vectors = np.random.default_rng(1).random((array.shape[1], *together))
     product = Product(_matrix(array, kind)) @ vectors
     np.testing.assert_array_equal(product, array @ vectors)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_values_of_some_entries_are_added_in_their_order(array, kind, share):
+    generator = np.random.default_rng(5)
+    entries = np.flatnonzero(generator.random(array.nnz) < share)
+    values, expected = generator.random(len(entries)), generator.random(array.shape[0])
+    sums = expected.copy()
+    add_in_rows(_matrix(array, kind), entries, values, sums)
+    rows_of_entries = np.repeat(np.arange(array.shape[0]), np.diff(array.indptr))
+    np.add.at(expected, rows_of_entries[entries], values)
+    np.testing.assert_array_equal(sums, expected)
 
 
 def test_a_product_is_written_over_what_was_there(array):
