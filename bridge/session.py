@@ -17,8 +17,8 @@ from bridge.install import find_prism
 from bridge.java_thread import JAVA, jvm_runs
 from bridge.opened import CheckResult, Constant, OpenedModel, start_jvm
 from bridge.versions import NoPrismError
-from engines.arrays import FloatArray, IndexArray, MaskArray
-from engines.errors import InvalidModelError
+from bridge.views import rate_matrix, rewards_by_name, transition_matrix
+from engines.arrays import IndexArray, MaskArray
 from engines.model.environment import DeviceChoice
 from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from prism_hooks.options import HookOptions
@@ -317,8 +317,7 @@ class Session:
     @cached_property
     def rewards(self) -> dict[str, RewardStructure]:
         """The reward structures by name; one without a name goes by its number, from "1" on."""
-        structures = self.model.rewards
-        return {item.name or str(i): item for i, item in enumerate(structures, start=1)}
+        return rewards_by_name(self.model.rewards)
 
     @cached_property
     def rate_matrix(self) -> csr_array:
@@ -329,9 +328,7 @@ class Session:
         InvalidModelError
             For a DTMC or an MDP, which have no rates.
         """
-        if self.kind is not ModelKind.CTMC:
-            raise InvalidModelError(f"a {self.kind} has no rates; see transition_matrix")
-        return self._sparse(self.model.matrix.values)
+        return rate_matrix(self.model, copy=False)
 
     @cached_property
     def transition_matrix(self) -> csr_array:
@@ -339,23 +336,12 @@ class Session:
 
         For a CTMC they are those of its embedded chain; absorbing states have empty rows.
         """
-        if self.kind is ModelKind.CTMC:
-            from prism_hooks.backend import embedded_chain
-
-            return self._sparse(embedded_chain(self.model).matrix.values)
-        return self._sparse(self.model.matrix.values)
+        return transition_matrix(self.model, copy=False)
 
     @property
     def row_group_offsets(self) -> IndexArray | None:
         """MDPs: where each state's rows of the transition matrix start, shape (states + 1,)."""
         return self.model.row_group_offsets
-
-    def _sparse(self, values: FloatArray) -> csr_array:
-        from scipy.sparse import csr_array
-
-        matrix = self.model.matrix
-        shape = (matrix.num_rows, matrix.num_columns)
-        return csr_array((values, matrix.columns, matrix.row_offsets), shape=shape)
 
     def check(
         self, property_text: str, constants: Mapping[str, Constant] | None = None

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bridge.views import rate_matrix, rewards_by_name, transition_matrix
 from engines.arrays import FloatArray, IndexArray, MaskArray
-from engines.errors import InvalidModelError
 from engines.model.explicit import ModelKind, RewardStructure
 from prism_gpu.backing import Backing, Labels
 from prism_gpu.result import Constant, Result, Results, data_frame
@@ -109,8 +109,7 @@ class Model:
         InvalidModelError
             For rewards that no property can use: negative, infinite, or no numbers.
         """
-        structures = enumerate(deepcopy(self._backing.rewards), start=1)
-        return {item.name or str(number): item for number, item in structures}
+        return rewards_by_name(deepcopy(self._backing.rewards))
 
     @cached_property
     def transition_matrix(self) -> csr_array:
@@ -119,11 +118,8 @@ class Model:
         Of an MDP shape (choices, states), the choices of a state one after the other; see
         `state_of_choice`. Of a CTMC those of its jumps; see `rate_matrix`.
         """
-        matrix = self._backing.explicit.matrix
-        if self.kind == ModelKind.CTMC:
-            sums = matrix.row_sums()
-            return self._sparse(matrix.divide_rows(np.where(sums > 0.0, sums, 1.0)).values)
-        return self._sparse(matrix.values)
+        # A copy: what users change in theirs changes no model.
+        return transition_matrix(self._backing.explicit, copy=True)
 
     @cached_property
     def rate_matrix(self) -> csr_array:
@@ -134,17 +130,7 @@ class Model:
         InvalidModelError
             For a DTMC or an MDP, which have no rates.
         """
-        if self.kind != ModelKind.CTMC:
-            raise InvalidModelError(f"a {self.kind} has no rates; see transition_matrix")
-        return self._sparse(self._backing.explicit.matrix.values)
-
-    def _sparse(self, values: FloatArray) -> csr_array:
-        from scipy.sparse import csr_array
-
-        matrix = self._backing.explicit.matrix
-        shape = (matrix.num_rows, matrix.num_columns)
-        # A copy: what users change in theirs changes no model.
-        return csr_array((values, matrix.columns, matrix.row_offsets), shape=shape, copy=True)
+        return rate_matrix(self._backing.explicit, copy=True)
 
     @property
     def state_of_choice(self) -> IndexArray:
