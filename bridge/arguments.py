@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -162,6 +163,8 @@ class _Parser:
                 raise UsageError("-simcluster is not PRISM's, and -gpuengine is off")
             if self._hooks.left_to_prism != SIMULATION:
                 raise UsageError("-simcluster says who samples paths: it needs -sim")
+        if self._hooks.likely is not None and (self._rest.gui or not self._rest.engines):
+            raise UsageError("-gputruncate is not PRISM's: neither -gui nor -gpuengine off has it")
         if self._rest.plot is not None and self._rest.gui:
             raise UsageError("-gpuplot draws what a command line ran; -gui has plots of its own")
         if self._rest.plot is not None and not self._rest.engines:
@@ -203,6 +206,8 @@ class _Parser:
             self._hooks = replace(self._hooks, show_progress=self._on(switch))
         elif switch == "maxstates":
             self._hooks = replace(self._hooks, max_states=self._positive(switch))
+        elif switch == "gputruncate":
+            self._hooks = replace(self._hooks, likely=self._probability(switch))
         elif switch == "gpumethod":
             self._hooks = replace(self._hooks, method=linear_method(self._value(switch)))
         elif switch == "gpuslice":
@@ -340,6 +345,18 @@ class _Parser:
 
     def _positive(self, switch: str) -> int:
         return _from_one_on(self._value(switch), switch, "a number from 1 on")
+
+    def _probability(self, switch: str) -> float:
+        value = self._value(switch)
+        try:
+            probability = float(value)
+        except ValueError:
+            probability = math.nan
+        if not 0.0 < probability < 1.0:
+            raise UsageError(
+                f'Invalid value "{value}" for -{switch} switch: a number between 0 and 1'
+            )
+        return probability
 
     def _seed(self, switch: str) -> int:
         value = self._value(switch)
