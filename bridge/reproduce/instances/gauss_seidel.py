@@ -5,12 +5,12 @@ from __future__ import annotations
 from bridge.reproduce.host import Host
 from bridge.reproduce.jobs import Job, Kind, Scale, Solve, Subject
 
-SIZES = {
-    ("tandem", "customers"): {Scale.SMALL: (63,), Scale.PAPER: (255, 511)},
-    ("polling", "before"): {Scale.SMALL: (10,), Scale.PAPER: (15, 16, 17, 18, 19, 20)},
-    ("polling", "s1"): {Scale.SMALL: (12,), Scale.PAPER: (15, 16, 17, 18, 19, 20)},
-    ("kanban", "throughput"): {Scale.SMALL: (3,), Scale.PAPER: (4, 5, 6, 7)},
-    ("fms", "productivity"): {Scale.SMALL: (4,), Scale.PAPER: (5, 6, 7, 8, 9, 10)},
+SIZES: dict[tuple[str, str], dict[Scale, tuple[int, ...]]] = {
+    ("tandem", "customers"): {Scale.SMALL: (31, 63), Scale.PAPER: (255, 511)},
+    ("polling", "before"): {Scale.SMALL: (8, 10), Scale.PAPER: (15, 16, 17, 18, 19, 20)},
+    ("polling", "s1"): {Scale.SMALL: (10, 12), Scale.PAPER: (15, 16, 17, 18, 19, 20)},
+    ("kanban", "throughput"): {Scale.SMALL: (2, 3), Scale.PAPER: (4, 5, 6, 7)},
+    ("fms", "productivity"): {Scale.SMALL: (3, 4), Scale.PAPER: (5, 6, 7, 8, 9, 10)},
     ("nand", "reliable"): {Scale.SMALL: (), Scale.PAPER: (2, 3, 4)},
     ("egl", "messages"): {Scale.SMALL: (), Scale.PAPER: (2, 4)},
 }
