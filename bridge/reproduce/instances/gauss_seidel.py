@@ -20,7 +20,7 @@ TOLERANCES = {"before": 2e-3}
 """PRISM's test stops early there, as its errors show; a named method of ours does the same."""
 
 COLOURED = {
-    Scale.SMALL: {"tandem": 31, "polling": 8, "kanban": 2, "fms": 3},
+    Scale.SMALL: {"tandem": 31, "polling": 8, "kanban": 2, "fms": 2},
     Scale.PAPER: {"tandem": 255, "polling": 15, "kanban": 4, "fms": 5},
 }
 """Whose sweeps are counted against the number of colours."""
