@@ -18,6 +18,7 @@ from bridge.reproduce.plots import (
     paths,
     ratios,
     shapes,
+    style,
     time_and_speedup,
 )
 from bridge.reproduce.plots.style import Drawing
@@ -112,6 +113,8 @@ def draw_all(
             continue
         file = folder / f"{figure.name}.png"
         drawing = figure.draw(scale, host, results)
+        if drawing is not None and not style.keep_those_with_points(drawing):
+            drawing = None
         if drawing is None:
             file.unlink(missing_ok=True)
             continue

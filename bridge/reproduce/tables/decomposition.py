@@ -7,8 +7,8 @@ from bridge.reproduce.instances import decomposition
 from bridge.reproduce.jobs import Job, Scale, Subject
 from bridge.reproduce.perform import Results
 from bridge.reproduce.published import components_2014, decomposition_2014
-from bridge.reproduce.tables.solves import REMARKS
-from bridge.reproduce.tables.table import Column, Table, number, ratio, seconds
+from bridge.reproduce.tables.solves import MEASURED, REMARKS
+from bridge.reproduce.tables.table import Column, Table, number, origin, ratio, seconds
 
 TITLES = {
     "scc": "Strongly connected components (2014: Table 1)",
@@ -76,7 +76,7 @@ def _table(what: str, jobs: list[Job], host: Host, results: Results) -> Table:
             *(Column("successors a state"), Column(WORDS[what]), *ours),
             *(Column("2014: model", theirs=True, text=True), Column("2014: states", theirs=True)),
             *(Column("2014: CPU s", theirs=True), Column("2014: GPU s", theirs=True)),
-            *(Column("2014: CPU : GPU", theirs=True), REMARKS),
+            *(Column("2014: CPU : GPU", theirs=True), MEASURED, REMARKS),
         ],
         [_row(what, job, host, results) for job in jobs],
     )
@@ -95,7 +95,7 @@ def _row(what: str, job: Job, host: Host, results: Results) -> list[str]:
     ]
     if record is None:
         empty = [""] * (8 if gpu else 5)
-        return [title_of(job), *empty, *theirs, results.why(job)]
+        return [title_of(job), *empty, *theirs, "", results.why(job)]
     checked = record["checked"].get(what, [])
     # One voice alone proves nothing: no time of it.
     shown = record if len(checked) > 1 else {}
@@ -112,5 +112,5 @@ def _row(what: str, job: Job, host: Host, results: Results) -> list[str]:
     return [
         *(title_of(job), number(record["states"]), number(record["transitions"])),
         f"{record['transitions'] / record['states']:.2f}",
-        *(number(count), *times, *theirs, remark),
+        *(number(count), *times, *theirs, origin(record), remark),
     ]

@@ -12,6 +12,7 @@ from bridge.reproduce.jobs import Kind, Scale, Solve, Subject
 from bridge.reproduce.perform import Results
 from bridge.reproduce.published import gauss_seidel_2013
 from bridge.reproduce.tables.solves import (
+    MEASURED,
     OURS_AND_PRISM,
     PUBLISHED_ONLY,
     REMARKS,
@@ -22,7 +23,7 @@ from bridge.reproduce.tables.solves import (
     short_reason,
     size_cells,
 )
-from bridge.reproduce.tables.table import Column, Table, number, seconds
+from bridge.reproduce.tables.table import Column, Table, number, origin, origins, seconds
 
 THEIRS = (
     ("2013: figure", "figure"),
@@ -70,7 +71,7 @@ def _rows(scale: Scale, host: Host, results: Results) -> Table:
         "Columns that begin with 2013 are the thesis's, whose seconds are of "
         f"sweeps only: {paper.source}; on {paper.hardware}. {paper.remark}. "
         "Rows that are published only are measured with --scale paper, where the model is ours.",
-        [*SIZES, Column("property", text=True), *OURS_AND_PRISM, *theirs, REMARKS],
+        [*SIZES, Column("property", text=True), *OURS_AND_PRISM, *theirs, MEASURED, REMARKS],
         rows,
     )
 
@@ -98,6 +99,7 @@ def _row(row: Solve, results: Results) -> list[str]:
         row.asked,
         *compared,
         *_published(found or {}),
+        origins(ours, prism),
         "; ".join(remarks),
     ]
 
@@ -117,7 +119,7 @@ def _published_only(row: Mapping[str, Any]) -> list[str]:
     if family is None:
         remark = f"{PUBLISHED_ONLY}: no model of ours"
     empty = [""] * len(OURS_AND_PRISM)
-    return [label, states, "", row["property"], *empty, *_published(row), remark]
+    return [label, states, "", row["property"], *empty, *_published(row), "", remark]
 
 
 def _colours(scale: Scale, host: Host, results: Results) -> Table:
@@ -127,7 +129,7 @@ def _colours(scale: Scale, host: Host, results: Results) -> Table:
         record = results.partly(job)
         name = f"{job.parameters['family']} {job.parameters['size']}"
         if record is None:
-            rows.append([name, "", "", *[""] * len(heads), results.why(job)])
+            rows.append([name, "", "", *[""] * len(heads), "", results.why(job)])
             continue
         for colouring in ("levels", "slices"):
             points = {
@@ -141,7 +143,7 @@ def _colours(scale: Scale, host: Host, results: Results) -> Table:
                 else ""
                 for colours in gauss_seidel.COLOURS
             ]
-            rows.append([name, number(record["states"]), colouring, *cells, ""])
+            rows.append([name, number(record["states"]), colouring, *cells, origin(record), ""])
     return Table(
         "colours",
         str(Subject.GAUSS_SEIDEL),
@@ -152,7 +154,7 @@ def _colours(scale: Scale, host: Host, results: Results) -> Table:
         f"{gauss_seidel.SLICE_SIZE} states, as in the thesis. – stands for no convergence.",
         [
             *(Column("model", text=True), Column("states"), Column("colours by", text=True)),
-            *(*heads, REMARKS),
+            *(*heads, MEASURED, REMARKS),
         ],
         rows,
     )

@@ -12,6 +12,7 @@ from bridge.reproduce.jobs import Kind, Scale, Subject
 from bridge.reproduce.perform import Results
 from bridge.reproduce.published import gpu_prism_2011
 from bridge.reproduce.tables.solves import (
+    MEASURED,
     OURS_AND_PRISM,
     PUBLISHED_ONLY,
     REMARKS,
@@ -22,7 +23,7 @@ from bridge.reproduce.tables.solves import (
     short_reason,
     size_cells,
 )
-from bridge.reproduce.tables.table import Cell, Column, Table, number, seconds
+from bridge.reproduce.tables.table import Cell, Column, Table, number, origins, seconds
 
 TITLES = {
     Subject.HERMAN: "Herman's ring: longest expected time of three tokens (2011: Tables 1, 2, 5)",
@@ -71,7 +72,7 @@ def _table(subject: Subject, scale: Scale, host: Host, results: Results) -> Tabl
         published = _published(paper.row(family=row.family, size=row.size) or {})
         why = short_reason(results.why(row.job(Kind.PEER)))
         cells = [*size_cells(row, ours), *compared_cells(row, ours, prism, why), *published]
-        rows.append([*cells, "; ".join(remarks)])
+        rows.append([*cells, origins(ours, prism), "; ".join(remarks)])
     measured = {row.size for row in jacobi.solves(subject, scale, host)}
     rows += [
         _published_only(subject, dict(row))
@@ -87,7 +88,7 @@ def _table(subject: Subject, scale: Scale, host: Host, results: Results) -> Tabl
         f"{host.processor}. {SECONDS} Columns that begin with 2011 "
         f"are the paper's, whose seconds are of whole runs: {paper.source}; on {paper.hardware}. "
         "Rows that are published only are measured with --scale paper.",
-        [*SIZES, *OURS_AND_PRISM, *theirs, REMARKS],
+        [*SIZES, *OURS_AND_PRISM, *theirs, MEASURED, REMARKS],
         rows,
     )
 
@@ -105,7 +106,7 @@ def _published_only(subject: Subject, row: Mapping[str, Any]) -> list[Cell]:
     """Return a row of the paper's that is not measured at this scale."""
     label = FAMILIES[str(subject)].label(row["size"])
     head = [label, number(row["states"]), *[""] * (1 + len(OURS_AND_PRISM))]
-    return [*head, *_published(row), PUBLISHED_ONLY]
+    return [*head, *_published(row), "", PUBLISHED_ONLY]
 
 
 def _property(subject: Subject) -> str:

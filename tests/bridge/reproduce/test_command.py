@@ -89,6 +89,22 @@ def test_only_the_jobs_so_named_are_done(monkeypatch, tmp_path):
     assert "no regular expression" in wrong.output
 
 
+def test_prism_s_runs_may_be_left_to_another_run(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(command, "examine", lambda *_: host())
+
+    def measured(_host, jobs, *_):
+        asked.extend(jobs)
+        return Results()
+
+    monkeypatch.setattr(command, "_measured", measured)
+    words = ["tandem", "--no-peers", "--into", str(tmp_path)]
+    done = CliRunner().invoke(command.command, words)
+    assert done.exit_code == 0, done.output
+    assert asked
+    assert Kind.PEER not in {job.kind for job in asked}
+
+
 def test_ours_come_before_prism_and_nothing_twice():
     jobs = plan(tuple(Subject), Scale.PAPER, host())
     assert len({job.name for job in jobs}) == len(jobs)

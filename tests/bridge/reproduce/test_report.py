@@ -197,6 +197,43 @@ def test_the_report_needs_nothing_but_itself(tmp_path):
     assert "url(" not in file.read_text(encoding="utf-8")
 
 
+def test_a_row_says_when_and_where_each_of_its_results_was_measured():
+    machine, results = all_done()
+    row = jacobi.solves(Subject.TANDEM, Scale.SMALL, machine)[0]
+    for kind, device in ((Kind.OURS, "NVIDIA One"), (Kind.PEER, "unused")):
+        results.records[row.job(kind).name] |= {
+            "kind": str(kind),
+            "measured": "2026-11-28 12:34:56 +0000",
+            "where": {"device_name": device, "processor": "Two CPU", "cores": 2},
+        }
+    cells = column(tables_of(machine, results)["tandem"], "measured")
+    assert cells[0] == "ours 2026-11-28 12:34, NVIDIA One; PRISM 2026-11-28 12:34, Two CPU"
+    assert cells[1] == ""
+
+
+def test_the_report_lists_the_origin_of_every_result(tmp_path):
+    where = {"device_name": "NVIDIA <One>", "processor": "p", "cores": 2}
+    record = {"kind": "paths", "measured": "2026-11-28 12:34:56 +0000", "where": where}
+    tables = list(tables_of(*all_done()).values())
+    report.write_html({}, tables, [], [], tmp_path / "report.html", {"3 philosophers": record})
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "2026-11-28 12:34, NVIDIA &lt;One&gt;" in text
+    assert "3 philosophers" in text
+
+
+@pytest.mark.parametrize("points", [0, 1, 2])
+def test_no_plot_has_fewer_than_two_measured_points(tmp_path, points):
+    pytest.importorskip("matplotlib")
+    machine, results = all_done()
+    rows = jacobi.solves(Subject.TANDEM, Scale.SMALL, machine)
+    for row in rows[points:]:
+        results.records.pop(row.job(Kind.OURS).name)
+        results.records.pop(row.job(Kind.PEER).name)
+    drawn = plots.draw_all((Subject.TANDEM,), Scale.SMALL, machine, results, tmp_path)
+    assert ("tandem_time" in {picture.name for picture in drawn}) is (points > 1)
+    assert (tmp_path / "tandem_time.png").exists() is (points > 1)
+
+
 def test_without_matplotlib_the_report_says_how_to_get_pictures(tmp_path):
     tables = list(tables_of(*all_done()).values())
     report.write_html({}, tables, None, [], tmp_path / "report.html")
