@@ -69,7 +69,7 @@ WITH_VALUE = {
 }
 WITH_TWO_VALUES = {"simpath", "exportrewards"}
 OWN_SIMULATION_METHODS = ("clopper-pearson", "adaptive", "growing")
-SIMULATION_SWITCHES = {"simwidth", "simconf", "simsamples", "simmaxrwd"}
+SIMULATION_SWITCHES = {"simwidth", "simconf", "simsamples", "simmaxrwd", "simapprox"}
 FRONT_ENDS = ("prism", "builtin")
 
 

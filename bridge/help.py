@@ -29,7 +29,7 @@ ENGINES (prism-gpu):
 -gpuprogress <on|off> .................. Show the progress of long solves, on a terminal
                                          [default: on]
 -simmethod <name> ..................... Also clopper-pearson or adaptive, which are sound, and
-                                         growing, which shows lower bounds by path prefixes
+                                         growing, which decides lower bounds by path prefixes
 -gpusimseed <n> ........................ With -sim: sample the paths of this seed [default: new]
 -gpusimsource <file> ................... With -sim: write what the model is compiled to
 -simcluster <address> .................. With -sim: sample on the workers of a dask scheduler, or,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from prism_hooks.record import RunRecord
 
 METHODS_OF_JAVA = (
-    *("solve", "build", "earn", "sample", "simulationMethod"),
+    *("solve", "build", "earn", "sample", "simulationMethod", "simulationWords"),
     *("mayChooseEngine", "multipliesByDiagrams", "mostStates"),
     *("smallestGraph", "searchSteps", "bottomSteps", "search"),
     *("showsSolves", "leftToPrism"),
@@ -71,6 +71,12 @@ class Answers:
     def simulationMethod(self) -> str:  # noqa: N802 - as above
         """Return the method of ours that judges simulated paths, or nothing for PRISM's."""
         return self.options.simulation_method
+
+    def simulationWords(self) -> str:  # noqa: N802 - as above
+        """Return the method of ours and its parameters as they were typed, or nothing."""
+        parameters = (f"-{switch} {value}" for switch, value in self.options.simulation)
+        method = self.options.simulation_method
+        return " ".join((method, *parameters)) if method else ""
 
     def showsSolves(self) -> bool:  # noqa: N802 - as above
         """Return whether the user asked for a line on each solve."""

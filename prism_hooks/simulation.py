@@ -212,13 +212,10 @@ class Simulation:
     ) -> GrowingLengths:
         if self.options.simulation_cluster:
             raise UnsupportedError("growing path lengths are sampled by this process alone")
-        growing = GrowingLengths(
-            read_prefix_questions(str(sampling.questions), program),
-            open_sampler,
-            switches_of(dict(self.options.simulation)),
-            int(sampling.pathLimit),
-        )
+        questions = read_prefix_questions(str(sampling.questions), program)
+        switches = switches_of(dict(self.options.simulation))
         try:
+            growing = GrowingLengths(questions, open_sampler, switches, int(sampling.pathLimit))
             growing.introduce(sampling)
         except MethodError as error:
             raise InvalidModelError(str(error)) from error

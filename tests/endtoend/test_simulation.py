@@ -282,6 +282,22 @@ def test_sound_methods_of_ours_judge_and_prism_reports(prism_gpu, prism_examples
     assert f"Simulation method: {names[method]} (" in run.output
 
 
+def test_growing_lengths_decide_bounds_both_ways_and_the_log_names_the_method(
+    prism_gpu, prism_examples
+):
+    # Exactly 1/6, and 1/4 for a visit of state 3.
+    texts = "P>=0.25 [ F s=7&d=6 ]; P>=0.15 [ F s=7&d=6 ]; P>=0.3 [ (F s=3) & (F s=7) ]"
+    parameters = ("-simapprox", "0.005", "-simconf", "1e-6")
+    words = ("-sim", "-simmethod", "growing", *parameters, *SEED)
+    run = prism_gpu(prism_examples / DICE, "-pf", texts, *words)
+    assert run.results() == ["false", "true", "false"]
+    assert run.output.count("each path ended") == 2
+    (line,) = re.findall("^Command line: prism .*", run.output, re.MULTILINE)
+    assert " ".join(("-simmethod growing", *parameters)) in line
+    # PRISM would warn of a parameter that its own method does not take.
+    assert "Warning" not in run.output
+
+
 def test_an_unknown_method_is_prism_s_error(prism_gpu, prism, prism_examples):
     words = (prism_examples / DICE, "-pf", "P=? [ F d=1 ]", "-sim", "-simmethod", "guess")
     ours, theirs = prism_gpu(*words), prism(*words)

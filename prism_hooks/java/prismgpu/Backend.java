@@ -18,6 +18,9 @@ public interface Backend
 	/** The method of the engines that judges simulated paths; empty for PRISM's own. */
 	String simulationMethod();
 
+	/** That method and its parameters as they were typed; empty for PRISM's own, which takes its parameters itself. */
+	String simulationWords();
+
 	/** Whether PRISM's engine setting may be changed to explicit, because the user named none. */
 	boolean mayChooseEngine();
 

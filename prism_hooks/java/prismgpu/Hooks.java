@@ -239,6 +239,13 @@ public final class Hooks
 		return backend == null ? "" : backend.simulationMethod();
 	}
 
+	/** The method of the engines and its parameters, as they were typed; empty for PRISM's own. */
+	static String simulationWords()
+	{
+		parkIfEnding();
+		return backend == null ? "" : backend.simulationWords();
+	}
+
 	private static void parkIfEnding()
 	{
 		while (ending)
