@@ -241,11 +241,41 @@ def test_what_our_sampler_cannot_do_is_prism_s_and_one_line_says_so(prism_gpu, p
     assert "PRISM's own code" in line
 
 
-def test_several_initial_states_are_refused_as_prism_refuses_them(prism_gpu, prism, prism_examples):
-    words = (prism_examples / "dtmcs/herman/herman3.pm", "-pf", 'P=? [ F "stable" ]', "-sim")
+HERMAN = "dtmcs/herman/herman3.pm"
+
+
+def test_several_initial_states_have_a_value_each_and_a_range_as_in_model_checking(
+    prism_gpu, prism, prism_examples
+):
+    texts = 'P=? [ F<=1 "stable" ]; R=? [ F "stable" ];'
+    texts += 'P>=0.7 [ F<=1 "stable" ]; P>=0.8 [ F<=1 "stable" ]'
+    words = (prism_examples / HERMAN, "-pf", texts)
+    simulation = ("-sim", "-simmethod", "ci", "-simsamples", "100000", "-simconf", "1e-7")
+    ours = prism_gpu(*words, *simulation, *SEED)
+    exact = prism(*words).results()
+    pattern = r"^Result: \[(\S+),(\S+)\] \(\+/- (\S+) with probability 0.9999992 in all initial"
+    found = re.findall(pattern, ours.output, re.MULTILINE)
+    assert len(found) == 2
+    for ends, numbers in zip(found, exact[:2], strict=True):
+        low, high, width = map(float, ends)
+        least, most = map(float, numbers.strip("[]").split(","))
+        assert abs(low - least) <= width + 1e-5
+        assert abs(high - most) <= width + 1e-5
+        assert 0 < width < 0.05
+    assert exact[2:] == ["true", "false"]
+    assert ours.results()[2:] == exact[2:]
+    each = re.findall(r"^In initial state \(x1=(.),x2=(.),x3=(.)\): ", ours.output, re.MULTILINE)
+    assert len(each) == 4 * 8
+    assert len(set(each)) == 8
+
+
+def test_what_means_all_initial_states_at_once_is_refused_as_prism_refuses_it(
+    prism_gpu, prism, prism_examples
+):
+    words = (prism_examples / HERMAN, "-pf", 'P=? [ F<=9 "init" ]', "-sim")
     ours, theirs = prism_gpu(*words), prism(*words)
     assert _ERROR.findall(ours.output) == _ERROR.findall(theirs.output) != []
-    assert "several initial states" in remarks(ours.output)[0]
+    assert 'the label "init" of several initial states' in remarks(ours.output)[0]
 
 
 def test_the_compiled_source_can_be_seen_and_has_no_name_of_the_model(
