@@ -31,6 +31,11 @@ ENGINES (prism-gpu):
 -simmethod <name> ..................... Also clopper-pearson or adaptive, which are sound, and
                                          growing, which decides lower bounds by path prefixes
 -gpusimseed <n> ........................ With -sim: sample the paths of this seed [default: new]
+-gpusimstates <k> ...................... With -sim: ask path formulas, any of LTL, of the first k
+                                         states of each path
+-gpusimsync <name> ..................... With -sim: combine the commands of an action beforehand
+                                         (compile), at each step (runtime), or draw one before its
+                                         guard is evaluated (lazy) [default: compile or runtime]
 -gpusimsource <file> ................... With -sim: write what the model is compiled to
 -simcluster <address> .................. With -sim: sample on the workers of a dask scheduler, or,
                                          as local:<n>, in n processes of this machine

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from engines.model.choice import Format
 from engines.process.timeline import LEAVING, TIMELINE
 from prism_hooks.exit_gate import GATE
-from prism_hooks.options import SIMULATION, HookOptions
+from prism_hooks.options import SIMULATION, HookOptions, only_sampled_here
 
 if TYPE_CHECKING:
     from prism_hooks.record import RunRecord
 
 METHODS_OF_JAVA = (
-    *("solve", "build", "earn", "sample", "simulationMethod", "simulationWords"),
+    *("solve", "build", "earn", "sample", "simulationMethod", "simulationWords", "onlySampledHere"),
     *("mayChooseEngine", "multipliesByDiagrams", "mostStates"),
     *("smallestGraph", "searchSteps", "bottomSteps", "search"),
     *("showsSolves", "leftToPrism"),
@@ -77,6 +77,10 @@ class Answers:
         parameters = (f"-{switch} {value}" for switch, value in self.options.simulation)
         method = self.options.simulation_method
         return " ".join((method, *parameters)) if method else ""
+
+    def onlySampledHere(self) -> str:  # noqa: N802 - as above
+        """Return what was asked of a simulation that PRISM does not have, or nothing."""
+        return only_sampled_here(self.options)
 
     def showsSolves(self) -> bool:  # noqa: N802 - as above
         """Return whether the user asked for a line on each solve."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from engines.errors import UnsupportedError
@@ -23,13 +23,10 @@ from engines.montecarlo.methods_growing import (
     growing_parameters,
     require_decidable,
 )
-from engines.montecarlo.monitor import Monitor as Automaton
-from engines.montecarlo.monitor import monitor_of
 from engines.montecarlo.questions import Monitor
 from engines.montecarlo.tally import PathBatch, merged_lengths
-from engines.program.expressions import Expression
 from engines.program.program import Program
-from prism_hooks.path_questions import property_reader, read_formula
+from prism_hooks.path_questions import PrefixQuestion, prefix_question, property_reader
 from prism_hooks.simulation_device import DeviceSampler
 from prism_hooks.simulation_progress import SamplingProgress
 
@@ -40,29 +37,6 @@ FIRST_LENGTH = 16
 
 OpenSampler = Callable[[Monitor], DeviceSampler]
 """From what is asked of each path to what samples paths."""
-
-
-@dataclass(frozen=True)
-class PrefixQuestion:
-    """Whether so many states of a path satisfy a formula, for any number of them.
-
-    Parameters
-    ----------
-    automaton
-        Reads the states.
-    atoms
-        What its atoms stand for.
-    """
-
-    automaton: Automaton
-    atoms: tuple[Expression, ...]
-
-    def of_length(self, length: int) -> Monitor:
-        """Return the question about the first `length` states."""
-        automaton = self.automaton
-        return Monitor.of_arrays(
-            *(self.atoms, automaton.transitions, automaton.verdicts, automaton.accepting, length)
-        )
 
 
 def read_prefix_questions(text: str, program: Program) -> tuple[PrefixQuestion, ...]:
@@ -83,28 +57,19 @@ def read_prefix_questions(text: str, program: Program) -> tuple[PrefixQuestion, 
     reader = property_reader(program)
     questions = []
     for found in json.loads(text):
-        match found["kind"]:
-            case "ltl":
-                formula = read_formula(found["formula"])
-                atoms = tuple(reader.read(atom) for atom in found["atoms"])
-            case "until" if not found["bounded"]:
-                formula = ltl.until(ltl.atom("a0"), ltl.atom("a1"))
-                atoms = (reader.read(found["left"]), reader.read(found["right"]))
-                if found["negated"]:
-                    formula = ltl.negation(formula)
-            case _:
-                raise UnsupportedError(
-                    "growing path lengths are for formulas without bounds, as P>=0.9 [ F x=1 ]; "
-                    "take clopper-pearson or adaptive"
-                )
-        if not ltl.is_positive(formula):
+        if found["kind"] != "ltl" and not (found["kind"] == "until" and not found["bounded"]):
+            raise UnsupportedError(
+                "growing path lengths are for formulas without bounds, as P>=0.9 [ F x=1 ]; "
+                "take clopper-pearson or adaptive"
+            )
+        question = prefix_question(found, reader)
+        if not ltl.is_positive(question.formula):
             raise UnsupportedError(
                 "a longer path may violate the formula, so that its probability on path prefixes "
                 "is no lower bound: growing path lengths are for F, U, X, & and | of each other, "
                 "without G, W, R and negations"
             )
-        automaton = monitor_of(formula, [f"a{i}" for i in range(len(atoms))])
-        questions.append(PrefixQuestion(automaton, atoms))
+        questions.append(question)
     return tuple(questions)
 
 

@@ -241,43 +241,6 @@ def test_what_our_sampler_cannot_do_is_prism_s_and_one_line_says_so(prism_gpu, p
     assert "PRISM's own code" in line
 
 
-HERMAN = "dtmcs/herman/herman3.pm"
-
-
-def test_several_initial_states_have_a_value_each_and_a_range_as_in_model_checking(
-    prism_gpu, prism, prism_examples
-):
-    texts = 'P=? [ F<=1 "stable" ]; R=? [ F "stable" ];'
-    texts += 'P>=0.7 [ F<=1 "stable" ]; P>=0.8 [ F<=1 "stable" ]'
-    words = (prism_examples / HERMAN, "-pf", texts)
-    simulation = ("-sim", "-simmethod", "ci", "-simsamples", "100000", "-simconf", "1e-7")
-    ours = prism_gpu(*words, *simulation, *SEED)
-    exact = prism(*words).results()
-    pattern = r"^Result: \[(\S+),(\S+)\] \(\+/- (\S+) with probability 0.9999992 in all initial"
-    found = re.findall(pattern, ours.output, re.MULTILINE)
-    assert len(found) == 2
-    for ends, numbers in zip(found, exact[:2], strict=True):
-        low, high, width = map(float, ends)
-        least, most = map(float, numbers.strip("[]").split(","))
-        assert abs(low - least) <= width + 1e-5
-        assert abs(high - most) <= width + 1e-5
-        assert 0 < width < 0.05
-    assert exact[2:] == ["true", "false"]
-    assert ours.results()[2:] == exact[2:]
-    each = re.findall(r"^In initial state \(x1=(.),x2=(.),x3=(.)\): ", ours.output, re.MULTILINE)
-    assert len(each) == 4 * 8
-    assert len(set(each)) == 8
-
-
-def test_what_means_all_initial_states_at_once_is_refused_as_prism_refuses_it(
-    prism_gpu, prism, prism_examples
-):
-    words = (prism_examples / HERMAN, "-pf", 'P=? [ F<=9 "init" ]', "-sim")
-    ours, theirs = prism_gpu(*words), prism(*words)
-    assert _ERROR.findall(ours.output) == _ERROR.findall(theirs.output) != []
-    assert 'the label "init" of several initial states' in remarks(ours.output)[0]
-
-
 def test_the_compiled_source_can_be_seen_and_has_no_name_of_the_model(
     prism_gpu, prism_examples, tmp_path
 ):
@@ -310,22 +273,6 @@ def test_sound_methods_of_ours_judge_and_prism_reports(prism_gpu, prism_examples
     assert len(re.findall("^prism-gpu: confidence interval is", run.output, re.MULTILINE)) == 3
     names = {"clopper-pearson": "Clopper-Pearson", "adaptive": "Adaptive"}
     assert f"Simulation method: {names[method]} (" in run.output
-
-
-def test_growing_lengths_decide_bounds_both_ways_and_the_log_names_the_method(
-    prism_gpu, prism_examples
-):
-    # Exactly 1/6, and 1/4 for a visit of state 3.
-    texts = "P>=0.25 [ F s=7&d=6 ]; P>=0.15 [ F s=7&d=6 ]; P>=0.3 [ (F s=3) & (F s=7) ]"
-    parameters = ("-simapprox", "0.005", "-simconf", "1e-6")
-    words = ("-sim", "-simmethod", "growing", *parameters, *SEED)
-    run = prism_gpu(prism_examples / DICE, "-pf", texts, *words)
-    assert run.results() == ["false", "true", "false"]
-    assert run.output.count("each path ended") == 2
-    (line,) = re.findall("^Command line: prism .*", run.output, re.MULTILINE)
-    assert " ".join(("-simmethod growing", *parameters)) in line
-    # PRISM would warn of a parameter that its own method does not take.
-    assert "Warning" not in run.output
 
 
 def test_an_unknown_method_is_prism_s_error(prism_gpu, prism, prism_examples):

@@ -404,6 +404,21 @@ def test_prism_is_told_no_parameters_of_a_method_of_ours():
     assert Answers(theirs.hooks).simulationWords() == ""
 
 
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["-gpusimsync", "never", "-sim"], "one of compile, runtime, lazy"),
+        (["-gpusimstates", "0", "-sim"], "a number from 1 on"),
+        (["-gpusimsync", "lazy"], "it needs -sim"),
+        (["-gpusimstates", "5"], "it needs -sim"),
+        (["-gpusimstates", "5", "-sim", "-gpuengine", "off"], "is not PRISM's"),
+    ],
+)
+def test_switches_about_paths_are_checked(words, error):
+    with pytest.raises(UsageError, match=error):
+        parse(["m.pm", *words], {})
+
+
 def test_a_method_of_ours_needs_our_engines():
     with pytest.raises(UsageError, match="-simmethod adaptive is not PRISM's"):
         parse(["-simmethod", "adaptive", "-gpuengine", "off"], {})

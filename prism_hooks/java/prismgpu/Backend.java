@@ -21,6 +21,9 @@ public interface Backend
 	/** That method and its parameters as they were typed; empty for PRISM's own, which takes its parameters itself. */
 	String simulationWords();
 
+	/** What was asked of a simulation that PRISM does not have, such as "by the method growing"; empty for nothing. */
+	String onlySampledHere();
+
 	/** Whether PRISM's engine setting may be changed to explicit, because the user named none. */
 	boolean mayChooseEngine();
 

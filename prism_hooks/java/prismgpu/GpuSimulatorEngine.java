@@ -214,9 +214,9 @@ public class GpuSimulatorEngine extends SimulatorEngine
 				reason = e.getMessage();
 			}
 		}
-		String method = Hooks.simulationMethod();
-		if (reason != null && !method.isEmpty())
-			throw new PrismException("Simulation by the method " + method + ", which PRISM does not have, is not possible: " + reason);
+		String asked = Hooks.onlySampledHere();
+		if (reason != null && !asked.isEmpty())
+			throw new PrismException("Simulation " + asked + ", which PRISM does not have, is not possible: " + reason);
 		if (reason == null)
 			return new SimulationLoop(sampling, samplers, maxPathLength, getModel(), getRewardGenerator(), mainLog);
 		Hooks.handBack(mainLog, "simulation (" + reason + ")");

@@ -246,6 +246,13 @@ public final class Hooks
 		return backend == null ? "" : backend.simulationWords();
 	}
 
+	/** What was asked of a simulation that PRISM does not have; empty for nothing. */
+	static String onlySampledHere()
+	{
+		parkIfEnding();
+		return backend == null ? "" : backend.onlySampledHere();
+	}
+
 	private static void parkIfEnding()
 	{
 		while (ending)
