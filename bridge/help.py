@@ -36,7 +36,8 @@ ENGINES (prism-gpu):
 -gpusimsync <name> ..................... With -sim: combine the commands of an action beforehand
                                          (compile), at each step (runtime), or draw one before its
                                          guard is evaluated (lazy) [default: compile or runtime]
--gpusimsource <file> ................... With -sim: write what the model is compiled to
+-gpusimsource <file.c> ................. With -sim: write the compiled model as a program: cc file.c
+                                         && ./a.out SEED FIRST COUNT counts those paths
 -simcluster <address> .................. With -sim: sample on the workers of a dask scheduler, or,
                                          as local:<n>, in n processes of this machine
 --prism-dir <dir> ...................... Use the PRISM in this folder

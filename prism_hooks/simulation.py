@@ -29,6 +29,7 @@ from engines.montecarlo.plan import SynchronisationStrategy
 from engines.montecarlo.questions import Question
 from engines.montecarlo.results import PathArrays
 from engines.montecarlo.sampler import Sampler
+from engines.montecarlo.standalone import standalone
 from engines.montecarlo.tally import UNDECIDED
 from engines.program.program import Program
 from prism_hooks.exit_gate import GATE
@@ -197,7 +198,7 @@ class Simulation:
                 methods = self._methods(sampling)
                 num_paths = 0 if methods.needs_order else methods.paths_wanted_next(2**62)
         sampler = open_sampler(questions)
-        self._show_source(sampler)
+        self._show_source(sampler, path_limit)
         progress = sampling_progress()
         progress.visible &= options.show_progress
         cluster, place = None, sampler.place
@@ -270,14 +271,15 @@ class Simulation:
         # Java's int may be negative.
         return secrets.randbits(63) if sampling.seed is None else int(sampling.seed) % 2**64
 
-    def _show_source(self, sampler: DeviceSampler) -> None:
-        """Write what the model was compiled to, one program after the other, where it is wanted."""
+    def _show_source(self, sampler: DeviceSampler, path_limit: int) -> None:
+        """Write what the model was compiled to, where it is wanted: each program a file."""
         if self.options.simulation_source is None:
             return
         path = Path(self.options.simulation_source)
+        if self._sources:
+            path = path.with_stem(f"{path.stem}-{self._sources + 1}")
         try:
-            with path.open("a" if self._sources else "w", encoding="utf-8") as file:
-                file.write(sampler.compiled.text)
+            path.write_text(standalone(sampler.compiled, path_limit), encoding="utf-8")
         except OSError as error:
             raise UnsupportedError(f"{path} cannot be written: {error.strerror}") from error
         self._sources += 1

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import subprocess
 
 import pytest
 
+from engines.program import native
 from tests.endtoend.test_simulation import _ERROR, CLUSTER, DICE, SEED, intervals, remarks
 
 HERMAN = "dtmcs/herman/herman3.pm"
@@ -132,3 +134,22 @@ def test_growing_lengths_decide_bounds_both_ways_and_the_log_names_the_method(
     assert " ".join(("-simmethod growing", *parameters)) in line
     # PRISM would warn of a parameter that its own method does not take.
     assert "Warning" not in run.output
+
+
+@pytest.mark.parametrize("front_end", ["prism", "builtin"])
+def test_each_simulation_s_verifier_counts_what_it_counted(
+    prism_gpu, prism_examples, tmp_path, front_end
+):
+    texts = "P=? [ F d=1 ]; P=? [ F (s=3 & (F d=2)) ]"
+    words = ("-sim", "-simmethod", "apmc", "-simsamples", "5000", "-gpusimseed", "8")
+    more = ("-gpusimstates", "50", "-gpusimsource", tmp_path / "paths.c", "-frontend", front_end)
+    run = prism_gpu(prism_examples / DICE, "-pf", texts, *words, *more)
+    estimates = [value for value, _ in intervals(run.output)]
+    for name, estimate in zip(("paths", "paths-2"), estimates, strict=True):
+        program = tmp_path / name
+        subprocess.run([*native.compiler(), f"{program}.c", "-o", program], check=True)
+        found = subprocess.run([program, "8", "0", "5000"], capture_output=True, text=True)
+        num_true = round(estimate * 5000)
+        assert found.stdout == f"true {num_true} false {5000 - num_true} undecided 0\n"
+    # Exactly 1/6 and 1/24.
+    assert estimates == pytest.approx([1 / 6, 1 / 24], abs=0.01)
