@@ -15,7 +15,7 @@ from engines.errors import UnsupportedError
 from engines.model.choice import Format
 from engines.model.environment import ALL_DEVICES, Convention, DeviceChoice, Method, Precision
 from engines.montecarlo.cluster_client import local_workers
-from prism_hooks.options import SIMULATION, HookOptions
+from prism_hooks.options import SIMULATION, SYNCHRONISATIONS, HookOptions
 
 
 class UsageError(Exception):
@@ -70,7 +70,7 @@ WITH_VALUE = {
 }
 WITH_TWO_VALUES = {"simpath", "exportrewards"}
 OWN_SIMULATION_METHODS = ("clopper-pearson", "adaptive", "growing")
-SIMULATION_SWITCHES = {"simwidth", "simconf", "simsamples", "simmaxrwd"}
+SIMULATION_SWITCHES = {"simwidth", "simconf", "simsamples", "simmaxrwd", "simapprox"}
 FRONT_ENDS = ("prism", "builtin")
 
 
@@ -155,14 +155,7 @@ class _Parser:
         self._rest = Arguments()
 
     def result(self) -> Arguments:
-        method = self._hooks.simulation_method
-        if method and not self._rest.engines:
-            raise UsageError(f"-simmethod {method} is not PRISM's, and -gpuengine is off")
-        if self._hooks.simulation_cluster:
-            if not self._rest.engines:
-                raise UsageError("-simcluster is not PRISM's, and -gpuengine is off")
-            if self._hooks.left_to_prism != SIMULATION:
-                raise UsageError("-simcluster says who samples paths: it needs -sim")
+        self._require_simulation()
         if self._hooks.likely is not None and (self._rest.gui or not self._rest.engines):
             raise UsageError("-gputruncate is not PRISM's: neither -gui nor -gpuengine off has it")
         if self._rest.plot is not None and self._rest.gui:
@@ -175,6 +168,21 @@ class _Parser:
             # The window shows an engine, which is the one that is used.
             hooks = replace(hooks, show_progress=False, engine_named=True)
         return replace(self._rest, prism=tuple(self._prism), hooks=hooks, jvm=jvm)
+
+    def _require_simulation(self) -> None:
+        """Raise for switches about paths that nobody samples, or PRISM's simulator."""
+        hooks = self._hooks
+        named = {
+            f"-simmethod {hooks.simulation_method}": (bool(hooks.simulation_method), ""),
+            "-simcluster": (bool(hooks.simulation_cluster), "says who samples paths"),
+            "-gpusimstates": (hooks.simulation_states is not None, "is about sampled paths"),
+            "-gpusimsync": (bool(hooks.simulation_sync), "is about sampled paths"),
+        }
+        for switch, (given, purpose) in named.items():
+            if given and not self._rest.engines:
+                raise UsageError(f"{switch} is not PRISM's, and -gpuengine is off")
+            if given and purpose and hooks.left_to_prism != SIMULATION:
+                raise UsageError(f"{switch} {purpose}: it needs -sim")
 
     def run(self) -> None:
         for word in self._words:
@@ -222,6 +230,11 @@ class _Parser:
             self._hooks = replace(self._hooks, simulation_seed=self._seed(switch))
         elif switch == "gpusimsource":
             self._hooks = replace(self._hooks, simulation_source=self._value(switch))
+        elif switch == "gpusimstates":
+            self._hooks = replace(self._hooks, simulation_states=self._positive(switch))
+        elif switch == "gpusimsync":
+            value = _one_of(SYNCHRONISATIONS, self._value(switch), switch)
+            self._hooks = replace(self._hooks, simulation_sync=value)
         elif switch == "simcluster":
             self._hooks = replace(self._hooks, simulation_cluster=self._cluster(switch))
         elif switch == "gui":

@@ -242,7 +242,7 @@ def call_main(main_class: str, arguments: Arguments) -> int:
     from engines.process.timeline import PRISM, TIMELINE
 
     TIMELINE.turn_to(PRISM)
-    array = jpype.JArray(jpype.JString)(list(arguments.prism))
+    array = jpype.JArray(jpype.JString)(words_for_prism(arguments))
     code = -1
     try:
         if arguments.engines:
@@ -264,6 +264,28 @@ def call_main(main_class: str, arguments: Arguments) -> int:
     if arguments.engines and arguments.hooks.show_solves:
         print(f"\nprism-gpu: {TIMELINE.told()}", flush=True)
     return code
+
+
+def words_for_prism(arguments: Arguments) -> list[str]:
+    """Return PRISM's words: without parameters of a method of ours, which are not its own's.
+
+    Parameters
+    ----------
+    arguments
+        The command line.
+    """
+    from bridge.arguments import SIMULATION_SWITCHES
+
+    if not arguments.hooks.simulation_method:
+        return list(arguments.prism)
+    kept = []
+    words = iter(arguments.prism)
+    for word in words:
+        if word[:1] == "-" and word.lstrip("-") in SIMULATION_SWITCHES:
+            next(words, None)
+        else:
+            kept.append(word)
+    return kept
 
 
 def open_gpu_beside(device: DeviceChoice, device_number: int) -> None:

@@ -32,9 +32,15 @@ ENGINES (prism-gpu):
 -gpuprogress <on|off> .................. Show the progress of long solves, on a terminal
                                          [default: on]
 -simmethod <name> ..................... Also clopper-pearson or adaptive, which are sound, and
-                                         growing, which shows lower bounds by path prefixes
+                                         growing, which decides lower bounds by path prefixes
 -gpusimseed <n> ........................ With -sim: sample the paths of this seed [default: new]
--gpusimsource <file> ................... With -sim: write what the model is compiled to
+-gpusimstates <k> ...................... With -sim: ask path formulas, any of LTL, of the first k
+                                         states of each path
+-gpusimsync <name> ..................... With -sim: combine the commands of an action beforehand
+                                         (compile), at each step (runtime), or draw one before its
+                                         guard is evaluated (lazy) [default: compile or runtime]
+-gpusimsource <file.c> ................. With -sim: write the compiled model as a program: cc file.c
+                                         && ./a.out SEED FIRST COUNT counts those paths
 -simcluster <address> .................. With -sim: sample on the workers of a dask scheduler, or,
                                          as local:<n>, in n processes of this machine
 --prism-dir <dir> ...................... Use the PRISM in this folder

@@ -96,6 +96,7 @@ RELEASES: tuple[PrismRelease, ...] = (
             "hybrid/PrismHybrid": "prismgpu/GpuPrismHybrid",
             "mtbdd/PrismMTBDD": "prismgpu/GpuPrismMTBDD",
             "java/lang/System.exit": "prismgpu/Ending",
+            "prism/PrismCL.shellQuoteSingleIfNecessary": "prismgpu/TypedWords",
         },
     ),
 )

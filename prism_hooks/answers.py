@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from engines.model.choice import Format
 from engines.process.timeline import LEAVING, TIMELINE
 from prism_hooks.exit_gate import GATE
-from prism_hooks.options import SIMULATION, HookOptions
+from prism_hooks.options import SIMULATION, HookOptions, only_sampled_here
 
 if TYPE_CHECKING:
     from prism_hooks.record import RunRecord
 
 METHODS_OF_JAVA = (
-    *("solve", "build", "earn", "sample", "simulationMethod"),
+    *("solve", "build", "earn", "sample", "simulationMethod", "simulationWords", "onlySampledHere"),
     *("mayChooseEngine", "multipliesByDiagrams", "mostStates"),
     *("smallestGraph", "searchSteps", "bottomSteps", "search"),
     *("showsSolves", "leftToPrism"),
@@ -71,6 +71,16 @@ class Answers:
     def simulationMethod(self) -> str:  # noqa: N802 - as above
         """Return the method of ours that judges simulated paths, or nothing for PRISM's."""
         return self.options.simulation_method
+
+    def simulationWords(self) -> str:  # noqa: N802 - as above
+        """Return the method of ours and its parameters as they were typed, or nothing."""
+        parameters = (f"-{switch} {value}" for switch, value in self.options.simulation)
+        method = self.options.simulation_method
+        return " ".join((method, *parameters)) if method else ""
+
+    def onlySampledHere(self) -> str:  # noqa: N802 - as above
+        """Return what was asked of a simulation that PRISM does not have, or nothing."""
+        return only_sampled_here(self.options)
 
     def showsSolves(self) -> bool:  # noqa: N802 - as above
         """Return whether the user asked for a line on each solve."""

@@ -20,6 +20,14 @@ SIMULATION = "simulation"
 """What `-sim` asks for: no engine of PRISM's, but our sampler where it can."""
 
 
+SYNCHRONISATIONS = {
+    "compile": "commands combined beforehand",
+    "runtime": "commands combined at each step",
+    "lazy": "commands drawn before their guards are evaluated",
+}
+"""The values of `-gpusimsync`, and what each does."""
+
+
 @dataclass(frozen=True)
 class HookOptions:
     """Options of a run.
@@ -69,6 +77,11 @@ class HookOptions:
         The switches of a simulation that PRISM takes, with their values.
     simulation_seed
         Seed of the paths that a simulation samples; None for a new one each time.
+    simulation_states
+        How many states of each path formulas are asked of, the first ones; None for whole paths.
+    simulation_sync
+        How commands that synchronise are brought together: a key of `SYNCHRONISATIONS`, or empty
+        for a choice.
     simulation_source
         File that gets the source text of the programs that sample paths; None for none.
     simulation_cluster
@@ -100,9 +113,34 @@ class HookOptions:
     simulation_method: str = ""
     simulation: tuple[tuple[str, str], ...] = ()
     simulation_seed: int | None = None
+    simulation_states: int | None = None
+    simulation_sync: str = ""
     simulation_source: str | None = None
     simulation_cluster: str = ""
     show_progress: bool = True
+
+
+def only_sampled_here(options: HookOptions) -> str:
+    """Return what was asked of a simulation that PRISM does not have, or nothing.
+
+    Parameters
+    ----------
+    options
+        The options of the run.
+
+    Returns
+    -------
+    str
+        What follows the word "simulation" in an error.
+    """
+    found = []
+    if options.simulation_method:
+        found.append(f"by the method {options.simulation_method}")
+    if options.simulation_states is not None:
+        found.append(f"of the first {options.simulation_states} states of paths")
+    if options.simulation_sync:
+        found.append(f"with {SYNCHRONISATIONS[options.simulation_sync]}")
+    return " ".join(found)
 
 
 def interval_options(intervals: Any) -> IntervalOptions:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.montecarlo import bounded_ltl as ltl
 from engines.montecarlo.bounded_ltl import Formula
+from engines.montecarlo.monitor import Monitor as Automaton
 from engines.montecarlo.monitor import monitor_of
 from engines.montecarlo.questions import (
     NO_BOUND,
@@ -34,7 +36,7 @@ from engines.program.expressions import (
     Variable,
     negation,
 )
-from engines.program.program import Module, Program
+from engines.program.program import ModelKind, Module, Program
 from prism_hooks.program import ExpressionReader
 
 _CONNECTIVES: dict[str, Callable[[Formula, Formula], Formula]] = {
@@ -47,7 +49,7 @@ _TEMPORAL_ONE = {"F": ltl.eventually, "G": ltl.always}
 _TEMPORAL_TWO = {"U": ltl.until, "W": ltl.weak_until, "R": ltl.release}
 
 
-def read_questions(text: str, program: Program) -> tuple[Question, ...]:
+def read_questions(text: str, program: Program, states: int | None = None) -> tuple[Question, ...]:
     """Return what a list of `prismgpu.QuestionText` asks of each path.
 
     Parameters
@@ -56,6 +58,8 @@ def read_questions(text: str, program: Program) -> tuple[Question, ...]:
         The list.
     program
         The model.
+    states
+        How many states of each path formulas are asked of, the first ones; None for whole paths.
 
     Raises
     ------
@@ -64,7 +68,13 @@ def read_questions(text: str, program: Program) -> tuple[Question, ...]:
     """
     reader = property_reader(program)
     try:
-        questions = tuple(_question(found, reader) for found in json.loads(text))
+        asked = json.loads(text)
+        if states is None:
+            questions = tuple(_question(found, reader) for found in asked)
+        else:
+            if program.kind is not ModelKind.DTMC:
+                raise UnsupportedError("the first states of paths are asked of discrete time alone")
+            questions = tuple(prefix_question(found, reader).of_length(states) for found in asked)
         for question in questions:
             check_question(program, question)
     except InvalidModelError as error:
@@ -92,6 +102,64 @@ def _question(found: dict[str, Any], reader: ExpressionReader) -> Question:
             return ReachabilityReward(found["rewards"], reader.read(found["target"]))
         case kind:
             raise UnsupportedError(f"a question of the kind {kind!r} is not known")
+
+
+@dataclass(frozen=True)
+class PrefixQuestion:
+    """Whether so many states of a path satisfy a formula, for any number of them.
+
+    Parameters
+    ----------
+    formula
+        Of atoms "a0", "a1", …, on finite words.
+    automaton
+        Its monitor, which reads the states.
+    atoms
+        What its atoms stand for.
+    """
+
+    formula: Formula
+    automaton: Automaton
+    atoms: tuple[Expression, ...]
+
+    def of_length(self, length: int) -> Monitor:
+        """Return the question about the first `length` states."""
+        automaton = self.automaton
+        return Monitor.of_arrays(
+            *(self.atoms, automaton.transitions, automaton.verdicts, automaton.accepting, length)
+        )
+
+
+def prefix_question(found: dict[str, Any], reader: ExpressionReader) -> PrefixQuestion:
+    """Return what a question of `prismgpu.QuestionText` asks of the first states of a path.
+
+    Parameters
+    ----------
+    found
+        The question.
+    reader
+        Reads its expressions.
+
+    Raises
+    ------
+    UnsupportedError
+        If it is not about a path formula, or the monitor is too large.
+    """
+    match found["kind"]:
+        case "ltl":
+            formula = read_formula(found["formula"])
+            atoms = tuple(reader.read(atom) for atom in found["atoms"])
+        case "until":
+            window = int(found["lower"]), None if found["upper"] is None else int(found["upper"])
+            formula = ltl.until(ltl.atom("a0"), ltl.atom("a1"), window)
+            atoms = (reader.read(found["left"]), reader.read(found["right"]))
+        case "next":
+            formula, atoms = ltl.next_(ltl.atom("a0")), (reader.read(found["target"]),)
+        case _:
+            raise UnsupportedError("the first states of paths are asked for P, not for rewards")
+    if found.get("negated"):
+        formula = ltl.negation(formula)
+    return PrefixQuestion(formula, monitor_of(formula, [f"a{i}" for i in range(len(atoms))]), atoms)
 
 
 def read_formula(words: list[str]) -> Formula:
@@ -154,7 +222,8 @@ def decided_monitor(formula: Formula, atoms: tuple[Expression, ...]) -> Monitor:
     length = monitor.decided_after
     if length is None:
         raise UnsupportedError(
-            "a formula that no number of steps decides: give each of its operators an upper bound"
+            "a formula that no number of steps decides: give each of its operators an upper bound, "
+            "or ask it of the first states of paths (-gpusimstates)"
         )
     return Monitor(
         atoms=atoms,

@@ -25,14 +25,16 @@ from engines.montecarlo.cluster_paths import PathsSpec
 from engines.montecarlo.cuda import device_numbers
 from engines.montecarlo.failure import Failure, FailureKind, PathFailure
 from engines.montecarlo.methods import MethodError, SeveralMethods, UndecidedPathError
+from engines.montecarlo.plan import SynchronisationStrategy
 from engines.montecarlo.questions import Question
 from engines.montecarlo.results import PathArrays
 from engines.montecarlo.sampler import Sampler
+from engines.montecarlo.standalone import standalone
 from engines.montecarlo.tally import UNDECIDED
 from engines.program.program import Program
 from prism_hooks.exit_gate import GATE
 from prism_hooks.failure import unexpected
-from prism_hooks.options import HookOptions
+from prism_hooks.options import SYNCHRONISATIONS, HookOptions
 from prism_hooks.path_questions import read_questions
 from prism_hooks.program import read_program
 from prism_hooks.simulation_cluster import ClusterSampling, open_cluster
@@ -46,6 +48,14 @@ from prism_hooks.simulation_progress import (
     sample_in_view,
     sampling_progress,
 )
+
+STRATEGIES = {
+    "": SynchronisationStrategy.AUTO,
+    "compile": SynchronisationStrategy.COMPILE_TIME,
+    "runtime": SynchronisationStrategy.RUN_TIME,
+    "lazy": SynchronisationStrategy.LAZY,
+}
+"""The values of `-gpusimsync`."""
 
 UNDECIDED_PATH = "undecided"
 """How a path failed that met the path limit first."""
@@ -107,8 +117,9 @@ class Simulation:
         try:
             self._sample(sampling)
         except (UnsupportedError, InvalidModelError) as error:
-            wanted = self.options.device is DeviceChoice.GPU
-            if wanted and gpu_refusal(self.options.device_number) is not None:
+            options = self.options
+            wanted = options.device is DeviceChoice.GPU
+            if wanted and gpu_refusal(options.device_number) is not None:
                 sampling.error = str(error)
             else:
                 sampling.refusal = str(error)
@@ -165,6 +176,7 @@ class Simulation:
             def make(device: DeviceChoice) -> Sampler:
                 return Sampler(
                     *(program, questions, seed, device, path_limit),
+                    strategy=STRATEGIES[options.simulation_sync],
                     deadlocks_fixed=fixed,
                     devices=self._devices(),
                 )
@@ -180,12 +192,13 @@ class Simulation:
             growing = self._growing(program, lambda asked: open_sampler((asked,)), sampling)
             questions: tuple[Question, ...] = growing.first_questions
         else:
-            questions = read_questions(str(sampling.questions), program)
+            states = options.simulation_states
+            questions = read_questions(str(sampling.questions), program, states)
             if sampling.methods is not None:
                 methods = self._methods(sampling)
                 num_paths = 0 if methods.needs_order else methods.paths_wanted_next(2**62)
         sampler = open_sampler(questions)
-        self._show_source(sampler)
+        self._show_source(sampler, path_limit)
         progress = sampling_progress()
         progress.visible &= options.show_progress
         cluster, place = None, sampler.place
@@ -198,27 +211,36 @@ class Simulation:
                 device_for(options.device, num_paths, self._places, on_cluster=True),
                 options.device_number,
                 path_limit,
+                strategy=STRATEGIES[options.simulation_sync],
                 deadlocks_fixed=fixed,
                 threads=workers.threads,
             )
             cluster = ClusterSampling(workers, spec, sampler, progress)
             place = f"by the workers of {options.simulation_cluster}"
         GATE.stop_if_ending()
-        sampling.say(f"prism-gpu: paths of seed {seed}, sampled {place}")
+        sampling.say(f"prism-gpu: paths of seed {seed}, sampled {place}{self._how()}")
         return _Prepared(number, program, sampler, progress, cluster, growing)
+
+    def _how(self) -> str:
+        """Return what the user named of how paths are sampled and asked."""
+        found = ""
+        if self.options.simulation_states is not None:
+            found += f", asked of their first {self.options.simulation_states} states"
+        if self.options.simulation_sync:
+            found += f", {SYNCHRONISATIONS[self.options.simulation_sync]}"
+        return found
 
     def _growing(
         self, program: Program, open_sampler: OpenSampler, sampling: Any
     ) -> GrowingLengths:
         if self.options.simulation_cluster:
             raise UnsupportedError("growing path lengths are sampled by this process alone")
-        growing = GrowingLengths(
-            read_prefix_questions(str(sampling.questions), program),
-            open_sampler,
-            switches_of(dict(self.options.simulation)),
-            int(sampling.pathLimit),
-        )
+        if self.options.simulation_states is not None:
+            raise UnsupportedError("growing path lengths are no fixed number of states")
+        questions = read_prefix_questions(str(sampling.questions), program)
+        switches = switches_of(dict(self.options.simulation))
         try:
+            growing = GrowingLengths(questions, open_sampler, switches, int(sampling.pathLimit))
             growing.introduce(sampling)
         except MethodError as error:
             raise InvalidModelError(str(error)) from error
@@ -249,14 +271,15 @@ class Simulation:
         # Java's int may be negative.
         return secrets.randbits(63) if sampling.seed is None else int(sampling.seed) % 2**64
 
-    def _show_source(self, sampler: DeviceSampler) -> None:
-        """Write what the model was compiled to, one program after the other, where it is wanted."""
+    def _show_source(self, sampler: DeviceSampler, path_limit: int) -> None:
+        """Write what the model was compiled to, where it is wanted: each program a file."""
         if self.options.simulation_source is None:
             return
         path = Path(self.options.simulation_source)
+        if self._sources:
+            path = path.with_stem(f"{path.stem}-{self._sources + 1}")
         try:
-            with path.open("a" if self._sources else "w", encoding="utf-8") as file:
-                file.write(sampler.compiled.text)
+            path.write_text(standalone(sampler.compiled, path_limit), encoding="utf-8")
         except OSError as error:
             raise UnsupportedError(f"{path} cannot be written: {error.strerror}") from error
         self._sources += 1

@@ -1,4 +1,4 @@
-"""`-simmethod growing`: path prefixes of growing length show a lower bound of a probability.
+"""`-simmethod growing`: path prefixes of growing length decide a lower bound of a probability.
 
 The paths of each length are asked by a program of their own, since the length is compiled in. The
 longest has as many steps as PRISM's path limit.
@@ -8,56 +8,35 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from engines.errors import UnsupportedError
 from engines.montecarlo import bounded_ltl as ltl
 from engines.montecarlo.methods import MethodError, NumberText
-from engines.montecarlo.methods_choice import (
-    DEFAULT_CONFIDENCE,
-    DEFAULT_SAMPLES,
-    SamplingSwitches,
+from engines.montecarlo.methods_choice import DEFAULT_CONFIDENCE, SamplingSwitches
+from engines.montecarlo.methods_growing import (
+    GrowingParameters,
+    GrowingResult,
+    check_growing_lengths,
+    growing_lengths,
+    growing_parameters,
+    require_decidable,
 )
-from engines.montecarlo.methods_growing import GrowingResult, check_growing_lengths
-from engines.montecarlo.monitor import Monitor as Automaton
-from engines.montecarlo.monitor import monitor_of
 from engines.montecarlo.questions import Monitor
-from engines.montecarlo.tally import BooleanOutcomes, PathBatch, merged_lengths
-from engines.program.expressions import Expression
+from engines.montecarlo.tally import PathBatch, merged_lengths
 from engines.program.program import Program
-from prism_hooks.path_questions import property_reader, read_formula
+from prism_hooks.path_questions import PrefixQuestion, prefix_question, property_reader
 from prism_hooks.simulation_device import DeviceSampler
 from prism_hooks.simulation_progress import SamplingProgress
 
 NAME = "growing"
 FULL_NAME = "Growing Path Lengths"
+FIRST_LENGTH = 16
+"""States of the shortest prefixes."""
 
 OpenSampler = Callable[[Monitor], DeviceSampler]
 """From what is asked of each path to what samples paths."""
-
-
-@dataclass(frozen=True)
-class PrefixQuestion:
-    """Whether so many states of a path satisfy a formula, for any number of them.
-
-    Parameters
-    ----------
-    automaton
-        Reads the states.
-    atoms
-        What its atoms stand for.
-    """
-
-    automaton: Automaton
-    atoms: tuple[Expression, ...]
-
-    def of_length(self, length: int) -> Monitor:
-        """Return the question about the first `length` states."""
-        automaton = self.automaton
-        return Monitor.of_arrays(
-            *(self.atoms, automaton.transitions, automaton.verdicts, automaton.accepting, length)
-        )
 
 
 def read_prefix_questions(text: str, program: Program) -> tuple[PrefixQuestion, ...]:
@@ -78,28 +57,19 @@ def read_prefix_questions(text: str, program: Program) -> tuple[PrefixQuestion, 
     reader = property_reader(program)
     questions = []
     for found in json.loads(text):
-        match found["kind"]:
-            case "ltl":
-                formula = read_formula(found["formula"])
-                atoms = tuple(reader.read(atom) for atom in found["atoms"])
-            case "until" if not found["bounded"]:
-                formula = ltl.until(ltl.atom("a0"), ltl.atom("a1"))
-                atoms = (reader.read(found["left"]), reader.read(found["right"]))
-                if found["negated"]:
-                    formula = ltl.negation(formula)
-            case _:
-                raise UnsupportedError(
-                    "growing path lengths are for formulas without bounds, as P>=0.9 [ F x=1 ]; "
-                    "take clopper-pearson or adaptive"
-                )
-        if not ltl.is_positive(formula):
+        if found["kind"] != "ltl" and not (found["kind"] == "until" and not found["bounded"]):
+            raise UnsupportedError(
+                "growing path lengths are for formulas without bounds, as P>=0.9 [ F x=1 ]; "
+                "take clopper-pearson or adaptive"
+            )
+        question = prefix_question(found, reader)
+        if not ltl.is_positive(question.formula):
             raise UnsupportedError(
                 "a longer path may violate the formula, so that its probability on path prefixes "
                 "is no lower bound: growing path lengths are for F, U, X, & and | of each other, "
                 "without G, W, R and negations"
             )
-        automaton = monitor_of(formula, [f"a{i}" for i in range(len(atoms))])
-        questions.append(PrefixQuestion(automaton, atoms))
+        questions.append(question)
     return tuple(questions)
 
 
@@ -113,9 +83,14 @@ class GrowingLengths:
     open_sampler
         Compiles a question.
     switches
-        Gives δ and the number of paths of each length.
+        Gives two of ε, δ and the number of paths of each length.
     path_limit
         Steps of the longest prefixes.
+
+    Raises
+    ------
+    MethodError
+        If the switches contradict each other.
     """
 
     def __init__(
@@ -127,10 +102,14 @@ class GrowingLengths:
     ) -> None:
         self._questions, self._open_sampler = questions, open_sampler
         self._switches = switches
-        given = switches.confidence, switches.samples
-        self._confidence = DEFAULT_CONFIDENCE if given[0] is None else given[0]
-        self._num_paths = DEFAULT_SAMPLES if given[1] is None else given[1]
-        self._longest = path_limit + 1
+        longest = path_limit + 1
+        self._parameters: GrowingParameters = growing_parameters(
+            growing_lengths(min(FIRST_LENGTH, longest), longest),
+            switches.approximation,
+            switches.confidence,
+            switches.samples,
+            DEFAULT_CONFIDENCE,
+        )
         self._batches: list[PathBatch] = []
         self._remarks: dict[int, str] = {}
 
@@ -149,6 +128,7 @@ class GrowingLengths:
                     "growing path lengths show lower bounds above 0, as in P>=0.9 [ F x=1 ], and "
                     "nothing else"
                 )
+            require_decidable(float(asked.bound), self._parameters)
         for switch, value in (
             ("simwidth", self._switches.width),
             ("simmaxrwd", self._switches.max_reward),
@@ -158,22 +138,20 @@ class GrowingLengths:
                     f"Option -{switch} is not used for the {NAME.upper()} method and is being "
                     "ignored"
                 )
+        numbers = self._parameters
         for asked in sampling.methods:
             asked.name, asked.fullName = NAME, FULL_NAME
             asked.parameters = (
-                f"confidence={text(self._confidence)}, number of samples={self._num_paths} for "
-                f"each length, lengths={self.first_length}..{self._longest} states"
+                f"approximation={text(numbers.approximation)}, "
+                f"confidence={text(numbers.confidence)}, number of samples={numbers.num_paths} for "
+                f"each length, lengths={numbers.lengths[0]}..{numbers.lengths[-1]} states"
             )
 
     @property
     def first_questions(self) -> tuple[Monitor, ...]:
         """What the shortest prefixes are asked: to see whether it can be compiled."""
-        return tuple(question.of_length(self.first_length) for question in self._questions)
-
-    @property
-    def first_length(self) -> int:
-        """States of the shortest prefixes."""
-        return min(16, self._longest)
+        length = self._parameters.lengths[0]
+        return tuple(question.of_length(length) for question in self._questions)
 
     @property
     def remark(self) -> str:
@@ -181,7 +159,7 @@ class GrowingLengths:
         return "; ".join(self._remarks.values())
 
     def judge(self, sampling: Any, progress: SamplingProgress) -> None:
-        """Sample until each bound is shown or the longest prefixes did not show it.
+        """Sample until each bound is decided.
 
         Parameters
         ----------
@@ -209,7 +187,7 @@ class GrowingLengths:
     ) -> GrowingResult:
         opened: dict[int, DeviceSampler] = {}
 
-        def sample(length: int, first_path: int, num_paths: int) -> BooleanOutcomes:
+        def sample(length: int, first_path: int, num_paths: int) -> PathBatch:
             if length not in opened:
                 opened.clear()
                 opened[length] = self._open_sampler(question.of_length(length))
@@ -220,23 +198,14 @@ class GrowingLengths:
                 self._remarks[length] = f"of {length} states, {sampler.remark}"
             self._batches.append(replace(batch, outcomes=()))
             sampling.numGood += batch.num_paths
-            (outcomes,) = batch.outcomes
-            assert isinstance(outcomes, BooleanOutcomes)
-            return outcomes
+            return batch
 
         return check_growing_lengths(
-            *(question.automaton, float(asked.bound), sample),
-            confidence=self._confidence,
-            num_paths=self._num_paths,
-            first_length=self.first_length,
-            longest=self._longest,
+            question.automaton, float(asked.bound), sample, self._parameters
         )
 
     def _hand_over(self, result: GrowingResult, asked: Any) -> None:
         asked.estimate, asked.halfWidth = result.rounds[-1].estimate, 0.0
-        asked.confidence = self._confidence
-        asked.decision = 1 if result.shown else -1
-        asked.explanation = asked.remark = (
-            f"{result.explanation}; it is at least {result.lower:.6g}, except with probability "
-            f"{self._confidence:g}"
-        )
+        asked.confidence = self._parameters.confidence
+        asked.decision = int(result.holds)
+        asked.explanation = asked.remark = result.explanation

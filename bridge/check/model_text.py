@@ -236,13 +236,26 @@ class SimulatedModel(ModelText):
     Raises
     ------
     InvalidModelError, UnsupportedError
-        As `ModelText` does, and for several initial states.
+        As `ModelText` does.
     """
 
     def __init__(self, text: str, source: str) -> None:
         super().__init__(text, source, "simulation")
-        if self.outline.initial is not None:
-            raise _needs_prism("simulation from initial states that init … endinit describes")
+
+    def named_state_text(self, values: Sequence[int]) -> str:
+        """Return a state as PRISM prints it with the names of the variables."""
+        values_text = self.state_text(values)[1:-1].split(",")
+        pairs = zip(self.variable_types, values_text, strict=True)
+        return f"({','.join(f'{name}={value}' for name, value in pairs)})"
+
+    def program_from(
+        self, state: Sequence[int], constants: Mapping[str, Value], *, checked: bool
+    ) -> dict[str, Any]:
+        """Return the program whose paths begin in a state; see `program`."""
+        found = self.program(constants, checked=checked)
+        for variable, value in zip(found["variables"], state, strict=True):
+            variable["initial"] = value
+        return found
 
     def program(self, constants: Mapping[str, Value], *, checked: bool) -> dict[str, Any]:
         """Return the program of a chain; see `ModelText.program`.

@@ -42,7 +42,8 @@ from prism_hooks.sweep_bar import SweepBar, sweep_bar
 from prism_hooks.work_done import WorkDone
 
 if TYPE_CHECKING:
-    from bridge.check.simulate import SimulationResult, Simulator
+    from bridge.check.initial_states import SimulationResult
+    from bridge.check.simulate import Simulator
 
 RULE = "-" * 69
 FAULTS = (InvalidModelError, UnsupportedError, ConvergenceError, BridgeError, MemoryError, OSError)

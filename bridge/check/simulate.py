@@ -11,7 +11,9 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from bridge.check.initial_states import SimulationResult, initial_states, together
 from bridge.check.model_text import SimulatedModel
 from bridge.check.simulated_question import Asked, QuestionReader
 from bridge.check.simulation_options import SimulationOptions
@@ -100,22 +102,6 @@ class Sampling:
         return double_text(number)
 
 
-@dataclass(frozen=True)
-class SimulationResult:
-    """What a property came to.
-
-    Parameters
-    ----------
-    value
-        A number, a truth value, or a text that begins with "Error".
-    text
-        It as PRISM prints it, with its interval; empty for an error.
-    """
-
-    value: Value | str
-    text: str
-
-
 class Simulator:
     """Simulates the properties of one model.
 
@@ -192,10 +178,36 @@ class Simulator:
         except (InvalidModelError, UnsupportedError):
             self._introduce_alone()
             raise
+        checked = self._options.checked
+        states = initial_states(self._model, constants)
+        if states is None:
+            results = self._simulated(self._model.program(constants, checked=checked), asked)
+        else:
+            found = []
+            for state in states:
+                program = self._model.program_from(state, constants, checked=checked)
+                found.append(self._simulated(program, asked, several=len(states) > 1))
+                if len(states) > 1:
+                    name = self._model.named_state_text(state)
+                    for result in found[-1]:
+                        self._log(f"\nIn initial state {name}: {result.text or result.value}")
+            results = [together(each) for each in zip(*found, strict=True)]
+        if is_mdp and len(assignments) == 1:
+            self._log("Warning: Nondeterminism in MDP was resolved uniformly")
+        return results
+
+    def _simulated(
+        self, program: Mapping[str, Any], asked: Sequence[Asked], *, several: bool = False
+    ) -> list[SimulationResult]:
+        """Simulate from one initial state, which is one of several or the only one."""
+        questions = json.dumps([entry.question for entry in asked])
+        if several and '"init"' in questions:
+            # A program to sample knows the state alone that its paths begin in.
+            raise UnsupportedError('the label "init" of several initial states')
         methods = [_method_of(entry) for entry in asked]
         sampling = Sampling(
-            json.dumps(self._model.program(constants, checked=self._options.checked)),
-            json.dumps([entry.question for entry in asked]),
+            json.dumps(program),
+            questions,
             self._options.path_limit,
             not self._fix_deadlocks,
             methods,
@@ -205,8 +217,6 @@ class Simulator:
         self._introduce(methods[0])
         sampling.numPaths = 1
         self._sample(sampling)
-        if is_mdp and len(assignments) == 1:
-            self._log("Warning: Nondeterminism in MDP was resolved uniformly")
         return [
             _result_of(method, entry, sampling.numGood)
             for method, entry in zip(methods, asked, strict=True)
@@ -322,4 +332,5 @@ def _result_of(method: AskedMethod, asked: Asked, paths: int) -> SimulationResul
     if judgement.problem is not None:
         return SimulationResult(f"Error: {NOT_PRECISE}", "")
     value: Value = method.estimate if decision is None else decision
-    return SimulationResult(value, f"{value_text(value)} ({judgement.accuracy_text(double_text)})")
+    text = f"{value_text(value)} ({judgement.accuracy_text(double_text)})"
+    return SimulationResult(value, text, judgement.half_width, judgement.confidence)

@@ -13,7 +13,7 @@ from engines.errors import UnsupportedError
 OURS_WITH_VALUE = {
     *("gpudevice", "gpudevices", "gpuengine", "gpuformat", "gpumaxmem", "gpumethod"),
     *("gpuslice", "gpucolours", "gpuprecision", "gpuplot", "gpuprogress"),
-    *("gpusimseed", "gpusimsource", "simcluster"),
+    *("gpusimseed", "gpusimsource", "gpusimstates", "gpusimsync", "simcluster"),
     *("frontend", "prism-dir", "javamaxmem", "javastack", "javaparams"),
 }
 # Switches that decide the model and the answers: what a report repeats of an export's command

@@ -134,7 +134,10 @@ class Answers:
             case Next(target=target, negated=negated):
                 return float(holds(target, here.state) is not negated) if here.steps == 1 else None
             case Monitor():
-                return self._read(i, question)
+                answer = self._read(i, question)
+                if answer is None and here.looping:
+                    return self._ask_for_ever(i, question)
+                return answer
             case CumulativeReward(structure=s, bound=bound):
                 return self._cumulative(s, bound)
             case InstantaneousReward(structure=s, time=time):
@@ -207,10 +210,14 @@ class Answers:
             case Next(target=target, negated=negated):
                 return float(holds(target, here.state) is not negated)
             case Monitor():
-                answer = None
+                answer, steps = None, here.steps
                 while answer is None:
-                    self._here = replace(self._here, steps=self._here.steps + 1)
+                    before, steps = self._monitors[i], steps + 1
+                    self._here = replace(here, steps=steps)
                     answer = self._read(i, question)
+                    if self._monitors[i] == before:
+                        # The letter moves it no more: only the end is missing.
+                        steps = question.length
                 self._here = here
                 return answer
             case CumulativeReward(structure=s, bound=bound):

@@ -52,8 +52,10 @@ class Asking:
     @property
     def loops(self) -> bool:
         """Whether certain steps from a state to itself matter to a question."""
-        unbounded = any(isinstance(q, Until) and q.bounds is None for q in self._questions)
-        return unbounded and not self._ctmc
+        return not self._ctmc and any(
+            isinstance(q, Monitor) or (isinstance(q, Until) and q.bounds is None)
+            for q in self._questions
+        )
 
     def members(self) -> list[str]:
         """Return the members of a path that are of use here."""
@@ -202,6 +204,7 @@ class Asking:
             case Monitor():
                 return [
                     f"int n = read{i}(p, p->steps);",
+                    f"if (n == 2 && p->looping) n = repeat{i}(p);",
                     f"if (n == 1) {yes} else if (n == 0) {no}",
                 ]
             case CumulativeReward(structure=s, bound=bound):
@@ -248,7 +251,11 @@ class Asking:
         ]
 
     def _monitors(self) -> str:
-        """Return the functions that read a letter: 0, 1, or 2 when more has to be read."""
+        """Return the functions that read a letter: 0, 1, or 2 when more has to be read.
+
+        And those that read the letter again and again, of a state that is never left: no further
+        than to where the monitor no longer moves.
+        """
         text = ""
         for i, question in enumerate(self._questions):
             if not isinstance(question, Monitor):
@@ -265,6 +272,13 @@ class Asking:
                 f"return steps + 1 < {question.length} ? 2 : final{i}[q];",
             ]
             text += function(f"int read{i}(Path *p, i64 steps)", lines)
+            lines = [
+                "i64 steps = p->steps; int n, before;",
+                f"do {{ before = p->monitor{i}; steps++; n = read{i}(p, steps); }}",
+                f"while (n == 2 && p->monitor{i} != before);",
+                f"return n == 2 ? final{i}[before] : n;",
+            ]
+            text += function(f"int repeat{i}(Path *p)", lines)
         return text
 
     def _stay(self) -> str:
@@ -290,8 +304,7 @@ class Asking:
             case Next(target=target):
                 return [f"if ({self._words.value(target)}) {yes} else {no}"]
             case Monitor():
-                loop = f"do {{ steps++; n = read{i}(p, steps); }} while (n == 2);"
-                return ["i64 steps = p->steps; int n;", loop, f"if (n == 1) {yes} else {no}"]
+                return [f"if (repeat{i}(p)) {yes} else {no}"]
             case CumulativeReward(structure=s, bound=bound):
                 left = f"({double(bound)} - {'p->time' if self._ctmc else '(double)p->steps'})"
                 return [self._decide(i, f"p->gathered{s} + p->reward{s} * {left}")]

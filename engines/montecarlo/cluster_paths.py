@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from engines.cuda.driver import cupy, gpu_refusal
 from engines.model.environment import DeviceChoice
 from engines.montecarlo.cluster_work import PathSampler
+from engines.montecarlo.plan import SynchronisationStrategy
 from engines.montecarlo.questions import Question
 from engines.montecarlo.results import PathArrays
 from engines.montecarlo.sampler import Sampler
@@ -37,7 +38,7 @@ class PathsSpec:
 
     Parameters
     ----------
-    program, questions, seed, device, path_limit, deadlocks_fixed, threads
+    program, questions, seed, device, path_limit, deadlocks_fixed, threads, strategy
         As `engines.montecarlo.sampler.Sampler` has them.
     device_number
         Which GPU, unless workers of one machine share several out among them.
@@ -54,6 +55,7 @@ class PathsSpec:
     deadlocks_fixed: bool
     threads: int | None
     content: Content = Content.OUTCOMES
+    strategy: SynchronisationStrategy = SynchronisationStrategy.AUTO
 
     def __call__(self) -> PathSampler:
         """Compile the program and return what samples its paths."""
@@ -74,6 +76,7 @@ class _WorkerPaths:
                 spec.seed,
                 DeviceChoice.CPU if no_gpu else spec.device,
                 spec.path_limit,
+                strategy=spec.strategy,
                 deadlocks_fixed=spec.deadlocks_fixed,
                 threads=spec.threads,
             )

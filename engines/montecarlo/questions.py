@@ -99,7 +99,8 @@ class Monitor:
         The state before the first letter.
     length
         How many states of the path are read, the first included; at least 1. A path that is stuck
-        in a deadlock repeats its last state.
+        in a deadlock repeats its last state. So does one of a DTMC that has made a step with
+        probability 1 from a state to itself: either is answered there and then.
     negated
         Whether the answer is to be the opposite.
     """

@@ -35,6 +35,11 @@ R=? [ C ];
 P=? [ F P>0.1 [ F d=3 ] ];
 label "one" = d=1;
 """
+HERMAN = "dtmcs/herman/herman3.pm"
+SEVERAL = """
+P=? [ F<=1 "stable" ]; P>=0.5 [ F<=9 "stable" ]; R=? [ F "stable" ];
+const int k; P=? [ F<=k "stable" ]; P<0.1 [ F<=9 "stable" ];
+"""
 RENAMED = """dtmc
 const int N = 3;
 formula ahead = x + 1;
@@ -131,8 +136,9 @@ def report(run):
         (DICE, ("-pf", "P=? [ F d=1 ]; P>=0.1 [ F d=2 ]", "-sim", "-simmethod", "apmc")),
         (DICE, ("-pf", "P=? [ F d=1 ]", "-sim", "-simmethod", "clopper-pearson")),
         (DICE, ("-pf", "P>=0.9 [ F s=7 ]", "-sim", "-simmethod", "growing")),
+        (HERMAN, ("-pf", SEVERAL, "-const", "k=0:1", "-sim", "-simsamples", "999")),
     ],
-    ids=["dice", "cluster", "mdp", "experiment", "apmc", "clopper-pearson", "growing"],
+    ids=["dice", "cluster", "mdp", "experiment", "apmc", "clopper-pearson", "growing", "several"],
 )
 def test_paths_results_and_reports_are_those_of_a_run_with_prism(
     prism_gpu, embedded, prism_examples, model, words
@@ -154,7 +160,6 @@ def test_it_needs_no_prism(embedded, tmp_path):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("dtmc module m x:[0..1]; endmodule init x=0 endinit", "init … endinit"),
         ("dtmc module m x:[0..1]; endmodule system m endsystem", "a system definition"),
         ("pta module m x:clock; endmodule", "type PTA"),
     ],

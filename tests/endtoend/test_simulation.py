@@ -241,13 +241,6 @@ def test_what_our_sampler_cannot_do_is_prism_s_and_one_line_says_so(prism_gpu, p
     assert "PRISM's own code" in line
 
 
-def test_several_initial_states_are_refused_as_prism_refuses_them(prism_gpu, prism, prism_examples):
-    words = (prism_examples / "dtmcs/herman/herman3.pm", "-pf", 'P=? [ F "stable" ]', "-sim")
-    ours, theirs = prism_gpu(*words), prism(*words)
-    assert _ERROR.findall(ours.output) == _ERROR.findall(theirs.output) != []
-    assert "several initial states" in remarks(ours.output)[0]
-
-
 def test_the_compiled_source_can_be_seen_and_has_no_name_of_the_model(
     prism_gpu, prism_examples, tmp_path
 ):

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from bridge.arguments import UsageError, parse
+from bridge.cli import words_for_prism
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.model.environment import DeviceChoice
 from engines.montecarlo.sampler import Sampler
 from engines.program import native
 from prism_hooks import simulation, simulation_device
+from prism_hooks.answers import Answers
 from prism_hooks.options import SIMULATION, HookOptions
 from prism_hooks.simulation import UNDECIDED_PATH, Simulation
 from prism_hooks.simulation_device import PlaceTuning
@@ -389,6 +391,32 @@ def test_a_method_of_prism_s_is_passed_on_and_the_last_one_counts():
     found = parse(words, {})
     assert found.prism == ("-simmethod", "ci", "-simmethod", "apmc", "-simsamples", "5")
     assert found.hooks.simulation_method == ""
+
+
+def test_prism_is_told_no_parameters_of_a_method_of_ours():
+    parameters = ["-simapprox", "0.1", "-simconf", "0.2"]
+    found = parse(["m.pm", "-sim", "-simmethod", "growing", *parameters], {})
+    assert words_for_prism(found) == ["m.pm", "-sim", "-simmethod", "ci"]
+    words = Answers(found.hooks).simulationWords()
+    assert words == "growing -simapprox 0.1 -simconf 0.2"
+    theirs = parse(["m.pm", "-sim", "-simmethod", "apmc", *parameters], {})
+    assert words_for_prism(theirs) == ["m.pm", "-sim", "-simmethod", "apmc", *parameters]
+    assert Answers(theirs.hooks).simulationWords() == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["-gpusimsync", "never", "-sim"], "one of compile, runtime, lazy"),
+        (["-gpusimstates", "0", "-sim"], "a number from 1 on"),
+        (["-gpusimsync", "lazy"], "it needs -sim"),
+        (["-gpusimstates", "5"], "it needs -sim"),
+        (["-gpusimstates", "5", "-sim", "-gpuengine", "off"], "is not PRISM's"),
+    ],
+)
+def test_switches_about_paths_are_checked(words, error):
+    with pytest.raises(UsageError, match=error):
+        parse(["m.pm", *words], {})
 
 
 def test_a_method_of_ours_needs_our_engines():

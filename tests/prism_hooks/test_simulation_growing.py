@@ -77,7 +77,7 @@ def test_the_first_length_that_shows_the_bound_ends_it(question, bound, length):
     (method,) = found.methods
     assert method.decision == 1
     assert method.estimate == pytest.approx(exact[length], abs=5 * 0.5 / SAMPLES**0.5)
-    assert f"paths of {length} states show" in method.remark
+    assert f"of paths of {length} states" in method.remark
     assert found.numGood == SAMPLES * [16, 32, 64, 128, 256].index(length) + SAMPLES
     assert found.lengths[2] <= length - 1
 
@@ -95,12 +95,33 @@ def test_of_each_length_is_told_where_a_gpu_took_over(sooner_gpu):  # noqa: F811
     assert moved.methods[0].estimate == alone.methods[0].estimate
 
 
-def test_what_the_longest_prefixes_do_not_show_stays_open():
+def test_what_the_longest_prefixes_do_not_reach_is_false():
     found = checked(REACHED, asked(0.5), limit=39)
     (method,) = found.methods
-    assert method.decision == -1
-    assert "up to 40 states do not show" in method.remark
+    assert method.decision == 0
+    assert "of paths of 40 states" in method.remark
+    assert "longer paths, by -simpathlen, may give more" in method.remark
     assert method.estimate == pytest.approx(float(binom.sf(3, 39, 0.05)), abs=0.04)
+
+
+def test_paths_that_all_end_decide_whatever_the_longest_length_is():
+    # The steps from 4 on lead to 0 or 8, half of them each, where a deadlock or a loop holds them.
+    text = program(["v0", 0, ">", "v0", 8, "<", "&"], [[[0.5], [0, [8]]], [[0.5], [0, [0]]]])
+    options = HookOptions(
+        device=DeviceChoice.CPU, simulation_seed=3, simulation_method="growing",
+        simulation=(("simapprox", "0.02"),),
+    )  # fmt: skip
+    found = Sampling(text, [REACHED], methods=[asked(0.6)], pathLimit=10**9)
+    backend = Simulation(options)
+    backend.sample(found)
+    found.numPaths = 1
+    backend.sample(found)
+    (method,) = found.methods
+    assert (found.error, found.refusal, found.failure) == (None, None, None)
+    assert method.decision == 0
+    assert "each path ended" in method.remark
+    assert method.estimate == pytest.approx(0.5, abs=0.02)
+    assert found.lengths[2] == 1
 
 
 @pytest.mark.parametrize(
@@ -108,12 +129,13 @@ def test_what_the_longest_prefixes_do_not_show_stays_open():
     [
         (REACHED, asked(0.5, at_least=False), "show lower bounds above 0"),
         (REACHED, asked(0.5, bounded=False), "show lower bounds above 0"),
+        (REACHED, asked(0.001), "not above the approximation"),
         (REACHED | {"negated": True}, asked(0.5), "a longer path may violate"),
         (REACHED | {"bounded": True, "upper": 9}, asked(0.5), "formulas without bounds"),
         (NESTED | {"formula": ["a0", "a1", "R::"]}, asked(0.5), "a longer path may violate"),
         (NESTED | {"formula": ["a0", "X", "!", "F::"]}, asked(0.5), "a longer path may violate"),
     ],
-    ids=["upper bound", "no bound", "always", "steps", "release", "no next"],
+    ids=["upper bound", "no bound", "small bound", "always", "steps", "release", "no next"],
 )
 def test_what_prefixes_cannot_show_is_refused(question, method, reason):
     assert reason in checked(question, method).refusal

@@ -18,6 +18,12 @@ public interface Backend
 	/** The method of the engines that judges simulated paths; empty for PRISM's own. */
 	String simulationMethod();
 
+	/** That method and its parameters as they were typed; empty for PRISM's own, which takes its parameters itself. */
+	String simulationWords();
+
+	/** What was asked of a simulation that PRISM does not have, such as "by the method growing"; empty for nothing. */
+	String onlySampledHere();
+
 	/** Whether PRISM's engine setting may be changed to explicit, because the user named none. */
 	boolean mayChooseEngine();
 

@@ -58,26 +58,26 @@ public class GpuSimulatorEngine extends SimulatorEngine
 	{
 		simMethod.computeMissingParameterBeforeSim();
 		SimulationMethod method = method(simMethod);
-		List<Checked> checked = new ArrayList<>();
-		for (Expression expr : exprs)
-			checked.add(checked(expr, propertiesFile, method));
-		SimulationLoop loop = loop(checked, initialState, maxPathLength);
-		if (loop == null)
+		Result[] results = simulated(initialState, maxPathLength, method, () -> {
+			List<Checked> checked = new ArrayList<>();
+			for (Expression expr : exprs)
+				checked.add(checked(expr, propertiesFile, method));
+			return checked;
+		});
+		if (results == null)
 			return super.modelCheckMultipleProperties(propertiesFile, exprs, initialState, maxPathLength, simMethod);
 
-		loop.introduce(method);
-		Result[] results = results(checked, loop);
 		ModelType type = getModel().getModelType();
 		if (type.nondeterministic() && type.removeNondeterminism() != type)
 			mainLog.println("Warning: Nondeterminism in " + type.name() + " was resolved uniformly");
 		if (results.length == 1) {
 			if (!(results[0].getResult() instanceof PrismException))
-				mainLog.println("\nResult: " + results[0].getResultAndAccuracy());
+				mainLog.println("\nResult: " + InitialStates.text(results[0]));
 			return results;
 		}
 		mainLog.println("\nResults:");
 		for (int i = 0; i < results.length; i++)
-			mainLog.println(exprs.get(i) + " : " + results[i].getResultAndAccuracy());
+			mainLog.println(exprs.get(i) + " : " + InitialStates.text(results[i]));
 		return results;
 	}
 
@@ -87,28 +87,57 @@ public class GpuSimulatorEngine extends SimulatorEngine
 	{
 		simMethod.computeMissingParameterBeforeSim();
 		SimulationMethod method = method(simMethod);
-		List<Checked> checked = new ArrayList<>();
 		List<Values> constants = new ArrayList<>();
 		int n = undefinedConstants.getNumPropertyIterations();
-		// The last step brings the constants back to where PRISM's own code would begin.
-		for (int i = 0; i < n; i++, undefinedConstants.iterateProperty()) {
-			Values values = undefinedConstants.getPFConstantValues();
-			constants.add(values);
-			propertiesFile.setSomeUndefinedConstants(values);
-			checked.add(checked(expr, propertiesFile, method));
-		}
-		SimulationLoop loop = loop(checked, initialState, maxPathLength);
-		if (loop == null) {
+		Result[] results = simulated(initialState, maxPathLength, method, () -> {
+			List<Checked> checked = new ArrayList<>();
+			constants.clear();
+			// The last step brings the constants back to where PRISM's own code would begin.
+			for (int i = 0; i < n; i++, undefinedConstants.iterateProperty()) {
+				Values values = undefinedConstants.getPFConstantValues();
+				constants.add(values);
+				propertiesFile.setSomeUndefinedConstants(values);
+				checked.add(checked(expr, propertiesFile, method));
+			}
+			return checked;
+		});
+		if (results == null) {
 			super.modelCheckExperiment(propertiesFile, undefinedConstants, resultsCollection, expr, initialState, maxPathLength, simMethod);
 			return;
 		}
-		loop.introduce(method);
-		Result[] results = results(checked, loop);
 		mainLog.println("\nResults:");
 		for (int i = 0; i < results.length; i++) {
 			resultsCollection.setResult(undefinedConstants.getMFConstantValues(), constants.get(i), results[i].getResult());
-			mainLog.println(constants.get(i) + " : " + results[i].getResultAndAccuracy());
+			mainLog.println(constants.get(i) + " : " + InitialStates.text(results[i]));
 		}
+	}
+
+	/** Prepares what is asked, anew for each initial state. */
+	private interface Asked
+	{
+		List<Checked> prepare() throws PrismException;
+	}
+
+	/** The results of what is asked, over all initial states; null, after a line on why, if PRISM's own code must find them. */
+	private Result[] simulated(State initialState, long maxPathLength, SimulationMethod method, Asked asked) throws PrismException
+	{
+		List<State> states = InitialStates.of(getModel(), initialState);
+		Result[][] found = new Result[states.size()][];
+		for (int i = 0; i < found.length; i++) {
+			List<Checked> checked = asked.prepare();
+			if (found.length > 1 && i > 0)
+				mainLog.println();
+			SimulationLoop loop = loop(checked, states.get(i), found.length > 1, maxPathLength);
+			if (loop == null)
+				return null;
+			loop.introduce(method);
+			found[i] = results(checked, loop);
+			if (found.length > 1) {
+				for (Result result : found[i])
+					mainLog.println("\nIn initial state " + states.get(i).toString(getModel()) + ": " + InitialStates.text(result));
+			}
+		}
+		return InitialStates.together(found);
 	}
 
 	/** The method that judges: PRISM's, unless one of the engines was named. */
@@ -153,7 +182,7 @@ public class GpuSimulatorEngine extends SimulatorEngine
 	}
 
 	/** The loop over the paths that the engines sample; null, after a line on why, if PRISM's own code must. */
-	private SimulationLoop loop(List<Checked> checked, State initialState, long maxPathLength) throws PrismException
+	private SimulationLoop loop(List<Checked> checked, State initialState, boolean oneOfSeveral, long maxPathLength) throws PrismException
 	{
 		Hooks.startProperty();
 		List<Sampler> samplers = new ArrayList<>();
@@ -165,6 +194,9 @@ public class GpuSimulatorEngine extends SimulatorEngine
 			if (property.sampler != null) {
 				samplers.add(property.sampler);
 				questions.add(property.question);
+				// A program to sample knows the state alone that its paths begin in.
+				if (oneOfSeveral && property.question.contains("\"init\""))
+					reason = "the label \"init\" of several initial states";
 			}
 		}
 		Sampling sampling = null;
@@ -182,9 +214,9 @@ public class GpuSimulatorEngine extends SimulatorEngine
 				reason = e.getMessage();
 			}
 		}
-		String method = Hooks.simulationMethod();
-		if (reason != null && !method.isEmpty())
-			throw new PrismException("Simulation by the method " + method + ", which PRISM does not have, is not possible: " + reason);
+		String asked = Hooks.onlySampledHere();
+		if (reason != null && !asked.isEmpty())
+			throw new PrismException("Simulation " + asked + ", which PRISM does not have, is not possible: " + reason);
 		if (reason == null)
 			return new SimulationLoop(sampling, samplers, maxPathLength, getModel(), getRewardGenerator(), mainLog);
 		Hooks.handBack(mainLog, "simulation (" + reason + ")");
@@ -199,7 +231,7 @@ public class GpuSimulatorEngine extends SimulatorEngine
 		if (hasStrategyInfo())
 			return "under a strategy";
 		if (initialState == null && !getModel().hasSingleInitialState())
-			return "from several initial states";
+			return "from more initial states than " + InitialStates.MOST_STATES;
 		return null;
 	}
 

@@ -239,6 +239,20 @@ public final class Hooks
 		return backend == null ? "" : backend.simulationMethod();
 	}
 
+	/** The method of the engines and its parameters, as they were typed; empty for PRISM's own. */
+	static String simulationWords()
+	{
+		parkIfEnding();
+		return backend == null ? "" : backend.simulationWords();
+	}
+
+	/** What was asked of a simulation that PRISM does not have; empty for nothing. */
+	static String onlySampledHere()
+	{
+		parkIfEnding();
+		return backend == null ? "" : backend.onlySampledHere();
+	}
+
 	private static void parkIfEnding()
 	{
 		while (ending)

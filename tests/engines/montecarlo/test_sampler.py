@@ -211,6 +211,37 @@ def test_monitors_read_the_states_of_paths_and_of_deadlocks(negated):
     assert abs(batch.outcomes[1].num_true / PATHS - 0.25) < 5 * 0.5 / math.sqrt(PATHS)
 
 
+@pytest.mark.parametrize("small", [True, False])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_monitors_are_answered_where_a_path_is_absorbed(strategy, small, monkeypatch):
+    if not small:
+        monkeypatch.setattr(layout, "MOST_COMMANDS", 0)
+    program, e = read_model(programs.DIE)
+    rows, open_ = ((0, 1), (1, 1)), (2, 1)
+    reaches = Monitor((e("d=6"),), rows, open_, (False, True), 0, 10_001)
+    # Whether s=7 holds at an odd number of 500 states: its 500 letters end nowhere before.
+    parity = Monitor((e("s=7"),), ((0, 1), (1, 0)), (2, 2), (False, True), 0, 500)
+    questions = [reaches, replace(reaches, negated=True), parity]
+    assert_same_as_reference(program, questions, 60, strategy=strategy)
+    batch = on_cpu(program, questions, strategy=strategy).run(0, PATHS)
+    found = [outcomes.num_true for outcomes in batch.outcomes]
+    assert sum(outcomes.num_undecided for outcomes in batch.outcomes) == 0
+    assert batch.lengths.longest < 60
+    assert found[0] + found[1] == PATHS
+    assert abs(found[0] / PATHS - 1 / 6) < 5 * 0.5 / math.sqrt(PATHS)
+    # The coin is flipped an odd number of times, 3 + 2k, so that 500 - 3 - 2k states are left.
+    assert found[2] == PATHS
+
+
+def test_a_state_left_with_some_probability_does_not_end_a_monitor():
+    text = "dtmc\nmodule m\n x : [0..1];\n [] x=0 -> 0.5:(x'=0) + 0.5:(x'=1);\n [] x=1 -> true;\n"
+    program, e = read_model(f"{text}endmodule")
+    question = Monitor((e("x=1"),), ((0, 1), (1, 1)), (2, 1), (False, True), 0, 3)
+    batch = on_cpu(program, [question]).run(0, PATHS)
+    assert abs(batch.outcomes[0].num_true / PATHS - 0.75) < 5 * 0.5 / math.sqrt(PATHS)
+    assert batch.lengths.longest == 2
+
+
 def test_a_sampler_can_be_sent_to_another_process():
     _, program, questions = CASES[1]
     made = on_cpu(program, questions, 77, path_limit=9, threads=1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 from fractions import Fraction
 
 import numpy as np
@@ -11,10 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engines.montecarlo import bounded_ltl as ltl
-from engines.montecarlo.methods import MethodError
-from engines.montecarlo.methods_growing import check_growing_lengths
-from engines.montecarlo.monitor import monitor_of
 from engines.montecarlo.tally import (
     Arrival,
     BooleanOutcomes,
@@ -140,29 +135,3 @@ def test_lengths_of_batches_are_merged():
     ]
     assert merged_lengths(batches) == PathLengths(16, 1, 5)
     assert merged_lengths([]) == PathLengths()
-
-
-def geometric(length, first_path, num_paths):
-    """Whether an event of probability 0.05 a state has happened within so many states."""
-    chosen = random.Random(first_path + 7)
-    hits = [chosen.random() < 1 - 0.95**length for _ in range(num_paths)]
-    return BooleanOutcomes.of(np.array(hits, np.uint8))
-
-
-def test_growing_lengths_show_a_bound_on_a_monotone_formula():
-    monitor = monitor_of(ltl.eventually(ltl.atom("hit")))
-    numbers = {"confidence": 0.01, "num_paths": 2000, "first_length": 4, "longest": 200}
-    result = check_growing_lengths(monitor, 0.9, geometric, **numbers)
-    assert result.shown
-    assert [entry.length for entry in result.rounds] == [4, 8, 16, 32, 64]
-    assert sum(entry.confidence for entry in result.rounds) < 0.01
-    assert 0.9 <= result.lower <= 1 - 0.95**64
-    result = check_growing_lengths(monitor, 0.9, geometric, **(numbers | {"longest": 20}))
-    assert not result.shown
-    assert "up to 20 states do not show" in result.explanation
-    always = monitor_of(ltl.always(ltl.atom("hit")))
-    with pytest.raises(MethodError, match="not monotone"):
-        check_growing_lengths(always, 0.9, geometric, **numbers)
-    bounded = monitor_of(ltl.eventually(ltl.atom("hit"), (0, 9)))
-    result = check_growing_lengths(bounded, 0.99, geometric, **numbers)
-    assert [entry.length for entry in result.rounds] == [4, 8, 10]
