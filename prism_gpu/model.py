@@ -197,7 +197,8 @@ class Model:
 
         Returns
         -------
-        The value in the initial state and in every state, its error, and what it took.
+        Result
+            The value in the initial state and in every state, its error, and what it took.
 
         Raises
         ------
@@ -240,7 +241,8 @@ class Model:
 
         Returns
         -------
-        The results, in the order of the properties.
+        Results
+            In the order of the properties.
 
         Raises
         ------
@@ -280,8 +282,9 @@ class Model:
 
         Returns
         -------
-        A DTMC with the same states, labels and variables, and settings but the method; its
-        rewards are those of the states and of the chosen choices, added.
+        Model
+            A DTMC with the same states, labels and variables, and settings but the method; its
+            rewards are those of the states and of the chosen choices, added.
 
         Raises
         ------
@@ -316,7 +319,8 @@ class Model:
 
         Returns
         -------
-        Probabilities, shape (states,), which sum to 1.
+        FloatArray
+            Probabilities, shape (states,), which sum to 1.
 
         Raises
         ------
@@ -347,7 +351,8 @@ class Model:
 
         Returns
         -------
-        Probabilities, shape (states,), which sum to 1.
+        FloatArray
+            Probabilities, shape (states,), which sum to 1.
 
         Raises
         ------
@@ -389,7 +394,8 @@ class Model:
 
         Returns
         -------
-        The paths; `states` has shape (paths, steps + 1), and so has `times` of a CTMC.
+        Paths
+            `states` has shape (paths, steps + 1), and so has `times` of a CTMC.
 
         Raises
         ------

@@ -50,7 +50,8 @@ def open(
 
     Returns
     -------
-    The model, to be checked, sampled and read.
+    Model
+        To be checked, sampled and read.
 
     Raises
     ------
