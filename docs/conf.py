@@ -38,7 +38,7 @@ extensions = [
     "myst_nb",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["README.md", "copied/*", "gallery/*.ipynb", "gallery/*.py"]
+exclude_patterns = ["**/README.md", "README.md", "copied/*", "gallery/*.ipynb", "gallery/*.py"]
 suppress_warnings = ["config.cache"]
 default_role = "py:obj"
 highlight_language = "none"
@@ -91,6 +91,15 @@ html_theme_options = {
 copyright = f"{author}; GPL-2.0-or-later"
 
 
+COPIED = {
+    HERE / "README.md": "README.md",
+    HERE / "measurements" / "README.md": "MEASUREMENTS.md",
+    ROOT / "CONTRIBUTING.md": "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md": "CHANGELOG.md",
+}
+"""Pages that a code host shows for a folder, and what the site includes them as."""
+
+
 def as_on_the_site(text: str) -> str:
     """Return Markdown with its links to files beside the documentation led elsewhere.
 
@@ -104,6 +113,7 @@ def as_on_the_site(text: str) -> str:
         text = re.sub(rf"\]\((\.\./)*{name.upper()}\.md", f"]({name}.rst", text)
     # Folders of sources are no part of the site.
     text = re.sub(r"\[([^\]]+)\]\((?:\.\./)*(?:examples|tests)[^)]*\)", r"\1", text)
+    text = text.replace("measurements/README.md", "measurements/index.rst")
     return text.replace("](docs/", "](")
 
 
@@ -121,9 +131,9 @@ def setup(app: Sphinx) -> None:
         Sphinx.
     """
     (HERE / "copied").mkdir(exist_ok=True)
-    for page in (HERE / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"):
+    for page, name in COPIED.items():
         text = as_on_the_site(page.read_text(encoding="utf-8"))
-        (HERE / "copied" / page.name).write_text(text, encoding="utf-8")
+        (HERE / "copied" / name).write_text(text, encoding="utf-8")
     shutil.copytree(ROOT / "examples" / "notebooks", HERE / "notebooks", dirs_exist_ok=True)
     app.add_lexer("prism", TextLexer)
     app.connect("source-read", on_source_read)
