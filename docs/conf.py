@@ -55,7 +55,7 @@ autosummary_generate = True
 autodoc_member_order = "groupwise"
 autodoc_typehints_format = "short"
 autodoc_type_aliases = {
-    name: name for name in ("ArrayLike", "Constant", "FloatArray", "IndexArray", "MaskArray")
+    name: name for name in ("ArrayLike", "FloatArray", "IndexArray", "MaskArray")
 }
 numpydoc_show_class_members = False
 
@@ -83,7 +83,8 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "show_prev_next": True,
     "show_toc_level": 2,
-    "secondary_sidebar_items": ["page-toc"],
+    # Tables of measurements need the width.
+    "secondary_sidebar_items": {"measurements/*": [], "**": ["page-toc"]},
     "footer_start": ["copyright"],
     "footer_end": [],
     "navigation_with_keys": False,

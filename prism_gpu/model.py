@@ -187,13 +187,13 @@ class Model:
         Parameters
         ----------
         property
-            One property in PRISM's language: 'P=? [ F "goal" ]', 'S>0.9 [ "up" ]',
-            'R{"cost"}min=? [ F x=3 ]', 'filter(max, P=? [ X "goal" ], "init")'.
+            One property in PRISM's language: ``P=? [ F "goal" ]``, ``S>0.9 [ "up" ]``,
+            ``R{"cost"}min=? [ F x=3 ]``, ``filter(max, P=? [ X "goal" ], "init")``.
         constants
-            Values of names in the property, which need no declaration: 'P=? [ F<=T "goal" ]'.
+            Values of names in the property, which need no declaration: ``P=? [ F<=T "goal" ]``.
         **settings
-            How to check, such as `epsilon=1e-8`, `bounds=True`, `strategy=True`: see
-            `help(prism_gpu.Settings)`.
+            How to check, such as ``epsilon=1e-8``, ``bounds=True``, ``strategy=True``; see
+            `Settings`.
 
         Returns
         -------
@@ -414,8 +414,8 @@ class Model:
         Parameters
         ----------
         path
-            A `.umb`, which is compressed and keeps all; a `.tra`, which gets its companions `.lab`,
-            `.sta`, `.srew`, `.trew` beside it; or a `.pexp`.
+            A ``.umb``, which is compressed and keeps all; a ``.tra``, which gets its companions
+            ``.lab``, ``.sta``, ``.srew``, ``.trew`` beside it; or a ``.pexp``.
 
         Raises
         ------
