@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bridge.arguments import UsageError
 from bridge.check.checker import Checker, CheckResult
 from bridge.check.distributions import report_steady_state, report_transient
 from bridge.check.experiment import Experiment, model_experiment, property_experiment
@@ -28,6 +27,7 @@ from bridge.language.ast import Value
 from bridge.language.properties_file import PropertiesFile, Property, parse_properties
 from bridge.language.text import Range, seconds_text
 from bridge.model import CheckableModel
+from bridge.own_switches import UsageError
 from bridge.refusals import error_line, fault_text
 from bridge.versions import OWN_VERSION
 from engines.errors import BridgeError, ConvergenceError, InvalidModelError, UnsupportedError

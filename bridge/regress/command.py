@@ -14,8 +14,8 @@ from typing import Any, NoReturn
 import click
 
 from bridge import ending
-from bridge.arguments import UsageError
 from bridge.files.atomic import write_text
+from bridge.own_switches import UsageError
 from bridge.refusals import error_line, require_gpu
 from bridge.regress.answers import Answer
 from bridge.regress.compare import Tolerance
