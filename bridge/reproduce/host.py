@@ -44,6 +44,8 @@ class Host:
     computes
         Whether the device is here; if not, only PRISM's runs are made, and other hosts' results
         are shown.
+    gpus
+        How many GPUs are here.
     """
 
     prism: PrismInstall | None
@@ -57,6 +59,7 @@ class Host:
     device_memory: int
     versions: dict[str, str]
     computes: bool = True
+    gpus: int = 0
 
     @property
     def front_end(self) -> str:
@@ -144,11 +147,12 @@ def examine(device: str, front_end: str | None = None) -> Host:
         device_memory=0 if summary is None else summary[1],
         versions=_versions(prism, java),
         computes=not elsewhere,
+        gpus=0 if summary is None else summary[2],
     )
 
 
-def _gpu() -> tuple[tuple[str, int] | None, str]:
-    """Return name and bytes of the first GPU, or None and the reason."""
+def _gpu() -> tuple[tuple[str, int, int] | None, str]:
+    """Return name and bytes of the first GPU and how many there are, or None and the reason."""
     from engines.cuda.driver import early_refusal, gpu_refusal
 
     refusal = early_refusal() or gpu_refusal()
@@ -158,7 +162,8 @@ def _gpu() -> tuple[tuple[str, int] | None, str]:
 
     runtime = cupy().cuda.runtime
     properties = runtime.getDeviceProperties(0)
-    return (properties["name"].decode(), int(properties["totalGlobalMem"])), ""
+    found = properties["name"].decode(), int(properties["totalGlobalMem"])
+    return (*found, int(runtime.getDeviceCount())), ""
 
 
 def _cores() -> int:

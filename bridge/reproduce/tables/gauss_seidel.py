@@ -11,6 +11,7 @@ from bridge.reproduce.instances import gauss_seidel
 from bridge.reproduce.jobs import Kind, Scale, Solve, Subject
 from bridge.reproduce.perform import Results
 from bridge.reproduce.published import gauss_seidel_2013
+from bridge.reproduce.tables.gauss_seidel_methods import OWN_CPU, means, methods, own_cpu_cells
 from bridge.reproduce.tables.solves import (
     MEASURED,
     OURS_AND_PRISM,
@@ -27,6 +28,7 @@ from bridge.reproduce.tables.table import Column, Table, number, origin, origins
 
 THEIRS = (
     ("2013: figure", "figure"),
+    ("2013: size (Tamaño) MB", "megabytes"),
     ("2013: sweeps, PRISM", "psor_prism"),
     ("2013: sweeps", "psor"),
     ("2013: CPU s", "cpu"),
@@ -52,13 +54,18 @@ def tables(subjects: set[Subject], scale: Scale, host: Host, results: Results) -
     """
     if Subject.GAUSS_SEIDEL not in subjects:
         return []
-    return [_rows(scale, host, results), _colours(scale, host, results)]
+    return [
+        _rows(scale, host, results),
+        means(scale, host, results),
+        _colours(scale, host, results),
+        methods(scale, host, results),
+    ]
 
 
 def _rows(scale: Scale, host: Host, results: Results) -> Table:
     paper = gauss_seidel_2013()
     theirs = [Column(title, theirs=True) for title, _ in THEIRS]
-    rows = [_row(row, results) for row in gauss_seidel.solves(scale)]
+    rows = [_row(row, host, results) for row in gauss_seidel.solves(scale)]
     measured = {(row.family, row.asked, row.size) for row in gauss_seidel.solves(scale)}
     rows += [_published_only(row) for row in paper.rows if _key(row) not in measured]
     return Table(
@@ -71,7 +78,10 @@ def _rows(scale: Scale, host: Host, results: Results) -> Table:
         "Columns that begin with 2013 are the thesis's, whose seconds are of "
         f"sweeps only: {paper.source}; on {paper.hardware}. {paper.remark}. "
         "Rows that are published only are measured with --scale paper, where the model is ours.",
-        [*SIZES, Column("property", text=True), *OURS_AND_PRISM, *theirs, MEASURED, REMARKS],
+        [
+            *(*SIZES, Column("property", text=True), *OURS_AND_PRISM, *OWN_CPU),
+            *(*theirs, MEASURED, REMARKS),
+        ],
         rows,
     )
 
@@ -89,7 +99,7 @@ def _published(cells: Mapping[str, Any]) -> list[str]:
     return shown
 
 
-def _row(row: Solve, results: Results) -> list[str]:
+def _row(row: Solve, host: Host, results: Results) -> list[str]:
     ours, prism, remarks = pair(row, results)
     found = gauss_seidel_2013().row(family=row.family, property=row.asked, size=row.size)
     why = short_reason(results.why(row.job(Kind.PEER)))
@@ -98,6 +108,7 @@ def _row(row: Solve, results: Results) -> list[str]:
         *size_cells(row, ours),
         row.asked,
         *compared,
+        *own_cpu_cells(row, host, ours, results),
         *_published(found or {}),
         origins(ours, prism),
         "; ".join(remarks),
@@ -118,7 +129,7 @@ def _published_only(row: Mapping[str, Any]) -> list[str]:
     remark = PUBLISHED_ONLY
     if family is None:
         remark = f"{PUBLISHED_ONLY}: no model of ours"
-    empty = [""] * len(OURS_AND_PRISM)
+    empty = [""] * (len(OURS_AND_PRISM) + len(OWN_CPU))
     return [label, states, "", row["property"], *empty, *_published(row), "", remark]
 
 
