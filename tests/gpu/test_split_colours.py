@@ -50,8 +50,12 @@ def bytes_of_matrix(system):
 def test_the_sweeps_are_those_on_the_device(name, share, order):
     system = SYSTEMS[name]()
     whole = swept(system, None, order)
-    memory = 8 * system.num_states + system.matrix.num_rows * 8 // 2
-    memory += bytes_of_matrix(system) // 8 if share == "x stays" else -4 * system.num_states
+    memory = 8 * system.num_states + 4 * system.matrix.num_rows + bytes_of_matrix(system) // 8
+    if share == "x travels":
+        engine = CudaColourEngine(0, order, None, 5, memory)
+        # Beside the sums of a colour there is room for half of x.
+        sums = engine.coloured(system, order).plan.sums
+        memory = BESIDE + 8 * sums + 4 * system.num_states
     parts = swept(system, memory, order)
     assert not isinstance(whole[0], SplitColoured)
     assert isinstance(parts[0], SplitColoured)
