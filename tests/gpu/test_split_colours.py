@@ -53,9 +53,9 @@ def test_the_sweeps_are_those_on_the_device(name, share, order):
     memory = 8 * system.num_states + 4 * system.matrix.num_rows + bytes_of_matrix(system) // 8
     if share == "x travels":
         engine = CudaColourEngine(0, order, None, 5, memory)
-        # Beside the sums of a colour there is room for half of x.
+        # Beside the sums of a colour there is room for three quarters of x.
         sums = engine.coloured(system, order).plan.sums
-        memory = BESIDE + 8 * sums + 4 * system.num_states
+        memory = BESIDE + 8 * sums + 6 * system.num_states
     parts = swept(system, memory, order)
     assert not isinstance(whole[0], SplitColoured)
     assert isinstance(parts[0], SplitColoured)
