@@ -15,12 +15,12 @@ from typing import Any
 
 from bridge.check.initial_states import SimulationResult, initial_states, together
 from bridge.check.model_text import SimulatedModel
-from bridge.check.simulated_question import Asked, QuestionReader
+from bridge.check.path_program import question_reader
+from bridge.check.simulated_question import Asked
 from bridge.check.simulation_options import SimulationOptions
 from bridge.language.ast import Expression, Probability, Reward, SteadyState, Value
 from bridge.language.properties_file import PropertiesFile, Property
 from bridge.language.text import double_text, seconds_text, value_text
-from bridge.language.types import TypeChecker, type_of_value
 from engines.errors import BridgeError, ConvergenceError, InvalidModelError, UnsupportedError
 from engines.montecarlo.methods import NOT_PRECISE, PATH_LIMIT, Bound, Judgement, MethodError
 from engines.montecarlo.methods_choice import choose_method
@@ -174,7 +174,10 @@ class Simulator:
         # PRISM chooses a method for the first property, and keeps to it.
         self._method = self._method or ("sprt" if _is_bounded(item.expression) else "ci")
         try:
-            asked = [self._reader(values).asked(item.expression) for values in assignments]
+            readers = (
+                question_reader(self._model, self._properties, values) for values in assignments
+            )
+            asked = [reader.asked(item.expression) for reader in readers]
         except (InvalidModelError, UnsupportedError):
             self._introduce_alone()
             raise
@@ -221,21 +224,6 @@ class Simulator:
             _result_of(method, entry, sampling.numGood)
             for method, entry in zip(methods, asked, strict=True)
         ]
-
-    def _reader(self, values: Constants) -> QuestionReader:
-        declared, properties = self._model.outline, self._properties
-        labels = {**declared.labels, **properties.labels}
-        names = replace(self._model.names(values), labels=labels)
-        types = {name: type_of_value(value) for name, value in values.items()}
-        types |= self._model.variable_types
-        named = {entry.name: entry.expression for entry in properties.properties if entry.name}
-        return QuestionReader(
-            names,
-            TypeChecker(types, declared.formulas, named),
-            named,
-            declared.reward_names,
-            self._model.kind,
-        )
 
     def _ask(self, sampling: Sampling) -> None:
         """Have the engines sample; raise what they refuse."""

@@ -40,6 +40,7 @@ class Kind(StrEnum):
     PATTERNS = "patterns"
     COMPONENTS = "components"
     PATHS = "paths"
+    WORKERS = "workers"
 
 
 RUNS = (Kind.OURS, Kind.PEER)

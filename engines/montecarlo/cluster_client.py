@@ -19,6 +19,10 @@ from engines.errors import CacheError, UnsupportedError
 from engines.process.cache import CACHE_VARIABLE, private_folder
 
 LOCAL = "local:"
+LOW = ":low"
+"""After the number of processes: they take what other programs leave of the cores."""
+LOWEST_PRIORITY = 19
+_PRIORITY_VARIABLE = "PRISM_GPU_WORKER_PRIORITY"
 CONNECT_S = 10
 REPLACE_S = 1.0
 """How often to see whether processes of this machine must be replaced."""
@@ -41,7 +45,8 @@ class OpenCluster:
     ----------
     address
         Of a dask scheduler (``tls://host:8786``), or ``local:N`` for N processes of this machine,
-        which end with this object and with this process.
+        which end with this object and with this process; ``local:N:low`` has them run at the
+        lowest priority.
 
     Raises
     ------
@@ -112,7 +117,7 @@ def local_workers(address: str) -> int | None:
     """
     if not address.startswith(LOCAL):
         return None
-    number = address.removeprefix(LOCAL)
+    number = address.removeprefix(LOCAL).removesuffix(LOW)
     if not (number.isdecimal() and int(number) > 0):
         raise UnsupportedError(f"{address} names no number of processes: use local:4, for example")
     return int(number)
@@ -129,7 +134,7 @@ def _open(address: str, stack: contextlib.ExitStack) -> Any:
         ) from None
     if number is None:
         return _open_elsewhere(distributed, address, stack)
-    return _open_here(distributed, number, stack)
+    return _open_here(distributed, number, stack, low=address.endswith(LOW))
 
 
 def _open_elsewhere(distributed: Any, address: str, stack: contextlib.ExitStack) -> Any:
@@ -155,7 +160,9 @@ def _open_elsewhere(distributed: Any, address: str, stack: contextlib.ExitStack)
     return client
 
 
-def _open_here(distributed: Any, number: int, stack: contextlib.ExitStack) -> Any:
+def _open_here(
+    distributed: Any, number: int, stack: contextlib.ExitStack, *, low: bool = False
+) -> Any:
     try:
         security = distributed.Security.temporary()
     except ImportError:
@@ -187,6 +194,7 @@ def _open_here(distributed: Any, number: int, stack: contextlib.ExitStack) -> An
         local_directory=str(scratch),
         silence_logs=50,
         preload=[__name__],
+        env={_PRIORITY_VARIABLE: str(LOWEST_PRIORITY if low else 0)},
     )
     stack.callback(cluster.close)
     client = distributed.Client(cluster)
@@ -244,6 +252,8 @@ def _replace_ended(cluster: Any, number: int) -> None:
 def dask_setup(_worker: object) -> None:
     """Let a worker of this machine outlive Ctrl-C, which ends it by way of its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # What it starts, such as a compiler, inherits that.
+    os.nice(int(os.environ.get(_PRIORITY_VARIABLE, "0")))
 
 
 def _cores() -> int:

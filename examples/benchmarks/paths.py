@@ -24,7 +24,7 @@ from pathlib import Path
 
 import click
 
-from bridge.reproduce.tasks.paths import both_eat, philosophers
+from bridge.reproduce.tasks.paths import philosophers
 from engines.model.environment import DeviceChoice
 from engines.montecarlo.plan import SynchronisationStrategy
 from engines.montecarlo.reference import sample_path
@@ -51,7 +51,7 @@ class Row:
 
 def measure(n: int, paths: int, steps: int, device: DeviceChoice, strategy: str, seed: int) -> Row:
     """Return the times of one case, after a look at its answers."""
-    program, question = philosophers(n), both_eat(steps)
+    program, question = philosophers(n, steps)
     begin = time.perf_counter()
     chosen = SynchronisationStrategy(strategy)
     sampler = Sampler(program, [question], seed, device, strategy=chosen)

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from paths import both_eat, philosophers
+from paths import philosophers
 
 from engines.model.environment import DeviceChoice
 from engines.montecarlo.cluster import run_on_cluster
@@ -82,10 +82,10 @@ class Scaling:
 
 def spec_of(n: int, seed: int) -> PathsSpec:
     """Return what makes the sampler of a worker."""
-    questions = (both_eat(STEPS),)
-    program, cpu = philosophers(n), DeviceChoice.CPU
+    program, question = philosophers(n, STEPS)
+    cpu = DeviceChoice.CPU
     return PathsSpec(
-        *(program, questions, seed, cpu, 0, DEFAULT_PATH_LIMIT, True, 1), content=Content.COUNTS
+        *(program, (question,), seed, cpu, 0, DEFAULT_PATH_LIMIT, True, 1), content=Content.COUNTS
     )
 
 

@@ -6,28 +6,22 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from bridge.check.path_program import program_and_question
+from bridge.reproduce.families import philosophers_text
 from bridge.reproduce.worker import Partial, Record
 from engines.model.environment import DeviceChoice
-from engines.montecarlo.questions import Monitor
+from engines.montecarlo.questions import Question
 from engines.montecarlo.reference import sample_path
 from engines.montecarlo.sampler import DEFAULT_PATH_LIMIT, Sampler
 from engines.montecarlo.tally import BooleanOutcomes
-from engines.program.expressions import Binary, BinaryOperator, Expression, Literal, Type
-from engines.program.expressions import Variable as VariableValue
-from engines.program.program import (
-    Assignment,
-    Command,
-    ModelKind,
-    Module,
-    Program,
-    Update,
-    VariableDeclaration,
-)
+from engines.program.program import Program
+from prism_hooks.simulation import STRATEGIES
 
 COMPARED = 5
 """Paths that are compared with the plain interpreter's before any is timed."""
 SEED = 1
-THINKS, DRAWS, WAITS_LEFT, WAITS_RIGHT, HAS_LEFT, HAS_RIGHT, EATS = range(7)
+BOTH_EAT = 'P=? [ F ("first_eats" & (F "second_eats")) ]'
+"""The paper's double accessibility, which is asked of the first states of paths."""
 
 
 def measure(parameters: Mapping[str, Any], partial: Partial) -> Record:
@@ -36,7 +30,8 @@ def measure(parameters: Mapping[str, Any], partial: Partial) -> Record:
     Parameters
     ----------
     parameters
-        "philosophers", "paths", "steps", "device"; "threads" of the CPU, 0 for one a core.
+        "philosophers", "paths", "steps", "device"; "threads" of the CPU, 0 for the device; and
+        "synchronisation", a value of `-gpusimsync` or empty for a choice.
     partial
         Unused.
 
@@ -48,10 +43,11 @@ def measure(parameters: Mapping[str, Any], partial: Partial) -> Record:
     del partial
     n, paths, steps = (int(parameters[name]) for name in ("philosophers", "paths", "steps"))
     threads = int(parameters["threads"])
-    program, question = philosophers(n), both_eat(steps)
+    program, question = philosophers(n, steps)
+    strategy = STRATEGIES[parameters["synchronisation"]]
     begun = time.perf_counter()
     device = DeviceChoice.CPU if threads else DeviceChoice(parameters["device"])
-    sampler = Sampler(program, [question], SEED, device, threads=threads or None)
+    sampler = Sampler(program, [question], SEED, device, strategy=strategy, threads=threads or None)
     arrays = sampler.sample(0, COMPARED)
     compiled = time.perf_counter() - begun
     for i in range(COMPARED):
@@ -74,55 +70,14 @@ def measure(parameters: Mapping[str, Any], partial: Partial) -> Record:
     }
 
 
-def philosophers(n: int) -> Program:
-    """Return the program of `n` philosophers."""
-    modules = []
-    for i in range(n):
-        own = VariableValue(i, Type.INT)
-        left, right = ((i + by) % n for by in (-1, 1))
-        left_is_free = _compare(left, BinaryOperator.LESS, HAS_RIGHT)
-        left_is_taken = _compare(left, BinaryOperator.GREATER_EQUAL, HAS_RIGHT)
-        right_is_free = _both(
-            _compare(right, BinaryOperator.NOT_EQUAL, HAS_LEFT),
-            _compare(right, BinaryOperator.NOT_EQUAL, EATS),
-        )
-        right_is_taken = Binary(
-            BinaryOperator.OR,
-            _compare(right, BinaryOperator.EQUAL, HAS_LEFT),
-            _compare(right, BinaryOperator.EQUAL, EATS),
-        )
-        moves: list[tuple[int, Expression | None, tuple[int, ...]]] = [
-            (THINKS, None, (DRAWS,)),
-            (DRAWS, None, (WAITS_LEFT, WAITS_RIGHT)),
-            (WAITS_LEFT, left_is_free, (HAS_LEFT,)),
-            (WAITS_RIGHT, right_is_free, (HAS_RIGHT,)),
-            (HAS_LEFT, right_is_free, (EATS,)),
-            (HAS_LEFT, right_is_taken, (DRAWS,)),
-            (HAS_RIGHT, left_is_free, (EATS,)),
-            (HAS_RIGHT, left_is_taken, (DRAWS,)),
-            (EATS, None, (THINKS,)),
-        ]
-        commands = []
-        for source, condition, targets in moves:
-            here: Expression = Binary(BinaryOperator.EQUAL, own, Literal(source))
-            weight = Literal(1.0 / len(targets))
-            updates = tuple(Update((Assignment(i, Literal(x)),), weight) for x in targets)
-            commands.append(Command(here if condition is None else _both(here, condition), updates))
-        modules.append(Module(f"Philosopher{i + 1}", tuple(commands)))
-    variables = tuple(VariableDeclaration(f"p{i + 1}", Type.INT, 0, 6, 0) for i in range(n))
-    return Program(ModelKind.DTMC, variables, tuple(modules))
+def philosophers(n: int, steps: int) -> tuple[Program, Question]:
+    """Return the paper's model and property, as the product reads them.
 
-
-def _compare(philosopher: int, operator: BinaryOperator, state: int) -> Expression:
-    return Binary(operator, VariableValue(philosopher, Type.INT), Literal(state))
-
-
-def _both(first: Expression, second: Expression) -> Expression:
-    return Binary(BinaryOperator.AND, first, second)
-
-
-def both_eat(steps: int) -> Monitor:
-    """Return whether the first eats within so many steps, and then or later the second."""
-    atoms = tuple(_compare(i, BinaryOperator.EQUAL, EATS) for i in (0, 1))
-    transitions = ((0, 1, 0, 2), (1, 1, 2, 2), (2, 2, 2, 2))
-    return Monitor(atoms, transitions, (2, 2, 1), (False, False, True), 0, steps + 1)
+    Parameters
+    ----------
+    n
+        How many philosophers.
+    steps
+        The first eats within so many, and then or later the second.
+    """
+    return program_and_question(philosophers_text(n), BOTH_EAT, steps + 1)

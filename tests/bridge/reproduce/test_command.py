@@ -80,7 +80,7 @@ def test_only_the_jobs_so_named_are_done(monkeypatch, tmp_path):
     assert 0 < len(wanted) < len(every)
     # The report is of what was there before as well.
     found = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
-    assert {table["name"] for table in found["tables"]} == {"scc", "mec", "apmc"}
+    assert {table["name"] for table in found["tables"]} == {"scc", "mec", "apmc", "apmc_workers"}
     none = CliRunner().invoke(command.command, [*words, "nobody"])
     assert none.exit_code == 1
     assert 'no job has a name with "nobody" in it; some are: ' in none.output
@@ -138,7 +138,7 @@ def test_the_report_is_of_all_that_the_folder_holds(monkeypatch, tmp_path):
     assert "Strongly connected" not in done.output
     found = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     # Graphs are decomposed for both tables at once.
-    assert {table["name"] for table in found["tables"]} == {"scc", "mec", "apmc"}
+    assert {table["name"] for table in found["tables"]} == {"scc", "mec", "apmc", "apmc_workers"}
     for name in ("scc", "apmc"):
         assert (tmp_path / f"{name}.csv").is_file()
 

@@ -33,15 +33,44 @@ def tables_of(machine, results, scale=Scale.SMALL):
 @pytest.mark.parametrize("device", ["gpu", "cpu"])
 def test_every_row_has_a_cell_a_column(scale, device):
     tables = tables_of(*all_done(scale, device), scale)
-    assert set(tables) == {
-        *(*EVERYTHING, "colours", "gauss-seidel-means", "gauss-seidel-methods"),
-    }
+    derived = ("colours", "gauss-seidel-means", "gauss-seidel-methods", "apmc_workers")
+    assert set(tables) == {*EVERYTHING, *derived}
     for table in tables.values():
         assert table.rows
         assert {len(row) for row in table.rows} == {len(table.columns)}
         found = list(csv.reader(io.StringIO(table.as_csv())))
         assert found[0] == [head.title for head in table.columns]
         assert len(found) == len(table.rows) + 1
+
+
+def test_the_runs_of_2005_have_rows_at_its_scale():
+    machine, results = all_done(Scale.PAPER)
+    tables = tables_of(machine, results, Scale.PAPER)
+    table = tables["apmc"]
+    rows = list(
+        zip(
+            *(column(table, name) for name in ("philosophers", "paths", "workers", "synchronised")),
+            strict=True,
+        )
+    )
+    # Both runs of section 4, beside the published times.
+    for paths in ("940,000", "9,400,000"):
+        assert ("160", paths, "the GPU", "") in rows
+        assert ("160", paths, "500 computers", "compile") in rows
+    for way in ("compile", "runtime", "lazy"):
+        numbers = [int(n) for n, _, workers, how in rows if (workers, how) == ("32 threads", way)]
+        assert (numbers[0], numbers[-1]) == (3, 130)
+    shared = tables["apmc_workers"]
+    places = column(shared, "which are")
+    assert set(places) == {
+        "processes", "network namespaces", "processes of the lowest priority"
+    }  # fmt: skip
+    counts, kept = column(shared, "workers"), column(shared, "t1 / (x tx)")
+    whole = {(place, n): share for place, n, share in zip(places, counts, kept, strict=True)}
+    # One takes 0.1 + 100 s, and 16 take 1.6 + 100/16.
+    assert whole["processes", "16"] == f"{100.1 / (16 * (1.6 + 100 / 16)):.2f}"
+    assert whole["processes of the lowest priority", "4"] == ""
+    assert set(column(shared, "t1 / (x tx), warm")) == {"1.00", ""}
 
 
 def test_columns_without_a_cell_are_left_out():

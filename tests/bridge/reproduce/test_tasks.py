@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
+import shutil
+import subprocess
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,10 +16,20 @@ from bridge.reproduce.execute import Failed, Stopped
 from bridge.reproduce.families import FAMILIES
 from bridge.reproduce.graph_families import GENERATED
 from bridge.reproduce.jobs import Kind
-from bridge.reproduce.tasks import colours, components, models, paths, patterns, sweeps
+from bridge.reproduce.tasks import (
+    colours,
+    components,
+    hosts,
+    models,
+    paths,
+    patterns,
+    sweeps,
+    workers,
+)
 from bridge.reproduce.worker import Worker
 from engines.model.csr import CsrMatrix
 from engines.model.explicit import ExplicitModel, ModelKind
+from tests.engines.montecarlo.explicit import Explicit
 
 TANDEM = {"family": "tandem", "size": 3, "front_end": "none", "device": "cpu"}
 
@@ -128,8 +142,65 @@ def test_other_components_than_those_constructed_are_wrong(monkeypatch):
     assert "1 SCCs; 2 were expected" in found["wrong"]
 
 
+@pytest.mark.parametrize("synchronisation", ["", "compile", "runtime", "lazy"])
+def test_estimates_of_the_philosophers_are_within_five_deviations(synchronisation):
+    program, question = paths.philosophers(3, 40)
+    exact = Explicit(program).answer(question)
+    assert exact == pytest.approx(0.829923, abs=1e-6)
+    asked = {
+        "philosophers": 3, "paths": 100_000, "steps": 40, "device": "cpu", "threads": 2,
+        "synchronisation": synchronisation,
+    }  # fmt: skip
+    found = paths.measure(asked, lambda _: None)
+    assert abs(found["estimate"] - exact) < 5 * 0.5 / 100_000**0.5
+
+
+@pytest.mark.parametrize("where", ["processes", "low", "hosts"])
+def test_workers_find_what_one_process_finds(where):
+    pytest.importorskip("distributed")
+    asked = {"philosophers": 3, "paths": 20_000, "steps": 40, "workers": 2, "where": where}
+    try:
+        found = workers.measure(asked, lambda _: None)
+    except hosts.NoHosts as error:
+        pytest.skip(str(error))
+    assert abs(found["estimate"] - 0.829923) < 5 * 0.5 / 20_000**0.5
+    assert found["total_seconds"] == pytest.approx(found["deploy_seconds"] + found["first_seconds"])
+    assert found["warm_seconds"] > 0
+    assert not [name for name in namespaces() if f"pgh{os.getpid()}" in name]
+
+
+def namespaces():
+    """Return the network namespaces that there are."""
+    if shutil.which("ip") is None:
+        return []
+    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=False)
+    return listed.stdout.split()
+
+
+def test_without_root_there_are_no_hosts(monkeypatch):
+    monkeypatch.setattr(hosts.os, "geteuid", lambda: 1000)
+    with pytest.raises(hosts.NoHosts, match="need root"), hosts.hosts(1):
+        pass
+
+
+def test_workers_that_find_something_else_have_no_time(monkeypatch):
+    pytest.importorskip("distributed")
+    judged = workers._judged
+
+    def wrong(*arguments):
+        return replace(judged(*arguments), estimate=0.5)
+
+    monkeypatch.setattr(workers, "_judged", wrong)
+    asked = {"philosophers": 3, "paths": 500, "steps": 40, "workers": 1, "where": "processes"}
+    with pytest.raises(ValueError, match="do not find what one process finds"):
+        workers.measure(asked, lambda _: None)
+
+
 def test_paths_are_compared_before_they_are_timed(monkeypatch):
-    asked = {"philosophers": 3, "paths": 300, "steps": 20, "device": "cpu", "threads": 1}
+    asked = {
+        "philosophers": 3, "paths": 300, "steps": 20, "device": "cpu", "threads": 1,
+        "synchronisation": "",
+    }  # fmt: skip
     found = paths.measure(asked, lambda _: None)
     assert found["on"] == "cpu"
     assert 0 <= found["estimate"] <= 1

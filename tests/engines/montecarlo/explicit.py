@@ -14,6 +14,7 @@ from scipy.linalg import expm
 from engines.montecarlo.questions import (
     CumulativeReward,
     InstantaneousReward,
+    Monitor,
     Next,
     ReachabilityReward,
     Until,
@@ -127,6 +128,8 @@ class Explicit:
                 stuck = self.matrix.sum(axis=1) == 0.0
                 value = np.where(stuck, self.where(target), embedded @ self.where(target))
                 return 1.0 - value if negated else value
+            case Monitor():
+                return self._monitor(question)
             case Until():
                 return self._until(question)
             case CumulativeReward(structure=s, bound=bound):
@@ -143,6 +146,20 @@ class Explicit:
         if absorbing is not None:
             matrix[absorbing] = np.eye(len(matrix))[absorbing]
         return np.linalg.matrix_power(matrix, int(time))
+
+    def _monitor(self, question):
+        """From each state, with the letters that are left to be read."""
+        letters = sum(self.where(atom).astype(int) << j for j, atom in enumerate(question.atoms))
+        moves = np.array(question.transitions)[:, letters]
+        verdicts, final = np.array(question.verdicts), np.array(question.final, float)
+        everywhere = np.arange(len(letters))
+        known = np.broadcast_to(final[:, None], moves.shape)
+        for left in range(question.length):
+            ahead = known if left == 0 else known @ self.matrix.T
+            decided = verdicts[moves]
+            known = np.where(decided == 2, ahead[moves, everywhere], decided)
+        value = known[question.initial]
+        return 1.0 - value if question.negated else value
 
     def _until(self, question):
         left, right = self.where(question.left), self.where(question.right)

@@ -196,6 +196,13 @@ def test_a_worker_killed_while_it_starts_is_started_anew():
     assert len(killed) == 1
 
 
+def test_processes_run_at_the_lowest_priority_on_request():
+    for address, lower in (("local:1", 0), ("local:1:low", 19)):
+        with OpenCluster(address) as cluster:
+            (found,) = cluster.client.run(os.getpriority, os.PRIO_PROCESS, 0).values()
+        assert found == min(19, os.getpriority(os.PRIO_PROCESS, 0) + lower)
+
+
 def test_nobody_without_the_key_speaks_to_processes_of_this_machine():
     with OpenCluster("local:1") as cluster:
         address = cluster.client.scheduler.address
