@@ -267,7 +267,7 @@ class Performer:
             record["limit"] = limit
         if job.kind is Kind.PEER:
             record["runs_at_a_time"] = self._limits.peers_at_a_time
-        self._store.put(job, record)
+        record = self._store.put(job, record)
         results.records[job.name] = record
         self._learn(job, record)
         ended = results.why(job) if record["status"] != "done" else f"{taken:.1f} s"

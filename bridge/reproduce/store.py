@@ -86,8 +86,8 @@ class Store:
         made, now = record["versions"].get("commit"), self._version("commit")
         return made is None or now is None or bool(made == now)
 
-    def put(self, job: Job, record: Record) -> None:
-        """Keep the result of a job.
+    def put(self, job: Job, record: Record) -> Record:
+        """Keep the result of a job; return it with when and where it was measured.
 
         Parameters
         ----------
@@ -109,6 +109,7 @@ class Store:
             **record,
         }
         write_text(self._path(job), json.dumps(whole, indent=1) + "\n")
+        return whole
 
     def forget(self, job: Job) -> None:
         """Delete the result of a job.

@@ -11,7 +11,7 @@ SUBJECTS = (Subject.SCC, Subject.MEC)
 SCALES = {Scale.SMALL: 0.002, Scale.PAPER: 1.0, Scale.MAX: 1.0}
 """Of the generated graphs: 1 is the size in the paper."""
 
-SETS = {Scale.SMALL: "", Scale.PAPER: "large", Scale.MAX: "paper"}
+SETS = {Scale.SMALL: "one", Scale.PAPER: "large", Scale.MAX: "paper"}
 """Which of PRISM's models join them."""
 
 
@@ -32,9 +32,7 @@ def jobs(subjects: set[Subject], scale: Scale, host: Host) -> list[Job]:
     if not chosen:
         return []
     found = [*_generated(chosen[0], scale)]
-    if SETS[scale]:
-        found += _models(chosen[0], SETS[scale])
-    return found
+    return [*found, *_models(chosen[0], SETS[scale])]
 
 
 def _generated(subject: Subject, scale: Scale) -> list[Job]:

@@ -111,7 +111,7 @@ def test_ours_come_before_prism_and_nothing_twice():
     peers = [position for position, job in enumerate(jobs) if job.kind is Kind.PEER]
     assert peers == list(range(peers[0], len(jobs)))
     both = plan((Subject.SCC, Subject.MEC), Scale.SMALL, host())
-    assert len(both) == len(plan((Subject.SCC,), Scale.SMALL, host())) == 10
+    assert len(both) == len(plan((Subject.SCC,), Scale.SMALL, host())) == 11
 
 
 def test_the_largest_scale_goes_on_until_the_machine_is_full():
@@ -166,5 +166,5 @@ def test_an_interrupted_run_reports_and_goes_on(prism_install, tmp_path):
     assert done.returncode == 0, done.stdout
     assert all(file.stat().st_mtime_ns == when for file, when in kept.items())
     found = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
-    assert len(found["results"]) == 10
+    assert len(found["results"]) == 11
     assert found["provenance"]["versions"]["PRISM"]

@@ -56,6 +56,13 @@ def test_what_is_stored_is_not_done_again(tmp_path):
     assert all(results.of(job) for job in [*wanted, *jobs(15)])
 
 
+def test_a_fresh_result_says_when_and_where_as_a_stored_one_does(tmp_path):
+    (job,) = jobs(3)
+    fresh, stored = (perform(tmp_path, [job], Programs()).of(job) for _ in range(2))
+    assert fresh == stored
+    assert {"measured", "where", "versions"} <= set(fresh)
+
+
 def test_an_interruption_keeps_what_was_done(tmp_path):
     wanted = jobs(3, 7, 15)
     results = perform(tmp_path, wanted, Programs(size7=KeyboardInterrupt()))

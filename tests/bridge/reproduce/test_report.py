@@ -162,6 +162,19 @@ def test_no_time_is_shown_of_a_decomposition_that_nobody_confirmed():
     assert column(tables["mec"], "ours: GPU s")[0] != ""
 
 
+def test_the_textbook_the_memory_and_the_papers_variants_stand_beside_ours():
+    table = tables_of(*all_done(Scale.PAPER), Scale.PAPER)["scc"]
+    row = column(table, "graph").index("wlan-like")
+    assert column(table, "textbook: CPU s")[row] == "3.00"
+    assert column(table, "textbook : GPU")[row] == "30 ×"
+    # 2 · 1000 + 3000 + 1 integers of four bytes.
+    assert column(table, "2|V| + |E| + 1 integers MB")[row] == "0.02"
+    assert column(table, "ours: GPU memory MB")[row] == "0.04"
+    assert [column(table, f"2014: {name} s")[row] for name in ("F0,1", "F3,1", "F3,7")] == [
+        *("29.2", "119", "61.9")
+    ]
+
+
 @pytest.mark.parametrize("width", [60, 100, 300])
 def test_a_terminal_is_not_overrun(width):
     for table in tables_of(*all_done()).values():
