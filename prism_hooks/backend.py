@@ -21,13 +21,7 @@ from prism_hooks.answers import Answers
 from prism_hooks.claims import claim_of
 from prism_hooks.comparison import compared
 from prism_hooks.crossing import held_by
-from prism_hooks.engine_lines import (
-    ANSWERS_TO_SWITCHES,
-    Asked,
-    EngineLines,
-    engine_lines,
-    warning_of,
-)
+from prism_hooks.engine_lines import ANSWERS_TO_SWITCHES, engine_lines, warning_of
 from prism_hooks.extract import embedded_chain, extracted_model, mask, vector
 from prism_hooks.failure import unexpected
 from prism_hooks.graph import (
@@ -51,6 +45,7 @@ from prism_hooks.record import RunRecord
 from prism_hooks.report import Ending, iterations_line, progress_lines, solve_line
 from prism_hooks.sets import SETS, choices_of_rows, found_set, words_of
 from prism_hooks.sweep_bar import sweep_bar
+from prism_hooks.told_solve import Asked, EngineLines
 from prism_hooks.work_done import WorkDone
 
 if TYPE_CHECKING:
@@ -231,7 +226,9 @@ class EngineBackend(Answers):
         environment = self._environment_of(problem, task)
         embeds = task.embeds and not (environment.bounds and task.bounds)
         model = self._model(problem, bool(problem.embedded) and embeds)
-        told = Asked(str(problem.task), model, asked, ending, environment.method)
+        symbolic = None if problem.parts is None else self._symbolic_model(problem)
+        nodes = 0 if symbolic is None else symbolic.transitions.num_nodes
+        told = Asked(str(problem.task), model, asked, ending, environment, nodes)
         lines = engine_lines(problem, told, self.options)
         if lines is not None and lines.before:
             problem.say(lines.before)
