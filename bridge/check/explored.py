@@ -142,6 +142,9 @@ class _Columns(Mapping[str, StateVector]):
             self._columns[name] = self._packing.column(self._states, self._places[name])
         return self._columns[name]
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
 

@@ -71,10 +71,31 @@ class Scope:
 
     def type_checker(self) -> TypeChecker:
         """Return a checker of types for these names."""
-        types = {name: type_of_value(value) for name, value in self.constants.items()}
-        for name, values in self.variables.items():
-            types[name] = type_of_array(values)
-        return TypeChecker(types, self.formulas, self.properties)
+        return TypeChecker(_TypesOfNames(self), self.formulas, self.properties)
+
+
+class _TypesOfNames(Mapping[str, str]):
+    """The types of variables and constants, found when they are asked for.
+
+    A column of values may have to be unpacked for it.
+    """
+
+    def __init__(self, scope: Scope) -> None:
+        self._variables, self._constants = scope.variables, scope.constants
+
+    def __getitem__(self, name: str) -> str:
+        if name in self._variables:
+            return type_of_array(self._variables[name])
+        return type_of_value(self._constants[name])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._variables or name in self._constants
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**dict.fromkeys(self._constants), **dict.fromkeys(self._variables)})
+
+    def __len__(self) -> int:
+        return len({*self._constants, *self._variables})
 
 
 def type_of_array(values: StateVector) -> str:

@@ -140,11 +140,11 @@ def _long_run_values(
     if environment.two_sided and ending:
         inner = replace(environment, epsilon=OF_AVERAGES * environment.epsilon)
     averages = component_averages(model, components, earned, inner, progress=progress)
-    labels = components.labels[recurrent]
-    lower, upper = np.zeros(model.num_states), np.zeros(model.num_states)
-    lower[recurrent], upper[recurrent] = averages.lower[labels], averages.upper[labels]
-    unknown, sound = ~recurrent, recurrent.copy()
-    sound[recurrent] = averages.decided[labels]
+    # The label -1 of transient states picks what is appended.
+    lower = np.append(averages.lower, 0.0)[components.labels]
+    upper = np.append(averages.upper, 0.0)[components.labels]
+    sound = np.append(averages.decided, False)[components.labels]
+    unknown = ~recurrent
     everywhere = np.ones(model.num_states, dtype=np.bool_)
     for extreme in (averages.lower.min(), averages.lower.max()):
         if not unknown.any():

@@ -23,7 +23,7 @@ from engines.solve.ladder import Answer, Solve
 from engines.solve.report import in_unit
 
 LEVELS = "multilevel cycles"
-LEVELS_AFTER = 4_096
+LEVELS_AFTER = 1_024
 """Sweeps after which an automatic solve of a steady state may turn to multilevel cycles."""
 
 LEVELS_REPAY = 20_000
