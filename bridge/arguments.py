@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
+from typing import Any, NoReturn
 
 from bridge.help import HELP, is_explained
 from bridge.jvm import JvmOptions, default_options, memory_bytes
@@ -170,16 +171,16 @@ class _Parser:
         """Raise for switches about paths that nobody samples, or PRISM's simulator."""
         hooks = self._hooks
         named = {
-            f"-simmethod {hooks.simulation_method}": (bool(hooks.simulation_method), ""),
-            "-simcluster": (bool(hooks.simulation_cluster), "says who samples paths"),
-            "-gpusimstates": (hooks.simulation_states is not None, "is about sampled paths"),
-            "-gpusimsync": (bool(hooks.simulation_sync), "is about sampled paths"),
+            f"-simmethod {hooks.simulation_method}": bool(hooks.simulation_method),
+            "-simcluster": bool(hooks.simulation_cluster),
+            "-gpusimstates": hooks.simulation_states is not None,
+            "-gpusimsync": bool(hooks.simulation_sync),
         }
-        for switch, (given, purpose) in named.items():
-            if given and not self._rest.engines:
+        for switch in (switch for switch, given in named.items() if given):
+            if not self._rest.engines:
                 raise UsageError(f"{switch} is not PRISM's, and -gpuengine is off")
-            if given and purpose and hooks.left_to_prism != SIMULATION:
-                raise UsageError(f"{switch} {purpose}: it needs -sim")
+            if hooks.left_to_prism != SIMULATION and not switch.startswith("-simmethod"):
+                raise UsageError(f"{switch} is about sampled paths: it needs -sim")
 
     def run(self) -> None:
         for word in self._words:
@@ -196,7 +197,9 @@ class _Parser:
         elif switch == "nogpu":
             self._hooks = replace(self._hooks, device=DeviceChoice.CPU)
         elif switch == "gpudevice":
-            self._hooks = replace(self._hooks, device_number=self._device_number())
+            self._hooks = replace(
+                self._hooks, device_number=self._number(switch, "a number, counted from 0")
+            )
         elif switch == "gpuformat":
             self._hooks = replace(self._hooks, matrix_format=matrix_format(self._value(switch)))
         elif switch == "gpudevices":
@@ -221,17 +224,8 @@ class _Parser:
             self._hooks = replace(self._hooks, precision=precision(self._value(switch)))
         elif switch == "gpuinfo":
             self._hooks = replace(self._hooks, show_solves=True)
-        elif switch == "gpusimseed":
-            self._hooks = replace(self._hooks, simulation_seed=self._seed(switch))
-        elif switch == "gpusimsource":
-            self._hooks = replace(self._hooks, simulation_source=self._value(switch))
-        elif switch == "gpusimstates":
-            self._hooks = replace(self._hooks, simulation_states=self._positive(switch))
-        elif switch == "gpusimsync":
-            value = _one_of(SYNCHRONISATIONS, self._value(switch), switch)
-            self._hooks = replace(self._hooks, simulation_sync=value)
-        elif switch == "simcluster":
-            self._hooks = replace(self._hooks, simulation_cluster=self._cluster(switch))
+        elif switch.startswith("gpusim") or switch == "simcluster":
+            return self._about_paths(switch)
         elif switch == "gui":
             self._rest = replace(self._rest, gui=True)
         elif switch == "frontend":
@@ -246,13 +240,24 @@ class _Parser:
         elif switch.startswith("prism-dir="):
             self._rest = replace(self._rest, prism_dir=switch.partition("=")[2])
         elif switch.startswith("gpu"):
-            from difflib import get_close_matches
-
-            near = get_close_matches(f"-{switch}", re.findall(r"^-gpu\w+", HELP, re.MULTILINE), 1)
-            hint = f"did you mean {near[0]}?" if near else 'type "prism-gpu -help" for full list'
-            raise UsageError(f"Unknown switch -{switch} ({hint})")
+            _refuse(switch)
         else:
             return False
+        return True
+
+    def _about_paths(self, switch: str) -> bool:
+        """Handle a switch about sampled paths; return True, or raise for an unknown one."""
+        readers: dict[str, tuple[str, Callable[[str], Any]]] = {
+            "gpusimseed": ("seed", lambda x: self._number(x, "a number from 0 to 2^63-1")),
+            "gpusimsource": ("source", self._value),
+            "gpusimstates": ("states", self._positive),
+            "gpusimsync": ("sync", lambda x: _one_of(SYNCHRONISATIONS, self._value(x), x)),
+            "simcluster": ("cluster", self._cluster),
+        }
+        if switch not in readers:
+            _refuse(switch)
+        name, read = readers[switch]
+        self._hooks = replace(self._hooks, **{f"simulation_{name}": read(switch)})
         return True
 
     def _note_simulation_method(self) -> None:
@@ -354,12 +359,10 @@ class _Parser:
     def _positive(self, switch: str) -> int:
         return _from_one_on(self._value(switch), switch, "a number from 1 on")
 
-    def _seed(self, switch: str) -> int:
+    def _number(self, switch: str, wanted: str) -> int:
         value = self._value(switch)
         if not value.isdecimal() or int(value) >= 1 << 63:
-            raise UsageError(
-                f'Invalid value "{value}" for -{switch} switch: a number from 0 to 2^63-1'
-            )
+            raise UsageError(f'Invalid value "{value}" for -{switch} switch: {wanted}')
         return int(value)
 
     def _cluster(self, switch: str) -> str:
@@ -369,14 +372,6 @@ class _Parser:
         except UnsupportedError as error:
             raise UsageError(f"Invalid value for -{switch} switch: {error}") from error
         return value
-
-    def _device_number(self) -> int:
-        value = self._value("gpudevice")
-        if not value.isdecimal():
-            raise UsageError(
-                f'Invalid value "{value}" for -gpudevice switch: a number, counted from 0'
-            )
-        return int(value)
 
 
 GPU_METHODS = {
@@ -457,6 +452,14 @@ def precision(value: str) -> Precision:
         For another word than a precision's.
     """
     return Precision(_one_of(Precision, value, "gpuprecision"))
+
+
+def _refuse(switch: str) -> NoReturn:
+    from difflib import get_close_matches
+
+    near = get_close_matches(f"-{switch}", re.findall(r"^-gpu\w+", HELP, re.MULTILINE), 1)
+    hint = f"did you mean {near[0]}?" if near else 'type "prism-gpu -help" for full list'
+    raise UsageError(f"Unknown switch -{switch} ({hint})")
 
 
 def _one_of(words: Iterable[str], value: str, switch: str) -> str:
