@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
-from typing import Any, NoReturn
 
 from bridge.help import HELP, is_explained
 from bridge.jvm import JvmOptions, default_options, memory_bytes
+from bridge.own_switches import READERS, SETTINGS, UsageError, on_or_off, one_of
 from bridge.versions import OWN_VERSION
-from engines.errors import UnsupportedError
-from engines.model.choice import Format
-from engines.model.environment import ALL_DEVICES, Convention, DeviceChoice, Method, Precision
-from engines.montecarlo.cluster_client import local_workers
-from prism_hooks.options import SIMULATION, SYNCHRONISATIONS, HookOptions
-
-
-class UsageError(Exception):
-    """A switch of ours, or of the start script, was misused; the text is PRISM's kind of text."""
-
+from engines.model.environment import Convention
+from prism_hooks.options import SIMULATION, HookOptions
 
 EXPLICIT = {"explicit", "ex"}
 SPARSE_OR_HYBRID = {"sparse": "sparse", "s": "sparse", "hybrid": "hybrid", "h": "hybrid"}
@@ -156,6 +148,8 @@ class _Parser:
 
     def result(self) -> Arguments:
         self._require_simulation()
+        if self._hooks.likely is not None and (self._rest.gui or not self._rest.engines):
+            raise UsageError("-gputruncate is not PRISM's: neither -gui nor -gpuengine off has it")
         if self._rest.plot is not None and self._rest.gui:
             raise UsageError("-gpuplot draws what a command line ran; -gui has plots of its own")
         if self._rest.plot is not None and not self._rest.engines:
@@ -171,16 +165,16 @@ class _Parser:
         """Raise for switches about paths that nobody samples, or PRISM's simulator."""
         hooks = self._hooks
         named = {
-            f"-simmethod {hooks.simulation_method}": bool(hooks.simulation_method),
-            "-simcluster": bool(hooks.simulation_cluster),
-            "-gpusimstates": hooks.simulation_states is not None,
-            "-gpusimsync": bool(hooks.simulation_sync),
+            f"-simmethod {hooks.simulation_method}": (bool(hooks.simulation_method), ""),
+            "-simcluster": (bool(hooks.simulation_cluster), "says who samples paths"),
+            "-gpusimstates": (hooks.simulation_states is not None, "is about sampled paths"),
+            "-gpusimsync": (bool(hooks.simulation_sync), "is about sampled paths"),
         }
-        for switch in (switch for switch, given in named.items() if given):
-            if not self._rest.engines:
+        for switch, (given, purpose) in named.items():
+            if given and not self._rest.engines:
                 raise UsageError(f"{switch} is not PRISM's, and -gpuengine is off")
-            if hooks.left_to_prism != SIMULATION and not switch.startswith("-simmethod"):
-                raise UsageError(f"{switch} is about sampled paths: it needs -sim")
+            if given and purpose and hooks.left_to_prism != SIMULATION:
+                raise UsageError(f"{switch} {purpose}: it needs -sim")
 
     def run(self) -> None:
         for word in self._words:
@@ -192,72 +186,34 @@ class _Parser:
 
     def _ours(self, switch: str) -> bool:
         """Handle a switch that PRISM does not know; return whether it was one."""
-        if switch == "gpu":
-            self._hooks = replace(self._hooks, device=DeviceChoice.GPU)
-        elif switch == "nogpu":
-            self._hooks = replace(self._hooks, device=DeviceChoice.CPU)
-        elif switch == "gpudevice":
-            self._hooks = replace(
-                self._hooks, device_number=self._number(switch, "a number, counted from 0")
-            )
-        elif switch == "gpuformat":
-            self._hooks = replace(self._hooks, matrix_format=matrix_format(self._value(switch)))
-        elif switch == "gpudevices":
-            self._hooks = replace(self._hooks, num_devices=num_devices(self._value(switch)))
-        elif switch == "gpumaxmem":
-            self._hooks = replace(self._hooks, device_memory=self._size(switch))
+        if switch in SETTINGS:
+            field_name, setting = SETTINGS[switch]
+            self._hooks = replace(self._hooks, **{field_name: setting})  # type: ignore[arg-type]
+        elif switch in READERS:
+            field_name, read = READERS[switch]
+            value = read(self._value(switch), switch)
+            self._hooks = replace(self._hooks, **{field_name: value})  # type: ignore[arg-type]
         elif switch == "gpuengine":
-            self._rest = replace(self._rest, engines=self._on(switch))
+            self._rest = replace(self._rest, engines=on_or_off(self._value(switch), switch))
         elif switch == "gpuplot":
             self._rest = replace(self._rest, plot=self._value(switch))
-        elif switch == "gpuprogress":
-            self._hooks = replace(self._hooks, show_progress=self._on(switch))
-        elif switch == "maxstates":
-            self._hooks = replace(self._hooks, max_states=self._positive(switch))
-        elif switch == "gpumethod":
-            self._hooks = replace(self._hooks, method=linear_method(self._value(switch)))
-        elif switch == "gpuslice":
-            self._hooks = replace(self._hooks, slice_size=self._positive(switch))
-        elif switch == "gpucolours":
-            self._hooks = replace(self._hooks, colours=self._positive(switch))
-        elif switch == "gpuprecision":
-            self._hooks = replace(self._hooks, precision=precision(self._value(switch)))
-        elif switch == "gpuinfo":
-            self._hooks = replace(self._hooks, show_solves=True)
-        elif switch.startswith("gpusim") or switch == "simcluster":
-            return self._about_paths(switch)
         elif switch == "gui":
             self._rest = replace(self._rest, gui=True)
         elif switch == "frontend":
-            value = self._value(switch)
-            if value not in FRONT_ENDS:
-                raise UsageError(
-                    f'Invalid value "{value}" for -frontend switch: {" or ".join(FRONT_ENDS)}'
-                )
+            value = one_of(FRONT_ENDS, self._value(switch), switch)
             self._rest = replace(self._rest, front_end=value)
         elif switch == "prism-dir":
             self._rest = replace(self._rest, prism_dir=self._value(switch))
         elif switch.startswith("prism-dir="):
             self._rest = replace(self._rest, prism_dir=switch.partition("=")[2])
         elif switch.startswith("gpu"):
-            _refuse(switch)
+            from difflib import get_close_matches
+
+            near = get_close_matches(f"-{switch}", re.findall(r"^-gpu\w+", HELP, re.MULTILINE), 1)
+            hint = f"did you mean {near[0]}?" if near else 'type "prism-gpu -help" for full list'
+            raise UsageError(f"Unknown switch -{switch} ({hint})")
         else:
             return False
-        return True
-
-    def _about_paths(self, switch: str) -> bool:
-        """Handle a switch about sampled paths; return True, or raise for an unknown one."""
-        readers: dict[str, tuple[str, Callable[[str], Any]]] = {
-            "gpusimseed": ("seed", lambda x: self._number(x, "a number from 0 to 2^63-1")),
-            "gpusimsource": ("source", self._value),
-            "gpusimstates": ("states", self._positive),
-            "gpusimsync": ("sync", lambda x: _one_of(SYNCHRONISATIONS, self._value(x), x)),
-            "simcluster": ("cluster", self._cluster),
-        }
-        if switch not in readers:
-            _refuse(switch)
-        name, read = readers[switch]
-        self._hooks = replace(self._hooks, **{f"simulation_{name}": read(switch)})
         return True
 
     def _note_simulation_method(self) -> None:
@@ -324,12 +280,6 @@ class _Parser:
                 noted = (*self._hooks.simulation, (switch, given[0]))
                 self._hooks = replace(self._hooks, simulation=noted)
 
-    def _size(self, switch: str) -> int:
-        try:
-            return memory_bytes(self._value(switch))
-        except ValueError as error:
-            raise UsageError(f"Invalid value for -{switch} switch: {error}") from error
-
     def _memory(self, switch: str) -> None:
         value = self._pass_on(switch)
         try:
@@ -349,130 +299,6 @@ class _Parser:
         if value is None:
             raise UsageError(f"No value specified for -{switch} switch")
         return value
-
-    def _on(self, switch: str) -> bool:
-        value = self._value(switch)
-        if value not in ("on", "off"):
-            raise UsageError(f'Invalid value "{value}" for -{switch} switch: on or off')
-        return value == "on"
-
-    def _positive(self, switch: str) -> int:
-        return _from_one_on(self._value(switch), switch, "a number from 1 on")
-
-    def _number(self, switch: str, wanted: str) -> int:
-        value = self._value(switch)
-        if not value.isdecimal() or int(value) >= 1 << 63:
-            raise UsageError(f'Invalid value "{value}" for -{switch} switch: {wanted}')
-        return int(value)
-
-    def _cluster(self, switch: str) -> str:
-        value = self._value(switch)
-        try:
-            local_workers(value)
-        except UnsupportedError as error:
-            raise UsageError(f"Invalid value for -{switch} switch: {error}") from error
-        return value
-
-
-GPU_METHODS = {
-    "auto": Method.AUTO,
-    "power": Method.POWER,
-    "jacobi": Method.JACOBI,
-    "jor": Method.JOR,
-    "gs": Method.GAUSS_SEIDEL,
-    "bgs": Method.BACKWARDS_GAUSS_SEIDEL,
-    "sor": Method.SOR,
-    "bsor": Method.BACKWARDS_SOR,
-    "multilevel": Method.MULTILEVEL,
-    "gmres": Method.GMRES,
-}
-
-
-def linear_method(value: str) -> Method:
-    """Return the method that a value of `-gpumethod` names.
-
-    Parameters
-    ----------
-    value
-        The value.
-
-    Raises
-    ------
-    UsageError
-        For another word than a method's.
-    """
-    return GPU_METHODS[_one_of(GPU_METHODS, value, "gpumethod")]
-
-
-def num_devices(value: str) -> int:
-    """Return how many GPUs a value of `-gpudevices` stands for, 0 for all.
-
-    Parameters
-    ----------
-    value
-        The value.
-
-    Raises
-    ------
-    UsageError
-        For anything but a number from 1 on, or "all".
-    """
-    if value == "all":
-        return ALL_DEVICES
-    return _from_one_on(value, "gpudevices", "a number, or all")
-
-
-def matrix_format(value: str) -> Format:
-    """Return the format that a value of `-gpuformat` names.
-
-    Parameters
-    ----------
-    value
-        The value.
-
-    Raises
-    ------
-    UsageError
-        For another word than a format's.
-    """
-    return Format(_one_of(Format, value, "gpuformat"))
-
-
-def precision(value: str) -> Precision:
-    """Return the precision that a value of `-gpuprecision` names.
-
-    Parameters
-    ----------
-    value
-        The value.
-
-    Raises
-    ------
-    UsageError
-        For another word than a precision's.
-    """
-    return Precision(_one_of(Precision, value, "gpuprecision"))
-
-
-def _refuse(switch: str) -> NoReturn:
-    from difflib import get_close_matches
-
-    near = get_close_matches(f"-{switch}", re.findall(r"^-gpu\w+", HELP, re.MULTILINE), 1)
-    hint = f"did you mean {near[0]}?" if near else 'type "prism-gpu -help" for full list'
-    raise UsageError(f"Unknown switch -{switch} ({hint})")
-
-
-def _one_of(words: Iterable[str], value: str, switch: str) -> str:
-    known = list(words)
-    if value not in known:
-        raise UsageError(f'Invalid value "{value}" for -{switch} switch: one of {", ".join(known)}')
-    return value
-
-
-def _from_one_on(value: str, switch: str, wanted: str) -> int:
-    if not value.isdecimal() or int(value) < 1:
-        raise UsageError(f'Invalid value "{value}" for -{switch} switch: {wanted}')
-    return int(value)
 
 
 def _switch_name(word: str) -> str | None:

@@ -61,8 +61,9 @@ def main(argv: list[str] | None = None) -> NoReturn:
         from bridge.regress.command import main as regress
 
         regress(words[1:])
-    from bridge.arguments import UsageError, parse
+    from bridge.arguments import parse
     from bridge.front_end import embedded_reason
+    from bridge.own_switches import UsageError
     from bridge.refusals import unused_switches
     from engines.errors import BridgeError, UnsupportedError
 
@@ -92,7 +93,7 @@ def main(argv: list[str] | None = None) -> NoReturn:
 
 def _require_model_or_command(files: tuple[str, ...]) -> None:
     """Raise `UsageError` for an empty word, and for no file that is almost one of our commands."""
-    from bridge.arguments import UsageError
+    from bridge.own_switches import UsageError
 
     if files and not files[0]:
         # As a path it would be the folder where the command runs.

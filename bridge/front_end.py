@@ -29,6 +29,10 @@ def embedded_reason(arguments: Arguments) -> str | None:
     """
     if arguments.front_end == "builtin":
         return "the embedded front end was named; no PRISM takes part"
+    if arguments.hooks.likely is not None:
+        if arguments.front_end == "prism":
+            raise BridgeError("-gputruncate is not PRISM's: leave -frontend prism out")
+        return "only likely states are explored (-gputruncate); no PRISM takes part"
     if arguments.front_end is None and arguments.files and is_model_file(Path(arguments.files[0])):
         return "the model is in explicit files; no PRISM takes part"
     try:

@@ -26,6 +26,9 @@ ENGINES (prism-gpu):
 -gpuplot <file> ........................ Draw the residuals of the sweeps, and the results of
                                          experiments, into a .png, .svg or .pdf
 -maxstates <n> ......................... Build no model that has more states: stop with an error
+-gputruncate <p> ....................... Explore only states reached with about probability p or
+                                         more, at most -maxstates of them, and print bounds of
+                                         each P and R that are right whatever the others do
 -gpuprogress <on|off> .................. Show the progress of long solves, on a terminal
                                          [default: on]
 -simmethod <name> ..................... Also clopper-pearson or adaptive, which are sound, and

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -67,12 +67,59 @@ class NamedRewards:
         Shape (states,): the rewards of the states alone, which ``R [ I=t ]`` is about.
     fault
         Why no property can use the structure, or None.
+    most, most_instantaneous
+        What no state can earn more of than that, explored or not: of a CTMC in a unit of time, else
+        in a step; and of what `instantaneous` has.
     """
 
     name: str
     expected: RewardStructure
     instantaneous: FloatArray
     fault: RewardFault | None = None
+    most: float = np.inf
+    most_instantaneous: float = np.inf
+
+
+@dataclass(frozen=True)
+class UnexploredStates:
+    """States of which it is not known where they lead, and how they count.
+
+    Parameters
+    ----------
+    states
+        Shape (states,): which.
+    won
+        Whether what comes after them counts as won, with the greatest rewards there may be; else
+        as lost, without rewards.
+    """
+
+    states: MaskArray
+    won: bool
+
+    def targets(self, targets: MaskArray, won: bool) -> MaskArray:
+        """Return targets with the unexplored states among them where they are won, else without.
+
+        Parameters
+        ----------
+        targets
+            Shape (states,).
+        won
+            Whether reaching a target is.
+        """
+        return targets | self.states if won else targets & ~self.states
+
+    def earning(self, structure: RewardStructure, reward: float) -> RewardStructure:
+        """Return rewards where unexplored states earn one of their own.
+
+        Parameters
+        ----------
+        structure
+            The rewards; those of choices of unexplored states are 0.
+        reward
+            In a step, or a unit of time.
+        """
+        of_states = np.where(self.states, reward, structure.state_rewards)
+        return replace(structure, state_rewards=of_states)
 
 
 @dataclass(frozen=True)

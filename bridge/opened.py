@@ -86,9 +86,14 @@ class SessionBackend(EngineBackend):
         return follow
 
     def _finish(
-        self, problem: Any, result: SolveResult, environment: SolverEnvironment, ending: Any
+        self,
+        problem: Any,
+        result: SolveResult,
+        environment: SolverEnvironment,
+        ending: Any,
+        lines: Any = None,
     ) -> SolveResult:
-        finished = super()._finish(problem, result, environment, ending)
+        finished = super()._finish(problem, result, environment, ending, lines)
         # Without the arrays: PRISM has the values.
         self.solves.append(replace(finished, values=NO_VALUES, bounds=None, exactly=None))
         return finished

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bridge.arguments import UsageError
 from bridge.files.atomic import replacing
+from bridge.own_switches import UsageError
 from bridge.refusals import fault_text
 from engines.errors import BridgeError
 from engines.model.progress import Measure

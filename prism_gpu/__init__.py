@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from prism_gpu.backing import Labels
+    from prism_gpu.blocks import Block, Instance, Solution, solve_blocks
     from prism_gpu.matrices import ctmc, dtmc, mdp
     from prism_gpu.model import Model
     from prism_gpu.networks import from_networkx
@@ -38,8 +39,10 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Block",
     "BridgeError",
     "ConvergenceError",
+    "Instance",
     "InvalidModelError",
     "Labels",
     "Model",
@@ -47,6 +50,7 @@ __all__ = [
     "Result",
     "Results",
     "Settings",
+    "Solution",
     "UnsupportedError",
     "__version__",
     "ctmc",
@@ -54,6 +58,7 @@ __all__ = [
     "from_networkx",
     "mdp",
     "open",
+    "solve_blocks",
     "sweep",
 ]
 
@@ -63,6 +68,7 @@ _HOMES = {
         "engines.errors",
     ),
     **dict.fromkeys(("ctmc", "dtmc", "mdp"), "prism_gpu.matrices"),
+    **dict.fromkeys(("Block", "Instance", "Solution", "solve_blocks"), "prism_gpu.blocks"),
     "Labels": "prism_gpu.backing",
     "Model": "prism_gpu.model",
     **dict.fromkeys(("Result", "Results"), "prism_gpu.result"),

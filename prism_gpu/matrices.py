@@ -67,7 +67,8 @@ def dtmc(
 
     Returns
     -------
-    The model, to be checked, sampled and read.
+    Model
+        To be checked, sampled and read.
 
     Raises
     ------
@@ -120,7 +121,8 @@ def ctmc(
 
     Returns
     -------
-    The model, to be checked, sampled and read.
+    Model
+        To be checked, sampled and read.
 
     Raises
     ------
@@ -187,7 +189,8 @@ def mdp(
 
     Returns
     -------
-    The model, to be checked and read.
+    Model
+        To be checked and read.
 
     Raises
     ------

@@ -187,17 +187,18 @@ class Model:
         Parameters
         ----------
         property
-            One property in PRISM's language: 'P=? [ F "goal" ]', 'S>0.9 [ "up" ]',
-            'R{"cost"}min=? [ F x=3 ]', 'filter(max, P=? [ X "goal" ], "init")'.
+            One property in PRISM's language: ``P=? [ F "goal" ]``, ``S>0.9 [ "up" ]``,
+            ``R{"cost"}min=? [ F x=3 ]``, ``filter(max, P=? [ X "goal" ], "init")``.
         constants
-            Values of names in the property, which need no declaration: 'P=? [ F<=T "goal" ]'.
+            Values of names in the property, which need no declaration: ``P=? [ F<=T "goal" ]``.
         **settings
-            How to check, such as `epsilon=1e-8`, `bounds=True`, `strategy=True`: see
-            `help(prism_gpu.Settings)`.
+            How to check, such as ``epsilon=1e-8``, ``bounds=True``, ``strategy=True``; see
+            `Settings`.
 
         Returns
         -------
-        The value in the initial state and in every state, its error, and what it took.
+        Result
+            The value in the initial state and in every state, its error, and what it took.
 
         Raises
         ------
@@ -240,7 +241,8 @@ class Model:
 
         Returns
         -------
-        The results, in the order of the properties.
+        Results
+            In the order of the properties.
 
         Raises
         ------
@@ -280,8 +282,9 @@ class Model:
 
         Returns
         -------
-        A DTMC with the same states, labels and variables, and settings but the method; its
-        rewards are those of the states and of the chosen choices, added.
+        Model
+            A DTMC with the same states, labels and variables, and settings but the method; its
+            rewards are those of the states and of the chosen choices, added.
 
         Raises
         ------
@@ -316,7 +319,8 @@ class Model:
 
         Returns
         -------
-        Probabilities, shape (states,), which sum to 1.
+        FloatArray
+            Probabilities, shape (states,), which sum to 1.
 
         Raises
         ------
@@ -347,7 +351,8 @@ class Model:
 
         Returns
         -------
-        Probabilities, shape (states,), which sum to 1.
+        FloatArray
+            Probabilities, shape (states,), which sum to 1.
 
         Raises
         ------
@@ -389,7 +394,8 @@ class Model:
 
         Returns
         -------
-        The paths; `states` has shape (paths, steps + 1), and so has `times` of a CTMC.
+        Paths
+            `states` has shape (paths, steps + 1), and so has `times` of a CTMC.
 
         Raises
         ------
@@ -408,8 +414,8 @@ class Model:
         Parameters
         ----------
         path
-            A `.umb`, which is compressed and keeps all; a `.tra`, which gets its companions `.lab`,
-            `.sta`, `.srew`, `.trew` beside it; or a `.pexp`.
+            A ``.umb``, which is compressed and keeps all; a ``.tra``, which gets its companions
+            ``.lab``, ``.sta``, ``.srew``, ``.trew`` beside it; or a ``.pexp``.
 
         Raises
         ------

@@ -52,7 +52,8 @@ def from_networkx(
 
     Returns
     -------
-    The model, to be checked, sampled and read.
+    Model
+        To be checked, sampled and read.
 
     Raises
     ------

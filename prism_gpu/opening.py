@@ -34,8 +34,9 @@ def open(
     Parameters
     ----------
     path
-        A model in PRISM's language (`.prism`, `.pm`, `.sm`, `.nm`, …); a `.umb`; a `.tra` with
-        its companions `.lab`, `.sta`, `.srew`, `.trew`; a `.pexp`; or a folder with one of these.
+        A model in PRISM's language (``.prism``, ``.pm``, ``.sm``, ``.nm``, …); a ``.umb``; a
+        ``.tra`` with its companions ``.lab``, ``.sta``, ``.srew``, ``.trew``; a ``.pexp``; or a
+        folder with one of these.
     constants
         The values of the constants that a model in PRISM's language leaves open.
     front_end
@@ -43,14 +44,15 @@ def open(
         an installed PRISM does, by its explicit engine with ours inside; a check can then change
         `epsilon` alone. States have the same numbers.
     kind
-        For a `.tra` whose header does not say it: "DTMC", "CTMC" or "MDP".
+        For a ``.tra`` whose header does not say it: "DTMC", "CTMC" or "MDP".
     **settings
-        Settings of all checks of this model, such as `epsilon=1e-8`, `bounds=True`, `device="gpu"`
-        (large models are built there too): see `help(prism_gpu.Settings)`.
+        Settings of all checks of this model, such as ``epsilon=1e-8``, ``bounds=True``, or
+        ``device="gpu"`` (large models are built there too); see `Settings`.
 
     Returns
     -------
-    The model, to be checked, sampled and read.
+    Model
+        To be checked, sampled and read.
 
     Raises
     ------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from typing import Any
 
 from engines.model.progress import SweepReport
@@ -31,9 +32,7 @@ class ProgressBar:
         if report.iterations == 0 or report.seconds < self._seconds_before:
             return
         if self._bar is None:
-            from tqdm.auto import tqdm
-
-            self._bar = tqdm(unit=" iterations", leave=False)
+            self._bar = bar_type()(unit=" iterations", leave=False)
         left = report.sweeps_to_go
         self._bar.total = report.iterations + math.ceil(left) if math.isfinite(left) else None
         self._bar.set_postfix_str(number_text(report), refresh=False)
@@ -44,6 +43,18 @@ class ProgressBar:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
+
+
+def bar_type() -> Any:
+    """Return tqdm's bar for where this runs: a notebook's, or a terminal's.
+
+    In a notebook without ipywidgets tqdm falls back to text, and warns of it; users who have asked
+    for no widget need not hear of it.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from tqdm.auto import tqdm
+    return tqdm
 
 
 def progress_bar(wanted: bool | None) -> ProgressBar | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, TypedDict
 
-from bridge.arguments import GPU_METHODS
+from bridge.own_switches import GPU_METHODS
 from engines.errors import UnsupportedError
 from engines.model.environment import (
     DeviceChoice,

@@ -15,7 +15,7 @@ from engines.errors import InvalidModelError
 from prism_gpu.model import Model, plain_constants
 from prism_gpu.opening import model_path, open_constants
 from prism_gpu.opening import open as open_model
-from prism_gpu.progress import is_shown
+from prism_gpu.progress import bar_type, is_shown
 from prism_gpu.result import Constant, Result, Results
 from prism_gpu.settings import Settings
 
@@ -50,8 +50,9 @@ def sweep(
 
     Returns
     -------
-    The results, each with its `constants`, by model, then by property; ``sweep(…).frame()`` makes
-    a pandas DataFrame of them.
+    Results
+        Each with its `constants`, by model, then by property; ``sweep(…).frame()`` makes a pandas
+        DataFrame of them.
 
     Raises
     ------
@@ -118,10 +119,8 @@ def _mentions(text: str, name: str) -> bool:
 
 
 def _bar(points: int, settings: Settings) -> Any:
-    from tqdm.auto import tqdm
-
     shown = is_shown(settings.get("progress"))
-    return tqdm(total=points, unit=" points", leave=False, delay=1.0, disable=not shown)
+    return bar_type()(total=points, unit=" points", leave=False, delay=1.0, disable=not shown)
 
 
 def _values(name: str, values: Any) -> list[Constant]:

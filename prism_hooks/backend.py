@@ -21,6 +21,7 @@ from prism_hooks.answers import Answers
 from prism_hooks.claims import claim_of
 from prism_hooks.comparison import compared
 from prism_hooks.crossing import held_by
+from prism_hooks.engine_lines import ANSWERS_TO_SWITCHES, engine_lines, warning_of
 from prism_hooks.extract import embedded_chain, extracted_model, mask, vector
 from prism_hooks.failure import unexpected
 from prism_hooks.graph import (
@@ -44,6 +45,7 @@ from prism_hooks.record import RunRecord
 from prism_hooks.report import Ending, iterations_line, progress_lines, solve_line
 from prism_hooks.sets import SETS, choices_of_rows, found_set, words_of
 from prism_hooks.sweep_bar import sweep_bar
+from prism_hooks.told_solve import Asked, EngineLines
 from prism_hooks.work_done import WorkDone
 
 if TYPE_CHECKING:
@@ -224,15 +226,22 @@ class EngineBackend(Answers):
         environment = self._environment_of(problem, task)
         embeds = task.embeds and not (environment.bounds and task.bounds)
         model = self._model(problem, bool(problem.embedded) and embeds)
+        symbolic = None if problem.parts is None else self._symbolic_model(problem)
+        nodes = 0 if symbolic is None else symbolic.transitions.num_nodes
+        told = Asked(str(problem.task), model, asked, ending, environment, nodes)
+        lines = engine_lines(problem, told, self.options)
+        if lines is not None and lines.before:
+            problem.say(lines.before)
         question = (model, task.answer, asked, environment)
         # A plot shows the sweeps of each solve.
         kept = None if self._record is not None else self._kept.find(*question)
         if kept is not None:
-            problem.say(AGAIN)
-            return self._finish(problem, kept, environment, ending)
+            if lines is None or self.options.show_solves:
+                problem.say(AGAIN)
+            return self._finish(problem, kept, environment, ending, lines)
         result = task.answer(model, asked, environment, self._progress(problem, ending))
         self._work.solved(result.cost)
-        finished = self._finish(problem, result, environment, ending)
+        finished = self._finish(problem, result, environment, ending, lines)
         self._kept.keep(*question, result)
         return finished
 
@@ -245,14 +254,29 @@ class EngineBackend(Answers):
         return solver_environment(self.options, problem, Method.AUTO)
 
     def _finish(
-        self, problem: Any, result: SolveResult, environment: SolverEnvironment, ending: Ending
+        self,
+        problem: Any,
+        result: SolveResult,
+        environment: SolverEnvironment,
+        ending: Ending,
+        lines: EngineLines | None = None,
     ) -> SolveResult:
         """Report a solve and what is known of its error; return what PRISM gets."""
         if self._bar is not None:
             self._bar.close()
         if self._record is not None:
             self._record.solved(result, environment)
-        self._report(problem, result, ending)
+        if lines is None:
+            self._report(problem, result, ending)
+        else:
+            self._report_as_prism(problem, result, lines)
+        if self.options.show_solves:
+            problem.say(solve_line(result, self.options.device_number))
+        if result.status is Status.CHANGE_ONLY:
+            problem.warn(
+                f"{result.method}: the change a sweep makes is {result.change:.2g}, but the "
+                f"estimated error is {result.error_estimate:.2g}; {result.remedy}"
+            )
         if problem.errorOnNonConvergence or result.status is Status.DIVERGED:
             result.raise_unless_converged()
         result.require_numbers()
@@ -414,13 +438,22 @@ class EngineBackend(Answers):
         estimated = not result.two_sided and ending is not Ending.STEPS
         if swept and estimated and problem.intervals is not None:
             self._say(problem, f"{result.method} {ESTIMATED_IN_SPITE}")
-        if self.options.show_solves:
-            problem.say(solve_line(result, self.options.device_number))
-        if result.status is Status.CHANGE_ONLY:
-            problem.warn(
-                f"{result.method}: the change a sweep makes is {result.change:.2g}, but the "
-                f"estimated error is {result.error_estimate:.2g}; {result.remedy}"
-            )
+
+    def _report_as_prism(self, problem: Any, result: SolveResult, lines: EngineLines) -> None:
+        """Print PRISM's own lines of a solve; what they have no place for, behind `-gpuinfo`."""
+        after = lines.after(result)
+        if after:
+            problem.say(after)
+        for event in dict.fromkeys(result.events):
+            if warning_of(event):
+                self._warn(problem, str(event))
+            elif self.options.show_solves or event.kind in ANSWERS_TO_SWITCHES:
+                self._say(problem, str(event))
+
+    def _warn(self, problem: Any, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            problem.warn(text)
 
 
 def _tell_java(shown: bool) -> None:

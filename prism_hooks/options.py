@@ -63,6 +63,9 @@ class HookOptions:
         Whether the user set a limit of iterations.
     max_states
         How many states a model may have that is built; None for any number.
+    likely
+        Explore only states that are reached with at least this estimated probability, which is not
+        done by PRISM; None for all states.
     show_solves
         Whether to print a line on each solve.
     smallest_graph
@@ -104,6 +107,7 @@ class HookOptions:
     mdp_method_named: bool = False
     max_iterations_named: bool = False
     max_states: int | None = None
+    likely: float | None = None
     show_solves: bool = False
     smallest_graph: int | None = None
     simulation_method: str = ""

@@ -73,20 +73,22 @@ def progress_lines(
     return report
 
 
-def iterations_line(result: SolveResult) -> str:
+def iterations_line(result: SolveResult, name: str = "") -> str:
     """Return method, sweeps and seconds as PRISM prints them after a solve.
 
     Parameters
     ----------
     result
         A finished solve.
+    name
+        What PRISM calls the method; empty for its own name.
 
     Returns
     -------
     One line, such as ``Jacobi: 22 iterations in 0.01 seconds (average 0.000123, setup 0.00)``.
     """
     return (
-        f"{result.method}: {result.iterations} iterations in {result.seconds:.2f} seconds "
+        f"{name or result.method}: {result.iterations} iterations in {result.seconds:.2f} seconds "
         f"(average {result.sweep_seconds:.6f}, setup {result.setup_seconds:.2f})"
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -82,6 +82,16 @@ class Accuracy:
         if np.isinf(value):
             return 0.0
         return self.error / abs(value) if value != 0.0 else float("inf")
+
+    def at_least(self, error: float) -> Accuracy:
+        """Return an accuracy that claims no smaller error, but for values that are decided.
+
+        Parameters
+        ----------
+        error
+            Absolute or relative, as this one is.
+        """
+        return replace(self, error=max(self.error, error))
 
     def errors(self, values: FloatArray) -> FloatArray:
         """Return the absolute error of each value.

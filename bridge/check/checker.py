@@ -30,7 +30,7 @@ from bridge.language.constants import constant_value
 from bridge.language.evaluate import Scope, evaluate, type_of
 from bridge.language.properties_file import PropertiesFile
 from bridge.language.text import Range, value_text
-from bridge.model import CheckableModel, StateVector
+from bridge.model import CheckableModel, StateVector, UnexploredStates
 from engines.arrays import MaskArray
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.model.environment import Method, SolverEnvironment
@@ -103,6 +103,8 @@ class Checker:
         Called after each batch of sweeps.
     want_strategy
         MDPs: whether `records` shall have optimal strategies, where a question has them.
+    unexplored
+        States that were not explored, and how they count; None where all were.
     """
 
     model: CheckableModel
@@ -114,6 +116,7 @@ class Checker:
     on_solve: Callable[[SolveResult], None] | None = None
     progress: Progress | None = None
     want_strategy: bool = False
+    unexplored: UnexploredStates | None = None
     records: list[SolveRecord] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -193,6 +196,10 @@ class Checker:
         if values.dtype != bool:
             raise InvalidModelError(f"Type error: {expression} is not a Boolean")
         return np.asarray(values, dtype=bool)
+
+    def is_property(self, label: Label) -> bool:
+        """Return whether a name in quotes is that of a property."""
+        return label.name in self._named
 
     def integer(self, expression: Expression) -> int:
         """Return the value of a constant expression that must be an integer."""

@@ -15,7 +15,7 @@ from bridge.language.model_check import check_with_constants
 from bridge.language.text import seconds_text
 from bridge.model import CheckableModel, NamedRewards, RewardFault, StateVector
 from engines.exploration.build import ExploredModel, build
-from engines.exploration.rewards import InvalidRewardError, earned_rewards
+from engines.exploration.rewards import InvalidRewardError, earned_rewards, greatest_rewards
 from engines.model.events import told
 from engines.model.explicit import RewardStructure
 from engines.program.faults import StateFaultError
@@ -33,6 +33,7 @@ def explored_model(
     sums_checked: bool = True,
     gpu: int | None = None,
     most_states: int | None = None,
+    likely: float | None = None,
     log: Callable[[str], None],
 ) -> CheckableModel:
     """Return the model that a text in PRISM's language describes.
@@ -50,7 +51,9 @@ def explored_model(
     gpu
         Which GPU builds a large model; None for the CPU alone.
     most_states
-        With more states it is an error.
+        With more states it is an error; with `likely`, so many are explored at most.
+    likely
+        Explore only states that are reached with at least this estimated probability; None for all.
     log
         Takes a line for the report.
 
@@ -84,6 +87,7 @@ def explored_model(
             fix_deadlocks=fix_deadlocks,
             gpu=gpu,
             most_states=most_states,
+            likely=likely,
             progress=_Progress(log),
         )
     except StateFaultError as error:
@@ -156,6 +160,9 @@ def _checkable(
     notes = []
     if fixed := int(np.count_nonzero(built.deadlocks)):
         notes.append(f"Deadlocks detected and fixed in {fixed} states")
+    if built.unexplored is not None:
+        count = int(np.count_nonzero(built.unexplored))
+        notes.append(f'{count} of the states are unexplored and have the label "unexplored"')
     outline = described.outline
     return CheckableModel(
         replace(built.model, rewards=tuple(item.expected for item in rewards)),
@@ -191,8 +198,11 @@ def _all_named(
 
 def _named(program: Program, built: ExploredModel) -> NamedRewards:
     """Return the only reward structure of a program; raises as `earned_rewards` does."""
+    alone = built.deadlocks if built.unexplored is None else built.deadlocks | built.unexplored
     (earned,) = earned_rewards(
-        program, built.packing, built.states, built.model, built.actions, built.deadlocks
+        program, built.packing, built.states, built.model, built.actions, alone
     )
     expected = RewardStructure(earned.name, earned.expected, earned.of_choices)
-    return NamedRewards(earned.name, expected, earned.of_states)
+    (structure,) = program.reward_structures
+    most = greatest_rewards(structure, program)
+    return NamedRewards(earned.name, expected, earned.of_states, None, *most)

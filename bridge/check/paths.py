@@ -11,6 +11,7 @@ from bridge.check.accuracy import Bounded
 from bridge.check.bounds import StepBounds, TimeBounds, step_bounds, time_bounds
 from bridge.check.outcome import Outcome
 from bridge.language.ast import Binary, Expression, Literal, Parentheses, Temporal, Unary
+from bridge.model import UnexploredStates
 from engines.arrays import MaskArray
 from engines.automata import ltl
 from engines.errors import UnsupportedError
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from bridge.check.checker import Checker
 
 TRUE = Literal(True, "true")
+
+UNEXPLORED = "states without a name"
+"""An atom's name that no state formula has for its text."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +98,11 @@ def certain_path(
     one = (bound == 1.0) != simple.negated
     towards = opposite(direction) if simple.negated else direction
     find = prob1 if one else prob0
+    remain, target = _states(checker, simple)
     found = find(
         checker.engine_model,
-        checker.mask(simple.remain),
-        checker.mask(simple.target),
+        remain,
+        target,
         towards,
         environment=checker.environment,
     )
@@ -166,8 +171,19 @@ def has_temporal(expression: Expression) -> bool:
     return False
 
 
+def _states(checker: Checker, path: SimplePath) -> tuple[MaskArray, MaskArray]:
+    """Return the states that may be passed, and the targets."""
+    remain, target = checker.mask(path.remain), checker.mask(path.target)
+    unexplored = checker.unexplored
+    if unexplored is None:
+        return remain, target
+    # Both, because a bound from below asks for more than reaching a target.
+    won = unexplored.won != path.negated
+    return unexplored.targets(remain, won), unexplored.targets(target, won)
+
+
 def _simple(checker: Checker, path: SimplePath, direction: Direction | None) -> Outcome:
-    target = checker.mask(path.target)
+    remain, target = _states(checker, path)
     if path.operator == "X":
         if path.bounded is not None:
             raise UnsupportedError("the operator X takes no bound")
@@ -176,7 +192,6 @@ def _simple(checker: Checker, path: SimplePath, direction: Direction | None) -> 
         model, environment = checker.engine_model, checker.environment
         result = next_probabilities(model, target, environment, direction=direction)
         return checker.solved(result, Bounded.STEPS)
-    remain = checker.mask(path.remain)
     if path.bounded is None:
         return _until(checker, remain, target, direction)
     if checker.engine_model.kind is ModelKind.CTMC:
@@ -270,6 +285,8 @@ def _ltl(checker: Checker, path: Expression, direction: Direction | None) -> Out
 
     atoms: dict[str, MaskArray] = {}
     formula = ltl_formula(checker, path, atoms)
+    if checker.unexplored is not None:
+        formula = _counted(formula, checker.unexplored, atoms)
     return checker.solved(
         ltl_probabilities(
             checker.engine_model,
@@ -280,6 +297,17 @@ def _ltl(checker: Checker, path: Expression, direction: Direction | None) -> Out
             progress=checker.progress,
         )
     )
+
+
+def _counted(
+    formula: ltl.Formula, unexplored: UnexploredStates, atoms: dict[str, MaskArray]
+) -> ltl.Formula:
+    """Return a formula that paths to unexplored states satisfy where these are won, else do not."""
+    atoms[UNEXPLORED] = unexplored.states
+    left_out = ltl.eventually(ltl.atom(UNEXPLORED))
+    if unexplored.won:
+        return ltl.disjunction(formula, left_out)
+    return ltl.conjunction(formula, ltl.negation(left_out))
 
 
 def ltl_formula(checker: Checker, path: Expression, atoms: dict[str, MaskArray]) -> ltl.Formula:

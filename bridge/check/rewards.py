@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +22,7 @@ from bridge.language.ast import (
     SteadyState,
     Temporal,
 )
-from bridge.model import NamedRewards
+from bridge.model import NamedRewards, UnexploredStates
 from engines.arrays import MaskArray
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.model.explicit import ModelKind, RewardStructure
@@ -54,6 +55,8 @@ def expected_reward(checker: Checker, reward: Reward, direction: Direction | Non
         raise UnsupportedError(f"{reward}: ratios of rewards are not supported")
     structure = reward_structure(checker, reward.structure)
     _refuse_fault(checker, structure)
+    if checker.unexplored is not None:
+        return _with_unexplored(checker, structure, reward.body, direction, checker.unexplored)
     match reward.body:
         case Cumulative(bound=None):
             return _total(checker, structure, direction)
@@ -65,6 +68,49 @@ def expected_reward(checker: Checker, reward: Reward, direction: Direction | Non
             return _long_run(checker, structure)
         case path:
             return _reachability(checker, structure, path, direction)
+
+
+def _with_unexplored(
+    checker: Checker,
+    structure: NamedRewards,
+    body: Cumulative | Instantaneous | LongRun | Expression,
+    direction: Direction | None,
+    unexplored: UnexploredStates,
+) -> Outcome:
+    """Return the expected rewards where unexplored states count as lost, or as won."""
+    most = structure.most_instantaneous if isinstance(body, Instantaneous) else structure.most
+    endless = isinstance(body, Cumulative) and body.bound is None
+    infinite = unexplored.won and (endless or not np.isfinite(most))
+    earned = most if unexplored.won and not infinite else 0.0
+    counted = replace(
+        structure,
+        expected=unexplored.earning(structure.expected, earned),
+        instantaneous=np.where(unexplored.states, earned, structure.instantaneous),
+    )
+    match body:
+        case Cumulative() | Instantaneous():
+            if isinstance(body, Instantaneous):
+                outcome = _instantaneous(checker, counted, body, direction)
+            elif endless:
+                outcome = _total(checker, counted, direction)
+            else:
+                outcome = _cumulative(checker, counted, body, direction)
+            return _infinite_from(checker, outcome, unexplored.states) if infinite else outcome
+        case Temporal("F", None, _, None):
+            # Where a target may never be reached, the reward is infinite.
+            return _reachability(checker, counted, body, direction, unexplored)
+    raise UnsupportedError(f"R [ {body} ]: -gputruncate bounds rewards of C, I and F alone")
+
+
+def _infinite_from(checker: Checker, outcome: Outcome, states: MaskArray) -> Outcome:
+    """Return values that are infinite wherever some states may be reached."""
+    from engines.graph.prob01 import prob0
+
+    model = checker.engine_model
+    any_way = Direction.MAXIMISE if model.kind is ModelKind.MDP else None
+    everywhere = np.ones(model.num_states, dtype=bool)
+    never = prob0(model, everywhere, states, any_way, environment=checker.environment)
+    return Outcome(np.where(never, outcome.numbers, np.inf), outcome.accuracy)
 
 
 def long_run_probability(checker: Checker, operator: SteadyState) -> Outcome:
@@ -225,7 +271,11 @@ def _instantaneous(
 
 
 def _reachability(
-    checker: Checker, structure: NamedRewards, path: Expression, direction: Direction | None
+    checker: Checker,
+    structure: NamedRewards,
+    path: Expression,
+    direction: Direction | None,
+    unexplored: UnexploredStates | None = None,
 ) -> Outcome:
     from engines.questions.reachability_rewards import reachability_rewards
 
@@ -233,11 +283,14 @@ def _reachability(
         path = path.operand
     match path:
         case Temporal("F", None, target, None) if not has_temporal(target):
+            targets = checker.mask(target)
+            if unexplored is not None:
+                targets = unexplored.targets(targets, not unexplored.won)
             return checker.solved(
                 reachability_rewards(
                     checker.engine_model,
                     structure.expected,
-                    checker.mask(target),
+                    targets,
                     checker.environment,
                     direction=direction,
                     progress=checker.progress,

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bridge.arguments import UsageError
-from bridge.check.checker import Checker
+from bridge.check.checker import Checker, CheckResult
 from bridge.check.distributions import report_steady_state, report_transient
 from bridge.check.experiment import Experiment, model_experiment, property_experiment
 from bridge.check.exports import export_model, export_vector
@@ -22,11 +21,13 @@ from bridge.check.meaning import require_meaningful
 from bridge.check.results import ResultsTable, export_results, short_text
 from bridge.check.sources import ModelSource, model_source
 from bridge.check.switches import CheckOptions, read_switches
+from bridge.check.truncated import BoundedResult, check_between
 from bridge.devices import devices_text
 from bridge.language.ast import Value
 from bridge.language.properties_file import PropertiesFile, Property, parse_properties
 from bridge.language.text import Range, seconds_text
 from bridge.model import CheckableModel
+from bridge.own_switches import UsageError
 from bridge.refusals import error_line, fault_text
 from bridge.versions import OWN_VERSION
 from engines.errors import BridgeError, ConvergenceError, InvalidModelError, UnsupportedError
@@ -83,6 +84,8 @@ def run(
         raise UsageError('No model was given; type "prism-gpu -help" for what can be')
     if len(options.files) > 2:
         raise UsageError(f'Too many files: "{options.files[2]}" is neither model nor properties')
+    if hooks.likely is not None:
+        _require_bounded(options)
     bar = sweep_bar(wanted=hooks.show_progress)
     TIMELINE.turn_to(CHECKING)
     everything = _Run(options, hooks, command, why, bar, record)
@@ -95,6 +98,19 @@ def run(
     if options.show_solves:
         print(f"\nprism-gpu: {TIMELINE.told()}", flush=True)
     return 0
+
+
+def _require_bounded(options: CheckOptions) -> None:
+    """Refuse what has no bounds where only likely states are explored."""
+    asked = {
+        "-sim": options.simulate,
+        "-steadystate": options.steady_state,
+        "-transient": options.transient is not None,
+        "-exportvector": options.vector_file is not None,
+    }
+    for switch, given in asked.items():
+        if given:
+            raise UsageError(f"{switch} has no bounds of what it computes: leave -gputruncate out")
 
 
 class _Run:
@@ -119,6 +135,7 @@ class _Run:
                 sums_checked=options.simulation.checked,
                 device=(hooks.device, hooks.device_number),
                 most_states=hooks.max_states,
+                likely=hooks.likely,
             )
             self._source.describe(self._log)
             self._properties = self._read_properties()
@@ -291,13 +308,17 @@ class _Run:
             on_solve=self._report_solve,
             progress=self._progress,
         )
+        result: CheckResult | BoundedResult
         try:
-            result = checker.check(item.expression)
+            if self._hooks.likely is not None:
+                result = check_between(checker, item.expression)
+            else:
+                result = checker.check(item.expression)
         finally:
             self._end_progress()
         taken = seconds_text(time.perf_counter() - started)
         self._log(f"\nTime for model checking: {taken} seconds.\n\nResult: {result.text}")
-        if self._options.vector_file is not None:
+        if self._options.vector_file is not None and isinstance(result, CheckResult):
             export_vector(model, result.vector, self._options.vector_file, self._log)
         return result.value
 

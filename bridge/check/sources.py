@@ -19,6 +19,7 @@ from bridge.language.properties_file import ConstantDeclaration
 from bridge.language.types import type_of_value
 from bridge.model import CheckableModel
 from engines.errors import BridgeError, UnsupportedError
+from engines.exploration.build import UNEXPLORED
 from engines.model.environment import DeviceChoice
 from engines.model.explicit import ModelKind
 
@@ -62,6 +63,7 @@ def model_source(
     sums_checked: bool = True,
     device: tuple[DeviceChoice, int] = (DeviceChoice.CPU, 0),
     most_states: int | None = None,
+    likely: float | None = None,
 ) -> ModelSource:
     """Return the source that a model's path stands for.
 
@@ -79,11 +81,16 @@ def model_source(
         Where large models in the PRISM language may be built, and the number of the GPU.
     most_states
         That a model in the PRISM language may have; None for any number.
+    likely
+        Of a model in the PRISM language, explore only states that are reached with at least this
+        estimated probability, and at most `most_states` of them; None for all.
 
     Raises
     ------
     BridgeError
         When there is no such file.
+    UnsupportedError
+        For explicit files with `likely`.
     """
     if not path.exists():
         raise BridgeError(f'File "{path}" not found')
@@ -93,8 +100,12 @@ def model_source(
                 f'"{path}" is no regular file; explicit files are read several times, and cannot '
                 "come out of a pipe"
             )
+        if likely is not None:
+            raise UnsupportedError(
+                f"{path}: -gputruncate explores models in PRISM's language; these are all states"
+            )
         return FileSource(path, kind)
-    return TextSource(path, fix_deadlocks, sums_checked, device, most_states)
+    return TextSource(path, fix_deadlocks, sums_checked, device, most_states, likely)
 
 
 @dataclass(frozen=True)
@@ -155,6 +166,7 @@ class TextSource:
     sums_checked: bool = True
     device: tuple[DeviceChoice, int] = (DeviceChoice.CPU, 0)
     most_states: int | None = None
+    likely: float | None = None
     name: str = "prism-gpu"
 
     @cached_property
@@ -194,7 +206,8 @@ class TextSource:
             )
         types = {item.name: item.type for item in found.constants}
         types |= {item.name.name: item.type for item in found.declared_variables}
-        return Declared(types, found.labels, found.reward_names, found.formulas)
+        labels = found.labels if self.likely is None else (*found.labels, UNEXPLORED)
+        return Declared(types, labels, found.reward_names, found.formulas)
 
     def describe(self, log: Log) -> None:
         """Print what the model's text says."""
@@ -226,6 +239,7 @@ class TextSource:
             sums_checked=self.sums_checked,
             gpu=gpu_for_building(*self.device),
             most_states=self.most_states,
+            likely=self.likely,
             log=log,
         )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from bridge.arguments import UsageError
 from bridge.check.simulation_options import SimulationOptions
+from bridge.own_switches import UsageError
 from engines.errors import UnsupportedError
 from engines.model.environment import BoundMethod, IntervalOptions, Method, SolverEnvironment
 from engines.model.explicit import ModelKind

@@ -11,15 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from bridge.arguments import (
-    Arguments,
-    UsageError,
-    linear_method,
-    matrix_format,
-    num_devices,
-    parse,
-    precision,
-)
+from bridge.arguments import Arguments, parse
 from bridge.exchange.words import (
     OUTPUT,
     Group,
@@ -32,6 +24,7 @@ from bridge.exchange.words import (
     with_absolute_files,
 )
 from bridge.jvm import memory_bytes
+from bridge.own_switches import UsageError, linear_method, matrix_format, num_devices, precision
 from bridge.refusals import error_line, require_gpu, unused_switches
 from engines.errors import BridgeError, ConvergenceError, InvalidModelError, UnsupportedError
 from engines.model.environment import DeviceChoice, Method, SolverEnvironment

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from bridge.arguments import LINEAR_METHODS, WITH_TWO_VALUES, WITH_VALUE, UsageError
+from bridge.arguments import LINEAR_METHODS, WITH_TWO_VALUES, WITH_VALUE
+from bridge.own_switches import UsageError
 from engines.errors import UnsupportedError
 
 OURS_WITH_VALUE = {

@@ -14,8 +14,8 @@ from typing import Any, NoReturn
 import click
 
 from bridge import ending
-from bridge.arguments import UsageError
 from bridge.files.atomic import write_text
+from bridge.own_switches import UsageError
 from bridge.refusals import error_line, require_gpu
 from bridge.regress.answers import Answer
 from bridge.regress.compare import Tolerance
@@ -32,7 +32,7 @@ from bridge.regress.solvers import (
     PRISM_ENGINES,
     named,
 )
-from bridge.regress.table import case_lines, summary_lines
+from bridge.regress.table import RULE, case_lines, summary_lines
 from bridge.regress.verdicts import Outcome
 from engines.errors import BridgeError, InvalidModelError, UnsupportedError
 from engines.process.leftovers import temporary_folder
@@ -286,6 +286,7 @@ def _as_json(
             "relative": settings.tolerance.relative,
             "absolute": settings.tolerance.absolute,
         },
+        "rule": RULE,
         "cases": [
             {
                 "name": result.case.name,

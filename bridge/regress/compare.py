@@ -47,6 +47,9 @@ class Distance:
         The largest absolute and relative difference of any state.
     allowed
         What was allowed in the worst state.
+    beyond_claims
+        How many states are further apart than the tolerance and what the engines themselves claim;
+        `apart` or fewer, since the claims are never less than what is allowed.
     """
 
     apart: int
@@ -56,11 +59,17 @@ class Distance:
     absolute: float
     relative: float
     allowed: float
+    beyond_claims: int = 0
 
     @property
     def agrees(self) -> bool:
         """Whether no state is further apart than is allowed."""
         return self.apart == 0
+
+    @property
+    def within_claims(self) -> bool:
+        """Whether no state is further apart than the engines' own errors explain."""
+        return self.beyond_claims == 0
 
 
 @dataclass(frozen=True)
@@ -72,20 +81,29 @@ class Values:
     values
         Shape (states,), or one value alone; truth values are 0 and 1.
     slack
-        Shape of `values`: how far each may be from the truth, by what its engine claims.
+        Shape of `values`: how far each may be from the truth before it is looked into.
     boolean
         Whether they are truth values.
+    claimed
+        Shape of `values`: how far each may be from the truth by what its engine claims, `slack` or
+        more; None where that is `slack`.
     """
 
     values: FloatArray
     slack: FloatArray
     boolean: bool = False
+    claimed: FloatArray | None = None
+
+    @property
+    def errors(self) -> FloatArray:
+        """The claimed errors, shape of `values`."""
+        return self.slack if self.claimed is None else self.claimed
 
 
 def slack_of(
     answer: Answer, values: FloatArray, *, ours: bool, continuous_time: bool
 ) -> FloatArray:
-    """Return how far values may be from the truth by their engine's own word.
+    """Return how far values may be from the truth before that is looked into.
 
     A guaranteed bound counts in full, and so does an estimate of ours, which is made from the
     residual. One of PRISM's counts up to the convergence threshold: PRISM estimates ten times the
@@ -106,6 +124,34 @@ def slack_of(
     -------
     Absolute errors, shape (states,).
     """
+    return _errors_of(answer, values, in_full=ours, continuous_time=continuous_time)
+
+
+def claimed_of(answer: Answer, values: FloatArray, *, continuous_time: bool) -> FloatArray:
+    """Return how far values may be from the truth by their engine's own word.
+
+    Parameters
+    ----------
+    answer
+        What the engine answered.
+    values
+        Its values, shape (states,).
+    continuous_time
+        Whether the model is a CTMC, whose time-bounded values are cut off at a share of epsilon.
+
+    Returns
+    -------
+    Absolute errors, shape (states,): what `slack_of` returns or more. An engine that claims
+    nothing, as PRISM's symbolic ones of rewards, is held to its convergence threshold.
+    """
+    strict = _errors_of(answer, values, in_full=False, continuous_time=continuous_time)
+    in_full = _errors_of(answer, values, in_full=True, continuous_time=continuous_time)
+    return np.maximum(strict, in_full)
+
+
+def _errors_of(
+    answer: Answer, values: FloatArray, *, in_full: bool, continuous_time: bool
+) -> FloatArray:
     claim = answer.claim
     if answer.boolean or claim.level == "EXACT":
         return np.zeros_like(values)
@@ -119,7 +165,7 @@ def slack_of(
     if not claim.level:
         share = np.ones_like(values) if answer.absolute else magnitudes
         return np.maximum(cut, answer.epsilon * share)
-    error = claim.error if ours else min(claim.error, answer.epsilon)
+    error = claim.error if in_full else min(claim.error, answer.epsilon)
     return np.full_like(values, error) if claim.absolute else error * magnitudes
 
 
@@ -152,9 +198,11 @@ def distance(first: Values, second: Values, tolerance: Tolerance) -> Distance:
     gap = np.where(same, 0.0, np.where(finite, np.abs(x - y), np.inf))
     larger = np.maximum(np.abs(x), np.abs(y))
     if first.boolean and second.boolean:
-        allowed = np.zeros_like(gap)
+        allowed = explained = np.zeros_like(gap)
     else:
-        allowed = tolerance.absolute + tolerance.relative * larger + first.slack + second.slack
+        base = tolerance.absolute + tolerance.relative * larger
+        allowed = base + first.slack + second.slack
+        explained = base + first.errors + second.errors
     apart = gap > allowed
     relative = np.where(gap > 0.0, gap / np.where(larger > 0.0, larger, 1.0), 0.0)
     least = np.finfo(np.float64).tiny
@@ -168,6 +216,7 @@ def distance(first: Values, second: Values, tolerance: Tolerance) -> Distance:
         float(gap.max()),
         float(relative.max()),
         float(allowed[worst]),
+        int(np.count_nonzero(gap > explained)),
     )
 
 

@@ -10,7 +10,15 @@ from itertools import combinations
 import numpy as np
 
 from bridge.regress.answers import Answer, Cell, Kind, ModelFacts, Record
-from bridge.regress.compare import Distance, Tolerance, Values, distance, numbers_in, slack_of
+from bridge.regress.compare import (
+    Distance,
+    Tolerance,
+    Values,
+    claimed_of,
+    distance,
+    numbers_in,
+    slack_of,
+)
 from bridge.regress.solvers import EXACT, Solver
 from bridge.regress.vectors import States, order_of, read_states
 from bridge.regress.verdicts import Finding, Standing, Verdict
@@ -127,9 +135,9 @@ class Judge:
         for solver, answer in answers.items():
             if solver.ours:
                 findings[solver] = _against_peer(solver, answer, answers, findings[solver])
-        wrong = any(item.standing is Standing.WRONG for item in findings.values())
+        off = any(item.standing in (Standing.WRONG, Standing.WITHIN) for item in findings.values())
         size = max((item.values.size for item in known.values()), default=0)
-        return Verdict(case, cell.name, tuple(findings.values()), judge if wrong else "", size)
+        return Verdict(case, cell.name, tuple(findings.values()), judge if off else "", size)
 
     def _values(self, solver: Solver, answer: Answer) -> Values | str | None:
         """Return an answer's values in the common order, or why they cannot be compared."""
@@ -146,8 +154,7 @@ class Judge:
         elif self._states is not None:
             return _OTHER_STATES
         continuous = build is not None and build.continuous_time
-        slack = slack_of(answer, loaded, ours=solver.ours, continuous_time=continuous)
-        return Values(loaded, slack, answer.boolean)
+        return _with_errors(solver, answer, loaded, continuous)
 
     def _finding(
         self,
@@ -176,7 +183,7 @@ class Judge:
             return replace(base, distance=found)
         return replace(
             base,
-            standing=Standing.WRONG,
+            standing=Standing.WITHIN if found.within_claims else Standing.WRONG,
             distance=found,
             message=self.describe(found, judge, answer),
         )
@@ -216,15 +223,21 @@ class Judge:
             for solver, peer, gap in ((one, other, found), (other, one, turned)):
                 before = findings[solver]
                 worst = before.distance
-                if worst is not None and (worst.apart, worst.relative) >= (gap.apart, gap.relative):
+                if worst is not None and _rank(worst) >= _rank(gap):
+                    findings[solver] = replace(before, distance=_widened(worst, gap))
                     continue
                 standing, message = before.standing, before.message
                 if not gap.agrees:
                     standing = Standing.DIFFERS
                     message = self.describe(gap, peer.name, None)
+                    if gap.within_claims:
+                        message += "; what both claim explains it"
                     if conflict:
                         message += "; those that were to decide differ too"
-                findings[solver] = replace(before, standing=standing, distance=gap, message=message)
+                wide = gap if worst is None else _widened(gap, worst)
+                findings[solver] = replace(
+                    before, standing=standing, distance=wide, message=message
+                )
 
     def _compare_results(
         self, answers: Mapping[Solver, Answer], findings: dict[Solver, Finding]
@@ -235,7 +248,7 @@ class Judge:
             for solver, answer in answers.items()
             if answer.kind is Kind.VALUES
             and not solver.exact
-            and findings[solver].standing is Standing.AGREES
+            and findings[solver].standing in (Standing.AGREES, Standing.WITHIN)
         ]
         for (one, first), (other, second) in combinations(good, 2):
             words, numbers = numbers_in(first.value)
@@ -247,7 +260,8 @@ class Judge:
                     self._alone(other, second, other_numbers),
                     self._tolerance,
                 )
-                if gap.agrees:
+                loose = Standing.WITHIN in (findings[one].standing, findings[other].standing)
+                if gap.within_claims if loose else gap.agrees:
                     continue
             message = f"result {first.value} of {one.name}, {second.value} of {other.name}"
             for solver in (one, other):
@@ -258,9 +272,7 @@ class Judge:
     def _alone(self, solver: Solver, answer: Answer, numbers: FloatArray) -> Values:
         build = self._builds.get(solver)
         continuous = build is not None and build.continuous_time
-        numeric = replace(answer, boolean=False)
-        slack = slack_of(numeric, numbers, ours=solver.ours, continuous_time=continuous)
-        return Values(numbers, slack)
+        return _with_errors(solver, replace(answer, boolean=False), numbers, continuous)
 
     def describe(self, found: Distance, other: str, answer: Answer | None) -> str:
         """Return the worst state with its variables, its values and how far they are apart.
@@ -303,6 +315,28 @@ def needs_second_opinion(verdict: Verdict) -> bool:
     """Return whether nothing has decided, or ours are wrong by what one engine of PRISM's built."""
     blamed = any(item.ours and item.standing is Standing.WRONG for item in verdict.findings)
     return needs_arbiter(verdict) or (blamed and EXACT not in verdict.judge)
+
+
+def _with_errors(
+    solver: Solver, answer: Answer, values: FloatArray, continuous_time: bool
+) -> Values:
+    slack = slack_of(answer, values, ours=solver.ours, continuous_time=continuous_time)
+    claimed = claimed_of(answer, values, continuous_time=continuous_time)
+    return Values(values, slack, answer.boolean, claimed)
+
+
+def _rank(found: Distance) -> tuple[int, int, float]:
+    """Return what orders distances: those that no claim explains come before all others."""
+    return found.beyond_claims, found.apart, found.relative
+
+
+def _widened(worst: Distance, other: Distance) -> Distance:
+    """Return the worse of two distances with the largest differences of both."""
+    return replace(
+        worst,
+        absolute=max(worst.absolute, other.absolute),
+        relative=max(worst.relative, other.relative),
+    )
 
 
 def _best(deciding: Mapping[Solver, Values]) -> Values:

@@ -22,8 +22,8 @@ def write_junit(results: list[CaseResult], path: Path) -> None:
     """Write the verdicts as JUnit XML; a file that is there is replaced at once or not at all.
 
     A wrong value of ours and a difference that nobody decided are failures, an answer of ours that
-    is missing is an error. What PRISM gets wrong, and what was not compared, is skipped, with the
-    reason.
+    is missing is an error. What PRISM gets wrong, what is off by no more than its engine claims,
+    and what was not compared, is skipped, with the reason.
 
     Parameters
     ----------
@@ -86,6 +86,9 @@ def _write_finding(
     if item.standing is Standing.DIFFERS or (item.ours and item.standing is Standing.WRONG):
         _add(case, "failure", message + decided, str(item.standing))
         return "failures"
+    if item.standing is Standing.WITHIN:
+        _add(case, "skipped", f"within the claimed error: {message}{decided}")
+        return "skipped"
     if item.standing is Standing.WRONG:
         _add(case, "skipped", f"PRISM is wrong: {message}{decided}")
         return "skipped"

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bridge.arguments import EXPLICIT, SPARSE_OR_HYBRID, UsageError
+from bridge.arguments import EXPLICIT, SPARSE_OR_HYBRID
 from bridge.exchange.words import Group, groups, joined
+from bridge.own_switches import UsageError
 from bridge.regress.lists import runs_of
 from bridge.regress.solvers import Solver
 from engines.errors import InvalidModelError, UnsupportedError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bridge.arguments import UsageError
+from bridge.own_switches import UsageError
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,19 @@ from bridge.regress.run import CaseResult
 from bridge.regress.verdicts import Outcome, Standing, Verdict
 
 _TOLD_WHOLLY = (Outcome.NOT_COMPARED, Outcome.REFUSED)
-_TOLD = (Standing.WRONG, Standing.DIFFERS, Standing.MISSING, Standing.BEYOND)
+_TOLD = (
+    Standing.WRONG,
+    Standing.WITHIN,
+    Standing.DIFFERS,
+    Standing.MISSING,
+    Standing.BEYOND,
+)
+RULE = (
+    "Values agree if they differ by no more than the tolerance and both engines' errors; an "
+    "estimate of PRISM's counts up to -epsilon. A value further from the judge's is within its "
+    "claim if the error that its engine claims explains it, else wrong."
+)
+"""By what a value is called right or wrong, for the foot of the table and the reports."""
 
 
 def case_lines(result: CaseResult) -> Iterator[str]:
@@ -62,7 +74,7 @@ def summary_lines(results: list[CaseResult]) -> Iterator[str]:
         for item in verdict.findings:
             engines.setdefault(item.engine, Counter())[item.standing] += 1
             times[item.engine] = times.get(item.engine, 0.0) + item.seconds
-            if item.standing is Standing.AGREES and item.distance is not None:
+            if item.distance is not None:
                 worst = max(largest.get(item.engine, 0.0), item.distance.relative)
                 largest[item.engine] = worst
     rows = [["engine", *(str(standing) for standing in Standing), "largest relative", "time (s)"]]
@@ -71,6 +83,7 @@ def summary_lines(results: list[CaseResult]) -> Iterator[str]:
         rows.append([name, *cells, f"{largest.get(name, 0.0):.1e}", f"{times[name]:.1f}"])
     yield ""
     yield from _aligned(rows)
+    yield RULE
     yield from _handed_back(verdicts)
     outcomes = Counter(verdict.outcome for verdict in verdicts)
     left_out = sum(bool(result.case.left_out) for result in results)

@@ -12,11 +12,14 @@ from bridge.regress.compare import Distance
 class Standing(StrEnum):
     """How an engine stands on one question.
 
-    DIFFERS is a difference of which nobody knows who is wrong; MISSING is no answer of ours where
-    PRISM's engine has one; BEYOND is an answer of ours to what PRISM's engine says it lacks.
+    WITHIN is a difference from the truth of more than the convergence threshold that the engine's
+    own claimed error explains; WRONG one that it does not. DIFFERS is a difference of which nobody
+    knows who is wrong; MISSING is no answer of ours where PRISM's engine has one; BEYOND is an
+    answer of ours to what PRISM's engine says it lacks.
     """
 
     AGREES = "agrees"
+    WITHIN = "within claim"
     WRONG = "wrong"
     DIFFERS = "undecided"
     REFUSED = "refused"
@@ -30,6 +33,7 @@ class Outcome(StrEnum):
     """What became of one question."""
 
     AGREES = "agree"
+    WITHIN = "within the claimed error"
     REFUSED = "refused by all"
     BEYOND = "ours alone"
     PRISM_WRONG = "PRISM wrong"
@@ -107,11 +111,13 @@ class Verdict:
             return Outcome.OURS_WRONG
         if Standing.DIFFERS in ours or Standing.DIFFERS in prisms:
             return Outcome.UNDECIDED
-        good = {Standing.AGREES, Standing.REFUSED, Standing.BEYOND}
+        good = {Standing.AGREES, Standing.WITHIN, Standing.REFUSED, Standing.BEYOND}
         if not good & set(ours):
             return Outcome.NOT_COMPARED
         if Standing.WRONG in prisms:
             return Outcome.PRISM_WRONG
+        if Standing.WITHIN in {*ours, *prisms}:
+            return Outcome.WITHIN if good & set(prisms) else Outcome.NOT_COMPARED
         if Standing.BEYOND in ours and Standing.AGREES not in prisms:
             return Outcome.BEYOND
         if Standing.AGREES not in {*ours, *prisms}:

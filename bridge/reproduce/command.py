@@ -17,10 +17,11 @@ import click
 
 from bridge import ending
 from bridge.reproduce import plots, report
+from bridge.reproduce.archive import ARCHIVE, pack, take_in
 from bridge.reproduce.execute import Programs
-from bridge.reproduce.host import Host, examine
+from bridge.reproduce.host import ELSEWHERE, Host, examine
 from bridge.reproduce.instances import plan
-from bridge.reproduce.jobs import Job, Scale, Subject
+from bridge.reproduce.jobs import Job, Kind, Scale, Subject
 from bridge.reproduce.perform import Limits, Performer, Results
 from bridge.reproduce.store import Store, locked
 from bridge.reproduce.tables import all_tables
@@ -54,6 +55,8 @@ class Request:
         Whether results that are there are measured again.
     only
         A regular expression that is found in the names of the jobs to do; empty for all.
+    peers
+        Whether PRISM's own runs are among them.
     command
         The command line, for the record.
     """
@@ -69,6 +72,7 @@ class Request:
     fresh: bool
     command: str
     only: str = ""
+    peers: bool = True
 
 
 def reproduce(request: Request) -> int:
@@ -97,6 +101,8 @@ def reproduce(request: Request) -> int:
     limits = Limits(request.limit, deadline, request.peers_at_a_time)
     with locked(request.into):
         host = examine(request.device, request.front_end)
+        if not request.fresh and (taken := take_in(request.into)):
+            click.echo(f"{taken} results were taken from {request.into / ARCHIVE}", err=True)
         jobs = _jobs(request, host)
         store = Store(request.into, host.identity())
         if request.fresh:
@@ -113,6 +119,8 @@ def reproduce(request: Request) -> int:
 
 def _jobs(request: Request, host: Host) -> list[Job]:
     jobs = plan(request.subjects, request.scale, host)
+    if not request.peers:
+        jobs = [job for job in jobs if job.kind is not Kind.PEER]
     named = [job for job in jobs if re.search(request.only, job.name)]
     if jobs and not named:
         names = "; ".join(job.name for job in jobs[:: max(len(jobs) // 3, 1)])
@@ -122,7 +130,7 @@ def _jobs(request: Request, host: Host) -> list[Job]:
 
 def _measured(host: Host, jobs: list[Job], store: Store, limits: Limits) -> Results:
     prism_dir = str(host.prism.root) if host.prism else ""
-    worker = Worker(host.device, host.front_end, prism_dir)
+    worker = Worker(host.device, host.front_end, prism_dir, str(host.examples or ""))
     with temporary_folder() as folder:
         programs = Programs(host, folder)
         performer = Performer(host, store, programs, worker, limits)
@@ -178,7 +186,8 @@ def _leave(request: Request, host: Host, jobs: list[Job], store: Store, results:
     notes = _notes(jobs, store, results)
     report.write_csv(tables, folder)
     report.write_json(provenance, tables, results.records, folder / "report.json")
-    report.write_html(provenance, tables, pictures, notes, folder / "report.html")
+    report.write_html(provenance, tables, pictures, notes, folder / "report.html", results.records)
+    pack(folder)
     width = shutil.get_terminal_size((100, 24)).columns
     for table in tables:
         if table.subject not in request.subjects:
@@ -255,7 +264,7 @@ def _expression(_context: click.Context, _option: click.Parameter, text: str) ->
     type=click.Choice([str(scale) for scale in Scale]),
     default=str(Scale.SMALL),
     show_default=True,
-    help="small: two minutes; paper: every row of the papers; max: what the machine holds.",
+    help="small: minutes; paper: every row of the papers; max: what the machine holds.",
 )
 @click.option(
     "--into",
@@ -265,7 +274,11 @@ def _expression(_context: click.Context, _option: click.Parameter, text: str) ->
     help="The folder of the report.",
 )
 @click.option(
-    "--device", type=click.Choice(["auto", "gpu", "cpu"]), default="auto", show_default=True
+    "--device",
+    type=click.Choice(["auto", "gpu", "cpu", ELSEWHERE]),
+    default="auto",
+    show_default=True,
+    help=f"{ELSEWHERE}: only PRISM's runs are made here, a GPU's rows on another host.",
 )
 @click.option(
     "--frontend",
@@ -276,13 +289,19 @@ def _expression(_context: click.Context, _option: click.Parameter, text: str) ->
     "--resume/--fresh",
     default=True,
     show_default=True,
-    help="Go on from the results that are in the folder, or measure all again.",
+    help=f"Go on from the results in the folder and its {ARCHIVE}, or measure all again.",
 )
 @click.option(
     "--limit",
     type=click.FloatRange(min=1),
     metavar="SECONDS",
     help="The longest run of a program [small: 30, paper: 120, max: 600].",
+)
+@click.option(
+    "--peers/--no-peers",
+    default=True,
+    show_default=True,
+    help="Run PRISM as well, or leave its rows to another run.",
 )
 @click.option(
     "--budget",
@@ -315,6 +334,7 @@ def command(
     budget: float | None,
     only: str,
     jobs: int,
+    peers: bool,
 ) -> None:
     """Measure the tables and figures of four papers again, beside what they print.
 
@@ -336,6 +356,7 @@ def command(
         fresh=not resume,
         command=shlex.join(["prism-gpu", "reproduce", *sys.argv[2:]]),
         only=only,
+        peers=peers,
     )
     try:
         code = reproduce(request)

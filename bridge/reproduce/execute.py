@@ -243,7 +243,8 @@ class Programs:
             As `printed`.
         """
         host = self._host
-        where = ["-gpu"] if host.device == "gpu" else ["-nogpu"]
+        device = job.parameters.get("on", host.device)
+        where = ["-gpu"] if device == "gpu" else ["-nogpu"]
         where += ["-frontend", host.front_end]
         base = [*child.module("bridge"), *self._question(job), *where, "-gpuinfo"]
         switches = list(job.parameters["switches"])
@@ -257,8 +258,12 @@ class Programs:
         command = [*base, *switches]
         record = self._timed(command, limit, deadline, environment)
         text = family.properties[job.parameters["property"]]
-        method = (*switches, "steady" if "[ S ]" in text or text.startswith("S") else "reach")
-        cold = host.device == "gpu" or method not in self._warm
+        method = (
+            device,
+            *switches,
+            "steady" if "[ S ]" in text or text.startswith("S") else "reach",
+        )
+        cold = device == "gpu" or method not in self._warm
         short = (record.get("solve_seconds") or 0.0) < LONG_SECONDS
         # Nor is a run made again that has built for long.
         short &= record["wall_seconds"] < 60.0

@@ -85,6 +85,7 @@ WLAN: Constants = {"TRANS_TIME_MAX": 10, "COL": 0}
 FIREWIRE: Constants = {"delay": 36, "fast": 0.5}
 ZEROCONF: Constants = {"reset": "false", "N": 1000}
 MODELS = {
+    "one": [PrismModel("phil", "phil/original/phil5.nm", {})],
     "small": [
         PrismModel("wlan", "wlan/wlan3.nm", WLAN),
         PrismModel("phil", "phil/original/phil5.nm", {}),

@@ -17,6 +17,7 @@ from engines.host.expansion.room import available_host_bytes
 
 PACKAGES = ("numpy", "scipy", "jpype1", "matplotlib")
 NO_PART_IN_RESULTS = ("matplotlib",)
+ELSEWHERE = "gpu-elsewhere"
 CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy")
 
 
@@ -40,6 +41,11 @@ class Host:
         Bytes of the GPU's memory; 0 without one.
     versions
         By program and package.
+    computes
+        Whether the device is here; if not, only PRISM's runs are made, and other hosts' results
+        are shown.
+    gpus
+        How many GPUs are here.
     """
 
     prism: PrismInstall | None
@@ -52,6 +58,8 @@ class Host:
     available: int
     device_memory: int
     versions: dict[str, str]
+    computes: bool = True
+    gpus: int = 0
 
     @property
     def front_end(self) -> str:
@@ -99,7 +107,7 @@ def examine(device: str, front_end: str | None = None) -> Host:
     Parameters
     ----------
     device
-        "auto", "gpu" or "cpu".
+        "auto", "gpu" or "cpu"; `ELSEWHERE` for a GPU of other hosts.
     front_end
         "prism" or "builtin", if named; else PRISM where there is one.
 
@@ -118,16 +126,19 @@ def examine(device: str, front_end: str | None = None) -> Host:
         else:
             # A PRISM that cannot run is an error: nothing else takes its place in silence.
             java = find_java()
-    summary, refusal = (None, "") if device == "cpu" else _gpu()
+    elsewhere = device == ELSEWHERE
+    summary, refusal = (None, "") if device == "cpu" or elsewhere else _gpu()
     if device == "gpu" and summary is None:
         raise BridgeError(f"--device gpu: no GPU can be used: {refusal}")
     processor, cores = _processor(), _cores()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     name = f"{processor}, {cores} cores" if summary is None else summary[0]
+    if elsewhere:
+        name = "a GPU of another host"
     return Host(
         prism=prism,
         java=java,
-        device="cpu" if summary is None else "gpu",
+        device="gpu" if summary is not None or elsewhere else "cpu",
         device_name=name,
         processor=processor,
         cores=cores,
@@ -135,11 +146,13 @@ def examine(device: str, front_end: str | None = None) -> Host:
         available=min(memory, available_host_bytes() or memory),
         device_memory=0 if summary is None else summary[1],
         versions=_versions(prism, java),
+        computes=not elsewhere,
+        gpus=0 if summary is None else summary[2],
     )
 
 
-def _gpu() -> tuple[tuple[str, int] | None, str]:
-    """Return name and bytes of the first GPU, or None and the reason."""
+def _gpu() -> tuple[tuple[str, int, int] | None, str]:
+    """Return name and bytes of the first GPU and how many there are, or None and the reason."""
     from engines.cuda.driver import early_refusal, gpu_refusal
 
     refusal = early_refusal() or gpu_refusal()
@@ -149,7 +162,8 @@ def _gpu() -> tuple[tuple[str, int] | None, str]:
 
     runtime = cupy().cuda.runtime
     properties = runtime.getDeviceProperties(0)
-    return (properties["name"].decode(), int(properties["totalGlobalMem"])), ""
+    found = properties["name"].decode(), int(properties["totalGlobalMem"])
+    return (*found, int(runtime.getDeviceCount())), ""
 
 
 def _cores() -> int:

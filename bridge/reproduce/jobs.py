@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -116,6 +116,27 @@ class Solve:
     def label(self) -> str:
         """How tables name the row."""
         return self.model.label(self.size)
+
+    def variant(self, kind: Kind, switches: Sequence[str], **how: Any) -> Job:
+        """Return the job of one of the two programs with other switches.
+
+        Parameters
+        ----------
+        kind
+            Which program.
+        switches
+            All of the method's switches.
+        **how
+            What else the result depends on: "on", the device, where that is not the run's own;
+            "gpus", how many of them are needed.
+        """
+        plain = self.job(kind)
+        words = " ".join([*switches, *(f"({name} {value})" for name, value in how.items())])
+        return replace(
+            plain,
+            name=f"{self.family} {self.size} {self.asked}, {kind} {words}",
+            parameters={**plain.parameters, "switches": list(switches), **how},
+        )
 
     def job(self, kind: Kind) -> Job:
         """Return the job of one of the two programs.

@@ -32,12 +32,15 @@ class Results:
         What the jobs of this run took.
     interrupted
         Whether it was interrupted.
+    too_slow
+        Names of jobs that were not begun because a smaller one was stopped.
     """
 
     records: dict[str, Record] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     interrupted: bool = False
+    too_slow: set[str] = field(default_factory=set)
 
     def of(self, job: Job) -> Record | None:
         """Return the record of a job whose answer may be shown, or None.
@@ -151,31 +154,27 @@ class Performer:
         results = Results()
         for job in jobs:
             kept = self._store.get(job)
-            if kept is not None and not self._again(kept):
+            if kept is not None and kept["status"] != "failed":
                 results.records[job.name] = kept
                 self._learn(job, kept)
+        stopped = [job for job in jobs if self._status(results, job) == "stopped"]
         missing = [job for job in jobs if job.name not in results.records]
-        apart = self._limits.peers_at_a_time > 1
-        first = [job for job in missing if job.kind is not Kind.PEER or not apart]
-        rest = [job for job in missing if job not in first]
-        with _bar(len(missing)) as bar:
+        with _bar(len(missing) + len(stopped)) as bar:
 
             def one(job: Job) -> None:
                 bar.set_postfix_str(job.name, refresh=True)
                 self._one(job, results, tell)
                 bar.update()
 
-            def in_turn() -> None:
-                for job in first:
-                    one(job)
-
             try:
-                # PRISM has a core a run; what is ours and on the GPU does not need those.
-                if rest and self._host.device == "gpu":
-                    self._side_by_side(rest, one, in_turn)
-                else:
-                    in_turn()
-                    self._side_by_side(rest, one)
+                self._do_all(missing, one)
+                # What ran out of time before comes last: a budget is spent on what is new. What was
+                # not begun because of it has its turn then.
+                self._slow = {
+                    series: job for series, job in self._slow.items() if job not in stopped
+                }
+                behind = [job for job in missing if job.name in results.too_slow]
+                self._do_all([job for job in jobs if job in (*stopped, *behind)], one)
             except KeyboardInterrupt:
                 results.interrupted = True
         for job in missing:
@@ -183,6 +182,28 @@ class Performer:
                 results.reasons.setdefault(job.name, "interrupted before")
         results.seconds = time.monotonic() - self._begun
         return results
+
+    @staticmethod
+    def _status(results: Results, job: Job) -> str | None:
+        record = results.records.get(job.name)
+        return None if record is None else str(record["status"])
+
+    def _do_all(self, jobs: Sequence[Job], one: Callable[[Job], None]) -> None:
+        """Do jobs in turn, and PRISM's several at a time where the limits say so."""
+        apart = self._limits.peers_at_a_time > 1
+        first = [job for job in jobs if job.kind is not Kind.PEER or not apart]
+        rest = [job for job in jobs if job not in first]
+
+        def in_turn() -> None:
+            for job in first:
+                one(job)
+
+        # PRISM has a core a run; what is ours and on the GPU does not need those.
+        if rest and self._host.device == "gpu":
+            self._side_by_side(rest, one, in_turn)
+        else:
+            in_turn()
+            self._side_by_side(rest, one)
 
     def _side_by_side(
         self,
@@ -211,23 +232,20 @@ class Performer:
                 end_running()
                 raise
 
-    def _again(self, kept: Record) -> bool:
-        """Whether a job is tried again: it failed, or may take longer now."""
-        if kept["status"] == "failed":
-            return True
-        if kept["status"] != "stopped":
-            return False
-        return float(kept["limit"]) < self._limit_of(Kind(kept["kind"]))
-
     def _limit_of(self, kind: Kind) -> float:
         # A task holds several runs, and makes its model.
         return self._limits.run * (1 if kind in RUNS else 4)
 
     def _one(self, job: Job, results: Results, tell: Callable[[str], None]) -> None:
+        kept = results.records.get(job.name)
         reason = self._refusal(job)
         if reason is not None:
-            results.reasons[job.name] = reason
+            if kept is None:
+                results.reasons[job.name] = reason
+                if reason.startswith(">"):
+                    results.too_slow.add(job.name)
             return
+        results.reasons.pop(job.name, None)
         limit = self._limit_of(job.kind)
         begun = time.monotonic()
         try:
@@ -243,12 +261,13 @@ class Performer:
         if record["status"] == "stopped":
             if self._left() <= 0:
                 # It is not known to take longer than the limit: the next run tries again.
-                results.reasons[job.name] = "the budget ended; run again to go on"
+                if kept is None:
+                    results.reasons[job.name] = "the budget ended; run again to go on"
                 return
             record["limit"] = limit
         if job.kind is Kind.PEER:
             record["runs_at_a_time"] = self._limits.peers_at_a_time
-        self._store.put(job, record)
+        record = self._store.put(job, record)
         results.records[job.name] = record
         self._learn(job, record)
         ended = results.why(job) if record["status"] != "done" else f"{taken:.1f} s"
@@ -276,6 +295,12 @@ class Performer:
         host = self._host
         if job.kind is Kind.PEER and host.prism is None:
             return "no PRISM"
+        if job.kind is not Kind.PEER and not host.computes and job.parameters.get("on") != "cpu":
+            return "no GPU here: to be measured on a host that has one"
+        if host.computes and job.parameters.get("gpus", 0) > host.gpus:
+            return f"needs {job.parameters['gpus']} GPUs, and there is {host.gpus or 'none'}"
+        if "set" in job.parameters and host.examples is None:
+            return "PRISM's examples are not here"
         slow = self._slow.get(job.series)
         if slow is not None and job.size > slow.size:
             return f"> {self._limit_of(job.kind):g} s, as size {slow.size} was"

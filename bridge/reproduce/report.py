@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from bridge.reproduce.published import (
     gauss_seidel_2013,
     gpu_prism_2011,
 )
-from bridge.reproduce.tables.table import Table
+from bridge.reproduce.tables.table import Table, origin
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff;
@@ -126,6 +126,7 @@ def write_html(
     pictures: Sequence[Picture] | None,
     notes: Sequence[str],
     file: Path,
+    records: Mapping[str, Any] | None = None,
 ) -> None:
     """Write the report.
 
@@ -141,6 +142,8 @@ def write_html(
         What the reader must know first, such as an interruption.
     file
         Where.
+    records
+        All results, by name of the job, for the list of when and where each was measured.
     """
     subjects = list(dict.fromkeys(Subject(table.subject) for table in tables))
     links = "".join(f'<a href="#{subject}">{SUBJECTS[subject]}</a>' for subject in subjects)
@@ -159,6 +162,7 @@ def write_html(
         parts.append(f'<h2 id="{subject}">{SUBJECTS[subject]}</h2>')
         parts += [_table(table) for table in tables if table.subject == subject]
         parts += [_picture(one) for one in pictures or () if one.subject is subject]
+    parts.append(_origins(records or {}))
     parts.append(_sources(subjects))
     text = (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -223,6 +227,22 @@ def _picture(picture: Picture) -> str:
     return (
         f'<figure><img alt="{caption}" src="data:image/png;base64,{data}">'
         f"<figcaption>{caption}</figcaption></figure>"
+    )
+
+
+def _origins(records: Mapping[str, Any]) -> str:
+    """Return the list of when and where each result was measured."""
+    cells = "".join(
+        f'<tr><td class="words">{html.escape(name)}</td><td class="words">{html.escape(text)}</td>'
+        "</tr>"
+        for name, record in sorted(records.items())
+        if (text := origin(record))
+    )
+    if not cells:
+        return ""
+    return (
+        "<h2>When and where each result was measured</h2>\n<details><summary>all results</summary>"
+        f"<table><tbody>{cells}</tbody></table></details>"
     )
 
 

@@ -14,24 +14,24 @@ from pathlib import Path
 from typing import Any
 
 from bridge.files.atomic import write_text
-from bridge.reproduce.jobs import RUNS, Job, Kind
+from bridge.reproduce.jobs import Job, Kind
 from engines.errors import BridgeError
 
-FORMAT = 1
+FORMAT = 2
 """To be raised when the meaning of a result's fields changes."""
 
 Record = dict[str, Any]
 
 
 class Store:
-    """Results by job, for one machine and one set of versions.
+    """Results by job, for a kind of device, a front end and a version, of whatever machines.
 
     Parameters
     ----------
     folder
         The folder of the report.
     identity
-        What the results depend on besides the jobs.
+        Where and with what this run measures, as `bridge.reproduce.host.Host.identity` says it.
     """
 
     def __init__(self, folder: Path, identity: Mapping[str, object]) -> None:
@@ -41,15 +41,14 @@ class Store:
         """Files that held no whole result; their jobs count as not done."""
 
     def _path(self, job: Job) -> Path:
-        identity = dict(self._identity)
-        if job.kind is Kind.PEER:
-            # What PRISM takes does not depend on our version or device.
-            identity = {key: identity[key] for key in ("processor", "cores") if key in identity} | {
-                "PRISM": self._version("PRISM")
-            }
-        elif job.kind in RUNS:
-            identity.pop("cores", None)
-        content = [FORMAT, job.kind, job.parameters, identity]
+        # Which machine it was, each result says of itself: so a folder can go from one to another.
+        # What PRISM takes does not depend on our version or device.
+        needed = {"PRISM": self._version("PRISM")}
+        if job.kind is not Kind.PEER:
+            names = ("device", "front_end")
+            needed = {name: self._identity.get(name) for name in names}
+            needed["prism-gpu"] = self._version("prism-gpu")
+        content = [FORMAT, job.kind, job.parameters, needed]
         text = json.dumps(content, sort_keys=True)
         digest = hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
         slug = re.sub(r"[^a-z0-9]+", "-", job.name.lower()).strip("-")
@@ -71,7 +70,7 @@ class Store:
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
             if isinstance(record, dict) and record["status"] and record["name"] == job.name:
-                return record
+                return record if self._of_this_commit(job, record) else None
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, OSError):
@@ -80,8 +79,15 @@ class Store:
             self.damaged.append(path)
         return None
 
-    def put(self, job: Job, record: Record) -> None:
-        """Keep the result of a job.
+    def _of_this_commit(self, job: Job, record: Record) -> bool:
+        """Tell whether a result is of our present text, as far as both are known."""
+        if job.kind is Kind.PEER:
+            return True
+        made, now = record["versions"].get("commit"), self._version("commit")
+        return made is None or now is None or bool(made == now)
+
+    def put(self, job: Job, record: Record) -> Record:
+        """Keep the result of a job; return it with when and where it was measured.
 
         Parameters
         ----------
@@ -96,9 +102,14 @@ class Store:
             "kind": job.kind,
             "parameters": dict(job.parameters),
             "measured": time.strftime("%Y-%m-%d %H:%M:%S %z"),
+            "where": {
+                name: self._identity.get(name) for name in ("device_name", "processor", "cores")
+            },
+            "versions": self._identity.get("versions") or {},
             **record,
         }
         write_text(self._path(job), json.dumps(whole, indent=1) + "\n")
+        return whole
 
     def forget(self, job: Job) -> None:
         """Delete the result of a job.

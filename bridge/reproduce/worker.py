@@ -54,10 +54,12 @@ class Worker:
         "prism" or "builtin".
     prism_dir
         PRISM's folder; empty without PRISM.
+    examples
+        PRISM's folder of examples; empty where there is none.
     """
 
-    def __init__(self, device: str, front_end: str, prism_dir: str) -> None:
-        self._settings = {"device": device, "front_end": front_end}
+    def __init__(self, device: str, front_end: str, prism_dir: str, examples: str = "") -> None:
+        self._settings = {"device": device, "front_end": front_end, "examples": examples}
         self._environment = {"PRISM_DIR": prism_dir} if prism_dir else {}
         self._process: subprocess.Popen[str] | None = None
         self._unread = b""

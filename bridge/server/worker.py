@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from bridge import ending, jvm
-from bridge.arguments import Arguments, UsageError, parse
+from bridge.arguments import Arguments, parse
 from bridge.cli import PRISM_MAIN, call_main, open_gpu_beside
 from bridge.devices import header
 from bridge.files.names import is_model_file
 from bridge.jvm import JvmOptions, Runtime, default_options, find_runtime
+from bridge.own_switches import UsageError
 from bridge.refusals import error_line, require_gpu, unused_switches
 from bridge.server import wire
 from bridge.server.circumstances import decides

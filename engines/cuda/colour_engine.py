@@ -15,9 +15,15 @@ from engines.cuda.colouring import (
 )
 from engines.cuda.driver import cupy
 from engines.cuda.gauss_seidel import CudaColourSweeper
-from engines.cuda.memory import require_bytes
+from engines.cuda.memory import available_bytes, require_bytes
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import upload
+from engines.cuda.split_colours import (
+    SplitColoured,
+    SplitColourSweeper,
+    choose_split_colours,
+    split_by_colours,
+)
 from engines.cuda.sweeper import HISTORY
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.host.colours import (
@@ -65,16 +71,17 @@ class CudaColourEngine:
         self._most_memory = most_memory
         self._directions: tuple[int, int] | None = None
 
-    def coloured(self, system: SweepSystem, order: Order) -> DeviceColoured:
+    def coloured(self, system: SweepSystem, order: Order) -> DeviceColoured | SplitColoured:
         """Return a system with any scaling on the device, arranged in colours of an order.
 
         Where the device has no room to find the colours, or there are too many, the host does it,
-        and finds the same.
+        and finds the same. What the device cannot hold stays in the host's memory, from where it
+        comes part by part; see `engines.cuda.split_colours`.
 
         Raises
         ------
         DeviceMemoryError
-            When the device cannot hold the arranged system; nothing is left allocated.
+            When the device has no room for parts either; nothing is left allocated.
         UnsupportedError
             For more states than 32 bits can number.
         """
@@ -87,11 +94,23 @@ class CudaColourEngine:
             coloured = self._on_device(system, order)
         except DeviceMemoryError as error:
             why = str(error)
-        if coloured is None:
-            plain = scaled(system)
+        if coloured is not None:
+            return coloured
+        plain, told = scaled(system), (Kind.COLOURED_ON_CPU(reason=why),)
+        try:
+            with cupy().cuda.Device(self._device):
+                self._require(_uploaded_bytes(plain))
             found = choose_colours(plain, order, self._slice_size, self._colours, GPU_SPEED)
-            coloured = self.uploaded(arrange(plain, found), (Kind.COLOURED_ON_CPU(reason=why),))
-        return coloured
+            return self.uploaded(arrange(plain, found), told)
+        except DeviceMemoryError:
+            return self._split(plain, order, told)
+
+    def _split(self, plain: SweepSystem, order: Order, events: Events) -> SplitColoured:
+        with cupy().cuda.Device(self._device):
+            memory = available_bytes(self._most_memory)
+        wanted = (self._slice_size, self._colours)
+        found = choose_split_colours(plain, order, *wanted, memory)
+        return split_by_colours(plain, found, memory, events)
 
     def _on_device(self, system: SweepSystem, order: Order) -> DeviceColoured | None:
         cp = cupy()
@@ -139,8 +158,7 @@ class CudaColourEngine:
         """
         cp = cupy()
         system = coloured.system
-        need = system.bytes_per_sweep + coloured.fresh_ends.nbytes
-        need += 28 * system.num_states + 16 * HISTORY
+        need = _uploaded_bytes(system)
         with cp.cuda.Device(self._device), stream(self._device):
             self._require(need)
             try:
@@ -150,8 +168,8 @@ class CudaColourEngine:
                 raise self._out_of_memory(error) from error
 
     def prepared(
-        self, coloured: DeviceColoured, stop_below: float, absolute: bool
-    ) -> CudaColourSweeper:
+        self, coloured: DeviceColoured | SplitColoured, stop_below: float, absolute: bool
+    ) -> CudaColourSweeper | SplitColourSweeper:
         """Return plain sweeps of a system in colours.
 
         Raises
@@ -161,6 +179,8 @@ class CudaColourEngine:
         """
         cp = cupy()
         try:
+            if isinstance(coloured, SplitColoured):
+                return SplitColourSweeper(coloured, stop_below, absolute, self._device)
             return CudaColourSweeper(coloured, stop_below, absolute, self._device)
         except cp.cuda.memory.OutOfMemoryError as error:
             cp.get_default_memory_pool().free_all_blocks()
@@ -178,3 +198,9 @@ class CudaColourEngine:
 
     def _out_of_memory(self, error: Exception) -> DeviceMemoryError:
         return DeviceMemoryError(f"GPU {self._device} ran out of memory: {error}")
+
+
+def _uploaded_bytes(system: SweepSystem) -> int:
+    """Return the bytes on the device of a system that the host has arranged, without scaling."""
+    fresh_ends = system.matrix.num_rows * system.matrix.row_offsets.itemsize
+    return system.bytes_per_sweep + fresh_ends + 28 * system.num_states + 16 * HISTORY

@@ -103,7 +103,8 @@ def system_bytes(system: DiagramSystem) -> int:
     rows = most_rows(system.matrix) if system.has_choices else system.num_updates
     parts = (system.matrix, *(() if system.rates is None else (system.rates,)))
     each = 2 + (8 if system.offset is not None else 0)
-    each += 8 if system.scaling is not Scaling.NONE else 0
+    divided = system.scaling is not Scaling.NONE or system.divisors is not None
+    each += 8 if divided else 0
     each += 16 if system.has_choices else 0
     each += 0 if system.states is None else 4
     return sum(hybrid_bytes(part) for part in parts) + each * rows + 16 * system.num_states
@@ -128,6 +129,8 @@ def upload_rows(system: DiagramSystem, launcher: Launcher) -> DiagramRows:
     divisors = None
     if system.scaling is Scaling.BALANCE and system.rates is not None:
         divisors = exit_rates_on_device(system.rates, launcher)
+    elif system.divisors is not None:
+        divisors = to_device(system.divisors, np.float64)
     hybrid = upload_hybrid(system.matrix, launcher)
     states = None if system.states is None else to_device(system.states, np.int32)
     offset = None if system.offset is None else to_device(system.offset, np.float64)

@@ -23,6 +23,7 @@ from engines.systems.one_sided import Place, Scaling, Sweeper, SweepSystem
 if TYPE_CHECKING:
     from engines.cuda.arrange import DeviceColoured
     from engines.cuda.colour_engine import CudaColourEngine
+    from engines.cuda.split_colours import SplitColoured
 
 
 class GaussSeidelScheme:
@@ -70,7 +71,10 @@ class GaussSeidelScheme:
 
     def sweeper(
         self, system: SweepSystem, stop_below: float, absolute: bool
-    ) -> WatchedSweeper[ColouredSystem, SweepSystem] | WatchedSweeper[DeviceColoured, SweepSystem]:
+    ) -> (
+        WatchedSweeper[ColouredSystem, SweepSystem]
+        | WatchedSweeper[DeviceColoured | SplitColoured, SweepSystem]
+    ):
         """Prepare a solve; see `engines.systems.one_sided.Scheme.sweeper`.
 
         Raises

@@ -34,6 +34,9 @@ class DiagramSystem:
         Under `Scaling.BALANCE`: the rates out of each state.
     direction
         MDPs: minimise or maximise over the choices.
+    divisors
+        Without a scaling: what the products of each row are divided by, shape (rows,), the vector b
+        not; None for 1.
     """
 
     matrix: HybridMatrix
@@ -44,6 +47,7 @@ class DiagramSystem:
     omega: float = 1.0
     rates: HybridMatrix | None = None
     direction: Direction | None = None
+    divisors: FloatArray | None = None
 
     @property
     def num_states(self) -> int:
@@ -82,6 +86,12 @@ class DiagramSystem:
             )
         if self.has_choices and self.scaling is not Scaling.NONE:
             raise UnsupportedError("rows of choices are not divided")
+        if self.divisors is not None and (
+            self.scaling is not Scaling.NONE
+            or self.has_choices
+            or len(self.divisors) != self.num_updates
+        ):
+            raise ValueError("divisors belong to the rows of a chain without scaling")
         if self.has_choices != (self.direction is not None):
             raise ValueError("a direction belongs to a matrix with choices")
         if self.scaling is Scaling.BALANCE:

@@ -29,6 +29,7 @@ from engines.exploration.rewards import EarnedRewards, earned_rewards
 from engines.host.expansion.room import SHARE_OF_HOST, available_host_bytes
 from engines.host.exploring.compiled import compiled_expansion
 from engines.host.exploring.explorer import HostExplorer, Rows, SearchReport, evaluate_in
+from engines.host.exploring.likely import LikelyExplorer
 from engines.model.csr import CsrMatrix
 from engines.model.events import Events, Kind
 from engines.model.explicit import ExplicitModel, RewardStructure
@@ -38,6 +39,9 @@ from engines.program.packing import Packing, Words
 from engines.program.program import Label, ModelKind, Program
 
 _T = TypeVar("_T", bound=np.generic)
+
+UNEXPLORED = "unexplored"
+"""The label of states that are not likely enough to be explored."""
 
 Progress = Callable[[int], None]
 """Called with the number of states found so far."""
@@ -55,6 +59,9 @@ class ExplorationTuning:
         Whose rows are made in one go, between two such moments.
     memory_share
         Of the host's free memory that states and matrix may take.
+    most_likely_states
+        That are explored where only likely ones are and no other number is given: a model where
+        something is certain to go on for ever has no end of them.
     states_before_compiling
         With more, a search goes on by C compiled from the program, where there is a compiler:
         that saves some 0.1 microseconds a state, and compiling takes half a second.
@@ -66,6 +73,7 @@ class ExplorationTuning:
     seconds_of_a_part: float = 0.1
     states_of_a_part: int = 2**15
     memory_share: float = SHARE_OF_HOST
+    most_likely_states: int = 10_000_000
     states_before_compiling: int = 4_000_000
     states_before_gpu: int = 4_000_000
 
@@ -89,6 +97,9 @@ class ExploredModel:
         Shape (states,): the states that were given a transition to themselves.
     events
         Where it was built, and why not elsewhere.
+    unexplored
+        Shape (states,): the states whose choices were not looked at; they have a transition to
+        themselves. None where all were.
     """
 
     model: ExplicitModel
@@ -98,6 +109,7 @@ class ExploredModel:
     actions: NDArray[np.int32] | None
     deadlocks: MaskArray
     events: Events = ()
+    unexplored: MaskArray | None = None
 
 
 def build(
@@ -108,6 +120,7 @@ def build(
     threads: int | None = None,
     most_states: int | None = None,
     most_transitions: int | None = None,
+    likely: float | None = None,
     tuning: ExplorationTuning | None = None,
     progress: Progress | None = None,
 ) -> ExploredModel:
@@ -126,6 +139,10 @@ def build(
         depend on it.
     most_states, most_transitions
         How many the model may have; None for any number. Transitions are counted on the CPU alone.
+    likely
+        Explore only states that are reached with at least this estimated probability, on the CPU
+        and at most `most_states` of them; the others that they lead to get a transition to
+        themselves and the label "unexplored". None for all states.
     tuning
         How the work is cut up; None for the default.
     progress
@@ -146,10 +163,16 @@ def build(
     chosen = tuning or ExplorationTuning()
     packing = Packing.of(program)
     initial = initial_states(program, packing)
-    told = _limited(progress, most_states)
-    how = (chosen, told, most_transitions)
-    states, rows, events = _explored(program, packing, initial, gpu, threads, *how)
-    told(len(states))
+    unexplored, events = None, Events()
+    if likely is not None:
+        how = (likely, most_states, threads, chosen, progress)
+        states, rows, unexplored = _likely(program, packing, initial, *how)
+    else:
+        told = _limited(progress, most_states)
+        states, rows, events = _explored(
+            program, packing, initial, gpu, threads, chosen, told, most_transitions
+        )
+        told(len(states))
     fixed = int(np.count_nonzero(rows.deadlocks))
     if fixed and not fix_deadlocks:
         raise InvalidModelError(f"Model contains {fixed} deadlock states")
@@ -159,10 +182,13 @@ def build(
         actions = _shrunk(rows.actions, count)
     matrix, groups = _matrix(rows, len(states))
     plain = ExplicitModel(ExplicitKind(program.kind.upper()), matrix, groups)
-    earned = earned_rewards(program, packing, states, plain, actions, rows.deadlocks)
+    alone = rows.deadlocks if unexplored is None else rows.deadlocks | unexplored
+    earned = earned_rewards(program, packing, states, plain, actions, alone)
     labels = {"init": _members(states, initial), "deadlock": rows.deadlocks}
     for label in program.labels:
         labels[label.name] = _holding(program, packing, states, label)
+    if unexplored is not None:
+        labels[UNEXPLORED] = unexplored
     return ExploredModel(
         ExplicitModel(plain.kind, matrix, groups, labels["init"], labels, _structures(earned)),
         packing,
@@ -171,6 +197,7 @@ def build(
         actions,
         rows.deadlocks,
         events,
+        unexplored,
     )
 
 
@@ -225,6 +252,37 @@ def _explored(
     return states, rows, events
 
 
+def _likely(
+    program: Program,
+    packing: Packing,
+    initial: Words,
+    threshold: float,
+    most_states: int | None,
+    threads: int | None,
+    tuning: ExplorationTuning,
+    progress: Progress | None,
+) -> tuple[Words, Rows, MaskArray]:
+    """Search for likely states; return all that were met, their rows, and the unexplored ones."""
+    if any(label.name == UNEXPLORED for label in program.labels):
+        raise InvalidModelError(f'The label "{UNEXPLORED}" is that of states that are left out')
+    available = available_host_bytes()
+    memory = 2**62 if available is None else int(tuning.memory_share * available)
+    search = LikelyExplorer(program, packing, initial, threshold, memory)
+    report = None
+    while report is None or not report.done:
+        most = most_states or tuning.most_likely_states
+        report = search.search(tuning.seconds_of_a_part, most)
+        _require_sound(program, packing, report)
+        if progress is not None:
+            progress(report.found)
+    states, unexplored = search.states(report.found)
+    search.close()
+    explorer = HostExplorer(program, packing, initial, memory, threads)
+    rows = _rows(explorer, states, report, tuning, unexplored)
+    explorer.close()
+    return states, rows, unexplored
+
+
 def _compiled(explorer: HostExplorer, program: Program, packing: Packing) -> Events:
     """Have the search go on by compiled code; return why it goes on by byte code if it does."""
     try:
@@ -247,16 +305,21 @@ def _searched(
     limit = INT32_MAX if most is None else most
     while True:
         report = explorer.search(tuning.seconds_of_a_part, limit)
-        if report.fault is not None:
-            state = packing.state(report.fault)
-            raise command_fault(program, state) or AssertionError(f"no fault found in {state}")
+        _require_sound(program, packing, report)
         progress(report.found)
         if most_transitions is not None and report.transitions > most_transitions:
             raise ModelSizeError(most_transitions, "transitions")
-        if report.found > INT32_MAX:
-            raise UnsupportedError(f"more than {INT32_MAX} states")
         if report.done or report.found > limit:
             return report
+
+
+def _require_sound(program: Program, packing: Packing, report: SearchReport) -> None:
+    """Refuse a state with a fault, and more states than there are numbers."""
+    if report.fault is not None:
+        state = packing.state(report.fault)
+        raise command_fault(program, state) or AssertionError(f"no fault found in {state}")
+    if report.found > INT32_MAX:
+        raise UnsupportedError(f"more than {INT32_MAX} states")
 
 
 def _require_memory(needed: int, what: str, tuning: ExplorationTuning) -> None:
@@ -266,14 +329,18 @@ def _require_memory(needed: int, what: str, tuning: ExplorationTuning) -> None:
 
 
 def _rows(
-    explorer: HostExplorer, states: Words, report: SearchReport, tuning: ExplorationTuning
+    explorer: HostExplorer,
+    states: Words,
+    report: SearchReport,
+    tuning: ExplorationTuning,
+    unexplored: MaskArray | None = None,
 ) -> Rows:
     what = f"the matrix of {report.found} states and up to {report.transitions} transitions"
     _require_memory(explorer.room_for_rows(report), what, tuning)
     rows = explorer.empty_rows(report)
     for first in range(0, report.found, tuning.states_of_a_part):
         last = min(report.found, first + tuning.states_of_a_part)
-        explorer.rows(states, first, last, rows)
+        explorer.rows(states, first, last, rows, unexplored)
     return rows
 
 

@@ -20,7 +20,9 @@ from engines.model.explicit import ExplicitModel, ModelKind
 from engines.program.expressions import Conditional, Literal
 from engines.program.faults import expression_fault, values_text
 from engines.program.packing import Packing, Words
+from engines.program.program import ModelKind as ProgramKind
 from engines.program.program import Program, RewardStructure, StateReward, TransitionReward
+from engines.program.ranges import range_of
 
 
 class InvalidRewardError(InvalidModelError):
@@ -98,6 +100,33 @@ def earned_rewards(
     """
     gatherer = _Gatherer(program, packing, states, model, actions, deadlocks)
     return tuple(gatherer.structure(structure) for structure in program.reward_structures)
+
+
+def greatest_rewards(structure: RewardStructure, program: Program) -> tuple[float, float]:
+    """Return what no state can earn more of, by the variables' ranges alone.
+
+    Parameters
+    ----------
+    structure
+        The rewards.
+    program
+        Its model.
+
+    Returns
+    -------
+    Of `EarnedRewards.expected` and `EarnedRewards.of_choices` together, and of
+    `EarnedRewards.of_states`; infinity where the ranges do not bound them.
+    """
+
+    def greatest(items: Sequence[StateReward | TransitionReward]) -> float:
+        ranges = [range_of(item.value, program.variables) for item in items]
+        return sum((np.inf if x.can_be_nan else max(x.high, 0.0) for x in ranges), 0.0)
+
+    of_states = greatest(structure.states)
+    if program.kind is ProgramKind.CTMC and structure.transitions:
+        # Nothing bounds how often a transition is taken in a unit of time.
+        return np.inf, of_states
+    return of_states + greatest(structure.transitions), of_states
 
 
 def _same_everywhere(items: Sequence[StateReward | TransitionReward]) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -101,6 +102,10 @@ def condensation_order(
     return operations.condensation_order(components.labels, components.count)
 
 
+_FOUND: list[tuple[weakref.ref[ExplicitModel], Components]] = []
+"""The model whose bottom components were found last: a file of properties asks for them again."""
+
+
 @TIMELINE.counted(SEARCHING)
 def bsccs(model: ExplicitModel, environment: SolverEnvironment | None = None) -> Components:
     """Return the bottom strongly connected components: those that no edge leaves.
@@ -113,6 +118,12 @@ def bsccs(model: ExplicitModel, environment: SolverEnvironment | None = None) ->
     environment
         Which device to use; None for the CPU.
     """
+    if not (_FOUND and _FOUND[0][0]() is model):
+        _FOUND[:] = [(weakref.ref(model), _bsccs(model, environment))]
+    return _FOUND[0][1]
+
+
+def _bsccs(model: ExplicitModel, environment: SolverEnvironment | None) -> Components:
     operations = operations_of(model, environment)
     only = operations.only_bottom()
     if only is not None:

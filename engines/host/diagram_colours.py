@@ -18,7 +18,7 @@ from engines.systems.one_sided import Place, Scaling, Scheme, Sweeper
 BYTES_AN_ENTRY = 16
 BYTES_A_STATE = 16
 """What a sweep in blocks costs, in bytes that could have been streamed meanwhile: about what it
-costs in CSR, whatever fewer bytes are moved (docs/symbolic.md)."""
+costs in CSR, whatever fewer bytes are moved (docs/measurements/symbolic.md)."""
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ class HostDiagramRows(Structure):
         if offset is not None and len(offset) != system.num_updates:
             raise ValueError(f"{system.num_updates} rows, but an offset of {len(offset)}")
         divisors = _divisors(system, hybrid)
-        if divisors is not None and offset is not None:
+        if divisors is not None and offset is not None and system.divisors is None:
             offset = offset / divisors
         arrays = (computed, divisors, offset)
         pointers = [None if array is None else array.ctypes.data for array in arrays]
@@ -90,7 +90,7 @@ def _divisors(system: DiagramSystem, hybrid: HostHybrid) -> FloatArray | None:
     if system.scaling is Scaling.DIAGONAL:
         found = pivots(*hybrid.row_parts())
         return found if system.states is None else found[system.states]
-    return None
+    return None if system.divisors is None else doubles(system.divisors)
 
 
 class HostSlices(Structure):

@@ -37,6 +37,11 @@ class Kind(Enum):
         "the matrix is split into {blocks} blocks, {travelling} of which ({gibibytes:.2f} GiB) "
         "are copied from the host's memory in each iteration"
     )
+    SPLIT_COLOURS = (
+        "the colours are split into {parts} parts, {travelling} of which ({gibibytes:.2f} GiB) are "
+        "copied from the host's memory in each sweep, x in {segments} segment{segments:s}; sums of "
+        "a colour {mebibytes:.2f} MiB"
+    )
     SEARCHED_ON_CPU = "recurrent class found on the CPU: {reason}"
     COLOURED_ON_CPU = "colours found on the CPU: {reason}"
 

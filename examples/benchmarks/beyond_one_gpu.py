@@ -1,15 +1,17 @@
 """A matrix larger than the GPU's memory, and several GPUs, beside one GPU that holds it all.
 
     python examples/benchmarks/beyond_one_gpu.py [--tandem 4095] [--cluster 320] [--format csr]
-        [--uniformise]
+        [--uniformise | --colours]
 
 The matrices are those of `formats.py`. "Split" gives the solve a quarter of the memory that it
 takes on one GPU, so that most of the matrix travels from the host in each sweep; the link's own
 speed is measured in the same run, by copies of pinned memory. Each way's iterate is compared with
 the one GPU's after the same number of sweeps before its time is shown.
 
-With `--uniformise` one GPU and several make the sum of powers of a time-bounded question: what a
-function of the states is expected to be at the time of `JUMPS` jumps. Sums are compared.
+With `--colours` it is Gauss-Seidel in colours, on one GPU and split: with a quarter of the bytes of
+the matrix, into which the vectors have to fit as well. With `--uniformise` one GPU and several make
+the sum of powers of a time-bounded question: what a function of the states is expected to be at the
+time of `JUMPS` jumps. Sums are compared.
 """
 
 from __future__ import annotations
@@ -25,13 +27,16 @@ import click
 import numpy as np
 from formats import cluster, tandem
 
+from engines.cuda.colour_engine import CudaColourEngine
 from engines.cuda.driver import cupy, device_summary
 from engines.cuda.engine import CudaEngine
 from engines.cuda.several import SeveralEngine, SeveralSweeper
 from engines.cuda.several_sums import sum_powers as sum_on_several
 from engines.cuda.split import SplitSweeper, bytes_beside
+from engines.cuda.split_colours import SplitColourSweeper
 from engines.cuda.sweeper import device_bytes
 from engines.cuda.uniformise import sum_powers
+from engines.host.colours import Order
 from engines.model.choice import Format
 from engines.model.events import told
 from engines.proofs.poisson import poisson_weights
@@ -134,6 +139,36 @@ def rows_of(case: str, system: SweepSystem, matrix_format: Format, link: float) 
         cupy().get_default_memory_pool().free_all_blocks()
 
 
+def colours_of(case: str, system: SweepSystem, link: float) -> Iterator[Row]:
+    """Check sweeps in colours, whole and split, time them, and yield their lines."""
+    expected: np.ndarray | None = None
+    alone = 0.0
+    quarter = 12 * system.matrix.num_entries // 4
+    for way, memory in (("one GPU, colours", None), ("split, a quarter, colours", quarter)):
+        engine = CudaColourEngine(0, Order.FORWARDS, most_memory=memory)
+        sweeper = engine.prepared(engine.coloured(system, Order.FORWARDS), -1.0, True)
+        split = isinstance(sweeper, SplitColourSweeper)
+        if split is not (memory is not None):
+            raise SystemExit(f"{case}, {way}: split {split}")
+        sweeper.run(CHECKED_SWEEPS)
+        found = sweeper.values()
+        expected = found if expected is None else expected
+        require_equal(found, expected, f"{case}, {way}")
+        before, count = sweeper.seconds, SPLIT_SWEEPS if split else TIMED_SWEEPS
+        sweeper.run(count)
+        each = (sweeper.seconds - before) / count
+        alone = alone or each
+        share = None
+        if isinstance(sweeper, SplitColourSweeper):
+            share = 100 * sweeper.travelling_bytes / each / link
+        yield Row(
+            *(case, system.num_states, system.matrix.num_entries, way, sweeper.cost.format),
+            *(each * 1e6, alone / each, share, told(sweeper.cost.events)),
+        )
+        del sweeper
+        cupy().get_default_memory_pool().free_all_blocks()
+
+
 def require_equal(found: np.ndarray, expected: np.ndarray, what: str) -> None:
     """Leave the benchmark unless values agree with one GPU's."""
     error = np.abs(found - expected) / np.maximum(np.abs(expected), 1e-290)
@@ -212,12 +247,14 @@ def table(rows: list[Row]) -> str:
     show_default=True,
 )
 @click.option("--uniformise", is_flag=True, help="Sums of powers, of one GPU and of several.")
+@click.option("--colours", is_flag=True, help="Gauss-Seidel in colours, whole and split.")
 @click.option("--json", "json_file", type=click.Path(), help="Write the rows here as well.")
 def main(
     tandems: tuple[int, ...],
     clusters: tuple[int, ...],
     name: str,
     uniformise: bool,
+    colours: bool,
     json_file: str | None,
 ) -> None:
     """Print one table: one GPU, the split method, several GPUs."""
@@ -226,7 +263,9 @@ def main(
     link = link_bandwidth()
     rows: list[Row] = []
     for case, made, size in cases:
-        if uniformise:
+        if colours:
+            rows += colours_of(case, made(size), link)
+        elif uniformise:
             rows += sums_of(case, made(size), Format(name))
         else:
             rows += rows_of(case, made(size), Format(name), link)

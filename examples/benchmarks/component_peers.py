@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.reproduce.textbook import Textbook, numbered
 from engines.model.csr import CsrMatrix
 from engines.model.explicit import ExplicitModel, ModelKind
 
@@ -56,17 +57,6 @@ def digest(labels: np.ndarray) -> str:
     """Return a digest of labels that are numbered by smallest states; −1 is none."""
     data = np.ascontiguousarray(labels, dtype="<i4")
     return hashlib.blake2b(data.data, digest_size=16).hexdigest()
-
-
-def numbered(labels: np.ndarray, count: int) -> np.ndarray:
-    """Return labels of 0 to `count` − 1, numbered by smallest states; others stay −1."""
-    first = np.empty(count + 1, dtype=np.int64)
-    # The last of several assignments stays: that of the smallest state. Place −1 takes the others.
-    first[labels[::-1]] = np.arange(len(labels) - 1, -1, -1)
-    names = np.empty(count + 1, dtype=np.int32)
-    names[np.argsort(first[:count])] = np.arange(count, dtype=np.int32)
-    names[count] = -1
-    return names[labels]
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:
@@ -118,17 +108,15 @@ def by_cpu(model: ExplicitModel) -> None:
 
 def by_textbook(model: ExplicitModel) -> None:
     """Tarjan's search as it was published, and the basic algorithm of end components over it."""
-    from component_textbook import Textbook
-
     tiny = Textbook(tiny_model())
-    # Compiles what is timed below.
+    # Loads what is timed below.
     tiny.strong_components()
-    tiny.end_components(*tiny.turned_round())
+    tiny.end_components(tiny.turned_round())
     textbook = Textbook(model)
     (labels, count), seconds = timed(textbook.strong_components)
     tell("scc", seconds, count, numbered(labels, count))
     turned, prepared = timed(textbook.turned_round)
-    (labels, count), seconds = timed(lambda: textbook.end_components(*turned))
+    (labels, count), seconds = timed(lambda: textbook.end_components(turned))
     tell("mec", seconds, count, numbered(labels, count), prepare=prepared)
 
 

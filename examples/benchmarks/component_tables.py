@@ -1,6 +1,6 @@
 """The tables of the component benchmark, drawn from what `components.py --json` wrote.
 
-    python examples/benchmarks/component_tables.py FILE.json ... [--into docs/components.md]
+    python examples/benchmarks/component_tables.py FILE.json ... [--into PAGE.md]
 
 With `--into`, the tables replace what lies between the two marks in that file.
 """

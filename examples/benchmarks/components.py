@@ -14,7 +14,7 @@ that follow from their construction.
 decomposition, the result's way back. "Again" is the median of three more, the graph on the device.
 The peers run in processes of their own, `--jobs` at a time and while the GPU goes on with the next
 cases: Tarjan's search and the basic algorithm over it as the paper has them
-(`component_textbook.py`), our own engine on one core, SciPy, PRISM and Storm. Their times
+(`bridge/reproduce/textbook.py`), our own engine on one core, SciPy, PRISM and Storm. Their times
 hold neither the loading nor what they prepare: that is in the JSON. A peer has `--timeout` seconds
 for a case. With `--peers-from` the GPU has the host to itself.
 """

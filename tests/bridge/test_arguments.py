@@ -2,12 +2,13 @@
 
 import pytest
 
-from bridge.arguments import UsageError, parse, without_blockwise_methods
+from bridge.arguments import parse, without_blockwise_methods
 from bridge.check.switches import read_switches
 from bridge.exchange.commands import USAGE, _settings_changes
 from bridge.exchange.words import groups
 from bridge.help import HELP
 from bridge.jvm import memory_bytes
+from bridge.own_switches import UsageError
 from engines.errors import BridgeError
 from engines.model.choice import Format
 from engines.model.environment import (

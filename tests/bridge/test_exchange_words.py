@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridge.arguments import UsageError
 from bridge.exchange.commands import main
 from bridge.exchange.words import (
     groups,
@@ -17,6 +16,7 @@ from bridge.exchange.words import (
     require_output_only,
     with_absolute_files,
 )
+from bridge.own_switches import UsageError
 from engines.errors import UnsupportedError
 
 

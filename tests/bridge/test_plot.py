@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bridge.arguments import UsageError, parse
+from bridge.arguments import parse
+from bridge.own_switches import UsageError
 from bridge.plot import constants_named, draw_run, lines, plot_record, require_plot
 from engines.errors import BridgeError
 from engines.model.environment import SolverEnvironment

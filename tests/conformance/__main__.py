@@ -183,7 +183,7 @@ def _heading(version: str, timeout: float) -> str:
         "The examples state no results: there each is compared with plain PRISM's, to 1e-5 "
         f"relative, and where the two differ, plain PRISM decides at `{REFEREE}`. Other "
         "digits: exported files that differ from the expected by less than 1e-5 relative.\n"
-        "Made by `python -m tests.conformance --markdown docs/conformance.md`.\n\n"
+        "Made by `python -m tests.conformance --markdown docs/measurements/conformance.md`.\n\n"
     )
 
 

@@ -7,6 +7,7 @@ random: what waits for too little reads what is not there yet. Memory is NaN bef
 from __future__ import annotations
 
 import ctypes
+import itertools
 import random
 import sys
 from collections import defaultdict
@@ -143,7 +144,7 @@ class Emulation:
             free_bytes=lambda: 0, free_all_blocks=lambda: self.freed.append(self.device)
         )
         package.get_default_memory_pool = lambda: pool
-        for name in ("int32", "int64", "uint64", "uintp", "float32", "float64"):
+        for name in ("uint8", "int32", "int64", "uint64", "uintp", "float32", "float64"):
             setattr(package, name, getattr(np, name))
         return package
 
@@ -398,7 +399,38 @@ def send_and_meet(x_new, sends, count, inboxes, devices, place, sweep, own, chan
     return send, is_met, meet
 
 
+def add_part(offsets, columns, values, rows, _lanes, x, sums):
+    first = words(offsets, rows + 1, ctypes.c_int32)
+    own = words(columns, first[-1], ctypes.c_int32)
+    weights = words(values, first[-1], ctypes.c_double)
+    for row in range(rows):
+        for entry in range(first[row], first[row + 1]):
+            read = words(int(x) + 8 * int(own[entry]), 1, ctypes.c_double)[0]
+            words(int(sums) + 8 * row, 1, ctypes.c_double)[0] += weights[entry] * read
+
+
+def end_colour(sums, groups, states, minimise, omega, x, slot, absolute, keep):
+    values = words(x, states, ctypes.c_double)
+    if int(groups):
+        ends = words(groups, states + 1, ctypes.c_int32)
+        best = min if minimise else max
+        rows = words(sums, ends[-1] - ends[0], ctypes.c_double)
+        cut = [rows[a - ends[0] : b - ends[0]] for a, b in itertools.pairwise(ends)]
+        after = np.array([best(row) for row in cut])
+    else:
+        after = (1.0 - omega) * values + omega * words(sums, states, ctypes.c_double)
+    change = np.abs(after - values)
+    if not absolute:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            change = change / np.abs(values)
+    slot[0] = max(slot[0], np.nanmax(change, initial=0.0))
+    if keep:
+        values[:] = after
+
+
 KERNELS = {
+    "add_part": add_part,
+    "end_colour": end_colour,
     "uniformise_rows_by_thread": uniformise,
     "end_uniformise_stretch": end_uniformise,
     "sweep_rows_by_thread": sweep_rows,
@@ -411,7 +443,7 @@ def emulate(monkeypatch, count, seed=0, free=1 << 40):
     """Put emulated devices in the place of CuPy's; `forget` goes before and after."""
     gpu = Emulation(count, seed, free)
     pinned = ModuleType("cupyx")
-    pinned.zeros_pinned = np.zeros
+    pinned.zeros_pinned = pinned.empty_pinned = np.zeros
     monkeypatch.setattr(driver, "driver_present", lambda: True)
     monkeypatch.setitem(sys.modules, "cupy", gpu.cupy)
     monkeypatch.setitem(sys.modules, "cupyx", pinned)

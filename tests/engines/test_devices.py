@@ -10,13 +10,16 @@ import numpy as np
 import pytest
 
 from engines.cuda import driver
-from engines.devices import choice
+from engines.devices import choice, two_sided
 from engines.devices.choice import not_shared_out
+from engines.devices.colours import GaussSeidelScheme
 from engines.errors import UnsupportedError
+from engines.host.colours import Order
 from engines.host.engine import CpuEngine
 from engines.model.csr import CsrMatrix
 from engines.model.environment import DeviceChoice, SolverEnvironment
 from engines.model.events import Kind, told
+from engines.model.result import SweepCost
 from engines.systems.one_sided import SweepSystem
 from tests.engines.conftest import DEVICES
 
@@ -84,6 +87,27 @@ def test_what_is_not_shared_out_among_several_gpus_is_remarked():
     several = SimpleNamespace(gpus=(0, 1, 2))
     events = not_shared_out(several, "one sweeps bounds")
     assert told(events) == "not shared among 3 GPUs: one sweeps bounds"
+
+
+def test_gauss_seidel_on_several_gpus_says_that_one_sweeps(monkeypatch):
+    place = SimpleNamespace(gpus=(0, 1))
+    scheme = GaussSeidelScheme(place, Order.FORWARDS)
+    on_cpu = GaussSeidelScheme(CpuEngine(), Order.FORWARDS)
+    monkeypatch.setattr(scheme, "_device_engine", lambda: on_cpu)
+    monkeypatch.setattr(on_cpu, "opposite_is_fresher", lambda *_: False)
+    sweeper = scheme.sweeper(small_system(), -1.0, False)
+    assert "not shared among 2 GPUs: one sweeps in colours" in told(sweeper.events)
+
+
+def test_bounds_on_several_gpus_say_that_one_sweeps(monkeypatch):
+    swept = SimpleNamespace(cost=SweepCost((0,), "emulated", "csr", 0))
+    monkeypatch.setattr("engines.cuda.two_sided.CudaTwoSidedSweeper", lambda *_: swept)
+    place = SimpleNamespace(gpus=(0, 1)), ()
+    monkeypatch.setattr(two_sided, "choose_engine", lambda *_: place)
+    asked = SimpleNamespace(system=small_system())
+    sweeper, events = two_sided.two_sided_sweeper(asked, SolverEnvironment(), -1.0)
+    assert sweeper is swept
+    assert "not shared among 2 GPUs: one sweeps bounds" in told(events)
 
 
 def test_a_small_model_asks_for_no_gpu_and_says_nothing():

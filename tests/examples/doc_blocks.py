@@ -19,7 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+DOCS = ROOT / "docs"
+PAGES = (
+    ROOT / "README.md",
+    *sorted(DOCS.glob("*.md")),
+    *sorted((DOCS / "measurements").glob("*.md")),
+)
 FENCE = re.compile(r"^( *)```(\w*)\s*$")
 MARK = re.compile(r"^\s*<!-- (run|not run): (.+?) -->\s*$")
 NEEDS = ("prism", "gpu", "plots", "slow")

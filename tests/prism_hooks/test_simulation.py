@@ -9,8 +9,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bridge.arguments import UsageError, parse
+from bridge.arguments import parse
 from bridge.cli import words_for_prism
+from bridge.own_switches import UsageError
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.model.environment import DeviceChoice
 from engines.montecarlo.sampler import Sampler

@@ -11,7 +11,7 @@ SUBJECTS = (Subject.SCC, Subject.MEC)
 SCALES = {Scale.SMALL: 0.002, Scale.PAPER: 1.0, Scale.MAX: 1.0}
 """Of the generated graphs: 1 is the size in the paper."""
 
-SETS = {Scale.SMALL: "", Scale.PAPER: "large", Scale.MAX: "paper"}
+SETS = {Scale.SMALL: "one", Scale.PAPER: "large", Scale.MAX: "paper"}
 """Which of PRISM's models join them."""
 
 
@@ -25,15 +25,14 @@ def jobs(subjects: set[Subject], scale: Scale, host: Host) -> list[Job]:
     scale
         How large.
     host
-        The machine; where PRISM's examples are, its models of the same names are decomposed too.
+        Unused: PRISM's models of the same names are rows wherever its examples are.
     """
+    del host
     chosen = [subject for subject in SUBJECTS if subject in subjects]
     if not chosen:
         return []
     found = [*_generated(chosen[0], scale)]
-    if SETS[scale] and host.examples is not None:
-        found += _models(chosen[0], SETS[scale], str(host.examples))
-    return found
+    return [*found, *_models(chosen[0], SETS[scale])]
 
 
 def _generated(subject: Subject, scale: Scale) -> list[Job]:
@@ -49,16 +48,13 @@ def _generated(subject: Subject, scale: Scale) -> list[Job]:
     return found
 
 
-def _models(subject: Subject, name: str, examples: str) -> list[Job]:
+def _models(subject: Subject, name: str) -> list[Job]:
     return [
         Job(
             subject,
             f"{model.name}, components",
             Kind.COMPONENTS,
-            {
-                **{"family": model.family, "set": name, "model": number},
-                **{"title": model.name, "examples": examples},
-            },
+            {"family": model.family, "set": name, "model": number, "title": model.name},
         )
         for number, model in enumerate(MODELS[name])
     ]

@@ -58,6 +58,29 @@ def _solve(subject: Subject, size: int) -> Solve:
     return Solve(subject, family, size, PROPERTIES[family], OURS, PEER, same_sweeps=True)
 
 
+def other_jobs(row: Solve, scale: Scale, host: Host) -> dict[str, Job]:
+    """Return what a row is measured by besides: other kernels of ours, other engines of PRISM's.
+
+    Parameters
+    ----------
+    row
+        The row.
+    scale
+        PRISM's other engines are asked at the papers' scale and beyond.
+    host
+        The machine; ours are a GPU's.
+    """
+    found = {}
+    if host.device == "gpu":
+        two = (*row.ours, "-gpudevices", "2")
+        found["two"] = row.variant(Kind.OURS, two, gpus=2)
+        found["scan"] = row.variant(Kind.OURS, (*row.ours, "-gpuformat", "segments"))
+    if scale is not Scale.SMALL:
+        found["hybrid"] = row.variant(Kind.PEER, ("-hybrid", "-jacobi"))
+        found["mtbdd"] = row.variant(Kind.PEER, ("-mtbdd", "-jacobi"))
+    return found
+
+
 def _larger(family: str, size: int, host: Host) -> Iterator[int]:
     while True:
         size = LARGER[family](size)
@@ -100,7 +123,7 @@ def jobs(subjects: set[Subject], scale: Scale, host: Host) -> list[Job]:
     for subject in SUBJECTS:
         if subject in subjects:
             for row in solves(subject, scale, host):
-                found += row.jobs()
+                found += [*row.jobs(), *other_jobs(row, scale, host).values()]
     if Subject.TANDEM in subjects:
         found += sweep_jobs(scale)
     return found

@@ -15,9 +15,11 @@ from bridge.reproduce.plots import (
     components,
     gauss_seidel_times,
     iteration_time,
+    methods,
     paths,
     ratios,
     shapes,
+    style,
     time_and_speedup,
 )
 from bridge.reproduce.plots.style import Drawing
@@ -55,6 +57,7 @@ FIGURES = (
     Figure("shapes", (Subject.GAUSS_SEIDEL,), shapes.draw),
     Figure("gauss_seidel_time", (Subject.GAUSS_SEIDEL,), gauss_seidel_times.draw),
     Figure("colours", (Subject.GAUSS_SEIDEL,), colours.draw),
+    Figure("gauss_seidel_methods", (Subject.GAUSS_SEIDEL,), methods.draw),
     Figure("gauss_seidel_ratios", (Subject.GAUSS_SEIDEL,), ratios.draw),
     Figure("scc", (Subject.SCC,), components.of("scc")),
     Figure("mec", (Subject.MEC,), components.of("mec")),
@@ -112,6 +115,8 @@ def draw_all(
             continue
         file = folder / f"{figure.name}.png"
         drawing = figure.draw(scale, host, results)
+        if drawing is not None and not style.keep_those_with_points(drawing):
+            drawing = None
         if drawing is None:
             file.unlink(missing_ok=True)
             continue

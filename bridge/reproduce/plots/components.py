@@ -48,6 +48,12 @@ def _draw(what: str, scale: Scale, host: Host, results: Results) -> style.Drawin
         marks = [
             (record.get(f"cpu_{what}_seconds"), "s", style.PALETTE[2], "ours: CPU, one core"),
             (record.get(f"gpu_{what}_seconds"), "o", style.OURS, "ours: GPU"),
+            (
+                record.get(f"tarjan_{what}_seconds"),
+                "D",
+                style.PALETTE[4],
+                "textbook: CPU, one core",
+            ),
         ]
         if size == 1.0 and "scale" in job.parameters:
             marks += [

@@ -31,7 +31,7 @@ def draw(scale: Scale, host: Host, results: Results) -> style.Drawing | None:
     for row in gauss_seidel.solves(scale):
         groups.setdefault((row.family, row.asked), []).append(row)
     curves = {key: _curves(rows, results) for key, rows in groups.items()}
-    there = {key: (ours, prism) for key, (ours, prism) in curves.items() if ours}
+    there = {key: (ours, prism) for key, (ours, prism) in curves.items() if len(ours) > 1}
     if not there:
         return None
     columns = min(3, len(there))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,6 +117,33 @@ def legend_below(figure: Any, axes: Any, columns: int = 3) -> None:
             frameon=False,
             fontsize=9,
         )
+
+
+def keep_those_with_points(drawing: Drawing) -> bool:
+    """Hide the axes that show fewer than two measured points; return whether any are left.
+
+    A matrix counts as many; published curves, and lines without a label, count as none.
+
+    Parameters
+    ----------
+    drawing
+        The picture; it is freed where nothing is left of it.
+    """
+    left = False
+    for axes in drawing.figure.axes:
+        if not axes.get_visible():
+            continue
+        counts: Counter[str] = Counter()
+        for line in axes.get_lines():
+            label = str(line.get_label())
+            if not label.startswith("_") and line.get_color() not in (THEIRS, THEIRS_TOO):
+                counts[label] += len(line.get_xdata())
+        enough = bool(axes.images) or max(counts.values(), default=0) > 1
+        axes.set_visible(enough)
+        left |= enough
+    if not left:
+        pyplot().close(drawing.figure)
+    return left
 
 
 def logarithmic(axis: Any, values: Iterable[float]) -> None:

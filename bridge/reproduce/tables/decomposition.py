@@ -7,13 +7,15 @@ from bridge.reproduce.instances import decomposition
 from bridge.reproduce.jobs import Job, Scale, Subject
 from bridge.reproduce.perform import Results
 from bridge.reproduce.published import components_2014, decomposition_2014
-from bridge.reproduce.tables.solves import REMARKS
-from bridge.reproduce.tables.table import Column, Table, number, ratio, seconds
+from bridge.reproduce.tables.solves import MEASURED, REMARKS
+from bridge.reproduce.tables.table import Column, Table, number, origin, ratio, seconds
 
 TITLES = {
     "scc": "Strongly connected components (2014: Table 1)",
     "mec": "Maximal end components (2014: Table 2)",
 }
+VARIANTS = (("F0,1", "f01"), ("F3,1", "f31"), ("F3,7", "f37"), ("F0,1-nh", "f01_nh"))
+"""The paper's other variants for strong components; its GPU's column is F0,7."""
 WORDS = {"scc": "SCCs", "mec": "MECs"}
 
 
@@ -53,20 +55,25 @@ def title_of(job: Job) -> str:
 
 def _table(what: str, jobs: list[Job], host: Host, results: Results) -> Table:
     paper = decomposition_2014()
-    ours = [Column("ours: CPU s")]
+    variants = VARIANTS if what == "scc" else ()
+    ours = [Column("ours: CPU s"), Column("textbook: CPU s")]
     if host.device == "gpu":
         ours = [
-            Column("ours: GPU s"),
-            Column("ours: GPU with copy s"),
-            Column("ours: CPU s"),
-            Column("CPU : GPU"),
+            *(Column("ours: GPU s"), Column("ours: GPU with copy s"), *ours),
+            *(Column("textbook : GPU"), Column("ours: GPU memory MB")),
+            Column("2|V| + |E| + 1 integers MB"),
         ]
     return Table(
         what,
         what,
         TITLES[what],
-        f"Ours on {host.device_name}. CPU: Tarjan's algorithm, and for end components what is "
-        f"built on it, on one core of {host.processor}. Graphs ending in -like are generated with "
+        f"Ours on {host.device_name}. Textbook: Tarjan's search, and for end components the basic "
+        f"algorithm over it; ours on the CPU: a search of our own; both on one core of "
+        f"{host.processor}. Memory: what a question takes on the GPU beside the host's copy, next "
+        "to the integers of 32 bits that the paper takes for |V| states and |E| edges. The paper's "
+        "variants are F i,j: i search iterations a launch, rows interleaved up to out-degree j; nh "
+        "is without its kernel of a forward and a backward step. Ours has no such variants. "
+        "Graphs ending in -like are generated with "
         "the structure and, at scale 1, the size of the published ones; their numbers of "
         "components follow from the construction and are compared before a time is shown, as are "
         "the components of GPU and CPU, state by state. Columns that begin with 2014 are the "
@@ -76,7 +83,9 @@ def _table(what: str, jobs: list[Job], host: Host, results: Results) -> Table:
             *(Column("successors a state"), Column(WORDS[what]), *ours),
             *(Column("2014: model", theirs=True, text=True), Column("2014: states", theirs=True)),
             *(Column("2014: CPU s", theirs=True), Column("2014: GPU s", theirs=True)),
-            *(Column("2014: CPU : GPU", theirs=True), REMARKS),
+            Column("2014: CPU : GPU", theirs=True),
+            *(Column(f"2014: {title} s", theirs=True) for title, _ in variants),
+            *(MEASURED, REMARKS),
         ],
         [_row(what, job, host, results) for job in jobs],
     )
@@ -93,18 +102,27 @@ def _row(what: str, job: Job, host: Host, results: Results) -> list[str]:
         *(paper.model, number(paper.states), seconds(cpu_theirs), seconds(gpu_theirs)),
         ratio(cpu_theirs, gpu_theirs),
     ]
+    if what == "scc":
+        row = decomposition_2014().row(family=job.parameters["family"]) or {}
+        theirs += [seconds(row.get(name)) for _, name in VARIANTS]
     if record is None:
-        empty = [""] * (8 if gpu else 5)
-        return [title_of(job), *empty, *theirs, results.why(job)]
+        empty = [""] * (11 if gpu else 6)
+        return [title_of(job), *empty, *theirs, "", results.why(job)]
     checked = record["checked"].get(what, [])
     # One voice alone proves nothing: no time of it.
     shown = record if len(checked) > 1 else {}
     cpu = shown.get(f"cpu_{what}_seconds")
-    times = [seconds(cpu) or "–"]
+    textbook = shown.get(f"tarjan_{what}_seconds")
+    times = [seconds(cpu) or "–", seconds(textbook) or "–"]
     if gpu:
         device = shown.get(f"gpu_{what}_seconds")
         first = shown.get(f"gpu_{what}_first_seconds")
-        times = [seconds(device), seconds(first), seconds(cpu) or "–", ratio(cpu, device)]
+        taken = shown.get(f"gpu_{what}_bytes")
+        paper_bytes = 4 * (2 * record["states"] + record["transitions"] + 1)
+        times = [
+            *(seconds(device), seconds(first), *times, ratio(textbook, device)),
+            *("" if taken is None else number(taken / 1e6), number(paper_bytes / 1e6)),
+        ]
     remark = f"compared: {', '.join(checked)}"
     if record["status"] == "stopped":
         remark += f"; the rest: {results.why(job)}"
@@ -112,5 +130,5 @@ def _row(what: str, job: Job, host: Host, results: Results) -> list[str]:
     return [
         *(title_of(job), number(record["states"]), number(record["transitions"])),
         f"{record['transitions'] / record['states']:.2f}",
-        *(number(count), *times, *theirs, remark),
+        *(number(count), *times, *theirs, origin(record), remark),
     ]

@@ -11,7 +11,9 @@ from bridge.reproduce.instances import gauss_seidel
 from bridge.reproduce.jobs import Kind, Scale, Solve, Subject
 from bridge.reproduce.perform import Results
 from bridge.reproduce.published import gauss_seidel_2013
+from bridge.reproduce.tables.gauss_seidel_methods import OWN_CPU, means, methods, own_cpu_cells
 from bridge.reproduce.tables.solves import (
+    MEASURED,
     OURS_AND_PRISM,
     PUBLISHED_ONLY,
     REMARKS,
@@ -22,10 +24,11 @@ from bridge.reproduce.tables.solves import (
     short_reason,
     size_cells,
 )
-from bridge.reproduce.tables.table import Column, Table, number, seconds
+from bridge.reproduce.tables.table import Column, Table, number, origin, origins, seconds
 
 THEIRS = (
     ("2013: figure", "figure"),
+    ("2013: size (Tamaño) MB", "megabytes"),
     ("2013: sweeps, PRISM", "psor_prism"),
     ("2013: sweeps", "psor"),
     ("2013: CPU s", "cpu"),
@@ -51,13 +54,18 @@ def tables(subjects: set[Subject], scale: Scale, host: Host, results: Results) -
     """
     if Subject.GAUSS_SEIDEL not in subjects:
         return []
-    return [_rows(scale, host, results), _colours(scale, host, results)]
+    return [
+        _rows(scale, host, results),
+        means(scale, host, results),
+        _colours(scale, host, results),
+        methods(scale, host, results),
+    ]
 
 
 def _rows(scale: Scale, host: Host, results: Results) -> Table:
     paper = gauss_seidel_2013()
     theirs = [Column(title, theirs=True) for title, _ in THEIRS]
-    rows = [_row(row, results) for row in gauss_seidel.solves(scale)]
+    rows = [_row(row, host, results) for row in gauss_seidel.solves(scale)]
     measured = {(row.family, row.asked, row.size) for row in gauss_seidel.solves(scale)}
     rows += [_published_only(row) for row in paper.rows if _key(row) not in measured]
     return Table(
@@ -70,7 +78,10 @@ def _rows(scale: Scale, host: Host, results: Results) -> Table:
         "Columns that begin with 2013 are the thesis's, whose seconds are of "
         f"sweeps only: {paper.source}; on {paper.hardware}. {paper.remark}. "
         "Rows that are published only are measured with --scale paper, where the model is ours.",
-        [*SIZES, Column("property", text=True), *OURS_AND_PRISM, *theirs, REMARKS],
+        [
+            *(*SIZES, Column("property", text=True), *OURS_AND_PRISM, *OWN_CPU),
+            *(*theirs, MEASURED, REMARKS),
+        ],
         rows,
     )
 
@@ -88,7 +99,7 @@ def _published(cells: Mapping[str, Any]) -> list[str]:
     return shown
 
 
-def _row(row: Solve, results: Results) -> list[str]:
+def _row(row: Solve, host: Host, results: Results) -> list[str]:
     ours, prism, remarks = pair(row, results)
     found = gauss_seidel_2013().row(family=row.family, property=row.asked, size=row.size)
     why = short_reason(results.why(row.job(Kind.PEER)))
@@ -97,7 +108,9 @@ def _row(row: Solve, results: Results) -> list[str]:
         *size_cells(row, ours),
         row.asked,
         *compared,
+        *own_cpu_cells(row, host, ours, results),
         *_published(found or {}),
+        origins(ours, prism),
         "; ".join(remarks),
     ]
 
@@ -116,8 +129,8 @@ def _published_only(row: Mapping[str, Any]) -> list[str]:
     remark = PUBLISHED_ONLY
     if family is None:
         remark = f"{PUBLISHED_ONLY}: no model of ours"
-    empty = [""] * len(OURS_AND_PRISM)
-    return [label, states, "", row["property"], *empty, *_published(row), remark]
+    empty = [""] * (len(OURS_AND_PRISM) + len(OWN_CPU))
+    return [label, states, "", row["property"], *empty, *_published(row), "", remark]
 
 
 def _colours(scale: Scale, host: Host, results: Results) -> Table:
@@ -127,7 +140,7 @@ def _colours(scale: Scale, host: Host, results: Results) -> Table:
         record = results.partly(job)
         name = f"{job.parameters['family']} {job.parameters['size']}"
         if record is None:
-            rows.append([name, "", "", *[""] * len(heads), results.why(job)])
+            rows.append([name, "", "", *[""] * len(heads), "", results.why(job)])
             continue
         for colouring in ("levels", "slices"):
             points = {
@@ -141,7 +154,7 @@ def _colours(scale: Scale, host: Host, results: Results) -> Table:
                 else ""
                 for colours in gauss_seidel.COLOURS
             ]
-            rows.append([name, number(record["states"]), colouring, *cells, ""])
+            rows.append([name, number(record["states"]), colouring, *cells, origin(record), ""])
     return Table(
         "colours",
         str(Subject.GAUSS_SEIDEL),
@@ -152,7 +165,7 @@ def _colours(scale: Scale, host: Host, results: Results) -> Table:
         f"{gauss_seidel.SLICE_SIZE} states, as in the thesis. – stands for no convergence.",
         [
             *(Column("model", text=True), Column("states"), Column("colours by", text=True)),
-            *(*heads, REMARKS),
+            *(*heads, MEASURED, REMARKS),
         ],
         rows,
     )

@@ -8,10 +8,11 @@ from typing import Any
 from bridge.reproduce.families import FAMILIES
 from bridge.reproduce.host import Host
 from bridge.reproduce.instances import jacobi
-from bridge.reproduce.jobs import Kind, Scale, Subject
+from bridge.reproduce.jobs import Kind, Scale, Solve, Subject
 from bridge.reproduce.perform import Results
 from bridge.reproduce.published import gpu_prism_2011
 from bridge.reproduce.tables.solves import (
+    MEASURED,
     OURS_AND_PRISM,
     PUBLISHED_ONLY,
     REMARKS,
@@ -22,7 +23,7 @@ from bridge.reproduce.tables.solves import (
     short_reason,
     size_cells,
 )
-from bridge.reproduce.tables.table import Cell, Column, Table, number, seconds
+from bridge.reproduce.tables.table import Cell, Column, Table, number, origins, seconds
 
 TITLES = {
     Subject.HERMAN: "Herman's ring: longest expected time of three tokens (2011: Tables 1, 2, 5)",
@@ -38,8 +39,19 @@ THEIRS = (
     ("2011: GPU s, 64 bit", "gpu_64"),
     ("2011: factor, 64 bit", "factor_64"),
     ("2011: two GPUs s, 64 bit", "two_gpus_64"),
+    ("2011: factor, two GPUs", "two_factor_64"),
     ("2011: segmented scan s", "scan_64"),
+    ("2011: factor, segmented scan", "scan_factor_64"),
     ("2011: GPU memory MB", "gpu_mb"),
+    ("2011: GPU memory MB, segmented scan", "scan_mb"),
+)
+OTHERS = (
+    Column("ours, 2 GPUs: check s"),
+    Column("ours, segmented scan: check s"),
+    Column("ours, segmented scan: µs a sweep"),
+    Column("ours, segmented scan: GPU memory MB"),
+    Column("PRISM today, -hybrid: check s"),
+    Column("PRISM today, -mtbdd: check s"),
 )
 
 
@@ -70,8 +82,9 @@ def _table(subject: Subject, scale: Scale, host: Host, results: Results) -> Tabl
         ours, prism, remarks = pair(row, results)
         published = _published(paper.row(family=row.family, size=row.size) or {})
         why = short_reason(results.why(row.job(Kind.PEER)))
-        cells = [*size_cells(row, ours), *compared_cells(row, ours, prism, why), *published]
-        rows.append([*cells, "; ".join(remarks)])
+        others, why_not = _others(row, scale, host, results)
+        cells = [*size_cells(row, ours), *compared_cells(row, ours, prism, why), *others]
+        rows.append([*cells, *published, origins(ours, prism), "; ".join([*remarks, *why_not])])
     measured = {row.size for row in jacobi.solves(subject, scale, host)}
     rows += [
         _published_only(subject, dict(row))
@@ -87,9 +100,35 @@ def _table(subject: Subject, scale: Scale, host: Host, results: Results) -> Tabl
         f"{host.processor}. {SECONDS} Columns that begin with 2011 "
         f"are the paper's, whose seconds are of whole runs: {paper.source}; on {paper.hardware}. "
         "Rows that are published only are measured with --scale paper.",
-        [*SIZES, *OURS_AND_PRISM, *theirs, REMARKS],
+        [*SIZES, *OURS_AND_PRISM, *OTHERS, *theirs, MEASURED, REMARKS],
         rows,
     )
+
+
+def _others(row: Solve, scale: Scale, host: Host, results: Results) -> tuple[list[Cell], list[str]]:
+    """Return the cells of `OTHERS`, and why ours are missing."""
+    jobs = jacobi.other_jobs(row, scale, host)
+    found = {name: results.of(job) for name, job in jobs.items()}
+    remarks = []
+    for name, what in (("two", "2 GPUs"), ("scan", "segmented scan")):
+        if name in jobs and found[name] is None:
+            remarks.append(f"{what}: {results.why(jobs[name])}")
+
+    def cell(name: str, field: str) -> Cell:
+        record = found.get(name)
+        if record is None:
+            theirs = name in jobs and name in ("hybrid", "mtbdd")
+            return short_reason(results.why(jobs[name])) if theirs else ""
+        return (seconds if field == "check_seconds" else number)(record.get(field))
+
+    return [
+        cell("two", "check_seconds"),
+        cell("scan", "check_seconds"),
+        cell("scan", "sweep_microseconds"),
+        cell("scan", "device_megabytes"),
+        cell("hybrid", "check_seconds"),
+        cell("mtbdd", "check_seconds"),
+    ], remarks
 
 
 def _published(row: Mapping[str, Any]) -> list[Cell]:
@@ -104,8 +143,8 @@ def _published(row: Mapping[str, Any]) -> list[Cell]:
 def _published_only(subject: Subject, row: Mapping[str, Any]) -> list[Cell]:
     """Return a row of the paper's that is not measured at this scale."""
     label = FAMILIES[str(subject)].label(row["size"])
-    head = [label, number(row["states"]), *[""] * (1 + len(OURS_AND_PRISM))]
-    return [*head, *_published(row), PUBLISHED_ONLY]
+    head = [label, number(row["states"]), *[""] * (1 + len(OURS_AND_PRISM) + len(OTHERS))]
+    return [*head, *_published(row), "", PUBLISHED_ONLY]
 
 
 def _property(subject: Subject) -> str:

@@ -35,6 +35,8 @@ SECONDS = (
 )
 """What the columns of `OURS_AND_PRISM` hold."""
 REMARKS = Column("remarks", text=True)
+MEASURED = Column("measured", text=True)
+"""When and where; comes before the remarks."""
 PUBLISHED_ONLY = "published only"
 
 

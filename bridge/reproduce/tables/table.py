@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 Cell = str
 LONGEST_CELL = 60
@@ -189,3 +190,31 @@ def relative(value: float) -> Cell:
         The error.
     """
     return "0" if value == 0 else f"{value:.0e}"
+
+
+def origin(record: Mapping[str, Any] | None) -> Cell:
+    """Return when and where a result was measured; empty where it does not say so.
+
+    Parameters
+    ----------
+    record
+        The result, or None.
+    """
+    if record is None or "where" not in record:
+        return ""
+    where = record["where"]
+    name = where["processor"] if record["kind"] == "PRISM" else where["device_name"]
+    return f"{record['measured'][:16]}, {name}"
+
+
+def origins(ours: Mapping[str, Any] | None, theirs: Mapping[str, Any] | None) -> Cell:
+    """Return when and where the two results of a row were measured.
+
+    Parameters
+    ----------
+    ours, theirs
+        Our result and PRISM's, or None.
+    """
+    mine, others = origin(ours), origin(theirs)
+    named = (("ours ", mine), ("PRISM ", others))
+    return "; ".join(who + what for who, what in named if what)

@@ -11,7 +11,7 @@ USUAL = ("sweep", "prepare", "uniformise", "two_sided", "graph")
 GRAPH = ("components", "condensation", "mec", "numbering", "trimming")
 """Modules that decompose graphs."""
 
-IN_COLOURS = ("gauss_seidel", "diagram_colours")
+IN_COLOURS = ("gauss_seidel", "split_colours", "diagram_colours")
 """Modules of sweeps in colours, whose text comes after the header of their slots."""
 
 COLOURING = ("counting_sort", "colouring", "arranging")

@@ -57,7 +57,7 @@ _USE = Function("pg_explore_use", None, c_void_p, c_void_p, c_int32)
 _SEARCH = Function("pg_explore_search", c_int32, c_void_p, c_double, c_int64, INDICES, WORDS)
 _STATES = Function("pg_explore_states", c_int32, c_void_p, WORDS)
 _ROWS = Function(
-    "pg_explore_rows", c_int32, *(c_void_p, WORDS, c_int64, c_int64, c_int64, HostRows)
+    "pg_explore_rows", c_int32, *(c_void_p, WORDS, MASKS, c_int64, c_int64, c_int64, HostRows)
 )
 _RELEASE = Function("pg_explore_release", None, c_void_p)
 
@@ -258,7 +258,14 @@ class HostExplorer:
         of_actions = (rows if is_mdp else entries) if self._has_actions else 0
         return 12 * entries + 8 * rows + 4 * of_actions + (9 if is_mdp else 1) * report.found
 
-    def rows(self, states: Words, first: int, last: int, rows: Rows) -> None:
+    def rows(
+        self,
+        states: Words,
+        first: int,
+        last: int,
+        rows: Rows,
+        unexplored: MaskArray | None = None,
+    ) -> None:
         """Append the rows of some states.
 
         Parameters
@@ -269,6 +276,8 @@ class HostExplorer:
             Which: from `first` to before `last`; those before `first` have theirs.
         rows
             Where to.
+        unexplored
+            Shape (states,): the states that get a transition to themselves alone; None for none.
 
         Raises
         ------
@@ -281,7 +290,8 @@ class HostExplorer:
             *(DOUBLES.pointer(rows.values), NUMBERS.pointer(rows.actions)),
             MASKS.pointer(rows.deadlocks),
         )
-        self._check(_ROWS(self._handle, states, len(states), first, last, made), len(states), 0)
+        where = (states, unexplored, len(states), first, last)
+        self._check(_ROWS(self._handle, *where, made), len(states), 0)
         rows.rows, rows.entries = made.rows, made.entries
 
     def close(self) -> None:

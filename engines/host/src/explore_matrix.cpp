@@ -58,9 +58,11 @@ struct Part {
 // Makes the rows of states, a block after the other; each thread has one of its own.
 class RowMaker {
    public:
-    // states: all of them, in order. first: the number of the first whose row is made.
-    RowMaker(const PgSpace& space, const Word* states, Index count, Index first)
+    // states: all of them, in order. unexplored: those that get a transition to themselves alone; null for
+    // none. first: the number of the first whose row is made.
+    RowMaker(const PgSpace& space, const Word* states, const std::uint8_t* unexplored, Index count, Index first)
         : states_(states),
+          unexplored_(unexplored),
           count_(count),
           words_(space.words),
           kind_(static_cast<Kind>(space.program.kind)),
@@ -70,25 +72,27 @@ class RowMaker {
     // Appends the rows of `count` states to a part; the first has the number `number`.
     void block(Index number, int count, Part& part) {
         found_.clear();
-        expander_.expand(states_ + number * words_, count, [&](const Transition& of) {
+        int explored = gather(number, count);
+        expander_.expand(gathered_, explored, [&](const Transition& of) {
             Index& at = hints_[of.key % HINTS];
             for (int i = 0; i < of.count; i++) {
                 if (of.absent != nullptr && of.absent[i]) continue;
                 at = find(of.targets + i * words_, at);
-                found_.push_back({{of.weights[i], static_cast<std::int32_t>(at), of.action}, of.choice, of.places[i]});
+                found_.push_back(
+                    {{of.weights[i], static_cast<std::int32_t>(at), of.action}, of.choice, places_[of.places[i]]});
             }
         });
         sort(count);
         for (int i = 0; i < count; i++) {
-            bool deadlock = starts_[i] == starts_[i + 1];
+            bool alone = starts_[i] == starts_[i + 1];
             Found itself{{1.0, static_cast<std::int32_t>(number + i), -1}, 0, 0};
-            first_ = deadlock ? &itself : sorted_.data() + starts_[i];
-            last_ = deadlock ? first_ + 1 : sorted_.data() + starts_[i + 1];
-            part.deadlocks.push_back(deadlock);
+            first_ = alone ? &itself : sorted_.data() + starts_[i];
+            last_ = alone ? first_ + 1 : sorted_.data() + starts_[i + 1];
+            part.deadlocks.push_back(alone && !is_unexplored(number + i));
             if (kind_ == MDP)
                 choices_of_state(part);
             else
-                row_of_state(part, kind_ == DTMC && !deadlock);
+                row_of_state(part, kind_ == DTMC && !alone);
         }
     }
 
@@ -99,6 +103,22 @@ class RowMaker {
         Entry entry;
         std::int32_t choice, place;
     };
+
+    bool is_unexplored(Index number) const { return unexplored_ != nullptr && unexplored_[number]; }
+
+    // Brings the states of a block together whose choices are looked at; returns how many they are.
+    int gather(Index number, int count) {
+        int explored = 0;
+        for (int i = 0; i < count; i++)
+            if (!is_unexplored(number + i)) places_[explored++] = i;
+        gathered_ = states_ + number * words_;
+        if (explored == count) return count;
+        copied_.resize(Index{BLOCK} * words_);
+        for (int i = 0; i < explored; i++)
+            std::copy_n(states_ + (number + places_[i]) * words_, words_, copied_.data() + i * words_);
+        gathered_ = copied_.data();
+        return explored;
+    }
 
     // Returns the number of a state, looked for around `hint`: what one command leads to from states in
     // order is mostly in order itself, and close to what it led to from the state before.
@@ -218,9 +238,13 @@ class RowMaker {
     }
 
     const Word* states_;
+    const std::uint8_t* unexplored_;
     Index count_;
     int words_;
     Kind kind_;
+    const Word* gathered_ = nullptr;  // the states of a block whose choices are looked at,
+    std::vector<Word> copied_;
+    int places_[BLOCK];               // and where in the block each lies
     StateExpander expander_;
     std::vector<Index> hints_;  // where a transition led to lately
     std::vector<Found> found_, sorted_;
@@ -257,8 +281,11 @@ void write(const Part& part, const Place& at, const PgRows& rows) {
 }  // namespace prism_gpu
 
 // Writes the rows of the states from `first` to before `last`.
+//
+// unexplored: the states that get a transition to themselves alone; null for none.
 extern "C" std::int32_t pg_explore_rows(
-    void* handle, const std::uint64_t* states, std::int64_t count, std::int64_t first, std::int64_t last, PgRows* rows) {
+    void* handle, const std::uint64_t* states, const std::uint8_t* unexplored, std::int64_t count, std::int64_t first,
+    std::int64_t last, PgRows* rows) {
     using namespace prism_gpu;
     PgSpace& space = *static_cast<PgSpace*>(handle);
     Index pieces = (last - first + PIECE - 1) / PIECE;
@@ -267,7 +294,7 @@ extern "C" std::int32_t pg_explore_rows(
         std::vector<Part> parts(pieces);
         auto make = [&](Index piece) {
             Index begin = first + piece * PIECE, end = std::min(last, begin + PIECE);
-            RowMaker maker(space, states, count, begin);
+            RowMaker maker(space, states, unexplored, count, begin);
             for (Index at = begin; at < end; at += BLOCK)
                 maker.block(at, static_cast<int>(std::min<Index>(BLOCK, end - at)), parts[piece]);
         };

@@ -1,5 +1,6 @@
 package prismgpu;
 
+import java.lang.ref.WeakReference;
 import java.lang.reflect.Field;
 import java.util.BitSet;
 
@@ -31,6 +32,12 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 
 	/** The method that the user named, while PRISM's code sees another in its place; else null. */
 	private LinEqMethod hidden;
+
+	/** The model whose predecessors PRISM's log has told of last. */
+	private static WeakReference<Model<?>> related;
+
+	/** Whether the next search of a graph is one for which PRISM would relate states to their predecessors first. */
+	private boolean tellsPredecessors;
 
 	/** Whether the engine is ours to choose. */
 	private final boolean chosen;
@@ -104,12 +111,14 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 			linEqMethod = LinEqMethod.JACOBI;
 		}
 		preRel = related && !Hooks.answersGraphs(dtmc);
+		tellsPredecessors = related && !preRel;
 		try {
 			return work.run();
 		} finally {
 			linEqMethod = named;
 			hidden = null;
 			preRel = related;
+			tellsPredecessors = false;
 		}
 	}
 
@@ -201,8 +210,19 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 		return found != null ? found : super.prob1(dtmc, remain, target);
 	}
 
+	/** Prints PRISM's line on the predecessors of a model's states, which the engines find for the first search. */
+	private void tellPredecessors(Model<?> model)
+	{
+		if (tellsPredecessors && (related == null || related.get() != model))
+			mainLog.println("Calculating predecessor relation for " + model.getModelType().fullName() + "...  done (0.0 seconds)");
+		if (tellsPredecessors)
+			related = new WeakReference<>(model);
+		tellsPredecessors = false;
+	}
+
 	private BitSet statesOf(Model<?> model, String task, BitSet remain, BitSet target)
 	{
+		tellPredecessors(model);
 		if (!(model instanceof DTMC) || !Hooks.answersGraphs(model) || target.isEmpty())
 			return null;
 		Problem problem = new Problem(task, mainLog, source(doubles(model))).about(target).within(remain);

@@ -59,7 +59,7 @@ final class GraphSearch
 			JDDNode found = search.run(Double.POSITIVE_INFINITY) ? SearchInput.resultOf(search) : null;
 			if (found == null)
 				return own.run();
-			sayRounds(prism.getMainLog(), "Reachability (BFS)", search, begun);
+			sayRounds(prism.getMainLog(), "Reachability (BFS)", search.rounds(), begun);
 			return found;
 		} finally {
 			search.clear();
@@ -113,8 +113,11 @@ final class GraphSearch
 			boolean complete = search.run(Hooks.backend.searchSteps(model.getNumTransitionsLong(), modelId));
 			if (!complete) {
 				JDDNode found = isSmall() ? writtenOut(name, search.rounds(), task, min, b1, b2) : null;
-				if (found != null)
+				if (found != null) {
+					// Edge by edge, all that is left takes one round.
+					sayRounds(log, name, search.rounds() + 1, begun);
 					return found;
+				}
 				complete = !search.failed() && search.run(Double.POSITIVE_INFINITY);
 			}
 			JDDNode found = complete ? SearchInput.resultOf(search) : null;
@@ -122,7 +125,7 @@ final class GraphSearch
 				Hooks.handBack(log, "a search on diagrams, for which there is too little memory (-cuddmaxmem),");
 				return own.run();
 			}
-			sayRounds(log, name, search, begun);
+			sayRounds(log, name, search.rounds(), begun);
 			return found;
 		} finally {
 			search.clear();
@@ -130,11 +133,11 @@ final class GraphSearch
 	}
 
 	/** Prints PRISM's line on a search on diagrams. */
-	private static void sayRounds(PrismLog log, String name, DiagramSearch search, long begun)
+	private static void sayRounds(PrismLog log, String name, int rounds, long begun)
 	{
 		double seconds = (System.nanoTime() - begun) / 1e9;
 		String line = "\n%s: %d iterations in %.2f seconds (average %.6f, setup %.2f)";
-		log.println(String.format(Locale.ROOT, line, name, search.rounds(), seconds, seconds / search.rounds(), 0.0));
+		log.println(String.format(Locale.ROOT, line, name, rounds, seconds, seconds / rounds, 0.0));
 	}
 
 	private static boolean isSmall()

@@ -358,8 +358,10 @@ public final class Hooks
 			log.println("Starting " + name + "...");
 		if (!answered(problem, log))
 			return null;
+		// PRISM goes round until nothing changes, where there are choices; the engines search once.
+		String rounds = problem.direction == null ? "" : "1 iterations and ";
 		if (name != null)
-			log.println(name + " took " + (System.currentTimeMillis() - timer) / 1000.0 + " seconds.");
+			log.println(name + " took " + rounds + (System.currentTimeMillis() - timer) / 1000.0 + " seconds.");
 		return BitSet.valueOf(problem.found);
 	}
 

@@ -63,7 +63,7 @@ final class LongRun
 	static StateValues probabilities(boolean continuous, OpRelOpBound bound, JDDNode states, ProbModel model, JDDNode statesOfInterest)
 			throws PrismException
 	{
-		StateValues values = average(continuous, states, model);
+		StateValues values = average(continuous, states, model, "probability");
 		JDD.Deref(states);
 		if (values == null)
 			return null;
@@ -82,7 +82,7 @@ final class LongRun
 	{
 		JDDNode earned = JDD.SumAbstract(JDD.Apply(JDD.TIMES, model.getTrans().copy(), transRewards.copy()), model.getAllDDColVars());
 		JDDNode rewards = JDD.Apply(JDD.PLUS, stateRewards.copy(), earned);
-		StateValues values = average(continuous, rewards, model);
+		StateValues values = average(continuous, rewards, model, "Reward");
 		JDD.Deref(rewards);
 		if (values == null)
 			return null;
@@ -90,14 +90,15 @@ final class LongRun
 		return Comparison.comparable(values, model);
 	}
 
-	/** The averages of rewards of states. */
-	private static StateValues average(boolean continuous, JDDNode rewards, ProbModel model) throws PrismException
+	/** The averages of rewards of states. @param sought What PRISM's log calls that of a component */
+	private static StateValues average(boolean continuous, JDDNode rewards, ProbModel model, String sought) throws PrismException
 	{
 		if (Hooks.backend == null)
 			return null;
 		BottomChain bottom = BottomChain.of(continuous, model);
 		Problem problem = bottom == null ? Symbolic.ofChain(AVERAGE, continuous, model) : Symbolic.about(AVERAGE, bottom.chain, bottom.trans);
 		problem.parts.stateRewards = new Diagram(rewards);
+		problem.sought = bottom == null ? sought : null;
 		return Symbolic.answered(problem, model, values -> bottom == null ? values : everywhere(values, model));
 	}
 

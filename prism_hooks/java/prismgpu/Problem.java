@@ -72,6 +72,9 @@ public final class Problem
 	/** An ExpressionText over the variables. */
 	public String formula;
 
+	/** What PRISM's log calls the long-run average of a component; null where it has no such line. */
+	public String sought;
+
 	/** Whether strong components of one state without a loop count. */
 	public boolean withTrivial;
 	/** Whether each strong component must come after those that it may enter. */

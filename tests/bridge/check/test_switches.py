@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bridge.arguments import UsageError
 from bridge.check.switches import read_switches
+from bridge.own_switches import UsageError
 from engines.model.environment import Method
 from prism_hooks.options import HookOptions
 

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from bridge.regress.answers import Answer, Cell, Claim, Kind
-from bridge.regress.compare import Tolerance, Values, distance, numbers_in, slack_of
+from bridge.regress.compare import (
+    Tolerance,
+    Values,
+    claimed_of,
+    distance,
+    numbers_in,
+    slack_of,
+)
 
 
 def values(*numbers, slack=0.0, boolean=False):
@@ -86,6 +93,21 @@ def test_how_far_a_value_may_be_off_is_what_its_engine_claims(claim, settings, c
     found = slack_of(answer, values, ours=False, continuous_time=continuous)
     # Of an infinity there is no share; an absolute error does no harm.
     assert found == pytest.approx(slack)
+
+
+def test_an_engine_is_held_to_its_threshold_and_to_its_claim():
+    estimate = Claim("ESTIMATED_BOUNDED", 1e-5, absolute=False)
+    answer = Answer(Cell(0), Kind.VALUES, claim=estimate)
+    for claim, strict, full in [(estimate, 2e-6, 2e-5), (Claim(), 2e-6, 2e-6)]:
+        answer = Answer(Cell(0), Kind.VALUES, claim=claim)
+        one = np.array([2.0])
+        found = slack_of(answer, one, ours=False, continuous_time=False)
+        claimed = claimed_of(answer, one, continuous_time=False)
+        assert (found[0], claimed[0]) == pytest.approx((strict, full))
+        gap = distance(
+            Values(one, found, claimed=claimed), values(2.0 + 1.5e-5), Tolerance(0.0, 0.0)
+        )
+        assert (gap.agrees, gap.within_claims) == (False, full > 1.5e-5)
 
 
 def test_an_estimate_of_ours_counts_in_full_since_it_is_made_from_the_residual():

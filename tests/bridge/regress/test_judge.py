@@ -67,6 +67,61 @@ def test_a_planted_number_is_found_and_exact_fractions_say_whose_it_is(tmp_path,
     assert "relative 1e-05; it claims 1e-09 relative" in finding.message
 
 
+@pytest.mark.parametrize(
+    ("error", "standing", "outcome"),
+    [
+        (1.1e-5, Standing.WITHIN, Outcome.WITHIN),
+        (0.9e-5, Standing.WRONG, Outcome.PRISM_WRONG),
+    ],
+)
+def test_a_difference_that_the_claimed_error_explains_is_not_wrong(
+    tmp_path, error, standing, outcome
+):
+    estimate = Claim("ESTIMATED_BOUNDED", error, absolute=False)
+    # What is left of the tolerance is not to decide here.
+    off = TRUTH * np.array([1.0, 1.0 + 1.1e-5, 1.0, 1.0])
+    answers = {
+        EXPLICIT: answer(tmp_path / "a", off, claim=estimate),
+        EXACT: answer(tmp_path / "c", TRUTH, claim=EXACTLY),
+        CPU: answer(tmp_path / "b", TRUTH),
+    }
+    verdict = judged(tmp_path, answers)
+    assert standings(verdict)["explicit"] is standing
+    assert (verdict.outcome, verdict.judge) == (outcome, "exact")
+    assert not verdict.outcome.fails
+    assert f"it claims {error:.3g} relative" in verdict.findings[0].message
+
+
+def test_a_fault_of_ours_is_looked_into_even_where_prism_claims_so_much(tmp_path):
+    estimate = Claim("ESTIMATED_BOUNDED", 1e-4, absolute=False)
+    answers = {
+        EXPLICIT: answer(tmp_path / "a", TRUTH, claim=estimate),
+        CPU: answer(tmp_path / "b", PLANTED),
+    }
+    verdict = judged(tmp_path, answers)
+    assert needs_arbiter(verdict)
+    assert verdict.outcome is Outcome.UNDECIDED
+    assert "what both claim explains it" in verdict.findings[1].message
+    bounds = answer(tmp_path / "c", TRUTH, claim=Claim("BOUNDED", 1e-8, absolute=False))
+    decided = judged(tmp_path, answers, {TIGHT: bounds})
+    assert decided.outcome is Outcome.OURS_WRONG
+
+
+def test_the_largest_difference_is_that_of_any_pair_of_engines(tmp_path):
+    loose = Claim("BOUNDED", 1e-2, absolute=False)
+    far = TRUTH * np.array([1.0, 1.0, 1.0 + 5e-3, 1.0])
+    answers = {
+        EXPLICIT: answer(tmp_path / "a", far, claim=loose),
+        SPARSE: answer(tmp_path / "b", PLANTED),
+        CPU: answer(tmp_path / "c", TRUTH),
+    }
+    found = {item.engine: item for item in judged(tmp_path, answers).findings}
+    # Its worst pair is the one that nothing explains; its largest difference is from another.
+    assert found["cpu"].standing is Standing.DIFFERS
+    assert "differ from sparse" in found["cpu"].message
+    assert found["cpu"].distance.relative == pytest.approx(5e-3, rel=1e-2)
+
+
 def test_the_numbers_of_states_do_not_matter_but_their_variables(tmp_path):
     order = (3, 1, 0, 2)
     answers = {

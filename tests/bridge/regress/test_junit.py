@@ -1,5 +1,6 @@
 """The JUnit XML: what continuous integration reads, and what its schema allows."""
 
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -9,7 +10,7 @@ from bridge.regress.compare import Distance
 from bridge.regress.junit import write_junit
 from bridge.regress.plan import Case
 from bridge.regress.run import CaseResult
-from bridge.regress.table import case_lines, summary_lines
+from bridge.regress.table import RULE, case_lines, summary_lines
 from bridge.regress.verdicts import Finding, Standing, Verdict
 
 # The elements and attributes of the schema that Jenkins' xUnit plug-in holds a file against.
@@ -43,6 +44,7 @@ def results():
     verdicts = [
         verdict("P=? [ F x<1 ]", Standing.AGREES, Standing.AGREES),
         verdict("prism wrong", Standing.WRONG, Standing.AGREES, "exact"),
+        verdict("within", Standing.WITHIN, Standing.AGREES, "exact"),
         verdict("ours wrong", Standing.AGREES, Standing.WRONG, "exact"),
         verdict("undecided", Standing.DIFFERS, Standing.DIFFERS),
         verdict("missing", Standing.AGREES, Standing.MISSING),
@@ -74,7 +76,7 @@ def test_the_elements_are_those_of_the_schema_and_the_counts_add_up(results, tmp
         }
         assert found == {name: int(suite.get(name)) for name in found}
         assert suite.get("name")
-    assert root.get("tests") == "15"
+    assert root.get("tests") == "17"
 
 
 def test_each_question_and_engine_is_a_test_case_and_fails_where_it_should(results, tmp_path):
@@ -91,6 +93,9 @@ def test_each_question_and_engine_is_a_test_case_and_fails_where_it_should(resul
     assert tag == "skipped"
     assert text == 'PRISM is wrong: "explicit" <says> \ufffd & more (decided by exact)'
     assert found["prism wrong", "a case.cpu"] == []
+    ((tag, text),) = found["within", "a case.explicit"]
+    assert tag == "skipped"
+    assert text.startswith("within the claimed error: ")
     assert found["ours wrong", "a case.cpu"][0][0] == "failure"
     assert found["ours wrong", "a case.explicit"] == []
     assert found["undecided", "a case.explicit"][0][0] == "failure"
@@ -106,12 +111,25 @@ def test_the_table_counts_outcomes_and_tells_what_does_not_agree(results):
         lines[0]
         .splitlines()[1]
         .startswith(
-            "  1 agree, 1 refused by all, 1 PRISM wrong, 2 ours wrong, 1 undecided, 1 not compared"
+            "  1 agree, 1 within the claimed error, 1 refused by all, 1 PRISM wrong, 2 ours wrong, "
+            "1 undecided, 1 not compared"
         )
     )
     assert "  PRISM wrong: prism wrong, decided by exact" in lines
     assert not any("F x<1" in line for line in lines)
     summary = "\n".join(summary_lines(results))
-    assert "7 questions of 2 cases: 1 agree" in summary
+    assert "8 questions of 2 cases: 1 agree" in summary
+    assert RULE in summary
     assert "1 case left out" in summary
     assert "PRISM alone is wrong" not in summary
+
+
+def test_the_largest_relative_difference_is_the_largest_of_all_that_was_compared(results):
+    result = results[0]
+    result.verdicts = result.verdicts[1:2]
+    wrong, agrees = result.verdicts[0].findings
+    near = replace(agrees, distance=replace(FAR, apart=0, relative=1e-9))
+    result.verdicts[0] = replace(result.verdicts[0], findings=(wrong, near))
+    rows = [line.split() for line in summary_lines(results)]
+    largest = {row[0]: row[-2] for row in rows if row and row[0] in ("explicit", "cpu")}
+    assert largest == {"explicit": "5.0e-01", "cpu": "1.0e-09"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bridge.arguments import UsageError
+from bridge.own_switches import UsageError
 from bridge.regress.plan import cases_of, with_absolute_files
 from bridge.regress.solvers import BOUNDS, OUR_ENGINES, PRISM_ENGINES, named
 from engines.errors import UnsupportedError

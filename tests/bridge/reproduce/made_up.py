@@ -64,7 +64,7 @@ def record_of(job: Job) -> dict:
         return sampled(job)
     times = {
         f"{who}_{what}_seconds": t
-        for who, t in (("gpu", 0.1), ("cpu", 2.0))
+        for who, t in (("gpu", 0.1), ("cpu", 2.0), ("tarjan", 3.0))
         for what in DECOMPOSITIONS
     }
     return {
@@ -75,6 +75,7 @@ def record_of(job: Job) -> dict:
         "checked": {what: ["construction", "gpu", "cpu"] for what in DECOMPOSITIONS},
         **times,
         **{f"gpu_{what}_first_seconds": 0.2 for what in DECOMPOSITIONS},
+        **{f"gpu_{what}_bytes": 40_000 for what in DECOMPOSITIONS},
     }
 
 

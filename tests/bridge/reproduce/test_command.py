@@ -89,13 +89,29 @@ def test_only_the_jobs_so_named_are_done(monkeypatch, tmp_path):
     assert "no regular expression" in wrong.output
 
 
+def test_prism_s_runs_may_be_left_to_another_run(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(command, "examine", lambda *_: host())
+
+    def measured(_host, jobs, *_):
+        asked.extend(jobs)
+        return Results()
+
+    monkeypatch.setattr(command, "_measured", measured)
+    words = ["tandem", "--no-peers", "--into", str(tmp_path)]
+    done = CliRunner().invoke(command.command, words)
+    assert done.exit_code == 0, done.output
+    assert asked
+    assert Kind.PEER not in {job.kind for job in asked}
+
+
 def test_ours_come_before_prism_and_nothing_twice():
     jobs = plan(tuple(Subject), Scale.PAPER, host())
     assert len({job.name for job in jobs}) == len(jobs)
     peers = [position for position, job in enumerate(jobs) if job.kind is Kind.PEER]
     assert peers == list(range(peers[0], len(jobs)))
     both = plan((Subject.SCC, Subject.MEC), Scale.SMALL, host())
-    assert len(both) == len(plan((Subject.SCC,), Scale.SMALL, host())) == 10
+    assert len(both) == len(plan((Subject.SCC,), Scale.SMALL, host())) == 11
 
 
 def test_the_largest_scale_goes_on_until_the_machine_is_full():
@@ -150,5 +166,5 @@ def test_an_interrupted_run_reports_and_goes_on(prism_install, tmp_path):
     assert done.returncode == 0, done.stdout
     assert all(file.stat().st_mtime_ns == when for file, when in kept.items())
     found = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
-    assert len(found["results"]) == 10
+    assert len(found["results"]) == 11
     assert found["provenance"]["versions"]["PRISM"]

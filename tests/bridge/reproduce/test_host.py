@@ -52,8 +52,16 @@ def test_a_gpu_that_was_named_must_be_there(monkeypatch):
 
 
 @pytest.mark.usefixtures("_without_prism")
+def test_a_gpu_of_another_host_is_not_looked_for_here(monkeypatch):
+    monkeypatch.setattr(host, "_gpu", nothing)
+    found = host.examine(host.ELSEWHERE)
+    assert (found.device, found.computes) == ("gpu", False)
+    assert found.identity()["device"] == "gpu"
+
+
+@pytest.mark.usefixtures("_without_prism")
 def test_results_depend_on_the_device_and_not_on_what_draws(monkeypatch):
-    monkeypatch.setattr(host, "_gpu", lambda: (("Made-up GPU", 8 << 30), ""))
+    monkeypatch.setattr(host, "_gpu", lambda: (("Made-up GPU", 8 << 30, 2), ""))
     gpu, cpu = host.examine("auto"), host.examine("cpu")
     assert (gpu.device_name, gpu.room <= 8 << 30) == ("Made-up GPU", True)
     assert gpu.identity() != cpu.identity()

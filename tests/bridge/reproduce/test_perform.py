@@ -56,6 +56,13 @@ def test_what_is_stored_is_not_done_again(tmp_path):
     assert all(results.of(job) for job in [*wanted, *jobs(15)])
 
 
+def test_a_fresh_result_says_when_and_where_as_a_stored_one_does(tmp_path):
+    (job,) = jobs(3)
+    fresh, stored = (perform(tmp_path, [job], Programs()).of(job) for _ in range(2))
+    assert fresh == stored
+    assert {"measured", "where", "versions"} <= set(fresh)
+
+
 def test_an_interruption_keeps_what_was_done(tmp_path):
     wanted = jobs(3, 7, 15)
     results = perform(tmp_path, wanted, Programs(size7=KeyboardInterrupt()))
@@ -73,19 +80,37 @@ def test_larger_ones_than_one_that_was_stopped_are_not_begun(tmp_path):
     results = perform(tmp_path, wanted, programs)
     assert results.why(wanted[1]) == "> 60 s, stopped"
     assert results.why(wanted[2]) == "> 60 s, as size 7 was"
-    # So it is when the stopped one is known from an earlier run.
+    # So it is when the stopped one is tried again and stopped again.
     assert perform(tmp_path, wanted, programs).why(wanted[2]) == "> 60 s, as size 7 was"
-    assert len(programs.asked) == 2
+    assert len(programs.asked) == 3
 
 
-def test_a_stopped_one_is_tried_again_with_a_higher_limit_only(tmp_path):
+def test_one_that_ran_out_of_time_is_tried_again_and_then_those_behind_it(tmp_path):
+    wanted = jobs(3, 7, 15)
+    perform(tmp_path, wanted, Programs(size7=Stopped()))
+    quicker = Programs()
+    results = perform(tmp_path, [*wanted, *jobs(5)], quicker)
+    # What is new comes first.
+    names = [job.name for job in (jobs(5)[0], wanted[1], wanted[2])]
+    assert [name for name, _ in quicker.asked] == names
+    assert all(results.of(job) for job in wanted)
+
+
+def test_without_budget_for_another_try_the_stopped_one_stays(tmp_path):
     wanted = jobs(3)
     perform(tmp_path, wanted, Programs(size3=Stopped()))
-    same, higher = Programs(), Programs()
-    perform(tmp_path, wanted, same, Limits(60))
-    assert same.asked == []
-    results = perform(tmp_path, wanted, higher, Limits(90))
-    assert results.of(wanted[0]) is not None
+    results = perform(tmp_path, wanted, Programs(), Limits(60, time.monotonic()))
+    assert results.why(wanted[0]) == "> 60 s, stopped"
+    assert perform(tmp_path, wanted, Programs()).of(wanted[0]) is not None
+
+
+def test_without_a_gpu_its_rows_are_left_to_another_host_and_prism_s_are_made(tmp_path):
+    machine = replace(host(), prism=object(), computes=False)
+    both = [*jobs(3), *peers("tandem", 3)]
+    performer = Performer(machine, Store(tmp_path, {}), Programs(), None, Limits(60))
+    results = performer.all(both, lambda _: None)
+    assert "no GPU here" in results.why(both[0])
+    assert results.of(both[1]) is not None
 
 
 def test_a_failed_one_is_shown_and_tried_again(tmp_path):

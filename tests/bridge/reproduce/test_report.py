@@ -33,7 +33,8 @@ def tables_of(machine, results, scale=Scale.SMALL):
 @pytest.mark.parametrize("device", ["gpu", "cpu"])
 def test_every_row_has_a_cell_a_column(scale, device):
     tables = tables_of(*all_done(scale, device), scale)
-    assert set(tables) == {*EVERYTHING, "colours", "apmc_workers"}
+    derived = ("colours", "gauss-seidel-means", "gauss-seidel-methods", "apmc_workers")
+    assert set(tables) == {*EVERYTHING, *derived}
     for table in tables.values():
         assert table.rows
         assert {len(row) for row in table.rows} == {len(table.columns)}
@@ -162,6 +163,19 @@ def test_no_time_is_shown_of_a_decomposition_that_nobody_confirmed():
     assert column(tables["mec"], "ours: GPU s")[0] != ""
 
 
+def test_the_textbook_the_memory_and_the_papers_variants_stand_beside_ours():
+    table = tables_of(*all_done(Scale.PAPER), Scale.PAPER)["scc"]
+    row = column(table, "graph").index("wlan-like")
+    assert column(table, "textbook: CPU s")[row] == "3.00"
+    assert column(table, "textbook : GPU")[row] == "30 ×"
+    # 2 · 1000 + 3000 + 1 integers of four bytes.
+    assert column(table, "2|V| + |E| + 1 integers MB")[row] == "0.02"
+    assert column(table, "ours: GPU memory MB")[row] == "0.04"
+    assert [column(table, f"2014: {name} s")[row] for name in ("F0,1", "F3,1", "F3,7")] == [
+        *("29.2", "119", "61.9")
+    ]
+
+
 @pytest.mark.parametrize("width", [60, 100, 300])
 def test_a_terminal_is_not_overrun(width):
     for table in tables_of(*all_done()).values():
@@ -226,6 +240,43 @@ def test_the_report_needs_nothing_but_itself(tmp_path):
     assert all(link.startswith("#") for link in seen.others)
     assert "<today>" in seen.text
     assert "url(" not in file.read_text(encoding="utf-8")
+
+
+def test_a_row_says_when_and_where_each_of_its_results_was_measured():
+    machine, results = all_done()
+    row = jacobi.solves(Subject.TANDEM, Scale.SMALL, machine)[0]
+    for kind, device in ((Kind.OURS, "NVIDIA One"), (Kind.PEER, "unused")):
+        results.records[row.job(kind).name] |= {
+            "kind": str(kind),
+            "measured": "2026-11-28 12:34:56 +0000",
+            "where": {"device_name": device, "processor": "Two CPU", "cores": 2},
+        }
+    cells = column(tables_of(machine, results)["tandem"], "measured")
+    assert cells[0] == "ours 2026-11-28 12:34, NVIDIA One; PRISM 2026-11-28 12:34, Two CPU"
+    assert cells[1] == ""
+
+
+def test_the_report_lists_the_origin_of_every_result(tmp_path):
+    where = {"device_name": "NVIDIA <One>", "processor": "p", "cores": 2}
+    record = {"kind": "paths", "measured": "2026-11-28 12:34:56 +0000", "where": where}
+    tables = list(tables_of(*all_done()).values())
+    report.write_html({}, tables, [], [], tmp_path / "report.html", {"3 philosophers": record})
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "2026-11-28 12:34, NVIDIA &lt;One&gt;" in text
+    assert "3 philosophers" in text
+
+
+@pytest.mark.parametrize("points", [0, 1, 2])
+def test_no_plot_has_fewer_than_two_measured_points(tmp_path, points):
+    pytest.importorskip("matplotlib")
+    machine, results = all_done()
+    rows = jacobi.solves(Subject.TANDEM, Scale.SMALL, machine)
+    for row in rows[points:]:
+        results.records.pop(row.job(Kind.OURS).name)
+        results.records.pop(row.job(Kind.PEER).name)
+    drawn = plots.draw_all((Subject.TANDEM,), Scale.SMALL, machine, results, tmp_path)
+    assert ("tandem_time" in {picture.name for picture in drawn}) is (points > 1)
+    assert (tmp_path / "tandem_time.png").exists() is (points > 1)
 
 
 def test_without_matplotlib_the_report_says_how_to_get_pictures(tmp_path):

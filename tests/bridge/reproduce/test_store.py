@@ -1,4 +1,4 @@
-"""Results outlive interruptions, and only whole ones of the same machine and versions count."""
+"""Results outlive interruptions and go from machine to machine; only whole ones count."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from bridge.reproduce.store import Store, locked
 from engines.errors import BridgeError
 
 IDENTITY = {
+    "device": "gpu",
+    "front_end": "prism",
     "processor": "some",
     "cores": 2,
     "device_name": "one",
@@ -36,9 +38,9 @@ def test_what_was_put_is_there_for_the_next_run(tmp_path):
 
 @pytest.mark.parametrize(
     "identity",
-    [changed(device_name="two"), changed(versions={"prism-gpu": "2", "PRISM": "4.10"})],
+    [changed(device="cpu"), changed(versions={"prism-gpu": "2", "PRISM": "4.10"})],
 )
-def test_another_device_or_version_measures_ours_again_but_not_prism(tmp_path, identity):
+def test_another_kind_of_device_or_version_measures_ours_again_but_not_prism(tmp_path, identity):
     store = Store(tmp_path, IDENTITY)
     for job in (JOB, PEER):
         store.put(job, {"status": "done"})
@@ -46,6 +48,27 @@ def test_another_device_or_version_measures_ours_again_but_not_prism(tmp_path, i
     assert other.get(JOB) is None
     assert other.get(PEER)["status"] == "done"
     assert Store(tmp_path, changed(versions={"PRISM": "4.11"})).get(PEER) is None
+
+
+def test_another_machine_goes_on_and_each_result_says_where_it_is_from(tmp_path):
+    Store(tmp_path, IDENTITY).put(JOB, {"status": "done"})
+    elsewhere = Store(tmp_path, changed(device_name="two", processor="other", cores=64))
+    found = elsewhere.get(JOB)
+    assert found["where"] == {"device_name": "one", "processor": "some", "cores": 2}
+    assert found["versions"] == IDENTITY["versions"]
+
+
+def test_a_result_of_another_commit_does_not_count_where_both_are_known(tmp_path):
+    def at(commit):
+        versions = {"prism-gpu": "1", "PRISM": "4.10"} | ({"commit": commit} if commit else {})
+        return Store(tmp_path, changed(versions=versions))
+
+    at("aaa").put(JOB, {"status": "done"})
+    at("aaa").put(PEER, {"status": "done"})
+    assert at("bbb").get(JOB) is None
+    assert at("bbb").get(PEER) is not None
+    # An installed package knows no commit.
+    assert at("").get(JOB) is not None
 
 
 @pytest.mark.parametrize("length", [0, 1, 20, -3])

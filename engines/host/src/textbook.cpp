@@ -1,4 +1,5 @@
-// The loops of component_textbook.py, which compiles them.
+// Components by the textbook, which the engines are measured against: Tarjan's search (1972) as it was
+// published, and the basic algorithm of end components (de Alfaro 1997) over it.
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -77,14 +78,14 @@ struct Choices {
 
 }  // namespace
 
-extern "C" std::int32_t strong_components(
+extern "C" std::int32_t pg_textbook_components(
     std::int32_t states, const std::int64_t* firsts, const std::int32_t* columns, std::int32_t* labels) {
     std::fill(labels, labels + states, OPEN);
     return tarjan(states, firsts, columns, labels);
 }
 
 // The rows that have an edge to each state: those of state s are from firsts[s] on.
-extern "C" void rows_into(
+extern "C" void pg_textbook_rows_into(
     std::int32_t states, std::int64_t count, const std::int64_t* rows, const std::int32_t* columns,
     std::int64_t* firsts, std::int32_t* into) {
     std::fill(firsts, firsts + states + 1, 0);
@@ -97,7 +98,7 @@ extern "C" void rows_into(
 }
 
 // The basic algorithm; returns the number of end components. columns: overwritten. result: their labels, or -1.
-extern "C" std::int32_t end_components(
+extern "C" std::int32_t pg_textbook_end_components(
     std::int32_t states, const std::int64_t* groups, const std::int64_t* rows, const std::int64_t* firsts,
     std::int32_t* columns, const std::int64_t* into_firsts, const std::int32_t* into, const std::int32_t* owner,
     std::int32_t* result) {

@@ -1,0 +1,144 @@
+"""Lines that the log of PRISM's explicit and sparse engines has around a solve, in PRISM's form.
+
+They are printed where the user named the engine, and the method too unless the question has none:
+who names both reads the log of PRISM with the numbers of our solve. What PRISM's lines have no
+place for is behind `-gpuinfo`. The numbers come from arrays that are at hand, in the units of
+PRISM's storage; nothing is looked through for a line of the log alone beyond `COUNTED` entries.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engines.model.environment import Method
+from engines.model.events import Event, Kind
+from engines.model.result import SolveResult
+from prism_hooks.options import HookOptions
+from prism_hooks.report import Ending
+from prism_hooks.sparse_lines import sparse_lines
+from prism_hooks.told_solve import STEADY_STATE, UNTIL, Asked, EngineLines, entries_of, summed
+
+SWEEPS = {
+    Method.POWER: "Power method",
+    Method.JACOBI: "Jacobi",
+    Method.GAUSS_SEIDEL: "Gauss-Seidel",
+    Method.BACKWARDS_GAUSS_SEIDEL: "Backwards Gauss-Seidel",
+    # The explicit engine's word for the sweeps of an MDP.
+    Method.VALUE_ITERATION: "Power method",
+}
+"""What PRISM's explicit engine calls the sweeps of its value iteration."""
+
+SPARSE_NAMES = {
+    *SWEEPS,
+    *(Method.JOR, Method.SOR, Method.BACKWARDS_SOR),
+}
+"""Methods of the sparse engine."""
+
+
+def engine_lines(problem: Any, asked: Asked, options: HookOptions) -> EngineLines | None:
+    """Return the lines of PRISM's engine around a solve; None where ours are printed.
+
+    Parameters
+    ----------
+    problem
+        The `prismgpu.Problem`.
+    asked
+        What is solved.
+    options
+        What the user named.
+    """
+    if not options.engine_named or problem.intervals is not None or problem.topological:
+        return None
+    if options.method is not None:
+        return None
+    swept = asked.ending is Ending.CONVERGENCE
+    if problem.parts is None:
+        return _explicit(asked) if not swept or asked.method in SWEEPS else None
+    if options.symbolic_engine != "sparse" or (swept and asked.method not in SPARSE_NAMES):
+        return None
+    return sparse_lines(problem, asked)
+
+
+# The explicit engine.
+
+
+def _explicit(asked: Asked) -> EngineLines | None:
+    if asked.ending is Ending.STEPS:
+        return EngineLines("", lambda _: "")
+    if asked.ending is Ending.TIME:
+        return EngineLines("", _fox_glynn_explicit)
+    if asked.task == STEADY_STATE:
+        return EngineLines(
+            "Starting value iteration...",
+            lambda result: (
+                f"{result.method}: {result.iterations} iterations in {_java(result)} seconds."
+            ),
+        )
+    return _value_iteration(asked) if asked.task in UNTIL else None
+
+
+def _value_iteration(asked: Asked) -> EngineLines:
+    question = asked.question
+    how = f"with {SWEEPS[asked.method]}"
+    if question.direction is not None:
+        how = f"{question.direction}, {how}"
+    # PRISM has a space there, for rewards of a chain.
+    space = " " if question.direction is None and question.rewards is not None else ""
+    entries = entries_of(asked.model, question.states)
+
+    def after(result: SolveResult) -> str:
+        return (
+            f"Value iteration ({how}) took {result.iterations} iterations, "
+            f"{result.iterations * entries} multiplications and {_java(result)} seconds."
+        )
+
+    return EngineLines(f"Starting value iteration ({how}){space}...", after)
+
+
+def _java(result: SolveResult) -> str:
+    """Return the seconds as Java prints milliseconds."""
+    return str(round(result.seconds, 3))
+
+
+def _fox_glynn_explicit(result: SolveResult) -> str:
+    found = summed(result)
+    if found is None:
+        return ""
+    rate, time, product = (found[name] for name in ("rate", "time", "product"))
+    return (
+        f"\nUniformisation: q.t = {rate} x {time} = {product}\n"
+        f"Fox-Glynn ({found['truncation']:.3g}): left = {found['left']}, right = {found['right']}"
+    )
+
+
+# What is not in PRISM's lines.
+
+
+ANSWERS_TO_SWITCHES = (
+    *(Kind.GPU_REFUSED, Kind.MOVED_TO_CPU, Kind.NOT_SHARED_OUT, Kind.FORMAT_REFUSED),
+    *(Kind.SINGLE_AS_CSR, Kind.DOUBLE_INSTEAD, Kind.SINGLE_STALLED, Kind.SINGLE_THEN_DOUBLE),
+    *(Kind.SINGLE, Kind.SINGLE_BUT, Kind.SINGLE_UNKNOWN, Kind.SINGLE_AT_END),
+)
+"""What is said whoever reads: that a switch of ours was not followed, or what it has cost."""
+
+PERHAPS_WRONG = (
+    *(Kind.FAILED, Kind.FAILED_BY_ROUNDING, Kind.CERTIFIED_APART, Kind.BOUNDS_AT_REST),
+    Kind.UNCONFIRMED,
+)
+
+PRISMS_CLAIM = 10.0
+"""PRISM takes a result for as good as so many times epsilon."""
+
+
+def warning_of(event: Event) -> bool:
+    """Return whether an event says that a result may be farther off than PRISM would claim.
+
+    Parameters
+    ----------
+    event
+        What happened in a solve.
+    """
+    if event.kind is Kind.CHANGE_MISLEADS:
+        details = dict(event.details)
+        return not float(details["error"]) <= PRISMS_CLAIM * float(details["epsilon"])
+    return event.kind in PERHAPS_WRONG

@@ -1,0 +1,365 @@
+"""Lines that the log of PRISM's sparse engine has around a solve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from engines.arrays import FloatArray, MaskArray, sums_by_row
+from engines.graph.components import bsccs
+from engines.model.environment import Method
+from engines.model.explicit import ExplicitModel, ModelKind
+from engines.model.result import SolveResult
+from prism_hooks.crossing import numpy_array
+from prism_hooks.questions import Question
+from prism_hooks.report import Ending, iterations_line
+from prism_hooks.told_solve import STEADY_STATE, UNTIL, Asked, EngineLines, summed
+
+LONG_RUN = "long-run average"
+
+MOST_DISTINCT = 1 << 16
+"""PRISM's vectors of more distinct values are not compact."""
+
+SAME_TERMINAL = 1e-15
+"""Values that are no farther apart are one terminal node, as PRISM sets its diagrams' library."""
+
+NO_METHOD = "Iterative method"
+"""What the sparse engine calls sweeps whose number the question sets."""
+
+EARNED = "Building sparse matrix (transition rewards)"
+
+STARTING = "\nStarting iterations..."
+
+
+@dataclass
+class _Storage:
+    """Lines on what PRISM's sparse engine stores, and their sum in KB."""
+
+    lines: list[str] = field(default_factory=list)
+    total: float = 0.0
+
+    def add(self, what: str, kilobytes: float, details: str = "") -> None:
+        """Add a line on one array."""
+        self.total += kilobytes
+        details = f"[{details}] " if details else ""
+        self.lines.append(f"{what}... {details}[{_memory(kilobytes)}]")
+
+    def vector(self, what: str, values: FloatArray | None, size: int) -> None:
+        """Add a line on a vector; without values for one that is not looked through."""
+        distinct = MOST_DISTINCT + 1 if values is None else len(np.unique(values))
+        if distinct > MOST_DISTINCT:
+            self.add(f"Creating vector for {what}", size * 8 / 1024)
+        else:
+            kilobytes = (distinct * 8 + size * 2) / 1024
+            self.add(f"Creating vector for {what}", kilobytes, f"dist={distinct}, compact")
+
+    def plain_vector(self, what: str, size: int) -> None:
+        """Add a line on a vector that PRISM never makes compact."""
+        self.add(f"Creating vector for {what}", size * 8 / 1024)
+
+    def text(self, vectors: int, size: int, begun: str = "") -> str:
+        """Return all lines, those of the vectors of iterates last, and that the sweeps begin."""
+        each = size * 8 / 1024
+        self.total += vectors * each
+        lines = [
+            *self.lines,
+            f"Allocating iteration vectors... [{vectors} x {_memory(each)}]",
+            f"TOTAL: [{_memory(self.total)}]",
+        ]
+        if begun:
+            lines.append(begun)
+        return "\n" + "\n".join(lines)
+
+
+def _memory(kilobytes: float) -> str:
+    """Return an amount of memory as PRISM's native code prints it."""
+    if kilobytes > 1 << 20:
+        return f"{kilobytes / (1 << 20):.1f} GB"
+    if kilobytes > 1 << 10:
+        return f"{kilobytes / (1 << 10):.1f} MB"
+    return f"{kilobytes:.1f} KB"
+
+
+def sparse_lines(problem: Any, asked: Asked) -> EngineLines | None:
+    """Return the lines of the sparse engine around a solve; None where ours are printed.
+
+    Parameters
+    ----------
+    problem
+        The `prismgpu.Problem`.
+    asked
+        What is solved.
+    """
+    if asked.model.kind is ModelKind.MDP:
+        return _sparse_choices(problem, asked)
+    if asked.ending is Ending.TIME:
+        return _sparse_time(asked)
+    storage = _Storage()
+    if asked.ending is Ending.STEPS:
+        return _sparse_steps(asked, storage)
+    if asked.task == STEADY_STATE:
+        return _sparse_steady(asked, asked.question.states)
+    if asked.task == LONG_RUN:
+        return _long_run(problem, asked)
+    return _sparse_until(asked, storage) if asked.task in UNTIL else None
+
+
+def _named(result: SolveResult) -> str:
+    return f"\n{iterations_line(result)}"
+
+
+def _unnamed(result: SolveResult) -> str:
+    return f"\n{iterations_line(result, NO_METHOD)}"
+
+
+def _sparse_until(asked: Asked, storage: _Storage) -> EngineLines:
+    question, size = asked.question, asked.model.num_states
+    power = asked.method is Method.POWER
+    rows = question.states
+    _matrix(storage, asked, rows, without_diagonal=not power)
+    if not power:
+        diagonal = None
+        if asked.counted:
+            diagonal = 1.0 - np.where(rows, _diagonal(asked.model), 0.0)
+        storage.vector("diagonals", diagonal, size)
+    storage.vector("RHS", _right_hand_side(question) if asked.counted else None, size)
+    return EngineLines(storage.text(2, size, STARTING), _named)
+
+
+def _right_hand_side(question: Question) -> FloatArray:
+    known = np.zeros(len(question.states)) if question.start is None else question.start
+    earned = 0.0 if question.rewards is None else question.rewards
+    return np.where(question.states, earned, known)
+
+
+def _sparse_steady(asked: Asked, rows: MaskArray) -> EngineLines:
+    storage, size = _Storage(), asked.model.num_states
+    power = asked.method is Method.POWER
+    if power:
+        storage.lines.append(
+            "Building power method iteration matrix MTBDD... "
+            f"[nodes={asked.nodes}] [{asked.nodes * 20 / 1024:.1f} Kb]"
+        )
+        _power_matrix(storage, asked)
+    else:
+        _matrix(storage, asked, rows, without_diagonal=True)
+        exits = None
+        if asked.counted:
+            exits = np.where(rows, _exits(asked.model), 0.0)
+            exits[exits == 0.0] = 1.0
+        storage.vector("diagonals", exits, size)
+    return EngineLines(storage.text(2, size, STARTING), _named)
+
+
+def _power_matrix(storage: _Storage, asked: Asked) -> None:
+    """Add the line on the matrix that PRISM multiplies with: a step of the uniformised chain."""
+    model = asked.model
+    distinct = 0
+    entries, size = model.matrix.num_entries + model.num_states, model.num_states
+    longest = int(model.matrix.row_lengths().max(initial=0)) + 1
+    if asked.counted:
+        row = model.matrix.row_of_entry()
+        others = model.matrix.columns != row
+        entries = int(np.count_nonzero(others)) + size
+        exits = _exits(model)
+        step = 0.99 / exits.max(initial=0.0)
+        values = (model.matrix.values[others] * step, 1.0 - exits * step)
+        distinct = _terminals(np.concatenate(values))
+    _add_matrix(storage, size, entries, longest, distinct)
+
+
+def _long_run(problem: Any, asked: Asked) -> EngineLines | None:
+    """Return the lines of a chain that is one component; of others PRISM's are as many as these."""
+    what = problem.sought
+    components = bsccs(asked.model, asked.environment)
+    size = asked.model.num_states
+    if what is None or components.count != 1 or int(components.sizes()[0]) < size:
+        return None
+    steady = _sparse_steady(asked, np.ones(size, dtype=np.bool_))
+    before = (
+        f"\nSCCs: 1, BSCCs: 1, non-BSCC states: 0\nBSCC sizes: 1:{size}\n"
+        "Time for BSCC computation: 0.0 seconds, found 1 BSCCs.\n\n"
+        "Computing steady state probabilities for BSCC 1\n\n"
+        f"Computing probabilities...\nEngine: Sparse\n{steady.before}"
+    )
+
+    def after(result: SolveResult) -> str:
+        return (
+            f"{steady.after(result)}\n\nBSCC 1 {what}: {float(result.values[0])}\n\n"
+            "All states are in BSCCs (so no reachability probabilities computed)"
+        )
+
+    return EngineLines(before, after)
+
+
+def _sparse_steps(asked: Asked, storage: _Storage) -> EngineLines | None:
+    question, size = asked.question, asked.model.num_states
+    if asked.task == "step-bounded until":
+        # The states that stay are those not decided; `states` are worth 1 and go no further.
+        _matrix(storage, asked, question.remain)
+        storage.vector("yes", question.states.astype(float) if asked.counted else None, size)
+    elif asked.task == "cumulative reward":
+        _matrix(storage, asked, None)
+        storage.vector("rewards", question.rewards if asked.counted else None, size)
+    elif asked.task in ("instantaneous reward", "transient distribution"):
+        _matrix(storage, asked, None)
+    else:
+        return None
+    return EngineLines(storage.text(2, size, STARTING), _unnamed)
+
+
+def _sparse_time(asked: Asked) -> EngineLines:
+    question, size = asked.question, asked.model.num_states
+    storage = _Storage()
+    rows = question.remain if asked.task == "time-bounded until" else None
+    _matrix(storage, asked, rows)
+    exits = None
+    if asked.counted:
+        exits = _exits(asked.model)
+        exits = exits if rows is None else np.where(rows, exits, 0.0)
+    storage.vector("diagonals", exits, size)
+    before = storage.text(3, size)
+    if rows is not None:
+        moving = int(np.count_nonzero(rows))
+        share = 100.0 * moving / size
+        before = f"\nNumber of non-absorbing states: {moving} of {size} ({share:.1f}%)\n{before}"
+
+    def after(result: SolveResult) -> str:
+        found = summed(result)
+        if found is None:
+            return _unnamed(result)
+        return (
+            f"\nUniformisation: q.t = {found['rate']:f} x {found['time']:f} = "
+            f"{found['product']:f}\nFox-Glynn: left = {found['left']}, right = {found['right']}\n"
+            f"{STARTING}\n{_unnamed(result)}"
+        )
+
+    return EngineLines(before, after)
+
+
+def _sparse_choices(problem: Any, asked: Asked) -> EngineLines | None:
+    question, model, size = asked.question, asked.model, asked.model.num_states
+    storage = _Storage()
+    if asked.task == "step-bounded until":
+        _choices(storage, model, question.remain, "Building sparse matrix")
+        storage.plain_vector("yes", size)
+    elif asked.task in UNTIL and question.rewards is None:
+        _choices(storage, model, question.states, "Building sparse matrix")
+        storage.plain_vector("yes", size)
+    elif asked.task in UNTIL or asked.task == "cumulative reward":
+        rows = question.states if asked.task in UNTIL else None
+        _choices(storage, model, rows, "Building sparse matrix (transitions)")
+        earned = problem.parts.choiceRewards
+        earning = (
+            question.rewards
+            if numpy_array(earned.values, np.float64).any()
+            else np.zeros(model.matrix.num_rows)
+        )
+        _choices(storage, model, rows, "Building sparse matrix (transition rewards)", earning)
+        storage.plain_vector("state rewards", size)
+        if asked.task in UNTIL:
+            storage.plain_vector("inf", size)
+    elif asked.task == "instantaneous reward":
+        _choices(storage, model, None, "Building sparse matrix (transitions)")
+    else:
+        return None
+    return EngineLines(storage.text(2, size, STARTING), _unnamed)
+
+
+def _earned(problem: Any, asked: Asked) -> FloatArray:
+    """Return what choices earn, their states' rewards in there; 0 where no transition earns."""
+    rewards = asked.question.rewards
+    values = numpy_array(problem.parts.choiceRewards.values, np.float64)
+    if rewards is None or not values.any():
+        return np.zeros(asked.model.matrix.num_rows)
+    return rewards
+
+
+def _matrix(
+    storage: _Storage, asked: Asked, rows: MaskArray | None, *, without_diagonal: bool = False
+) -> None:
+    """Add the line on the matrix of a chain, of some rows alone."""
+    matrix = asked.model.matrix
+    lengths = matrix.row_lengths()
+    if rows is not None:
+        lengths = np.where(rows, lengths, 0)
+    size = len(lengths)
+    if not asked.counted:
+        _add_matrix(storage, size, int(lengths.sum()), int(lengths.max(initial=0)), 0)
+        return
+    row = matrix.row_of_entry()
+    kept = matrix.values != 0.0
+    if rows is not None:
+        kept &= rows[row]
+    if without_diagonal:
+        kept &= matrix.columns != row
+    entries = int(np.count_nonzero(kept))
+    longest = int(np.bincount(row[kept], minlength=1).max(initial=0))
+    _add_matrix(storage, size, entries, longest, _terminals(matrix.values[kept]))
+
+
+def _terminals(values: FloatArray) -> int:
+    """Return how many terminal nodes a diagram of some values has."""
+    distinct = np.unique(values)
+    return len(distinct) and 1 + int(np.count_nonzero(np.diff(distinct) > SAME_TERMINAL))
+
+
+def _add_matrix(storage: _Storage, size: int, entries: int, longest: int, distinct: int) -> None:
+    """Add the line on a matrix of some distinct values, none where they are not counted."""
+    # What the number of a value, 0 among them, leaves of 32 bits must hold a state's.
+    bits = max(1, int(np.ceil(np.log2(distinct + 1))))
+    compact = distinct > 0 and size <= 1 << (32 - bits)
+    each = 4 if compact else 12
+    kilobytes = (distinct * 8 * compact + entries * each + size * _width(longest)) / 1024
+    details = f"n={size}, nnz={entries}" + (", compact" if compact else "")
+    storage.add("Building sparse matrix", kilobytes, details)
+
+
+def _choices(
+    storage: _Storage,
+    model: ExplicitModel,
+    states: MaskArray | None,
+    what: str,
+    earned: FloatArray | None = None,
+) -> None:
+    """Add the line on the matrix of an MDP's choices, or on what these earn: a number each."""
+    groups = model.row_group_offsets
+    assert groups is not None, "an MDP has choices"
+    choices = np.diff(groups)
+    rows = model.matrix.row_lengths()
+    if states is not None:
+        rows = np.where(np.repeat(states, choices), rows, 0)
+        choices = np.where(states, choices, 0)
+    size, number, most = len(choices), int(choices.sum()), int(choices.max(initial=0))
+    if earned is not None:
+        entries = int(np.count_nonzero((rows > 0) & (earned != 0.0)))
+    else:
+        entries = int(rows.sum())
+    # PRISM counts the bytes of matrices with rewards otherwise.
+    wide = what != "Building sparse matrix"
+    width = 4 if wide else _width(max(most, int(rows.max(initial=0))))
+    kilobytes = (entries * 12 + (size + number) * width) / 1024
+    storage.add(what, kilobytes, f"n={size}, nc={number}, nnz={entries}, k={most}")
+
+
+def _width(longest: int) -> int:
+    """Return the bytes of PRISM's number of entries in a row."""
+    return 1 if longest < 1 << 8 else 4
+
+
+def _exits(model: ExplicitModel) -> FloatArray:
+    """Return what each row has off the diagonal, shape (states,)."""
+    row = model.matrix.row_of_entry()
+    others = model.matrix.columns != row
+    return sums_by_row(row[others], model.matrix.values[others], model.num_states)
+
+
+def _diagonal(model: ExplicitModel) -> FloatArray:
+    matrix = model.matrix
+    row = matrix.row_of_entry()
+    own = matrix.columns == row
+    diagonal = np.zeros(model.num_states)
+    diagonal[row[own]] = matrix.values[own]
+    return diagonal
