@@ -42,7 +42,8 @@ ENGINES (prism-gpu):
 -gpusimsource <file.c> ................. With -sim: write the compiled model as a program: cc file.c
                                          && ./a.out SEED FIRST COUNT counts those paths
 -simcluster <address> .................. With -sim: sample on the workers of a dask scheduler, or,
-                                         as local:<n>, in n processes of this machine
+                                         as local:<n>, in n processes of this machine; with :low
+                                         behind it, at the lowest priority
 --prism-dir <dir> ...................... Use the PRISM in this folder
 -frontend <name> ....................... Parse and build with prism, or as builtin without it
                                          [default: prism where it is there; files need none]

@@ -43,7 +43,10 @@ def test_the_time_of_a_sweep_is_there_in_both_precisions():
 
 
 def test_paths_of_the_gpu_are_the_interpreters():
-    asked = {"philosophers": 5, "paths": 2000, "steps": 50, "device": "gpu", "threads": 0}
+    asked = {
+        "philosophers": 5, "paths": 2000, "steps": 50, "device": "gpu", "threads": 0,
+        "synchronisation": "lazy",
+    }  # fmt: skip
     on_gpu = paths.measure(asked, lambda _: None)
     on_cpu = paths.measure({**asked, "threads": 1}, lambda _: None)
     assert (on_gpu["on"], on_cpu["on"]) == ("gpu", "cpu")

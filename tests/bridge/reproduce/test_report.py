@@ -43,9 +43,10 @@ def test_every_row_has_a_cell_a_column(scale, device):
         assert len(found) == len(table.rows) + 1
 
 
-def test_the_runs_of_2005_have_rows_at_its_scale():
-    machine, results = all_done(Scale.PAPER)
-    tables = tables_of(machine, results, Scale.PAPER)
+@pytest.mark.parametrize("scale", [Scale.PAPER, Scale.MAX])
+def test_the_runs_of_2005_have_rows_at_its_scale(scale):
+    machine, results = all_done(scale)
+    tables = tables_of(machine, results, scale)
     table = tables["apmc"]
     rows = list(
         zip(
