@@ -56,7 +56,21 @@ class Backing(Protocol):
 
 
 class Labels(Mapping[str, MaskArray]):
-    """The labels of a model: masks over the states, bool, shape (states,), by name."""
+    """The labels of a model: masks over the states, bool, shape (states,), by name.
+
+    It is a mapping that cannot be changed; ``dict(model.labels)`` makes one that can. Masks
+    are made when they are first asked for, and are copies.
+
+    Parameters
+    ----------
+    backing
+        Who holds the model; users get labels from `Model.labels`.
+
+    Raises
+    ------
+    KeyError
+        For a label that the model has not; the message suggests one that it has.
+    """
 
     def __init__(self, backing: Backing) -> None:
         self._backing = backing

@@ -36,7 +36,7 @@ class Model:
     Parameters
     ----------
     backing
-        Who holds it.
+        Who holds it; users make models by the functions above.
     settings
         Settings of all its checks; see `Settings`.
     """

@@ -105,7 +105,14 @@ class Results(list[Result]):
     """Results in the order that they were asked for; a list, and a table."""
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each result: its constants, property, value, error and times."""
+        """Return a row for each result, to be printed or made a table of.
+
+        Returns
+        -------
+        list of dict
+            The values of constants by their names, then "property", "value", "error" and "proven"
+            (see `Result`), "iterations", and "seconds" by the wall clock.
+        """
         return [
             {
                 **item.constants,
@@ -120,7 +127,7 @@ class Results(list[Result]):
         ]
 
     def frame(self) -> Any:
-        """Return the rows as a pandas DataFrame.
+        """Return the rows as a pandas DataFrame, a column for each of their names.
 
         Raises
         ------
