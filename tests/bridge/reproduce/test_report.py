@@ -34,7 +34,7 @@ def tables_of(machine, results, scale=Scale.SMALL):
 def test_every_row_has_a_cell_a_column(scale, device):
     tables = tables_of(*all_done(scale, device), scale)
     assert set(tables) == {
-        *(*EVERYTHING, "colours", "gauss-seidel-means", "gauss-seidel-methods"),
+        *(*EVERYTHING, "colours", "gauss-seidel-means", "gauss-seidel-methods", "tandem-memory"),
     }
     for table in tables.values():
         assert table.rows
@@ -153,7 +153,8 @@ def test_a_terminal_is_not_overrun(width):
         words = max(len(row[-1]) for row in table.rows)
         first = max(len(row[0]) for row in table.rows)
         assert max(len(line) for line in lines) <= max(width, first + 2 + words)
-        assert sum(line.startswith("--") for line in lines) >= (2 if width == 60 else 1)
+        broken = width == 60 and len(table.columns) > 6
+        assert sum(line.startswith("--") for line in lines) >= (2 if broken else 1)
 
 
 def test_a_long_reason_is_cut_on_a_terminal_and_nowhere_else():
