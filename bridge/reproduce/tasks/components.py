@@ -28,6 +28,11 @@ from engines.devices.graph import operations_of
 from engines.model.explicit import ExplicitModel
 from engines.systems.graph import GraphOperations
 
+REPEATS = 3
+"""Questions whose median is taken."""
+SHORT_SECONDS = 2.0
+"""What takes longer on the CPU is asked once."""
+
 
 def measure(parameters: Mapping[str, Any], partial: Partial) -> Record:
     """Return counts and seconds, after the comparisons.
@@ -93,9 +98,8 @@ def _ask_variants(
     for name, variant in VARIANTS.items():
         cupy().get_default_memory_pool().free_all_blocks()
         ready = ForwardBackward(model, variant)
-        begun = time.perf_counter()
-        found = ready.strong_components()
-        take(name, "scc", time.perf_counter() - begun, found)
+        found, seconds = _timed(ready.strong_components)
+        take(name, "scc", seconds, found)
         del ready
 
 
@@ -105,13 +109,24 @@ def _ask_textbook(
 ) -> None:
     """Decompose a graph by what the paper has on its CPU; what is prepared once is not timed."""
     textbook = Textbook(model)
-    begun = time.perf_counter()
-    labels, count = textbook.strong_components()
-    take("tarjan", "scc", time.perf_counter() - begun, (numbered(labels, count), count))
+    (labels, count), seconds = _timed(textbook.strong_components)
+    take("tarjan", "scc", seconds, (numbered(labels, count), count))
+    # Asked once: what is prepared is used up.
     turned = textbook.turned_round()
     begun = time.perf_counter()
     labels, count = textbook.end_components(turned)
     take("tarjan", "mec", time.perf_counter() - begun, (numbered(labels, count), count))
+
+
+def _timed(ask: Callable[[], Any]) -> tuple[Any, float]:
+    """Return an answer, and the median of seconds: of one question where that takes long."""
+    times: list[float] = []
+    found = None
+    while len(times) < REPEATS and (not times or times[0] < SHORT_SECONDS):
+        begun = time.perf_counter()
+        found = ask()
+        times.append(time.perf_counter() - begun)
+    return found, statistics.median(times)
 
 
 def _ask(
@@ -148,7 +163,7 @@ def _ask(
             record[f"gpu_{what}_bytes"] = cupy().get_default_memory_pool().total_bytes() - held
         # What takes long on the CPU is asked once; there is no copy that a second time would save.
         again = [first] if who == "cpu" else []
-        while len(again) < 3 and (who == "gpu" or first < 2.0):
+        while len(again) < REPEATS and (who == "gpu" or first < SHORT_SECONDS):
             begun = time.perf_counter()
             ask(graph)
             again.append(time.perf_counter() - begun)
