@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from textwrap import wrap
 
 from bridge.regress.run import CaseResult
 from bridge.regress.verdicts import Outcome, Standing, Verdict
@@ -83,7 +84,7 @@ def summary_lines(results: list[CaseResult]) -> Iterator[str]:
         rows.append([name, *cells, f"{largest.get(name, 0.0):.1e}", f"{times[name]:.1f}"])
     yield ""
     yield from _aligned(rows)
-    yield RULE
+    yield from wrap(RULE, 100)
     yield from _handed_back(verdicts)
     outcomes = Counter(verdict.outcome for verdict in verdicts)
     left_out = sum(bool(result.case.left_out) for result in results)

@@ -36,6 +36,7 @@ SOLVE = re.compile(
     re.M,
 )
 SHARE = re.compile(r"(\d+) % of copy bandwidth")
+SPLIT = re.compile(r"split into \d+ (?:blocks|parts), (\d+) of which")
 COLOURS = re.compile(r"(\d+) colours")
 RESULT = re.compile(r"^Result[^:\n]*: ([^\s(]+)", re.M)
 ERROR = re.compile(r"^Error: (.*)", re.M)
@@ -170,6 +171,8 @@ def parsed(output: str) -> Record:
             record["copy_share_percent"] = float(share[1])
         if best["speed"]:
             record["sweep_microseconds"] = float(best["speed"])
+        if split := SPLIT.search(output):
+            record["travelling_parts"] = int(split[1])
         if colours := COLOURS.search(output):
             record["colours"] = int(colours[1])
     return record

@@ -79,10 +79,7 @@ class Textbook:
         """Return what `end_components` wants prepared."""
         lengths = np.diff(self._groups)
         owner = np.repeat(np.arange(self._num_states, dtype=np.int32), lengths)
-        into_firsts = np.empty(self._num_states + 1, dtype=np.int64)
-        into = np.empty(len(self._columns), dtype=np.int32)
-        graph = (self._rows, self._columns, into_firsts, into)
-        _ROWS_INTO(self._num_states, len(owner), *graph)
+        into_firsts, into = rows_into(self._rows, self._columns, self._num_states)
         return TurnedRound(self._columns.copy(), into_firsts, into, owner)
 
     def end_components(self, turned: TurnedRound) -> tuple[States, int]:
@@ -97,6 +94,26 @@ class Textbook:
         columns, into_firsts, into, owner = turned
         graph = (self._groups, self._rows, self._firsts, columns, into_firsts, into, owner, labels)
         return labels, int(_END(self._num_states, *graph))
+
+
+def rows_into(offsets: Places, columns: States, states: int) -> tuple[Places, States]:
+    """Return the rows that have an edge to each state, ascending.
+
+    Parameters
+    ----------
+    offsets, columns
+        The rows, shape (rows + 1,), and where their edges lead, shape (entries,).
+    states
+        How many states there are.
+
+    Returns
+    -------
+    Where the rows of each state begin, shape (states + 1,), and the rows, shape (entries,).
+    """
+    firsts = np.empty(states + 1, dtype=np.int64)
+    into = np.empty(len(columns), dtype=np.int32)
+    _ROWS_INTO(states, len(offsets) - 1, offsets, columns, firsts, into)
+    return firsts, into
 
 
 def numbered(labels: States, count: int) -> States:

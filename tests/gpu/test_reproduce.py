@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bridge.reproduce.forward_backward import VARIANTS
 from bridge.reproduce.graph_families import GENERATED
 from bridge.reproduce.tasks import colours, components, paths, sweeps
 from tests.bridge.reproduce.test_tasks import tandem
@@ -18,10 +19,13 @@ def _small_models(monkeypatch):
 @pytest.mark.parametrize("family", list(GENERATED))
 def test_components_are_those_of_construction_and_cpu(family):
     found = components.measure({"family": family, "scale": 0.001, "device": "gpu"}, lambda _: None)
-    assert found["checked"] == {what: ["construction", "gpu", "cpu"] for what in ("scc", "mec")}
+    everyone = ["construction", "gpu", "cpu", "tarjan"]
+    assert found["checked"] == {"scc": [*everyone, *VARIANTS], "mec": everyone}
     assert "wrong" not in found
     for what in ("scc", "mec"):
         assert found[f"gpu_{what}_seconds"] > 0
+        # At the least the labels and the edges.
+        assert found[f"gpu_{what}_bytes"] > 4 * found["states"]
 
 
 def test_colours_need_the_sweeps_of_the_cpu():

@@ -26,7 +26,7 @@ SYSTEMS = {
     "steady, relaxed": lambda: steady(SIZE, omega=0.9),
     "ends": lambda: ends(SIZE),
     "ends, relaxed": lambda: ends(SIZE, omega=1.1),
-    "warps": lambda: ends(5_000, 40),
+    "warps": lambda: ends(20_000, 40),
     "maximum": lambda: decisions(SIZE, Direction.MAXIMISE),
     "minimum": lambda: decisions(SIZE, Direction.MINIMISE),
 }

@@ -34,7 +34,7 @@ SHAPES = {"cluster": 8, "fms": 2, "herman": 7, "kanban": 2, "polling": 6, "tande
 """Models of the matrices that Figure 5.3 is drawn of; larger ones look the same."""
 
 METHODS_AT: dict[Scale, dict[tuple[str, str], int]] = {
-    Scale.SMALL: {("kanban", "throughput"): 2, ("polling", "before"): 8},
+    Scale.SMALL: {("polling", "before"): 8},
     Scale.PAPER: {
         **{("kanban", "throughput"): 5, ("polling", "before"): 16, ("nand", "reliable"): 2},
         **{("egl", "messages"): 2, ("tandem", "customers"): 255, ("polling", "s1"): 16},

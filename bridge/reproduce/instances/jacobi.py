@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from bridge.reproduce.families import FAMILIES
 from bridge.reproduce.host import Host
 from bridge.reproduce.jobs import Job, Kind, Scale, Solve, Subject
 from bridge.reproduce.published import gpu_prism_2011
@@ -81,6 +82,56 @@ def other_jobs(row: Solve, scale: Scale, host: Host) -> dict[str, Job]:
     return found
 
 
+MEMORY = "1g"
+MEMORY_BYTES = 1 << 30
+PRECISIONS = ("double", "single")
+
+
+def largest_in_memory() -> int:
+    """Return the largest tandem queue whose solve takes no more of a GPU than `MEMORY_BYTES`.
+
+    By the accounts of `engines.cuda.sweeper.device_bytes`. Sweeps in single precision are made
+    beside those in double precision, which check them: they gain time, and nothing in size.
+    """
+    size = 1
+    while _solve_bytes(size + 1) <= MEMORY_BYTES:
+        size += 1
+    return size
+
+
+def _solve_bytes(size: int) -> int:
+    states, transitions = FAMILIES["tandem"].counts(size) or (0, 0)
+    # A balance equation's matrix is turned round on the device: it is there twice.
+    a_sweep = 12 * transitions + 4 * (states + 1) + 16 * states
+    return 2 * a_sweep + 24 * states + 16 * 4096
+
+
+def memory_jobs(scale: Scale, host: Host) -> dict[tuple[str, int], Job]:
+    """Return solves of the largest tandem queue that fits into 1 GiB, and of a larger one.
+
+    Parameters
+    ----------
+    scale
+        None are made at `Scale.SMALL`.
+    host
+        The machine; there are none without a GPU.
+
+    Returns
+    -------
+    By precision and size.
+    """
+    if host.device != "gpu" or scale is Scale.SMALL:
+        return {}
+    fits = largest_in_memory()
+    found = {}
+    for precision in PRECISIONS:
+        for size in (fits, fits * 51 // 50):
+            row = _solve(Subject.TANDEM, size)
+            words = (*row.ours, "-gpumaxmem", MEMORY, "-gpuprecision", precision)
+            found[precision, size] = row.variant(Kind.OURS, words)
+    return found
+
+
 def _larger(family: str, size: int, host: Host) -> Iterator[int]:
     while True:
         size = LARGER[family](size)
@@ -125,5 +176,5 @@ def jobs(subjects: set[Subject], scale: Scale, host: Host) -> list[Job]:
             for row in solves(subject, scale, host):
                 found += [*row.jobs(), *other_jobs(row, scale, host).values()]
     if Subject.TANDEM in subjects:
-        found += sweep_jobs(scale)
+        found += [*sweep_jobs(scale), *memory_jobs(scale, host).values()]
     return found

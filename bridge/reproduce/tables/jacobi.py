@@ -23,7 +23,7 @@ from bridge.reproduce.tables.solves import (
     short_reason,
     size_cells,
 )
-from bridge.reproduce.tables.table import Cell, Column, Table, number, origins, seconds
+from bridge.reproduce.tables.table import Cell, Column, Table, number, origin, origins, seconds
 
 TITLES = {
     Subject.HERMAN: "Herman's ring: longest expected time of three tokens (2011: Tables 1, 2, 5)",
@@ -69,9 +69,57 @@ def tables(subjects: set[Subject], scale: Scale, host: Host, results: Results) -
     results
         What was measured.
     """
-    return [
+    found = [
         _table(subject, scale, host, results) for subject in jacobi.SUBJECTS if subject in subjects
     ]
+    if Subject.TANDEM in subjects:
+        found.append(_memory(scale, host, results))
+    return found
+
+
+def _memory(scale: Scale, host: Host, results: Results) -> Table:
+    """Return how large a tandem queue fits into 1 GiB, in double and in single precision."""
+    published = gpu_prism_2011().rows
+    rows = []
+    for precision, name in (("double", "gpu_64"), ("single", "gpu_32")):
+        largest = max(row["size"] for row in published if row["family"] == "tandem" and row[name])
+        jobs = jacobi.memory_jobs(scale, host)
+        sizes = [size for kind, size in jobs if kind == precision]
+        for size in sizes:
+            job = jobs[precision, size]
+            record = results.of(job)
+            fits = "" if record is None else "no" if record.get("travelling_parts") else "yes"
+            rows.append(
+                [
+                    *(precision, FAMILIES["tandem"].label(size)),
+                    number((FAMILIES["tandem"].counts(size) or (0,))[0]),
+                    *(
+                        fits,
+                        seconds(None if record is None else record.get("check_seconds")),
+                        number(largest),
+                    ),
+                    *(origin(record), results.why(job) if record is None else ""),
+                ]
+            )
+        if not sizes:
+            what = "measured on a GPU with --scale paper"
+            rows.append([precision, "", "", "", "", number(largest), "", what])
+    return Table(
+        "tandem-memory",
+        str(Subject.TANDEM),
+        f"Largest tandem queue in 1 GiB of GPU memory (2011: section 5.3), -gpumaxmem "
+        f"{jacobi.MEMORY}",
+        "Fits: no part of the matrix travels from the host's memory. Sweeps in single precision "
+        "are made beside those in double precision, which check them: they gain time, and no size. "
+        "What does not fit is solved all the same, by the split method. 2011: the largest c of "
+        "Table 4 that its GPU of 1 GB has a time of.",
+        [
+            *(Column("precision", text=True), Column("instance", text=True), Column("states")),
+            *(Column("fits", text=True), Column("ours: check s")),
+            *(Column("2011: largest c", theirs=True), MEASURED, REMARKS),
+        ],
+        rows,
+    )
 
 
 def _table(subject: Subject, scale: Scale, host: Host, results: Results) -> Table:

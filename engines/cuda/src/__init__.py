@@ -17,7 +17,13 @@ IN_COLOURS = ("gauss_seidel", "split_colours", "diagram_colours")
 COLOURING = ("counting_sort", "colouring", "arranging")
 """Modules that find the colours of a system, and arrange it by them."""
 
-MODULES = (*USUAL, *GRAPH, *IN_COLOURS, *COLOURING, "multilevel", "several", "space", "windows")
+PEERS = ("forward_backward",)
+"""Modules of algorithms that ours are measured against."""
+
+MODULES = (
+    *(*USUAL, *GRAPH, *IN_COLOURS, *COLOURING, *PEERS),
+    *("multilevel", "several", "space", "windows"),
+)
 FORMATTED = ("sweep", "uniformise", "two_sided", "windows")
 """Modules written over a matrix format, whose headers come before their text."""
 

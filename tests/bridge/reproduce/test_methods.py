@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from bridge.reproduce.execute import SPLIT
+from bridge.reproduce.families import FAMILIES
 from bridge.reproduce.instances import gauss_seidel, jacobi
 from bridge.reproduce.jobs import Kind, Scale, Subject
 from bridge.reproduce.perform import Limits, Performer
 from bridge.reproduce.store import Store
 from bridge.reproduce.tables import all_tables
+from engines.cuda.sweeper import device_bytes
+from engines.systems.one_sided import Scaling, SweepSystem
 from tests.bridge.reproduce.made_up import all_done, host
 from tests.bridge.reproduce.test_perform import Programs
 from tests.bridge.reproduce.test_report import column
@@ -46,6 +52,34 @@ def test_a_row_of_two_gpus_says_why_it_is_missing(tmp_path, gpus, said):
         assert results.of(job) is not None
     else:
         assert said in results.why(job)
+
+
+def test_the_largest_queue_in_a_gigabyte_is_the_engine_s_own_account():
+    size = jacobi.largest_in_memory()
+    states, transitions = FAMILIES["tandem"].counts(size)
+    for capacity, fits in ((size, True), (size + 1, False)):
+        states, transitions = FAMILIES["tandem"].counts(capacity)
+        matrix = SimpleNamespace(
+            columns=np.empty(transitions, np.int32),
+            values=np.empty(transitions),
+            row_offsets=np.empty(states + 1, np.int32),
+            num_rows=states,
+        )
+        system = SweepSystem(matrix, np.empty(states), scaling=Scaling.BALANCE)
+        assert (device_bytes(system) <= 1 << 30) is fits
+
+
+@pytest.mark.parametrize("travelling", [0, 3])
+def test_the_size_that_fits_is_told_by_what_travels(travelling):
+    def spoil(results):
+        (job, *_) = jacobi.memory_jobs(Scale.PAPER, host()).values()
+        results.records[job.name] |= {"travelling_parts": travelling} if travelling else {}
+
+    table = tables_of(spoil=spoil)["tandem-memory"]
+    assert column(table, "fits")[0] == ("no" if travelling else "yes")
+    assert column(table, "precision") == ["double", "double", "single", "single"]
+    log = f"the matrix is split into 9 blocks, {travelling} of which (0.5 GiB)"
+    assert SPLIT.search(log)[1] == str(travelling)
 
 
 def test_the_published_scan_and_two_gpus_stand_beside_ours():

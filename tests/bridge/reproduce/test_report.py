@@ -33,7 +33,8 @@ def tables_of(machine, results, scale=Scale.SMALL):
 @pytest.mark.parametrize("device", ["gpu", "cpu"])
 def test_every_row_has_a_cell_a_column(scale, device):
     tables = tables_of(*all_done(scale, device), scale)
-    derived = ("colours", "gauss-seidel-means", "gauss-seidel-methods", "apmc_workers")
+    of_gauss_seidel = ("gauss-seidel-means", "gauss-seidel-methods")
+    derived = ("colours", *of_gauss_seidel, "apmc_workers", "tandem-memory")
     assert set(tables) == {*EVERYTHING, *derived}
     for table in tables.values():
         assert table.rows
@@ -183,7 +184,8 @@ def test_a_terminal_is_not_overrun(width):
         words = max(len(row[-1]) for row in table.rows)
         first = max(len(row[0]) for row in table.rows)
         assert max(len(line) for line in lines) <= max(width, first + 2 + words)
-        assert sum(line.startswith("--") for line in lines) >= (2 if width == 60 else 1)
+        broken = width == 60 and len(table.columns) > 6
+        assert sum(line.startswith("--") for line in lines) >= (2 if broken else 1)
 
 
 def test_a_long_reason_is_cut_on_a_terminal_and_nowhere_else():
