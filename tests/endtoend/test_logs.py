@@ -17,8 +17,9 @@ CHAINS = [
     ("ctmcs/tandem/tandem.sm", "ctmcs/tandem/tandem.csl", "c=5,T=1"),
     ("ctmcs/cluster/cluster.sm", "ctmcs/cluster/cluster.csl", "N=2,T=1"),
     ("ctmcs/polling/poll4.sm", "ctmcs/polling/poll.csl", "T=1"),
-    ("ctmcs/embedded/embedded.sm", "ctmcs/embedded/embedded.csl", "MAX_COUNT=2,T=12"),
     ("ctmcs/kanban/kanban.sm", "ctmcs/kanban/kanban.csl", "t=2"),
+    # Jacobi under PRISM's explicit engine takes minutes there.
+    ("ctmcs/embedded/embedded.sm", "ctmcs/embedded/embedded.csl", "MAX_COUNT=2,T=12"),
     ("ctmcs/fms/fms.sm", "ctmcs/fms/fms.csl", "n=2"),
 ]
 DECISIONS = [
@@ -78,12 +79,15 @@ def test_the_log_is_prisms_where_engine_and_method_are_named(
     theirs, ours = prism(*words), prism_gpu(*words, "-nogpu")
     assert ours.code == theirs.code
     expected = lines_of(theirs.output)
-    assert len(expected) > 20
+    assert len(expected) > 12
     assert lines_of(ours.output) == expected
 
 
 def test_remarks_of_ours_are_behind_gpuinfo(prism_gpu, prism_examples):
-    words = (prism_examples / "ctmcs/polling/poll4.sm", "-pf", "P=? [ true U<=1 s=1&a=0 ]")
+    words = (
+        *(prism_examples / "ctmcs/tandem/tandem.sm", "-const", "c=5"),
+        *("-pf", "P=? [ true U<=1 sc=c ]"),
+    )
     brief = prism_gpu(*words, "-sparse", "-jacobi", "-nogpu").output
     full = prism_gpu(*words, "-sparse", "-jacobi", "-nogpu", "-gpuinfo").output
     assert "truncation below" in full
