@@ -42,7 +42,7 @@ from prism_hooks.methods import DEFAULT_METHODS, named_method, solver_environmen
 from prism_hooks.options import HookOptions
 from prism_hooks.questions import Question, Task, task_of
 from prism_hooks.record import RunRecord
-from prism_hooks.report import Ending, iterations_line, progress_lines, solve_line
+from prism_hooks.report import Ending, iterations_line, progress_lines, solve_line, unannounced
 from prism_hooks.sets import SETS, choices_of_rows, found_set, words_of
 from prism_hooks.sweep_bar import sweep_bar
 from prism_hooks.told_solve import Asked, EngineLines
@@ -239,7 +239,10 @@ class EngineBackend(Answers):
             if lines is None or self.options.show_solves:
                 problem.say(AGAIN)
             return self._finish(problem, kept, environment, ending, lines)
-        result = task.answer(model, asked, environment, self._progress(problem, ending))
+        progress = self._progress(problem, ending)
+        if lines is not None and not self.options.show_solves:
+            progress = unannounced(progress)
+        result = task.answer(model, asked, environment, progress)
         self._work.solved(result.cost)
         finished = self._finish(problem, result, environment, ending, lines)
         self._kept.keep(*question, result)

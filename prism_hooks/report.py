@@ -73,6 +73,22 @@ def progress_lines(
     return report
 
 
+def unannounced(progress: Progress) -> Progress:
+    """Return a callback without the announcement of a long solve, for which PRISM has no line.
+
+    Parameters
+    ----------
+    progress
+        The callback.
+    """
+
+    def report(sweeps: SweepReport) -> None:
+        if sweeps.iterations > 0:
+            progress(sweeps)
+
+    return report
+
+
 def iterations_line(result: SolveResult, name: str = "") -> str:
     """Return method, sweeps and seconds as PRISM prints them after a solve.
 

@@ -11,11 +11,19 @@ from engines.arrays import FloatArray, MaskArray, sums_by_row
 from engines.graph.components import bsccs
 from engines.model.environment import Method
 from engines.model.explicit import ExplicitModel, ModelKind
-from engines.model.result import SolveResult
+from engines.model.result import SolveResult, Status
 from prism_hooks.crossing import numpy_array
 from prism_hooks.questions import Question
 from prism_hooks.report import Ending, iterations_line
-from prism_hooks.told_solve import STEADY_STATE, UNTIL, Asked, EngineLines, summed
+from prism_hooks.told_solve import (
+    COUNTED,
+    STEADY_STATE,
+    UNTIL,
+    Asked,
+    EngineLines,
+    entries_of,
+    summed,
+)
 
 LONG_RUN = "long-run average"
 
@@ -186,6 +194,8 @@ def _long_run(problem: Any, asked: Asked) -> EngineLines | None:
     )
 
     def after(result: SolveResult) -> str:
+        if result.status in (Status.NOT_CONVERGED, Status.DIVERGED):
+            return steady.after(result)
         return (
             f"{steady.after(result)}\n\nBSCC 1 {what}: {float(result.values[0])}\n\n"
             "All states are in BSCCs (so no reachability probabilities computed)"
@@ -328,18 +338,19 @@ def _choices(
     groups = model.row_group_offsets
     assert groups is not None, "an MDP has choices"
     choices = np.diff(groups)
-    rows = model.matrix.row_lengths()
     if states is not None:
-        rows = np.where(np.repeat(states, choices), rows, 0)
         choices = np.where(states, choices, 0)
-    size, number, most = len(choices), int(choices.sum()), int(choices.max(initial=0))
-    if earned is not None:
-        entries = int(np.count_nonzero((rows > 0) & (earned != 0.0)))
     else:
-        entries = int(rows.sum())
+        states = np.ones(len(choices), dtype=np.bool_)
+    size, number, most = len(choices), int(choices.sum()), int(choices.max(initial=0))
+    counted = max(model.matrix.num_entries, model.matrix.num_rows) <= COUNTED
+    longest = int(model.matrix.row_lengths().max(initial=0)) if counted else 0
+    entries = entries_of(model, states)
+    if earned is not None:
+        inside = np.repeat(states, np.diff(groups)) if counted else None
+        entries = number if inside is None else int(np.count_nonzero(earned[inside]))
     # PRISM counts the bytes of matrices with rewards otherwise.
-    wide = what != "Building sparse matrix"
-    width = 4 if wide else _width(max(most, int(rows.max(initial=0))))
+    width = 4 if what != "Building sparse matrix" else _width(max(most, longest))
     kilobytes = (entries * 12 + (size + number) * width) / 1024
     storage.add(what, kilobytes, f"n={size}, nc={number}, nnz={entries}, k={most}")
 

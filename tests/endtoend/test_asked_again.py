@@ -41,7 +41,7 @@ def test_values_are_kept_for_the_same_question_alone(
     (tmp_path / "asked.props").write_text(text)
     words = (prism_examples / model, tmp_path / "asked.props", *constants, engine)
     theirs = prism(*words, "-epsilon", "1e-10")
-    ours = prism_gpu(*words, "-epsilon", "1e-10", "-nogpu")
+    ours = prism_gpu(*words, "-epsilon", "1e-10", "-nogpu", "-gpuinfo")
     assert ours.code == theirs.code == 0, ours.output
     assert ours.output.count(AGAIN) == kept
     for mine, reference in zip(ours.numbers(), theirs.numbers(), strict=True):

@@ -111,10 +111,8 @@ def test_a_named_method_without_precomputation_sweeps_as_prism_does(
     words = write_random(tmp_path, 3, choices=choices)
     method, operator = ("-valiter", "Pmax=?") if choices else ("-jacobi", "P=?")
     counts = []
-    for program, line in (
-        (prism_gpu, r"^(?:Jacobi|Iterative method): (\d+) iterations"),
-        (prism, r"took (\d+) iterations, \d+ multiplications"),
-    ):
+    line = r"took (\d+) iterations, \d+ multiplications"
+    for program in (prism_gpu, prism):
         run = program(*words, "-pf", f'{operator} [ "stay" U "goal" ]', method, "-nopre")
         assert run.code == 0, run.output + run.errors
         counts.append(re.findall(line, run.output, re.MULTILINE))

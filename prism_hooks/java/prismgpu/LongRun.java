@@ -63,8 +63,7 @@ final class LongRun
 	static StateValues probabilities(boolean continuous, OpRelOpBound bound, JDDNode states, ProbModel model, JDDNode statesOfInterest)
 			throws PrismException
 	{
-		StateValues values = average(continuous, states, model, "probability");
-		JDD.Deref(states);
+		StateValues values = released(states, statesOfInterest, () -> average(continuous, states, model, "probability"));
 		if (values == null)
 			return null;
 		JDD.Deref(statesOfInterest);
@@ -82,12 +81,24 @@ final class LongRun
 	{
 		JDDNode earned = JDD.SumAbstract(JDD.Apply(JDD.TIMES, model.getTrans().copy(), transRewards.copy()), model.getAllDDColVars());
 		JDDNode rewards = JDD.Apply(JDD.PLUS, stateRewards.copy(), earned);
-		StateValues values = average(continuous, rewards, model, "Reward");
-		JDD.Deref(rewards);
+		StateValues values = released(rewards, statesOfInterest, () -> average(continuous, rewards, model, "Reward"));
 		if (values == null)
 			return null;
 		JDD.Deref(statesOfInterest);
 		return Comparison.comparable(values, model);
+	}
+
+	/** Asks, and gives up what was asked about; with an error, as with an answer, the states of interest too. */
+	private static StateValues released(JDDNode asked, JDDNode statesOfInterest, Hooks.Work<StateValues> work) throws PrismException
+	{
+		try {
+			return work.run();
+		} catch (PrismException e) {
+			JDD.Deref(statesOfInterest);
+			throw e;
+		} finally {
+			JDD.Deref(asked);
+		}
 	}
 
 	/** The averages of rewards of states. @param sought What PRISM's log calls that of a component */

@@ -1,0 +1,109 @@
+"""Lines of PRISM's engines around a solve."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engines.model.csr import CsrMatrix
+from engines.model.environment import Method, SolverEnvironment
+from engines.model.events import Kind
+from engines.model.explicit import ExplicitModel, ModelKind
+from engines.model.result import SolveResult
+from prism_hooks import told_solve
+from prism_hooks.engine_lines import engine_lines, warning_of
+from prism_hooks.options import HookOptions
+from prism_hooks.questions import Question
+from prism_hooks.report import Ending
+from prism_hooks.told_solve import Asked
+
+# From state 0 half of the time back, and a quarter each to the target and to the sink.
+CHAIN = ExplicitModel(
+    ModelKind.DTMC,
+    CsrMatrix(
+        np.array([0, 3, 4, 5]), np.array([0, 1, 2, 1, 2]), np.array([0.5, 0.25, 0.25, 1, 1]), 3
+    ),
+)
+QUESTION = Question(
+    states=np.array([True, False, False]),
+    remain=np.ones(3, dtype=np.bool_),
+    start=np.array([0.0, 1.0, 0.0]),
+)
+SPARSE = HookOptions(engine_named=True, symbolic_engine="sparse")
+
+
+def problem(*, symbolic: bool = True, **more: Any) -> Any:
+    parts = SimpleNamespace() if symbolic else None
+    return SimpleNamespace(**{"parts": parts, "intervals": None, "topological": False, **more})
+
+
+def asked(method: Method = Method.JACOBI, ending: Ending = Ending.CONVERGENCE) -> Asked:
+    environment = SolverEnvironment(method=method)
+    return Asked("reachability", CHAIN, QUESTION, ending, environment)
+
+
+def test_the_sparse_engine_tells_of_matrix_and_vectors_in_its_own_units():
+    lines = engine_lines(problem(), asked(), SPARSE)
+    assert lines is not None
+    # 2 entries of one value off the diagonal: 8 + 2 * 4 + 3 bytes.
+    assert lines.before.splitlines() == [
+        "",
+        "Building sparse matrix... [n=3, nnz=2, compact] [0.0 KB]",
+        "Creating vector for diagonals... [dist=2, compact] [0.0 KB]",
+        "Creating vector for RHS... [dist=2, compact] [0.0 KB]",
+        "Allocating iteration vectors... [2 x 0.0 KB]",
+        "TOTAL: [0.1 KB]",
+        "",
+        "Starting iterations...",
+    ]
+    result = SolveResult.exact(np.zeros(3), Method.JACOBI)
+    assert lines.after(result).startswith("\nJacobi: 0 iterations in 0.00 seconds (average ")
+
+
+def test_large_arrays_are_not_looked_through(monkeypatch):
+    monkeypatch.setattr(told_solve, "COUNTED", 0)
+    lines = engine_lines(problem(), asked(), SPARSE)
+    assert lines is not None
+    assert "[n=3, nnz=3] [" in lines.before
+    assert "compact" not in lines.before
+
+
+def test_the_explicit_engine_counts_what_its_sweeps_multiply():
+    explicit = HookOptions(engine_named=True)
+    lines = engine_lines(problem(symbolic=False), asked(Method.POWER), explicit)
+    assert lines is not None
+    assert lines.before == "Starting value iteration (with Power method)..."
+    result = SolveResult.exact(np.zeros(3), Method.POWER)
+    told = lines.after(SimpleNamespace(**{**vars(result), "iterations": 7}))
+    assert told == (
+        "Value iteration (with Power method) took 7 iterations, 21 multiplications and 0.0 seconds."
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "method", "more"),
+    [
+        (HookOptions(), Method.JACOBI, {}),
+        (SPARSE, Method.AUTO, {}),
+        (SPARSE, Method.JACOBI, {"topological": True}),
+        (SPARSE, Method.JACOBI, {"intervals": SimpleNamespace()}),
+        (HookOptions(engine_named=True, symbolic_engine="hybrid"), Method.JACOBI, {}),
+    ],
+    ids=["no engine", "no method", "topological", "bounds", "hybrid"],
+)
+def test_our_own_lines_stay_where_prisms_would_not_be_true(options, method, more):
+    assert engine_lines(problem(**more), asked(method), options) is None
+
+
+@pytest.mark.parametrize(("error", "warns"), [(5e-6, False), (5e-5, True), (np.inf, True)])
+def test_a_result_farther_off_than_prism_claims_is_warned_of(error, warns):
+    event = Kind.CHANGE_MISLEADS(method="Jacobi", epsilon=1e-6, error_kind="relative", error=error)
+    assert warning_of(event) == warns
+
+
+def test_a_remark_on_how_a_result_was_found_is_no_warning():
+    assert not warning_of(Kind.ENDED_BY(by="elimination"))
+    assert warning_of(Kind.FAILED_BY_ROUNDING(method="GMRES", error=1.0))
