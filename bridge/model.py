@@ -147,6 +147,9 @@ class CheckableModel:
         What the front end has to say: warnings for the log.
     action_names, actions
         As in `bridge.files.reader.FileModel`: the action of each choice (MDP) or transition.
+    unexplored
+        Shape (states,): states of which it is not known where they lead; None where all are
+        explored.
     """
 
     model: ExplicitModel
@@ -160,6 +163,7 @@ class CheckableModel:
     notes: tuple[str, ...] = ()
     action_names: tuple[str, ...] = ("",)
     actions: IndexArray | None = None
+    unexplored: MaskArray | None = None
 
     @cached_property
     def initial_states(self) -> MaskArray:

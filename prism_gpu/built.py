@@ -16,6 +16,7 @@ from bridge.check.checker import Checker, CheckResult, SolveRecord
 from bridge.check.meaning import Declared, require_meaningful
 from bridge.check.opened import values_of_constants, values_of_states
 from bridge.check.sources import declared_by, names_of
+from bridge.check.truncated import check_between
 from bridge.files.checkable import as_file_model, as_umb
 from bridge.files.names import TEXT_ENDINGS, UMB_ENDING
 from bridge.files.umb import write_umb
@@ -263,18 +264,23 @@ class BuiltHere:
             progress=bar,
             want_strategy=asked.strategy,
         )
+        vector: StateVector | None = None
         try:
-            found = checker.check(item.expression)
+            if self.checkable.unexplored is not None:
+                bounded = check_between(checker, item.expression)
+                value, error, proven = bounded.value, None, bounded.proven
+            else:
+                found = checker.check(item.expression)
+                value, (error, proven) = found.value, _error(found)
+                vector = values_of_states(found, item.expression, self.explicit.num_states)
         finally:
             if bar is not None:
                 bar.close()
         solves = [record.result for record in checker.records]
-        error, proven = _error(found)
-        vector = values_of_states(found, item.expression, self.explicit.num_states)
         _warn(item.text, solves, asked)
         return Result(
             property=item.text,
-            value=found.value,
+            value=value,
             vector=None if vector is None else vector.copy(),
             error=error,
             proven=proven,

@@ -27,6 +27,7 @@ def open(
     *,
     front_end: str = "builtin",
     kind: str | None = None,
+    likely: float | None = None,
     **settings: Unpack[Settings],
 ) -> Model:
     """Open a model in a file.
@@ -45,6 +46,11 @@ def open(
         `epsilon` alone. States have the same numbers.
     kind
         For a ``.tra`` whose header does not say it: "DTMC", "CTMC" or "MDP".
+    likely
+        For models in PRISM's language that are too large or have no end: explore only states that
+        are reached with at least this estimated probability, between 0 and 1, and at most 10
+        million of them. Then values are pairs of bounds that are right whatever the others do, of
+        P and R alone, and the states that were met and not explored have the label "unexplored".
     **settings
         Settings of all checks of this model, such as ``epsilon=1e-8``, ``bounds=True``, or
         ``device="gpu"`` (large models are built there too); see `Settings`.
@@ -81,13 +87,17 @@ def open(
         require_known(kind, [item.value for item in ModelKind], "kind")
         if not (file.is_dir() or is_text_model(file)):
             raise ValueError(f"{file}: the kind of a model is given for explicit text files alone")
+    if likely is not None and not 0.0 < likely < 1.0:
+        raise ValueError(f"likely={likely}: a probability between 0 and 1 is wanted")
+    if likely is not None and front_end == "prism":
+        raise ValueError("likely: PRISM explores all states; leave front_end out")
     read_settings(settings)
     given = plain_constants(constants)
     if front_end == "prism":
         if is_model_file(file):
             raise UnsupportedError(f"{file}: models in explicit files are read without PRISM")
         return _held_by_prism(file, given, settings)
-    return _built_here(file, given, None if kind is None else ModelKind(kind), settings)
+    return _built_here(file, given, None if kind is None else ModelKind(kind), likely, settings)
 
 
 def model_path(path: str | PathLike[str]) -> Path:
@@ -132,6 +142,7 @@ def _built_here(
     path: Path,
     constants: Mapping[str, Constant],
     kind: ModelKind | None,
+    likely: float | None,
     settings: Settings,
 ) -> Model:
     environment = read_settings(settings).environment
@@ -140,6 +151,7 @@ def _built_here(
         kind=kind,
         fix_deadlocks=True,
         device=(environment.device, environment.device_number),
+        likely=likely,
     )
     declared = {item.name for item in source.constants}
     left_open = [item.name for item in source.constants if item.value is None]

@@ -27,7 +27,7 @@ class Result:
     value
         The value in the initial state: a `float`, an `int` (counts), or a `bool` (properties with
         a bound); the smallest and the largest value, as a pair, where there are several initial
-        states.
+        states, or the model was opened with `likely`.
     vector
         Shape (states,), float64, int64 or bool: the value in every state; None for the range of
         values that a filter gives.
@@ -35,7 +35,8 @@ class Result:
         The largest absolute error of `value`; 0 where it is exact but for rounding; None where no
         error is known, or there is none to know (a Boolean, a count).
     proven
-        Whether `error` is a proven bound, rounding included; else it is an estimate.
+        Whether `error`, or the pair of bounds, is proven, rounding included; else it is an
+        estimate.
     iterations
         Iterations of all solves that the property took; 0 where the graph, elimination or
         substitution gave the values.
@@ -69,7 +70,10 @@ class Result:
 
     def __float__(self) -> float:
         if isinstance(self.value, tuple):
-            raise TypeError(f"the value is a range, {self.value}: there are several initial states")
+            raise TypeError(
+                f"the value is a range, {self.value}: there are several initial states, or states "
+                "that were not explored"
+            )
         return float(self.value)
 
     def __bool__(self) -> bool:

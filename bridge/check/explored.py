@@ -178,6 +178,7 @@ def _checkable(
         notes=tuple(notes),
         action_names=("", *program.actions),
         actions=None if built.actions is None else built.actions + 1,
+        unexplored=built.unexplored,
     )
 
 

@@ -310,7 +310,7 @@ class _Run:
         )
         result: CheckResult | BoundedResult
         try:
-            if self._hooks.likely is not None:
+            if model.unexplored is not None:
                 result = check_between(checker, item.expression)
             else:
                 result = checker.check(item.expression)

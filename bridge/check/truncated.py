@@ -46,10 +46,13 @@ class BoundedResult:
         several initial states.
     text
         The same, as the report shows it.
+    proven
+        Whether the bounds are, rounding included, or errors in them are estimates.
     """
 
     value: Value | Range
     text: str
+    proven: bool = True
 
 
 def check_between(checker: Checker, expression: Expression) -> BoundedResult:
@@ -58,7 +61,7 @@ def check_between(checker: Checker, expression: Expression) -> BoundedResult:
     Parameters
     ----------
     checker
-        Has the model and its settings.
+        Has the model, with unexplored states, and its settings.
     expression
         P or R, with a bound or without one, of a formula without such operators.
 
@@ -72,8 +75,10 @@ def check_between(checker: Checker, expression: Expression) -> BoundedResult:
     if any(isinstance(x, Label) and x.name == UNEXPLORED for x in expression.walk()):
         # It is about the model as it was built.
         result = checker.check(expression)
-        return BoundedResult(result.value, result.text)
-    states = checker.engine_model.labels[UNEXPLORED]
+        proven = result.accuracy is None or result.accuracy.guaranteed
+        return BoundedResult(result.value, result.text, proven)
+    states = checker.model.unexplored
+    assert states is not None
     operator = _operator(checker, expression)
     environment = checker.environment
     if environment.automatic:
@@ -92,8 +97,9 @@ def check_between(checker: Checker, expression: Expression) -> BoundedResult:
     if isinstance(operator, Probability):
         greatest = min(greatest, 1.0)
     value: Range = (max(least, 0.0), greatest)
-    how = "proven" if below.guaranteed and above.guaranteed else "estimated"
-    return BoundedResult(value, f"{value_text(value)} ({how}; {_unexplored(count)})")
+    proven = below.guaranteed and above.guaranteed
+    how = "proven" if proven else "estimated"
+    return BoundedResult(value, f"{value_text(value)} ({how}; {_unexplored(count)})", proven)
 
 
 def _operator(checker: Checker, expression: Expression) -> Probability | Reward:
