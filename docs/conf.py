@@ -11,7 +11,7 @@ import re
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pygments.lexers.special import TextLexer
 
@@ -122,6 +122,13 @@ def on_source_read(_app: Sphinx, _name: str, source: list[str]) -> None:
     source[0] = as_on_the_site(source[0])
 
 
+def on_signature(*event: Any) -> tuple[str, str | None]:
+    """Return a signature with the bare names of aliases, which Sphinx wraps inside of unions."""
+    return tuple(
+        text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text) for text in event[-2:]
+    )
+
+
 def setup(app: Sphinx) -> None:
     """Bring what lies beside the documentation, and languages that Pygments has not.
 
@@ -137,3 +144,4 @@ def setup(app: Sphinx) -> None:
     shutil.copytree(ROOT / "examples" / "notebooks", HERE / "notebooks", dirs_exist_ok=True)
     app.add_lexer("prism", TextLexer)
     app.connect("source-read", on_source_read)
+    app.connect("autodoc-process-signature", on_signature)

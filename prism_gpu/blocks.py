@@ -73,7 +73,7 @@ class Solution:
     converged
         Whether the last one met the stopping rule.
     residual
-        The largest |b − (D + R) x| divided by the row's |diagonal|.
+        The largest ``|b − (D + R) x|`` divided by the row's ``|diagonal|``.
     seconds
         Wall-clock seconds, all included.
     device
@@ -138,7 +138,8 @@ def solve_blocks(
 
     Returns
     -------
-    The solution; where `converged` is false, the last iterate.
+    Solution
+        Where its `converged` is false, the last iterate.
 
     Raises
     ------
