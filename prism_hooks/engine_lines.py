@@ -47,12 +47,13 @@ def engine_lines(problem: Any, asked: Asked, options: HookOptions) -> EngineLine
     options
         What the user named.
     """
-    if not options.engine_named or problem.intervals is not None or problem.topological:
+    swept, explicit = asked.ending is Ending.CONVERGENCE, problem.parts is None
+    # Without methods, the engine of our choice has nothing else to tell either.
+    if not options.engine_named and (swept or not explicit):
         return None
-    if options.method is not None:
+    if options.method is not None or problem.intervals is not None or problem.topological:
         return None
-    swept = asked.ending is Ending.CONVERGENCE
-    if problem.parts is None:
+    if explicit:
         return _explicit(asked) if not swept or asked.method in SWEEPS else None
     if options.symbolic_engine != "sparse" or (swept and asked.method not in SPARSE_NAMES):
         return None

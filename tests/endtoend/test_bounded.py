@@ -255,7 +255,7 @@ def test_an_epsilon_below_what_prism_takes_is_answered_with_its_accuracy(
 ):
     words = [prism_examples / "ctmcs/cluster/cluster.sm", "-const", "N=2"]
     words += ["-pctl", 'P=? [ true U<=10 !"minimum" ]', "-epsilon", "1e-12"]
-    run = prism_gpu(*words)
+    run = prism_gpu(*words, "-gpuinfo")
     assert "Error" in answers(prism(*words, "-explicit").output)[0]
     line = result_of(run.output, 'P=? [ true U<=10 !"minimum" ]')
     claimed = re.search(r"\+/- (\S+) estimated", line)
@@ -263,7 +263,7 @@ def test_an_epsilon_below_what_prism_takes_is_answered_with_its_accuracy(
     value = run.numbers()[0]
     assert abs(value - 3.4874157076571715e-06) <= float(claimed[1]) < 1e-11
     # The window of the sum, which says how it was truncated.
-    assert re.search(r"^Uniformisation: .*q.t = .*truncation below", run.output, re.MULTILINE)
+    assert re.search(r"^prism-gpu: .*q.t = .*truncation below", run.output, re.MULTILINE)
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ CHAINS = [
     ("ctmcs/polling/poll4.sm", "ctmcs/polling/poll.csl", "T=1"),
     ("ctmcs/kanban/kanban.sm", "ctmcs/kanban/kanban.csl", "t=2"),
     # Jacobi under PRISM's explicit engine takes minutes there.
-    ("ctmcs/embedded/embedded.sm", "ctmcs/embedded/embedded.csl", "MAX_COUNT=2,T=12"),
+    ("ctmcs/embedded/embedded.sm", "ctmcs/embedded/embedded.csl", "MAX_COUNT=2,T=1"),
     ("ctmcs/fms/fms.sm", "ctmcs/fms/fms.csl", "n=2"),
 ]
 DECISIONS = [
