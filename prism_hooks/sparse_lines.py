@@ -172,7 +172,7 @@ def _power_matrix(storage: _Storage, asked: Asked) -> None:
         others = model.matrix.columns != row
         entries = int(np.count_nonzero(others)) + size
         exits = _exits(model)
-        step = 0.99 / exits.max(initial=0.0)
+        step = 0.99 / (exits.max(initial=0.0) or 1.0)
         values = (model.matrix.values[others] * step, 1.0 - exits * step)
         distinct = _terminals(np.concatenate(values))
     _add_matrix(storage, size, entries, longest, distinct)
