@@ -136,6 +136,22 @@ def test_growing_lengths_decide_bounds_both_ways_and_the_log_names_the_method(
     assert "Warning" not in run.output
 
 
+def test_the_ways_to_synchronise_are_different_programs(prism_gpu, prism_examples, tmp_path):
+    words = ("-pf", "P=? [ F<=2 num_tokens=1 ]", "-sim", "-simsamples", "9", *SEED)
+    sources = {}
+    for way in ("compile", "runtime", "lazy"):
+        more = ("-gpusimsync", way, "-gpusimsource", tmp_path / f"{way}.c", "-frontend", "builtin")
+        prism_gpu(prism_examples / HERMAN, *words, *more)
+        # One a state that paths begin in.
+        assert len(list(tmp_path.glob(f"{way}*.c"))) == 8
+        sources[way] = (tmp_path / f"{way}.c").read_text(encoding="utf-8")
+    assert len(set(sources.values())) == 3
+    # All eight combinations of the three modules' commands, or each module's on its own.
+    counted = {way: text.count("HD u32 count") for way, text in sources.items()}
+    assert counted["compile"] == 1 < counted["runtime"] == 3
+    assert "#define LAZY 1" in sources["lazy"]
+
+
 @pytest.mark.parametrize("front_end", ["prism", "builtin"])
 def test_each_simulation_s_verifier_counts_what_it_counted(
     prism_gpu, prism_examples, tmp_path, front_end

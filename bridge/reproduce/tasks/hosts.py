@@ -22,9 +22,6 @@ from typing import Any
 
 import bridge
 
-SUBNET = "198.18.77"
-"""Of the addresses that are kept for measurements (RFC 2544)."""
-
 START_S = 120.0
 LOOK_S = 0.02
 
@@ -108,6 +105,15 @@ def _certificate(folder: Path) -> dict[str, Path]:
     return files
 
 
+def _subnet() -> str:
+    """Return the first three bytes of this process's addresses, which others leave alone.
+
+    They are of those that are kept for measurements (RFC 2544).
+    """
+    number = os.getpid()
+    return f"198.{18 + number // 256 % 2}.{number % 256}"
+
+
 def _connect(name: str, names: list[str]) -> None:
     """Connect this end and each host with a bridge, which has a namespace of its own."""
     switch, *ends = names
@@ -117,7 +123,7 @@ def _connect(name: str, names: list[str]) -> None:
         here, there = f"{name}{i}"[:15], f"port{i}"
         _ip("link", "add", here, "type", "veth", "peer", "name", there, "netns", switch)
         _inside(switch, "link", "set", there, "master", "bridge", "up")
-        address = f"{SUBNET}.{i + 1}/24"
+        address = f"{_subnet()}.{i + 1}/24"
         if end:
             _ip("link", "set", here, "netns", end)
             _inside(end, "addr", "add", address, "dev", here)
@@ -144,7 +150,7 @@ def _dask(what: str) -> list[str]:
 
 def _scheduler(folder: Path, switches: list[str], stack: contextlib.ExitStack) -> str:
     file = folder / "scheduler.json"
-    where = ["--host", f"tls://{SUBNET}.1", "--port", "0", "--protocol", "tls"]
+    where = ["--host", f"tls://{_subnet()}.1", "--port", "0", "--protocol", "tls"]
     told = ["--scheduler-file", str(file), *_QUIET]
     process = _process([*_dask("scheduler"), *where, *told, *switches], folder, stack)
     end = time.monotonic() + START_S
