@@ -108,6 +108,9 @@ class CudaColourEngine:
     def _split(self, plain: SweepSystem, order: Order, events: Events) -> SplitColoured:
         with cupy().cuda.Device(self._device):
             memory = available_bytes(self._most_memory)
+        if self._most_memory is None:
+            # Of all that is free, not the last pages: allocations are rounded up.
+            memory -= memory // 32
         wanted = (self._slice_size, self._colours)
         found = choose_split_colours(plain, order, *wanted, memory)
         return split_by_colours(plain, found, memory, events)

@@ -90,18 +90,7 @@ def hybrid_of(
     All jobs of a strip have as many rows as it. Strips begin and end where instances do; a block
     that a border cuts is stored as the parts between the borders, each once.
     """
-    for block in blocks:
-        block.check()
-    for place in instances:
-        if not 0 <= place.block < len(blocks):
-            raise ValueError(f"instance of block {place.block}, of {len(blocks)} blocks")
-        block = blocks[place.block]
-        fits = 0 <= place.row <= size - block.height and 0 <= place.column <= size - block.width
-        if not fits:
-            raise ValueError(
-                f"block {place.block} of {block.height} rows and {block.width} columns at row "
-                f"{place.row}, column {place.column} lies outside of {size}"
-            )
+    _check(size, blocks, instances)
     borders = np.unique(
         [
             *(0, size),
@@ -137,6 +126,24 @@ def hybrid_of(
         num_entries=int(entries[numbers].sum()),
         level=0,
     )
+
+
+def _check(
+    size: int, blocks: Sequence[CoordinateBlock], instances: Sequence[BlockInstance]
+) -> None:
+    """Raise ValueError for an entry outside its block, or an instance outside the matrix."""
+    for block in blocks:
+        block.check()
+    for place in instances:
+        if not 0 <= place.block < len(blocks):
+            raise ValueError(f"instance of block {place.block}, of {len(blocks)} blocks")
+        block = blocks[place.block]
+        fits = 0 <= place.row <= size - block.height and 0 <= place.column <= size - block.width
+        if not fits:
+            raise ValueError(
+                f"block {place.block} of {block.height} rows and {block.width} columns at row "
+                f"{place.row}, column {place.column} lies outside of {size}"
+            )
 
 
 class _Pieces:
