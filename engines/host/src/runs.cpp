@@ -135,7 +135,7 @@ INLINED void sweep_run(
     double* after = x_new + first;
     if (runs.choose)
         for (Index row = 0; row < size; row++) after[row] = runs.choose < 0 ? HUGE_VAL : -HUGE_VAL;
-    Terms terms;
+    Terms terms{};
     terms.x = x + first;
     terms.factors = runs.numbers + runs.number_starts[run];
     const double* given = runs.givens ? runs.givens + runs.given_starts[run] : nullptr;
