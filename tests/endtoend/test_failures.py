@@ -221,7 +221,7 @@ class Interrupted:
 
 def test_ctrl_c_during_a_solve_ends_the_run_at_once(prism_install, tandem, tmp_path):
     endless = ["-maxiters", "2000000000", "-epsilon", "1e-300", "-power", "-absolute"]
-    words = [str(tandem), "-const", "c=127", "-pctl", "R=? [ S ]", *endless]
+    words = [str(tandem), "-const", "c=511", "-pctl", "R=? [ S ]", *endless]
     environment = {"PRISM_DIR": str(prism_install.root)}
     vector = tmp_path / "values"
     ours = Interrupted(

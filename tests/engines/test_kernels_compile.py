@@ -259,4 +259,5 @@ def test_the_engines_launch_only_kernels_that_exist():
     there = {name for module in modules for name in GLOBAL.findall(kernels.source(module))}
     there |= set(GLOBAL.findall(kernel("exploring")))
     assert wanted
-    assert wanted <= there
+    # A module of kernels may have a name like theirs.
+    assert wanted - set(modules) <= there

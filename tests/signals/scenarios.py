@@ -24,9 +24,10 @@ CHAIN_STATES = 200_000
 def scenarios() -> list[Scenario]:
     """Return all that this machine can run."""
     small = (CLUSTER, SERVED, "-const", "N=4,T=1", "-prop", "1", "-nogpu")
-    endless = (TANDEM, "-const", "c=127", "-pctl", "R=? [ S ]", *ENDLESS, "-nogpu")
+    endless = (TANDEM, "-const", "c=511", "-pctl", "R=? [ S ]", *ENDLESS, "-nogpu")
     found = [
-        Scenario("start", small),
+        # A small model would be solved before a later signal comes.
+        Scenario("start", endless),
         Scenario("first run", small, environment={"PRISM_GPU_CACHE": "FOLDER/cache"}, seconds=4.0),
         Scenario("build", (CLUSTER, "-const", "N=64", "-explicit"), "Building model"),
         Scenario("explore", (TANDEM, "-const", "c=2047", "-nogpu"), "Computing reachable"),
@@ -69,10 +70,10 @@ def _chain(folder: Path) -> None:
     """Write a chain that goes up and down."""
     last = CHAIN_STATES - 1
     with (folder / "m.tra").open("w", encoding="ascii") as file:
-        file.write(f"{CHAIN_STATES} {2 * CHAIN_STATES}\n0 0 0.5\n0 1 0.5\n")
+        file.write(f"{CHAIN_STATES} {2 * CHAIN_STATES}\n0 0 0.6\n0 1 0.4\n")
         for state in range(1, last):
-            file.write(f"{state} {state - 1} 0.5\n{state} {state + 1} 0.5\n")
-        file.write(f"{last} {last - 1} 0.5\n{last} {last} 0.5\n")
+            file.write(f"{state} {state - 1} 0.6\n{state} {state + 1} 0.4\n")
+        file.write(f"{last} {last - 1} 0.6\n{last} {last} 0.4\n")
     (folder / "m.sta").write_text("(x)\n" + "".join(f"{s}:({s})\n" for s in range(CHAIN_STATES)))
     (folder / "m.lab").write_text('0="init" 1="deadlock"\n0: 0\n', encoding="ascii")
 
