@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from bridge.check.model_text import SimulatedModel
 from bridge.language.ast import Value
@@ -84,6 +85,23 @@ def initial_states(model: SimulatedModel, constants: Mapping[str, Value]) -> lis
     if len(found) > MOST_STATES:
         raise UnsupportedError(f"simulation from more initial states than {MOST_STATES}")
     return found
+
+
+def beginning_in(program: Mapping[str, Any], state: State) -> dict[str, Any]:
+    """Return a program whose paths begin in another state.
+
+    Parameters
+    ----------
+    program
+        As `SimulatedModel.program` returns it.
+    state
+        The values of its variables.
+    """
+    variables = [
+        {**variable, "initial": value}
+        for variable, value in zip(program["variables"], state, strict=True)
+    ]
+    return {**program, "variables": variables}
 
 
 def together(results: Sequence[SimulationResult]) -> SimulationResult:

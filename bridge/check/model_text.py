@@ -248,15 +248,6 @@ class SimulatedModel(ModelText):
         pairs = zip(self.variable_types, values_text, strict=True)
         return f"({','.join(f'{name}={value}' for name, value in pairs)})"
 
-    def program_from(
-        self, state: Sequence[int], constants: Mapping[str, Value], *, checked: bool
-    ) -> dict[str, Any]:
-        """Return the program whose paths begin in a state; see `program`."""
-        found = self.program(constants, checked=checked)
-        for variable, value in zip(found["variables"], state, strict=True):
-            variable["initial"] = value
-        return found
-
     def program(self, constants: Mapping[str, Value], *, checked: bool) -> dict[str, Any]:
         """Return the program of a chain; see `ModelText.program`.
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bridge.check.initial_states import SimulationResult, initial_states, together
+from bridge.check.initial_states import SimulationResult, beginning_in, initial_states, together
 from bridge.check.model_text import SimulatedModel
 from bridge.check.path_program import question_reader
 from bridge.check.simulated_question import Asked
@@ -181,15 +181,15 @@ class Simulator:
         except (InvalidModelError, UnsupportedError):
             self._introduce_alone()
             raise
-        checked = self._options.checked
         states = initial_states(self._model, constants)
+        program = self._model.program(constants, checked=self._options.checked)
         if states is None:
-            results = self._simulated(self._model.program(constants, checked=checked), asked)
+            results = self._simulated(program, asked)
         else:
             found = []
             for state in states:
-                program = self._model.program_from(state, constants, checked=checked)
-                found.append(self._simulated(program, asked, several=len(states) > 1))
+                begun = beginning_in(program, state)
+                found.append(self._simulated(begun, asked, several=len(states) > 1))
                 if len(states) > 1:
                     name = self._model.named_state_text(state)
                     for result in found[-1]:
