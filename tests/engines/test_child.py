@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import engines
 from engines.process import child
 
 KILLED = """
@@ -63,6 +65,17 @@ def test_nothing_is_imported_from_the_working_folder(tmp_path):
     for command in (child.module("engines.errors"), child.module("json.tool")):
         subprocess.run(command, cwd=tmp_path, check=True, input=b"1", stdout=subprocess.DEVNULL)
     assert not imported.exists()
+
+
+def test_a_child_finds_our_packages_and_none_of_their_parts_at_the_top(tmp_path, monkeypatch):
+    # engines/cuda at the top would hide the package `cuda`, which CuPy is made of.
+    package = Path(engines.__file__).parent
+    (tmp_path / "told.py").write_text("import json, sys, engines; print(json.dumps(sys.path))")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    done = subprocess.run(child.module("told"), check=True, capture_output=True, cwd=tmp_path)
+    found = [Path(folder) for folder in json.loads(done.stdout)]
+    assert package.parent in found
+    assert not [folder for folder in found if package in (folder, *folder.parents)]
 
 
 def test_workers_import_nothing_from_the_working_folder(tmp_path, monkeypatch):
