@@ -32,7 +32,7 @@ def test_two_gpus_and_the_segmented_scan_have_jobs_of_their_own():
     row = jacobi.solves(Subject.TANDEM, Scale.PAPER, host())[0]
     jobs = jacobi.other_jobs(row, Scale.PAPER, host())
     assert set(jobs) == {"two", "scan", "hybrid", "mtbdd"}
-    assert jobs["two"].parameters["switches"] == ["-sparse", "-jacobi", "-gpudevices", "2"]
+    assert jobs["two"].parameters["switches"] == ["-jacobi", "-gpudevices", "2"]
     assert jobs["scan"].parameters["switches"][-2:] == ["-gpuformat", "segments"]
     assert [jobs[name].kind for name in ("hybrid", "mtbdd")] == [Kind.PEER] * 2
     names = [row.job(Kind.OURS).name, *(job.name for job in jobs.values())]
