@@ -219,9 +219,7 @@ class Programs:
         words = [str(model), "-pctl", family.properties[job.parameters["property"]]]
         if constants:
             words += ["-const", ",".join(f"{name}={value}" for name, value in constants.items())]
-        large = self._host.memory >= 32 << 30
-        memory = ["-cuddmaxmem", "4g"] if large and self._host.prism else []
-        return [*words, "-maxiters", MOST_ITERATIONS, *memory]
+        return [*words, "-maxiters", MOST_ITERATIONS]
 
     def ours(self, job: Job, limit: float, deadline: float) -> Record:
         """Return what prism-gpu says of a row, after the checks of its answer.
@@ -313,7 +311,9 @@ class Programs:
         assert host.prism is not None
         assert host.java is not None
         script = host.prism.root / "bin" / "prism"
-        command = [str(script), *self._question(job), *job.parameters["switches"]]
+        # Ours does not get it: it would build diagrams where the explorer is faster.
+        memory = ["-cuddmaxmem", "4g"] if host.memory >= 32 << 30 else []
+        command = [str(script), *self._question(job), *memory, *job.parameters["switches"]]
         environment = {"PRISM_JAVA": str(host.java.home / "bin" / "java")}
         record = in_cpu_time(self._timed(command, limit, deadline, environment))
         record["command"] = _shown(["prism", *command[1:]], program="")

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
+from bridge.install import JavaInstall, PrismInstall
+from bridge.reproduce import execute
 from bridge.reproduce.execute import Failed, Stopped, in_cpu_time, judge, parsed, printed
+from bridge.reproduce.instances import jacobi
+from bridge.reproduce.jobs import Kind, Scale, Subject
+from tests.bridge.reproduce.made_up import host
 
 PRISM = """
 Reachability (BFS): 191 iterations in 0.01 seconds (average 0.000052, setup 0.00)
@@ -132,3 +139,25 @@ def test_a_wrong_answer_is_wrong_and_says_how(changes, said):
     judge(found, 2.0, 1e-4, (10, 30))
     assert found["status"] == "wrong"
     assert said in found["wrong"]
+
+
+def test_ours_is_given_nothing_that_needs_decision_diagrams(tmp_path, monkeypatch):
+    # They take longer to build the models of 2011 than the solves take.
+    root = Path("/nowhere")
+    prism = PrismInstall(root, "4.10", root / "classes", (), root / "lib", "PRISM_DIR")
+    java = JavaInstall(root, root / "libjvm.so", "17", 17, True, "", "JAVA_HOME")
+    machine = dataclasses.replace(host(), prism=prism, java=java, memory=128 << 30)
+    asked: list[list[str]] = []
+
+    def noted(command, *_rest):
+        asked.append(list(command))
+        return OURS
+
+    monkeypatch.setattr(execute, "printed", noted)
+    row = jacobi.solves(Subject.TANDEM, Scale.PAPER, machine)[0]
+    programs = execute.Programs(machine, tmp_path)
+    programs.ours(row.job(Kind.OURS), 1.0, time.monotonic() + 60)
+    ours = [word for command in asked for word in command]
+    assert not {"-sparse", "-hybrid", "-mtbdd", "-cuddmaxmem"} & set(ours)
+    programs.peer(row.job(Kind.PEER), 1.0, time.monotonic() + 60)
+    assert {"-sparse", "-cuddmaxmem"} <= set(asked[-1])
