@@ -12,21 +12,25 @@ from dataclasses import replace
 import numpy as np
 
 from engines.arrays import FloatArray
-from engines.methods import direct
-from engines.methods.single import largest_value
 from engines.model.csr import CsrMatrix
-from engines.model.environment import Method, SolverEnvironment
+from engines.model.environment import DeviceChoice, Method, SolverEnvironment
 from engines.model.result import SolveResult, Status
 
 Reference = Callable[[], tuple[FloatArray, float]]
-"""Returns another solution and a bound of its relative error; raises RuntimeError where that takes
-too long."""
+"""Returns another solution and its error, in the measure of the environment; raises RuntimeError
+where none is found."""
 
 PROVEN = (Method.GMRES, Method.MULTILEVEL)
 """Methods of ours, which know their errors."""
 
 MOST_STATES = 20_000
 """Larger systems are not solved a second time."""
+
+FINER = 1e-3
+FINEST = 1e-12
+"""How much nearer than a named method our own goes, and what rounding leaves of that."""
+
+SMALLEST = float(np.finfo(np.float64).tiny)
 
 
 def affordable(matrix: CsrMatrix) -> bool:
@@ -37,7 +41,40 @@ def affordable(matrix: CsrMatrix) -> bool:
     matrix
         Shape (rows, states).
     """
-    return matrix.num_rows <= MOST_STATES and direct.fits(matrix)
+    return matrix.num_rows <= MOST_STATES
+
+
+def of_our_choice(environment: SolverEnvironment) -> SolverEnvironment:
+    """Return how a system is solved a second time: by our own method, on the CPU.
+
+    Parameters
+    ----------
+    environment
+        How the user asked for it, by a method's name.
+    """
+    return SolverEnvironment(
+        epsilon=max(FINER * environment.epsilon, FINEST),
+        absolute=environment.absolute,
+        device=DeviceChoice.CPU,
+    )
+
+
+def solution_of(result: SolveResult) -> tuple[FloatArray, float]:
+    """Return what our own method has found, as a `Reference` does.
+
+    Parameters
+    ----------
+    result
+        Of a solve in an environment `of_our_choice`.
+
+    Raises
+    ------
+    RuntimeError
+        If its error is not known in all states.
+    """
+    if result.status is not Status.CONVERGED or result.trusted_above or result.absolute:
+        raise RuntimeError("our own method does not know its error")
+    return result.values, result.error_estimate
 
 
 def measured(
@@ -66,9 +103,18 @@ def measured(
     except RuntimeError:
         return unknown
     trusted = result.values >= result.trusted_above
+    trusted_above = result.trusted_above
+    if not environment.absolute:
+        # Below the normal numbers there are too few digits for a relative error.
+        lost = (result.values < SMALLEST) & (values < SMALLEST) & (values != result.values)
+        if lost.any():
+            trusted &= ~lost
+            trusted_above = max(trusted_above, SMALLEST)
     off = distance(result.values[trusted], values[trusted], absolute=environment.absolute)
-    found = off + error * (largest_value(values, True) if environment.absolute else 1.0 + off)
-    return replace(result, error_estimate=found) if np.isfinite(found) else unknown
+    found = off + error * (1.0 if environment.absolute else 1.0 + off)
+    if not np.isfinite(found):
+        return unknown
+    return replace(result, error_estimate=found, trusted_above=trusted_above)
 
 
 def distance(values: FloatArray, exact: FloatArray, *, absolute: bool) -> float:

@@ -16,7 +16,7 @@ from engines.errors import UnsupportedError
 from engines.host.elimination import TooDearError
 from engines.host.watched import relaxation, sweeps_in_colours
 from engines.methods import direct, elimination
-from engines.methods.afterwards import affordable, measured
+from engines.methods.afterwards import affordable, measured, of_our_choice, solution_of
 from engines.methods.policy_iteration import DirectPolicyIteration, ImproperPolicyError
 from engines.methods.strategy import ANY_CHOICE, optimal_rows
 from engines.model.decided import decided_values
@@ -125,7 +125,23 @@ def solve_reachability(
         result = _solve_mdp(model, unknown, system, environment, progress, want_strategy)
     else:
         result = _solve_chain(model, system, environment, progress, directly)
-    result = result.at_most(greatest)
+
+    def other_solution() -> tuple[FloatArray, float]:
+        own = of_our_choice(environment)
+        return solution_of(
+            solve_reachability(
+                model,
+                unknown,
+                start,
+                own,
+                rewards=rewards,
+                direction=direction,
+                directly=directly,
+            )
+        )
+
+    reference = other_solution if affordable(system.matrix) else None
+    result = measured(result, environment, reference).at_most(greatest)
     return replace(
         result,
         unrounded=solves_exactly(model, unknown, result.values, *given, environment),
@@ -210,8 +226,7 @@ def _solve_chain(
             direct_name=elimination.NAME,
             progress=progress,
         )
-    reference = (lambda: solve_directly(result.values)) if affordable(plain.matrix) else None
-    return measured(result, environment, reference)
+    return result
 
 
 def _by_elimination(chain: SweepSystem, _: FloatArray) -> tuple[FloatArray, float]:
@@ -243,12 +258,6 @@ def _solve_mdp(
         result, rows = _topological_iteration(model, unknown, system, environment, progress), None
     else:
         result, rows = _value_iteration(model, unknown, system, solver, environment, progress)
-
-    def by_policies() -> tuple[FloatArray, float]:
-        _require_proper(model, unknown, system)
-        return DirectPolicyIteration(system).solve(result.values)
-
-    result = measured(result, environment, by_policies if affordable(system.matrix) else None)
     if not want_strategy:
         return result
     if rows is None or not solver.is_proper(rows):

@@ -12,7 +12,7 @@ from engines.graph.components import closed_part
 from engines.host.products import sums_beside_diagonal, transposed
 from engines.host.watched import relaxation
 from engines.methods import direct, elimination
-from engines.methods.afterwards import affordable, measured
+from engines.methods.afterwards import affordable, measured, of_our_choice, solution_of
 from engines.model.csr import CsrMatrix
 from engines.model.environment import Convention, Method, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
@@ -92,13 +92,28 @@ def solve_steady_state(
     if result.status is Status.DIVERGED or not np.isfinite(total) or total == 0.0:
         return result if states is None else result.with_values(np.full(model.num_states, np.nan))
     result = _normalised(result, total, exits, environment.absolute)
-    reference = (lambda: solve_directly(result.values)) if affordable(rates) else None
-    measured_result = measured(result, environment, reference)
-    if states is None:
-        return measured_result
-    everywhere = np.zeros(model.num_states)
-    everywhere[states] = result.values
-    return measured_result.with_values(everywhere)
+    if states is not None:
+        everywhere = np.zeros(model.num_states)
+        everywhere[states] = result.values
+        result = result.with_values(everywhere)
+
+    def reference() -> tuple[FloatArray, float]:
+        return _other_solution(model, bscc, environment)
+
+    return measured(result, environment, reference if affordable(rates) else None)
+
+
+def _other_solution(
+    model: ExplicitModel, bscc: MaskArray, environment: SolverEnvironment
+) -> tuple[FloatArray, float]:
+    """Return the steady state by elimination or our own method, as `afterwards.Reference` does."""
+    component = np.where(bscc, 0, -1)
+    values, solved, error = elimination.steady_states(
+        model.matrix, component, np.ones(1, dtype=np.bool_)
+    )
+    if solved[0]:
+        return values, error * (float(np.max(values)) if environment.absolute else 1.0)
+    return solution_of(solve_steady_state(model, bscc, of_our_choice(environment)))
 
 
 def steady_state_of(

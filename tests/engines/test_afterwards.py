@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from engines.host.elimination import Elimination
+from engines.methods import elimination
 from engines.methods.afterwards import distance, measured
-from engines.model.environment import Method, SolverEnvironment
+from engines.model.environment import Convention, Method, SolverEnvironment
 from engines.model.explicit import ModelKind, RewardStructure
 from engines.model.result import SolveResult, Status
 from engines.questions.long_run import long_run_probabilities, long_run_rewards
 from engines.questions.reachability import solve_reachability
+from engines.questions.steady_state import solve_steady_state
 from prism_hooks.claims import claim_of
 from tests.engines import models
 
@@ -55,6 +58,62 @@ def test_a_probability_and_a_reward_that_are_reached_slowly_lie_within_their_err
         result = solve_reachability(chain, unknown, start, environment, rewards=rewards)
         error = _claim(result, environment).error
         assert 1e-3 * exact < abs(result.values[0] - exact) <= error * result.values[0]
+
+
+def _three_queues(places):
+    """Return independent queues of so many places each, and how often each state is seen."""
+    arrive, leave = 1.0, 2.0
+    strides = (places * places, places, 1)
+    rows = []
+    for state in range(places**3):
+        row = {}
+        for stride in strides:
+            waiting = state // stride % places
+            if waiting + 1 < places:
+                row[state + stride] = arrive
+            if waiting:
+                row[state - stride] = leave
+        rows.append(row)
+    one = (arrive / leave) ** np.arange(places)
+    one /= one.sum()
+    return models.chain(ModelKind.CTMC, rows), np.kron(np.kron(one, one), one)
+
+
+@pytest.mark.parametrize("convention", [Convention.SPARSE, Convention.EXPLICIT])
+@pytest.mark.parametrize("absolute", [False, True])
+def test_a_steady_state_is_measured_without_an_elimination_that_fills_up(
+    absolute, convention, monkeypatch
+):
+    limits = []
+
+    class Noted(Elimination):
+        def __init__(self, *words, most_operations, **more):
+            limits.append(most_operations)
+            super().__init__(*words, most_operations=most_operations, **more)
+
+    monkeypatch.setattr(elimination, "Elimination", Noted)
+    model, exact = _three_queues(14)
+    environment = SolverEnvironment(
+        method=Method.GAUSS_SEIDEL, absolute=absolute, convention=convention, max_iterations=10**6
+    )
+    result = solve_steady_state(model, np.ones(len(exact), dtype=np.bool_), environment)
+    error = _claim(result, environment).error
+    assert np.all(np.abs(result.values - exact) <= error * (1.0 if absolute else result.values))
+    assert error < 0.1
+    assert all(limit <= elimination.AT_ONCE_OPERATIONS for limit in limits)
+
+
+def test_values_below_the_normal_numbers_leave_the_error_of_the_others_known():
+    smallest = 5e-324
+    result = SolveResult.exact(np.array([0.5, 0.0, 2 * smallest]), Method.JACOBI)
+    result = SolveResult.combined(result.values, [result], 1e-9)
+    named = SolverEnvironment(method=Method.JACOBI)
+    other = np.array([0.5, smallest, smallest])
+    found = measured(result, named, lambda: (other, 1e-8))
+    assert found.error_known
+    assert found.error_estimate == 1e-8
+    assert np.all(np.abs(found.values - other)[1:] <= 2 * found.trusted_above)
+    assert not measured(result, named, lambda: (np.array([0.5, 1e-300, 0.0]), 1e-8)).error_known
 
 
 def test_where_no_other_solution_is_affordable_no_error_is_stated():
