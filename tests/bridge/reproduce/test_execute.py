@@ -12,7 +12,8 @@ import pytest
 from bridge.install import JavaInstall, PrismInstall
 from bridge.reproduce import execute
 from bridge.reproduce.execute import Failed, Stopped, in_cpu_time, judge, parsed, printed
-from bridge.reproduce.instances import jacobi
+from bridge.reproduce.families import FAMILIES
+from bridge.reproduce.instances import gauss_seidel, jacobi
 from bridge.reproduce.jobs import Kind, Scale, Subject
 from tests.bridge.reproduce.made_up import host
 
@@ -161,3 +162,27 @@ def test_ours_is_given_nothing_that_needs_decision_diagrams(tmp_path, monkeypatc
     assert not {"-sparse", "-hybrid", "-mtbdd", "-cuddmaxmem"} & set(ours)
     programs.peer(row.job(Kind.PEER), 1.0, time.monotonic() + 60)
     assert {"-sparse", "-cuddmaxmem"} <= set(asked[-1])
+
+
+def test_the_run_that_names_no_method_is_made_once_for_all_rows_of_a_question(
+    tmp_path, monkeypatch
+):
+    asked: list[list[str]] = []
+
+    def noted(command, *_rest):
+        asked.append(list(command))
+        return OURS
+
+    monkeypatch.setattr(execute, "printed", noted)
+    machine = host()
+    row = next(
+        row
+        for row in gauss_seidel.solves(Scale.PAPER)
+        if FAMILIES[row.family].value(row.asked, row.size) is None
+    )
+    programs = execute.Programs(machine, tmp_path)
+    for colours in ("2", "3", "4"):
+        job = row.variant(Kind.OURS, ("-gs", "-gpucolours", colours))
+        record = programs.ours(job, 1.0, time.monotonic() + 60)
+        assert record["expected"] == 63.82261574454196
+    assert [command for command in asked if "-gs" not in command] == asked[:1]
