@@ -190,6 +190,8 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	@Override
 	public ModelCheckerResult computeSteadyStateProbs(CTMC<Double> ctmc, double[] initDist) throws PrismException
 	{
+		if (!asksForAverage())
+			return super.computeSteadyStateProbs(ctmc, initDist);
 		String refusal = Hooks.refusal(settings);
 		if (refusal != null)
 			return Hooks.handBack(mainLog, refusal, () -> super.computeSteadyStateProbs(ctmc, initDist));
