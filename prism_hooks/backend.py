@@ -135,6 +135,14 @@ class EngineBackend(Answers):
         """Return whether PRISM's own code is to put the long run of a problem's model together."""
         if not self.options.repeats_prism or problem.intervals is not None:
             return False
+        try:
+            return self._has_parts(problem)
+        except Exception:
+            # Asked as one question, it fails in the same way, and `solve` says so.
+            return False
+
+    def _has_parts(self, problem: Any) -> bool:
+        """Return whether a chain is more than one component, or each value is to be told."""
         symbolic, environment = self._symbolic_model(problem), self.environment(problem)
         if self._why_without_matrix(problem, symbolic, environment) is not None:
             # The parts of a model that is too large for a matrix have no answer by themselves.
