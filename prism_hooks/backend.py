@@ -143,6 +143,8 @@ class EngineBackend(Answers):
 
     def _has_parts(self, problem: Any) -> bool:
         """Return whether a chain is more than one component, or each value is to be told."""
+        if problem.parts is None:
+            return True
         symbolic, environment = self._symbolic_model(problem), self.environment(problem)
         if self._why_without_matrix(problem, symbolic, environment) is not None:
             # The parts of a model that is too large for a matrix have no answer by themselves.

@@ -53,6 +53,8 @@ def engine_lines(problem: Any, asked: Asked, options: HookOptions) -> EngineLine
         return None
     if options.method is not None or problem.intervals is not None or problem.topological:
         return None
+    if problem.told:
+        return EngineLines("", lambda _: "")
     if explicit:
         return _explicit(asked) if not swept or asked.method in SWEEPS else None
     if not options.symbolic_engine or (swept and asked.method not in SPARSE_NAMES):

@@ -137,6 +137,11 @@ NUMBERED = {
         "-maxiters",
         "9",
     ),
+    "total rewards": (DICE, "-pf", "R=? [ C ]; R=? [ F d=1 ]", "-explicit", "-jacobi"),
+    "endless rewards": (
+        "ctmcs/tandem/tandem.sm",
+        *("-const", "c=4", "-pf", "R=? [ C ]; R=? [ I=0 ]", "-explicit", "-power"),
+    ),
     "a lower bound": (DICE, "-pf", "P=? [ F>=2 s=7 ]", "-explicit", "-jacobi"),
     "earning transitions": (TWO_DICE, *WINNING, "-sparse", "-valiter"),
     "a chain's method for choices": (TWO_DICE, *WINNING, "-sparse", "-jacobi"),

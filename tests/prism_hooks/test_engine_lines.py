@@ -38,7 +38,9 @@ SPARSE = HookOptions(engine_named=True, symbolic_engine="sparse")
 
 def problem(*, symbolic: bool = True, **more: Any) -> Any:
     parts = SimpleNamespace(stepNodes=0) if symbolic else None
-    return SimpleNamespace(**{"parts": parts, "intervals": None, "topological": False, **more})
+    return SimpleNamespace(
+        **{"parts": parts, "intervals": None, "topological": False, "told": False, **more}
+    )
 
 
 def asked(method: Method = Method.JACOBI, ending: Ending = Ending.CONVERGENCE) -> Asked:

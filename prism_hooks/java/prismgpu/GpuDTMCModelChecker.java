@@ -353,8 +353,39 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 		String refusal = Hooks.refusal(settings);
 		if (refusal != null)
 			return Hooks.handBack(mainLog, refusal, () -> super.computeTotalRewards(dtmc, mcRewards));
-		ModelCheckerResult res = Hooks.solve(problem(dtmc, "total reward").earning(dtmc, mcRewards), mainLog, Hooks.TOTAL_BEGUN, Hooks.TOTAL_DONE);
+		Problem problem = problem(dtmc, "total reward");
+		if (Hooks.backend.putsTogether(problem))
+			return prepared(dtmc, () -> super.computeTotalRewards(dtmc, mcRewards));
+		ModelCheckerResult res = Hooks.solve(problem.earning(dtmc, mcRewards), mainLog, Hooks.TOTAL_BEGUN, Hooks.TOTAL_DONE);
 		return res != null ? res : super.computeTotalRewards(dtmc, mcRewards);
+	}
+
+	/** PRISM's power method for total rewards. Equations do not decide states from where nothing more is earned: they have 0. */
+	@Override
+	protected ModelCheckerResult computeReachRewardsValIter(DTMC<Double> dtmc, MCRewards<Double> mcRewards, BitSet target, BitSet inf, double[] init, BitSet known)
+			throws PrismException
+	{
+		if (Hooks.refusal(settings) != null || init != null || known != null)
+			return super.computeReachRewardsValIter(dtmc, mcRewards, target, inf, init, known);
+		int n = dtmc.getNumStates();
+		BitSet earning = new BitSet(n);
+		for (int s = 0; s < n; s++)
+			earning.set(s, mcRewards.getStateReward(s) > 0.0);
+		boolean outer = silentPrecomputations;
+		silentPrecomputations = true;
+		BitSet zero = prob0(dtmc, null, earning);
+		silentPrecomputations = outer;
+		zero.or(target);
+		Problem problem = problem(dtmc, "reachability").about(Hooks.unknown(n, zero, inf, null)).fromRewards(zero, inf, null, null).earning(dtmc, mcRewards);
+		problem.method = LinEqMethod.POWER.fullName();
+		problem.told = true;
+		mainLog.println("Starting value iteration...");
+		ModelCheckerResult res = Hooks.solve(problem, mainLog);
+		if (res == null)
+			return super.computeReachRewardsValIter(dtmc, mcRewards, target, inf, init, known);
+		// PRISM counts the step by which nothing changes where all is known.
+		mainLog.println("Value iteration took " + Math.max(1, res.numIters) + " iterations and " + res.timeTaken + " seconds.");
+		return res;
 	}
 
 	@Override

@@ -75,6 +75,8 @@ public final class Problem
 
 	/** What PRISM's log calls the long-run average of a component; null where it has no such line. */
 	public String sought;
+	/** Whether who asks prints PRISM's lines around the solve. */
+	public boolean told;
 	/** Whether the log is to have the values of all states. */
 	public boolean verbose;
 
