@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 METHODS_OF_JAVA = (
     *("solve", "build", "earn", "sample", "simulationMethod", "simulationWords", "onlySampledHere"),
-    *("mayChooseEngine", "multipliesByDiagrams", "mostStates"),
+    *("mayChooseEngine", "putsTogether", "multipliesByDiagrams", "mostStates"),
     *("smallestGraph", "searchSteps", "bottomSteps", "search"),
     *("showsSolves", "leftToPrism"),
     *("header", "summary", "begin", "ended", "beginPart", "endPart", "closing", "end"),

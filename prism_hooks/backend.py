@@ -11,6 +11,7 @@ import numpy as np
 from engines.cuda.driver import gpu_refusal
 from engines.devices.opening import MODELS
 from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
+from engines.graph.components import bsccs
 from engines.host.compiled.library import LibraryMissingError
 from engines.model.environment import DeviceChoice, Method, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
@@ -43,7 +44,7 @@ from prism_hooks.options import HookOptions
 from prism_hooks.questions import Question, Task, task_of
 from prism_hooks.record import RunRecord
 from prism_hooks.report import Ending, iterations_line, progress_lines, solve_line, unannounced
-from prism_hooks.sets import SETS, choices_of_rows, found_set, words_of
+from prism_hooks.sets import PREDECESSORS, SETS, choices_of_rows, found_set, relate, words_of
 from prism_hooks.sweep_bar import sweep_bar
 from prism_hooks.told_solve import Asked, EngineLines
 from prism_hooks.work_done import WorkDone
@@ -88,6 +89,7 @@ class EngineBackend(Answers):
         self._said: set[str] = set()
         self._simulation: Simulation | None = None
         self._work = WorkDone()
+        self._bottom_seconds = 0.0
 
     def summary(self) -> str:
         """Return the line that closes the log, or nothing."""
@@ -129,6 +131,30 @@ class EngineBackend(Answers):
         """Return how long a diagram may be searched for the component that all states end in."""
         return bottom_steps(self.options, int(transitions), has_graph=self._holds(int(model)))
 
+    def putsTogether(self, problem: Any) -> bool:  # noqa: N802 - as above
+        """Return whether PRISM's own code is to put the long run of a problem's model together."""
+        if not self.options.repeats_prism or problem.intervals is not None:
+            return False
+        try:
+            return self._has_parts(problem)
+        except Exception:
+            # Asked as one question, it fails in the same way, and `solve` says so.
+            return False
+
+    def _has_parts(self, problem: Any) -> bool:
+        """Return whether a chain is more than one component, or each value is to be told."""
+        if problem.parts is None:
+            return True
+        symbolic, environment = self._symbolic_model(problem), self.environment(problem)
+        if self._why_without_matrix(problem, symbolic, environment) is not None:
+            # The parts of a model that is too large for a matrix have no answer by themselves.
+            return False
+        model, started = self._model(problem, False), time.perf_counter()
+        whole = bool((bsccs(model, environment).sizes() == model.num_states).any())
+        self._bottom_seconds = time.perf_counter() - started
+        # Of one component there is nothing to put together.
+        return not whole or bool(problem.verbose)
+
     def search(self, asked: Any) -> Any:
         """Return a search that a `prismgpu.SearchInput` describes; None where none can be made."""
         from prism_hooks.diagram_search import search_for_java
@@ -168,6 +194,9 @@ class EngineBackend(Answers):
         task = str(problem.task)
         if task in SETS:
             self._find(problem)
+        elif task == PREDECESSORS:
+            environment = solver_environment(self.options, problem, Method.AUTO)
+            relate(self._model(problem, False), environment)
         elif task in (*DECOMPOSITIONS, *DECOMPOSITIONS_OF_DIAGRAMS):
             self._decompose(problem)
         elif task in OF_BUILT_MODELS:
@@ -228,7 +257,9 @@ class EngineBackend(Answers):
         model = self._model(problem, bool(problem.embedded) and embeds)
         symbolic = None if problem.parts is None else self._symbolic_model(problem)
         nodes = 0 if symbolic is None else symbolic.transitions.num_nodes
-        told = Asked(str(problem.task), model, asked, ending, environment, nodes)
+        told = Asked(
+            str(problem.task), model, asked, ending, environment, nodes, self._bottom_seconds
+        )
         lines = engine_lines(problem, told, self.options)
         if lines is not None and lines.before:
             problem.say(lines.before)
@@ -418,7 +449,7 @@ class EngineBackend(Answers):
         method = Method.AUTO
         if options.method is not None and not choices and problem.intervals is None:
             method = options.method
-        elif named or name not in DEFAULT_METHODS:
+        elif named or options.repeats_prism or name not in DEFAULT_METHODS:
             bounded = problem.intervals is not None
             method, remark = named_method(name, choices=choices, bounded=bounded)
             if remark:

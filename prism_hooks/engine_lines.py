@@ -1,4 +1,4 @@
-"""Lines that the log of PRISM's explicit and sparse engines has around a solve, in PRISM's form.
+"""Lines that the log of PRISM's engines has around a solve, in PRISM's form.
 
 They are printed where the user named the engine, and the method too unless the question has none:
 who names both reads the log of PRISM with the numbers of our solve. What PRISM's lines have no
@@ -53,11 +53,13 @@ def engine_lines(problem: Any, asked: Asked, options: HookOptions) -> EngineLine
         return None
     if options.method is not None or problem.intervals is not None or problem.topological:
         return None
+    if problem.told:
+        return EngineLines("", lambda _: "")
     if explicit:
         return _explicit(asked) if not swept or asked.method in SWEEPS else None
-    if options.symbolic_engine != "sparse" or (swept and asked.method not in SPARSE_NAMES):
+    if not options.symbolic_engine or (swept and asked.method not in SPARSE_NAMES):
         return None
-    return sparse_lines(problem, asked)
+    return sparse_lines(problem, asked, hybrid=options.symbolic_engine == "hybrid")
 
 
 # The explicit engine.

@@ -119,6 +119,12 @@ class HookOptions:
     simulation_cluster: str = ""
     show_progress: bool = True
 
+    @property
+    def repeats_prism(self) -> bool:
+        """Whether the user named one of PRISM's engines and a method, be it for other models."""
+        named = self.linear_method_named or self.mdp_method_named
+        return self.engine_named and named and self.method is None
+
 
 def only_sampled_here(options: HookOptions) -> str:
     """Return what was asked of a simulation that PRISM does not have, or nothing.

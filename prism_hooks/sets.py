@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.arrays import IndexArray, MaskArray
+from engines.devices.graph import operations_of
 from engines.graph.prob01 import prob0, prob1
 from engines.methods.strategy import until_strategy
 from engines.model.environment import SolverEnvironment
@@ -16,6 +17,25 @@ from prism_hooks.questions import Question
 
 SETS = {"prob0": prob0, "prob1": prob1}
 """The sets by the names that `prismgpu.Problem` gives the tasks."""
+
+
+PREDECESSORS = "predecessors"
+"""The task of finding them for the searches that follow."""
+
+
+def relate(model: ExplicitModel, environment: SolverEnvironment) -> None:
+    """Find the predecessors of each state, which searches for the sets above then have at hand.
+
+    Parameters
+    ----------
+    model
+        The model.
+    environment
+        Which device to use.
+    """
+    nothing = np.zeros(model.num_states, dtype=np.bool_)
+    # A search for nothing makes no more than what it would search through.
+    operations_of(model, environment).may_reach(nothing, nothing)
 
 
 def found_set(

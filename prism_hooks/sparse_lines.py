@@ -1,4 +1,7 @@
-"""Lines that the log of PRISM's sparse engine has around a solve."""
+"""Lines that the log of PRISM's sparse and hybrid engines has around a solve.
+
+Those of the hybrid engine are without what it stores, which ours does not have.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from engines.arrays import FloatArray, MaskArray, sums_by_row
-from engines.graph.components import bsccs
 from engines.model.environment import Method
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.result import SolveResult, Status
-from prism_hooks.crossing import numpy_array
+from engines.questions.steady_state import POWER_STEP
 from prism_hooks.questions import Question
 from prism_hooks.report import Ending, iterations_line
 from prism_hooks.told_solve import (
     COUNTED,
+    LONG_RUN,
     STEADY_STATE,
     UNTIL,
     Asked,
@@ -24,8 +27,6 @@ from prism_hooks.told_solve import (
     entries_of,
     summed,
 )
-
-LONG_RUN = "long-run average"
 
 MOST_DISTINCT = 1 << 16
 """PRISM's vectors of more distinct values are not compact."""
@@ -36,15 +37,21 @@ SAME_TERMINAL = 1e-15
 NO_METHOD = "Iterative method"
 """What the sparse engine calls sweeps whose number the question sets."""
 
-EARNED = "Building sparse matrix (transition rewards)"
-
 STARTING = "\nStarting iterations..."
+
+
+ONE_VECTOR = {
+    *(Method.GAUSS_SEIDEL, Method.BACKWARDS_GAUSS_SEIDEL),
+    *(Method.SOR, Method.BACKWARDS_SOR),
+}
+"""The methods that write over the values they read."""
 
 
 @dataclass
 class _Storage:
-    """Lines on what PRISM's sparse engine stores, and their sum in KB."""
+    """Lines on what PRISM's sparse engine stores, and their sum in KB; none of them untold."""
 
+    told: bool
     lines: list[str] = field(default_factory=list)
     total: float = 0.0
 
@@ -69,11 +76,14 @@ class _Storage:
 
     def text(self, vectors: int, size: int, begun: str = "") -> str:
         """Return all lines, those of the vectors of iterates last, and that the sweeps begin."""
+        if not self.told:
+            return begun
         each = size * 8 / 1024
         self.total += vectors * each
+        several = f"s... [{vectors} x {_memory(each)}]"
         lines = [
             *self.lines,
-            f"Allocating iteration vectors... [{vectors} x {_memory(each)}]",
+            "Allocating iteration vector" + (several if vectors > 1 else f"... [{_memory(each)}]"),
             f"TOTAL: [{_memory(self.total)}]",
         ]
         if begun:
@@ -90,8 +100,8 @@ def _memory(kilobytes: float) -> str:
     return f"{kilobytes:.1f} KB"
 
 
-def sparse_lines(problem: Any, asked: Asked) -> EngineLines | None:
-    """Return the lines of the sparse engine around a solve; None where ours are printed.
+def sparse_lines(problem: Any, asked: Asked, *, hybrid: bool) -> EngineLines | None:
+    """Return the lines of the sparse or hybrid engine around a solve; None where ours are printed.
 
     Parameters
     ----------
@@ -99,18 +109,20 @@ def sparse_lines(problem: Any, asked: Asked) -> EngineLines | None:
         The `prismgpu.Problem`.
     asked
         What is solved.
+    hybrid
+        Whether the engine is the hybrid one.
     """
+    storage = _Storage(told=not hybrid)
     if asked.model.kind is ModelKind.MDP:
-        return _sparse_choices(problem, asked)
+        return _sparse_choices(problem, asked, storage)
     if asked.ending is Ending.TIME:
-        return _sparse_time(asked)
-    storage = _Storage()
+        return _sparse_time(asked, storage)
     if asked.ending is Ending.STEPS:
         return _sparse_steps(asked, storage)
     if asked.task == STEADY_STATE:
-        return _sparse_steady(asked, asked.question.states)
-    if asked.task == LONG_RUN:
-        return _long_run(problem, asked)
+        return _sparse_steady(problem, asked, asked.question.states, storage)
+    if asked.task in LONG_RUN:
+        return _long_run(problem, asked, storage)
     return _sparse_until(asked, storage) if asked.task in UNTIL else None
 
 
@@ -133,68 +145,80 @@ def _sparse_until(asked: Asked, storage: _Storage) -> EngineLines:
             diagonal = 1.0 - np.where(rows, _diagonal(asked.model), 0.0)
         storage.vector("diagonals", diagonal, size)
     storage.vector("RHS", _right_hand_side(question) if asked.counted else None, size)
-    return EngineLines(storage.text(2, size, STARTING), _named)
+    return EngineLines(storage.text(_vectors(asked), size, STARTING), _named)
+
+
+def _vectors(asked: Asked) -> int:
+    """Return how many vectors of iterates PRISM has for a method."""
+    return 1 if asked.method in ONE_VECTOR else 2
 
 
 def _right_hand_side(question: Question) -> FloatArray:
     known = np.zeros(len(question.states)) if question.start is None else question.start
-    earned = 0.0 if question.rewards is None else question.rewards
-    return np.where(question.states, earned, known)
+    if question.rewards is None:
+        return np.where(question.states, 0.0, known)
+    # What is infinite is put in after the solve.
+    return np.where(question.states, question.rewards, 0.0)
 
 
-def _sparse_steady(asked: Asked, rows: MaskArray) -> EngineLines:
-    storage, size = _Storage(), asked.model.num_states
-    power = asked.method is Method.POWER
-    if power:
-        storage.lines.append(
-            "Building power method iteration matrix MTBDD... "
-            f"[nodes={asked.nodes}] [{asked.nodes * 20 / 1024:.1f} Kb]"
+def _sparse_steady(problem: Any, asked: Asked, rows: MaskArray, storage: _Storage) -> EngineLines:
+    before, size = "", asked.model.num_states
+    if asked.method is Method.POWER:
+        # Of a larger model no diagram is made for the log.
+        nodes = int(problem.parts.stepNodes) or asked.nodes
+        before = (
+            "\nBuilding power method iteration matrix MTBDD... "
+            f"[nodes={nodes}] [{nodes * 20 / 1024:.1f} Kb]"
         )
-        _power_matrix(storage, asked)
+        _power_matrix(storage, asked, rows)
     else:
         _matrix(storage, asked, rows, without_diagonal=True)
         exits = None
         if asked.counted:
-            exits = np.where(rows, _exits(asked.model), 0.0)
+            # PRISM has them with their sign, and 1 where there are none.
+            exits = np.where(rows, -_exits(asked.model), 0.0)
             exits[exits == 0.0] = 1.0
         storage.vector("diagonals", exits, size)
-    return EngineLines(storage.text(2, size, STARTING), _named)
+    return EngineLines(before + storage.text(_vectors(asked), size, STARTING), _named)
 
 
-def _power_matrix(storage: _Storage, asked: Asked) -> None:
+def _power_matrix(storage: _Storage, asked: Asked, rows: MaskArray) -> None:
     """Add the line on the matrix that PRISM multiplies with: a step of the uniformised chain."""
-    model = asked.model
-    distinct = 0
-    entries, size = model.matrix.num_entries + model.num_states, model.num_states
-    longest = int(model.matrix.row_lengths().max(initial=0)) + 1
+    matrix, size, distinct = asked.model.matrix, asked.model.num_states, 0
+    lengths = np.where(rows, matrix.row_lengths(), 0)
+    inside = int(np.count_nonzero(rows))
+    entries, longest = int(lengths.sum()) + inside, int(lengths.max(initial=0)) + 1
     if asked.counted:
-        row = model.matrix.row_of_entry()
-        others = model.matrix.columns != row
-        entries = int(np.count_nonzero(others)) + size
-        exits = _exits(model)
-        step = 0.99 / (exits.max(initial=0.0) or 1.0)
-        values = (model.matrix.values[others] * step, 1.0 - exits * step)
+        row = matrix.row_of_entry()
+        others = (matrix.columns != row) & rows[row]
+        entries = int(np.count_nonzero(others)) + inside
+        step = POWER_STEP / (float(matrix.row_sums()[rows].max(initial=0.0)) or 1.0)
+        values = (matrix.values[others] * step, 1.0 - _exits(asked.model)[rows] * step)
         distinct = _terminals(np.concatenate(values))
     _add_matrix(storage, size, entries, longest, distinct)
 
 
-def _long_run(problem: Any, asked: Asked) -> EngineLines | None:
-    """Return the lines of a chain that is one component; of others PRISM's are as many as these."""
-    what = problem.sought
-    components = bsccs(asked.model, asked.environment)
-    size = asked.model.num_states
-    if what is None or components.count != 1 or int(components.sizes()[0]) < size:
+def _long_run(problem: Any, asked: Asked, storage: _Storage) -> EngineLines | None:
+    """Return the lines of a chain that is one component, which alone is not put together."""
+    what, size = problem.sought, asked.model.num_states
+    if what is None:
         return None
-    steady = _sparse_steady(asked, np.ones(size, dtype=np.bool_))
+    steady = _sparse_steady(problem, asked, np.ones(size, dtype=np.bool_), storage)
+    of_average = asked.task == LONG_RUN[0]
+    heading = (
+        "Computing steady state probabilities for BSCC 1"
+        if of_average
+        else "Initial states all in one BSCC (so no reachability probabilities computed)"
+    )
     before = (
         f"\nSCCs: 1, BSCCs: 1, non-BSCC states: 0\nBSCC sizes: 1:{size}\n"
-        "Time for BSCC computation: 0.0 seconds, found 1 BSCCs.\n\n"
-        "Computing steady state probabilities for BSCC 1\n\n"
-        f"Computing probabilities...\nEngine: Sparse\n{steady.before}"
+        f"Time for BSCC computation: {round(asked.bottom_seconds, 3)} seconds, found 1 BSCCs.\n\n"
+        f"{heading}\n\nComputing probabilities...\n"
+        f"Engine: {'Sparse' if storage.told else 'Hybrid'}\n{steady.before}"
     )
 
     def after(result: SolveResult) -> str:
-        if result.status in (Status.NOT_CONVERGED, Status.DIVERGED):
+        if not of_average or result.status in (Status.NOT_CONVERGED, Status.DIVERGED):
             return steady.after(result)
         return (
             f"{steady.after(result)}\n\nBSCC 1 {what}: {float(result.values[0])}\n\n"
@@ -220,9 +244,8 @@ def _sparse_steps(asked: Asked, storage: _Storage) -> EngineLines | None:
     return EngineLines(storage.text(2, size, STARTING), _unnamed)
 
 
-def _sparse_time(asked: Asked) -> EngineLines:
+def _sparse_time(asked: Asked, storage: _Storage) -> EngineLines:
     question, size = asked.question, asked.model.num_states
-    storage = _Storage()
     rows = question.remain if asked.task == "time-bounded until" else None
     _matrix(storage, asked, rows)
     exits = None
@@ -249,9 +272,8 @@ def _sparse_time(asked: Asked) -> EngineLines:
     return EngineLines(before, after)
 
 
-def _sparse_choices(problem: Any, asked: Asked) -> EngineLines | None:
+def _sparse_choices(problem: Any, asked: Asked, storage: _Storage) -> EngineLines | None:
     question, model, size = asked.question, asked.model, asked.model.num_states
-    storage = _Storage()
     if asked.task == "step-bounded until":
         _choices(storage, model, question.remain, "Building sparse matrix")
         storage.plain_vector("yes", size)
@@ -261,12 +283,7 @@ def _sparse_choices(problem: Any, asked: Asked) -> EngineLines | None:
     elif asked.task in UNTIL or asked.task == "cumulative reward":
         rows = question.states if asked.task in UNTIL else None
         _choices(storage, model, rows, "Building sparse matrix (transitions)")
-        earned = problem.parts.choiceRewards
-        earning = (
-            question.rewards
-            if numpy_array(earned.values, np.float64).any()
-            else np.zeros(model.matrix.num_rows)
-        )
+        earning = int(problem.parts.earningEntries)
         _choices(storage, model, rows, "Building sparse matrix (transition rewards)", earning)
         storage.plain_vector("state rewards", size)
         if asked.task in UNTIL:
@@ -276,15 +293,6 @@ def _sparse_choices(problem: Any, asked: Asked) -> EngineLines | None:
     else:
         return None
     return EngineLines(storage.text(2, size, STARTING), _unnamed)
-
-
-def _earned(problem: Any, asked: Asked) -> FloatArray:
-    """Return what choices earn, their states' rewards in there; 0 where no transition earns."""
-    rewards = asked.question.rewards
-    values = numpy_array(problem.parts.choiceRewards.values, np.float64)
-    if rewards is None or not values.any():
-        return np.zeros(asked.model.matrix.num_rows)
-    return rewards
 
 
 def _matrix(
@@ -332,9 +340,9 @@ def _choices(
     model: ExplicitModel,
     states: MaskArray | None,
     what: str,
-    earned: FloatArray | None = None,
+    earning: int | None = None,
 ) -> None:
-    """Add the line on the matrix of an MDP's choices, or on what these earn: a number each."""
+    """Add the line on the matrix of an MDP's choices, or on what their transitions earn."""
     groups = model.row_group_offsets
     assert groups is not None, "an MDP has choices"
     choices = np.diff(groups)
@@ -345,10 +353,7 @@ def _choices(
     size, number, most = len(choices), int(choices.sum()), int(choices.max(initial=0))
     counted = max(model.matrix.num_entries, model.matrix.num_rows) <= COUNTED
     longest = int(model.matrix.row_lengths().max(initial=0)) if counted else 0
-    entries = entries_of(model, states)
-    if earned is not None:
-        inside = np.repeat(states, np.diff(groups)) if counted else None
-        entries = number if inside is None else int(np.count_nonzero(earned[inside]))
+    entries = entries_of(model, states) if earning is None else earning
     # PRISM counts the bytes of matrices with rewards otherwise.
     width = 4 if what != "Building sparse matrix" else _width(max(most, longest))
     kilobytes = (entries * 12 + (size + number) * width) / 1024

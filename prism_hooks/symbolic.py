@@ -37,6 +37,7 @@ from prism_hooks.crossing import numpy_array
 from prism_hooks.graph import DECOMPOSITIONS_OF_DIAGRAMS
 from prism_hooks.questions import Question, given, initial_distribution
 from prism_hooks.sets import SETS, words_of
+from prism_hooks.told_solve import LONG_RUN, STEADY_STATE
 
 DEVICE_ENTRIES = 2_000_000
 """From so many entries on, a GPU expands a matrix and copies it back sooner than a CPU would."""
@@ -242,8 +243,6 @@ def read_question(problem: Any, model: SymbolicModel) -> Question:
     )
 
 
-STEADY_STATE = "steady state"
-LONG_RUN = ("long-run average", "long-run distribution")
 WITHOUT_MATRIX = ("reachability", STEADY_STATE, *LONG_RUN)
 """The tasks of Markov chains that need no matrix."""
 MOST_EXPANDED = INT32_MAX

@@ -23,6 +23,7 @@ compact, the diagonal among the entries."""
 
 UNTIL = ("reachability", "until", "least reward")
 STEADY_STATE = "steady state"
+LONG_RUN = ("long-run average", "long-run distribution")
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class Asked:
         What the user asked for; its method is ours to choose where none was named.
     nodes
         Of a model out of a diagram, the diagram's.
+    bottom_seconds
+        What the search for its bottom components took.
     """
 
     task: str
@@ -51,6 +54,7 @@ class Asked:
     ending: Ending
     environment: SolverEnvironment
     nodes: int = 0
+    bottom_seconds: float = 0.0
 
     @property
     def method(self) -> Method:

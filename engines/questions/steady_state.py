@@ -59,16 +59,19 @@ def solve_steady_state(
     method = environment.method
     if method is Method.VALUE_ITERATION:
         raise UnsupportedError("value iteration computes no steady state")
+    ours = method is Method.MULTILEVEL or environment.automatic
+    repeats_explicit = environment.convention is Convention.EXPLICIT and not ours
     if np.count_nonzero(bscc) == 1:
-        return SolveResult.exact(np.where(bscc, 1.0, 0.0), method)
+        alone = SolveResult.exact(np.where(bscc, 1.0, 0.0), method)
+        # PRISM's explicit engine counts the step by which nothing changes.
+        return replace(alone, method=Method.POWER, iterations=1) if repeats_explicit else alone
     states = None if bool(np.all(bscc)) else np.flatnonzero(bscc)
     rates = model.matrix if states is None else closed_part(model, states).matrix
     if method is Method.AUTO:
         method = Method.JOR
         environment = replace(environment, omega=RELAXED_OMEGA)
     exits = None
-    ours = method is Method.MULTILEVEL or environment.automatic
-    if environment.convention is Convention.EXPLICIT and not ours:
+    if repeats_explicit:
         # PRISM's explicit engine knows one method here: power, on the embedded chain.
         method = Method.POWER
         environment = replace(environment, method=method)

@@ -78,6 +78,13 @@ def test_next_on_a_diagram_is_said_to_be_prisms(engine, said, prism_gpu, prism_i
     for model, asked in cases.items():
         constant = {"tandem": ("-const", "c=3"), "coin2": ("-const", "K=2")}
         more = next((constant[name] for name in constant if name in model), ())
-        run = prism_gpu(examples / model, "-pf", asked, *more, engine)
+        run = prism_gpu(examples / model, "-pf", asked, *more, engine, "-gpuinfo")
         assert run.code == 0, run.output
         assert (line in run.output) == said
+
+
+def test_next_on_a_diagram_is_told_of_with_gpuinfo_alone(prism_gpu, prism_install):
+    dice = prism_install.root.parent / "prism-examples/simple/dice/dice.pm"
+    run = prism_gpu(dice, "-pf", "P=? [ X s=1 ]", "-sparse")
+    assert "Result: 0.5" in run.output
+    assert "PRISM's own code" not in run.output

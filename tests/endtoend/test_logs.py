@@ -83,6 +83,96 @@ def test_the_log_is_prisms_where_engine_and_method_are_named(
     assert lines_of(ours.output) == expected
 
 
+TIMES = re.compile(r"[-\d.eE]+ seconds( \(average [-\d.eE]+, setup [-\d.eE]+\))?|[-\d.eE]+ secs")
+DIGITS = re.compile(r"\d+\.\d{6,}([eE]-?\d+)?")
+HEADER = re.compile(
+    r"(Version|Date|Hostname|Memory limits|Command line): |"
+    r"prism-gpu: version |prism-gpu: \d+ solves? on |"
+    r"Warning: .* converges slowly: "
+)
+
+
+def numbered_lines_of(log: str) -> list[str]:
+    """Return the lines with their numbers: of iterations, entries, nodes; without times."""
+    kept = (line.rstrip() for line in NOTE.sub("", log).splitlines() if not HEADER.match(line))
+    plain = (TIMES.sub("T", re.sub(r"^(Result: \S+) \(.*\)$", r"\1", line)) for line in kept)
+    return [DIGITS.sub(lambda found: f"{float(found[0]):.4g}", line) for line in plain if line]
+
+
+DICE = "simple/dice/dice.pm"
+DICE_LONG_RUN = ("-pf", "S=? [ d=1 ]; S>0.1 [ d=1 ]; R=? [ S ]; S=? [ d=7 ]")
+TANDEM_LONG_RUN = ("-const", "c=4", "-pf", "S=? [ sc>0 ]; R=? [ S ]")
+TWO_DICE = "simple/dice/two_dice.nm"
+WINNING = ("-pf", "Pmax=? [ F<=9 s1=7 & s2=7 ]; Rmin=? [ F s1=7 & s2=7 ]; Rmax=? [ C<=5 ]")
+NUMBERED = {
+    "several components": (DICE, *DICE_LONG_RUN, "-sparse", "-jacobi"),
+    "the same by powers": (DICE, *DICE_LONG_RUN, "-sparse", "-power"),
+    "each value": (DICE, "-pf", "S=? [ d=1 ]", "-sparse", "-jacobi", "-v"),
+    "single states": (DICE, *DICE_LONG_RUN, "-explicit", "-jacobi"),
+    "distribution": (DICE, "-ss", "-sparse", "-power"),
+    "distribution over one of two": ("dtmcs/herman/herman3.pm", "-ss", "-sparse", "-jacobi"),
+    "distribution, explicit": (DICE, "-ss", "-explicit", "-jacobi"),
+    "distribution of rates": (
+        "ctmcs/tandem/tandem.sm",
+        "-const",
+        "c=4",
+        "-ss",
+        "-explicit",
+        "-power",
+    ),
+    "one component": ("ctmcs/tandem/tandem.sm", *TANDEM_LONG_RUN, "-sparse", "-power"),
+    "distribution over one": (
+        "ctmcs/tandem/tandem.sm",
+        "-const",
+        "c=4",
+        "-ss",
+        "-sparse",
+        "-power",
+    ),
+    "no convergence": (
+        "ctmcs/tandem/tandem.sm",
+        *TANDEM_LONG_RUN,
+        "-sparse",
+        "-jacobi",
+        "-maxiters",
+        "9",
+    ),
+    "total rewards": (DICE, "-pf", "R=? [ C ]; R=? [ F d=1 ]", "-explicit", "-jacobi"),
+    "endless rewards": (
+        "ctmcs/tandem/tandem.sm",
+        *("-const", "c=4", "-pf", "R=? [ C ]; R=? [ I=0 ]", "-explicit", "-power"),
+    ),
+    "a lower bound": (DICE, "-pf", "P=? [ F>=2 s=7 ]", "-explicit", "-jacobi"),
+    "earning transitions": (TWO_DICE, *WINNING, "-sparse", "-valiter"),
+    "a chain's method for choices": (TWO_DICE, *WINNING, "-sparse", "-jacobi"),
+    "a method of choices for a chain": (DICE, *DICE_LONG_RUN, "-sparse", "-valiter"),
+}
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("name", NUMBERED)
+def test_the_numbers_in_the_log_are_prisms_too(prism_gpu, prism, prism_examples, name):
+    model, *words = NUMBERED[name]
+    theirs = prism(prism_examples / model, *words)
+    ours = prism_gpu(prism_examples / model, *words, "-nogpu")
+    assert ours.code == theirs.code
+    expected = numbered_lines_of(theirs.output)
+    assert len(expected) > 12
+    assert numbered_lines_of(ours.output) == expected
+
+
+def test_gauss_seidel_has_prisms_lines(prism_gpu, prism, prism_examples):
+    words = (prism_examples / DICE, "-pf", "P=? [ F d=1 ]; R=? [ F s=7 ]", "-sparse", "-gs")
+    assert lines_of(prism_gpu(*words, "-nogpu").output) == lines_of(prism(*words).output)
+
+
+def test_near_to_a_bound_the_long_run_is_one_question(prism_gpu, prism_examples):
+    # The power method stops at 0.16666650772…
+    asked = ("-pf", "S>0.1666666 [ d=1 ]; S>0.1666667 [ d=1 ]")
+    log = prism_gpu(prism_examples / DICE, *asked, "-sparse", "-power", "-nogpu").output
+    assert re.findall(r"^Result: (\w+)", log, re.M) == ["true", "false"]
+
+
 def test_remarks_of_ours_are_behind_gpuinfo(prism_gpu, prism_examples):
     words = (
         *(prism_examples / "ctmcs/tandem/tandem.sm", "-const", "c=5"),

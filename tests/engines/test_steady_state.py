@@ -107,6 +107,15 @@ def test_a_class_of_one_state_has_probability_one(device, kind, method):
     assert result.status is Status.CONVERGED
 
 
+def test_the_explicit_engine_takes_one_step_in_a_class_of_one_state():
+    model = models.dtmc([{0: 1.0}])
+    environment = SolverEnvironment(method=Method.JACOBI, convention=Convention.EXPLICIT)
+    result = solve_steady_state(model, np.array([True]), environment)
+    assert (result.method, result.iterations) == (Method.POWER, 1)
+    sparse = replace(environment, convention=Convention.SPARSE)
+    assert solve_steady_state(model, np.array([True]), sparse).iterations == 0
+
+
 def test_self_loops_of_rates_change_nothing_but_the_power_step(device):
     plain = models.birth_death(12)
     rows = reference.rows_of(plain.matrix)

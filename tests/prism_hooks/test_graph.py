@@ -9,14 +9,16 @@ import pytest
 
 from engines.errors import UnsupportedError
 from engines.graph.components import sccs
+from engines.graph.prob01 import prob0
+from engines.host import graphs
 from engines.model.csr import CsrMatrix
 from engines.model.environment import DeviceChoice, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
 from prism_hooks import graph
 from prism_hooks.backend import EngineBackend
 from prism_hooks.options import HookOptions
-from prism_hooks.sets import words_of
-from tests.engines import graph_models, graph_oracles
+from prism_hooks.sets import relate, words_of
+from tests.engines import graph_models, graph_oracles, models
 from tests.engines.graph_oracles import successors
 
 CPU = SolverEnvironment(device=DeviceChoice.CPU)
@@ -189,3 +191,14 @@ def test_small_graphs_stay_with_prism():
         assert graph.smallest_graph(task, options) == graph.SMALL_GRAPH[task]
         assert graph.smallest_graph(task, HookOptions(smallest_graph=7)) == 7
         assert EngineBackend(options).smallestGraph(task) == graph.SMALL_GRAPH[task]
+
+
+def test_predecessors_are_found_before_the_first_search_and_once(monkeypatch):
+    fill, fills = graphs._FILL_BACKWARDS, []
+    monkeypatch.setattr(graphs, "_FILL_BACKWARDS", lambda graph: fills.append(1) or fill(graph))
+    model = models.dtmc([{0: 0.5, 1: 0.5}, {1: 1.0}, {2: 1.0}])
+    relate(model, SolverEnvironment())
+    assert len(fills) == 1
+    found = prob0(model, models.mask(3, [0, 1, 2]), models.mask(3, [1]))
+    np.testing.assert_array_equal(found, [False, False, True])
+    assert len(fills) == 1

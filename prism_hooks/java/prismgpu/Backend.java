@@ -27,6 +27,9 @@ public interface Backend
 	/** Whether PRISM's engine setting may be changed to explicit, because the user named none. */
 	boolean mayChooseEngine();
 
+	/** Whether the long run of a problem's model, or its total rewards, are to be put together from solves as PRISM does it, because the user named its engine and its method. */
+	boolean putsTogether(Problem problem);
+
 	/** Whether the user named the format that multiplies by a diagram's blocks. */
 	boolean multipliesByDiagrams();
 

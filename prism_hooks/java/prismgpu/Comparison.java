@@ -46,6 +46,17 @@ final class Comparison
 		return current != null && Arrays.stream(values).anyMatch(value -> Math.abs(value - current.getBound()) <= Accuracy.DEFAULT_ERROR_BOUND * Math.abs(value));
 	}
 
+	/** The same of the values of a symbolic model. */
+	static boolean isNear(StateValues values)
+	{
+		if (current == null)
+			return false;
+		JDDNode near = values.getBDDFromCloseValueRel(current.getBound(), Accuracy.DEFAULT_ERROR_BOUND);
+		boolean any = !near.equals(JDD.ZERO);
+		JDD.Deref(near);
+		return any;
+	}
+
 	/** Tells the engines what a problem's values are compared with. */
 	static void tell(Problem problem)
 	{

@@ -119,6 +119,8 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	@Override
 	public ModelCheckerResult computeInstantaneousRewards(CTMC<Double> ctmc, MCRewards<Double> mcRewards, double t) throws PrismException
 	{
+		if (t == 0)
+			return decidable(super.computeInstantaneousRewards(ctmc, mcRewards, t));
 		Problem problem = problem(ctmc, "instantaneous reward").earning(ctmc, mcRewards).upTo(t);
 		ModelCheckerResult res = Hooks.solve(problem, mainLog, Hooks.INSTANTANEOUS_BEGUN, Hooks.INSTANTANEOUS_DONE);
 		return res != null ? decidable(res) : super.computeInstantaneousRewards(ctmc, mcRewards, t);
@@ -138,7 +140,10 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 		String refusal = Hooks.refusal(settings);
 		if (refusal != null)
 			return Hooks.handBack(mainLog, refusal, () -> super.computeTotalRewards(ctmc, mcRewards));
-		ModelCheckerResult res = Hooks.solve(problem(ctmc, "total reward").earning(ctmc, mcRewards), mainLog, Hooks.TOTAL_BEGUN, Hooks.TOTAL_DONE);
+		Problem problem = problem(ctmc, "total reward");
+		if (Hooks.backend.putsTogether(problem))
+			return super.computeTotalRewards(ctmc, mcRewards);
+		ModelCheckerResult res = Hooks.solve(problem.earning(ctmc, mcRewards), mainLog, Hooks.TOTAL_BEGUN, Hooks.TOTAL_DONE);
 		return res != null ? res : super.computeTotalRewards(ctmc, mcRewards);
 	}
 
@@ -190,6 +195,8 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	@Override
 	public ModelCheckerResult computeSteadyStateProbs(CTMC<Double> ctmc, double[] initDist) throws PrismException
 	{
+		if (!asksForAverage())
+			return super.computeSteadyStateProbs(ctmc, initDist);
 		String refusal = Hooks.refusal(settings);
 		if (refusal != null)
 			return Hooks.handBack(mainLog, refusal, () -> super.computeSteadyStateProbs(ctmc, initDist));

@@ -210,11 +210,16 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 		return found != null ? found : super.prob1(dtmc, remain, target);
 	}
 
-	/** Prints PRISM's line on the predecessors of a model's states, which the engines find for the first search. */
-	private void tellPredecessors(Model<?> model)
+	/** Has the engines find the predecessors of a model's states before the first search, and prints PRISM's line on them. */
+	private void findPredecessors(Model<?> model)
 	{
-		if (tellsPredecessors && (related == null || related.get() != model))
-			mainLog.println("Calculating predecessor relation for " + model.getModelType().fullName() + "...  done (0.0 seconds)");
+		if (tellsPredecessors && (related == null || related.get() != model)) {
+			mainLog.print("Calculating predecessor relation for " + model.getModelType().fullName() + "...  ");
+			long timer = System.currentTimeMillis();
+			// Where that fails, the search does too, and says so.
+			Hooks.answer(new Problem("predecessors", mainLog, source(doubles(model))));
+			mainLog.println("done (" + (System.currentTimeMillis() - timer) / 1000.0 + " seconds)");
+		}
 		if (tellsPredecessors)
 			related = new WeakReference<>(model);
 		tellsPredecessors = false;
@@ -222,7 +227,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 
 	private BitSet statesOf(Model<?> model, String task, BitSet remain, BitSet target)
 	{
-		tellPredecessors(model);
+		findPredecessors(model);
 		if (!(model instanceof DTMC) || !Hooks.answersGraphs(model) || target.isEmpty())
 			return null;
 		Problem problem = new Problem(task, mainLog, source(doubles(model))).about(target).within(remain);
@@ -261,6 +266,8 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	@Override
 	public ModelCheckerResult computeSteadyStateProbs(DTMC<Double> dtmc, double[] initDist, BSCCPostProcessor bsccPostProcessor) throws PrismException
 	{
+		if (!asksForAverage())
+			return super.computeSteadyStateProbs(dtmc, initDist, bsccPostProcessor);
 		String refusal = Hooks.refusal(settings);
 		if (refusal != null || bsccPostProcessor != null)
 			return Hooks.handBack(mainLog, refusal != null ? refusal : "a steady state of weighted components",
@@ -302,7 +309,8 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 			until = computeUntilProbs(dtmc, remain, target);
 			problem.from(until.soln).between(lower, lower);
 		}
-		ModelCheckerResult res = Hooks.solve(problem, mainLog, BOUNDED_BEGUN, BOUNDED_DONE);
+		// PRISM has no lines for the steps before a lower bound.
+		ModelCheckerResult res = until == null ? Hooks.solve(problem, mainLog, BOUNDED_BEGUN, BOUNDED_DONE) : Hooks.solve(problem, mainLog);
 		if (res == null)
 			return super.checkProbBoundedUntil(model, expr, minMax, statesOfInterest);
 		if (until != null && !Comparison.asksForCertainty())
@@ -345,8 +353,39 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 		String refusal = Hooks.refusal(settings);
 		if (refusal != null)
 			return Hooks.handBack(mainLog, refusal, () -> super.computeTotalRewards(dtmc, mcRewards));
-		ModelCheckerResult res = Hooks.solve(problem(dtmc, "total reward").earning(dtmc, mcRewards), mainLog, Hooks.TOTAL_BEGUN, Hooks.TOTAL_DONE);
+		Problem problem = problem(dtmc, "total reward");
+		if (Hooks.backend.putsTogether(problem))
+			return prepared(dtmc, () -> super.computeTotalRewards(dtmc, mcRewards));
+		ModelCheckerResult res = Hooks.solve(problem.earning(dtmc, mcRewards), mainLog, Hooks.TOTAL_BEGUN, Hooks.TOTAL_DONE);
 		return res != null ? res : super.computeTotalRewards(dtmc, mcRewards);
+	}
+
+	/** PRISM's power method for total rewards. Equations do not decide states from where nothing more is earned: they have 0. */
+	@Override
+	protected ModelCheckerResult computeReachRewardsValIter(DTMC<Double> dtmc, MCRewards<Double> mcRewards, BitSet target, BitSet inf, double[] init, BitSet known)
+			throws PrismException
+	{
+		if (Hooks.refusal(settings) != null || init != null || known != null)
+			return super.computeReachRewardsValIter(dtmc, mcRewards, target, inf, init, known);
+		int n = dtmc.getNumStates();
+		BitSet earning = new BitSet(n);
+		for (int s = 0; s < n; s++)
+			earning.set(s, mcRewards.getStateReward(s) > 0.0);
+		boolean outer = silentPrecomputations;
+		silentPrecomputations = true;
+		BitSet zero = prob0(dtmc, null, earning);
+		silentPrecomputations = outer;
+		zero.or(target);
+		Problem problem = problem(dtmc, "reachability").about(Hooks.unknown(n, zero, inf, null)).fromRewards(zero, inf, null, null).earning(dtmc, mcRewards);
+		problem.method = LinEqMethod.POWER.fullName();
+		problem.told = true;
+		mainLog.println("Starting value iteration...");
+		ModelCheckerResult res = Hooks.solve(problem, mainLog);
+		if (res == null)
+			return super.computeReachRewardsValIter(dtmc, mcRewards, target, inf, init, known);
+		// PRISM counts the step by which nothing changes where all is known.
+		mainLog.println("Value iteration took " + Math.max(1, res.numIters) + " iterations and " + res.timeTaken + " seconds.");
+		return res;
 	}
 
 	@Override

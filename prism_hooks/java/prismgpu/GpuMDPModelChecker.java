@@ -239,7 +239,8 @@ public class GpuMDPModelChecker extends MDPModelChecker
 			until = computeUntilProbs(mdp, remain, target, min);
 			problem.from(until.soln).between(lower, lower);
 		}
-		ModelCheckerResult res = solveBounded(problem, min);
+		// PRISM has no lines for the steps before a lower bound.
+		ModelCheckerResult res = until == null ? solveBounded(problem, min) : Hooks.solve(problem, mainLog);
 		if (res == null)
 			return super.checkProbBoundedUntil(model, expr, minMax, statesOfInterest);
 		if (until != null && !Comparison.asksForCertainty())

@@ -57,7 +57,7 @@ public class GpuNondetModelChecker extends NondetModelChecker
 	protected StateValues computeNextProbs(JDDNode tr, JDDNode b, boolean min)
 	{
 		if (engine != Prism.MTBDD)
-			Hooks.handBack(mainLog, Symbolic.NEXT);
+			Hooks.tellHandedBack(mainLog, Symbolic.NEXT);
 		return super.computeNextProbs(tr, b, min);
 	}
 

@@ -54,17 +54,23 @@ public class GpuProbModelChecker extends ProbModelChecker
 	public StateValues computeSteadyStateProbs(JDDNode tr, StateValues initDist) throws PrismException
 	{
 		boolean whole = asOneQuestion() && tr.equals(model.getTrans());
-		StateValues probs = whole ? LongRun.distribution(false, initDist, model) : null;
+		StateValues probs = whole && !LongRun.isPutTogether(false, model) ? LongRun.distribution(false, initDist, model) : null;
 		return probs != null ? probs : super.computeSteadyStateProbs(tr, initDist);
 	}
 
-	/** The long run is one question; PRISM would look for components in the diagram first. */
+	/** The long run is one question, unless PRISM's own way is wanted; near to a bound it is always. */
 	@Override
 	protected StateValues checkExpressionSteadyState(ExpressionSS expr, JDDNode statesOfInterest) throws PrismException
 	{
 		OpRelOpBound bound = expr.getRelopBoundInfo(constantValues);
 		if (!asOneQuestion() || bound.isTriviallyTrue() || bound.isTriviallyFalse())
 			return super.checkExpressionSteadyState(expr, statesOfInterest);
+		if (LongRun.isPutTogether(false, model)) {
+			ExpressionSS unbounded = new ExpressionSS(expr.getExpression(), "=", null);
+			StateValues put = LongRun.putTogether(statesOfInterest, of -> super.checkExpressionSteadyState(unbounded, of));
+			if (put != null)
+				return LongRun.compared(bound, put, model);
+		}
 		JDDNode states = checkExpressionDD(expr.getExpression(), model.getReach().copy());
 		StateValues values = LongRun.probabilities(false, bound, states, model, statesOfInterest);
 		return values != null ? values : super.checkExpressionSteadyState(expr, statesOfInterest);
@@ -73,6 +79,11 @@ public class GpuProbModelChecker extends ProbModelChecker
 	@Override
 	protected StateValues checkRewardSS(ExpressionTemporal expr, JDDNode stateRewards, JDDNode transRewards, JDDNode statesOfInterest) throws PrismException
 	{
+		if (asOneQuestion() && LongRun.isPutTogether(false, model)) {
+			StateValues put = LongRun.putTogether(statesOfInterest, of -> super.checkRewardSS(expr, stateRewards, transRewards, of));
+			if (put != null)
+				return put;
+		}
 		StateValues values = asOneQuestion() ? LongRun.rewards(false, stateRewards, transRewards, model, statesOfInterest) : null;
 		return values != null ? values : super.checkRewardSS(expr, stateRewards, transRewards, statesOfInterest);
 	}
@@ -93,7 +104,7 @@ public class GpuProbModelChecker extends ProbModelChecker
 	protected StateValues computeNextProbs(JDDNode tr, JDDNode b)
 	{
 		if (engine != Prism.MTBDD)
-			Hooks.handBack(mainLog, Symbolic.NEXT);
+			Hooks.tellHandedBack(mainLog, Symbolic.NEXT);
 		return super.computeNextProbs(tr, b);
 	}
 

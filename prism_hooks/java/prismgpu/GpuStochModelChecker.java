@@ -60,17 +60,23 @@ public class GpuStochModelChecker extends StochModelChecker
 	public StateValues computeSteadyStateProbs(JDDNode tr, StateValues initDist) throws PrismException
 	{
 		boolean whole = asOneQuestion() && tr.equals(model.getTrans());
-		StateValues probs = whole ? LongRun.distribution(true, initDist, model) : null;
+		StateValues probs = whole && !LongRun.isPutTogether(true, model) ? LongRun.distribution(true, initDist, model) : null;
 		return probs != null ? probs : super.computeSteadyStateProbs(tr, initDist);
 	}
 
-	/** The long run is one question; PRISM would look for components in the diagram first. */
+	/** The long run is one question, unless PRISM's own way is wanted; near to a bound it is always. */
 	@Override
 	protected StateValues checkExpressionSteadyState(ExpressionSS expr, JDDNode statesOfInterest) throws PrismException
 	{
 		OpRelOpBound bound = expr.getRelopBoundInfo(constantValues);
 		if (!asOneQuestion() || bound.isTriviallyTrue() || bound.isTriviallyFalse())
 			return super.checkExpressionSteadyState(expr, statesOfInterest);
+		if (LongRun.isPutTogether(true, model)) {
+			ExpressionSS unbounded = new ExpressionSS(expr.getExpression(), "=", null);
+			StateValues put = LongRun.putTogether(statesOfInterest, of -> super.checkExpressionSteadyState(unbounded, of));
+			if (put != null)
+				return LongRun.compared(bound, put, model);
+		}
 		JDDNode states = checkExpressionDD(expr.getExpression(), model.getReach().copy());
 		StateValues values = LongRun.probabilities(true, bound, states, model, statesOfInterest);
 		return values != null ? values : super.checkExpressionSteadyState(expr, statesOfInterest);
@@ -79,6 +85,11 @@ public class GpuStochModelChecker extends StochModelChecker
 	@Override
 	protected StateValues checkRewardSS(ExpressionTemporal expr, JDDNode stateRewards, JDDNode transRewards, JDDNode statesOfInterest) throws PrismException
 	{
+		if (asOneQuestion() && LongRun.isPutTogether(true, model)) {
+			StateValues put = LongRun.putTogether(statesOfInterest, of -> super.checkRewardSS(expr, stateRewards, transRewards, of));
+			if (put != null)
+				return put;
+		}
 		StateValues values = asOneQuestion() ? LongRun.rewards(true, stateRewards, transRewards, model, statesOfInterest) : null;
 		return values != null ? values : super.checkRewardSS(expr, stateRewards, transRewards, statesOfInterest);
 	}
@@ -131,7 +142,7 @@ public class GpuStochModelChecker extends StochModelChecker
 	protected StateValues computeNextProbs(JDDNode tr, JDDNode b)
 	{
 		if (engine != Prism.MTBDD)
-			Hooks.handBack(mainLog, Symbolic.NEXT);
+			Hooks.tellHandedBack(mainLog, Symbolic.NEXT);
 		return super.computeNextProbs(tr, b);
 	}
 

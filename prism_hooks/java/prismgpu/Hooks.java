@@ -126,6 +126,14 @@ public final class Hooks
 		sayOnce(log, what + " is not done by our engines; PRISM's own code runs it");
 	}
 
+	/** The same of what PRISM does so under each engine: the user is to ask for the line. */
+	static void tellHandedBack(PrismLog log, String what)
+	{
+		if (backend != null && backend.showsSolves())
+			handBack(log, what);
+		course = Course.COMPUTED;
+	}
+
 	/** Runs PRISM's own code for something that the engines cannot do; its parts get no line of their own. */
 	static <T> T handBack(PrismLog log, String what, Work<T> work) throws PrismException
 	{

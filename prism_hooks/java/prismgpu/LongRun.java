@@ -23,6 +23,38 @@ final class LongRun
 	{
 	}
 
+	/** Whether PRISM's own code is to put the long run together, and the engines solve what it consists of. */
+	static boolean isPutTogether(boolean continuous, ProbModel model) throws PrismException
+	{
+		return Hooks.backend != null && Hooks.backend.putsTogether(whole(AVERAGE, continuous, model));
+	}
+
+	/** PRISM's own code, which gives the states of interest up. */
+	interface Work
+	{
+		StateValues run(JDDNode statesOfInterest) throws PrismException;
+	}
+
+	/**
+	 * What PRISM's own code finds; null where that is too near to a bound to be compared.
+	 * @param statesOfInterest Given up with values, as with an error
+	 */
+	static StateValues putTogether(JDDNode statesOfInterest, Work work) throws PrismException
+	{
+		boolean isOpen = false;
+		try {
+			StateValues values = work.run(statesOfInterest.copy());
+			isOpen = Comparison.isNear(values);
+			if (!isOpen)
+				return values;
+			values.clear();
+			return null;
+		} finally {
+			if (!isOpen)
+				JDD.Deref(statesOfInterest);
+		}
+	}
+
 	/** @param init Cleared with an answer */
 	static StateValues distribution(boolean continuous, StateValues init, ProbModel model) throws PrismException
 	{
@@ -35,9 +67,19 @@ final class LongRun
 		return probs;
 	}
 
+	/** A question about all states. */
+	private static Problem whole(String task, boolean continuous, ProbModel model) throws PrismException
+	{
+		Problem problem = Symbolic.ofChain(task, continuous, model);
+		problem.verbose = Symbolic.prism.getVerbose();
+		Symbolic.countStep(problem, model.getTrans(), model.getAllDDRowVars(), model.getAllDDColVars());
+		return problem;
+	}
+
 	private static StateValues fromStart(boolean continuous, StateValuesDV init, ProbModel model) throws PrismException
 	{
-		Problem problem = Symbolic.ofChain(DISTRIBUTION, continuous, model);
+		Problem problem = whole(DISTRIBUTION, continuous, model);
+		problem.sought = "probability";
 		problem.parts.startAddress = init.getDoubleVector().getPtr();
 		return Symbolic.answered(problem, model, values -> values);
 	}
@@ -67,6 +109,12 @@ final class LongRun
 		if (values == null)
 			return null;
 		JDD.Deref(statesOfInterest);
+		return compared(bound, values, model);
+	}
+
+	/** The values, or where they meet a bound. @param values Given up with a bound */
+	static StateValues compared(OpRelOpBound bound, StateValues values, ProbModel model) throws PrismException
+	{
 		if (bound.isNumeric())
 			return values;
 		Comparison.comparable(values, model);
@@ -107,7 +155,7 @@ final class LongRun
 		if (Hooks.backend == null)
 			return null;
 		BottomChain bottom = BottomChain.of(continuous, model);
-		Problem problem = bottom == null ? Symbolic.ofChain(AVERAGE, continuous, model) : Symbolic.about(AVERAGE, bottom.chain, bottom.trans);
+		Problem problem = bottom == null ? whole(AVERAGE, continuous, model) : Symbolic.about(AVERAGE, bottom.chain, bottom.trans);
 		problem.parts.stateRewards = new Diagram(rewards);
 		problem.sought = bottom == null ? sought : null;
 		return Symbolic.answered(problem, model, values -> bottom == null ? values : everywhere(values, model));

@@ -17,6 +17,7 @@ import prism.PrismLog;
  * until                     unknown states, those of 0 and 1 among them; known values and first iterate
  * least reward              unknown states; known values, 0 or infinite; rewards; zero-reward loops may be among them
  * prob0, prob1              target, remain
+ * predecessors              (for these to have them at hand)
  * state formula             (of a model that the engines have built) the formula
  * zero-reward end components  (of such a model) rewards that are held; remain
  * steady state              the component
@@ -74,6 +75,10 @@ public final class Problem
 
 	/** What PRISM's log calls the long-run average of a component; null where it has no such line. */
 	public String sought;
+	/** Whether who asks prints PRISM's lines around the solve. */
+	public boolean told;
+	/** Whether the log is to have the values of all states. */
+	public boolean verbose;
 
 	/** Whether strong components of one state without a loop count. */
 	public boolean withTrivial;

@@ -27,6 +27,11 @@ final class Symbolic
 {
 	/** What PRISM does on diagrams in one multiplication. */
 	static final String NEXT = "next, one product on a diagram,";
+	private static final String POWER = "Power method";
+	/** The part of the longest step that PRISM's power method takes; see POWER_STEP in engines/questions/steady_state.py. */
+	private static final double POWER_STEP = 0.99;
+	/** Of models of more states no diagram is made for the log alone; see COUNTED in told_solve.py. */
+	private static final int MOST_COUNTED = 1 << 18;
 	private static final String ADVERSARY = "export of an adversary";
 
 	/** PRISM as a whole, whose settings and log the solves have. */
@@ -259,7 +264,22 @@ final class Symbolic
 			return null;
 		Problem problem = problem("steady state", known.continuous ? "CTMC" : "DTMC", known.whole, odd, rows, cols, null);
 		problem.parts.states = new Diagram(known.component);
+		countStep(problem, trans, rows, cols);
 		return solve(problem, refusal());
+	}
+
+	/** Counts the nodes that the diagram of a step of the uniformised chain has, which PRISM's power method makes and its log tells. */
+	static void countStep(Problem problem, JDDNode rates, JDDVars rows, JDDVars cols)
+	{
+		if (!problem.method.equals(POWER) || problem.numStates > MOST_COUNTED)
+			return;
+		JDDNode exits = JDD.Apply(JDD.TIMES, JDD.SumAbstract(rates.copy(), cols), JDD.Constant(-1));
+		JDDNode length = JDD.Constant(-POWER_STEP / JDD.FindMin(exits));
+		JDDNode generator = JDD.Apply(JDD.PLUS, rates.copy(), JDD.Apply(JDD.TIMES, JDD.Identity(rows, cols), exits.copy()));
+		JDDNode stay = JDD.Apply(JDD.TIMES, JDD.Identity(rows, cols), JDD.LessThan(exits, 0));
+		JDDNode step = JDD.Apply(JDD.PLUS, JDD.Apply(JDD.TIMES, length, generator), stay);
+		problem.parts.stepNodes = JDD.GetNumNodes(step);
+		JDD.Deref(step);
 	}
 
 	/** @param strat Where a strategy is wanted; PRISM's command line generates none under these engines */
@@ -285,7 +305,7 @@ final class Symbolic
 			boolean min) throws PrismException
 	{
 		Problem problem = problem("cumulative reward", "MDP", trans, odd, rows, cols, nondet).choosing(min).upTo(bound);
-		earn(problem, trans, sr, trr, cols);
+		earn(problem, trans, sr, trr, rows, cols, nondet, JDD.ONE);
 		return solve(problem, null);
 	}
 
@@ -304,7 +324,7 @@ final class Symbolic
 		// Unlike its explicit engine, PRISM's symbolic ones do not look for zero-reward loops; they warn of them.
 		String task = total ? "total reward" : min ? "least reward" : "reachability";
 		Problem problem = problem(task, "MDP", trans, odd, rows, cols, nondet).choosing(min);
-		earn(problem, trans, sr, trr, cols);
+		earn(problem, trans, sr, trr, rows, cols, nondet, maybe);
 		if (!total) {
 			problem.parts.states = new Diagram(maybe);
 			problem.parts.start = infinite(inf);
@@ -315,7 +335,7 @@ final class Symbolic
 	static DoubleVector leastTotalReward(JDDNode trans, JDDNode sr, JDDNode trr, ODDNode odd, JDDVars rows, JDDVars cols, JDDVars nondet) throws PrismException
 	{
 		Problem problem = problem("total reward", "MDP", trans, odd, rows, cols, nondet).choosing(true);
-		earn(problem, trans, sr, trr, cols);
+		earn(problem, trans, sr, trr, rows, cols, nondet, JDD.ONE);
 		return solve(problem, adversaryRefusal());
 	}
 
@@ -371,7 +391,7 @@ final class Symbolic
 		Problem problem = new Problem(task, prism.getMainLog(), source);
 		problem.parts = new SymbolicParts(trans);
 		String linear = settings.getString(PrismSettings.PRISM_LIN_EQ_METHOD);
-		problem.method = hasChoices ? settings.getString(PrismSettings.PRISM_MDP_SOLN_METHOD) : linear.equals("Power") ? "Power method" : linear;
+		problem.method = hasChoices ? settings.getString(PrismSettings.PRISM_MDP_SOLN_METHOD) : linear.equals("Power") ? POWER : linear;
 		problem.omega = settings.getDouble(PrismSettings.PRISM_LIN_EQ_METHOD_PARAM);
 		problem.epsilon = prism.getTermCritParam();
 		problem.absolute = prism.getTermCrit() == Prism.ABSOLUTE;
@@ -441,8 +461,12 @@ final class Symbolic
 		return read(JDD.Apply(JDD.PLUS, sr.copy(), earned));
 	}
 
-	private static void earn(Problem problem, JDDNode trans, JDDNode sr, JDDNode trr, JDDVars cols)
+	/** @param states Whose choices are solved for */
+	private static void earn(Problem problem, JDDNode trans, JDDNode sr, JDDNode trr, JDDVars rows, JDDVars cols, JDDVars nondet, JDDNode states)
 	{
+		JDDNode earning = JDD.Apply(JDD.TIMES, trr.copy(), states.copy());
+		problem.parts.earningEntries = JDD.GetNumMinterms(earning, rows.n() + cols.n() + nondet.n());
+		JDD.Deref(earning);
 		problem.parts.stateRewards = new Diagram(sr);
 		problem.parts.choiceRewards = read(JDD.SumAbstract(JDD.Apply(JDD.TIMES, trans.copy(), trr.copy()), cols));
 	}
