@@ -321,8 +321,8 @@ class SolveResult:
         ceiling
             No exact value is larger.
         """
-        upper = self.values if self.bounds is None else self.bounds[1]
-        if (upper <= ceiling).all():
+        upper = () if self.bounds is None else self.bounds[1:]
+        if all((numbers <= ceiling).all() for numbers in (self.values, *upper)):
             return self
         return self.mapped(lambda values: np.minimum(values, ceiling))
 

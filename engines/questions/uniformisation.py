@@ -32,6 +32,7 @@ from engines.model.progress import Progress
 from engines.model.result import SolveResult, Status, SweepCost
 from engines.proofs.poisson import PoissonWeights, poisson_weights
 from engines.proofs.uniformisation_error import SumError, sum_error
+from engines.systems.graph import GraphOperations
 from engines.systems.one_sided import SweepSystem, rows_of_states
 from engines.systems.power_sums import PowerSum, Summed
 
@@ -85,9 +86,35 @@ def backward(
     system = SweepSystem(matrix, np.asarray(start, dtype=np.float64), states=states)
     longest, greatest = _longest_row(matrix), float(system.start.max())
     result = _solve(system, exits, longest, greatest, time_bound, environment, cumulative, progress)
-    result = result if cumulative else result.at_most(greatest)
     sound = np.zeros(len(active), dtype=np.bool_) if cumulative else ~moving
+    if not cumulative and time_bound > 0.0:
+        graph = operations_of(ExplicitModel(ModelKind.CTMC, rates), environment)
+        result, sound = _with_greatest(result.at_most(greatest), graph, moving, system.start)
     return _with_decided(result, rates, moving, system.start, sound, environment)
+
+
+def _with_greatest(
+    result: SolveResult, graph: GraphOperations, moving: MaskArray, start: FloatArray
+) -> tuple[SolveResult, MaskArray]:
+    """Put the greatest value where only states of that value are reached, and less elsewhere.
+
+    The weights may sum to a little more or less than 1. Also returned are the states whose values
+    have no error.
+    """
+    greatest = float(start.max())
+    near = moving & (result.values + result.error_estimate >= greatest)
+    if not near.any():
+        return result, ~moving
+    less = graph.may_reach(start < greatest, moving)
+    values = np.where(
+        less & moving, np.minimum(result.values, np.nextafter(greatest, 0.0)), greatest
+    )
+    values[~moving] = start[~moving]
+    bounds = result.bounds and (
+        np.where(less, np.minimum(result.bounds[0], values), values),
+        np.where(less, result.bounds[1], values),
+    )
+    return replace(result, values=values, bounds=bounds), ~(less & moving)
 
 
 def _with_decided(

@@ -68,13 +68,34 @@ OF_TENTH = {
     "P>0 [ F<=1 x=2 ]": "true",
     "P>=1 [ F<=1 x=1 ]": "false",
 }
+ENDLESS = """ctmc
+module m
+  x : [0..3] init 0;
+  [] x=0 -> 19:(x'=1);
+  [] x=1 -> 23.5:(x'=2) + 1e-9:(x'=3);
+  [] x>1 -> 7.1:(x'=5-x);
+endmodule
+"""
+OF_ENDLESS = {
+    "P=? [ F>=0.75 x>1 ]": "1.0",
+    "P<=1 [ F>=0.75 x>1 ]": "true",
+    "P>=1 [ F>=0.75 x>1 ]": "true",
+    "P>1 [ F>=0.75 x>1 ]": "false",
+    "P<1 [ F>=0.75 x>1 ]": "false",
+    "P=? [ G>=0.75 x=0 ]": "0.0",
+    "P>=0 [ G>=0.75 x=0 ]": "true",
+    "P>0 [ G>=0.75 x=0 ]": "false",
+    "P<1 [ F<=0.75 x>1 ]": "true",
+    "filter(count, P>=1 [ true U[0.75,0.8] x>1 ])": "2",
+}
 ROUTES = ["-explicit", "-sparse", "-hybrid", "-ii", "-gs", "-frontend builtin"]
 
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize(
-    ("text", "questions"), [(THIRD, OF_THIRD), (HALF, OF_HALF), (TENTH, OF_TENTH)]
+    ("text", "questions"),
+    [(THIRD, OF_THIRD), (HALF, OF_HALF), (TENTH, OF_TENTH), (ENDLESS, OF_ENDLESS)],
 )
 def test_a_bound_that_is_the_exact_value_is_met(prism_gpu, tmp_path, text, questions, route):
     model = tmp_path / "model.pm"
