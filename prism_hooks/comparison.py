@@ -12,6 +12,9 @@ from engines.model.environment import SolverEnvironment
 from engines.model.result import SolveResult
 from prism_hooks.claims import Claim
 
+LEAST_APART = {0.0: np.nextafter(0.0, 1.0), 1.0: 2.0**-53}
+"""The least value that differs from 0, or whose complement differs from 1, by that bound."""
+
 
 def compared(
     problem: Any, result: SolveResult, claim: Claim, environment: SolverEnvironment
@@ -29,7 +32,7 @@ def compared(
     environment
         What was asked for.
     """
-    exactly = result.exactly
+    result, exactly = _without_false_zeros(result, problem.bound), result.exactly
     if np.isnan(problem.bound) or exactly is None or result.unrounded:
         return result, claim
     error, absolute = claim.error, claim.absolute
@@ -45,3 +48,11 @@ def compared(
     complements = {*claim.complements, *(1.0 - value for value in exact)}
     claim = claim._replace(decided=tuple(sorted(decided)), complements=tuple(sorted(complements)))
     return replace(result, values=values), claim
+
+
+def _without_false_zeros(result: SolveResult, bound: float) -> SolveResult:
+    """Return values of which neither is 0, nor its complement 1, where the exact one is not."""
+    if result.possible is None or bound not in LEAST_APART:
+        return result
+    apart = np.maximum(result.values, LEAST_APART[bound])
+    return replace(result, values=np.where(result.possible, apart, result.values))

@@ -90,7 +90,7 @@ def backward(
     if not cumulative and time_bound > 0.0:
         graph = operations_of(ExplicitModel(ModelKind.CTMC, rates), environment)
         result, sound = _with_greatest(result.at_most(greatest), graph, moving, system.start)
-    return _with_decided(result, rates, moving, system.start, sound, environment)
+    return _with_decided(result, rates, moving, system.start, sound, time_bound, environment)
 
 
 def _with_greatest(
@@ -123,16 +123,22 @@ def _with_decided(
     moving: MaskArray,
     start: FloatArray,
     sound: MaskArray,
+    time_bound: float,
     environment: SolverEnvironment,
 ) -> SolveResult:
     """Return the result with the values that have no error, beside those of the `sound` states."""
     worth = start > 0.0
     if not worth.any():
         return replace(result, error_estimate=0.0, unrounded=True)
-    if (result.values == 0.0).any():
+    possible = result.values > 0.0
+    if not possible.all():
         graph = operations_of(ExplicitModel(ModelKind.CTMC, rates), environment)
-        sound = sound | ~graph.may_reach(worth, moving)
-    return replace(result, decided=decided_values(result.values, sound))
+        reached = graph.may_reach(worth, moving)
+        sound = sound | ~reached
+        # The sum may have ended before the first term that is not 0, or that be too small a number.
+        possible = possible | (reached if time_bound > 0.0 else worth)
+    decided = decided_values(result.values, sound)
+    return replace(result, decided=decided, possible=possible)
 
 
 def forward(

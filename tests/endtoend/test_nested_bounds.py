@@ -116,3 +116,35 @@ def test_what_no_exact_value_decides_is_refused_in_the_words_of_prism(prism_gpu,
     questions = [asked.replace("=?", f"{how}{value}") for how in (">=", "<")]
     found = RESULT.findall(prism_gpu(model, "-pf", "; ".join(questions), engine).output)
     assert found == [f"Accuracy of value {value} is not enough to compare to bound {value}."] * 2
+
+
+FAR = """ctmc
+module m
+  x : [0..60] init 0;
+  [] x<60 -> 1:(x'=x+1);
+  [] x>0 & x<60 -> 2:(x'=x-1);
+endmodule
+rewards x=60 : 1; endrewards
+"""
+OF_FAR = {
+    "P=? [ F<=0.1 x=60 ]": "0.0",
+    "P>0 [ F<=0.1 x=60 ]": "true",
+    "P<=0 [ F<=0.1 x=60 ]": "false",
+    "P>0 [ F<=0 x=60 ]": "false",
+    "P>0 [ F[0.05,0.1] x=60 ]": "true",
+    "P>=1 [ G<=0.1 x<60 ]": "false",
+    "P<1 [ G<=20 x<60 ]": "true",
+    "R>0 [ C<=0.1 ]": "true",
+    "R>0 [ I=0.1 ]": "true",
+    "filter(count, P>0 [ x<50 U<=0.1 x=50 ])": "51",
+}
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("engine", ["-explicit", "-sparse", "-hybrid"])
+def test_what_hardly_ever_happens_in_time_is_possible(prism_gpu, tmp_path, engine):
+    model = tmp_path / "model.sm"
+    model.write_text(FAR, encoding="utf-8")
+    run = prism_gpu(model, "-pf", "; ".join(OF_FAR), engine)
+    found = RESULT.findall(run.output)
+    assert dict(zip(OF_FAR, found, strict=True)) == OF_FAR
