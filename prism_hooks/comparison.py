@@ -10,7 +10,7 @@ import numpy as np
 from engines.model.comparison import settle
 from engines.model.environment import SolverEnvironment
 from engines.model.result import SolveResult
-from prism_hooks.claims import Claim
+from prism_hooks.claims import ROUNDING_OF_STEPS, Claim
 
 LEAST_APART = {0.0: np.nextafter(0.0, 1.0), 1.0: 2.0**-53}
 """The least value that differs from 0, or whose complement differs from 1, by that bound."""
@@ -37,8 +37,9 @@ def compared(
         return result, claim
     error, absolute = claim.error, claim.absolute
     if not error > 0.0:
-        # After a number of steps, values are exact but for what this counts.
-        error, absolute = result.error_estimate, environment.absolute
+        # After a number of steps, values are exact but for rounding, of the model's numbers too.
+        error = max(result.error_estimate, ROUNDING_OF_STEPS)
+        absolute = environment.absolute
     known = ~np.isfinite(result.values) | np.isin(result.values, claim.decided)
     sizes = 1.0 if absolute else np.abs(result.values)
     errors = np.where(known, 0.0, error * sizes)

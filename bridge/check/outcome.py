@@ -58,7 +58,7 @@ class Outcome:
             return replace(self, accuracy=None, exactly=None)
         error = self.accuracy.error + other.accuracy.error
         if error == 0.0:
-            return replace(self, exactly=None)
+            return self
         # A relative error of probabilities is an absolute one too, and not the other way round.
         absolute = self.accuracy.absolute or other.accuracy.absolute
         rounded = [part for part in (self.accuracy, other.accuracy) if part.error > 0.0]

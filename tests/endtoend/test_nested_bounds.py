@@ -88,6 +88,27 @@ OF_ENDLESS = {
     "P<1 [ F<=0.75 x>1 ]": "true",
     "filter(count, P>=1 [ true U[0.75,0.8] x>1 ])": "2",
 }
+TENTHS = """mdp
+module m
+  x : [0..10] init 0;
+  [] true -> 0.1:(x'=1) + 0.1:(x'=2) + 0.1:(x'=3) + 0.1:(x'=4) + 0.1:(x'=5)
+           + 0.1:(x'=6) + 0.1:(x'=7) + 0.1:(x'=8) + 0.1:(x'=9) + 0.1:(x'=10);
+endmodule
+"""
+OF_TENTHS = {
+    "P>=1 [ F>=2 x>0 ]": "true",
+    "P<1 [ F[2,5] x>0 ]": "false",
+    "P>0 [ G>=3 x=0 ]": "false",
+    "P<=0 [ G[3,4] x=0 ]": "true",
+    "P>=1 [ F=3 x>0 ]": "true",
+    "P>=0.5 [ F=3 x>5 ]": "true",
+    "P<=0.5 [ F=3 x>5 ]": "true",
+    "P>=0.75 [ F[2,3] x>5 ]": "true",
+    "P<=0.75 [ F[2,3] x>5 ]": "true",
+    "P>=0.36 [ x!=3 U[2,2] x>6 ]": "true",
+    "P<=0.36 [ x!=3 U[2,2] x>6 ]": "true",
+    "P>=0.1 [ x!=0 U[1,1] x>6 ]": "false",
+}
 ROUTES = ["-explicit", "-sparse", "-hybrid", "-ii", "-gs", "-frontend builtin"]
 
 
@@ -95,7 +116,14 @@ ROUTES = ["-explicit", "-sparse", "-hybrid", "-ii", "-gs", "-frontend builtin"]
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize(
     ("text", "questions"),
-    [(THIRD, OF_THIRD), (HALF, OF_HALF), (TENTH, OF_TENTH), (ENDLESS, OF_ENDLESS)],
+    [
+        (THIRD, OF_THIRD),
+        (HALF, OF_HALF),
+        (TENTH, OF_TENTH),
+        (ENDLESS, OF_ENDLESS),
+        (TENTHS, OF_TENTHS),
+        (TENTHS.replace("mdp", "dtmc"), OF_TENTHS),
+    ],
 )
 def test_a_bound_that_is_the_exact_value_is_met(prism_gpu, tmp_path, text, questions, route):
     model = tmp_path / "model.pm"
