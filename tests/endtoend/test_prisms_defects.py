@@ -61,6 +61,13 @@ def test_transitions_of_two_actions_to_one_state_both_count(prism_gpu, tmp_path,
     assert found == pytest.approx([0.375, MEAN_REWARD[kind]], rel=1e-12)
 
 
+@pytest.mark.parametrize("engine", ["-explicit", "-hybrid"])
+def test_operators_inside_a_formula_keep_what_transitions_earn(prism_gpu, tmp_path, engine):
+    asked = "P=? [ X (G F (R>=4 [ C<=1 ])) ]; P=? [ F ((R>=4 [ C<=1 ]) & (X s=1)) ]"
+    found = results(prism_gpu, tmp_path, CHAINS["dtmc"], asked, engine)
+    assert found == pytest.approx([0.0, 0.375], rel=1e-12)
+
+
 @pytest.mark.parametrize(
     "switches", [(), ("-sparse",), ("-topological",), ("-ii",), ("-explicit",)]
 )
