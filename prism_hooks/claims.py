@@ -136,3 +136,7 @@ def _largest_distance(result: SolveResult) -> float:
     # One unit of the larger number for the subtraction.
     rounding = float(np.finfo(np.float64).eps) * np.max(values, initial=0.0)
     return float(np.max(distances, initial=0.0) + rounding)
+
+
+ROUNDING_OF_STEPS = 1e-12
+"""What rounding may make of values that PRISM takes for exact, by its own account."""

@@ -14,14 +14,11 @@ from engines.model.comparison import HOLDS
 from engines.model.environment import SolverEnvironment
 from engines.model.rationals import rational
 from engines.model.result import ExactValues, SolveResult
-from prism_hooks.claims import claim_of
+from prism_hooks.claims import ROUNDING_OF_STEPS, claim_of
 from prism_hooks.report import Ending
 
 TESTING_ERROR = 1e-5
 """The relative error that PRISM assumes of values whose accuracy is unknown or an estimate."""
-
-ROUNDING = 1e-12
-"""What rounding may make of values that PRISM takes for exact, by its own account."""
 
 
 class Bounded(Enum):
@@ -177,7 +174,9 @@ def compare(
     undecided = holds(values - errors, bound) != holds(values + errors, bound)
     if exactly is not None:
         known = ~np.isfinite(values) | np.isin(values, accuracy.decided)
-        near = np.flatnonzero(undecided | (np.isclose(values, bound, 0.0, ROUNDING) & ~known))
+        near = np.flatnonzero(
+            undecided | (np.isclose(values, bound, 0.0, ROUNDING_OF_STEPS) & ~known)
+        )
         found = exactly(near) if len(near) else None
         if found is not None:
             satisfied[near] = [bool(holds(value, rational(bound))) for value in found]

@@ -58,13 +58,23 @@ class Outcome:
             return replace(self, accuracy=None, exactly=None)
         error = self.accuracy.error + other.accuracy.error
         if error == 0.0:
-            return replace(self, exactly=None)
+            return self
         # A relative error of probabilities is an absolute one too, and not the other way round.
         absolute = self.accuracy.absolute or other.accuracy.absolute
-        guaranteed = all(
-            part.guaranteed or part.error == 0.0 for part in (self.accuracy, other.accuracy)
+        rounded = [part for part in (self.accuracy, other.accuracy) if part.error > 0.0]
+        accuracy = Accuracy(
+            error,
+            absolute,
+            guaranteed=all(part.guaranteed for part in rounded),
+            decided=_of_all([part.decided for part in rounded]),
+            complements=_of_all([part.complements for part in rounded]),
         )
-        return replace(self, accuracy=Accuracy(error, absolute, guaranteed), exactly=None)
+        return replace(self, accuracy=accuracy, exactly=None)
+
+
+def _of_all(decided: list[tuple[float, ...]]) -> tuple[float, ...]:
+    """Return which of 0 and 1 have no error in any of several solves."""
+    return tuple(value for value in (0.0, 1.0) if all(value in part for part in decided))
 
 
 def everywhere(value: Value, num_states: int) -> StateVector:

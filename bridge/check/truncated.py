@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bridge.check.accuracy import ROUNDING
 from bridge.check.checker import Checker
 from bridge.check.outcome import Outcome
 from bridge.language.ast import (
@@ -31,6 +30,7 @@ from bridge.language.text import Range, value_text
 from bridge.model import UnexploredStates
 from engines.errors import ConvergenceError, UnsupportedError
 from engines.exploration.build import UNEXPLORED
+from prism_hooks.claims import ROUNDING_OF_STEPS
 
 OPERATORS = (Probability, Reward, SteadyState, Quantifier, Filter, Strategy)
 
@@ -138,7 +138,7 @@ def _at(outcome: Outcome, initial: np.ndarray) -> _Bounds:
     else:
         guaranteed = accuracy.guaranteed or accuracy.error == 0.0
         # Values that are exact but for rounding are told to be without error.
-        errors = accuracy.at_least(ROUNDING).errors(values)
+        errors = accuracy.at_least(ROUNDING_OF_STEPS).errors(values)
     return _Bounds(
         values, float(np.min(values - errors)), float(np.max(values + errors)), guaranteed
     )

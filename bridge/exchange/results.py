@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.check.accuracy import ROUNDING, TESTING_ERROR
+from bridge.check.accuracy import TESTING_ERROR
 from bridge.exchange.manifest import SETTINGS
 from bridge.exchange.schema import (
     LARGEST_JSON,
@@ -40,6 +40,7 @@ from bridge.language.ast import Expression, Probability, SteadyState
 from bridge.refusals import fault_text
 from engines.arrays import FloatArray
 from engines.errors import InvalidModelError
+from prism_hooks.claims import ROUNDING_OF_STEPS
 
 FORMAT = 2
 RESULTS = "results.zip"
@@ -232,7 +233,7 @@ def impossible(question: Expression, values: FloatArray, error: float) -> str:
     """
     wrong = np.isnan(values)
     if isinstance(question, Probability | SteadyState):
-        slack = min(max(error, ROUNDING), TESTING_ERROR)
+        slack = min(max(error, ROUNDING_OF_STEPS), TESTING_ERROR)
         wrong |= (values < -slack) | (values > 1.0 + slack)
         what = "a probability"
     else:

@@ -52,7 +52,12 @@ def placed(value: Fraction, relation: str, bound: float, *, complement: bool = F
             (compared > bound) == above
         ):
             return number
-        number = math.nextafter(number, math.inf if above != complement else -math.inf)
+        further = math.nextafter(number, math.inf if above != complement else -math.inf)
+        if complement:
+            # Far more small numbers are next to 0 than their complements are next to 1.
+            other = 1.0 - math.nextafter(compared, math.inf if above else -math.inf)
+            further = min(further, other) if above else max(further, other)
+        number = further
 
 
 def settle(

@@ -10,7 +10,7 @@ from functools import lru_cache
 LARGEST_DENOMINATOR = 100_000
 """Fractions with larger denominators are not looked for: chance would find some."""
 
-ROUNDINGS = 2
+ROUNDINGS = 4
 """How many units in the last place a double may be away from the fraction that it stands for, such
 as 1 - 2/3 from 1/3."""
 

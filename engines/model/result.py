@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from engines.arrays import FloatArray, IndexArray
+from engines.arrays import FloatArray, IndexArray, MaskArray
 from engines.errors import ConvergenceError
 from engines.model.decided import decided_complements
 from engines.model.events import Events, told
@@ -144,6 +144,9 @@ class SolveResult:
     decided
         Values without any error in every state that has them, such as the 0, the 1 and the infinity
         of states that the graph decides. Other states may have an error.
+    possible
+        States whose exact values are above 0, even where the doubles are 0, shape (states,); None
+        where that is not known.
     exactly
         Computes exact values where the rounded ones do not decide a question; None for no way.
     error_known
@@ -173,6 +176,7 @@ class SolveResult:
     finished_by: str = ""
     unrounded: bool = False
     decided: tuple[float, ...] = ()
+    possible: MaskArray | None = None
     exactly: ExactValues | None = None
     error_known: bool = True
     absolute: bool = False
@@ -321,8 +325,8 @@ class SolveResult:
         ceiling
             No exact value is larger.
         """
-        upper = self.values if self.bounds is None else self.bounds[1]
-        if (upper <= ceiling).all():
+        upper = () if self.bounds is None else self.bounds[1:]
+        if all((numbers <= ceiling).all() for numbers in (self.values, *upper)):
             return self
         return self.mapped(lambda values: np.minimum(values, ceiling))
 
@@ -348,6 +352,7 @@ class SolveResult:
             bounds=None,
             unrounded=False,
             decided=(),
+            possible=None,
             exactly=None,
         )
 
@@ -360,7 +365,9 @@ class SolveResult:
             The number here of each state, shape (states,); as of a quotient or a product.
         """
         exactly = self.exactly
-        result = replace(self.mapped(lambda values: values[part_of]), exactly=None)
+        possible = None if self.possible is None else self.possible[part_of]
+        mapped = self.mapped(lambda values: values[part_of])
+        result = replace(mapped, possible=possible, exactly=None)
         if exactly is None:
             return result
 

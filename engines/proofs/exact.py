@@ -339,6 +339,7 @@ def step_bounded(
     steps: int,
     rewards: FloatArray | None = None,
     direction: Direction | None = None,
+    before_that: ExactValues | None = None,
 ) -> ExactValues:
     """Return what computes exact values of x ← earned + P x after a number of steps.
 
@@ -356,6 +357,8 @@ def step_bounded(
         Of a step of each row, shape (rows,); None for none.
     direction
         MDPs: minimise or maximise.
+    before_that
+        Computes the exact values of `start`; None where they are what the doubles round.
     """
     best = min if direction is Direction.MINIMISE else max
 
@@ -371,6 +374,12 @@ def step_bounded(
 
         try:
             found = reached(numbers, active, source)
+            if before_that is not None:
+                needed = [*found, *numbers, *_successors(found)]
+                known = before_that(np.array(needed, dtype=np.int64))
+                if known is None:
+                    return None
+                fixed.update(zip(needed, known, strict=True))
             now = {state: given(state) for state in found}
             for _ in range(steps):
                 before, now = now, {}
@@ -388,6 +397,12 @@ def step_bounded(
             return None
 
     return values
+
+
+def _successors(found: dict[int, list[Choice]]) -> list[int]:
+    """Return the states outside those found that one step leads to."""
+    columns = {column for options in found.values() for option in options for column in option.row}
+    return sorted(columns - found.keys())
 
 
 def long_run(model: ExplicitModel, earned: FloatArray, labels: IndexArray) -> ExactValues:

@@ -137,15 +137,14 @@ def bounded_until(
     active = remain & ~target
     direction = direction_of(model, direction)
     system = plain_system(model, active, start, None, direction)
+    exactly = exact.step_bounded(model, active, start, steps - lower, direction=direction)
     last = _sweep(system, steps - lower, environment, progress).at_most(1.0)
+    last = replace(last, exactly=exactly)
     if lower == 0:
-        exactly = exact.step_bounded(model, active, start, steps, direction=direction)
-        return replace(last, exactly=exactly)
-    first = after(
-        model, remain, last.values, lower, environment, direction=direction, progress=progress
-    )
+        return last
+    first = _after(model, remain, last, lower, environment, direction, progress)
     error = first.error_estimate + last.error_estimate
-    return SolveResult.combined(first.values, [last, first], error)
+    return replace(SolveResult.combined(first.values, [last, first], error), exactly=first.exactly)
 
 
 def after(
@@ -184,15 +183,36 @@ def after(
         For a negative number of steps, or an MDP without a direction.
     """
     _require_steps(model, "step-bounded operators")
+    known = SolveResult.exact(values, "")
+    if not np.isin(known.values, (0.0, 1.0)).all():
+        return _after(model, remain, known, steps, environment, direction, progress)
+    exactly = exact.step_bounded(model, _everywhere(model), known.values, 0)
+    known = replace(known, exactly=exactly)
+    return _after(model, remain, known, steps, environment, direction, progress)
+
+
+def _after(
+    model: ExplicitModel,
+    remain: MaskArray,
+    last: SolveResult,
+    steps: int,
+    environment: SolverEnvironment,
+    direction: Direction | None,
+    progress: Progress | None,
+) -> SolveResult:
+    """Return the values after more steps before those of `last`, within `remain`."""
     # A step from outside `remain` is worth nothing, which a row without entries says.
     if not remain.all():
         staying = model.rows_of(remain)[model.matrix.row_of_entry()]
         model = replace(model, matrix=model.matrix.select_entries(staying))
-    start = np.asarray(values, dtype=np.float64)
+    start, everywhere = last.values, _everywhere(model)
     direction = direction_of(model, direction)
-    system = plain_system(model, _everywhere(model), start, None, direction)
-    result = _sweep(system, steps, environment, progress)
-    return result.at_most(float(start.max()))
+    system = plain_system(model, everywhere, start, None, direction)
+    result = _sweep(system, steps, environment, progress).at_most(float(start.max()))
+    exactly = last.exactly and exact.step_bounded(
+        model, everywhere, start, steps, direction=direction, before_that=last.exactly
+    )
+    return replace(result, exactly=exactly)
 
 
 def cumulative_rewards(

@@ -32,6 +32,7 @@ from engines.model.progress import Progress
 from engines.model.result import SolveResult, Status, SweepCost
 from engines.proofs.poisson import PoissonWeights, poisson_weights
 from engines.proofs.uniformisation_error import SumError, sum_error
+from engines.systems.graph import GraphOperations
 from engines.systems.one_sided import SweepSystem, rows_of_states
 from engines.systems.power_sums import PowerSum, Summed
 
@@ -85,9 +86,35 @@ def backward(
     system = SweepSystem(matrix, np.asarray(start, dtype=np.float64), states=states)
     longest, greatest = _longest_row(matrix), float(system.start.max())
     result = _solve(system, exits, longest, greatest, time_bound, environment, cumulative, progress)
-    result = result if cumulative else result.at_most(greatest)
     sound = np.zeros(len(active), dtype=np.bool_) if cumulative else ~moving
-    return _with_decided(result, rates, moving, system.start, sound, environment)
+    if not cumulative and time_bound > 0.0:
+        graph = operations_of(ExplicitModel(ModelKind.CTMC, rates), environment)
+        result, sound = _with_greatest(result.at_most(greatest), graph, moving, system.start)
+    return _with_decided(result, rates, moving, system.start, sound, time_bound, environment)
+
+
+def _with_greatest(
+    result: SolveResult, graph: GraphOperations, moving: MaskArray, start: FloatArray
+) -> tuple[SolveResult, MaskArray]:
+    """Put the greatest value where only states of that value are reached, and less elsewhere.
+
+    The weights may sum to a little more or less than 1. Also returned are the states whose values
+    have no error.
+    """
+    greatest = float(start.max())
+    near = moving & (result.values + result.error_estimate >= greatest)
+    if not near.any():
+        return result, ~moving
+    less = graph.may_reach(start < greatest, moving)
+    values = np.where(
+        less & moving, np.minimum(result.values, np.nextafter(greatest, 0.0)), greatest
+    )
+    values[~moving] = start[~moving]
+    bounds = result.bounds and (
+        np.where(less, np.minimum(result.bounds[0], values), values),
+        np.where(less, result.bounds[1], values),
+    )
+    return replace(result, values=values, bounds=bounds), ~(less & moving)
 
 
 def _with_decided(
@@ -96,16 +123,22 @@ def _with_decided(
     moving: MaskArray,
     start: FloatArray,
     sound: MaskArray,
+    time_bound: float,
     environment: SolverEnvironment,
 ) -> SolveResult:
     """Return the result with the values that have no error, beside those of the `sound` states."""
     worth = start > 0.0
     if not worth.any():
         return replace(result, error_estimate=0.0, unrounded=True)
-    if (result.values == 0.0).any():
+    possible = result.values > 0.0
+    if not possible.all():
         graph = operations_of(ExplicitModel(ModelKind.CTMC, rates), environment)
-        sound = sound | ~graph.may_reach(worth, moving)
-    return replace(result, decided=decided_values(result.values, sound))
+        reached = graph.may_reach(worth, moving)
+        sound = sound | ~reached
+        # The sum may have ended before the first term that is not 0, or that be too small a number.
+        possible = possible | (reached if time_bound > 0.0 else worth)
+    decided = decided_values(result.values, sound)
+    return replace(result, decided=decided, possible=possible)
 
 
 def forward(

@@ -68,13 +68,62 @@ OF_TENTH = {
     "P>0 [ F<=1 x=2 ]": "true",
     "P>=1 [ F<=1 x=1 ]": "false",
 }
+ENDLESS = """ctmc
+module m
+  x : [0..3] init 0;
+  [] x=0 -> 19:(x'=1);
+  [] x=1 -> 23.5:(x'=2) + 1e-9:(x'=3);
+  [] x>1 -> 7.1:(x'=5-x);
+endmodule
+"""
+OF_ENDLESS = {
+    "P=? [ F>=0.75 x>1 ]": "1.0",
+    "P<=1 [ F>=0.75 x>1 ]": "true",
+    "P>=1 [ F>=0.75 x>1 ]": "true",
+    "P>1 [ F>=0.75 x>1 ]": "false",
+    "P<1 [ F>=0.75 x>1 ]": "false",
+    "P=? [ G>=0.75 x=0 ]": "0.0",
+    "P>=0 [ G>=0.75 x=0 ]": "true",
+    "P>0 [ G>=0.75 x=0 ]": "false",
+    "P<1 [ F<=0.75 x>1 ]": "true",
+    "filter(count, P>=1 [ true U[0.75,0.8] x>1 ])": "2",
+}
+TENTHS = """mdp
+module m
+  x : [0..10] init 0;
+  [] true -> 0.1:(x'=1) + 0.1:(x'=2) + 0.1:(x'=3) + 0.1:(x'=4) + 0.1:(x'=5)
+           + 0.1:(x'=6) + 0.1:(x'=7) + 0.1:(x'=8) + 0.1:(x'=9) + 0.1:(x'=10);
+endmodule
+"""
+OF_TENTHS = {
+    "P>=1 [ F>=2 x>0 ]": "true",
+    "P<1 [ F[2,5] x>0 ]": "false",
+    "P>0 [ G>=3 x=0 ]": "false",
+    "P<=0 [ G[3,4] x=0 ]": "true",
+    "P>=1 [ F=3 x>0 ]": "true",
+    "P>=0.5 [ F=3 x>5 ]": "true",
+    "P<=0.5 [ F=3 x>5 ]": "true",
+    "P>=0.75 [ F[2,3] x>5 ]": "true",
+    "P<=0.75 [ F[2,3] x>5 ]": "true",
+    "P>=0.36 [ x!=3 U[2,2] x>6 ]": "true",
+    "P<=0.36 [ x!=3 U[2,2] x>6 ]": "true",
+    "P>=0.1 [ x!=0 U[1,1] x>6 ]": "false",
+}
 ROUTES = ["-explicit", "-sparse", "-hybrid", "-ii", "-gs", "-frontend builtin"]
 
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize(
-    ("text", "questions"), [(THIRD, OF_THIRD), (HALF, OF_HALF), (TENTH, OF_TENTH)]
+    ("text", "questions"),
+    [
+        (THIRD, OF_THIRD),
+        (HALF, OF_HALF),
+        (TENTH, OF_TENTH),
+        (ENDLESS, OF_ENDLESS),
+        (TENTHS, OF_TENTHS),
+        (TENTHS.replace("mdp", "dtmc"), OF_TENTHS),
+    ],
 )
 def test_a_bound_that_is_the_exact_value_is_met(prism_gpu, tmp_path, text, questions, route):
     model = tmp_path / "model.pm"
@@ -95,3 +144,35 @@ def test_what_no_exact_value_decides_is_refused_in_the_words_of_prism(prism_gpu,
     questions = [asked.replace("=?", f"{how}{value}") for how in (">=", "<")]
     found = RESULT.findall(prism_gpu(model, "-pf", "; ".join(questions), engine).output)
     assert found == [f"Accuracy of value {value} is not enough to compare to bound {value}."] * 2
+
+
+FAR = """ctmc
+module m
+  x : [0..60] init 0;
+  [] x<60 -> 1:(x'=x+1);
+  [] x>0 & x<60 -> 2:(x'=x-1);
+endmodule
+rewards x=60 : 1; endrewards
+"""
+OF_FAR = {
+    "P=? [ F<=0.1 x=60 ]": "0.0",
+    "P>0 [ F<=0.1 x=60 ]": "true",
+    "P<=0 [ F<=0.1 x=60 ]": "false",
+    "P>0 [ F<=0 x=60 ]": "false",
+    "P>0 [ F[0.05,0.1] x=60 ]": "true",
+    "P>=1 [ G<=0.1 x<60 ]": "false",
+    "P<1 [ G<=20 x<60 ]": "true",
+    "R>0 [ C<=0.1 ]": "true",
+    "R>0 [ I=0.1 ]": "true",
+    "filter(count, P>0 [ x<50 U<=0.1 x=50 ])": "51",
+}
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("engine", ["-explicit", "-sparse", "-hybrid"])
+def test_what_hardly_ever_happens_in_time_is_possible(prism_gpu, tmp_path, engine):
+    model = tmp_path / "model.sm"
+    model.write_text(FAR, encoding="utf-8")
+    run = prism_gpu(model, "-pf", "; ".join(OF_FAR), engine)
+    found = RESULT.findall(run.output)
+    assert dict(zip(OF_FAR, found, strict=True)) == OF_FAR

@@ -61,6 +61,13 @@ def test_transitions_of_two_actions_to_one_state_both_count(prism_gpu, tmp_path,
     assert found == pytest.approx([0.375, MEAN_REWARD[kind]], rel=1e-12)
 
 
+@pytest.mark.parametrize("engine", ["-explicit", "-hybrid"])
+def test_operators_inside_a_formula_keep_what_transitions_earn(prism_gpu, tmp_path, engine):
+    asked = "P=? [ X (G F (R>=4 [ C<=1 ])) ]; P=? [ F ((R>=4 [ C<=1 ]) & (X s=1)) ]"
+    found = results(prism_gpu, tmp_path, CHAINS["dtmc"], asked, engine)
+    assert found == pytest.approx([0.0, 0.375], rel=1e-12)
+
+
 @pytest.mark.parametrize(
     "switches", [(), ("-sparse",), ("-topological",), ("-ii",), ("-explicit",)]
 )
@@ -68,3 +75,22 @@ def test_the_least_reward_is_not_that_of_waiting_for_good(prism_gpu, tmp_path, s
     asked = "Rmin=? [ F s=2 ]; Rmin=? [ F (s=1 & (X s=2)) ]; Rmax=? [ F s=2 ]"
     found = results(prism_gpu, tmp_path, FREE_LOOP, asked, *switches)
     assert found == pytest.approx([3.0, 3.0, float("inf")], rel=1e-6)
+
+
+@pytest.mark.parametrize("engine", ["-sparse", "-hybrid", "-mtbdd", "-explicit"])
+@pytest.mark.parametrize("kind", ["ctmc", "dtmc", "mdp"])
+def test_extrema_are_those_of_each_state(prism_gpu, tmp_path, kind, engine):
+    text = FREE_LOOP if kind == "mdp" else CHAINS[kind]
+    asked = ["P=? [ X s=1 ]", "P=? [ F<=2 s=1 ]"]
+    if kind == "mdp":
+        asked = [question.replace("=?", "max=?") for question in asked]
+    both = ", ".join(asked)
+    questions = [*asked, f"max({both}, 0.25)", f"min({both}, 0.9)", f"max(0.999, {asked[0]})"]
+    one, two, *extrema = results(prism_gpu, tmp_path, text, "; ".join(questions), engine)
+    expected = [max(one, two, 0.25), min(one, two, 0.9), max(0.999, one)]
+    assert extrema == pytest.approx(expected, rel=1e-6)
+    summed = f"filter(sum, max({asked[0]}, s*0.1, 0.01))"
+    (total,) = results(prism_gpu, tmp_path, text, summed, engine)
+    # State 1 stays in a chain, and goes on in the MDP.
+    later = 0.1 if kind == "mdp" else 1.0
+    assert total == pytest.approx(max(one, 0.01) + later + 0.2, rel=1e-6)

@@ -30,6 +30,15 @@ def test_what_is_placed_compares_as_the_exact_value_does(relation, bound, comple
         assert HOLDS[relation](compared, bound) == HOLDS[relation](target, rational(bound))
 
 
+@pytest.mark.parametrize("relation", HOLDS)
+@pytest.mark.parametrize("bound", [1.0, 1.0 - 1e-10, 0.999])
+def test_the_complement_of_a_tiny_value_is_placed_at_once(relation, bound):
+    for value in (Fraction(0), Fraction(1, 10**200), Fraction(1, 10**10), Fraction(1, 1000)):
+        number = placed(value, relation, bound, complement=True)
+        assert abs(number - float(value)) <= 2e-16
+        assert HOLDS[relation](1.0 - number, bound) == HOLDS[relation](1 - value, rational(bound))
+
+
 def test_only_values_whose_error_holds_the_bound_are_settled():
     asked = []
 

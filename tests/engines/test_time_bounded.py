@@ -18,7 +18,7 @@ from bridge.files.umb import read_umb
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.host.compiled import shares
 from engines.model.environment import SolverEnvironment
-from engines.model.explicit import RewardStructure
+from engines.model.explicit import ModelKind, RewardStructure
 from engines.model.progress import Measure
 from engines.model.result import Status
 from engines.questions import uniformisation
@@ -111,6 +111,20 @@ def test_after_a_time_within_the_states_to_remain_in(device, time):
         model, remain, remain, time, math.inf, tight(device), values=values
     )
     expect(unbounded, expected)
+
+
+@pytest.mark.parametrize("time", [0.1, 0.75, 3.3, 17.0])
+def test_what_is_certain_has_probability_1_and_nothing_else_has(device, time):
+    # 1 -> 2 -> 1 for ever; from 0 there, or to 3, which is worth nothing.
+    rows = [{1: 1e9, 3: 1e-9}, {2: 23.5}, {1: 7.1}, {}]
+    model, worth = models.chain(ModelKind.CTMC, rows), np.array([1.0, 1.0, 1.0, 0.0])
+    everywhere = np.ones(4, dtype=bool)
+    result = time_bounded_after(model, everywhere, worth, time, tight(device))
+    assert result.values[[1, 2, 3]].tolist() == [1.0, 1.0, 0.0]
+    assert 1.0 - 1e-10 < result.values[0] < 1.0
+    assert 1.0 in result.decided
+    assert (result.bounds[0] <= result.values).all()
+    assert (result.values <= result.bounds[1]).all()
 
 
 @pytest.mark.parametrize("time", TIMES)

@@ -59,8 +59,9 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	}
 
 	@Override
-	public StateValues checkExpression(Model<?> model, Expression expr, BitSet statesOfInterest) throws PrismException
+	public StateValues checkExpression(Model<?> asked, Expression expr, BitSet statesOfInterest) throws PrismException
 	{
+		Model<?> model = ParallelTransitions.original(asked);
 		StateValues answer = Operators.answer(this, model, expr, propertiesFile);
 		if (answer == null)
 			answer = StateSets.of(this, model, expr, statesOfInterest);

@@ -3,6 +3,7 @@ package prismgpu;
 import dv.DoubleVector;
 import jdd.JDDNode;
 import parser.ast.Expression;
+import parser.ast.ExpressionFunc;
 import parser.ast.PropertiesFile;
 import prism.Prism;
 import prism.PrismException;
@@ -98,5 +99,11 @@ public class GpuNondetModelChecker extends NondetModelChecker
 			return work.run();
 		Symbolic.Knowledge knowledge = new Symbolic.Knowledge();
 		return Symbolic.stated(knowledge, doIntervalIteration, on -> doIntervalIteration = on, () -> GraphSearch.in(model, work));
+	}
+
+	@Override
+	protected StateValues checkExpressionFuncNary(ExpressionFunc expr, JDDNode statesOfInterest) throws PrismException
+	{
+		return Extremum.of(this, model, expr, statesOfInterest);
 	}
 }

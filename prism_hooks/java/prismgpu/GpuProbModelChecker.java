@@ -2,6 +2,7 @@ package prismgpu;
 
 import jdd.JDDNode;
 import parser.ast.Expression;
+import parser.ast.ExpressionFunc;
 import parser.ast.ExpressionSS;
 import parser.ast.ExpressionTemporal;
 import parser.ast.PropertiesFile;
@@ -138,5 +139,11 @@ public class GpuProbModelChecker extends ProbModelChecker
 	protected StateValues computeSteadyStateProbsForBSCC(JDDNode tr, JDDNode bscc) throws PrismException
 	{
 		return Symbolic.with(Symbolic.Knowledge.ofComponent(false, tr, bscc), () -> super.computeSteadyStateProbsForBSCC(tr, bscc));
+	}
+
+	@Override
+	protected StateValues checkExpressionFuncNary(ExpressionFunc expr, JDDNode statesOfInterest) throws PrismException
+	{
+		return Extremum.of(this, model, expr, statesOfInterest);
 	}
 }

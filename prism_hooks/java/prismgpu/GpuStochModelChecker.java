@@ -2,6 +2,7 @@ package prismgpu;
 
 import jdd.JDDNode;
 import parser.ast.Expression;
+import parser.ast.ExpressionFunc;
 import parser.ast.ExpressionSS;
 import parser.ast.ExpressionTemporal;
 import parser.ast.PropertiesFile;
@@ -188,5 +189,11 @@ public class GpuStochModelChecker extends StochModelChecker
 	protected StateValues computeSteadyStateProbsForBSCC(JDDNode tr, JDDNode bscc) throws PrismException
 	{
 		return Symbolic.with(Symbolic.Knowledge.ofComponent(true, tr, bscc), () -> super.computeSteadyStateProbsForBSCC(tr, bscc));
+	}
+
+	@Override
+	protected StateValues checkExpressionFuncNary(ExpressionFunc expr, JDDNode statesOfInterest) throws PrismException
+	{
+		return Extremum.of(this, model, expr, statesOfInterest);
 	}
 }

@@ -1,5 +1,6 @@
 package prismgpu;
 
+import java.lang.ref.WeakReference;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.Map;
@@ -16,6 +17,10 @@ import prism.PrismLog;
  */
 final class ParallelTransitions
 {
+	/** The chain summed last, and the one that it was made of. */
+	private static WeakReference<Model<?>> summed = new WeakReference<>(null);
+	private static WeakReference<Model<?>> origin = new WeakReference<>(null);
+
 	private ParallelTransitions()
 	{
 	}
@@ -38,7 +43,16 @@ final class ParallelTransitions
 				sums.addToProbability(state, entry.getKey(), entry.getValue());
 			}
 		log.println("prism-gpu: " + parallel + " transitions beside others between the same states are added up before the product is built");
+		summed = new WeakReference<>(sums);
+		origin = new WeakReference<>(model);
 		return sums;
+	}
+
+	/** The model whose sums these are, for operators inside a formula: sums have no actions, which rewards are for. */
+	static Model<?> original(Model<?> model)
+	{
+		Model<?> known = model == summed.get() ? origin.get() : null;
+		return known == null ? model : known;
 	}
 
 	private static long count(DTMC<Double> chain)
