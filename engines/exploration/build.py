@@ -151,8 +151,8 @@ def build(
     Raises
     ------
     InvalidModelError
-        For commands, labels and rewards with a fault in a reachable state, in PRISM's words, and
-        for deadlocks that are not to be fixed.
+        For commands, labels and rewards with a fault in a reachable state, in PRISM's words, for
+        deadlocks that are not to be fixed, and if there is no initial state.
     ModelSizeError
         For more than `most_states` or `most_transitions`, as soon as they are found.
     UnsupportedError
@@ -163,6 +163,8 @@ def build(
     chosen = tuning or ExplorationTuning()
     packing = Packing.of(program)
     initial = initial_states(program, packing)
+    if not len(initial):
+        raise InvalidModelError("There are no initial states")
     unexplored, events = None, Events()
     if likely is not None:
         how = (likely, most_states, threads, chosen, progress)
