@@ -6,7 +6,7 @@ column numbers, and its inner loops go along the rows, so that the processor tak
 one instruction. Where rows of the same shape are not neighbours, the states are renumbered until
 they are.
 
-This is the row-pattern dictionary of `engines.formats.patterns` for processors with vectors.
+This is the row-pattern dictionary of `engines.cuda.formats.patterns` for processors with vectors.
 """
 
 from __future__ import annotations
