@@ -36,8 +36,6 @@ SAME_TERMINAL = 1e-15
 NO_METHOD = "Iterative method"
 """What the sparse engine calls sweeps whose number the question sets."""
 
-EARNED = "Building sparse matrix (transition rewards)"
-
 STARTING = "\nStarting iterations..."
 
 
@@ -261,13 +259,8 @@ def _sparse_choices(problem: Any, asked: Asked) -> EngineLines | None:
     elif asked.task in UNTIL or asked.task == "cumulative reward":
         rows = question.states if asked.task in UNTIL else None
         _choices(storage, model, rows, "Building sparse matrix (transitions)")
-        earned = problem.parts.choiceRewards
-        earning = (
-            question.rewards
-            if numpy_array(earned.values, np.float64).any()
-            else np.zeros(model.matrix.num_rows)
-        )
-        _choices(storage, model, rows, "Building sparse matrix (transition rewards)", earning)
+        earned = _earned(problem, asked)
+        _choices(storage, model, rows, "Building sparse matrix (transition rewards)", earned)
         storage.plain_vector("state rewards", size)
         if asked.task in UNTIL:
             storage.plain_vector("inf", size)
