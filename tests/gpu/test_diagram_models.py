@@ -10,10 +10,10 @@ from engines.cuda.sweeper import CudaSweeper
 from engines.diagrams.choices import choice_roots
 from engines.diagrams.survey import survey
 from engines.diagrams.system import DiagramSystem
-from engines.host.expansion.build import build, hybrid_matrix
-from engines.host.expansion.expand import expand_choices, expand_matrix
+from engines.host.expansion.build import build
 from engines.model.choice import Format
 from engines.systems.one_sided import Scaling, SweepSystem
+from tests.engines.diagrams.expansion import expand_choices, expand_matrix, hybrid_matrix
 from tests.engines.diagrams.queue_diagrams import QueueDiagrams
 from tests.engines.diagrams.random_diagrams import random_model
 from tests.gpu.hybrids import diagram_sweeper
