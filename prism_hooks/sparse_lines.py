@@ -30,9 +30,6 @@ LONG_RUN = "long-run average"
 MOST_DISTINCT = 1 << 16
 """PRISM's vectors of more distinct values are not compact."""
 
-SAME_TERMINAL = 1e-15
-"""Values that are no farther apart are one terminal node, as PRISM sets its diagrams' library."""
-
 NO_METHOD = "Iterative method"
 """What the sparse engine calls sweeps whose number the question sets."""
 
@@ -306,7 +303,8 @@ def _matrix(
 def _terminals(values: FloatArray) -> int:
     """Return how many terminal nodes a diagram of some values has."""
     distinct = np.unique(values)
-    return len(distinct) and 1 + int(np.count_nonzero(np.diff(distinct) > SAME_TERMINAL))
+    # Values no farther apart are one terminal node, as PRISM sets its diagrams' library.
+    return len(distinct) and 1 + int(np.count_nonzero(np.diff(distinct) > 1e-15))
 
 
 def _add_matrix(storage: _Storage, size: int, entries: int, longest: int, distinct: int) -> None:

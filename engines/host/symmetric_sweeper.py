@@ -47,10 +47,6 @@ RELAXED_AFTER = 96
 """Sweeps after which they are relaxed. Polling, in two pieces, swings: poll13 takes 460 if it
 is after 256, 256 so. Cluster, which does not, takes 10 % more of them if it is after 64."""
 
-MOST_INSIDE = 0.5
-"""Where runs of rows read more of themselves than this, as those of a single queue do, sweeps in
-order carry what they compute far, and are worth more than several rows in an instruction."""
-
 
 class SymmetricScheme:
     """Sweeps of steady states in both directions by turns.
@@ -112,7 +108,10 @@ def _num_pieces(entries: int) -> int:
 def _has_long_runs(system: SweepSystem) -> bool:
     """Return whether Jacobi sweeps a scaled system in runs that read mostly other rows."""
     runs = run_encoding.encode(system)
-    return runs is not None and runs.share_inside() <= MOST_INSIDE
+    # Where runs read more of themselves, as those of a single queue do, sweeps in order carry what
+    # they compute far, and are worth more than several rows in an instruction.
+    most_inside = 0.5
+    return runs is not None and runs.share_inside() <= most_inside
 
 
 class SymmetricSweeper:

@@ -28,10 +28,6 @@ METHODS = {
 FIRST_LOOK = 64
 """Sweeps before the first look at how successive changes point; each look comes twice as late."""
 
-SWINGING = 0.5
-"""Cosine between the changes of two sweeps below which they do not add up: of slow progress it
-is 1, of a swing of period p it is cos 2π/p."""
-
 FEWEST_LOOKED_AT = 3
 """Sweeps that a look takes."""
 
@@ -250,7 +246,9 @@ class WatchedSweeper(Generic[A, S]):
             self._relax("diverging", self._system.start)
         elif stopped:
             return made
-        elif self._is_slow() and _cosine(*points) < SWINGING:
+        # The cosine between the changes of two sweeps is 1 in slow progress, and cos 2π/p in a
+        # swing of period p, whose changes do not add up.
+        elif self._is_slow() and _cosine(*points) < 0.5:
             if self.omega > 1.0:
                 # Iterates of both signs are worse than the start.
                 self._relax("oscillating", self._system.start)

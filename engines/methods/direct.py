@@ -33,9 +33,6 @@ LARGEST_MEAN_ROW = 12.0
 LARGEST_DENSE_ENTRIES = 200_000
 """Beyond these, fill-in exhausts memory or patience."""
 
-LARGEST_CLASS = 16
-"""Recurrent classes of up to this many states are eliminated whatever the device."""
-
 COST = SweepCost((), "elimination", "csr", 0)
 
 
@@ -233,7 +230,8 @@ def classes_at_once(
     add up to 1 in each class, and its error is relative.
     """
     started = time.perf_counter()
-    largest = AT_ONCE_STATES if _is_open(environment) else LARGEST_CLASS
+    whatever_the_device = 16
+    largest = AT_ONCE_STATES if _is_open(environment) else whatever_the_device
     values, solved, error = steady_states(rates, labels, wanted, largest)
     if not solved.any():
         return solved, None

@@ -12,6 +12,7 @@ from engines.arrays import FloatArray, IndexArray, MaskArray, sums_by_row
 from engines.host.elimination import Elimination, NeverLeftError, TooDearError
 from engines.model.csr import CsrMatrix
 from engines.systems.one_sided import ROUNDING_OF_A_SUM
+from engines.systems.two_sided import UNIT_ROUNDOFF
 
 NAME = "elimination without subtraction"
 
@@ -28,7 +29,6 @@ MOST_OPERATIONS = 5e10
 TIGHT = 1e-11
 """Above this error bound, one from the residual is worth another right-hand side."""
 
-UNIT_ROUNDOFF = 2.0**-53
 SMALLEST, LARGEST = 2.0**-960, 2.0**960
 """Values outside are computed again in a wider range: they may have lost digits on the way."""
 

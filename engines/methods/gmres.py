@@ -12,6 +12,7 @@ from engines.model.environment import SolverEnvironment
 from engines.model.progress import Progress, SweepReport
 from engines.systems.one_sided import SweepSystem
 from engines.systems.space import MOST_DIRECTIONS, HasSpace, Stretched
+from engines.systems.two_sided import UNIT_ROUNDOFF
 
 FIRST_STRETCH = 32
 """Sweeps of the first stretches where none have been made before."""
@@ -21,11 +22,6 @@ PIECE = 8
 
 ENOUGH = 0.1
 """A space that does not bring the error down to this share is of stretches too short."""
-
-UNIT = 2.0**-53
-ROUNDINGS_BESIDE = 4
-"""A sweep rounds each product and sum of a row, the scaling of its entries, what is stored. With
-values that are nearly equal these roundings go one way, sweep for sweep."""
 
 FLOOR = 0.125
 """Changes below this share of what rounding may make of them fall no further."""
@@ -111,7 +107,9 @@ def solve_by_stretches(
     space, began, made = sweeper.space(system), time.perf_counter(), 0
     stretch = max(stretch // PIECE, 1) * PIECE
     longest = int(system.matrix.row_lengths().max(initial=0))
-    roundings = (longest + ROUNDINGS_BESIDE) * UNIT
+    # Of each product and sum of a row, of the scaling of its entries, of what is stored. With
+    # values that are nearly equal these roundings go one way, sweep for sweep.
+    roundings = (longest + 4) * UNIT_ROUNDOFF
     begun, at_first, steps = False, math.inf, 0
     while made + stretch <= most_sweeps:
         made += stretch

@@ -25,8 +25,7 @@ from engines.methods.strategy import (
     states_of_groups,
 )
 from engines.systems.one_sided import Direction, SweepSystem
-
-UNIT_ROUNDOFF = 2.0**-53
+from engines.systems.two_sided import UNIT_ROUNDOFF
 
 WIDE_STATES = 2_000
 WIDE_OPERATIONS = 4e6
@@ -36,10 +35,6 @@ precision cannot tell its choices from others: 0.2 s at most."""
 DIGITS = 32.0 * UNIT_ROUNDOFF
 """Relative error taken of double values where choices are compared. What elimination leaves is far
 less than its bound, and nearly the same in states that lead to each other."""
-
-MOST_TRIALS = 64
-"""Up to this many choices that a step's gain does not judge even in quadruple precision are judged
-by what the policies that take them are worth, which elimination finds to the last digit."""
 
 OPEN_ERROR = 1e-10
 """Relative error allowed for where no single choice was seen to better a policy, and their steps
@@ -268,7 +263,10 @@ class DirectPolicyIteration:
         """
         open_rows = np.flatnonzero(more + doubt > 0.0)
         open_rows = open_rows[policy.rows[self._group_of_row[open_rows]] != open_rows]
-        if len(open_rows) > MOST_TRIALS:
+        # A few choices that a step's gain does not judge even in quadruple precision are judged by
+        # what the policies that take them are worth, which elimination finds to the last digit.
+        most_trials = 64
+        if len(open_rows) > most_trials:
             return None, False, False
         proven = True
         for row in open_rows:

@@ -31,9 +31,6 @@ step of its own."""
 REPAY = 2
 """How many times the sweeps made must still be expected for it."""
 
-FIRST_SHARE = 8
-"""The sweeps made are as many as those of so many of its first stretches."""
-
 MOST = 1.5
 """It is given so many times the sweeps made: the least iterate, ten steps and a last stretch."""
 
@@ -109,7 +106,9 @@ class Stretches:
         values, before = np.array(sweeper.values()), iterations + self.made
         most, stretch = self._environment.sweep_limit - before, FIRST_STRETCH
         if not self._named:
-            most, stretch = min(most, int(MOST * iterations)), iterations // FIRST_SHARE
+            # As many sweeps were made as so many of its first stretches make.
+            first_share = 8
+            most, stretch = min(most, int(MOST * iterations)), iterations // first_share
             if most <= 0:
                 return None
 

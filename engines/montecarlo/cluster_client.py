@@ -21,7 +21,6 @@ from engines.process.cache import CACHE_VARIABLE, private_folder
 LOCAL = "local:"
 LOW = ":low"
 """After the number of processes: they take what other programs leave of the cores."""
-LOWEST_PRIORITY = 19
 _PRIORITY_VARIABLE = "PRISM_GPU_WORKER_PRIORITY"
 CONNECT_S = 10
 REPLACE_S = 1.0
@@ -194,7 +193,7 @@ def _open_here(
         local_directory=str(scratch),
         silence_logs=50,
         preload=[__name__],
-        env={_PRIORITY_VARIABLE: str(LOWEST_PRIORITY if low else 0)},
+        env={_PRIORITY_VARIABLE: "19" if low else "0"},
     )
     stack.callback(cluster.close)
     client = distributed.Client(cluster)

@@ -21,9 +21,6 @@ from engines.model.result import SolveResult, Status
 from engines.solve.system import SMALL_SYSTEM, solve_system
 from engines.systems.one_sided import RELAXED_OMEGA, Scaling, SweepSystem
 
-POWER_STEP = 0.99
-"""PRISM's Δt times the largest exit rate (Stewart 1994, p. 124)."""
-
 
 def solve_steady_state(
     model: ExplicitModel,
@@ -157,7 +154,8 @@ def _power_matrix(rates: CsrMatrix) -> CsrMatrix:
     """Return (I + Δt Q) transposed, with Δt = 0.99 over the largest exit rate, loops included."""
     size = rates.num_rows
     row = rates.row_of_entry()
-    step = POWER_STEP / rates.row_sums().max()
+    # PRISM's Δt: times the largest exit rate, 0.99 (Stewart 1994, p. 124).
+    step = 0.99 / rates.row_sums().max()
     stay = 1.0 - step * sums_beside_diagonal(rates)
     keep = rates.columns != row
     everyone = np.arange(size, dtype=rates.columns.dtype)

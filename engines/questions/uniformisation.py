@@ -34,6 +34,7 @@ from engines.proofs.poisson import PoissonWeights, poisson_weights
 from engines.proofs.uniformisation_error import SumError, sum_error
 from engines.systems.one_sided import SweepSystem, rows_of_states
 from engines.systems.power_sums import PowerSum, Summed
+from engines.systems.two_sided import UNIT_ROUNDOFF
 
 METHOD = "Uniformisation"
 
@@ -41,7 +42,7 @@ COARSEST_ACCURACY, FINEST_ACCURACY = 1e-8, 1e-16
 SMALLEST_SHARE = 1e-16
 """The smallest share of the largest value that is still computed to the accuracy asked for."""
 
-ROUNDING_A_SWEEP = 2.0**-52
+ROUNDING_A_SWEEP = 2.0 * UNIT_ROUNDOFF
 """What a sweep adds to the relative error: one unit in the last place, which its few roundings
 stay below unless they all go one way."""
 

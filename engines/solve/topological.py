@@ -31,9 +31,6 @@ from engines.systems.one_sided import Scaling, SweepSystem
 SLOW_AFTER = 1_000
 """Sweeps after which an automatic solve turns to its direct method for a component."""
 
-BYTES_OF_ENTRY = 12
-"""What reading an entry moves: its value and its column."""
-
 Direct = Callable[[SweepSystem, FloatArray], tuple[FloatArray, float]]
 """Solves a system without scaling directly, from an approximation to the solution and its estimated
 relative error; raises RuntimeError or MemoryError where it cannot."""
@@ -219,7 +216,8 @@ class Parts:
         iterations
             Iterations of the walk and the parts.
         """
-        moved = BYTES_OF_ENTRY * work
+        entry_bytes = 12  # Its value and its column.
+        moved = entry_bytes * work
         moved += sum(cost.bytes_per_sweep * sweeps for cost, sweeps in self.swept)
         gpus = tuple(dict.fromkeys(gpu for cost, _ in self.swept for gpu in cost.gpus))
         on_cpu = work > 0 or any(cost.on_cpu for cost, _ in self.swept)
