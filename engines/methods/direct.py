@@ -29,9 +29,7 @@ from engines.model.result import SolveResult, Status, SweepCost
 from engines.systems.one_sided import SweepSystem
 
 LARGEST_SYSTEM = 500_000
-LARGEST_MEAN_ROW = 12.0
-LARGEST_DENSE_ENTRIES = 200_000
-"""Beyond these, fill-in exhausts memory or patience."""
+"""States beyond which fill-in exhausts memory or patience."""
 
 COST = SweepCost((), "elimination", "csr", 0)
 
@@ -46,7 +44,8 @@ def fits(matrix: CsrMatrix) -> bool:
     matrix
         Shape (rows, states).
     """
-    sparse = matrix.num_entries <= max(LARGEST_MEAN_ROW * matrix.num_rows, LARGEST_DENSE_ENTRIES)
+    mean_row, dense_entries = 12.0, 200_000
+    sparse = matrix.num_entries <= max(mean_row * matrix.num_rows, dense_entries)
     return 0 < matrix.num_rows <= LARGEST_SYSTEM and sparse
 
 

@@ -17,7 +17,7 @@ from engines.host.components import Components, components_of
 from engines.host.engine import CpuEngine
 from engines.host.scaling import scaled
 from engines.host.topological import ROUNDING, HostWalk, How, Reason, Rule
-from engines.methods.confirmation import MOST_PROVEN_ERROR
+from engines.methods.confirmation import ConfirmationTuning
 from engines.methods.single import largest_value
 from engines.model.environment import DeviceChoice, Precision, SolverEnvironment
 from engines.model.events import Event, Events, Kind
@@ -101,7 +101,7 @@ def solve_topologically(
         # The loops count what rounding leaves out as relative errors.
         sweeps = solve.iterations - int(np.count_nonzero(components.sizes == 1))
         error += sweeps * ROUNDING_A_SWEEP * largest_value(values, True)
-    allowed = environment.epsilon * (1.0 if solve.unmet else MOST_PROVEN_ERROR)
+    allowed = environment.epsilon * (1.0 if solve.unmet else ConfirmationTuning.most_proven_error)
     if status is Status.CONVERGED and environment.automatic and not error <= allowed:
         status = Status.CHANGE_ONLY
     check = CpuEngine().sweeper(replace(prepared, start=values), -1.0, True)
