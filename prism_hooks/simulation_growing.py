@@ -14,7 +14,7 @@ from typing import Any
 from engines.errors import UnsupportedError
 from engines.montecarlo import bounded_ltl as ltl
 from engines.montecarlo.methods import MethodError, NumberText
-from engines.montecarlo.methods_choice import DEFAULT_CONFIDENCE, SamplingSwitches
+from engines.montecarlo.methods_choice import Defaults, SamplingSwitches
 from engines.montecarlo.methods_growing import (
     GrowingParameters,
     GrowingResult,
@@ -106,7 +106,7 @@ class GrowingLengths:
             switches.approximation,
             switches.confidence,
             switches.samples,
-            DEFAULT_CONFIDENCE,
+            Defaults.confidence,
         )
         self._batches: list[PathBatch] = []
         self._remarks: dict[int, str] = {}

@@ -27,9 +27,6 @@ from prism_hooks.told_solve import (
 
 LONG_RUN = "long-run average"
 
-MOST_DISTINCT = 1 << 16
-"""PRISM's vectors of more distinct values are not compact."""
-
 NO_METHOD = "Iterative method"
 """What the sparse engine calls sweeps whose number the question sets."""
 
@@ -51,8 +48,9 @@ class _Storage:
 
     def vector(self, what: str, values: FloatArray | None, size: int) -> None:
         """Add a line on a vector; without values for one that is not looked through."""
-        distinct = MOST_DISTINCT + 1 if values is None else len(np.unique(values))
-        if distinct > MOST_DISTINCT:
+        most = 1 << 16  # PRISM's vectors of more distinct values are not compact.
+        distinct = most + 1 if values is None else len(np.unique(values))
+        if distinct > most:
             self.add(f"Creating vector for {what}", size * 8 / 1024)
         else:
             kilobytes = (distinct * 8 + size * 2) / 1024

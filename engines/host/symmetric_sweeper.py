@@ -37,8 +37,6 @@ MOST_CORES = 8
 there are few: in many pieces, which know nothing of each other within a sweep, they would be like
 Jacobi's."""
 
-MOST_PIECES = 4
-FEWEST_PIECES = 2
 ENTRIES_PER_PIECE = 250_000
 """More pieces of fewer entries know too little of each other: poll11, of 214,016 transitions, takes
 96 sweeps in one piece, 229 in two, 1,045 in four."""
@@ -101,7 +99,7 @@ class SymmetricScheme:
 
 
 def _num_pieces(entries: int) -> int:
-    most = min(MOST_PIECES, max(FEWEST_PIECES, entries // ENTRIES_PER_PIECE))
+    most = min(4, max(2, entries // ENTRIES_PER_PIECE))
     return min(most, threads_for(entries))
 
 

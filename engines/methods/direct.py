@@ -11,7 +11,6 @@ from engines.arrays import FloatArray, IndexArray, MaskArray, sums_by_row
 from engines.host.engine import CpuEngine
 from engines.host.gains import earned_by_known
 from engines.methods.elimination import (
-    AT_ONCE_ENTRIES,
     AT_ONCE_STATES,
     MOST_OPERATIONS,
     NAME,
@@ -62,7 +61,7 @@ def at_once(environment: SolverEnvironment, system: SweepSystem) -> bool:
     system
         What is to be solved.
     """
-    small = system.num_updates <= AT_ONCE_STATES and system.matrix.num_entries <= AT_ONCE_ENTRIES
+    small = system.num_updates <= AT_ONCE_STATES and system.matrix.num_entries <= 200_000
     return small and environment.automatic and _is_open(environment)
 
 

@@ -59,9 +59,6 @@ near an eigenvalue of −1 roundings add up."""
 VERY_CALM = 16 * STALLED
 """Below this a quarter of the sweeps before is enough."""
 
-LEAST_STRETCH = 512
-"""Sweeps in double precision after which it is looked whether they get anywhere, at least."""
-
 TOTAL = 100
 """The iterate of a steady state is swept at a sum of about 2^100: it cannot overflow, and rare
 states keep their digits down to about 2^-200 of it."""
@@ -187,7 +184,8 @@ class SingleSweeps:
         How they ended; not converged below the limit where the change a sweep makes falls no more.
         """
         assert isinstance(sweeper, HasSingle)
-        limit, stretch = environment.sweep_limit, max(self.iterations, LEAST_STRETCH)
+        # After this many sweeps it is looked whether they get anywhere.
+        limit, stretch = environment.sweep_limit, max(self.iterations, 512)
         made, change = self.iterations, float("inf")
         # First what roundings have left fades, so that the test is not met by what it hides.
         rate = self.contraction.rate

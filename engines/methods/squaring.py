@@ -25,10 +25,6 @@ from engines.systems.two_sided import UNIT_ROUNDOFF
 MOST_STATES = 512
 """Larger matrices are not squared, however long the time."""
 
-SHORT = 64.0
-"""The most jumps to expect in the time that is not divided further: enough that the error of its
-sum, doubled by each squaring, is about that of the whole sum."""
-
 LONG_ROUNDOFF = float(np.finfo(np.longdouble).eps) / 2.0
 
 
@@ -171,7 +167,10 @@ def squared_sum(
     fewest_jumps = 50_000  # Shorter sums take a fraction of a second anyway.
     if system.num_states > MOST_STATES or rate_time < fewest_jumps:
         return None
-    squarings = math.ceil(math.log2(rate_time / SHORT))
+    # So many jumps are expected in the time that is not divided further: the error of its sum,
+    # doubled by each squaring, is then about that of the whole sum.
+    short = 64.0
+    squarings = math.ceil(math.log2(rate_time / short))
     # So many squarings alone leave no digits.
     if LONG_ROUNDOFF * rate_time > LARGEST_RELATIVE:
         return None

@@ -24,8 +24,7 @@ AFTER = (64, 256, 1_024, 4_096, 16_384)
 was in vain before."""
 
 LATE = 1_024
-FEWEST_ROWS = 2_000
-"""On a GPU, and for fewer rows, it waits for so many: some hundred sweeps take as long there as a
+"""On a GPU, and for few rows, it waits for so many: some hundred sweeps take as long there as a
 step of its own."""
 
 REPAY = 2
@@ -76,7 +75,8 @@ class Stretches:
         """Allow attempts by an automatic solve, after fewer than so many of its sweeps."""
         if self._system.expanded is None or not isinstance(sweeper, HasSpace):
             return
-        early = sweeper.cost.on_cpu and self._system.num_updates >= FEWEST_ROWS
+        fewest_rows = 2_000
+        early = sweeper.cost.on_cpu and self._system.num_updates >= fewest_rows
         self._after = [sweeps for sweeps in AFTER if (early or sweeps >= LATE) and sweeps < before]
 
     def forbid(self) -> None:
