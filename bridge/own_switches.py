@@ -31,72 +31,6 @@ GPU_METHODS = {
 }
 
 
-def linear_method(value: str) -> Method:
-    """Return the method that a value of `-gpumethod` names.
-
-    Parameters
-    ----------
-    value
-        The value.
-
-    Raises
-    ------
-    UsageError
-        For another word than a method's.
-    """
-    return GPU_METHODS[one_of(GPU_METHODS, value, "gpumethod")]
-
-
-def num_devices(value: str) -> int:
-    """Return how many GPUs a value of `-gpudevices` stands for, 0 for all.
-
-    Parameters
-    ----------
-    value
-        The value.
-
-    Raises
-    ------
-    UsageError
-        For anything but a number from 1 on, or "all".
-    """
-    if value == "all":
-        return ALL_DEVICES
-    return _from_one_on(value, "gpudevices", "a number, or all")
-
-
-def matrix_format(value: str) -> Format:
-    """Return the format that a value of `-gpuformat` names.
-
-    Parameters
-    ----------
-    value
-        The value.
-
-    Raises
-    ------
-    UsageError
-        For another word than a format's.
-    """
-    return Format(one_of(Format, value, "gpuformat"))
-
-
-def precision(value: str) -> Precision:
-    """Return the precision that a value of `-gpuprecision` names.
-
-    Parameters
-    ----------
-    value
-        The value.
-
-    Raises
-    ------
-    UsageError
-        For another word than a precision's.
-    """
-    return Precision(one_of(Precision, value, "gpuprecision"))
-
-
 def one_of(words: Iterable[str], value: str, switch: str) -> str:
     """Return a value that must be one of some words.
 
@@ -119,6 +53,24 @@ def one_of(words: Iterable[str], value: str, switch: str) -> str:
         named = " or ".join(known) if len(known) == 2 else f"one of {', '.join(known)}"
         raise UsageError(f'Invalid value "{value}" for -{switch} switch: {named}')
     return value
+
+
+def _method(value: str, switch: str) -> Method:
+    return GPU_METHODS[one_of(GPU_METHODS, value, switch)]
+
+
+def _format(value: str, switch: str) -> Format:
+    return Format(one_of(Format, value, switch))
+
+
+def _precision(value: str, switch: str) -> Precision:
+    return Precision(one_of(Precision, value, switch))
+
+
+def _num_devices(value: str, switch: str) -> int:
+    if value == "all":
+        return ALL_DEVICES
+    return _from_one_on(value, switch, "a number, or all")
 
 
 def _from_one_on(value: str, switch: str, wanted: str) -> int:
@@ -171,6 +123,10 @@ def _synchronisation(value: str, switch: str) -> str:
     return one_of(SYNCHRONISATIONS, value, switch)
 
 
+def _as_it_is(value: str, _: str) -> str:
+    return value
+
+
 def _device_number(value: str, switch: str) -> int:
     if not value.isdecimal():
         raise UsageError(f'Invalid value "{value}" for -{switch} switch: a number, counted from 0')
@@ -186,24 +142,21 @@ SETTINGS: dict[str, tuple[str, object]] = {
 
 READERS: dict[str, tuple[str, Callable[[str, str], object]]] = {
     "gpudevice": ("device_number", _device_number),
-    "gpuformat": ("matrix_format", lambda value, _: matrix_format(value)),
-    "gpudevices": ("num_devices", lambda value, _: num_devices(value)),
+    "gpuformat": ("matrix_format", _format),
+    "gpudevices": ("num_devices", _num_devices),
     "gpumaxmem": ("device_memory", _size),
     "gpuprogress": ("show_progress", on_or_off),
     "maxstates": ("max_states", _positive),
     "gputruncate": ("likely", _probability),
-    "gpumethod": ("method", lambda value, _: linear_method(value)),
+    "gpumethod": ("method", _method),
     "gpuslice": ("slice_size", _positive),
     "gpucolours": ("colours", _positive),
-    "gpuprecision": ("precision", lambda value, _: precision(value)),
+    "gpuprecision": ("precision", _precision),
     "gpusimseed": ("simulation_seed", _seed),
-    "gpusimsource": ("simulation_source", lambda value, _: value),
+    "gpusimsource": ("simulation_source", _as_it_is),
     "gpusimstates": ("simulation_states", _positive),
-    "gpusimsync": (
-        "simulation_sync",
-        lambda value, switch: one_of(SYNCHRONISATIONS, value, switch),
-    ),
+    "gpusimsync": ("simulation_sync", _synchronisation),
     "simcluster": ("simulation_cluster", _cluster),
 }
 """Of switches with a value: which field of `HookOptions` they set, and what reads the value, given
-it and the switch."""
+it and the switch; it raises `UsageError`. A field of how to solve is one of `SolverEnvironment`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
@@ -17,7 +17,7 @@ from bridge.install import find_prism
 from bridge.java_thread import JAVA, jvm_runs
 from bridge.opened import CheckResult, Constant, OpenedModel, start_jvm
 from bridge.versions import NoPrismError
-from bridge.views import rate_matrix, rewards_by_name, transition_matrix
+from bridge.views import Labels, rate_matrix, rewards_by_name, transition_matrix
 from engines.arrays import IndexArray, MaskArray
 from engines.model.environment import DeviceChoice
 from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
@@ -29,26 +29,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 __all__ = ["CheckResult", "Labels", "Session", "open_model"]
-
-
-class Labels(Mapping[str, MaskArray]):
-    """A model's labels: boolean masks over the states, each computed when first asked for."""
-
-    def __init__(self, session: Session) -> None:
-        # As long as somebody has the labels, the session stays.
-        self._session = session
-
-    def __getitem__(self, name: str) -> MaskArray:
-        if name not in self._session.label_names:
-            names = ", ".join(self._session.label_names)
-            raise KeyError(f"no label {name!r}; the model has {names}")
-        return self._session.label_mask(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._session.label_names)
-
-    def __len__(self) -> int:
-        return len(self._session.label_names)
 
 
 def open_model(
@@ -295,7 +275,7 @@ class Session:
     @property
     def labels(self) -> Labels:
         """The labels, "init" and "deadlock" among them, as boolean masks."""
-        return Labels(self)
+        return Labels(self.label_names, self.label_mask)
 
     @cached_property
     def label_names(self) -> list[str]:

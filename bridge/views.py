@@ -1,18 +1,61 @@
-"""What users read of a model: its matrices as SciPy has them, its rewards by name."""
+"""What users read of a model: matrices as SciPy has them, labels and rewards by name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engines.arrays import FloatArray
+from bridge.known import require_known
+from engines.arrays import FloatArray, MaskArray
 from engines.errors import InvalidModelError
 from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+
+class Labels(Mapping[str, MaskArray]):
+    """The labels of a model: masks over the states, bool, shape (states,), by name.
+
+    It is a mapping that cannot be changed; ``dict(model.labels)`` makes one that can. Masks
+    are made when they are first asked for.
+
+    Parameters
+    ----------
+    names
+        The names of the labels.
+    mask
+        Returns the mask of a label. Users get labels from the `labels` of a model.
+
+    Raises
+    ------
+    KeyError
+        For a label that the model has not; the message suggests one that it has.
+    """
+
+    def __init__(self, names: Sequence[str], mask: Callable[[str], MaskArray]) -> None:
+        self._names, self._mask = names, mask
+        self._masks: dict[str, MaskArray] = {}
+
+    def __getitem__(self, name: str) -> MaskArray:
+        if name not in self._masks:
+            require_known(name, self._names, "label", KeyError)
+            self._masks[name] = self._mask(name)
+        return self._masks[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return f"Labels({', '.join(self._names)})"
 
 
 def rate_matrix(model: ExplicitModel, *, copy: bool) -> csr_array:

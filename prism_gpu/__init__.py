@@ -19,13 +19,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from bridge.views import Labels
     from engines.errors import (
         BridgeError,
         ConvergenceError,
         InvalidModelError,
         UnsupportedError,
     )
-    from prism_gpu.backing import Labels
     from prism_gpu.blocks import Block, Instance, Solution, solve_blocks
     from prism_gpu.matrices import ctmc, dtmc, mdp
     from prism_gpu.model import Model
@@ -69,7 +69,7 @@ _HOMES = {
     ),
     **dict.fromkeys(("ctmc", "dtmc", "mdp"), "prism_gpu.matrices"),
     **dict.fromkeys(("Block", "Instance", "Solution", "solve_blocks"), "prism_gpu.blocks"),
-    "Labels": "prism_gpu.backing",
+    "Labels": "bridge.views",
     "Model": "prism_gpu.model",
     **dict.fromkeys(("Result", "Results"), "prism_gpu.result"),
     "Paths": "prism_gpu.paths",

@@ -6,7 +6,6 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TypedDict
 
@@ -21,6 +20,7 @@ from bridge.files.checkable import as_file_model, as_umb
 from bridge.files.names import TEXT_ENDINGS, UMB_ENDING
 from bridge.files.umb import write_umb
 from bridge.files.writer import write_model
+from bridge.known import require_known
 from bridge.language.ast import (
     Expression,
     Filter,
@@ -238,11 +238,13 @@ class BuiltHere:
         for expression in (*(item.expression for item in file.properties), *file.labels.values()):
             for node in expression.walk():
                 if isinstance(node, Label):
-                    _require_name(node.name, list(labels), "label")
+                    require_known(node.name, labels, "label", InvalidModelError)
                 elif isinstance(node, Identifier):
-                    _require_name(node.name, identifiers, "variable or constant without a value")
+                    what = "variable or constant without a value"
+                    require_known(node.name, identifiers, what, InvalidModelError)
                 elif isinstance(node, Reward) and isinstance(node.structure, str):
-                    _require_name(node.structure, ["", *rewards], "reward structure")
+                    known = ["", *rewards]
+                    require_known(node.structure, known, "reward structure", InvalidModelError)
 
     def _result(
         self,
@@ -358,12 +360,3 @@ def _strategy(expression: Expression, records: Sequence[SolveRecord]) -> IndexAr
 
 def _nothing(_: str) -> None:
     """Print nothing: the result says it all."""
-
-
-def _require_name(name: str, known: list[str], what: str) -> None:
-    if name in known:
-        return
-    near = get_close_matches(name, known, 1)
-    hint = f'; did you mean "{near[0]}"?' if near else ""
-    listed = ", ".join(f'"{item}"' for item in known if item) or "none"
-    raise InvalidModelError(f'unknown {what} "{name}"{hint} (the model has {listed})')

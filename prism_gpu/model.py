@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Real
 from os import PathLike
 from pathlib import Path
@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bridge.views import rate_matrix, rewards_by_name, transition_matrix
+from bridge.views import Labels, rate_matrix, rewards_by_name, transition_matrix
 from engines.arrays import FloatArray, IndexArray, MaskArray
 from engines.model.explicit import ModelKind, RewardStructure
-from prism_gpu.backing import Backing, Labels
+from prism_gpu.backing import Backing
 from prism_gpu.result import Constant, Result, Results, data_frame
 from prism_gpu.settings import Settings, read_settings
 
@@ -94,8 +94,8 @@ class Model:
 
     @cached_property
     def labels(self) -> Labels:
-        """The labels by name, "init" and "deadlock" among them: bool, shape (states,) each."""
-        return Labels(self._backing)
+        """Copies of the labels by name, "init" and "deadlock" among them: bool, shape (states,)."""
+        return Labels(self._backing.label_names, partial(_copy_of_label, self._backing))
 
     @cached_property
     def rewards(self) -> dict[str, RewardStructure]:
@@ -448,6 +448,11 @@ class Model:
 
 
 FILES_OF_PROPERTIES = (".props", ".pctl", ".csl", ".prop", ".ltl")
+
+
+def _copy_of_label(backing: Backing, name: str) -> MaskArray:
+    # What users change in theirs changes no model.
+    return backing.label(name).copy()
 
 
 def _is_name_of_file(properties: str) -> bool:

@@ -7,12 +7,13 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from bridge.known import require_known
 from engines.arrays import FloatArray
 from engines.errors import InvalidModelError
 from prism_gpu.arrays import real_array
 from prism_gpu.matrices import ctmc, dtmc
 from prism_gpu.model import Model
-from prism_gpu.settings import Settings, require_known
+from prism_gpu.settings import Settings
 
 KINDS = {"dtmc": dtmc, "ctmc": ctmc}
 

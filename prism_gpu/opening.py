@@ -10,13 +10,14 @@ from typing import Any, Unpack
 from bridge.check.experiment import model_experiment
 from bridge.check.sources import model_source
 from bridge.files.names import is_model_file, is_text_model
+from bridge.known import require_known
 from bridge.opened import const_switch
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.model.explicit import ModelKind
 from prism_gpu.built import BuiltHere
 from prism_gpu.model import Model, plain_constants
 from prism_gpu.result import Constant
-from prism_gpu.settings import Settings, read_settings, require_known
+from prism_gpu.settings import Settings, read_settings
 
 FRONT_ENDS = ("builtin", "prism")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, TypedDict
 
+from bridge.known import require_known
 from bridge.own_switches import GPU_METHODS
 from engines.errors import UnsupportedError
 from engines.model.environment import (
@@ -156,36 +156,6 @@ def read_settings(settings: Mapping[str, Any], kind: ModelKind | None = None) ->
     if wants_strategy and kind not in (None, ModelKind.MDP):
         raise ValueError(f"a {kind} has no choices, and so no strategy")
     return Asked(environment, wants_strategy, given.get("progress"), frozenset(given))
-
-
-def require_known(
-    name: str, known: Iterable[str], what: str, error: type[Exception] = ValueError
-) -> None:
-    """Refuse a name that is not known, and suggest one that is.
-
-    Parameters
-    ----------
-    name
-        The name.
-    known
-        All that are known.
-    what
-        What it is the name of, for the message.
-    error
-        The class of the error.
-
-    Raises
-    ------
-    Exception
-        Of the class `error`, with the nearest of the known names.
-    """
-    names = list(known)
-    if name in names:
-        return
-    near = get_close_matches(name, names, 1) if isinstance(name, str) else []
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    listed = ", ".join(map(repr, names)) or "none"
-    raise error(f"unknown {what} {name!r}{hint} (known: {listed})")
 
 
 def _word(given: Mapping[str, Any], name: str, words: Mapping[str, Any], default: str) -> Any:

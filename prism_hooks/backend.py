@@ -60,9 +60,6 @@ MODELS_KEPT = 2
 """Models whose arrays are kept for the next property: one, and its product or quotient; of a CTMC
 both its rates and its embedded chain, which shares their structure."""
 
-GRAPHS_KEPT = 1
-"""Models of which the graph alone was read, such as a product with a Büchi automaton."""
-
 AGAIN = "prism-gpu: reusing the cached result"
 ESTIMATED_IN_SPITE = "has no bounds here: the error of this result is estimated, in spite of -ii"
 
@@ -380,7 +377,8 @@ class EngineBackend(Answers):
             what = " of a graph from PRISM"
             self._say_read(problem, self._graphs[number], what, started)
         self._graphs.move_to_end(number)
-        while len(self._graphs) > GRAPHS_KEPT:
+        # Of a product with a Büchi automaton the graph alone was read; one such is kept.
+        while len(self._graphs) > 1:
             self._graphs.popitem(last=False)
         return self._graphs[number]
 

@@ -129,9 +129,6 @@ PERHAPS_WRONG = (
     Kind.UNCONFIRMED,
 )
 
-PRISMS_CLAIM = 10.0
-"""PRISM takes a result for as good as so many times epsilon."""
-
 
 def warning_of(event: Event) -> bool:
     """Return whether an event says that a result may be farther off than PRISM would claim.
@@ -143,5 +140,6 @@ def warning_of(event: Event) -> bool:
     """
     if event.kind is Kind.CHANGE_MISLEADS:
         details = dict(event.details)
-        return not float(details["error"]) <= PRISMS_CLAIM * float(details["epsilon"])
+        # PRISM takes a result for as good as ten times epsilon.
+        return not float(details["error"]) <= 10.0 * float(details["epsilon"])
     return event.kind in PERHAPS_WRONG

@@ -14,7 +14,7 @@ from typing import Any
 from engines.errors import UnsupportedError
 from engines.montecarlo import bounded_ltl as ltl
 from engines.montecarlo.methods import MethodError, NumberText
-from engines.montecarlo.methods_choice import DEFAULT_CONFIDENCE, SamplingSwitches
+from engines.montecarlo.methods_choice import Defaults, SamplingSwitches
 from engines.montecarlo.methods_growing import (
     GrowingParameters,
     GrowingResult,
@@ -32,8 +32,6 @@ from prism_hooks.simulation_progress import SamplingProgress
 
 NAME = "growing"
 FULL_NAME = "Growing Path Lengths"
-FIRST_LENGTH = 16
-"""States of the shortest prefixes."""
 
 OpenSampler = Callable[[Monitor], DeviceSampler]
 """From what is asked of each path to what samples paths."""
@@ -102,13 +100,13 @@ class GrowingLengths:
     ) -> None:
         self._questions, self._open_sampler = questions, open_sampler
         self._switches = switches
-        longest = path_limit + 1
+        shortest, longest = 16, path_limit + 1
         self._parameters: GrowingParameters = growing_parameters(
-            growing_lengths(min(FIRST_LENGTH, longest), longest),
+            growing_lengths(min(shortest, longest), longest),
             switches.approximation,
             switches.confidence,
             switches.samples,
-            DEFAULT_CONFIDENCE,
+            Defaults.confidence,
         )
         self._batches: list[PathBatch] = []
         self._remarks: dict[int, str] = {}

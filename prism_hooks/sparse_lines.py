@@ -28,12 +28,6 @@ from prism_hooks.told_solve import (
     summed,
 )
 
-MOST_DISTINCT = 1 << 16
-"""PRISM's vectors of more distinct values are not compact."""
-
-SAME_TERMINAL = 1e-15
-"""Values that are no farther apart are one terminal node, as PRISM sets its diagrams' library."""
-
 NO_METHOD = "Iterative method"
 """What the sparse engine calls sweeps whose number the question sets."""
 
@@ -63,8 +57,9 @@ class _Storage:
 
     def vector(self, what: str, values: FloatArray | None, size: int) -> None:
         """Add a line on a vector; without values for one that is not looked through."""
-        distinct = MOST_DISTINCT + 1 if values is None else len(np.unique(values))
-        if distinct > MOST_DISTINCT:
+        most = 1 << 16  # PRISM's vectors of more distinct values are not compact.
+        distinct = most + 1 if values is None else len(np.unique(values))
+        if distinct > most:
             self.add(f"Creating vector for {what}", size * 8 / 1024)
         else:
             kilobytes = (distinct * 8 + size * 2) / 1024
@@ -321,7 +316,8 @@ def _matrix(
 def _terminals(values: FloatArray) -> int:
     """Return how many terminal nodes a diagram of some values has."""
     distinct = np.unique(values)
-    return len(distinct) and 1 + int(np.count_nonzero(np.diff(distinct) > SAME_TERMINAL))
+    # Values no farther apart are one terminal node, as PRISM sets its diagrams' library.
+    return len(distinct) and 1 + int(np.count_nonzero(np.diff(distinct) > 1e-15))
 
 
 def _add_matrix(storage: _Storage, size: int, entries: int, longest: int, distinct: int) -> None:

@@ -15,7 +15,7 @@ from bridge.language.model_check import check_with_constants
 from bridge.language.text import seconds_text
 from bridge.model import CheckableModel, NamedRewards, RewardFault, StateVector
 from engines.exploration.build import ExploredModel, build
-from engines.exploration.rewards import InvalidRewardError, earned_rewards, greatest_rewards
+from engines.exploration.rewards import InvalidRewardError, greatest_rewards
 from engines.model.events import told
 from engines.model.explicit import RewardStructure
 from engines.program.faults import StateFaultError
@@ -202,10 +202,7 @@ def _all_named(
 
 def _named(program: Program, built: ExploredModel) -> NamedRewards:
     """Return the only reward structure of a program; raises as `earned_rewards` does."""
-    alone = built.deadlocks if built.unexplored is None else built.deadlocks | built.unexplored
-    (earned,) = earned_rewards(
-        program, built.packing, built.states, built.model, built.actions, alone
-    )
+    (earned,) = built.earned(program)
     expected = RewardStructure(earned.name, earned.expected, earned.of_choices)
     (structure,) = program.reward_structures
     most = greatest_rewards(structure, program)

@@ -6,8 +6,6 @@ in all of them.
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,14 +14,12 @@ from bridge.check.model_text import SimulatedModel
 from bridge.language.ast import Value
 from bridge.language.text import Range, double_text, value_text
 from engines.errors import InvalidModelError, UnsupportedError
-from engines.program.evaluate import holds
+from engines.exploration.initial import initial_states as packed_initial_states
+from engines.program.packing import Packing
 from engines.program.program import State
 
 MOST_STATES = 1000
 """More are not simulated one after the other."""
-
-MOST_VALUES = 1e6
-"""Values of the variables among which initial states are looked for."""
 
 
 @dataclass(frozen=True)
@@ -62,29 +58,21 @@ def initial_states(model: SimulatedModel, constants: Mapping[str, Value]) -> lis
 
     Raises
     ------
-    InvalidModelError, UnsupportedError
-        If there is none, or there are too many.
+    InvalidModelError
+        If there is none, or the condition has no value in some state.
+    UnsupportedError
+        If there are too many, or too many states among which they are to be found.
     """
     if model.outline.initial is None:
         return None
     program = model.built_program(constants, checked=True)
-    condition = program.initial_condition
-    assert condition is not None
-    ranges = [range(variable.low, variable.high + 1) for variable in program.variables]
-    if math.prod(float(len(values)) for values in ranges) > MOST_VALUES:
-        raise UnsupportedError(
-            f"simulation from initial states that lie among more than {MOST_VALUES:,.0f}"
-        )
-    found = []
-    for reversed_state in itertools.product(*reversed(ranges)):
-        state = reversed_state[::-1]
-        if holds(condition, state):
-            found.append(state)
-    if not found:
+    packing = Packing.of(program)
+    found = packed_initial_states(program, packing)
+    if not len(found):
         raise InvalidModelError("Empty set of initial states")
     if len(found) > MOST_STATES:
         raise UnsupportedError(f"simulation from more initial states than {MOST_STATES}")
-    return found
+    return sorted(map(packing.state, found), key=lambda state: state[::-1])
 
 
 def beginning_in(program: Mapping[str, Any], state: State) -> dict[str, Any]:

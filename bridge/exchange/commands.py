@@ -23,8 +23,7 @@ from bridge.exchange.words import (
     taken_apart,
     with_absolute_files,
 )
-from bridge.jvm import memory_bytes
-from bridge.own_switches import UsageError, linear_method, matrix_format, num_devices, precision
+from bridge.own_switches import READERS, UsageError, on_or_off
 from bridge.refusals import error_line, require_gpu, unused_switches
 from engines.errors import BridgeError, ConvergenceError, InvalidModelError, UnsupportedError
 from engines.model.environment import DeviceChoice, Method, SolverEnvironment
@@ -68,21 +67,27 @@ and PRISM's other switches that write something out. What the export was told of
 the model's and the properties', and of Java, is said again here: the folder does not decide it.""",
 }
 Change = Callable[[SolverEnvironment], SolverEnvironment]
+_Setting = Callable[[str, SolverEnvironment], SolverEnvironment]
+_AS_IN_A_RUN = (
+    *("gpudevice", "gpuformat", "gpumethod", "gpudevices", "gpumaxmem"),
+    *("gpuslice", "gpucolours", "gpuprecision"),
+)
 
 
-def _with_method(method: Method) -> Callable[[str, SolverEnvironment], SolverEnvironment]:
+def _as_in_a_run(switch: str) -> _Setting:
+    name, read = READERS[switch]
+    return lambda text, given: replace(given, **{name: read(text, switch)})  # type: ignore[arg-type]
+
+
+def _with_method(method: Method) -> _Setting:
     return lambda _, given: replace(given, method=method)
 
 
 # What a switch of `solve` makes of the settings, from its value.
-_SWITCHES: dict[str, Callable[[str, SolverEnvironment], SolverEnvironment]] = {
+_SWITCHES: dict[str, _Setting] = {
     "gpu": lambda _, given: replace(given, device=DeviceChoice.GPU),
     "nogpu": lambda _, given: replace(given, device=DeviceChoice.CPU),
-    "gpudevice": lambda text, given: replace(given, device_number=int(text)),
-    "gpuformat": lambda text, given: replace(given, matrix_format=matrix_format(text)),
-    "gpumethod": lambda text, given: replace(given, method=linear_method(text)),
-    "gpudevices": lambda text, given: replace(given, num_devices=num_devices(text)),
-    "gpumaxmem": lambda text, given: replace(given, device_memory=memory_bytes(text)),
+    **{switch: _as_in_a_run(switch) for switch in _AS_IN_A_RUN},
     **dict.fromkeys(("absolute", "abs"), lambda _, given: replace(given, absolute=True)),
     **dict.fromkeys(("relative", "rel"), lambda _, given: replace(given, absolute=False)),
     **dict.fromkeys(("epsilon", "e"), lambda text, given: replace(given, epsilon=float(text))),
@@ -97,9 +102,6 @@ _SWITCHES: dict[str, Callable[[str, SolverEnvironment], SolverEnvironment]] = {
     **dict.fromkeys(("bgaussseidel", "bgs"), _with_method(Method.BACKWARDS_GAUSS_SEIDEL)),
     "sor": _with_method(Method.SOR),
     "bsor": _with_method(Method.BACKWARDS_SOR),
-    "gpuslice": lambda text, given: replace(given, slice_size=int(text)),
-    "gpucolours": lambda text, given: replace(given, colours=int(text)),
-    "gpuprecision": lambda text, given: replace(given, precision=precision(text)),
 }
 _OWN = {"to", "text", "force"}
 COMMANDS = ("export", "solve", "report")
@@ -249,14 +251,12 @@ def _solve(words: list[str]) -> int:
         require_gpu(asked.device_number)
     if (remark := unused_switches(asked)) is not None:
         print(remark, flush=True)
-    showing = [part.value for part in parts if part.name == "gpuprogress"]
-    if not set(showing) <= {"on", "off"}:
-        raise UsageError(f'Invalid value "{showing[-1]}" for -gpuprogress switch: on or off')
+    showing = [on_or_off(part.value, "gpuprogress") for part in parts if part.name == "gpuprogress"]
     return Solver(
         folder,
         changed,
         show_solves=any(part.name == "gpuinfo" for part in parts),
-        show_progress=showing[-1:] != ["off"],
+        show_progress=showing[-1:] != [False],
     ).run()
 
 

@@ -223,11 +223,15 @@ def _command(
         sys.exit(ending.exit_code())
     if len(cases) == 1 and results and results[0].unreadable:
         sys.exit(ExitCode.BAD_INPUT)
+    sys.exit(_judged(results))
+
+
+def _judged(results: list[CaseResult]) -> ExitCode:
     outcomes = {verdict.outcome for result in results for verdict in result.verdicts}
     if outcomes <= {Outcome.NOT_COMPARED}:
         print("nothing was compared: that is no agreement")
-        sys.exit(ExitCode.DISAGREES)
-    sys.exit(ExitCode.DISAGREES if any(outcome.fails for outcome in outcomes) else ExitCode.AGREES)
+        return ExitCode.DISAGREES
+    return ExitCode.DISAGREES if any(outcome.fails for outcome in outcomes) else ExitCode.AGREES
 
 
 def _default_ours() -> tuple[str, ...]:

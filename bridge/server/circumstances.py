@@ -38,8 +38,6 @@ _LIMITS_OF_GROUPS = {
     "": ("memory.max", "memory.high", "memory.swap.max", "cpu.max"),
 }
 """By the controller of a control group; the second version of groups has all in one."""
-_NO_LIMIT = 1 << 60
-"""Bytes; what version 1 gives where there is no limit is no round number."""
 
 
 def circumstances() -> list[bytes]:
@@ -148,6 +146,7 @@ def _limit(path: str) -> str | None:
     except OSError:
         return None
     first = text.split()[0] if text else "max"
-    if first in ("max", "-1") or (first.isdecimal() and int(first) >= _NO_LIMIT):
+    # What version 1 gives where there is no limit is no round number.
+    if first in ("max", "-1") or (first.isdecimal() and int(first) >= 1 << 60):
         return None
     return text

@@ -14,131 +14,38 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass
-from enum import StrEnum
-from weakref import WeakValueDictionary
+
+from engines.automata.formulas import (
+    FALSE,
+    TRUE,
+    Formula,
+    Operator,
+    atom,
+    dual,
+    duals,
+    false,
+    make,
+    true,
+)
+
+__all__ = ["Formula", "Operator", "atom", "false", "true"]
 
 
-class Operator(StrEnum):
-    """What a formula is at its root."""
-
-    TRUE = "true"
-    FALSE = "false"
-    ATOM = "atom"
-    NEGATED_ATOM = "!"
-    AND = "&"
-    OR = "|"
-    NEXT = "X"
-    UNTIL = "U"
-    RELEASE = "R"
-
-
-_DUAL = {
-    Operator.TRUE: Operator.FALSE,
-    Operator.ATOM: Operator.NEGATED_ATOM,
-    Operator.AND: Operator.OR,
-    Operator.NEXT: Operator.NEXT,
-    Operator.UNTIL: Operator.RELEASE,
-}
-_DUAL |= {right: left for left, right in _DUAL.items()}
-
-
-@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
-class Formula:
-    """A formula; made by the functions of this module only, so that equal ones are identical.
-
-    Parameters
-    ----------
-    operator
-        What it is at the root.
-    operands
-        Its direct subformulas; those of a conjunction or disjunction in the order of `serial`.
-    name
-        The atom's name, empty for all but atoms and negated atoms.
-    serial
-        A number of its own.
-    """
-
-    operator: Operator
-    operands: tuple[Formula, ...]
-    name: str
-    serial: int
-
-    @property
-    def is_literal(self) -> bool:
-        """Whether it is an atom or a negated atom."""
-        return self.operator in (Operator.ATOM, Operator.NEGATED_ATOM)
-
-    def __str__(self) -> str:
-        match self.operator, self.operands:
-            case Operator.TRUE | Operator.FALSE, _:
-                return str(self.operator)
-            case Operator.ATOM, _:
-                return f'"{self.name}"'
-            case Operator.NEGATED_ATOM, _:
-                return f'!"{self.name}"'
-            case Operator.NEXT, (operand,):
-                return f"(X {operand})"
-            case Operator.UNTIL, (left, right) if left is true():
-                return f"(F {right})"
-            case Operator.RELEASE, (left, right) if left is false():
-                return f"(G {right})"
-        return f"({f' {self.operator} '.join(map(str, self.operands))})"
-
-
-_known: WeakValueDictionary[tuple[Operator, str, tuple[int, ...]], Formula] = WeakValueDictionary()
-_serials = itertools.count()
-
-
-def _make(operator: Operator, operands: Iterable[Formula] = (), name: str = "") -> Formula:
-    parts = tuple(operands)
-    if operator in (Operator.AND, Operator.OR):
-        parts = tuple(sorted(parts, key=lambda part: part.serial))
-    key = (operator, name, tuple(part.serial for part in parts))
-    formula = _known.get(key)
-    if formula is None:
-        formula = _known[key] = Formula(operator, parts, name, next(_serials))
-    return formula
-
-
-_TRUE = _make(Operator.TRUE)
-_FALSE = _make(Operator.FALSE)
-
-
-def true() -> Formula:
-    """Return the formula that every word satisfies."""
-    return _TRUE
-
-
-def false() -> Formula:
-    """Return the formula that no word satisfies."""
-    return _FALSE
-
-
-def atom(name: str) -> Formula:
-    """Return the formula that the words satisfy whose first letter contains `name`."""
-    return _make(Operator.ATOM, name=name)
+_DUALS = duals(Operator.NEXT)
 
 
 def negation(formula: Formula) -> Formula:
     """Return the negation, pushed down to the atoms."""
     # The dual of a simplified formula is simplified: every rule below is applied with its dual.
-    duals: dict[Formula, Formula] = {}
-
-    def dual(part: Formula) -> Formula:
-        if part not in duals:
-            duals[part] = _make(_DUAL[part.operator], map(dual, part.operands), part.name)
-        return duals[part]
-
-    return dual(formula)
+    return dual(formula, _DUALS)
 
 
 def conjunction(*formulas: Formula) -> Formula:
     """Return the conjunction of any number of formulas; of none, true."""
     parts = dict.fromkeys(_flattened(Operator.AND, formulas))
-    parts.pop(_TRUE, None)
-    if _FALSE in parts or any(negation(part) in parts for part in parts):
-        return _FALSE
+    parts.pop(TRUE, None)
+    if FALSE in parts or any(negation(part) in parts for part in parts):
+        return FALSE
     # G a & G b = G (a & b), and the same under F G: one temporal operator instead of two.
     forever = [part for part in parts if _is_always(part) and not is_suspendable(part)]
     if len(forever) > 1:
@@ -151,7 +58,7 @@ def conjunction(*formulas: Formula) -> Formula:
         return conjunction(joined, *(part for part in parts if part not in late))
     if len(parts) == 1:
         return next(iter(parts))
-    return _make(Operator.AND, parts) if parts else _TRUE
+    return make(Operator.AND, parts) if parts else TRUE
 
 
 def _flattened(operator: Operator, formulas: Iterable[Formula]) -> Iterable[Formula]:
@@ -179,17 +86,17 @@ def iff(left: Formula, right: Formula) -> Formula:
 
 def next_(formula: Formula) -> Formula:
     """Return X `formula`: it holds from the second letter on."""
-    if formula in (_TRUE, _FALSE) or is_suspendable(formula):
+    if formula in (TRUE, FALSE) or is_suspendable(formula):
         return formula
-    return _make(Operator.NEXT, (formula,))
+    return make(Operator.NEXT, (formula,))
 
 
 def until(left: Formula, right: Formula) -> Formula:
     """Return `left` U `right`: `right` holds at some time, and `left` at all times before."""
-    if right in (_TRUE, _FALSE) or left in (_FALSE, right) or is_suspendable(right):
+    if right in (TRUE, FALSE) or left in (FALSE, right) or is_suspendable(right):
         return right
     if left is negation(right):
-        left = _TRUE
+        left = TRUE
     if right.operator in (Operator.AND, Operator.OR):
         # What holds now if and only if it holds at any other time can be taken out.
         timeless = [part for part in right.operands if is_suspendable(part)]
@@ -197,7 +104,7 @@ def until(left: Formula, right: Formula) -> Formula:
             combine = conjunction if right.operator is Operator.AND else disjunction
             timed = [part for part in right.operands if not is_suspendable(part)]
             return combine(until(left, combine(*timed)), *timeless)
-    if left is _TRUE:
+    if left is TRUE:
         if right.operator is Operator.NEXT:
             return next_(eventually(right.operands[0]))
         # F (a U b) = F b, also below a disjunction.
@@ -206,9 +113,9 @@ def until(left: Formula, right: Formula) -> Formula:
             return eventually(
                 disjunction(*(p.operands[1] if p.operator is Operator.UNTIL else p for p in parts))
             )
-    if right.operator is Operator.UNTIL and right.operands[0] in (left, _TRUE):
+    if right.operator is Operator.UNTIL and right.operands[0] in (left, TRUE):
         return right
-    return _make(Operator.UNTIL, (left, right))
+    return make(Operator.UNTIL, (left, right))
 
 
 def release(left: Formula, right: Formula) -> Formula:
@@ -223,12 +130,12 @@ def weak_until(left: Formula, right: Formula) -> Formula:
 
 def eventually(formula: Formula) -> Formula:
     """Return F `formula`: it holds at some time."""
-    return until(_TRUE, formula)
+    return until(TRUE, formula)
 
 
 def always(formula: Formula) -> Formula:
     """Return G `formula`: it holds at all times."""
-    return release(_FALSE, formula)
+    return release(FALSE, formula)
 
 
 def is_suspendable(formula: Formula) -> bool:
@@ -244,11 +151,11 @@ def is_suspendable(formula: Formula) -> bool:
 
 
 def _is_always(formula: Formula) -> bool:
-    return formula.operator is Operator.RELEASE and formula.operands[0] is _FALSE
+    return formula.operator is Operator.RELEASE and formula.operands[0] is FALSE
 
 
 def _is_eventually(formula: Formula) -> bool:
-    return formula.operator is Operator.UNTIL and formula.operands[0] is _TRUE
+    return formula.operator is Operator.UNTIL and formula.operands[0] is TRUE
 
 
 def _body_of_eventually_always(formula: Formula) -> Formula | None:

@@ -14,12 +14,6 @@ from engines.host.colours import ColouredSystem
 BUFFERS = 2
 """One is filled while the part in the other one is swept."""
 
-SHARE_OF_A_BUFFER = 8
-"""Of the memory beside the vectors, a buffer takes the share 1 / this."""
-
-LEAST_BUFFER = 1 << 12
-"""Bytes below which a buffer costs more in launches than it carries."""
-
 LEAST_WINDOW = 1 << 10
 """States of the smallest segment of x."""
 
@@ -129,12 +123,15 @@ def plan_parts(states: int, sums: int, memory: int) -> PartPlan:
     DeviceMemoryError
         Where there is too little even for segments of x.
     """
+    # Below this a buffer costs more in launches than it carries; of the memory beside the vectors
+    # it takes an eighth.
+    least_buffer, share = 1 << 12, 8
     left = memory - BESIDE - 8 * sums
     beside = left - 8 * states
-    if beside >= BUFFERS * LEAST_BUFFER:
-        size = max(LEAST_BUFFER, beside // SHARE_OF_A_BUFFER)
+    if beside >= BUFFERS * least_buffer:
+        size = max(least_buffer, beside // share)
         return PartPlan(states, sums, states, size, beside - BUFFERS * size)
-    size = max(LEAST_BUFFER, left // SHARE_OF_A_BUFFER)
+    size = max(least_buffer, left // share)
     # Segments are as long as two can be (section 4.3.1).
     window = (left - BUFFERS * size) // (8 * BUFFERS)
     if window < min(LEAST_WINDOW, states):

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from engines.cuda import diagram_patterns
-from engines.cuda.diagram_rows import DiagramRows, system_bytes, upload_rows
+from engines.cuda.diagram_rows import DiagramRows, upload_rows
 from engines.cuda.driver import cupy
 from engines.cuda.formats import hybrid
 from engines.cuda.formats.layout import Layout, geometry, nbytes
 from engines.cuda.formats.tuning import WindowTuning
-from engines.cuda.memory import available_bytes
-from engines.cuda.modules import Launcher, stream
+from engines.cuda.modules import Launcher
 from engines.cuda.prepare import DeviceSystem
 from engines.cuda.rows import DeviceRows
-from engines.cuda.sweeper import HISTORY, CudaSweeper, two_vectors
+from engines.cuda.sweeper import CudaSweeper, two_vectors
 from engines.cuda.windows import reach_of_patterns, window_of
 from engines.diagrams.system import DiagramSystem
-from engines.errors import DeviceMemoryError
 from engines.model.choice import Format
 
 
@@ -55,58 +53,6 @@ class DiagramSweeper(CudaSweeper):
         return (self._laid_out,)
 
 
-def diagram_sweeper(
-    system: DiagramSystem,
-    matrix_format: Format,
-    stop_below: float,
-    absolute: bool,
-    device_number: int = 0,
-    memory: int | None = None,
-    most_patterns: int | None = None,
-    tuning: WindowTuning = WindowTuning(),
-) -> DiagramSweeper:
-    """Prepare a solve without expanding the matrix.
-
-    Parameters
-    ----------
-    system
-        The system.
-    matrix_format
-        `Format.PATTERNS` or `Format.HYBRID`.
-    stop_below
-        Stop after the first sweep whose change is below this; negative for never.
-    absolute
-        Whether changes are absolute; else relative to the value before the sweep.
-    device_number
-        Which of the devices.
-    memory
-        Bytes of device memory that the solve may take; None for what is free.
-    most_patterns
-        The most distinct rows that `Format.PATTERNS` may have; None for any number.
-    tuning
-        Which patterns are swept by windows.
-
-    Raises
-    ------
-    DeviceMemoryError
-        When the device cannot hold vectors and rows; nothing is left allocated.
-    UnsupportedError
-        When the system cannot be swept in this format, and why.
-    """
-    cp = cupy()
-    with cp.cuda.Device(device_number):
-        need, available = system_bytes(system) + 16 * HISTORY, available_bytes(memory)
-        if need > available:
-            raise _too_large(device_number, system, need, available)
-        try:
-            with stream(device_number):
-                rows = laid_out(system, matrix_format, most_patterns, tuning)
-            return DiagramSweeper(rows, system, stop_below, absolute, device_number)
-        except cp.cuda.memory.OutOfMemoryError as error:
-            cp.get_default_memory_pool().free_all_blocks()
-            raise _too_large(device_number, system, need, available_bytes(memory)) from error
-
-
 def laid_out(
     system: DiagramSystem,
     matrix_format: Format,
@@ -121,8 +67,10 @@ def laid_out(
         The system.
     matrix_format
         `Format.PATTERNS` or `Format.HYBRID`.
-    most_patterns, tuning
-        As in `diagram_sweeper`.
+    most_patterns
+        The most distinct rows that `Format.PATTERNS` may have; None for any number.
+    tuning
+        Which patterns are swept by windows.
 
     Raises
     ------
@@ -161,12 +109,3 @@ def _rows_of(
     if long and layout.matrix_format is Format.PATTERNS:
         window = window_of(layout, reach_of_patterns(layout), count, launcher, tuning)
     return DeviceRows(device, layout, launcher, kernel, shape, count, moved, (), "", window)
-
-
-def _too_large(
-    device_number: int, system: DiagramSystem, need: int, available: int
-) -> DeviceMemoryError:
-    return DeviceMemoryError(
-        f"GPU {device_number}: vectors and rows of {system.num_states} states take about {need} "
-        f"bytes without the matrix, and {available} bytes are free"
-    )

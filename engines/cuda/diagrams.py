@@ -22,7 +22,6 @@ from engines.cuda.diagram_upload import (
     upload_hybrid,
 )
 from engines.cuda.driver import cupy
-from engines.cuda.formats.layout import nbytes
 from engines.cuda.memory import available_bytes
 from engines.cuda.modules import BLOCK_THREADS, Launcher, stream
 from engines.cuda.prepare import SCAN_BLOCK, _scan
@@ -71,60 +70,6 @@ class HostMatrix:
     matrix: CsrMatrix
     row_group_offsets: IndexArray | None
     choice_numbers: IndexArray | None
-
-
-@dataclass(frozen=True)
-class DeviceMatrix:
-    """An expanded matrix in compressed sparse rows on the device, columns ascending in each row.
-
-    Parameters
-    ----------
-    row_offsets
-        Shape (rows + 1,), int32, or int64 where rows or entries are more than that numbers.
-    columns, values
-        Shape (entries,), int32 and float64.
-    num_columns
-        Number of columns.
-    row_group_offsets
-        MDPs: shape (states + 1,), of the type of `row_offsets`; else None.
-    choice_numbers
-        MDPs: shape (rows,), int32; else None.
-    """
-
-    row_offsets: Any
-    columns: Any
-    values: Any
-    num_columns: int
-    row_group_offsets: Any | None = None
-    choice_numbers: Any | None = None
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        return nbytes(
-            *(self.row_offsets, self.columns, self.values),
-            *(self.row_group_offsets, self.choice_numbers),
-        )
-
-    def to_host(self) -> CsrMatrix:
-        """Return the matrix on the host, without groups."""
-        return CsrMatrix(
-            to_host(self.row_offsets),
-            to_host(self.columns),
-            to_host(self.values),
-            self.num_columns,
-        )
-
-
-def expanded_bytes(hybrid: HybridMatrix) -> int:
-    """Return the bytes that expansion takes on the device at most, its source included.
-
-    Parameters
-    ----------
-    hybrid
-        The matrix.
-    """
-    return hybrid_bytes(hybrid) + _index_bytes(hybrid) + ENTRY_BYTES * hybrid.num_entries
 
 
 def _index_bytes(hybrid: HybridMatrix) -> int:
@@ -250,56 +195,6 @@ def fill_rows(
     )
 
 
-def expand_on_device(
-    hybrid: HybridMatrix,
-    device_number: int = 0,
-    memory: int | None = None,
-    tuning: ExpansionTuning = ExpansionTuning(),
-) -> DeviceMatrix:
-    """Expand a matrix into compressed sparse rows on the device.
-
-    Parameters
-    ----------
-    hybrid
-        The matrix.
-    device_number
-        Which of the devices.
-    memory
-        Bytes of device memory that it may take; None for what is free.
-    tuning
-        How it is done.
-
-    Raises
-    ------
-    DeviceMemoryError
-        When it does not fit; nothing is left allocated.
-    UnsupportedError
-        As in `check_sizes`.
-    """
-    cp = cupy()
-    check_sizes(hybrid)
-    with cp.cuda.Device(device_number), stream(device_number) as queue:
-        need, available = expanded_bytes(hybrid), available_bytes(memory)
-        if need > available:
-            raise _too_large(device_number, hybrid, need, available)
-        try:
-            launcher = launcher_of(hybrid)
-            source = upload_hybrid(hybrid, launcher)
-            index = count_rows(source, launcher)
-            columns = cp.empty(hybrid.num_entries, dtype=cp.int32)
-            values = cp.empty(hybrid.num_entries)
-            every = range(hybrid.num_states)
-            fill_rows(source, index, launcher, every, 0, (columns, values), tuning)
-            queue.synchronize()
-        except cp.cuda.memory.OutOfMemoryError as error:
-            cp.get_default_memory_pool().free_all_blocks()
-            raise _too_large(device_number, hybrid, need, available_bytes(memory)) from error
-        return DeviceMatrix(
-            *(index.row_offsets, columns, values, hybrid.num_columns),
-            *(index.groups, index.choices),
-        )
-
-
 def expand_in_pieces(
     hybrid: HybridMatrix,
     device_number: int = 0,
@@ -310,9 +205,15 @@ def expand_in_pieces(
 
     Parameters
     ----------
-    hybrid, device_number, memory, tuning
-        As in `expand_on_device`; the device has to hold the representation, the row offsets and a
-        piece of the entries.
+    hybrid
+        The matrix.
+    device_number
+        Which of the devices.
+    memory
+        Bytes of device memory that it may take; None for what is free. The device has to hold the
+        representation, the row offsets and a piece of the entries.
+    tuning
+        How it is done.
 
     Raises
     ------

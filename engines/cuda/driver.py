@@ -111,12 +111,8 @@ def early_refusal(device_number: int = 0) -> str | None:
         return gpu_refusal(device_number)
     if os.name == "nt":
         return None
-    count = ctypes.c_int()
-    try:
-        driver = ctypes.CDLL("libcuda.so.1")
-        if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
-            return gpu_refusal(device_number)
-    except (OSError, AttributeError):  # a driver of another name, or what only has its name
+    driver, count = _initialised(), ctypes.c_int()
+    if driver is None or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
         return gpu_refusal(device_number)
     return _number_refusal(device_number, count.value)
 
@@ -133,11 +129,18 @@ def open_context(device_number: int) -> None:
     """
     if os.name == "nt" or not driver_present():
         return
-    device, context = ctypes.c_int(), ctypes.c_void_p()
+    driver, device, context = _initialised(), ctypes.c_int(), ctypes.c_void_p()
+    if driver is not None and driver.cuDeviceGet(ctypes.byref(device), device_number) == 0:
+        driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+
+
+def _initialised() -> ctypes.CDLL | None:
+    """Return the driver, ready to be called; None for one of another name or that is none."""
     with contextlib.suppress(OSError, AttributeError):
         driver = ctypes.CDLL("libcuda.so.1")
-        if driver.cuInit(0) == 0 and driver.cuDeviceGet(ctypes.byref(device), device_number) == 0:
-            driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+        if driver.cuInit(0) == 0:
+            return driver
+    return None
 
 
 def _number_refusal(device_number: int, devices: int) -> str | None:

@@ -43,9 +43,6 @@ from engines.model.events import Events, Kind
 from engines.model.result import SweepCost
 from engines.systems.one_sided import Direction, SweepSystem
 
-DEFAULT_SLICE = 64
-"""States of a slice, where more colours are taken than levels give."""
-
 
 @dataclass(frozen=True)
 class Parcel:
@@ -176,7 +173,7 @@ def choose_split_colours(
         found = choose_colours(system, order, slice_size, colours, GPU_SPEED)
         if colours is not None or _fits(system, found, memory):
             return found
-        slice_size = DEFAULT_SLICE
+        slice_size = 64
     rows_a_state = -(-system.matrix.num_rows // max(system.num_updates, 1))
     # A quarter of the memory: what x and the parts come through needs the rest.
     room = memory // 4 // rows_a_state

@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from engines.cuda.diagram_sweeps import DiagramSweeper
     from engines.cuda.rows import DeviceRows
 
-TABLE_BYTES = 96
-"""Bytes of device memory that finding a pattern takes at most: four slots, each with a hash, a row
-and a code, and its place."""
-
 Made = TypeVar("Made")
 
 
@@ -154,7 +150,9 @@ class DeviceDiagramEngine:
         row_bytes = PAIR_BYTES * (matrix.num_entries // self._system.num_states + 1)
         # Many patterns have codes of four bytes, of which two are counted.
         taken = self._need() + 2 * self._system.num_updates
-        return max(available_bytes(self._memory) - taken, 0) // (TABLE_BYTES + row_bytes)
+        # Finding one takes at most four slots, each with a hash, a row and a code, and its place.
+        table_bytes = 96
+        return max(available_bytes(self._memory) - taken, 0) // (table_bytes + row_bytes)
 
     def _vector_bytes(self) -> int:
         from engines.cuda.sweeper import HISTORY

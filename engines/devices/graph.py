@@ -12,13 +12,6 @@ from engines.model.environment import DeviceChoice, SolverEnvironment
 from engines.model.explicit import ExplicitModel
 from engines.systems.graph import GraphOperations
 
-GPU_GRAPH_ENTRIES = 100_000
-"""Below this many entries a search on the CPU takes a few milliseconds at most."""
-
-GPU_GRAPH_ENTRIES_AT_START = 3_000_000
-"""Below this many, while no device is in use, a search on the CPU takes less than half a second,
-which opening a device takes."""
-
 _Key = tuple[int, int, int | None]
 
 _prepared: dict[_Key, GraphOperations] = {}
@@ -70,7 +63,10 @@ def _gpu_for(model: ExplicitModel, environment: SolverEnvironment | None) -> int
     wanted = environment.device is DeviceChoice.GPU
     size = max(model.matrix.num_entries, model.num_states)
     fits = max(model.matrix.num_rows, model.num_states) < INT32_MAX
-    small = size < (GPU_GRAPH_ENTRIES if is_used() else GPU_GRAPH_ENTRIES_AT_START)
+    # With fewer a search on the CPU takes a few milliseconds at most, or, while no device is in
+    # use, less than the half second that opening one takes.
+    least_entries = 100_000 if is_used() else 3_000_000
+    small = size < least_entries
     if not wanted and (small or not fits or not driver_present()):
         return None
     refusal = gpu_refusal(environment.device_number)

@@ -18,9 +18,6 @@ from engines.host.hybrid import HostHybrid
 from engines.model.environment import DeviceChoice, SolverEnvironment
 from engines.model.events import Events, Kind
 
-DEVICE_STATES = 200_000
-"""From so many states on, a GPU walks sooner than a CPU, which takes 12 ns an entry and more."""
-
 MOST_WALKS = 64
 """So many states are tried, each farther along than the one before, until one is recurrent."""
 
@@ -114,6 +111,8 @@ class _Walks:
 def _repays(hybrid: HybridMatrix, environment: SolverEnvironment | None) -> bool:
     if environment is None or environment.device is DeviceChoice.CPU:
         return False
-    if environment.device is DeviceChoice.AUTO and hybrid.num_states < DEVICE_STATES:
+    # From so many states on a GPU walks sooner than a CPU, which takes 12 ns an entry and more.
+    least_states = 200_000
+    if environment.device is DeviceChoice.AUTO and hybrid.num_states < least_states:
         return False
     return driver_present() and gpu_refusal(environment.device_number) is None

@@ -10,7 +10,7 @@ the same state apart.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -111,6 +111,18 @@ class ExploredModel:
     events: Events = ()
     unexplored: MaskArray | None = None
 
+    def earned(self, program: Program) -> tuple[EarnedRewards, ...]:
+        """Return the rewards of a program's structures; raises as `earned_rewards` does.
+
+        Parameters
+        ----------
+        program
+            The program that the model was built from, with any reward structures.
+        """
+        # In a transition that no command has made, nothing is earned.
+        added = self.deadlocks if self.unexplored is None else self.deadlocks | self.unexplored
+        return earned_rewards(program, self.packing, self.states, self.model, self.actions, added)
+
 
 def build(
     program: Program,
@@ -151,8 +163,8 @@ def build(
     Raises
     ------
     InvalidModelError
-        For commands, labels and rewards with a fault in a reachable state, in PRISM's words, and
-        for deadlocks that are not to be fixed.
+        For commands, labels and rewards with a fault in a reachable state, in PRISM's words, for
+        deadlocks that are not to be fixed, and if there is no initial state.
     ModelSizeError
         For more than `most_states` or `most_transitions`, as soon as they are found.
     UnsupportedError
@@ -163,6 +175,8 @@ def build(
     chosen = tuning or ExplorationTuning()
     packing = Packing.of(program)
     initial = initial_states(program, packing)
+    if not len(initial):
+        raise InvalidModelError("There are no initial states")
     unexplored, events = None, Events()
     if likely is not None:
         how = (likely, most_states, threads, chosen, progress)
@@ -182,22 +196,19 @@ def build(
         actions = _shrunk(rows.actions, count)
     matrix, groups = _matrix(rows, len(states))
     plain = ExplicitModel(ExplicitKind(program.kind.upper()), matrix, groups)
-    alone = rows.deadlocks if unexplored is None else rows.deadlocks | unexplored
-    earned = earned_rewards(program, packing, states, plain, actions, alone)
+    built = ExploredModel(plain, packing, states, (), actions, rows.deadlocks, events, unexplored)
+    earned = built.earned(program)
     labels = {"init": _members(states, initial), "deadlock": rows.deadlocks}
     for label in program.labels:
         labels[label.name] = _holding(program, packing, states, label)
     if unexplored is not None:
         labels[UNEXPLORED] = unexplored
-    return ExploredModel(
-        ExplicitModel(plain.kind, matrix, groups, labels["init"], labels, _structures(earned)),
-        packing,
-        states,
-        tuple(rewards.of_states for rewards in earned),
-        actions,
-        rows.deadlocks,
-        events,
-        unexplored,
+    return replace(
+        built,
+        model=ExplicitModel(
+            plain.kind, matrix, groups, labels["init"], labels, _structures(earned)
+        ),
+        state_rewards=tuple(rewards.of_states for rewards in earned),
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines.errors import InvalidModelError, UnsupportedError
+from engines.errors import UnsupportedError
 from engines.host.exploring.explorer import evaluate_in
 from engines.program.arithmetic import EvaluationError
 from engines.program.evaluate import evaluate
@@ -47,7 +47,7 @@ class EnumerationTuning:
 def initial_states(
     program: Program, packing: Packing, tuning: EnumerationTuning | None = None
 ) -> Words:
-    """Return the packed initial states in order, shape (states, words).
+    """Return the packed initial states in order, shape (states, words); there may be none.
 
     Parameters
     ----------
@@ -61,14 +61,14 @@ def initial_states(
     Raises
     ------
     InvalidModelError
-        If there is none, or the condition has no value in some state.
+        If the condition has no value in some state.
     UnsupportedError
         If there are too many states in which a condition would have to be evaluated.
     """
     condition = program.initial_condition
     if condition is None:
         return packing.packed(program.initial_states or (program.default_state,))
-    found = []
+    found = [packing.packed(())]
     chosen = tuning or EnumerationTuning()
     for candidates in _candidates(program, packing, condition, chosen):
         holds = evaluate_in(condition, packing, candidates)
@@ -77,10 +77,7 @@ def initial_states(
             fault = expression_fault(program, condition, state, "init ... endinit")
             raise fault or AssertionError(f"the initial states have no fault in {state}")
         found.append(candidates[holds.values.astype(bool)])
-    states = np.concatenate(found)
-    if not len(states):
-        raise InvalidModelError("There are no initial states")
-    return states
+    return np.concatenate(found)
 
 
 def _candidates(
@@ -94,7 +91,7 @@ def _candidates(
         if index in fixed:
             low = high = fixed[index]
             if not variable.low <= low <= variable.high:
-                raise InvalidModelError("There are no initial states")
+                return
         ranges.append((low, high - low + 1))
     total = math.prod(size for _, size in ranges)
     if total > tuning.most_states:

@@ -12,9 +12,6 @@ from engines.arrays import IndexArray, distinct
 from engines.model.csr import CsrMatrix
 from engines.systems.one_sided import Scaling, SweepSystem
 
-ROW_WORK = 2
-"""What a row costs beside its entries, in entries."""
-
 
 def row_blocks(system: SweepSystem, pieces: int) -> list[SweepSystem]:
     """Cut the rows of a system into blocks of about equal work.
@@ -52,7 +49,9 @@ def _bounds(system: SweepSystem, pieces: int) -> IndexArray:
     updates = system.num_updates
     starts = np.arange(updates + 1, dtype=np.int64)
     first_rows = starts if system.group_offsets is None else system.group_offsets
-    work = system.matrix.row_offsets[first_rows] + ROW_WORK * (first_rows + starts)
+    # What a row costs beside its entries, in entries.
+    row_work = 2
+    work = system.matrix.row_offsets[first_rows] + row_work * (first_rows + starts)
     wanted = np.linspace(0, work[-1], max(1, pieces) + 1)[1:-1]
     inner = np.searchsorted(work, wanted, side="left")
     bounds: IndexArray = distinct(np.concatenate(([0], inner, [updates])))

@@ -7,8 +7,7 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.arrays import FloatArray, IndexArray
-from engines.model.csr import CsrMatrix
+from engines.arrays import IndexArray
 
 OCTET = 8
 """Entries that one thread sums, all of one row and one panel."""
@@ -43,48 +42,3 @@ def shares(tiles: IndexArray, blocks: int) -> NDArray[np.int32]:
         found.extend((panel, int(a), int(b), 0) for a, b in itertools.pairwise(edges))
         begin += int(whole)
     return np.array(found or [(0, 0, 0, 0)], dtype=np.int32)
-
-
-def product(matrix: CsrMatrix, x: FloatArray, width: int) -> FloatArray:
-    """Return the matrix times a vector, shape (rows,), added up as the tiles of panels are.
-
-    Parameters
-    ----------
-    matrix
-        Any matrix.
-    x
-        Shape (columns,).
-    width
-        States of a panel.
-
-    Notes
-    -----
-    A row's e-th entry in a panel goes to octet e modulo its octets there; an octet is summed in
-    order, octets up to the end of the row or of the tile pairwise, and these sums by panel.
-    """
-    result = np.zeros(matrix.num_rows)
-    offsets = matrix.row_offsets
-    for panel in range(-(-matrix.num_columns // width)):
-        position = 0
-        for row in range(matrix.num_rows):
-            part = slice(int(offsets[row]), int(offsets[row + 1]))
-            here = matrix.columns[part] // width == panel
-            products = matrix.values[part][here] * x[matrix.columns[part][here]]
-            octets = -(-len(products) // OCTET)
-            sums = [float(sum(products[i::octets].tolist())) for i in range(octets)]
-            while sums:
-                room = TILE // OCTET - position % (TILE // OCTET)
-                result[row] += _over_lanes(sums[:room])
-                position += len(sums[:room])
-                sums = sums[room:]
-    return result
-
-
-def _over_lanes(sums: list[float]) -> float:
-    """Return the sum of a warp's lanes: each adds the one 1 further on, then 2, and so on."""
-    reach = 1
-    while reach < len(sums):
-        later = [*sums[reach:], *[0.0] * reach]
-        sums = [here + there for here, there in zip(sums, later, strict=True)]
-        reach *= 2
-    return sums[0]

@@ -119,8 +119,13 @@ def bsccs(model: ExplicitModel, environment: SolverEnvironment | None = None) ->
         Which device to use; None for the CPU.
     """
     if not (_FOUND and _FOUND[0][0]() is model):
-        _FOUND[:] = [(weakref.ref(model), _bsccs(model, environment))]
+        _FOUND[:] = [(weakref.ref(model, _forget), _bsccs(model, environment))]
     return _FOUND[0][1]
+
+
+def _forget(gone: weakref.ref[ExplicitModel]) -> None:
+    """Drop the components of a model that is no more."""
+    _FOUND[:] = [item for item in _FOUND if item[0] is not gone]
 
 
 def _bsccs(model: ExplicitModel, environment: SolverEnvironment | None) -> Components:

@@ -15,11 +15,6 @@ from engines.host.watched import METHODS, WatchedSweeper, check_omega
 from engines.model.environment import SolverEnvironment
 from engines.systems.one_sided import Place, Scaling, Scheme, Sweeper
 
-BYTES_AN_ENTRY = 16
-BYTES_A_STATE = 16
-"""What a sweep in blocks costs, in bytes that could have been streamed meanwhile: about what it
-costs in CSR, whatever fewer bytes are moved (docs/measurements/symbolic.md)."""
-
 
 @dataclass(frozen=True)
 class ColouredDiagram:
@@ -115,7 +110,10 @@ class ColouredDiagramScheme:
     def coloured(self, system: DiagramSystem, order: Order) -> ColouredDiagram:
         """Return the sweeps from the start of a system, in colours of an order."""
         matrix = self._system.matrix
-        moved = BYTES_AN_ENTRY * matrix.num_entries + BYTES_A_STATE * matrix.num_states
+        # What a sweep in blocks costs, in bytes that could have been streamed meanwhile: about what
+        # it costs in CSR, whatever fewer bytes are moved (docs/measurements/symbolic.md).
+        bytes_of_each = 16
+        moved = bytes_of_each * (matrix.num_entries + matrix.num_states)
         wanted = (self._environment.slice_size, self._environment.colours)
         colours = choose_slices(self._reads, order, *wanted, self._engine.speed, moved)
         return ColouredDiagram(system.start, system.omega, colours)

@@ -25,9 +25,6 @@ _VISITS = Function("pg_visits", c_int32, c_void_p, DOUBLES, DOUBLES)
 _SHARES = Function("pg_shares", c_int32, c_void_p, DOUBLES, INDICES, c_int64, DOUBLES, DOUBLES)
 _RELEASE = Function("pg_release", None, c_void_p)
 
-OPERATIONS_OF_A_PART = 1e9
-"""Multiplications after which Python may answer an interrupt: half a second."""
-
 DONE, GOES_ON, TOO_DEAR, NEVER_LEFT = range(4)
 
 
@@ -95,8 +92,10 @@ class Elimination:
         self._handle = handle
         weakref.finalize(self, _RELEASE, handle)
         status = GOES_ON
+        # After so many multiplications, half a second, Python may answer an interrupt.
+        operations = 1e9
         while status == GOES_ON:
-            status = _ADVANCE(handle, OPERATIONS_OF_A_PART)
+            status = _ADVANCE(handle, operations)
         _check(status)
         numbers = np.zeros(5)
         _NUMBERS(handle, numbers)

@@ -14,9 +14,6 @@ from engines.host.compiled.library import MASKS, Array, Function, HostMatrix, St
 FIRST_BUDGET = 32
 """States that a search for a closed set may visit before the other candidates have their turn."""
 
-PASSES = 4
-"""Over so many edges for each of the graph a search in order takes less time than one in depth."""
-
 LABELS = Array(np.int32, np.int64)
 """Numbers of states, as wide as the graph's columns are."""
 
@@ -189,7 +186,9 @@ class HostGraph:
 
         Where every state may reach the first one, that is in each bottom component.
         """
-        most = PASSES * self._num_edges
+        # A search in order that goes over the edges more often takes as long as one in depth.
+        passes = 4
+        most = passes * self._num_edges
         if self.num_states == 0 or not _checked(_ALL_MAY_REACH(self._graph, 0, most)):
             return None
         bottom = np.zeros(self.num_states, dtype=np.bool_)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from engines.arrays import FloatArray, IndexArray
-from engines.formats.values import narrow_codes
 from engines.host import run_encoding
 from engines.host.run_encoding import Runs
 from engines.host.runs import HostRunSweeps, classify
@@ -180,3 +179,19 @@ def residual(sweeps: Sweeps, x: FloatArray, x_new: FloatArray) -> float:
     change = np.empty(1)
     sweeps.repeat(change, -1.0, 1.0, x, x_new, True)
     return float(change[0])
+
+
+def narrow_codes(codes: IndexArray, distinct: int) -> IndexArray:
+    """Return codes in the fewest bytes that tell so many things apart.
+
+    Parameters
+    ----------
+    codes
+        Of any integer type.
+    distinct
+        How many things there are.
+    """
+    for dtype in (np.uint8, np.uint16):
+        if distinct <= np.iinfo(dtype).max + 1:
+            return codes.astype(dtype)
+    return codes.astype(np.uint32)

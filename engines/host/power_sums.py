@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 from engines.host.powers import HostPowers
 from engines.model.progress import Progress
 from engines.model.result import SweepCost
 from engines.systems.power_sums import PowerSum, Summed
 
-FEWEST_SWEEPS = 64
-BATCH_WORK = 20_000_000
-"""Entries and rows that are swept between two looks at the clock, but for `FEWEST_SWEEPS`."""
 
-PROGRESS_SECONDS = 0.25
+@dataclass(frozen=True)
+class PowerSumTuning:
+    """How often the clock is looked at.
+
+    Parameters
+    ----------
+    batch_work, fewest_sweeps
+        Entries and rows that are swept between two looks, but no fewer sweeps than that.
+    progress_seconds
+        Between two calls of the progress.
+    """
+
+    batch_work: int = 20_000_000
+    fewest_sweeps: int = 64
+    progress_seconds: float = 0.25
 
 
-def sum_powers(problem: PowerSum, progress: Progress | None) -> Summed:
+def sum_powers(
+    problem: PowerSum, progress: Progress | None, tuning: PowerSumTuning | None = None
+) -> Summed:
     """Compute Σ_k c_k P^k x; see `engines.questions.uniformisation`.
 
     Parameters
@@ -26,7 +40,10 @@ def sum_powers(problem: PowerSum, progress: Progress | None) -> Summed:
     progress
         Called a few times a second with the sweeps made, the share of the sum still to come and
         the seconds so far.
+    tuning
+        How often the clock is looked at; None for the default.
     """
+    chosen = tuning or PowerSumTuning()
     began = time.perf_counter()
     system = problem.system
     where = slice(None) if system.states is None else system.states
@@ -36,7 +53,7 @@ def sum_powers(problem: PowerSum, progress: Progress | None) -> Summed:
     moved = system.bytes_per_sweep + problem.stay.nbytes
     cost = SweepCost((), f"compiled, threads {powers.threads}", "csr", moved)
     work = system.matrix.num_entries + system.matrix.num_rows
-    batch = max(FEWEST_SWEEPS, BATCH_WORK // (work + 1))
+    batch = max(chosen.fewest_sweeps, chosen.batch_work // (work + 1))
     started = reported = time.perf_counter()
     done = told = 0
     while done < problem.last:
@@ -49,7 +66,7 @@ def sum_powers(problem: PowerSum, progress: Progress | None) -> Summed:
             total += problem.after(done) * x[where]
             break
         now = time.perf_counter()
-        if progress is not None and now - reported >= PROGRESS_SECONDS:
+        if progress is not None and now - reported >= chosen.progress_seconds:
             progress(problem.report(told, done, now - started))
             told, reported = done, now
     sweeping = time.perf_counter() - started

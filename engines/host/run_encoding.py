@@ -6,7 +6,7 @@ column numbers, and its inner loops go along the rows, so that the processor tak
 one instruction. Where rows of the same shape are not neighbours, the states are renumbered until
 they are.
 
-This is the row-pattern dictionary of `engines.formats.patterns` for processors with vectors.
+This is the row-pattern dictionary of `engines.cuda.formats.patterns` for processors with vectors.
 """
 
 from __future__ import annotations
@@ -25,15 +25,6 @@ TILE = 1 << 18
 
 LONGEST_RUN = 1024
 """Rows of a run at most: its part of the iterate stays in the first cache, and work divides."""
-
-MOST_CLASSES = 1 << 16
-"""With more shapes of rows than this, none is frequent."""
-
-MEAN_WITH_NUMBERS = 8
-"""Runs that share their numbers pay from this mean length on."""
-
-MEAN_NUMBERS_APART = 12
-"""The same for runs whose rows have numbers of their own."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +90,7 @@ class Runs:
         return work
 
 
-def encode(system: SweepSystem, *, least_mean: tuple[int, int] | None = None) -> Runs | None:
+def encode(system: SweepSystem, *, least_mean: tuple[int, int] = (8, 12)) -> Runs | None:
     """Lay a system out in runs, if its rows repeat often enough.
 
     Parameters
@@ -113,7 +104,7 @@ def encode(system: SweepSystem, *, least_mean: tuple[int, int] | None = None) ->
     -------
     None where the runs would be shorter.
     """
-    shared, apart = least_mean or (MEAN_WITH_NUMBERS, MEAN_NUMBERS_APART)
+    shared, apart = least_mean
     if system.num_updates == 0 or system.matrix.num_entries == 0:
         return None
     rows = _Rows(system)
@@ -154,7 +145,8 @@ class _Rows:
     def in_order_of_shapes(self) -> _Ordered | None:
         """Return the rows with those of one shape together, or None for too many shapes."""
         size = self.system.num_states
-        found = run_finding.classify(self.finder.shapes(), MOST_CLASSES)
+        most_shapes = 1 << 16  # Of more, none is frequent.
+        found = run_finding.classify(self.finder.shapes(), most_shapes)
         if found is None:
             return None
         classes, distinct = found

@@ -37,8 +37,6 @@ MOST_CORES = 8
 there are few: in many pieces, which know nothing of each other within a sweep, they would be like
 Jacobi's."""
 
-MOST_PIECES = 4
-FEWEST_PIECES = 2
 ENTRIES_PER_PIECE = 250_000
 """More pieces of fewer entries know too little of each other: poll11, of 214,016 transitions, takes
 96 sweeps in one piece, 229 in two, 1,045 in four."""
@@ -46,10 +44,6 @@ ENTRIES_PER_PIECE = 250_000
 RELAXED_AFTER = 96
 """Sweeps after which they are relaxed. Polling, in two pieces, swings: poll13 takes 460 if it
 is after 256, 256 so. Cluster, which does not, takes 10 % more of them if it is after 64."""
-
-MOST_INSIDE = 0.5
-"""Where runs of rows read more of themselves than this, as those of a single queue do, sweeps in
-order carry what they compute far, and are worth more than several rows in an instruction."""
 
 
 class SymmetricScheme:
@@ -105,14 +99,17 @@ class SymmetricScheme:
 
 
 def _num_pieces(entries: int) -> int:
-    most = min(MOST_PIECES, max(FEWEST_PIECES, entries // ENTRIES_PER_PIECE))
+    most = min(4, max(2, entries // ENTRIES_PER_PIECE))
     return min(most, threads_for(entries))
 
 
 def _has_long_runs(system: SweepSystem) -> bool:
     """Return whether Jacobi sweeps a scaled system in runs that read mostly other rows."""
     runs = run_encoding.encode(system)
-    return runs is not None and runs.share_inside() <= MOST_INSIDE
+    # Where runs read more of themselves, as those of a single queue do, sweeps in order carry what
+    # they compute far, and are worth more than several rows in an instruction.
+    most_inside = 0.5
+    return runs is not None and runs.share_inside() <= most_inside
 
 
 class SymmetricSweeper:

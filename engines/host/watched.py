@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
@@ -24,19 +24,6 @@ METHODS = {
     Method.BACKWARDS_SOR: Order.BACKWARDS,
 }
 """The methods that sweep in colours, and the order that each goes in."""
-
-FIRST_LOOK = 64
-"""Sweeps before the first look at how successive changes point; each look comes twice as late."""
-
-SWINGING = 0.5
-"""Cosine between the changes of two sweeps below which they do not add up: of slow progress it
-is 1, of a swing of period p it is cos 2π/p."""
-
-FEWEST_LOOKED_AT = 3
-"""Sweeps that a look takes."""
-
-GROWING = 1e3
-"""A largest change that has grown by so much since the first sweeps belongs to no slow start."""
 
 
 def sweeps_in_colours(method: Method) -> bool:
@@ -124,6 +111,25 @@ def check_omega(omega: float) -> None:
         )
 
 
+@dataclass(frozen=True)
+class WatchTuning:
+    """When it is looked how successive changes point.
+
+    Parameters
+    ----------
+    first_look
+        Sweeps before the first look; each comes twice as late as the one before.
+    fewest_looked_at
+        Sweeps that a look takes.
+    growing
+        A largest change that has grown so much since the first sweeps belongs to no slow start.
+    """
+
+    first_look: int = 64
+    fewest_looked_at: int = 3
+    growing: float = 1e3
+
+
 class WatchedSweeper(Generic[A, S]):
     """A `Sweeper` that notices when sweeps swing or grow, and goes on with others that do not.
 
@@ -145,6 +151,8 @@ class WatchedSweeper(Generic[A, S]):
         Whether it is π Q = 0.
     besides
         What else the log tells of these sweeps.
+    tuning
+        When it is looked how changes point.
     """
 
     def __init__(
@@ -155,7 +163,9 @@ class WatchedSweeper(Generic[A, S]):
         absolute: bool,
         singular: bool,
         besides: Events = (),
+        tuning: WatchTuning = WatchTuning(),
     ) -> None:
+        self._tuning = tuning
         self._engine = engine
         self._system = system
         self._stop_below, self._absolute = stop_below, absolute
@@ -165,7 +175,7 @@ class WatchedSweeper(Generic[A, S]):
         self.seconds = 0.0
         self._seconds_before = 0.0
         self._made = 0
-        self._next_look = FIRST_LOOK
+        self._next_look = self._tuning.first_look
         self._recent: list[float] = []
         self._first_change = math.inf
         self._singular = singular
@@ -203,7 +213,7 @@ class WatchedSweeper(Generic[A, S]):
         """Make up to `sweeps` sweeps; see `engines.systems.one_sided.Sweeper.run`."""
         if not self._watched:
             changes = self._sweeper.run(sweeps)
-        elif self._made >= self._next_look and sweeps >= FEWEST_LOOKED_AT:
+        elif self._made >= self._next_look and sweeps >= self._tuning.fewest_looked_at:
             changes = self._look()
         else:
             changes = self._until_look(sweeps)
@@ -238,7 +248,7 @@ class WatchedSweeper(Generic[A, S]):
         """Make the sweeps of a look, and go on otherwise where they swing or grow."""
         changes: list[FloatArray] = []
         points = [np.array(self._sweeper.values())]
-        for _ in range(FEWEST_LOOKED_AT - 1):
+        for _ in range(self._tuning.fewest_looked_at - 1):
             changes.append(self._sweeper.run(1))
             points.append(np.array(self._sweeper.values()))
             if changes[-1][-1] < self._stop_below:
@@ -250,7 +260,9 @@ class WatchedSweeper(Generic[A, S]):
             self._relax("diverging", self._system.start)
         elif stopped:
             return made
-        elif self._is_slow() and _cosine(*points) < SWINGING:
+        # The cosine between the changes of two sweeps is 1 in slow progress, and cos 2π/p in a
+        # swing of period p, whose changes do not add up.
+        elif self._is_slow() and _cosine(*points) < 0.5:
             if self.omega > 1.0:
                 # Iterates of both signs are worse than the start.
                 self._relax("oscillating", self._system.start)
@@ -265,7 +277,7 @@ class WatchedSweeper(Generic[A, S]):
         return _not_converged(made) if stopped else made
 
     def _grows(self, values: FloatArray) -> bool:
-        if self._recent[-1] > GROWING * max(self._first_change, 1.0):
+        if self._recent[-1] > self._tuning.growing * max(self._first_change, 1.0):
             return True
         # What is infinite from the start is meant to be.
         return not bool(np.isfinite(values[np.isfinite(self._system.start)]).all())

@@ -19,29 +19,41 @@ from engines.proofs.induction import proven_error
 from engines.proofs.mixing import change_of_a_sweep, sweeps_of_memory
 from engines.systems.one_sided import HasTwin, Scaling, Scheme, Sweeper
 
-MOST_ATTEMPTS = 4
-FINER = 0.1
-"""How often a result is looked at, and what epsilon is multiplied by in between."""
 
-FEWEST_SWEEPS_OF_A_PROOF = 64
+@dataclass(frozen=True)
+class ConfirmationTuning:
+    """How much is spent to confirm a result.
 
-MOST_PROVEN_ERROR = 4.0
-"""An upper bound is taken up to this many times epsilon above the values."""
+    Parameters
+    ----------
+    most_attempts, finer
+        How often a result is looked at, and what epsilon is multiplied by in between.
+    fewest_sweeps_of_a_proof
+        That an upper bound of an MDP is given, however few sweeps found the values.
+    most_proven_error
+        How many times epsilon an upper bound may lie above the values.
+    guess, closest_guess
+        How far above the values of an MDP an upper bound is guessed first: so many times the error
+        to be expected, but not so close that rounding decides.
+    fewest_sweeps_to_mix, sweeps_to_mix
+        For so many times the sweeps that a steady state took it is watched how a start far from it
+        comes nearer. What takes longer is solved directly.
+    smallest_change
+        A smaller change of a sweep counts as this.
+    first_batch
+        Of sweeps that others confirm: there are few of them, and each is dear.
+    """
 
-CLOSEST_GUESS = 1e-12
-GUESS = 10.0
-"""How far above the values of an MDP an upper bound is guessed first: so many times the error to be
-expected, but not so close that rounding decides."""
-
-FEWEST_SWEEPS_TO_MIX = 512
-SWEEPS_TO_MIX = 4
-"""For so many times the sweeps that a steady state took it is watched how a start far from it comes
-nearer. What takes longer is solved directly."""
-
-SMALLEST_CHANGE = 1e-16
-
-FEW_SWEEPS = 16
-"""The first batch of sweeps that others confirm: there are few of them, and each is dear."""
+    most_attempts: int = 4
+    finer: float = 0.1
+    fewest_sweeps_of_a_proof: int = 64
+    most_proven_error: float = 4.0
+    guess: float = 10.0
+    closest_guess: float = 1e-12
+    fewest_sweeps_to_mix: int = 512
+    sweeps_to_mix: int = 4
+    smallest_change: float = 1e-16
+    first_batch: int = 16
 
 
 def never(_iterations: int, _expected: float) -> bool:
@@ -69,6 +81,8 @@ class AutomaticSweeps:
         Called after each batch of sweeps.
     others_confirm
         Whether what is prepared to confirm a result makes other sweeps of the system.
+    tuning
+        How much is spent to confirm it.
     """
 
     sweeper: Sweeper
@@ -78,6 +92,7 @@ class AutomaticSweeps:
     doubling: Doubling | None
     progress: Progress | None
     others_confirm: bool = False
+    tuning: ConfirmationTuning = ConfirmationTuning()
 
     def run(self, give_up: GiveUp, before: Iteration | None = None) -> Iteration:
         """Sweep until the values are right, the sweeps are given up, or the limit is reached.
@@ -106,7 +121,7 @@ class AutomaticSweeps:
             give_up=give_up,
             doubling=self.doubling,
             made=0 if before is None else before.iterations,
-            first_batch=FEW_SWEEPS if self.others_confirm else None,
+            first_batch=self.tuning.first_batch if self.others_confirm else None,
         )
 
     def _finer(self, factor: float) -> SolverEnvironment:
@@ -129,13 +144,13 @@ class AutomaticSweeps:
         tolerance
             A smaller error need not be told from this one.
         """
-        error, values = outcome.error_estimate, np.array(self.sweeper.values())
+        error, values, tuning = outcome.error_estimate, np.array(self.sweeper.values()), self.tuning
         if not np.isfinite(error):
             return outcome
         try:
             if self.system.has_choices:
-                allowed = max(FEWEST_SWEEPS_OF_A_PROOF, outcome.iterations // 2)
-                for distance in (2.0 * error, 2.0 * GUESS * error):
+                allowed = max(tuning.fewest_sweeps_of_a_proof, outcome.iterations // 2)
+                for distance in (2.0 * error, 2.0 * tuning.guess * error):
                     error = proven_error(
                         *(self.system, self._prepared, values, distance),
                         *(self.environment.absolute, allowed),
@@ -143,8 +158,10 @@ class AutomaticSweeps:
                     if np.isfinite(error):
                         break
             elif self.system.scaling is Scaling.BALANCE:
-                allowed = max(FEWEST_SWEEPS_TO_MIX, SWEEPS_TO_MIX * outcome.iterations)
-                enough = tolerance / max(outcome.change, SMALLEST_CHANGE)
+                allowed = max(
+                    tuning.fewest_sweeps_to_mix, tuning.sweeps_to_mix * outcome.iterations
+                )
+                enough = tolerance / max(outcome.change, tuning.smallest_change)
                 memory = sweeps_of_memory(self.system, self._prepared, values, enough, allowed)
                 error = max(error, outcome.change * memory)
         except DeviceMemoryError:
@@ -158,10 +175,11 @@ class AutomaticSweeps:
         one may still overtake it, however little a sweep changes.
         """
         epsilon, absolute = self.environment.epsilon, self.environment.absolute
-        for attempt in range(1, MOST_ATTEMPTS):
+        tuning = self.tuning
+        for attempt in range(1, tuning.most_attempts):
             if outcome.status is not Status.CONVERGED:
                 return outcome
-            allowed = max(FEWEST_SWEEPS_OF_A_PROOF, outcome.iterations // 2)
+            allowed = max(tuning.fewest_sweeps_of_a_proof, outcome.iterations // 2)
             values, error = np.array(self.sweeper.values()), np.inf
             try:
                 for distance in self._guesses(outcome, values):
@@ -172,23 +190,23 @@ class AutomaticSweeps:
                         break
             except DeviceMemoryError:
                 return outcome
-            if error < MOST_PROVEN_ERROR * epsilon:
+            if error < tuning.most_proven_error * epsilon:
                 return replace(outcome, error_estimate=error)
             if outcome.change == 0.0:
                 return outcome
             if give_up(outcome.iterations, float("inf")):
                 break
-            outcome = self._swept(self._finer(FINER**attempt), give_up, outcome)
+            outcome = self._swept(self._finer(tuning.finer**attempt), give_up, outcome)
         if outcome.given_up or outcome.change < ROUNDING:
             return outcome
         return replace(outcome, status=Status.CHANGE_ONLY, given_up=True)
 
     def _guesses(self, outcome: Iteration, values: FloatArray) -> tuple[float, float]:
         """Return how far above the values to guess an upper bound, first and then."""
-        scale, epsilon = 1.0, self.environment.epsilon
+        scale, epsilon, tuning = 1.0, self.environment.epsilon, self.tuning
         if self.environment.absolute:
             scale = float(np.max(values[np.isfinite(values)], initial=0.0))
-        near = max(GUESS * outcome.error_estimate, CLOSEST_GUESS * scale)
+        near = max(tuning.guess * outcome.error_estimate, tuning.closest_guess * scale)
         return min(near, epsilon), epsilon
 
     def _mixed(self, outcome: Iteration, give_up: GiveUp) -> Iteration:
@@ -199,22 +217,22 @@ class AutomaticSweeps:
         """
         if outcome.status is not Status.CONVERGED:
             return outcome
-        epsilon = self.environment.epsilon
-        allowed = max(FEWEST_SWEEPS_TO_MIX, SWEEPS_TO_MIX * outcome.iterations)
+        epsilon, tuning = self.environment.epsilon, self.tuning
+        allowed = max(tuning.fewest_sweeps_to_mix, tuning.sweeps_to_mix * outcome.iterations)
         try:
             change, values = self._change(outcome), self.sweeper.values()
-            enough = epsilon / max(change, SMALLEST_CHANGE)
+            enough = epsilon / max(change, tuning.smallest_change)
             memory = sweeps_of_memory(self.system, self._prepared, values, enough, allowed)
         except DeviceMemoryError:
             return outcome
-        for attempt in range(1, MOST_ATTEMPTS):
+        for attempt in range(1, tuning.most_attempts):
             error = max(outcome.error_estimate, min(change * memory, 1.0))
             outcome = replace(outcome, error_estimate=error)
             if error < epsilon or outcome.status is not Status.CONVERGED:
                 return outcome
             if memory > allowed:
                 break
-            outcome = self._swept(self._finer(FINER**attempt), give_up, outcome)
+            outcome = self._swept(self._finer(tuning.finer**attempt), give_up, outcome)
             change = self._change(outcome)
         return replace(outcome, status=Status.CHANGE_ONLY, given_up=True)
 

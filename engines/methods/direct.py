@@ -11,7 +11,6 @@ from engines.arrays import FloatArray, IndexArray, MaskArray, sums_by_row
 from engines.host.engine import CpuEngine
 from engines.host.gains import earned_by_known
 from engines.methods.elimination import (
-    AT_ONCE_ENTRIES,
     AT_ONCE_STATES,
     MOST_OPERATIONS,
     NAME,
@@ -29,12 +28,7 @@ from engines.model.result import SolveResult, Status, SweepCost
 from engines.systems.one_sided import SweepSystem
 
 LARGEST_SYSTEM = 500_000
-LARGEST_MEAN_ROW = 12.0
-LARGEST_DENSE_ENTRIES = 200_000
-"""Beyond these, fill-in exhausts memory or patience."""
-
-LARGEST_CLASS = 16
-"""Recurrent classes of up to this many states are eliminated whatever the device."""
+"""States beyond which fill-in exhausts memory or patience."""
 
 COST = SweepCost((), "elimination", "csr", 0)
 
@@ -49,7 +43,8 @@ def fits(matrix: CsrMatrix) -> bool:
     matrix
         Shape (rows, states).
     """
-    sparse = matrix.num_entries <= max(LARGEST_MEAN_ROW * matrix.num_rows, LARGEST_DENSE_ENTRIES)
+    mean_row, dense_entries = 12.0, 200_000
+    sparse = matrix.num_entries <= max(mean_row * matrix.num_rows, dense_entries)
     return 0 < matrix.num_rows <= LARGEST_SYSTEM and sparse
 
 
@@ -66,7 +61,7 @@ def at_once(environment: SolverEnvironment, system: SweepSystem) -> bool:
     system
         What is to be solved.
     """
-    small = system.num_updates <= AT_ONCE_STATES and system.matrix.num_entries <= AT_ONCE_ENTRIES
+    small = system.num_updates <= AT_ONCE_STATES and system.matrix.num_entries <= 200_000
     return small and environment.automatic and _is_open(environment)
 
 
@@ -233,7 +228,8 @@ def classes_at_once(
     add up to 1 in each class, and its error is relative.
     """
     started = time.perf_counter()
-    largest = AT_ONCE_STATES if _is_open(environment) else LARGEST_CLASS
+    whatever_the_device = 16
+    largest = AT_ONCE_STATES if _is_open(environment) else whatever_the_device
     values, solved, error = steady_states(rates, labels, wanted, largest)
     if not solved.any():
         return solved, None

@@ -12,23 +12,18 @@ from engines.arrays import FloatArray, IndexArray, MaskArray, sums_by_row
 from engines.host.elimination import Elimination, NeverLeftError, TooDearError
 from engines.model.csr import CsrMatrix
 from engines.systems.one_sided import ROUNDING_OF_A_SUM
+from engines.systems.two_sided import UNIT_ROUNDOFF
 
 NAME = "elimination without subtraction"
 
 AT_ONCE_STATES = 2_000
-AT_ONCE_ENTRIES = 200_000
 AT_ONCE_OPERATIONS = 1e8
-"""A system of no more states, entries and multiplications, of a class of states each, is eliminated
-before any iteration: in 0.05 s at most."""
+"""A system of no more states and multiplications, of a class of states each, is eliminated before
+any iteration: in 0.05 s at most."""
 
-MOST_ENTRIES = 5e7
 MOST_OPERATIONS = 5e10
-"""Of a factor that is computed where iterations take too long: 1.2 GB, and half a minute."""
+"""Of a factor that is computed where iterations take too long: half a minute."""
 
-TIGHT = 1e-11
-"""Above this error bound, one from the residual is worth another right-hand side."""
-
-UNIT_ROUNDOFF = 2.0**-53
 SMALLEST, LARGEST = 2.0**-960, 2.0**960
 """Values outside are computed again in a wider range: they may have lost digits on the way."""
 
@@ -58,7 +53,7 @@ class EliminatedChain:
         self,
         matrix: CsrMatrix,
         leaving: FloatArray,
-        most_entries: float = MOST_ENTRIES,
+        most_entries: float = 5e7,
         most_operations: float = MOST_OPERATIONS,
         *,
         wide: bool = False,
@@ -170,7 +165,9 @@ class EliminatedChain:
         What rounding leaves of the equations, r, puts the values off by at most (D − P)⁻¹ r.
         """
         bound = self._factors.error
-        if bound <= TIGHT or not found.any():
+        # Above this bound, one from the residual is worth another right-hand side.
+        tight = 1e-11
+        if bound <= tight or not found.any():
             return bound
         row, matrix = self._matrix.row_of_entry(), self._matrix
         other = matrix.columns != row

@@ -12,23 +12,29 @@ from engines.model.environment import SolverEnvironment
 from engines.model.progress import Progress, SweepReport
 from engines.systems.one_sided import SweepSystem
 from engines.systems.space import MOST_DIRECTIONS, HasSpace, Stretched
+from engines.systems.two_sided import UNIT_ROUNDOFF
 
 FIRST_STRETCH = 32
 """Sweeps of the first stretches where none have been made before."""
 
-PIECE = 8
-"""Stretches are of multiples of so many sweeps, which a GPU queues as a whole."""
 
-ENOUGH = 0.1
-"""A space that does not bring the error down to this share is of stretches too short."""
+@dataclass(frozen=True)
+class StretchTuning:
+    """How long stretches are, and when they end.
 
-UNIT = 2.0**-53
-ROUNDINGS_BESIDE = 4
-"""A sweep rounds each product and sum of a row, the scaling of its entries, what is stored. With
-values that are nearly equal these roundings go one way, sweep for sweep."""
+    Parameters
+    ----------
+    piece_sweeps
+        Stretches are of multiples of so many sweeps, which a GPU queues as a whole.
+    enough
+        A space that does not bring the error down to this share is of stretches too short.
+    floor
+        Changes below this share of what rounding may make of them fall no further.
+    """
 
-FLOOR = 0.125
-"""Changes below this share of what rounding may make of them fall no further."""
+    piece_sweeps: int = 8
+    enough: float = 0.1
+    floor: float = 0.125
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,7 @@ def solve_by_stretches(
     *,
     stretch: int = FIRST_STRETCH,
     progress: Progress | None = None,
+    tuning: StretchTuning = StretchTuning(),
 ) -> Extrapolated:
     """Solve x = b + A x for its least solution.
 
@@ -81,6 +88,8 @@ def solve_by_stretches(
         Sweeps of the first stretches.
     progress
         Called after each stretch.
+    tuning
+        How long stretches are, and when they end.
 
     Returns
     -------
@@ -109,9 +118,11 @@ def solve_by_stretches(
     round off of T^m y, relative to T^m 0. Where θ < 1, θ x is at most θ / (1 − θ) T^m y.
     """
     space, began, made = sweeper.space(system), time.perf_counter(), 0
-    stretch = max(stretch // PIECE, 1) * PIECE
+    stretch = max(stretch // tuning.piece_sweeps, 1) * tuning.piece_sweeps
     longest = int(system.matrix.row_lengths().max(initial=0))
-    roundings = (longest + ROUNDINGS_BESIDE) * UNIT
+    # Of each product and sum of a row, of the scaling of its entries, of what is stored. With
+    # values that are nearly equal these roundings go one way, sweep for sweep.
+    roundings = (longest + 4) * UNIT_ROUNDOFF
     begun, at_first, steps = False, math.inf, 0
     while made + stretch <= most_sweeps:
         made += stretch
@@ -128,7 +139,7 @@ def solve_by_stretches(
         if not math.isfinite(seen.largest):
             return Extrapolated(math.inf, made, stretch, "the values leave the numbers")
         enough = _enough(environment, seen)
-        at_floor = seen.change <= (rounding if rounding > enough else FLOOR * rounding)
+        at_floor = seen.change <= (rounding if rounding > enough else tuning.floor * rounding)
         if error <= enough or (at_floor and error < 1.0):
             return Extrapolated(_as_asked(environment, error, seen), made, stretch)
         steps += 1
@@ -136,7 +147,7 @@ def solve_by_stretches(
         if math.isfinite(error) and steps <= MOST_DIRECTIONS:
             space.combine()
             continue
-        if math.isfinite(error) and error <= ENOUGH * at_first:
+        if math.isfinite(error) and error <= tuning.enough * at_first:
             space.forget()
         elif made + stretch <= most_sweeps:
             made += stretch

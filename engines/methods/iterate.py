@@ -22,17 +22,8 @@ BATCH_SHARE = 8
 """A batch is at most this part of the sweeps made: sweeps run on to the end of a batch. Sweeps are
 judged after each batch, and no clock decides its length: a run repeats to the last digit. What a
 batch has shown, a first one confirms."""
-FIRST_BATCH_OF_DOUBLING = 16
-BATCH_SHARE_OF_DOUBLING = 4
-"""An iterate is only proven after twice its sweeps and more, so the steps may be longer."""
 FALLING = 0.7
 """Changes that a batch does not bring down to this share are no longer falling."""
-FEWEST_TO_LOOK = 8
-"""A batch is not ended sooner for the sake of a proof: fewer sweeps tell little of contraction."""
-PROMISING = 10.0
-"""Where the error to expect is at most so many times epsilon, it is worth a proof."""
-ROUNDING_RISE = 1e-9
-"""Iterates that have risen by less than this are at the limit but for rounding."""
 ROUNDING = 1e-13
 """Relative changes below this are mostly rounding and say nothing about contraction."""
 
@@ -163,8 +154,10 @@ def iterate(
     judge = _Judge(environment, sweeper, doubling)
     pieces = _Pieces(sweeper, stop_threshold(environment))
     iterations, batch = made, first_batch
+    # With doubling an iterate is only proven after twice its sweeps and more: steps may be longer.
+    first, share = (FIRST_BATCH, BATCH_SHARE) if doubling is None else (16, 4)
     if batch is None:
-        batch = FIRST_BATCH if doubling is None else FIRST_BATCH_OF_DOUBLING
+        batch = first
     change = float("inf")
     limit = environment.sweep_limit
 
@@ -196,7 +189,6 @@ def iterate(
                 return Iteration(status, iterations, change, judge.error, True)
             if judge.only_rounding:
                 break
-        share = BATCH_SHARE if doubling is None else BATCH_SHARE_OF_DOUBLING
         batch = min(max(batch, iterations // share), LONGEST_BATCH)
         if judge.met_before:
             batch = min(batch, FIRST_BATCH)
@@ -272,7 +264,8 @@ class _Judge:
             self.only_rounding = stirring and not meets
             self.met_before = meets
             return
-        self._looks_done = self.error < PROMISING * epsilon or self._worst < epsilon / PROMISING
+        # Near epsilon a proof is worth its cost.
+        self._looks_done = self.error < 10.0 * epsilon or self._worst < epsilon / 10.0
         due = self._doubling.is_due(iterations)
         if not (due or self._looks_done):
             return
@@ -288,7 +281,9 @@ class _Judge:
         # A fixed point is its own limit, whatever half as many sweeps were.
         at_rest = self._worst == 0.0
         self.met = at_rest or proven < self._environment.epsilon
-        self.only_rounding = stirring and self._doubling.rise < ROUNDING_RISE and not self.met
+        # Iterates that have risen by less are at the limit but for rounding.
+        rounding_rise = 1e-9
+        self.only_rounding = stirring and self._doubling.rise < rounding_rise and not self.met
         if at_rest or np.isfinite(proven):
             rounding = iterations * ROUNDING_A_SWEEP * self._doubling.scale
             self.error = (0.0 if at_rest else proven) + rounding
@@ -297,7 +292,9 @@ class _Judge:
         """Return after how many sweeps to look next: so many, or fewer if that may be a proof."""
         if self._doubling is None or not self._looks_done:
             return batch
-        return min(batch, self._doubling.sweeps_to_proof(iterations, FEWEST_TO_LOOK) or batch)
+        # No batch ends sooner for the sake of a proof: fewer sweeps tell little of contraction.
+        fewest = 8
+        return min(batch, self._doubling.sweeps_to_proof(iterations, fewest) or batch)
 
     def sweeps_to_go(self) -> float:
         """Return how many more sweeps the iterate needs, as far as can be told."""

@@ -25,28 +25,11 @@ from engines.methods.strategy import (
     states_of_groups,
 )
 from engines.systems.one_sided import Direction, SweepSystem
-
-UNIT_ROUNDOFF = 2.0**-53
-
-WIDE_STATES = 2_000
-WIDE_OPERATIONS = 4e6
-"""Up to this many states and multiplications a policy is solved in quadruple precision where double
-precision cannot tell its choices from others: 0.2 s at most."""
+from engines.systems.two_sided import UNIT_ROUNDOFF
 
 DIGITS = 32.0 * UNIT_ROUNDOFF
 """Relative error taken of double values where choices are compared. What elimination leaves is far
 less than its bound, and nearly the same in states that lead to each other."""
-
-MOST_TRIALS = 64
-"""Up to this many choices that a step's gain does not judge even in quadruple precision are judged
-by what the policies that take them are worth, which elimination finds to the last digit."""
-
-OPEN_ERROR = 1e-10
-"""Relative error allowed for where no single choice was seen to better a policy, and their steps
-leave it open whether several would together."""
-
-MOST_POLICIES = 1_000
-"""Policy iteration takes a dozen policies; more than this means that something leads it about."""
 
 
 class ImproperPolicyError(RuntimeError):
@@ -72,6 +55,28 @@ class _Policy:
     wide: bool
 
 
+@dataclass(frozen=True)
+class PolicyTuning:
+    """How far policies are pursued.
+
+    Parameters
+    ----------
+    wide_states, wide_operations
+        Up to this many states and multiplications a policy is solved in quadruple precision where
+        double precision cannot tell its choices from others: 0.2 s at most.
+    open_error
+        Relative error allowed for where no single choice was seen to better a policy, and their
+        steps leave it open whether several would together.
+    most_policies
+        Policy iteration takes a dozen; more than this means that something leads it about.
+    """
+
+    wide_states: int = 2_000
+    wide_operations: float = 4e6
+    open_error: float = 1e-10
+    most_policies: int = 1_000
+
+
 class DirectPolicyIteration:
     """Policy iteration whose chains are solved by elimination without subtraction.
 
@@ -95,6 +100,8 @@ class DirectPolicyIteration:
         Multiplications that the elimination of a policy may take.
     prove
         Whether the optimal policy is to be proven so, and not just beyond reasonable doubt.
+    tuning
+        How far policies are pursued.
     """
 
     def __init__(
@@ -103,8 +110,9 @@ class DirectPolicyIteration:
         most_operations: float = MOST_OPERATIONS,
         *,
         prove: bool = False,
+        tuning: PolicyTuning = PolicyTuning(),
     ) -> None:
-        self._prove = prove
+        self._prove, self._tuning = prove, tuning
         self._system = system
         self._most_operations = most_operations
         self._groups = groups_of(system)
@@ -117,7 +125,7 @@ class DirectPolicyIteration:
         """How many policies were solved."""
         self.proven = False
         """Whether that was asked for, and each other choice is worse for certain, or the same."""
-        self._may_widen = len(self._states) <= WIDE_STATES
+        self._may_widen = len(self._states) <= self._tuning.wide_states
 
     @property
     def fits(self) -> bool:
@@ -152,7 +160,7 @@ class DirectPolicyIteration:
             If a policy's chain cannot be solved, or the policies do not settle.
         """
         policy = self._evaluated(optimal_rows(self._system, x, self.ends(x)), wide=False)
-        while self.policies < MOST_POLICIES:
+        while self.policies < self._tuning.most_policies:
             self.policies += 1
             gained = self._gained(policy)
             better, open_gains = self._improved(policy, *gained)
@@ -166,17 +174,17 @@ class DirectPolicyIteration:
             missed = self._still_to_gain(policy, open_gains)
             doubtful = not proven and policy.wide and not self._prove
             together = self._gained_together(policy, *gained) if doubtful else np.inf
-            if together <= OPEN_ERROR:
+            if together <= self._tuning.open_error:
                 missed = together
             elif not proven and policy.wide:
                 tried, judged, proven = self._tried(policy, *gained)
                 if tried is not None:
                     policy = tried
                     continue
-                missed = min(missed, OPEN_ERROR) if judged else missed
+                missed = min(missed, self._tuning.open_error) if judged else missed
             self.rows, self.proven = policy.rows, self._prove and proven
             return policy.solution.values, policy.solution.error + missed
-        raise RuntimeError(f"{MOST_POLICIES} policies have not settled")
+        raise RuntimeError(f"{self._tuning.most_policies} policies have not settled")
 
     def ends(self, x: FloatArray) -> MaskArray:
         """Return where a policy may end: known states, and others that it need not leave.
@@ -241,7 +249,7 @@ class DirectPolicyIteration:
         )
         if wide:
             try:
-                most = WIDE_OPERATIONS / trials
+                most = self._tuning.wide_operations / trials
                 solved = direct.solved_chain(part, wide=True, most_operations=most)
                 return _Policy(rows, solved, True)
             except TooDearError:
@@ -268,7 +276,10 @@ class DirectPolicyIteration:
         """
         open_rows = np.flatnonzero(more + doubt > 0.0)
         open_rows = open_rows[policy.rows[self._group_of_row[open_rows]] != open_rows]
-        if len(open_rows) > MOST_TRIALS:
+        # A few choices that a step's gain does not judge even in quadruple precision are judged by
+        # what the policies that take them are worth, which elimination finds to the last digit.
+        most_trials = 64
+        if len(open_rows) > most_trials:
             return None, False, False
         proven = True
         for row in open_rows:

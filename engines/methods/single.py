@@ -52,22 +52,12 @@ STALLED = 4 * DOWN
 OBSERVED = 16 * DOWN
 """Changes below this say nothing about contraction."""
 
-A_RISE = 2.0**24
-"""Larger changes are rises from nothing, which are infinite in double precision."""
-
 CALM = 2.0**-10
 """Changes below this that fall no more for as long as all sweeps before are at the floor as well:
 near an eigenvalue of −1 roundings add up."""
 
 VERY_CALM = 16 * STALLED
 """Below this a quarter of the sweeps before is enough."""
-
-FADING_SHARE = 4
-"""Of a named method at least this part of the sweeps is made again in double precision: an error
-that moves through the states before it falls takes longer to fade than contraction tells."""
-
-LEAST_STRETCH = 512
-"""Sweeps in double precision after which it is looked whether they get anywhere, at least."""
 
 TOTAL = 100
 """The iterate of a steady state is swept at a sum of about 2^100: it cannot overflow, and rare
@@ -194,12 +184,15 @@ class SingleSweeps:
         How they ended; not converged below the limit where the change a sweep makes falls no more.
         """
         assert isinstance(sweeper, HasSingle)
-        limit, stretch = environment.sweep_limit, max(self.iterations, LEAST_STRETCH)
+        # After this many sweeps it is looked whether they get anywhere.
+        limit, stretch = environment.sweep_limit, max(self.iterations, 512)
         made, change = self.iterations, float("inf")
         # First what roundings have left fades, so that the test is not met by what it hides.
         rate = self.contraction.rate
         fading = int(2.0 / (1.0 - rate)) + 1 if rate < 1.0 else FIRST_BATCH
-        fading = max(min(fading, self.iterations), self.iterations // FADING_SHARE)
+        # An error that moves through the states before it falls takes longer to fade than that.
+        least_share = 4
+        fading = max(min(fading, self.iterations), self.iterations // least_share)
         fading = min(fading, limit - made, LONGEST_BATCH)
         changes = sweeper.run(fading)
         made, change = made + fading, float(changes[-1])
@@ -422,7 +415,9 @@ def _sweep(
         scale = 1.0
         if environment.absolute:
             scale = max(largest_value(single.values(), True), float(np.finfo(np.float64).tiny))
-        rises = (changes > A_RISE) & (not environment.absolute)
+        # Larger changes are rises from nothing, which are infinite in double precision.
+        largest = 2.0**24
+        rises = (changes > largest) & (not environment.absolute)
         contraction.observe(np.where(rises, np.inf, changes / scale))
         worst = float(np.max(changes[len(changes) // 2 :]))
         ended = SingleSweeps(single, iterations, change, contraction, normalised, factor)

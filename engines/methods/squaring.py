@@ -25,16 +25,6 @@ from engines.systems.two_sided import UNIT_ROUNDOFF
 MOST_STATES = 512
 """Larger matrices are not squared, however long the time."""
 
-FEWEST_JUMPS = 50_000
-"""Shorter sums take a fraction of a second anyway."""
-
-SHORT = 64.0
-"""The most jumps to expect in the time that is not divided further: enough that the error of its
-sum, doubled by each squaring, is about that of the whole sum."""
-
-DENSE_COST = 16.0
-"""A multiplication of long doubles beside one of a sparse sweep."""
-
 LONG_ROUNDOFF = float(np.finfo(np.longdouble).eps) / 2.0
 
 
@@ -71,7 +61,8 @@ class SquaredSum:
         """Return whether squaring takes fewer operations than a number of sweeps."""
         size, entries = self.system.num_states, self.system.matrix.num_entries + len(self.exits)
         dense = self.squarings * float(size) ** 3 + self.right * float(entries) * size
-        return DENSE_COST * dense < sweeps * entries
+        dense_cost = 16.0  # A multiplication of long doubles beside one of a sparse sweep.
+        return dense_cost * dense < sweeps * entries
 
     def error(self, longest_exit: int, greatest: float, cumulative: bool) -> SumError:
         """Bound the error of every value; see `engines.proofs.uniformisation_error` for the terms.
@@ -173,9 +164,13 @@ def squared_sum(
     accuracy
         The largest mass that may be cut off.
     """
-    if system.num_states > MOST_STATES or rate_time < FEWEST_JUMPS:
+    fewest_jumps = 50_000  # Shorter sums take a fraction of a second anyway.
+    if system.num_states > MOST_STATES or rate_time < fewest_jumps:
         return None
-    squarings = math.ceil(math.log2(rate_time / SHORT))
+    # So many jumps are expected in the time that is not divided further: the error of its sum,
+    # doubled by each squaring, is then about that of the whole sum.
+    short = 64.0
+    squarings = math.ceil(math.log2(rate_time / short))
     # So many squarings alone leave no digits.
     if LONG_ROUNDOFF * rate_time > LARGEST_RELATIVE:
         return None

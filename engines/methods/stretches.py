@@ -24,15 +24,11 @@ AFTER = (64, 256, 1_024, 4_096, 16_384)
 was in vain before."""
 
 LATE = 1_024
-FEWEST_ROWS = 2_000
-"""On a GPU, and for fewer rows, it waits for so many: some hundred sweeps take as long there as a
+"""On a GPU, and for few rows, it waits for so many: some hundred sweeps take as long there as a
 step of its own."""
 
 REPAY = 2
 """How many times the sweeps made must still be expected for it."""
-
-FIRST_SHARE = 8
-"""The sweeps made are as many as those of so many of its first stretches."""
 
 MOST = 1.5
 """It is given so many times the sweeps made: the least iterate, ten steps and a last stretch."""
@@ -79,7 +75,8 @@ class Stretches:
         """Allow attempts by an automatic solve, after fewer than so many of its sweeps."""
         if self._system.expanded is None or not isinstance(sweeper, HasSpace):
             return
-        early = sweeper.cost.on_cpu and self._system.num_updates >= FEWEST_ROWS
+        fewest_rows = 2_000
+        early = sweeper.cost.on_cpu and self._system.num_updates >= fewest_rows
         self._after = [sweeps for sweeps in AFTER if (early or sweeps >= LATE) and sweeps < before]
 
     def forbid(self) -> None:
@@ -109,7 +106,9 @@ class Stretches:
         values, before = np.array(sweeper.values()), iterations + self.made
         most, stretch = self._environment.sweep_limit - before, FIRST_STRETCH
         if not self._named:
-            most, stretch = min(most, int(MOST * iterations)), iterations // FIRST_SHARE
+            # As many sweeps were made as so many of its first stretches make.
+            first_share = 8
+            most, stretch = min(most, int(MOST * iterations)), iterations // first_share
             if most <= 0:
                 return None
 

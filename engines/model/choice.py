@@ -29,9 +29,6 @@ PAIR_BYTES = 16
 SMALL_SWEEP_BYTES = 2_000_000
 """Below this a sweep takes as long as its launch, whatever it moves."""
 
-WORTH = 0.9
-"""A format is built where it is estimated to move less than this share of what CSR does."""
-
 GATHER_BYTES = {
     Format.CSR: 6.5,
     Format.VALUES: 8.5,
@@ -42,10 +39,6 @@ GATHER_BYTES = {
 """What an entry costs beside its bytes, its look-ups and that of x, in bytes that could have been
 streamed meanwhile: means of tandem 1023 and 2047 and of cluster 230 and 320 on an H200; of panels,
 herman 11, 13 and 15."""
-
-MANY_PATTERNS_BYTES = 9.5
-"""The same where there are more patterns than a code of one byte tells apart: neighbouring rows
-then read them in different places."""
 
 GROUP_GATHER_BYTES = {
     Format.CSR: 14.0,
@@ -204,7 +197,8 @@ def gather_bytes(matrix_format: Format, facts: Facts) -> float:
     if facts.groups:
         return GROUP_GATHER_BYTES[matrix_format]
     if matrix_format is Format.PATTERNS and code_bytes(facts.patterns or 0) > 1:
-        return MANY_PATTERNS_BYTES
+        # Neighbouring rows read their patterns in different places.
+        return 9.5
     return GATHER_BYTES[matrix_format]
 
 
@@ -246,7 +240,8 @@ def worthwhile(facts: Facts) -> list[Format]:
         cost[Format.PANELS] += panel_wait_bytes(facts)
     if facts.rows_are_long:
         cost = {f: c for f, c in cost.items() if f in FOR_LONG_ROWS}
-    ceiling = WORTH * cost[Format.CSR]
+    # A format is built where it is estimated to move a tenth less than CSR does.
+    ceiling = 0.9 * cost[Format.CSR]
     return sorted((f for f in cost if cost[f] < ceiling), key=lambda f: cost[f])
 
 

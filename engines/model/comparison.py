@@ -22,9 +22,6 @@ HOLDS: dict[str, Callable[[Any, Any], Any]] = {
 }
 """What each relation means, of arrays too."""
 
-ROUNDING_OF_COMPLEMENT = 2.0**-52
-"""A subtraction from 1 moves a probability by less."""
-
 
 def placed(value: Fraction, relation: str, bound: float, *, complement: bool = False) -> float:
     """Return a double near an exact value that is compared with a bound as that is.
@@ -81,7 +78,8 @@ def settle(
     All values, and those of them that are exact but for their place, each once.
     """
     settled, exact = values.copy(), set[float]()
-    for at, margin in ((1.0 - bound, ROUNDING_OF_COMPLEMENT), (bound, 0.0)):
+    # A subtraction from 1 moves a probability by less than this.
+    for at, margin in ((1.0 - bound, 2.0**-52), (bound, 0.0)):
         with np.errstate(invalid="ignore"):
             near = (errors > 0.0) & (np.abs(values - at) <= errors + margin)
         found = exactly(np.flatnonzero(near)) if near.any() else None

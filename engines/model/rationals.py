@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-LARGEST_DENOMINATOR = 100_000
-"""Fractions with larger denominators are not looked for: chance would find some."""
-
 ROUNDINGS = 4
 """How many units in the last place a double may be away from the fraction that it stands for, such
 as 1 - 2/3 from 1/3."""
@@ -31,7 +28,8 @@ def rational(number: float) -> Fraction:
         A finite number.
     """
     exact = Fraction(number)
-    simple = exact.limit_denominator(LARGEST_DENOMINATOR)
+    # With larger denominators chance would find some.
+    simple = exact.limit_denominator(100_000)
     if abs(simple - exact) <= ROUNDINGS * Fraction(math.ulp(number)):
         return simple
     decimal = _decimal(number)

@@ -22,134 +22,29 @@ mean, are those of PRISM's `ExpressionTemporal`.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-from weakref import WeakValueDictionary
+from engines.automata.formulas import (
+    ANY_TIME,
+    FALSE,
+    TRUE,
+    Formula,
+    Operator,
+    Window,
+    atom,
+    dual,
+    duals,
+    false,
+    make,
+    true,
+)
 
-Window = tuple[int, int | None]
-"""The first and the last position within step bounds; None for no last."""
+__all__ = ["ANY_TIME", "Formula", "Operator", "Window", "atom", "false", "true"]
 
-ANY_TIME: Window = (0, None)
-
-
-class Operator(StrEnum):
-    """What a formula is at its root."""
-
-    TRUE = "true"
-    FALSE = "false"
-    ATOM = "atom"
-    NEGATED_ATOM = "!"
-    AND = "&"
-    OR = "|"
-    NEXT = "X"
-    WEAK_NEXT = "weak X"
-    UNTIL = "U"
-    RELEASE = "R"
-
-
-_DUAL = {
-    Operator.TRUE: Operator.FALSE,
-    Operator.ATOM: Operator.NEGATED_ATOM,
-    Operator.AND: Operator.OR,
-    Operator.NEXT: Operator.WEAK_NEXT,
-    Operator.UNTIL: Operator.RELEASE,
-}
-_DUAL |= {right: left for left, right in _DUAL.items()}
-
-
-@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
-class Formula:
-    """A formula; made by the functions of this module only, so that equal ones are identical.
-
-    Parameters
-    ----------
-    operator
-        What it is at the root.
-    operands
-        Its direct subformulas; those of a conjunction or disjunction in the order of `serial`.
-    name
-        The atom's name, empty for all but atoms and negated atoms.
-    window
-        The step bounds of an until or a release.
-    serial
-        A number of its own.
-    """
-
-    operator: Operator
-    operands: tuple[Formula, ...]
-    name: str
-    window: Window
-    serial: int
-
-    def __str__(self) -> str:
-        match self.operator:
-            case Operator.TRUE | Operator.FALSE:
-                return str(self.operator)
-            case Operator.ATOM:
-                return f'"{self.name}"'
-            case Operator.NEGATED_ATOM:
-                return f'!"{self.name}"'
-            case Operator.NEXT | Operator.WEAK_NEXT:
-                return f"({self.operator} {self.operands[0]})"
-        first, last = self.window
-        bounds = "" if self.window == ANY_TIME else f"[{first},{'' if last is None else last}]"
-        return f"({f' {self.operator}{bounds} '.join(map(str, self.operands))})"
-
-
-_Key = tuple[Operator, str, Window, tuple[int, ...]]
-_known: WeakValueDictionary[_Key, Formula] = WeakValueDictionary()
-_serials = itertools.count()
-
-
-def _make(
-    operator: Operator,
-    operands: Iterable[Formula] = (),
-    name: str = "",
-    window: Window = ANY_TIME,
-) -> Formula:
-    parts = tuple(operands)
-    if operator in (Operator.AND, Operator.OR):
-        parts = tuple(sorted(parts, key=lambda part: part.serial))
-    key = (operator, name, window, tuple(part.serial for part in parts))
-    formula = _known.get(key)
-    if formula is None:
-        formula = _known[key] = Formula(operator, parts, name, window, next(_serials))
-    return formula
-
-
-_TRUE = _make(Operator.TRUE)
-_FALSE = _make(Operator.FALSE)
-
-
-def true() -> Formula:
-    """Return the formula that every word satisfies."""
-    return _TRUE
-
-
-def false() -> Formula:
-    """Return the formula that no word satisfies."""
-    return _FALSE
-
-
-def atom(name: str) -> Formula:
-    """Return the formula of the words whose first letter contains `name`."""
-    return _make(Operator.ATOM, name=name)
+_DUALS = duals(Operator.WEAK_NEXT)
 
 
 def negation(formula: Formula) -> Formula:
     """Return the negation, pushed down to the atoms."""
-    duals: dict[Formula, Formula] = {}
-
-    def dual(part: Formula) -> Formula:
-        if part not in duals:
-            duals[part] = _make(
-                _DUAL[part.operator], map(dual, part.operands), part.name, part.window
-            )
-        return duals[part]
-
-    return dual(formula)
+    return dual(formula, _DUALS)
 
 
 def conjunction(*formulas: Formula) -> Formula:
@@ -159,12 +54,12 @@ def conjunction(*formulas: Formula) -> Formula:
         parts.update(
             dict.fromkeys(formula.operands if formula.operator is Operator.AND else (formula,))
         )
-    parts.pop(_TRUE, None)
-    if _FALSE in parts or any(negation(part) in parts for part in parts):
-        return _FALSE
+    parts.pop(TRUE, None)
+    if FALSE in parts or any(negation(part) in parts for part in parts):
+        return FALSE
     if len(parts) == 1:
         return next(iter(parts))
-    return _make(Operator.AND, parts) if parts else _TRUE
+    return make(Operator.AND, parts) if parts else TRUE
 
 
 def disjunction(*formulas: Formula) -> Formula:
@@ -197,7 +92,7 @@ def is_positive(formula: Formula) -> bool:
 
 def next_(formula: Formula) -> Formula:
     """Return X `formula`: there is a next letter, and it holds from there."""
-    return _FALSE if formula is _FALSE else _make(Operator.NEXT, (formula,))
+    return FALSE if formula is FALSE else make(Operator.NEXT, (formula,))
 
 
 def until(left: Formula, right: Formula, window: Window = ANY_TIME) -> Formula:
@@ -211,9 +106,9 @@ def until(left: Formula, right: Formula, window: Window = ANY_TIME) -> Formula:
     first, last = window
     if first < 0 or (last is not None and last < first):
         raise ValueError(f"the step bounds [{first},{last}] of an until contain no step")
-    if right is _FALSE or (first == 0 and (right is _TRUE or left is _FALSE or last == 0)):
+    if right is FALSE or (first == 0 and (right is TRUE or left is FALSE or last == 0)):
         return right
-    return _make(Operator.UNTIL, (left, right), window=window)
+    return make(Operator.UNTIL, (left, right), window=window)
 
 
 def release(left: Formula, right: Formula, window: Window = ANY_TIME) -> Formula:
@@ -229,12 +124,12 @@ def weak_until(left: Formula, right: Formula, window: Window = ANY_TIME) -> Form
 
 def eventually(formula: Formula, window: Window = ANY_TIME) -> Formula:
     """Return F `formula`; raises as `until` does."""
-    return until(_TRUE, formula, window)
+    return until(TRUE, formula, window)
 
 
 def always(formula: Formula, window: Window = ANY_TIME) -> Formula:
     """Return G `formula`; raises as `until` does."""
-    return release(_FALSE, formula, window)
+    return release(FALSE, formula, window)
 
 
 def atom_names(formula: Formula) -> tuple[str, ...]:
@@ -247,64 +142,3 @@ def atom_names(formula: Formula) -> tuple[str, ...]:
             seen.add(part)
             pending.extend(part.operands)
     return tuple(sorted({part.name for part in seen if part.name}))
-
-
-def holds(formula: Formula, word: Sequence[Collection[str]]) -> bool:
-    """Tell whether a word satisfies a formula, straight from the definition.
-
-    Parameters
-    ----------
-    formula
-        The formula.
-    word
-        At least one letter; each holds the names of the atoms that are true there.
-
-    Raises
-    ------
-    ValueError
-        If the word is empty.
-    """
-    if not word:
-        raise ValueError("a path has at least one state, and a word one letter")
-    known: dict[tuple[Formula, int], bool] = {}
-
-    def at(part: Formula, position: int) -> bool:
-        key = (part, position)
-        if key not in known:
-            known[key] = _holds_at(part, position, word, at)
-        return known[key]
-
-    return at(formula, 0)
-
-
-def _holds_at(
-    formula: Formula,
-    position: int,
-    word: Sequence[Collection[str]],
-    at: Callable[[Formula, int], bool],
-) -> bool:
-    match formula.operator:
-        case Operator.TRUE | Operator.FALSE:
-            return formula.operator is Operator.TRUE
-        case Operator.ATOM:
-            return formula.name in word[position]
-        case Operator.NEGATED_ATOM:
-            return formula.name not in word[position]
-        case Operator.AND:
-            return all(at(part, position) for part in formula.operands)
-        case Operator.OR:
-            return any(at(part, position) for part in formula.operands)
-        case Operator.NEXT:
-            return position + 1 < len(word) and at(formula.operands[0], position + 1)
-        case Operator.WEAK_NEXT:
-            return position + 1 == len(word) or at(formula.operands[0], position + 1)
-    left, right = formula.operands
-    first, last = formula.window
-    end = len(word) if last is None else min(len(word), position + last + 1)
-    releases = formula.operator is Operator.RELEASE
-    for there in range(position + first, end):
-        if at(right, there) != releases and all(
-            at(left, before) != releases for before in range(position, there)
-        ):
-            return not releases
-    return releases

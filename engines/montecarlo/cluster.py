@@ -31,6 +31,7 @@ import pickle
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from engines.montecarlo.cluster_answers import Answers, Arrival
 from engines.montecarlo.cluster_client import OpenCluster
@@ -45,16 +46,31 @@ from engines.montecarlo.cluster_work import (
 )
 from engines.montecarlo.tally import InconsistentBatchError, PathBatch, Tally
 
-POLL_S = 0.1
-"""How long to wait for answers at most, and how often to look who is there."""
-LEAST_DEADLINE_S = 20.0
-LEAST_PATIENCE_S = 1.0
-SLOW = 4.0
-"""How many times the median time of a batch makes a worker slow."""
-AHEAD = 2
-"""Batches that a worker has at a time: one to sample, one to go on with."""
-LARGEST_LEAD = 8
-"""How many batches, for each that the workers have, are sampled before the one waited for."""
+
+@dataclass(frozen=True)
+class ClusterTuning:
+    """How batches are given out and waited for.
+
+    Parameters
+    ----------
+    poll_s
+        How long to wait for answers at most, and how often to look who is there.
+    least_deadline_s
+        For a batch, however fast others were.
+    slow, least_patience_s
+        How many times the median time of a batch makes a worker slow, and from when on.
+    ahead
+        Batches that a worker has at a time: one to sample, one to go on with.
+    largest_lead
+        How many batches, for each that the workers have, are sampled before the one waited for.
+    """
+
+    poll_s: float = 0.1
+    least_deadline_s: float = 20.0
+    slow: float = 4.0
+    least_patience_s: float = 1.0
+    ahead: int = 2
+    largest_lead: int = 8
 
 
 ClusterProgress = Callable[[int, ClusterReport], None]
@@ -113,7 +129,9 @@ class _Run:
         options: ClusterOptions,
         progress: ClusterProgress | None,
         first_path: int,
+        tuning: ClusterTuning = ClusterTuning(),
     ) -> None:
+        self._tuning = tuning
         self._cluster, self._client = cluster, cluster.client
         self._make_sampler = sampler
         self._pickled = pickle.dumps(sampler)
@@ -138,7 +156,7 @@ class _Run:
     def to_the_end(self) -> ClusterReport:
         try:
             while not self._complete():
-                if time.monotonic() - self._looked_s > POLL_S:
+                if time.monotonic() - self._looked_s > self._tuning.poll_s:
                     # Who has died is known before anybody is said to hang.
                     self._look_for_workers()
                     self._cut_off_hanging()
@@ -234,8 +252,8 @@ class _Run:
             return self._options.deadline_s
         if not self._durations or worker not in self._answered:
             # The first batch may begin with a compilation.
-            return 10 * LEAST_DEADLINE_S
-        return max(LEAST_DEADLINE_S, 20 * statistics.median(self._durations[-99:]))
+            return 10 * self._tuning.least_deadline_s
+        return max(self._tuning.least_deadline_s, 20 * statistics.median(self._durations[-99:]))
 
     def _cut_off_hanging(self) -> None:
         now = time.monotonic()
@@ -258,8 +276,8 @@ class _Run:
 
     def _give_out(self) -> None:
         load = self._load()
-        for _ in range(AHEAD * len(load)):
-            free = [worker for worker in load if load[worker] < AHEAD]
+        for _ in range(self._tuning.ahead * len(load)):
+            free = [worker for worker in load if load[worker] < self._tuning.ahead]
             if not free:
                 return
             given = self._next_for(min(free, key=lambda worker: (load[worker], worker)), load)
@@ -272,7 +290,7 @@ class _Run:
         for work in sorted(self._open.values(), key=lambda work: work.first_path):
             if not work.missing or (self._methods.finished and not self._needed(work)):
                 continue
-            others = [x for x in load if load[x] < AHEAD and work.may_go_to(x)]
+            others = [x for x in load if load[x] < self._tuning.ahead and work.may_go_to(x)]
             if others:
                 chosen = worker if worker in others else min(others, key=lambda x: load[x])
                 return self._submit(work, chosen)
@@ -285,7 +303,7 @@ class _Run:
     def _plan(self, worker: str) -> str | None:
         """Cut the next batch off the paths that nobody has yet, if more may be needed."""
         paths = self._options.batch_paths
-        room = LARGEST_LEAD * AHEAD * max(1, len(self._workers)) * paths
+        room = self._tuning.largest_lead * self._tuning.ahead * max(1, len(self._workers)) * paths
         if self._methods.finished or self._planned - self._fed > room:
             return None
         if not self._methods.needs_order:
@@ -326,15 +344,19 @@ class _Run:
     def _duplicate(self, load: dict[str, int]) -> str | None:
         """Give a batch whose worker is slow, and which is waited for, to one more worker."""
         now = time.monotonic()
-        patience = SLOW * statistics.median(self._durations[-99:]) if self._durations else math.inf
+        patience = (
+            self._tuning.slow * statistics.median(self._durations[-99:])
+            if self._durations
+            else math.inf
+        )
         for work in self._open.values():
             waited_for = self._needed(work) or work.first_path == self._fed
             if work.done or not waited_for or len(work.attempts) != 1:
                 continue
-            if now - work.attempts[0].since < max(patience, LEAST_PATIENCE_S):
+            if now - work.attempts[0].since < max(patience, self._tuning.least_patience_s):
                 continue
             for worker in load:
-                if load[worker] < AHEAD and work.may_go_to(worker):
+                if load[worker] < self._tuning.ahead and work.may_go_to(worker):
                     self._report.repeated += 1
                     return self._submit(work, worker)
         return None
@@ -343,7 +365,7 @@ class _Run:
 
     def _collect(self) -> None:
         """Take the answers that have arrived, waiting a little for the first."""
-        for arrival in self._answers.arrivals(POLL_S):
+        for arrival in self._answers.arrivals(self._tuning.poll_s):
             self._take(arrival)
 
     def _take(self, arrival: Arrival) -> None:

@@ -17,9 +17,6 @@ from typing import Any
 
 from engines.montecarlo.cluster_work import Attempt, Work
 
-EXCEPTION_S = 10.0
-"""How long the exception of a task that is known to have failed may take."""
-
 
 @dataclass(frozen=True)
 class Arrival:
@@ -88,7 +85,8 @@ class Answers:
         if attempt.future.status == "finished":
             self._client.loop.add_callback(self._begin, work, attempt)
         elif attempt.future.status == "error":
-            error = attempt.future.exception(timeout=EXCEPTION_S)
+            seconds = 10.0  # The task is known to have failed.
+            error = attempt.future.exception(timeout=seconds)
             self._arrived.put(Arrival(work, attempt, error=error, lost=_is_of_dask(error)))
         else:
             self._arrived.put(Arrival(work, attempt, lost=True))

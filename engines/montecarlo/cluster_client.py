@@ -21,18 +21,12 @@ from engines.process.cache import CACHE_VARIABLE, private_folder
 LOCAL = "local:"
 LOW = ":low"
 """After the number of processes: they take what other programs leave of the cores."""
-LOWEST_PRIORITY = 19
 _PRIORITY_VARIABLE = "PRISM_GPU_WORKER_PRIORITY"
-CONNECT_S = 10
 REPLACE_S = 1.0
 """How often to see whether processes of this machine must be replaced."""
-START_S = 60.0
-"""How long processes of this machine may take to start, until one is there at least."""
 ENCRYPTED = "tls://"
 PLAIN_ALLOWED = "distributed.comm.require-encryption"
 """Dask's setting: False allows a scheduler that anybody may speak to."""
-LOOK_S = 0.02
-"""How often to see whether they have started."""
 _HOW_TO_INSTALL = 'pip install "prism-gpu[cluster]"'
 _SCRATCH = "workers"
 _ENDED = ("closing", "closed", "failed")
@@ -148,7 +142,8 @@ def _open_elsewhere(distributed: Any, address: str, stack: contextlib.ExitStack)
             "DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION=False"
         )
     try:
-        client = distributed.Client(address, timeout=CONNECT_S)
+        connect_s = 10
+        client = distributed.Client(address, timeout=connect_s)
     # Dask raises TypeError and RuntimeError where certificates are missing.
     except (OSError, ValueError, TypeError, RuntimeError) as error:
         raise UnsupportedError(
@@ -194,7 +189,7 @@ def _open_here(
         local_directory=str(scratch),
         silence_logs=50,
         preload=[__name__],
-        env={_PRIORITY_VARIABLE: str(LOWEST_PRIORITY if low else 0)},
+        env={_PRIORITY_VARIABLE: "19" if low else "0"},
     )
     stack.callback(cluster.close)
     client = distributed.Client(cluster)
@@ -217,10 +212,15 @@ def _nothing_imported_from_the_working_folder() -> Iterator[None]:
             os.environ["PYTHONSAFEPATH"] = before
 
 
-def _start_workers(client: Any, number: int) -> None:
-    """Start processes, and those anew that die meanwhile, until all are there."""
+def _start_workers(
+    client: Any, number: int, *, patience_s: float = 60.0, look_s: float = 0.02
+) -> None:
+    """Start processes, and those anew that die meanwhile, until all are there.
+
+    With `patience_s` over, one must be there at least.
+    """
     client.cluster.scale(number)
-    end = time.monotonic() + START_S
+    end = time.monotonic() + patience_s
     replaced_s = time.monotonic()
     while (there := len(client.nthreads())) < number:
         now = time.monotonic()
@@ -228,12 +228,12 @@ def _start_workers(client: Any, number: int) -> None:
             if there:
                 return
             raise UnsupportedError(
-                f"none of {number} processes of this machine could be started in {START_S:.0f} s"
+                f"none of {number} processes of this machine could be started in {patience_s:.0f} s"
             )
         if now - replaced_s > REPLACE_S:
             _replace_ended(client.cluster, number)
             replaced_s = now
-        time.sleep(LOOK_S)
+        time.sleep(look_s)
 
 
 def _replace_ended(cluster: Any, number: int) -> None:

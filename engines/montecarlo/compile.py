@@ -28,9 +28,6 @@ from engines.program.program import ModelKind, Program
 from engines.program.source import arithmetic_constants, kernel
 from engines.program.wording import double, function
 
-MOST_QUESTIONS = 256
-"""Questions that are asked of the same paths."""
-
 MOST_INITIAL_STATES = 2**16
 """Initial states that are written into a source."""
 
@@ -113,7 +110,7 @@ def compile_program(
             raise UnsupportedError(
                 "an unbounded until on paths of a DTMC whose probabilities are not checked"
             )
-    if not 0 < len(questions) <= MOST_QUESTIONS:
+    if not 0 < len(questions) <= 256:
         raise UnsupportedError(f"{len(questions)} questions on the same paths, not 1–256")
     initial = len(program.initial_states or ())
     if initial > MOST_INITIAL_STATES:

@@ -17,7 +17,6 @@ OPTIONS = ("-std=c++17", "--fmad=false", "-diag-suppress=177,550")
 of functions and variables that a model has no use for."""
 
 BLOCK = 128
-_BLOCKS_PER_MULTIPROCESSOR = 16
 _SHARE = 1 << 20
 """Paths of one launch, at the most; their answers are kept on the device until it has ended."""
 
@@ -129,7 +128,8 @@ class _Kernel:
         except xp.cuda.compiler.CompileException as error:
             raise UnsupportedError(f"NVRTC did not compile the model: {error}"[:2000]) from error
         properties = xp.cuda.runtime.getDeviceProperties(device)
-        self._most_blocks = properties["multiProcessorCount"] * _BLOCKS_PER_MULTIPROCESSOR
+        blocks_per_multiprocessor = 16
+        self._most_blocks = properties["multiProcessorCount"] * blocks_per_multiprocessor
 
     def launch(
         self, arrays: PathArrays, begin: int, count: int, seed: int, path_limit: int

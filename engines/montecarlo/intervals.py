@@ -261,21 +261,6 @@ def hoeffding_paths(approximation: float, confidence: float) -> float:
     return math.ceil(paths) if math.isfinite(paths) else math.inf
 
 
-def apmc_paths_of_2004(approximation: float, confidence: float) -> float:
-    """Return the number of paths that the first version of APMC samples: 4 ln(2/δ) / ε².
-
-    For ε = 0.01 and δ = 1e-10 that is 948,760; the measurements of 2005 name 940,000 paths for
-    these parameters. Hoeffding's inequality makes an eighth of it enough.
-
-    Notes
-    -----
-    Source: T. Hérault, R. Lassaigne, F. Magniette, S. Peyronnet, "Approximate probabilistic model
-    checking", VMCAI 2004; G. Guirado and others, "Distribution, approximation and probabilistic
-    model checking", PDMC 2005, section 4.
-    """
-    return math.ceil(4.0 * math.log(2.0 / confidence) / (approximation * approximation))
-
-
 def hoeffding_confidence(approximation: float, num_paths: int) -> float:
     """Return the δ that so many paths leave for a given ε: 2 exp(−2 n ε²)."""
     exponent = (num_paths * approximation * approximation) * 2.0

@@ -26,10 +26,8 @@ from engines.program.expressions import (
 from engines.program.program import Assignment, VariableDeclaration
 
 MOST_COMMANDS = 160
-MOST_VARIABLES = 64
 MOST_UNITS = 64
-MOST_FACTORS = 6
-"""Programs with no more commands, variables, units, and factors a unit than these are small."""
+"""Programs with no more commands and units than these, and few variables, are small."""
 
 CELLS = (
     ("signed char", -(2**7), 2**7 - 1),
@@ -111,8 +109,8 @@ class Layout:
         commands = sum(len(factor.commands) for factor in self.factors)
         variables = len(plan.program.variables)
         factors = max((len(unit.factors) for unit in plan.units), default=1)
-        few = commands <= MOST_COMMANDS and variables <= MOST_VARIABLES
-        few = few and len(plan.units) <= MOST_UNITS and factors <= MOST_FACTORS
+        few = commands <= MOST_COMMANDS and len(plan.units) <= MOST_UNITS
+        few = few and variables <= 64 and factors <= 6
         self.small = few or not plan.units
         self.classes: list[FactorClass] = []
         self.class_of: list[int] = []

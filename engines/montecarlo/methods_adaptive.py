@@ -52,8 +52,6 @@ from engines.montecarlo.methods_exact import bounded_judgement, interval_text
 from engines.montecarlo.tally import BooleanOutcomes, Outcomes
 
 FIRST_LOOK = 64
-LARGEST_BET = 0.5
-"""No λ_i is larger; any number below 1 is sound."""
 
 
 def next_look(num_paths: int) -> int:
@@ -273,7 +271,8 @@ class AdaptiveReward(AdaptiveInterval):
         summed = np.cumsum(np.concatenate(([sums.deviations], deviations)))
         variances = (0.25 + summed[:-1]) / n
         bets = np.sqrt(2 * math.log(2 / self.confidence) / (variances * n * np.log1p(n)))
-        bets = np.minimum(LARGEST_BET, bets)
+        # Any number below 1 is sound.
+        bets = np.minimum(0.5, bets)
         penalties = (-np.log1p(-bets) - bets) * (x - earlier) ** 2
 
         def total(start: float, parts: FloatArray) -> float:

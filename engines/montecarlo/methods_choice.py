@@ -45,12 +45,14 @@ class SamplingSwitches:
     max_reward: float | None = None
 
 
-DEFAULT_WIDTH = DEFAULT_APPROXIMATION = 0.05
-DEFAULT_CONFIDENCE = 0.01
-DEFAULT_SAMPLES = 1000
-DEFAULT_LEAST_PATHS = 10_000
-DEFAULT_MAX_REWARD = 1000.0
-"""PRISM's settings of these names."""
+class Defaults:
+    """PRISM's settings of these names."""
+
+    width = 0.05
+    confidence = 0.01
+    samples = 1000
+    least_paths = 10_000
+    max_reward = 1000.0
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def choose_method(switches: SamplingSwitches, bound: Bound | None, *, reward: bo
     name = switches.method or ("sprt" if bound else "ci")
     if name not in METHOD_NAMES:
         raise MethodError(f'Unknown simulation method "{name}"')
-    confidence = DEFAULT_CONFIDENCE if switches.confidence is None else switches.confidence
+    confidence = Defaults.confidence if switches.confidence is None else switches.confidence
     warnings = []
 
     def ignored(switch: str, value: float | None) -> None:
@@ -100,7 +102,7 @@ def choose_method(switches: SamplingSwitches, bound: Bound | None, *, reward: bo
             method = _apmc(switches, confidence, bound, reward)
             ignored("simwidth", switches.width)
         case "sprt":
-            width = DEFAULT_WIDTH if switches.width is None else switches.width
+            width = Defaults.width if switches.width is None else switches.width
             method = SequentialTest(
                 bound, type_one=confidence, type_two=confidence, indifference=width, reward=reward
             )
@@ -122,7 +124,7 @@ def _refuse_all_three(name: str, parameters: str, *values: float | None) -> None
 
 
 def _samples(switches: SamplingSwitches) -> int:
-    return DEFAULT_SAMPLES if switches.samples is None else switches.samples
+    return Defaults.samples if switches.samples is None else switches.samples
 
 
 def _confidence_interval(
@@ -142,13 +144,13 @@ def _confidence_interval(
         return FixedSampleInterval(quantile, switches.samples, width=switches.width, bound=bound)
     least_paths = None
     if switches.manual:
-        least_paths = switches.least_paths or DEFAULT_LEAST_PATHS
+        least_paths = switches.least_paths or Defaults.least_paths
     elif not reward:
         # PRISM takes CI for ACI here, which asks for a few paths more.
         quantile = Quantile.STUDENT
     max_reward = 1.0
     if reward:
-        max_reward = DEFAULT_MAX_REWARD if switches.max_reward is None else switches.max_reward
+        max_reward = Defaults.max_reward if switches.max_reward is None else switches.max_reward
     return SequentialInterval(
         quantile,
         switches.width,
@@ -201,7 +203,7 @@ def _clopper_pearson(
 def _adaptive(
     switches: SamplingSwitches, confidence: float, bound: Bound | None, reward: bool
 ) -> SamplingMethod:
-    width = DEFAULT_WIDTH if switches.width is None else switches.width
+    width = Defaults.width if switches.width is None else switches.width
     if not reward:
         return AdaptiveProbability(width, confidence, bound)
     if switches.max_reward is None:

@@ -35,9 +35,6 @@ from engines.montecarlo.tally import BooleanOutcomes, PathBatch
 SampleLength = Callable[[int, int, int], PathBatch]
 """From k, the first path and the number of paths to the verdicts after k states."""
 
-DEFAULT_APPROXIMATION = 0.01
-"""ε where neither it nor the number of paths is given: what the papers measure with."""
-
 
 @dataclass(frozen=True)
 class GrowingParameters:
@@ -182,7 +179,8 @@ def growing_parameters(
     if samples is not None:
         approximation = hoeffding_approximation(samples, confidence / rounds)
         return GrowingParameters(lengths, approximation, confidence, samples)
-    approximation = DEFAULT_APPROXIMATION if approximation is None else approximation
+    # The papers measure with 0.01.
+    approximation = 0.01 if approximation is None else approximation
     paths = hoeffding_paths(approximation, confidence / rounds)
     if not paths < MOST_PATHS:
         raise MethodError("Overflow in GROWING method: required number of iterations is too high")

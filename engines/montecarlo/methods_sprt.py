@@ -35,10 +35,9 @@ from engines.montecarlo.methods import (
     first_of,
     require_decided,
 )
+from engines.montecarlo.methods_confidence import LEAST_BATCH
 from engines.montecarlo.methods_moments import Prefixes, RunningMoments
 from engines.montecarlo.tally import Outcomes
-
-LEAST_BATCH = 1024
 
 
 class SequentialTest(SamplingMethod):

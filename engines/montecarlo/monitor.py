@@ -30,10 +30,6 @@ from engines.montecarlo.bounded_ltl import Formula, Operator
 REJECTED, ACCEPTED, OPEN = 0, 1, 2
 """Verdicts of a state: decided for false, decided for true, and not decided yet."""
 
-MOST_ATOMS = 16
-MOST_STATES = 50_000
-MOST_ENTRIES = 2**24
-MOST_CLAUSES = 4_096
 
 Clause = frozenset[Formula]
 Clauses = frozenset[Clause]
@@ -111,7 +107,18 @@ class Monitor:
         return None
 
 
-def monitor_of(formula: Formula, atoms: Sequence[str] | None = None) -> Monitor:
+@dataclass(frozen=True)
+class MonitorLimits:
+    """What is refused: more atoms of a formula, or more states or entries of its monitor."""
+
+    atoms: int = 16
+    states: int = 50_000
+    entries: int = 2**24
+
+
+def monitor_of(
+    formula: Formula, atoms: Sequence[str] | None = None, limits: MonitorLimits = MonitorLimits()
+) -> Monitor:
     """Build the minimal monitor of a formula.
 
     Parameters
@@ -120,6 +127,8 @@ def monitor_of(formula: Formula, atoms: Sequence[str] | None = None) -> Monitor:
         A formula of `bounded_ltl`.
     atoms
         The order of the atoms in a letter, those of the formula at least; by default sorted.
+    limits
+        How large the monitor may be.
 
     Raises
     ------
@@ -130,17 +139,17 @@ def monitor_of(formula: Formula, atoms: Sequence[str] | None = None) -> Monitor:
     missing = set(ltl.atom_names(formula)) - set(names)
     if missing:
         raise ValueError(f"the atoms {sorted(missing)} of the formula are not among {names}")
-    if len(names) > MOST_ATOMS:
+    if len(names) > limits.atoms:
         raise UnsupportedError(
             f"the formula has {len(names)} atomic propositions, and a monitor at most "
-            f"{MOST_ATOMS}: combine some of them into one Boolean expression"
+            f"{limits.atoms}: combine some of them into one Boolean expression"
         )
-    rows, accepting = _explore(_Progression(names), formula, 2 ** len(names))
+    rows, accepting = _explore(_Progression(names), formula, 2 ** len(names), limits)
     return _minimal(names, np.array(rows, np.int32), np.array(accepting, np.bool_))
 
 
 def _explore(
-    progression: _Progression, formula: Formula, letters: int
+    progression: _Progression, formula: Formula, letters: int, limits: MonitorLimits
 ) -> tuple[list[list[int]], list[bool]]:
     """Return the successors of all states that can be reached, and which of them accept."""
     first: Remainder = (False, frozenset([frozenset([formula])]))
@@ -153,7 +162,7 @@ def _explore(
             after = progression.after(clauses, letter)
             number = numbers.get(after)
             if number is None:
-                if len(states) >= min(MOST_STATES, MOST_ENTRIES // letters):
+                if len(states) >= min(limits.states, limits.entries // letters):
                     raise UnsupportedError(
                         f"the monitor of the formula has more than {len(states)} states for "
                         f"{letters} letters: use smaller step bounds or fewer temporal operators"
@@ -264,7 +273,7 @@ def _conjunction(left: Clauses, right: Clauses) -> Clauses:
     return _reduced(one | other for one in left for other in right)
 
 
-def _reduced(clauses: Iterable[Clause]) -> Clauses:
+def _reduced(clauses: Iterable[Clause], most: int = 4_096) -> Clauses:
     """Return the minimal clauses: no formula implied by one beside it, no clause by another."""
     kept: list[Clause] = []
     for clause in sorted({_without_implied(clause) for clause in clauses}, key=len):
@@ -272,9 +281,9 @@ def _reduced(clauses: Iterable[Clause]) -> Clauses:
             continue
         kept = [other for other in kept if not _clause_implies(other, clause)]
         kept.append(clause)
-        if len(kept) > MOST_CLAUSES:
+        if len(kept) > most:
             raise UnsupportedError(
-                f"a state of the formula's monitor has more than {MOST_CLAUSES} alternatives: use "
+                f"a state of the formula's monitor has more than {most} alternatives: use "
                 "a formula with fewer temporal operators"
             )
     return frozenset(kept)

@@ -50,8 +50,6 @@ MOST_COMBINATIONS = 1024
 """More combined updates than this are not written out for one action: a C compiler takes half a
 minute for some 4,000."""
 
-_GREATEST_COUNT = 2.0**31
-
 
 class SynchronisationStrategy(StrEnum):
     """How commands that synchronise are brought together (the APMC paper's three strategies).
@@ -284,7 +282,7 @@ def make_plan(
         else:
             units.append(Unit(tuple(Factor(commands) for commands in lists), action))
     most = sum(math.prod(float(len(factor.commands)) for factor in u.factors) for u in units)
-    return Plan(program, tuple(units), strategy, counted, counted and most < _GREATEST_COUNT)
+    return Plan(program, tuple(units), strategy, counted, counted and most < 2.0**31)
 
 
 def _own_commands(m: int, module: Module, action: int | None) -> tuple[PlannedCommand, ...]:

@@ -119,16 +119,6 @@ class ExactMoments:
             squares += square << 2 * shift
         return cls(values.size, total, squares, values.size - finite.size)
 
-    @classmethod
-    def of_sums(cls, num_paths: int, sums: ValueArray, squares: ValueArray) -> ExactMoments:
-        """Add up sums that a sampler made of fixed groups of paths, each of shape (groups,).
-
-        They are taken as they are: what rounding did within a group stays, and does not depend on
-        the batches as long as the groups do not. An infinite sum counts as one infinite path.
-        """
-        first, second = cls.of(sums), cls.of(squares[np.isfinite(sums)])
-        return cls(num_paths, first.total, second.total << -_LOWEST_EXPONENT, first.num_infinite)
-
     def __add__(self, other: ExactMoments) -> ExactMoments:
         return ExactMoments(
             self.num_paths + other.num_paths,

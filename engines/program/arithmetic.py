@@ -31,7 +31,6 @@ LOG_TERMS = 10
 PRECISE_LOG_TERMS = 14
 EXP_TERMS = 19
 _SPLITTER = 134217729.0  # 2^27 + 1
-_HALF_ROOT = 0.7071067811865476
 
 Pair = tuple[float, float]
 
@@ -43,7 +42,7 @@ class EvaluationError(ArithmeticError):
 def _reduced(x: float) -> tuple[float, int]:
     """Return m and e with x = m 2ᵉ and √½ ≤ m < √2, for a positive finite x."""
     m, e = math.frexp(x)
-    return (m, e) if m >= _HALF_ROOT else (m * 2.0, e - 1)
+    return (m, e) if m >= math.sqrt(0.5) else (m * 2.0, e - 1)
 
 
 def logarithm(x: float) -> float:

@@ -27,11 +27,12 @@ from engines.proofs import exact
 from engines.solve.system import sweeper_or_cpu
 from engines.systems.one_sided import LONGEST_BATCH, Direction, SweepSystem, rows_of_states
 from engines.systems.plain import direction_of, plain_system
+from engines.systems.two_sided import UNIT_ROUNDOFF
 
 NO_CHANGE = float(np.nextafter(0.0, 1.0))
 """A change below the smallest positive number is none."""
 
-ROUNDING_A_SWEEP = 2.0**-52
+ROUNDING_A_SWEEP = 2.0 * UNIT_ROUNDOFF
 """What a sweep adds to the relative error: all terms are positive."""
 
 

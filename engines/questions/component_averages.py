@@ -19,9 +19,6 @@ from engines.questions.reachability_rewards import reachability_rewards
 from engines.questions.steady_state import steady_state_of
 from engines.systems.two_sided import ROUNDING_SLACK, SMALLEST, UNIT_ROUNDOFF
 
-SURVEY_SWEEPS = 200
-"""Sweeps after which the state that is visited most often stands out, if any does."""
-
 SHARE = 0.45
 """Part of epsilon for each of the two expected rewards whose quotient is the average."""
 
@@ -217,7 +214,9 @@ def most_visited(chain: ExplicitModel, labels: IndexArray) -> IndexArray:
     )
     backwards = Product(transposed(steps, steps.values))
     visits = np.ones(chain.num_states)
-    for _ in range(SURVEY_SWEEPS):
+    # After so many sweeps the state that is visited most often stands out, if any does.
+    survey_sweeps = 200
+    for _ in range(survey_sweeps):
         # Staying as often as not, a periodic chain comes to rest too.
         visits = 0.5 * (visits + backwards @ visits)
     order = np.lexsort((visits, labels))

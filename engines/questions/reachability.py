@@ -37,9 +37,6 @@ from engines.systems.two_sided import ROUNDING_SLACK
 
 BY_POLICIES = "policy iteration with elimination"
 
-POLICY_OPERATIONS = 2e7
-"""Multiplications of each policy of a small MDP that is solved before any iteration: 0.01 s."""
-
 Directly = Callable[[float], tuple[FloatArray, float]]
 
 MDP_METHODS = (Method.VALUE_ITERATION, Method.POLICY_ITERATION, Method.MODIFIED_POLICY_ITERATION)
@@ -284,7 +281,8 @@ def _value_iteration(
 
     if direct.at_once(environment, system):
         started = time.perf_counter()
-        soon = DirectPolicyIteration(system, POLICY_OPERATIONS)
+        operations_a_policy = 2e7  # 0.01 s.
+        soon = DirectPolicyIteration(system, operations_a_policy)
         # Where some strategy stays for ever, or factors fill up, iterations tell more.
         with contextlib.suppress(ImproperPolicyError, TooDearError):
             _require_proper(model, unknown, system)

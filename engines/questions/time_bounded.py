@@ -22,8 +22,9 @@ from engines.model.progress import Progress
 from engines.model.result import SolveResult
 from engines.model.step_rewards import step_rewards
 from engines.questions import uniformisation
+from engines.systems.two_sided import UNIT_ROUNDOFF
 
-ROUNDING = 2.0**-50
+ROUNDING = 8.0 * UNIT_ROUNDOFF
 """More than a few operations round, relative to their result."""
 
 

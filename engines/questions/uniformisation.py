@@ -26,7 +26,7 @@ from engines.methods.squaring import squared_sum
 from engines.model.csr import CsrMatrix
 from engines.model.decided import decided_values
 from engines.model.environment import SolverEnvironment
-from engines.model.events import Events, Kind
+from engines.model.events import Event, Events, Kind
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.progress import Progress
 from engines.model.result import SolveResult, Status, SweepCost
@@ -35,6 +35,7 @@ from engines.proofs.uniformisation_error import SumError, sum_error
 from engines.systems.graph import GraphOperations
 from engines.systems.one_sided import SweepSystem, rows_of_states
 from engines.systems.power_sums import PowerSum, Summed
+from engines.systems.two_sided import UNIT_ROUNDOFF
 
 METHOD = "Uniformisation"
 
@@ -42,7 +43,7 @@ COARSEST_ACCURACY, FINEST_ACCURACY = 1e-8, 1e-16
 SMALLEST_SHARE = 1e-16
 """The smallest share of the largest value that is still computed to the accuracy asked for."""
 
-ROUNDING_A_SWEEP = 2.0**-52
+ROUNDING_A_SWEEP = 2.0 * UNIT_ROUNDOFF
 """What a sweep adds to the relative error: one unit in the last place, which its few roundings
 stay below unless they all go one way."""
 
@@ -221,20 +222,7 @@ def _solve(
         found = _Found(done, error, Kind.POWERS_SUMMED, poisson.left, poisson.right, events=events)
     done, error = found.done, found.error
     values[slice(None) if system.states is None else system.states] = done.values
-    # Where there is no bound, for want of digits, an estimate has to do.
-    share = error.relative if error.proven else done.sweeps * ROUNDING_A_SWEEP
-    rounding = share * float(np.abs(values).max())
-    summed = found.kind(
-        rate=rate,
-        time=time_bound,
-        product=product,
-        left=found.left,
-        right=found.right,
-        squarings=found.squarings,
-        truncation=error.absolute,
-        measure="below" if error.proven else "about",
-        rounding=rounding,
-    )
+    rounding = found.rounding(values)
     seconds = time.perf_counter() - started
     return SolveResult(
         values=values,
@@ -248,7 +236,7 @@ def _solve(
         setup_seconds=seconds - done.sweeping_seconds,
         sweeping_seconds=done.sweeping_seconds,
         cost=done.cost,
-        events=(*found.events, summed),
+        events=(*found.events, found.event(rate, time_bound, rounding)),
         two_sided=error.proven,
         bounds=error.bounds(values, greatest * whole) if error.proven else None,
     )
@@ -294,6 +282,27 @@ class _Found(NamedTuple):
     right: int
     squarings: int = 0
     events: Events = ()
+
+    def rounding(self, values: FloatArray) -> float:
+        """Return by how much any of the values may be rounded."""
+        # Where there is no bound, for want of digits, an estimate has to do.
+        proven = self.error.proven
+        share = self.error.relative if proven else self.done.sweeps * ROUNDING_A_SWEEP
+        return share * float(np.abs(values).max())
+
+    def event(self, rate: float, time_bound: float, rounding: float) -> Event:
+        """Return what the log tells."""
+        return self.kind(
+            rate=rate,
+            time=time_bound,
+            product=rate * time_bound,
+            left=self.left,
+            right=self.right,
+            squarings=self.squarings,
+            truncation=self.error.absolute,
+            measure="below" if self.error.proven else "about",
+            rounding=rounding,
+        )
 
 
 def _squared(

@@ -35,9 +35,6 @@ STEADY_STATE_METHODS = (Method.JACOBI, Method.JOR, *COLOURED)
 MOST_STATES = 2**32 - 2
 """The most states that 32 bits number, one number standing for none; a GPU takes half as many."""
 
-JOB_BUILDING_BYTES = 8
-"""Bytes a job that building the representation takes beside it."""
-
 
 def solve_reachability_without_matrix(
     diagram: Diagram,
@@ -284,7 +281,9 @@ def _hybrid(diagram: Diagram, numbering: StateNumbering) -> HybridMatrix:
     """Return what the diagram shares, if the host can hold it."""
     surveyed = survey(diagram, numbering)
     level = surveyed.best_level()
-    need = int(surveyed.nbytes()[level] + JOB_BUILDING_BYTES * surveyed.jobs()[level])
+    # Building the representation takes so much beside it.
+    bytes_a_job = 8
+    need = int(surveyed.nbytes()[level] + bytes_a_job * surveyed.jobs()[level])
     available = available_host_bytes()
     if available is not None and need > available:
         raise MemoryError(

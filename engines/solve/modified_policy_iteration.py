@@ -32,12 +32,6 @@ from engines.model.result import SolveResult, Status
 from engines.solve.system import sweeper_or_cpu
 from engines.systems.one_sided import Direction, Scaling, Sweeper, SweepSystem
 
-SWEEPS_OF_A_POLICY = 100
-"""After so many sweeps, modified policy iteration looks for a better policy: PRISM's number."""
-
-TIE = 1e-12
-"""Choices whose values differ by less, relative to the value, are equally good: PRISM's number."""
-
 
 def policy_iteration(
     system: SweepSystem, environment: SolverEnvironment, *, progress: Progress | None = None
@@ -76,7 +70,8 @@ def policy_iteration(
     modified = environment.method is Method.MODIFIED_POLICY_ITERATION
     inner = environment
     if modified:
-        inner = replace(environment, max_iterations=SWEEPS_OF_A_POLICY, max_iterations_named=True)
+        # PRISM's number.
+        inner = replace(environment, max_iterations=100, max_iterations_named=True)
     solve = _PolicySweeps(system, inner, progress)
     rows, x = _first_policy(system), np.array(system.start, dtype=np.float64)
     policies, setup = 0, time.perf_counter() - started
@@ -213,7 +208,8 @@ def _improved(
     if not changing.any():
         return rows, True
     counts = np.diff(groups_of(system))
-    tied = _close(np.repeat(best, counts), worth, TIE, False)
+    # Choices whose values differ by less are equally good: PRISM's number.
+    tied = _close(np.repeat(best, counts), worth, 1e-12, False)
     if keep_best:
         changing &= ~(tied[rows] & (rows >= 0))
     group_of_row = np.repeat(np.arange(len(counts)), counts)

@@ -14,13 +14,6 @@ from engines.solve.narrow import Batches, Narrowing, narrow
 from engines.solve.system import SLOW_AFTER
 from engines.systems.two_sided import TwoSidedSweeper
 
-GUESS = 0.9
-"""A guess lies this part of epsilon above the lower bound, so that rounding leaves it below
-epsilon."""
-
-WIDER = 10.0
-"""A guess that fails although the lower bound is at rest is followed by one this much farther."""
-
 
 def narrow_by_guesses(
     sweeper: TwoSidedSweeper,
@@ -57,7 +50,8 @@ def narrow_by_guesses(
     wrong guess costs no sweep of it; the paper's test for when to guess is therefore left out.
     """
     batches = batches or Batches(sweeper, environment, progress)
-    distance = GUESS * environment.epsilon
+    # Rounding must leave a guess within epsilon of the lower bound.
+    distance = 0.9 * environment.epsilon
     guessed_at, slow = batches.iterations, False
     sweeper.guess_upper(distance, environment.absolute)
     while not batches.exhausted and not slow:
@@ -70,7 +64,7 @@ def narrow_by_guesses(
         tried = batches.iterations - guessed_at
         if at_rest or record.crossings.max() > 0.0 or tried > max(FIRST_BATCH, guessed_at // 2):
             if at_rest:
-                distance = min(max(WIDER * distance, 1e-15), 1.0)
+                distance = min(max(10.0 * distance, 1e-15), 1.0)
             slow = may_give_up and batches.iterations >= SLOW_AFTER
             sweeper.guess_upper(distance, environment.absolute)
             guessed_at = batches.iterations

@@ -26,9 +26,6 @@ it with however small epsilon is."""
 NO_DIGITS = 0.1
 """A direct solution with a larger relative error is none: it may even have the wrong sign."""
 
-UNSAFE = 10.0
-"""PRISM takes the error of a named method to be ten times epsilon; more is worth a warning."""
-
 
 def in_unit(
     solved: tuple[FloatArray, float], environment: SolverEnvironment
@@ -170,7 +167,8 @@ def misleading_change(result: SolveResult, environment: SolverEnvironment) -> Ev
     error = result.error_estimate
     if environment.precision is Precision.SINGLE:
         return ()
-    if result.status is not Status.CONVERGED or not UNSAFE * environment.epsilon < error < np.inf:
+    # PRISM takes the error of a named method to be ten times epsilon; more is worth a warning.
+    if result.status is not Status.CONVERGED or not 10.0 * environment.epsilon < error < np.inf:
         return ()
     misled = Kind.CHANGE_MISLEADS(
         method=result.method,

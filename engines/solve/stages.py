@@ -23,12 +23,6 @@ from engines.solve.ladder import Answer, Solve
 from engines.solve.report import in_unit
 
 LEVELS = "multilevel cycles"
-LEVELS_AFTER = 1_024
-"""Sweeps after which an automatic solve of a steady state may turn to multilevel cycles."""
-
-LEVELS_REPAY = 20_000
-"""Sweeps still to be expected from which on cycles, their preparation and their confirmation are
-faster on a GPU, whose formats make sweeps cheap and cycles not."""
 
 Direct = Callable[[FloatArray], tuple[FloatArray, float]]
 """Solves directly, from the present iterate to the solution and its estimated relative error."""
@@ -82,7 +76,10 @@ class Levels:
 
     def takes_over(self, made: int, expected: float) -> bool:
         """Return whether so many more sweeps take longer than the cycles."""
-        return self._plain is not None and made >= LEVELS_AFTER and expected > LEVELS_REPAY
+        # With more still to come, cycles, their preparation and their confirmation are faster on a
+        # GPU, whose formats make sweeps cheap and cycles not.
+        after, repay = 1_024, 20_000
+        return self._plain is not None and made >= after and expected > repay
 
     def is_due(self, _: Iteration) -> bool:
         """Return whether there is a matrix: cycles go on from any iterate."""

@@ -59,9 +59,6 @@ SLOW_AFTER_WITH_CHOICES = 1_000
 """The same for MDPs: the last sweeps suggest a policy that is optimal or nearly so, and elimination
 of its chain takes as long as some hundred sweeps."""
 
-PATIENCE_OF_GPUS = 16
-"""On a GPU large systems are swept so many times as long, because factors stay the CPU's work."""
-
 
 def solve_system(
     system: System,
@@ -295,8 +292,11 @@ def _slow_after(system: System, on_cpu: bool, limit: int) -> int:
     least = SLOW_AFTER_WITH_CHOICES if system.has_choices else SLOW_AFTER
     if small:
         return min(least, SLOW_AFTER_IF_SMALL)
-    # A limit that the user set must leave room for the direct method.
-    return least if on_cpu else min(least * PATIENCE_OF_GPUS, max(least, limit // 2))
+    if on_cpu:
+        return least
+    # Sweeps of a GPU are given more patience, because factors stay the CPU's work. A limit that the
+    # user set must leave room for the direct method.
+    return min(least * 16, max(least, limit // 2))
 
 
 def sweeper_or_cpu(

@@ -17,7 +17,7 @@ from engines.host.components import Components, components_of
 from engines.host.engine import CpuEngine
 from engines.host.scaling import scaled
 from engines.host.topological import ROUNDING, HostWalk, How, Reason, Rule
-from engines.methods.confirmation import MOST_PROVEN_ERROR
+from engines.methods.confirmation import ConfirmationTuning
 from engines.methods.single import largest_value
 from engines.model.environment import DeviceChoice, Precision, SolverEnvironment
 from engines.model.events import Event, Events, Kind
@@ -30,9 +30,6 @@ from engines.systems.one_sided import Scaling, SweepSystem
 
 SLOW_AFTER = 1_000
 """Sweeps after which an automatic solve turns to its direct method for a component."""
-
-BYTES_OF_ENTRY = 12
-"""What reading an entry moves: its value and its column."""
 
 Direct = Callable[[SweepSystem, FloatArray], tuple[FloatArray, float]]
 """Solves a system without scaling directly, from an approximation to the solution and its estimated
@@ -104,7 +101,7 @@ def solve_topologically(
         # The loops count what rounding leaves out as relative errors.
         sweeps = solve.iterations - int(np.count_nonzero(components.sizes == 1))
         error += sweeps * ROUNDING_A_SWEEP * largest_value(values, True)
-    allowed = environment.epsilon * (1.0 if solve.unmet else MOST_PROVEN_ERROR)
+    allowed = environment.epsilon * (1.0 if solve.unmet else ConfirmationTuning.most_proven_error)
     if status is Status.CONVERGED and environment.automatic and not error <= allowed:
         status = Status.CHANGE_ONLY
     check = CpuEngine().sweeper(replace(prepared, start=values), -1.0, True)
@@ -219,7 +216,8 @@ class Parts:
         iterations
             Iterations of the walk and the parts.
         """
-        moved = BYTES_OF_ENTRY * work
+        entry_bytes = 12  # Its value and its column.
+        moved = entry_bytes * work
         moved += sum(cost.bytes_per_sweep * sweeps for cost, sweeps in self.swept)
         gpus = tuple(dict.fromkeys(gpu for cost, _ in self.swept for gpu in cost.gpus))
         on_cpu = work > 0 or any(cost.on_cpu for cost, _ in self.swept)

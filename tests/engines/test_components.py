@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -57,6 +59,24 @@ def test_bottom_components_of_an_mdp_are_closed_under_all_choices():
 def test_an_absorbing_state_of_a_ctmc_is_a_bottom_component():
     found = bsccs(models.ctmc([{1: 2.0}, {2: 1.0, 3: 1.0}, {}, {3: 5.0}]))
     np.testing.assert_array_equal(found.labels, [-1, -1, 0, 1])
+
+
+def test_the_components_of_a_model_go_with_it():
+    model = graph_models.random_model(1, ModelKind.DTMC, most=15)
+    kept = bsccs(model)
+    assert bsccs(model) is kept
+    labels = weakref.ref(kept.labels)
+    other = graph_models.random_model(2, ModelKind.DTMC, most=15)
+    del kept, model
+    gc.collect()
+    assert labels() is None
+    # That of a model which is no longer the last one searched leaves the last one's.
+    gone = graph_models.random_model(3, ModelKind.DTMC, most=15)
+    bsccs(gone)
+    last = bsccs(other)
+    del gone
+    gc.collect()
+    assert bsccs(other) is last
 
 
 def test_stored_zeros_join_nothing():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from engines.host import power_sums as uniformise
+from engines.host.power_sums import PowerSumTuning
 from engines.host.powers import HostPowers
 from engines.model.csr import CsrMatrix
 from engines.systems.one_sided import Direction, SweepSystem
@@ -83,27 +84,24 @@ def test_a_sum_ends_where_nothing_changes_any_more(threads, start):
     np.testing.assert_array_equal(total, np.arange(size) < start)
 
 
-def test_a_sum_that_ends_early_takes_the_weights_to_come(monkeypatch):
+def test_a_sum_that_ends_early_takes_the_weights_to_come():
     """All states are 1 from the first sweep on; batches make no difference."""
     matrix = CsrMatrix(np.arange(3), np.array([1, 0]), np.ones(2), 2)
     system = SweepSystem(matrix, np.ones(2))
     problem = PowerSum(system, np.full(2, 0.5), 2.0, 3, np.array([0.5, 0.25, 0.125]), 0.0625)
-    monkeypatch.setattr(uniformise, "FEWEST_SWEEPS", 1)
-    monkeypatch.setattr(uniformise, "BATCH_WORK", 0)
-    done = uniformise.sum_powers(problem, None)
+    done = uniformise.sum_powers(problem, None, PowerSumTuning(batch_work=0, fewest_sweeps=1))
     assert done.sweeps == 1
     np.testing.assert_array_equal(done.values, np.full(2, 3 * 0.0625 + 0.875))
 
 
 @pytest.mark.parametrize("sweeps", [1, 2, 7])
-def test_batches_make_no_difference(monkeypatch, sweeps):
+def test_batches_make_no_difference(sweeps):
     system, stay = chain()
     weights = np.random.default_rng(2).random(9)
     problem = PowerSum(system, stay, RATE, 4, weights, 0.5)
     whole = uniformise.sum_powers(problem, None)
-    monkeypatch.setattr(uniformise, "FEWEST_SWEEPS", sweeps)
-    monkeypatch.setattr(uniformise, "BATCH_WORK", 0)
-    parts = uniformise.sum_powers(problem, None)
+    tuning = PowerSumTuning(batch_work=0, fewest_sweeps=sweeps)
+    parts = uniformise.sum_powers(problem, None, tuning)
     assert parts.sweeps == whole.sweeps == problem.last == 12
     np.testing.assert_array_equal(parts.values, whole.values)
     *_, (_, expected) = plain_sums(system, stay, problem.coefficients(1, 13))

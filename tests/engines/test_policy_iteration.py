@@ -9,8 +9,12 @@ import pytest
 
 from engines.errors import UnsupportedError
 from engines.host.elimination import TooDearError
-from engines.methods import direct, policy_iteration
-from engines.methods.policy_iteration import DirectPolicyIteration, ImproperPolicyError
+from engines.methods import direct
+from engines.methods.policy_iteration import (
+    DirectPolicyIteration,
+    ImproperPolicyError,
+    PolicyTuning,
+)
 from engines.model.environment import Convention, Method, SolverEnvironment
 from engines.model.explicit import RewardStructure
 from engines.model.result import Status
@@ -288,11 +292,12 @@ def test_when_policies_fail_the_sweeps_go_on(device, monkeypatch):
     assert result.strategy is not None
 
 
-def test_policies_that_do_not_settle_are_given_up(monkeypatch):
-    monkeypatch.setattr(policy_iteration, "MOST_POLICIES", 1)
+def test_policies_that_do_not_settle_are_given_up():
     problem = ruin_problem(200, models.MAX)
     with pytest.raises(RuntimeError, match="have not settled"):
-        DirectPolicyIteration(system_of(problem)).solve(np.linspace(1.0, 0.0, 201))
+        DirectPolicyIteration(system_of(problem), tuning=PolicyTuning(most_policies=1)).solve(
+            np.linspace(1.0, 0.0, 201)
+        )
 
 
 @pytest.mark.usefixtures("never_at_once")

@@ -16,6 +16,7 @@ from scipy.stats import poisson
 
 from bridge.files.umb import read_umb
 from engines.errors import InvalidModelError, UnsupportedError
+from engines.host import power_sums
 from engines.host.compiled import shares
 from engines.model.environment import SolverEnvironment
 from engines.model.explicit import ModelKind, RewardStructure
@@ -260,8 +261,8 @@ def test_the_error_reported_covers_the_error_made(device, epsilon):
 
 
 def test_progress_counts_sweeps_and_what_is_left(device, monkeypatch):
-    monkeypatch.setattr("engines.host.power_sums.PROGRESS_SECONDS", 0.0)
-    monkeypatch.setattr("engines.host.power_sums.BATCH_WORK", 1)
+    tuning = functools.partial(power_sums.PowerSumTuning, batch_work=1, progress_seconds=0.0)
+    monkeypatch.setattr(power_sums, "PowerSumTuning", tuning)
     seen = []
     model = models.birth_death(10)
     result = distribution_at(

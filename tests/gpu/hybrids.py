@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from engines.cuda.diagram_sweeps import DiagramSweeper, laid_out
+from engines.cuda.driver import cupy
+from engines.cuda.formats.tuning import WindowTuning
+from engines.cuda.modules import stream
 from engines.diagrams.hybrid import HybridMatrix
 from engines.model.csr import CsrMatrix
 
@@ -96,3 +100,11 @@ def of_csr(matrix):
         *(np.array([0, matrix.num_rows]), np.array([0, 1]), np.array([0], dtype=np.int32)),
         *(np.array([0]), None, matrix.num_columns, matrix.num_entries, 0),
     )
+
+
+def diagram_sweeper(system, matrix_format, most_patterns=None, tuning=WindowTuning()):
+    """What sweeps a diagram's matrix on a device, and stops at no change."""
+    with cupy().cuda.Device(0):
+        with stream(0):
+            rows = laid_out(system, matrix_format, most_patterns, tuning)
+        return DiagramSweeper(rows, system, -1.0, True, 0)

@@ -14,8 +14,6 @@ from engines.diagrams.system import DiagramSystem
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.host.colours import Order
 from engines.host.diagram_colours import ColouredDiagram
-from engines.host.expansion.build import hybrid_matrix
-from engines.host.expansion.expand import expand_matrix
 from engines.host.expansion.slices import SliceColours
 from engines.host.hybrid import HostHybrid
 from engines.model.choice import Format
@@ -29,6 +27,7 @@ from engines.questions.without_matrix import (
 )
 from engines.systems.one_sided import Scaling
 from tests.engines import models
+from tests.engines.diagrams.expansion import expand_matrix, hybrid_matrix
 from tests.engines.diagrams.queue_diagrams import QueueDiagrams
 from tests.engines.diagrams.random_diagrams import as_diagram
 from tests.gpu.hybrids import of_csr, random_hybrid

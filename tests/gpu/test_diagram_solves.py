@@ -12,8 +12,6 @@ from engines.cuda.diagram_rows import system_bytes
 from engines.cuda.sweeper import HISTORY
 from engines.diagrams.system import DiagramSystem
 from engines.errors import ConvergenceError, DeviceMemoryError, UnsupportedError
-from engines.host.expansion.build import hybrid_matrix
-from engines.host.expansion.expand import expand_matrix
 from engines.model.choice import Format
 from engines.model.environment import DeviceChoice, Method, Precision, SolverEnvironment
 from engines.model.events import told
@@ -28,6 +26,7 @@ from engines.questions.without_matrix import (
 from engines.solve import system as solve
 from engines.systems.one_sided import Scaling
 from tests.engines import models
+from tests.engines.diagrams.expansion import expand_matrix, hybrid_matrix
 from tests.engines.diagrams.queue_diagrams import QueueDiagrams
 from tests.engines.diagrams.random_diagrams import as_diagram
 

@@ -6,14 +6,8 @@ import numpy as np
 import pytest
 
 from engines.cuda import diagram_patterns, diagrams
-from engines.cuda.diagram_sweeps import diagram_sweeper
 from engines.cuda.diagram_upload import hybrid_bytes, most_rows
-from engines.cuda.diagrams import (
-    ExpansionTuning,
-    expand_in_pieces,
-    expand_on_device,
-    expanded_bytes,
-)
+from engines.cuda.diagrams import ExpansionTuning, expand_in_pieces
 from engines.cuda.formats import patterns
 from engines.cuda.formats.layout import source_of
 from engines.cuda.modules import Launcher
@@ -25,7 +19,7 @@ from engines.model.choice import Format
 from engines.model.csr import CsrMatrix
 from engines.model.events import told
 from engines.systems.one_sided import Direction, Scaling, SweepSystem
-from tests.gpu.hybrids import expanded, of_csr, random_hybrid
+from tests.gpu.hybrids import diagram_sweeper, expanded, of_csr, random_hybrid
 
 SHAPES = {
     "one state": {"strips": 1, "most_rows": 1},
@@ -65,12 +59,8 @@ def test_the_device_expands_what_plain_loops_do(shape, choices, kernel):
     tuning = ExpansionTuning(kernel, warp_row_entries=0 if kernel.endswith("warp") else 10**6)
     for seed in range(3):
         hybrid = random_hybrid(seed, choices=choices, **SHAPES[shape])
-        found = expand_on_device(hybrid, tuning=tuning)
-        groups, numbers = (
-            None if array is None else array.get()
-            for array in (found.row_group_offsets, found.choice_numbers)
-        )
-        expect(hybrid, found.to_host(), groups, numbers)
+        found = expand_in_pieces(hybrid, tuning=tuning)
+        expect(hybrid, found.matrix, found.row_group_offsets, found.choice_numbers)
 
 
 @CHOICES
@@ -90,19 +80,19 @@ def test_a_state_with_more_entries_than_a_block_puts_together():
     row = np.repeat(np.arange(size), lengths)
     place = np.arange(int(offsets[-1])) - offsets[row]
     matrix = CsrMatrix(offsets, columns[place], 1.0 + place, size)
-    found = expand_on_device(of_csr(matrix)).to_host()
+    found = expand_in_pieces(of_csr(matrix)).matrix
     for name in ("row_offsets", "columns", "values"):
         np.testing.assert_array_equal(getattr(found, name), getattr(matrix, name))
+
+
+def fixed_bytes(hybrid):
+    return hybrid_bytes(hybrid) + diagrams._index_bytes(hybrid)
 
 
 @CHOICES
 def test_what_does_not_fit_is_refused_before_it_is_allocated(choices):
     hybrid = random_hybrid(2, choices=choices)
-    need = expanded_bytes(hybrid)
-    expand_on_device(hybrid, memory=need)
-    with pytest.raises(DeviceMemoryError, match=f"takes {need} bytes, and {need - 1} bytes"):
-        expand_on_device(hybrid, memory=need - 1)
-    least = need - 12 * (hybrid.num_entries - 200)
+    least = fixed_bytes(hybrid) + 12 * 200
     found = expand_in_pieces(hybrid, memory=least)
     expect(hybrid, found.matrix, found.row_group_offsets, found.choice_numbers)
     with pytest.raises(DeviceMemoryError, match="bytes are free"):
@@ -118,8 +108,9 @@ def test_the_estimate_covers_what_expansion_takes(gpu, choices):
         assert most_rows(hybrid) == rows
     pool = gpu.cuda.MemoryPool()
     with gpu.cuda.using_allocator(pool.malloc):
-        expand_on_device(hybrid)
-        assert pool.total_bytes() <= expanded_bytes(hybrid) + 2**20
+        piece = 12 * hybrid.num_entries
+        expand_in_pieces(hybrid, tuning=ExpansionTuning(piece_bytes=piece))
+        assert pool.total_bytes() <= fixed_bytes(hybrid) + piece + 2**20
 
 
 def test_more_states_than_32_bits_number_are_refused():
@@ -189,7 +180,7 @@ def expect_the_same(found, expected, exact):
 def test_sweeps_without_a_matrix_are_those_of_csr(shape, matrix_format):
     hybrid = random_hybrid(11, **SHAPES[shape])
     for name, system, twin in systems(hybrid):
-        found = diagram_sweeper(system, matrix_format, -1.0, True)
+        found = diagram_sweeper(system, matrix_format)
         expected = CudaSweeper(twin, -1.0, True, 0, Format.CSR)
         assert found.cost.format == matrix_format
         divided = system.scaling is not Scaling.NONE
@@ -233,10 +224,10 @@ def test_choices_without_a_matrix(direction, subset):
         direction=direction,
     )
     system = DiagramSystem(hybrid, start, offset[rows], states, direction=direction)
-    found = diagram_sweeper(system, Format.PATTERNS, -1.0, True)
+    found = diagram_sweeper(system, Format.PATTERNS)
     expect_the_same(found, CudaSweeper(twin, -1.0, True, 0, Format.CSR), exact=True)
     with pytest.raises(UnsupportedError, match="swept for chains"):
-        diagram_sweeper(system, Format.HYBRID, -1.0, True)
+        diagram_sweeper(system, Format.HYBRID)
 
 
 def test_hashes_that_collide_are_noticed_and_another_function_is_taken(monkeypatch):
@@ -244,10 +235,10 @@ def test_hashes_that_collide_are_noticed_and_another_function_is_taken(monkeypat
     system = DiagramSystem(hybrid, np.ones(hybrid.num_states))
     monkeypatch.setattr(diagram_patterns, "HASH_BITS", 3)
     with pytest.raises(UnsupportedError, match="each of 3 functions"):
-        diagram_sweeper(system, Format.PATTERNS, -1.0, True)
+        diagram_sweeper(system, Format.PATTERNS)
     # Only the first function collides.
     monkeypatch.setattr(diagram_patterns, "HASH_BITS", 2**63 - 1)
-    expected = diagram_sweeper(system, Format.PATTERNS, -1.0, True)
+    expected = diagram_sweeper(system, Format.PATTERNS)
     plain, tried = diagram_patterns._gathered, []
 
     def narrow_at_first(rows, launcher, most, seed):
@@ -256,7 +247,7 @@ def test_hashes_that_collide_are_noticed_and_another_function_is_taken(monkeypat
         return plain(rows, launcher, most, seed)
 
     monkeypatch.setattr(diagram_patterns, "_gathered", narrow_at_first)
-    found = diagram_sweeper(system, Format.PATTERNS, -1.0, True)
+    found = diagram_sweeper(system, Format.PATTERNS)
     assert len(tried) == 2
     expect_the_same(found, expected, exact=True)
 
@@ -265,25 +256,17 @@ def test_too_many_distinct_rows_are_refused():
     hybrid = random_hybrid(11)
     system = DiagramSystem(hybrid, np.ones(hybrid.num_states))
     with pytest.raises(UnsupportedError, match="more than 3 distinct rows"):
-        diagram_sweeper(system, Format.PATTERNS, -1.0, True, most_patterns=3)
+        diagram_sweeper(system, Format.PATTERNS, most_patterns=3)
 
 
 def test_a_start_that_is_on_the_device_is_taken_over(gpu):
     hybrid = random_hybrid(11)
     start = np.linspace(0.5, 1.0, hybrid.num_states)
     from_host, from_device = (
-        diagram_sweeper(DiagramSystem(hybrid, vector), Format.PATTERNS, -1.0, True)
+        diagram_sweeper(DiagramSystem(hybrid, vector), Format.PATTERNS)
         for vector in (start, gpu.asarray(start))
     )
     expect_the_same(from_device, from_host, exact=True)
-
-
-@pytest.mark.parametrize("matrix_format", [Format.PATTERNS, Format.HYBRID])
-def test_sweeps_that_do_not_fit_are_refused_before_they_are_made(matrix_format):
-    hybrid = random_hybrid(11)
-    system = DiagramSystem(hybrid, np.ones(hybrid.num_states))
-    with pytest.raises(DeviceMemoryError, match="bytes without the matrix"):
-        diagram_sweeper(system, matrix_format, -1.0, True, memory=1000)
 
 
 def test_a_matrix_of_entries_is_not_swept_as_a_diagram():
@@ -318,4 +301,4 @@ def test_parts_that_do_not_belong_together_are_refused():
     ]
     for system, error in wrong:
         with pytest.raises(error):
-            diagram_sweeper(system, Format.PATTERNS, -1.0, True)
+            diagram_sweeper(system, Format.PATTERNS)

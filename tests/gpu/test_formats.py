@@ -18,8 +18,6 @@ from engines.cuda.modules import Launcher
 from engines.cuda.prepare import upload
 from engines.cuda.two_sided import CudaTwoSidedSweeper
 from engines.cuda.uniformise import sum_powers
-from engines.formats import patterns as host_patterns
-from engines.formats import values as host_values
 from engines.host.scaling import scaled
 from engines.model.choice import Format
 from engines.model.csr import CsrMatrix
@@ -29,6 +27,7 @@ from engines.systems.one_sided import Direction, Scaling, SweepSystem
 from engines.systems.power_sums import PowerSum
 from engines.systems.two_sided import TwoSidedSystem
 from tests.engines import models
+from tests.engines.formats import encoders
 from tests.engines.random_models import seeded_model
 from tests.gpu import big
 
@@ -284,8 +283,8 @@ def test_codes_are_those_of_the_host_in_every_build():
     offset = np.arange(matrix.num_rows) % 4 / 4.0
     system = SweepSystem(matrix, np.zeros(matrix.num_rows), offset)
     launcher = Launcher("int")
-    expected = host_values.encode(matrix)
-    of_rows = host_patterns.encode(matrix, offset=offset)
+    expected = encoders.values_coded(matrix)
+    of_rows = encoders.rows_coded(matrix, offset=offset)
     for _ in range(10):
         by_value = coded(system, values, launcher).arguments
         np.testing.assert_array_equal(by_value[2].get(), expected.codes)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.cuda.diagram_sweeps import diagram_sweeper
 from engines.cuda.engine import CudaEngine
 from engines.cuda.formats.tuning import Manner, RowTuning, WindowTuning
 from engines.cuda.windows import Reach, reach_of
@@ -13,7 +12,7 @@ from engines.diagrams.system import DiagramSystem
 from engines.model.choice import Format
 from engines.model.csr import CsrMatrix
 from engines.systems.one_sided import Scaling, SweepSystem
-from tests.gpu.hybrids import of_csr
+from tests.gpu.hybrids import diagram_sweeper, of_csr
 
 pytestmark = pytest.mark.gpu
 
@@ -146,7 +145,7 @@ def test_patterns_of_a_diagram_are_swept_by_windows_too(distances):
     start = np.random.default_rng(7).uniform(0.5, 1.0, matrix.num_rows)
     system = DiagramSystem(of_csr(matrix), start, scaling=Scaling.DIAGONAL)
     for windows in (SMALL, NEVER):
-        found = diagram_sweeper(system, Format.PATTERNS, -1.0, True, tuning=windows)
+        found = diagram_sweeper(system, Format.PATTERNS, tuning=windows)
         changes = found.run(40)
         if found.cost.kernel == "rows_by_window":
             first = (changes, found.values(), found.residual())

@@ -87,11 +87,11 @@ def test_a_wrong_model(make, message):
 
 
 PROPERTIES = [
-    ('P=? [ F "gaol" ]', {}, 'unknown label "gaol"; did you mean "goal"?'),
-    ('P=? [ F "zzz" ]', {}, 'unknown label "zzz" .the model has "init", "deadlock", "goal"'),
-    ('R{"step"}=? [ F x=1 ]', {}, 'unknown reward structure "step"; did you mean "steps"?'),
-    ("P=? [ F y=1 ]", {}, 'unknown variable or constant without a value "y"'),
-    ("P=? [ F<=T x=1 ]", {}, 'constant without a value "T"'),
+    ('P=? [ F "gaol" ]', {}, "unknown label 'gaol'; did you mean 'goal'?"),
+    ('P=? [ F "zzz" ]', {}, "unknown label 'zzz' .known: 'init', 'deadlock', 'goal'"),
+    ('R{"step"}=? [ F x=1 ]', {}, "unknown reward structure 'step'; did you mean 'steps'?"),
+    ("P=? [ F y=1 ]", {}, "unknown variable or constant without a value 'y'"),
+    ("P=? [ F<=T x=1 ]", {}, "constant without a value 'T'"),
     ("P=? [ F x=1 ]", {"T": 1}, "no property speaks of the constant T"),
     ("P=? [ F x=1 ]", {"x": 1}, "x is a variable of the model, and no constant"),
     ("P=? [ F<=T x=1 ]", {"T": 0.5}, "must be an? integer|int"),

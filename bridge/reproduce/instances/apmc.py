@@ -20,9 +20,6 @@ PHILOSOPHERS = {
 SYNCHRONISATIONS = ("compile", "runtime", "lazy")
 """The paper's section 3.3, by the values of `-gpusimsync`."""
 
-MOST_SYNCHRONISED = 130
-"""Figure 5 ends with so many philosophers."""
-
 FIGURE_5_WORKERS = {Scale.SMALL: 2, Scale.PAPER: 32, Scale.MAX: 32}
 AT_WORKERS = {Scale.SMALL: 20, Scale.PAPER: 160, Scale.MAX: 160}
 """How many philosophers the curve against workers is measured with."""
@@ -35,9 +32,6 @@ WORKERS: dict[Scale, dict[str, tuple[int, ...]]] = {
     Scale.MAX: dict.fromkeys(PLACES, _MANY),
 }
 """Workers that are processes of this machine, and network namespaces of it."""
-
-LOW_PRIORITY = 4
-"""So many processes also take what others leave of the cores."""
 
 
 def worker_counts(cores: int) -> list[int]:
@@ -72,13 +66,15 @@ def jobs(subjects: set[Subject], scale: Scale, host: Host) -> list[Job]:
     few = min(PATHS[scale], PATHS[Scale.PAPER])
     for synchronisation in SYNCHRONISATIONS:
         for n in PHILOSOPHERS[scale]:
-            if n <= MOST_SYNCHRONISED:
+            # Figure 5 ends with so many philosophers.
+            if n <= 130:
                 found.append(_paths(n, few, FIGURE_5_WORKERS[scale], synchronisation))
     n = AT_WORKERS[scale]
     found += [_paths(n, few, threads) for threads in worker_counts(host.cores)]
     for place in PLACES:
         found += [_workers(n, few, place, count) for count in WORKERS[scale][place]]
-    return [*found, _workers(n, few, "low", LOW_PRIORITY)]
+    # So many processes also take what others leave of the cores.
+    return [*found, _workers(n, few, "low", 4)]
 
 
 def _paths(n: int, paths: int, threads: int = 0, synchronisation: str = "") -> Job:

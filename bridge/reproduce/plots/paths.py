@@ -12,7 +12,6 @@ from bridge.reproduce.perform import Results
 from bridge.reproduce.plots import style
 from bridge.reproduce.published import apmc_2005
 
-LEAST_POINTS = 2
 Points = list[tuple[int, float]]
 
 
@@ -80,7 +79,7 @@ def _by_workers(
 
 
 def _long_enough(curves: dict[str, Points]) -> dict[str, Points]:
-    return {name: points for name, points in curves.items() if len(points) >= LEAST_POINTS}
+    return {name: points for name, points in curves.items() if len(points) >= 2}
 
 
 def _draw_philosophers(axes: Any, curves: dict[str, Points], scale: Scale) -> None:

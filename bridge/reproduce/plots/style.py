@@ -15,7 +15,6 @@ PRISM = "#D55E00"
 THEIRS = "#7f7f7f"
 THEIRS_TOO = "#b5b5b5"
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
 @dataclass(frozen=True)

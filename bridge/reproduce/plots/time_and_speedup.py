@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from bridge.reproduce.host import Host
@@ -23,6 +25,7 @@ FACTORS = (
     ("factor_64", "2011: GTX 285 over PRISM", ":", "1", style.THEIRS_TOO),
 )
 Points = list[tuple[int, float]]
+Published = list[Mapping[str, Any]]
 
 
 def of(subject: Subject) -> Any:
@@ -40,57 +43,56 @@ def of(subject: Subject) -> Any:
     return draw
 
 
+@dataclass(frozen=True)
+class _Measured:
+    """Seconds and speed-up of whole runs and of the checks in them, against the model's size."""
+
+    ours: Points = field(default_factory=list)
+    our_checks: Points = field(default_factory=list)
+    prism: Points = field(default_factory=list)
+    prism_checks: Points = field(default_factory=list)
+    faster: Points = field(default_factory=list)
+    faster_checks: Points = field(default_factory=list)
+
+    def add(self, row: Solve, results: Results) -> None:
+        """Add what was measured of a row."""
+        mine, other, _ = pair(row, results)
+        checks = [(run or {}).get("check_seconds") for run in (mine, other)]
+        for (ours, prism), of_ours, of_prism, ratios in (
+            ((run_seconds(mine), run_seconds(other)), self.ours, self.prism, self.faster),
+            (checks, self.our_checks, self.prism_checks, self.faster_checks),
+        ):
+            if ours:
+                of_ours.append((row.size, ours))
+            if prism:
+                of_prism.append((row.size, prism))
+            if ours and prism:
+                ratios.append((row.size, prism / ours))
+
+
 def _draw(
     subject: Subject, rows: list[Solve], host: Host, results: Results
 ) -> style.Drawing | None:
-    ours: Points = []
-    prism: Points = []
-    checks: tuple[Points, Points] = ([], [])
-    ratios: tuple[Points, Points] = ([], [])
+    measured = _Measured()
     for row in rows:
-        mine, other, _ = pair(row, results)
-        whole, whole_prism = run_seconds(mine), run_seconds(other)
-        if whole:
-            ours.append((row.size, whole))
-        if whole_prism:
-            prism.append((row.size, whole_prism))
-        if mine and mine.get("check_seconds"):
-            checks[0].append((row.size, mine["check_seconds"]))
-        if other and other.get("check_seconds"):
-            checks[1].append((row.size, other["check_seconds"]))
-        if whole and whole_prism:
-            ratios[0].append((row.size, whole_prism / whole))
-        if mine and other and mine.get("check_seconds") and other.get("check_seconds"):
-            ratios[1].append((row.size, other["check_seconds"] / mine["check_seconds"]))
-    if not ours:
+        measured.add(row, results)
+    if not measured.ours:
         return None
     sizes = [row.size for row in rows]
     published = [
         row for row in gpu_prism_2011().rows if row["family"] == subject and row["size"] in sizes
     ]
     # Without PRISM there may be nothing to be compared with.
-    compared = any(ratios) or any(row[name] for row in published for name, *_ in FACTORS)
+    compared = bool(measured.faster or measured.faster_checks) or any(
+        row[name] for row in published for name, *_ in FACTORS
+    )
     figure, grid = style.subplots(1, 1 + compared, 10.5 if compared else 7.0, 4.8)
-    times = grid[0][0]
-    _curve(times, ours, "ours, whole run", style.OURS, "o")
-    _curve(times, checks[0], "ours, check", style.OURS_TOO, "o", fill=False)
-    _curve(times, prism, "PRISM today, whole run", style.PRISM, "s")
-    _curve(times, checks[1], "PRISM today, check", "#E69F00", "s", fill=False)
-    for name, label, line, marker, colour in PUBLISHED:
-        points = [(int(row["size"]), row[name]) for row in published if row[name]]
-        if points:
-            times.plot(*zip(*points, strict=True), line, color=colour, marker=marker, label=label)
     symbol = rows[0].model.symbol
-    style.frame(times, f"{subject}: time", f"{symbol}, size of the model", "seconds")
+    _draw_times(grid[0][0], measured, published)
+    style.frame(grid[0][0], f"{subject}: time", f"{symbol}, size of the model", "seconds")
     if compared:
         speed = grid[0][1]
-        _curve(speed, ratios[0], "ours over PRISM today, whole run", style.OURS, "o")
-        _curve(speed, ratios[1], "ours over PRISM today, check", style.OURS_TOO, "o", fill=False)
-        for name, label, line, marker, colour in FACTORS:
-            points = [(int(row["size"]), row[name]) for row in published if row[name]]
-            if points:
-                style_of = {"color": colour, "marker": marker, "label": label}
-                speed.plot(*zip(*points, strict=True), line, **style_of)
+        _draw_speed(speed, measured, published)
         style.frame(speed, f"{subject}: speed-up", f"{symbol}, size of the model", "times as fast")
     for axes in grid[0]:
         drawn = [float(y) for line in axes.get_lines() for y in line.get_ydata()]
@@ -109,6 +111,30 @@ def _draw(
         "published ones, of whole runs. Seconds are wall-clock ones. PRISM's points are its runs "
         "that ended within the limit.",
     )
+
+
+def _draw_times(axes: Any, measured: _Measured, published: Published) -> None:
+    _curve(axes, measured.ours, "ours, whole run", style.OURS, "o")
+    _curve(axes, measured.our_checks, "ours, check", style.OURS_TOO, "o", fill=False)
+    _curve(axes, measured.prism, "PRISM today, whole run", style.PRISM, "s")
+    _curve(axes, measured.prism_checks, "PRISM today, check", "#E69F00", "s", fill=False)
+    _draw_published(axes, PUBLISHED, published)
+
+
+def _draw_speed(axes: Any, measured: _Measured, published: Published) -> None:
+    _curve(axes, measured.faster, "ours over PRISM today, whole run", style.OURS, "o")
+    checks = "ours over PRISM today, check"
+    _curve(axes, measured.faster_checks, checks, style.OURS_TOO, "o", fill=False)
+    _draw_published(axes, FACTORS, published)
+
+
+def _draw_published(
+    axes: Any, curves: tuple[tuple[str, str, str, str, str], ...], published: Published
+) -> None:
+    for name, label, line, marker, colour in curves:
+        points = [(int(row["size"]), row[name]) for row in published if row[name]]
+        if points:
+            axes.plot(*zip(*points, strict=True), line, color=colour, marker=marker, label=label)
 
 
 def _thinned(sizes: list[int]) -> list[int]:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bridge.reproduce.tasks.hosts import hosts
+from bridge.reproduce.tasks.hosts import LOOK_S, START_S, hosts
 from bridge.reproduce.tasks.paths import SEED, philosophers
 from bridge.reproduce.worker import Partial, Record
 from engines.model.environment import DeviceChoice
@@ -25,8 +25,6 @@ from engines.montecarlo.sampler import DEFAULT_PATH_LIMIT
 
 BATCHES = 128
 """How many the paths are cut into, at least four for each of up to 32 workers."""
-START_S = 120.0
-LOOK_S = 0.02
 CONFIDENCE = 0.01
 
 

@@ -19,7 +19,6 @@ from engines.host.compiled.library import DOUBLES, INDICES, MASKS, NUMBERS, Arra
 
 MOST_DIGITS = 18
 """An integer has so many at most."""
-LINE_FEED = 10
 
 Text = NDArray[np.uint8]
 
@@ -230,7 +229,7 @@ def scan_states(
 
 
 def _require_lines(text: Text) -> None:
-    if text.ndim != 1 or (len(text) and text[-1] != LINE_FEED):
+    if text.ndim != 1 or (len(text) and text[-1] != ord("\n")):
         raise ValueError("the text does not end with a line feed")
 
 

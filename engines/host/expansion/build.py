@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.arrays import INT32_MAX, IndexArray
-from engines.diagrams.diagram import NO_STATES, Diagram, StateNumbering
+from engines.arrays import INT32_MAX
+from engines.diagrams.diagram import NO_STATES
 from engines.diagrams.hybrid import HybridMatrix
 from engines.diagrams.layers import NO_BLOCK
-from engines.diagrams.survey import Survey, survey
+from engines.diagrams.survey import Survey
 from engines.errors import UnsupportedError
 from engines.host.blocks import copy_rows
 
@@ -49,38 +48,6 @@ class Frontier:
     triples: NDArray[np.int32]
     columns: NDArray[np.int64]
     choices: NDArray[np.int32] | None
-
-
-def hybrid_matrix(
-    diagram: Diagram,
-    numbering: StateNumbering,
-    *,
-    level: int | None = None,
-    roots: Sequence[int] | IndexArray | None = None,
-) -> HybridMatrix:
-    """Return a diagram's matrix as shared blocks and a list of jobs.
-
-    Parameters
-    ----------
-    diagram
-        A function of row and column variables, below the choice variables.
-    numbering
-        The states; transposed for the transpose.
-    level
-        Where the blocks begin; None for the level that `Survey.best_level` names.
-    roots
-        Nodes of the diagram that an MDP's choices begin with; None for the diagram's own root.
-
-    Raises
-    ------
-    InvalidModelError
-        The function depends on a variable that is neither of a row nor of a column.
-    UnsupportedError
-        The variables of rows and columns are not interleaved, or blocks are too large.
-    ValueError
-        There is no such level.
-    """
-    return build(survey(diagram, numbering, roots), level)
 
 
 def build(surveyed: Survey, level: int | None = None) -> HybridMatrix:

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.arrays import INT32_MAX, FloatArray, IndexArray, index_dtype
-from engines.diagrams.choices import choice_roots, roots_of
+from engines.diagrams.choices import roots_of
 from engines.diagrams.diagram import Diagram, StateNumbering
-from engines.diagrams.survey import Survey, survey
+from engines.diagrams.survey import Survey
 from engines.errors import UnsupportedError
 from engines.host.blocks import copy_choices, copy_rows
 from engines.host.expansion.build import build
-from engines.host.expansion.walks import Walked, surveyed_or_walked
+from engines.host.expansion.walks import Walked
 from engines.host.paths import read_points
 from engines.model.csr import CsrMatrix
 
@@ -47,57 +47,24 @@ class Choices:
     assignments: NDArray[np.bool_]
 
 
-def expand_matrix(
-    diagram: Diagram, numbering: StateNumbering, rows: range | None = None
-) -> CsrMatrix:
-    """Return a matrix by rows, columns ascending in each.
-
-    Parameters
-    ----------
-    diagram
-        A function of row and column variables.
-    numbering
-        The states; transposed for the transpose.
-    rows
-        Consecutive rows to return alone; None for all.
-
-    Raises
-    ------
-    InvalidModelError
-        The function depends on a variable that is neither of a row nor of a column.
-    UnsupportedError
-        There are more states than columns of 32 bits hold, or the variables of rows and columns
-        are not interleaved.
-    ValueError
-        `rows` is no range of consecutive rows.
-    """
-    if rows is None:
-        return expand_surveyed(surveyed_or_walked(diagram, numbering))
-    return expand_surveyed(survey(diagram, numbering), rows)
-
-
-def expand_surveyed(surveyed: Survey | Walked, rows: range | None = None) -> CsrMatrix:
-    """Return the matrix of a survey without choices, as `expand_matrix` does.
+def expand_surveyed(surveyed: Survey | Walked) -> CsrMatrix:
+    """Return a matrix without choices by rows, columns ascending in each.
 
     Parameters
     ----------
     surveyed
         The survey, of which `expanded_bytes` tells what this will take, or what stands for it where
         the matrix is small, or little is shared.
-    rows
-        Consecutive rows to return alone; None for all.
+
+    Raises
+    ------
+    UnsupportedError
+        There are more states than columns of 32 bits hold.
     """
     _check_columns(surveyed)
     if surveyed.with_choices:
-        raise ValueError("a matrix with choices is expanded by expand_choices")
-    if isinstance(surveyed, Walked):
-        if rows is not None:
-            raise ValueError("of a matrix that is followed path by path, all rows are expanded")
-        return surveyed.expanded()
-    states = surveyed.numbering.num_states
-    if rows is not None and (rows.step != 1 or not 0 <= rows.start <= rows.stop <= states):
-        raise ValueError(f"{rows} is no range of rows 0 to {states}")
-    return copy_rows(build(surveyed), rows)
+        raise ValueError("a matrix with choices is expanded by expand_surveyed_choices")
+    return surveyed.expanded() if isinstance(surveyed, Walked) else copy_rows(build(surveyed))
 
 
 def expanded_bytes(surveyed: Survey | Walked) -> int:
@@ -119,38 +86,10 @@ def expanded_bytes(surveyed: Survey | Walked) -> int:
     return result + int(surveyed.nbytes()[level]) + 8 * int(surveyed.jobs()[level])
 
 
-def expand_choices(
-    diagram: Diagram, numbering: StateNumbering, choice_variables: Sequence[int] | IndexArray
-) -> Choices:
-    """Return an MDP's choices by rows, in the order of PRISM's engines.
-
-    Parameters
-    ----------
-    diagram
-        A function of choice, row and column variables.
-    numbering
-        The states.
-    choice_variables
-        Shape (variables,), ascending: the diagram's variables that stand for nondeterminism.
-
-    Raises
-    ------
-    InvalidModelError
-        The function depends on another variable.
-    UnsupportedError
-        Choice variables are not above all others, there are more states than columns of 32 bits
-        hold, or the variables of rows and columns are not interleaved.
-    """
-    roots, assignments = choice_roots(diagram, choice_variables)
-    return expand_surveyed_choices(
-        surveyed_or_walked(diagram, numbering, roots), roots, assignments
-    )
-
-
 def expand_surveyed_choices(
     surveyed: Survey | Walked, roots: NDArray[np.int32], assignments: NDArray[np.bool_]
 ) -> Choices:
-    """Return the choices of a survey, as `expand_choices` does.
+    """Return an MDP's choices by rows, in the order of PRISM's engines.
 
     Parameters
     ----------
@@ -159,6 +98,11 @@ def expand_surveyed_choices(
         tells what this will take.
     roots, assignments
         As `engines.diagrams.choices.choice_roots` returns them.
+
+    Raises
+    ------
+    UnsupportedError
+        There are more states than columns of 32 bits hold.
     """
     _check_columns(surveyed)
     if isinstance(surveyed, Walked):
@@ -183,7 +127,7 @@ def expand_choice_vector(
     numbering
         The states.
     choice_variables
-        Shape (variables,), ascending, as for `expand_choices`.
+        Shape (variables,), ascending: the diagram's variables that stand for nondeterminism.
     choices
         The choices of the states.
 

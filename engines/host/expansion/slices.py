@@ -19,20 +19,8 @@ from engines.diagrams.hybrid import HybridMatrix
 from engines.diagrams.system import DiagramSystem
 from engines.host.colours import CONGRUENT_COUNTS, Order, SweepSpeed
 
-MOST_SAMPLED = 250_000
-"""About so many entries are looked at to choose slices; of smaller matrices all are."""
-
-SMALLEST_SLICE = 32
-"""States of the smallest slice that is tried: the threads of a warp read consecutive states."""
-
-FEWEST_SLICES = 64
-"""Where fewer slices than this would be left, smaller ones are tried as well."""
-
 MORE_COUNTS = (*CONGRUENT_COUNTS, 16, 32)
 """How many colours are tried where the size of slices is to be chosen, too."""
-
-SAMPLED_FOR_SIZES = 60_000
-"""About so many entries are looked at to choose the size: there are many to try."""
 
 SEED = 1
 """Of the rows that are looked at: the same on every device."""
@@ -137,7 +125,7 @@ class Reads:
         return float(np.mean(self.read > self.readers)) if len(self.readers) else 0.0
 
 
-def reads_of(system: DiagramSystem, most: int = MOST_SAMPLED) -> Reads:
+def reads_of(system: DiagramSystem, most: int = 250_000) -> Reads:
     """Return which rows of a system read which others.
 
     Parameters
@@ -241,7 +229,9 @@ def choose_slices(
     counts: Sequence[int] = (count,) if count else CONGRUENT_COUNTS
     if slice_size is None:
         counts = (count,) if count else MORE_COUNTS
-        reads = reads.thinned(SAMPLED_FOR_SIZES)
+        # Of fewer entries than for one size: there are many to try.
+        entries = 60_000
+        reads = reads.thinned(entries)
     best, least = None, np.inf
     for size in sizes:
         slices = max(1, -(-reads.rows // size))
@@ -258,8 +248,9 @@ def choose_slices(
 
 
 def _tried_sizes(rows: int) -> tuple[int, ...]:
-    size = SMALLEST_SLICE
-    while size > 1 and rows < FEWEST_SLICES * size:
+    # The threads of a warp read consecutive states.
+    size, fewest_slices = 32, 64
+    while size > 1 and rows < fewest_slices * size:
         size //= 2
     sizes = [size]
     while 4 * sizes[-1] <= rows:

@@ -27,10 +27,6 @@ survey, and of the hybrid matrix after it, take as long or longer."""
 FEWEST_TRIPLES = 250_000
 """Up to so many distinct blocks a survey takes some 40 MB whatever is shared."""
 
-SHARING = 32
-"""With fewer entries than so many times its distinct blocks, a matrix is walked: a survey would
-take more than twice the matrix beside it."""
-
 
 @dataclass(frozen=True)
 class Walked:
@@ -126,7 +122,9 @@ def surveyed_or_walked(
         if triples < next_look or numbering.num_states > INT32_MAX:
             return
         next_look = 2 * triples
-        found = walked_up_to(SHARING * triples, diagram, numbering, roots)
+        # Where blocks are shared less often, a survey would take more than twice the matrix.
+        sharing = 32
+        found = walked_up_to(sharing * triples, diagram, numbering, roots)
         if found is not None:
             raise _LittleSharedError(found)
 

@@ -94,6 +94,24 @@ class SearchReport:
     choices: int
     fault: Words | None
 
+    @classmethod
+    def of(cls, status: int, numbers: NDArray[np.int64], fault: Words) -> SearchReport:
+        """Return the report of a search from what the library says of it.
+
+        Parameters
+        ----------
+        status
+            One of `Status`.
+        numbers
+            States, how many of them wait, bytes that are lacking, transitions and choices.
+        fault
+            The packed state with a fault, where that is the status.
+        """
+        found, waiting, _, transitions, choices = numbers.tolist()
+        done = status == Status.DONE
+        at_fault = fault if status == Status.FAULT else None
+        return cls(done, found, waiting, transitions, choices, at_fault)
+
 
 @dataclass
 class Rows:
@@ -197,12 +215,8 @@ class HostExplorer:
         numbers = np.zeros(5, dtype=np.int64)
         fault = np.zeros(self._words, dtype=np.uint64)
         status = _SEARCH(self._handle, seconds, most_states, numbers, fault)
-        found, waiting, lacking, transitions, choices = numbers.tolist()
-        self._check(status, found, lacking)
-        return SearchReport(
-            *(status == Status.DONE, found, waiting, transitions, choices),
-            fault if status == Status.FAULT else None,
-        )
+        self._check(status, numbers[0], numbers[2])
+        return SearchReport.of(status, numbers, fault)
 
     def states(self, count: int) -> Words:
         """Return all states in PRISM's order; the search ends, its memory is given back.

@@ -85,12 +85,8 @@ class LikelyExplorer:
         numbers = np.zeros(5, dtype=np.int64)
         fault = np.zeros(self._words, dtype=np.uint64)
         status = _SEARCH(self._handle, seconds, most_explored, numbers, fault)
-        met, explored, lacking, transitions, choices = numbers.tolist()
-        self._check(status, met, lacking)
-        return SearchReport(
-            *(status == Status.DONE, met, met - explored, transitions, choices),
-            fault if status == Status.FAULT else None,
-        )
+        self._check(status, numbers[0], numbers[2])
+        return SearchReport.of(status, numbers, fault)
 
     def states(self, met: int) -> tuple[Words, MaskArray]:
         """Return all states in PRISM's order, and which of them were not explored.

@@ -207,7 +207,7 @@ extern "C" std::int32_t pg_explore_likely_start(
 
 // Goes on searching for some seconds, or until the choices of `most` states were looked at.
 //
-// numbers: states met, of them looked at, bytes that are lacking, and at the most how many transitions and
+// numbers: states met, of them not looked at, bytes that are lacking, and at the most how many transitions and
 // choices there are. fault: a state with a fault, where there is one.
 extern "C" std::int32_t pg_explore_likely(
     void* handle, double seconds, std::int64_t most, std::int64_t* numbers, std::uint64_t* fault) {
@@ -219,7 +219,7 @@ extern "C" std::int32_t pg_explore_likely(
     } catch (const std::bad_alloc&) {
     }
     numbers[0] = search.states().count();
-    numbers[1] = search.looked_at();
+    numbers[1] = search.states().count() - search.looked_at();
     numbers[2] = search.states().lacking();
     numbers[3] = search.transitions();
     numbers[4] = search.choices();

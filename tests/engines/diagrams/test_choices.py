@@ -12,12 +12,8 @@ from engines.errors import InvalidModelError, UnsupportedError
 from engines.host.blocks import copy_choices
 from engines.host.expansion import expand
 from engines.host.expansion.build import build
-from engines.host.expansion.expand import (
-    Choices,
-    expand_choice_vector,
-    expand_choices,
-    expand_surveyed_choices,
-)
+from engines.host.expansion.expand import Choices, expand_choice_vector, expand_surveyed_choices
+from tests.engines.diagrams.expansion import expand_choices
 from tests.engines.diagrams.random_diagrams import DiagramBuilder, random_function, random_model
 
 SHAPES = [

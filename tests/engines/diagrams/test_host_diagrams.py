@@ -14,8 +14,8 @@ from engines.host import blocks as host
 from engines.host import paths
 from engines.host.blocks import copy_choices, copy_rows
 from engines.host.compiled import shares
-from engines.host.expansion.build import hybrid_matrix
 from engines.host.paths import count_paths, read_points
+from tests.engines.diagrams.expansion import hybrid_matrix
 from tests.engines.diagrams.random_diagrams import (
     DiagramBuilder,
     diagram_of,

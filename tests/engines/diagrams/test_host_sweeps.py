@@ -15,7 +15,6 @@ from engines.host.colours import Order
 from engines.host.compiled import shares
 from engines.host.diagram_sweeper import CpuDiagramSweeper
 from engines.host.diagram_sweeps import HostDiagramRows, HostDiagramSweeps
-from engines.host.expansion.build import hybrid_matrix
 from engines.host.expansion.slices import SliceColours
 from engines.host.hybrid import HostHybrid
 from engines.model.choice import Format
@@ -28,6 +27,7 @@ from engines.questions.without_matrix import (
 )
 from engines.systems.one_sided import ROUNDING_OF_A_SUM, Direction, Scaling
 from tests.engines import models
+from tests.engines.diagrams.expansion import hybrid_matrix
 from tests.engines.diagrams.random_diagrams import as_diagram
 from tests.gpu.hybrids import listed, random_hybrid
 

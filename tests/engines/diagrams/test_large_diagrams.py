@@ -10,8 +10,9 @@ import pytest
 
 from engines.diagrams.diagram import ZERO
 from engines.diagrams.survey import survey
-from engines.host.expansion.expand import expand_matrix, expanded_bytes
+from engines.host.expansion.expand import expanded_bytes
 from engines.host.paths import expand_vector
+from tests.engines.diagrams.expansion import expand_matrix
 from tests.engines.diagrams.queue_diagrams import QueueDiagrams
 from tests.engines.diagrams.random_diagrams import DiagramBuilder
 

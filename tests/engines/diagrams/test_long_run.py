@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from engines.errors import UnsupportedError
-from engines.host.expansion.expand import expand_matrix
 from engines.model.choice import Format
 from engines.model.environment import DeviceChoice, Method, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
@@ -16,6 +15,7 @@ from engines.questions.diagram_long_run import LongRun
 from engines.questions.long_run import long_run_rewards
 from engines.questions.long_run_distribution import steady_state_distribution
 from tests.engines import models
+from tests.engines.diagrams.expansion import expand_matrix
 from tests.engines.diagrams.queue_diagrams import QueueDiagrams
 from tests.engines.diagrams.random_diagrams import as_diagram
 

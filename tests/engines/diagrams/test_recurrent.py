@@ -7,9 +7,9 @@ import pytest
 
 from engines.devices import recurrent
 from engines.devices.recurrent import recurrent_class
-from engines.host.expansion.build import hybrid_matrix
 from engines.host.hybrid import HostHybrid
 from tests.engines import models
+from tests.engines.diagrams.expansion import hybrid_matrix
 from tests.engines.diagrams.queue_diagrams import QueueDiagrams
 from tests.engines.diagrams.random_diagrams import as_diagram, random_model
 

@@ -16,9 +16,9 @@ from engines.host.colours import (
     choose_colours,
     congruent_colours,
 )
-from engines.host.expansion.build import hybrid_matrix
 from engines.host.expansion.slices import SliceColours, choose_slices, columns_of, reads_of
 from engines.systems.one_sided import SweepSystem
+from tests.engines.diagrams.expansion import hybrid_matrix
 from tests.engines.diagrams.queue_diagrams import QueueDiagrams
 from tests.gpu.hybrids import expanded, random_hybrid
 

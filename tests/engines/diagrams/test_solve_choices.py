@@ -13,8 +13,7 @@ from engines.diagrams.system import DiagramSystem
 from engines.errors import UnsupportedError
 from engines.host.engine import CpuEngine
 from engines.host.expansion import room
-from engines.host.expansion.build import hybrid_matrix
-from engines.host.expansion.expand import expand_matrix, expanded_bytes
+from engines.host.expansion.expand import expanded_bytes
 from engines.host.expansion.room import Room, available_host_bytes, fits_expanded
 from engines.methods import coloured_rest
 from engines.methods.stretches import Stretches
@@ -38,6 +37,7 @@ from engines.solve import stages
 from engines.solve.ladder import nothing_swept
 from engines.systems.one_sided import SweepSystem
 from tests.engines import models
+from tests.engines.diagrams.expansion import expand_matrix, hybrid_matrix
 from tests.engines.diagrams.queue_diagrams import QueueDiagrams
 from tests.engines.diagrams.random_diagrams import as_diagram
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engines.errors import UnsupportedError
-from engines.formats import patterns, segments, values
 from engines.model.csr import CsrMatrix
+from tests.engines.formats import encoders
 
 NUMBERS = (1.0, 0.5, 0.1, 0.0, -0.0, 1e-300, 3.0)
 
@@ -52,7 +52,7 @@ def row_states(matrix, seed):
 
 @given(matrices())
 def test_values(matrix):
-    coded = values.encode(matrix)
+    coded = encoders.values_coded(matrix)
     expect_equal(coded.decode(), matrix)
     assert len(np.unique(bits(coded.numbers))) == len(coded.numbers)
     assert (np.diff(bits(coded.numbers).astype(object)) > 0).all()
@@ -62,7 +62,7 @@ def test_values(matrix):
 def test_patterns(matrix, seed, with_offset):
     offset = np.arange(matrix.num_rows) % 3 / 2.0 if with_offset else None
     for states in (None, row_states(matrix, seed)):
-        coded = patterns.encode(matrix, states, offset)
+        coded = encoders.rows_coded(matrix, states, offset)
         expect_equal(coded.decode(), matrix)
         found = coded.offset()
         if offset is None:
@@ -74,27 +74,6 @@ def test_patterns(matrix, seed, with_offset):
         assert (np.diff(first) > 0).all()
 
 
-@given(matrices(), st.integers(1, 40))
-def test_segments_add_up_to_rows_wherever_tiles_end(matrix, tile):
-    x = np.arange(1.0, matrix.num_columns + 1.0)
-    expected = [
-        sum(
-            matrix.values[k] * x[matrix.columns[k]]
-            for k in range(matrix.row_offsets[row], matrix.row_offsets[row + 1])
-        )
-        for row in range(matrix.num_rows)
-    ]
-    np.testing.assert_allclose(segments.product(matrix, x, tile), expected, rtol=1e-13)
-
-
-def test_the_papers_example_of_a_backward_segmented_scan():
-    products = np.array([4.0, 1, 6, 3, 8, 6, 1, 2, 5])
-    starts = np.array([1, 0, 0, 1, 0, 1, 0, 0, 0], dtype=np.bool_)
-    np.testing.assert_array_equal(
-        segments.scanned(products, starts, 100), [11, 7, 6, 11, 8, 14, 8, 7, 5]
-    )
-
-
 def test_more_than_16_bits_tell_apart_is_refused():
     size = 65_537
     matrix = CsrMatrix(
@@ -104,7 +83,10 @@ def test_more_than_16_bits_tell_apart_is_refused():
         size,
     )
     with pytest.raises(UnsupportedError, match="more than 65536 distinct values"):
-        values.encode(matrix)
+        encoders.values_coded(matrix)
     ones = replace(matrix, values=np.ones(size))
-    assert len(values.encode(ones).numbers) == 1
-    assert values.encode(replace(matrix, values=matrix.values % 65_536)).codes.dtype == np.uint16
+    assert len(encoders.values_coded(ones).numbers) == 1
+    assert (
+        encoders.values_coded(replace(matrix, values=matrix.values % 65_536)).codes.dtype
+        == np.uint16
+    )

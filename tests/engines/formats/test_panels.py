@@ -1,12 +1,11 @@
-"""Panels: tiles dealt out to blocks, and sums in the order of octets and tiles."""
+"""Panels: tiles dealt out to blocks."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from engines.formats.panels import product, shares
-from engines.model.csr import CsrMatrix
+from engines.formats.panels import shares
 
 
 def by_hand(tiles, blocks):
@@ -39,16 +38,3 @@ def test_shares_cover_all_tiles_once_and_the_greatest_is_least(seed):
 
 def test_no_tiles_make_one_empty_share():
     assert shares(np.zeros(3, dtype=np.int64), 10).tolist() == [[0, 0, 0, 0]]
-
-
-@pytest.mark.parametrize("width", [16, 48, 1000])
-def test_the_product_is_the_matrix_times_the_vector(width):
-    rng = np.random.default_rng(width)
-    lengths = np.array([0, 1, 8, 9, 300, 0, 17, 2600])
-    offsets = np.append(0, np.cumsum(lengths)).astype(np.int32)
-    columns = rng.integers(0, 100, int(offsets[-1])).astype(np.int32)
-    matrix = CsrMatrix(offsets, columns, rng.uniform(0.0, 1.0, len(columns)), 100)
-    x = rng.uniform(0.0, 1.0, 100)
-    expected = np.zeros(8)
-    np.add.at(expected, matrix.row_of_entry(), matrix.values * x[columns])
-    np.testing.assert_allclose(product(matrix, x, width), expected, rtol=1e-13)

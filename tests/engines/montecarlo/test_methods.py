@@ -15,7 +15,6 @@ from scipy import stats
 from bridge.install import find_java
 from bridge.language.text import double_text
 from engines.montecarlo.intervals import (
-    apmc_paths_of_2004,
     clopper_pearson,
     clopper_pearson_paths,
     hoeffding_paths,
@@ -338,9 +337,6 @@ def test_the_sequential_test_goes_on_where_powers_underflow():
 def test_the_paper_and_hoeffding_ask_for_these_paths():
     assert hoeffding_paths(1e-2, 1e-10) == 118_595
     assert ApproximateChecking(approximation=1e-2, confidence=1e-10).samples == 118_595
-    # "940,000 paths" for these parameters, in the paper of 2005.
-    assert apmc_paths_of_2004(1e-2, 1e-10) == 948_760
-    assert apmc_paths_of_2004(1e-2, 1e-10) == pytest.approx(940_000, rel=0.01)
     assert ApproximateChecking(confidence=1e-10, samples=940_000).approximation < 0.0036
     # One path fewer is not enough.
     assert 2 * math.exp(-2 * 118_594 * 1e-4) > 1e-10 >= 2 * math.exp(-2 * 118_595 * 1e-4)

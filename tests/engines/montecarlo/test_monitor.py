@@ -35,6 +35,7 @@ from tests.engines.montecarlo.languages import (
     one_more_operator,
     one_per_language,
 )
+from tests.engines.montecarlo.words import holds
 
 
 @functools.cache
@@ -151,8 +152,8 @@ def trees(atoms=("p", "q")):
 def test_the_monitor_and_the_definition_agree_on_any_formula(formula, word):
     monitor = monitor_of(formula, ("p", "q", "r"))
     letters = [sum(1 << "pqr".index(name) for name in letter) for letter in word]
-    assert monitor.accepts(letters) == ltl.holds(formula, word)
-    assert monitor_of(ltl.negation(formula), ("p", "q", "r")).accepts(letters) != ltl.holds(
+    assert monitor.accepts(letters) == holds(formula, word)
+    assert monitor_of(ltl.negation(formula), ("p", "q", "r")).accepts(letters) != holds(
         formula, word
     )
 

@@ -51,17 +51,6 @@ def test_mean_and_variance_are_correctly_rounded():
         ExactMoments.of(np.array([np.nan]))
 
 
-def test_sums_of_fixed_groups_are_taken_as_they_are():
-    values = np.random.default_rng(1).random((8, 256))
-    sums, squares = values.sum(axis=1), (values**2).sum(axis=1)
-    whole = ExactMoments.of_sums(2048, sums, squares)
-    parts = ExactMoments.of_sums(768, sums[:3], squares[:3])
-    parts += ExactMoments.of_sums(1280, sums[3:], squares[3:])
-    assert whole == parts
-    assert whole.mean == pytest.approx(values.mean(), rel=1e-14)
-    assert whole.variance == pytest.approx(values.var(ddof=1), rel=1e-12)
-
-
 def batch_of(first_path, num_paths, seed=0):
     answers = np.random.default_rng(seed + first_path).integers(0, 2, num_paths, np.uint8)
     lengths = PathLengths(3 * num_paths, 2, 5)

@@ -1,4 +1,4 @@
-"""A row dictionary: distinct rows as lists of pairs, and a code for each row."""
+"""What the device builds of a matrix with dictionaries, built row by row: the oracle of tests."""
 
 from __future__ import annotations
 
@@ -7,8 +7,61 @@ from dataclasses import dataclass
 import numpy as np
 
 from engines.arrays import FloatArray, IndexArray, index_dtype, ranges
-from engines.formats.values import narrow_codes
+from engines.errors import UnsupportedError
+from engines.host.layouts import narrow_codes
+from engines.model.choice import MOST_CODES
 from engines.model.csr import CsrMatrix
+
+
+@dataclass(frozen=True)
+class ValueCoded:
+    """A matrix with codes for values.
+
+    Parameters
+    ----------
+    row_offsets, columns, num_columns
+        As in `engines.model.csr.CsrMatrix`.
+    codes
+        Shape (entries,), uint8 or uint16.
+    numbers
+        The distinct values by the order of their bits, shape (codes,).
+    """
+
+    row_offsets: IndexArray
+    columns: IndexArray
+    codes: IndexArray
+    numbers: FloatArray
+    num_columns: int
+
+    def decode(self) -> CsrMatrix:
+        """Return the matrix, entry by entry as it was."""
+        return CsrMatrix(self.row_offsets, self.columns, self.numbers[self.codes], self.num_columns)
+
+
+def values_coded(matrix: CsrMatrix) -> ValueCoded:
+    """Give each distinct value a code; values are the same if their bits are.
+
+    Parameters
+    ----------
+    matrix
+        Any matrix.
+
+    Raises
+    ------
+    UnsupportedError
+        When there are more values than codes of 16 bits.
+    """
+    bits = np.ascontiguousarray(matrix.values).view(np.uint64)
+    distinct, codes = np.unique(bits, return_inverse=True)
+    if len(distinct) > MOST_CODES:
+        raise UnsupportedError(f"there are more than {MOST_CODES} distinct values")
+    return ValueCoded(
+        matrix.row_offsets,
+        matrix.columns,
+        narrow_codes(codes, len(distinct)),
+        distinct.view(np.float64),
+        matrix.num_columns,
+    )
 
 
 @dataclass(frozen=True)
@@ -54,7 +107,7 @@ class RowCoded:
         return None if self.givens is None else self.givens[self.codes]
 
 
-def encode(
+def rows_coded(
     matrix: CsrMatrix, states: IndexArray | None = None, offset: FloatArray | None = None
 ) -> RowCoded:
     """Give each distinct row a code, by the first row of each kind.
