@@ -27,11 +27,13 @@ from engines.program.program import Program
 
 HELPER = Path(__file__).parent / "java" / "ModelArrays.java"
 MOST_VALUES_OF_CONSTANTS = 16
+OPEN_CONSTANTS = {"int": "1:3", "double": "0.25:0.25:0.75", "bool": "true"}
+"""Values, by type, of constants that no list beside a model names."""
 JAVA_MEMORY = "6g"
 SAME, ROUNDED = "same", "same to one unit in the last place"
 DIFFERENT, TOO_SLOW = "different", "too slow"
 END = "{}"
-"""The line after the last outcome of a question."""
+"""The line after the last outcome of a question, and before the first question."""
 
 
 class TooLargeError(Exception):
@@ -123,9 +125,16 @@ class Peer:
         self.modules = self.prism.parseModelFile(java("java.io.File")(file))
         self.prism.loadPRISMModel(self.modules)
         self.undefined = [str(name) for name in self.modules.getUndefinedConstants()]
-        chosen = [x for x in switch.split(",") if x.split("=")[0] in self.undefined]
         self.values = java("prism.UndefinedConstants")(self.modules, None)
-        self.values.defineUsingConstSwitch(",".join(chosen))
+        self.values.defineUsingConstSwitch(",".join(self._chosen(switch)))
+
+    def _chosen(self, switch: str) -> Iterator[str]:
+        """Yield values of all open constants, as the switch has them where it names them."""
+        parts = {part.split("=")[0]: part for part in switch.split(",")}
+        constants = self.modules.getConstantList()
+        for name in self.undefined:
+            kind = str(constants.getConstantType(constants.getConstantIndex(name)))
+            yield parts.get(name, f"{name}={OPEN_CONSTANTS[kind]}")
 
     def kind(self) -> str:
         """Return PRISM's word for the type of the model."""
@@ -288,6 +297,7 @@ def main() -> None:
     """Answer lines until there are no more."""
     with TemporaryDirectory() as folder:
         start(folder)
+        print(END, flush=True)
         for line in sys.stdin:
             for outcome in compared(Question(**json.loads(line))):
                 print(json.dumps(asdict(outcome)), flush=True)

@@ -5,7 +5,7 @@
 
 The arrays must be the same: states, choices, actions, targets, values to one unit in the last
 place, labels, rewards, deadlocks. Larger models, and those that PRISM does not build in time, are
-named as such.
+named as such. Constants have the values that lists beside a model name, and a few small ones.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ import re
 import subprocess
 import sys
 import threading
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from bridge.install import PrismInstall, find_prism
-from tests.conformance.construction_cases import Case, cases
+from tests.conformance.construction_cases import SUITES, Case, cases
 from tests.conformance.construction_worker import DIFFERENT, END, Outcome, Question
 
 
@@ -91,6 +90,8 @@ class Worker:
             lines.put("")
 
         threading.Thread(target=read, daemon=True).start()
+        # How long Java takes to start is not a model's time.
+        lines.get()
         return process
 
 
@@ -122,6 +123,19 @@ def compared(
         worker.close()
 
 
+def table(outcomes: Sequence[Outcome]) -> str:
+    """Return what came of the models of each suite, as a table of Markdown."""
+    lines = ["| suite | outcome | models | largest | states in all |", "|---|---|--:|--:|--:|"]
+    found: dict[tuple[str, str], list[int]] = {}
+    for outcome in outcomes:
+        suite = next(part for part in Path(outcome.file).parts if part in SUITES)
+        found.setdefault((suite, outcome.outcome), []).append(outcome.states)
+    for (suite, what), states in sorted(found.items()):
+        numbers = f"{len(states)} | {max(states):,} | {sum(states):,}"
+        lines.append(f"| {suite} | {what} | {numbers} |")
+    return "\n".join(lines)
+
+
 @click.command()
 @click.argument("pattern", default="")
 @click.option("--states", default=2_000_000, help="The most of a model that is compared.")
@@ -141,9 +155,8 @@ def main(pattern: str, states: int, seconds: float, file: Path | None) -> None:
         )
         if file is not None:
             file.write_text(json.dumps([asdict(x) for x in outcomes], indent=1), encoding="utf-8")
-    counts = Counter(outcome.outcome for outcome in outcomes)
-    print(", ".join(f"{count} {name}" for name, count in counts.most_common()))
-    sys.exit(counts[DIFFERENT] > 0)
+    print(table(outcomes))
+    sys.exit(any(outcome.outcome in (DIFFERENT, "failed") for outcome in outcomes))
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 
 from tests.conformance.construction_cases import SUITES, Case, cases
-from tests.conformance.construction_worker import DIFFERENT, ROUNDED, SAME, TOO_SLOW
-from tests.conformance.constructions import Worker, compared
+from tests.conformance.construction_worker import DIFFERENT, ROUNDED, SAME, TOO_SLOW, Outcome
+from tests.conformance.constructions import Worker, compared, table
 from tests.conformance.random_texts import RandomText
 
 pytestmark = pytest.mark.prism
@@ -47,6 +47,25 @@ def test_a_model_is_built_for_all_values_of_its_constants(worker, tmp_path):
         "N=4": (SAME, 5),
         "N=90": ("too large", 0),
     }
+
+
+def test_constants_that_nobody_names_get_small_values(worker, tmp_path):
+    file = tmp_path / "die.pm"
+    file.write_text(DIE)
+    found = worker.answers(str(file), ["", "N=3"], 50)
+    assert {x.constants: x.outcome for x in found} == {"N=1": SAME, "N=2": SAME, "N=3": SAME}
+
+
+def test_outcomes_are_counted_by_suite():
+    found = [
+        Outcome("/opt/prism-tests/a/die.pm", "N=2", SAME, states=1200),
+        Outcome("/opt/prism-tests/die.pm", "", SAME, states=30),
+        Outcome("/opt/prism-examples/a/die.pm", "", TOO_SLOW),
+    ]
+    assert table(found).splitlines()[2:] == [
+        f"| prism-examples | {TOO_SLOW} | 1 | 0 | 0 |",
+        f"| prism-tests | {SAME} | 2 | 1,200 | 1,230 |",
+    ]
 
 
 @pytest.mark.usefixtures("prism_install")
