@@ -137,6 +137,17 @@ def test_a_property_that_needs_diagrams_changes_the_engine_from_there_on(prism_g
     assert run.results() == prism_gpu(*words, "-sparse").results()
 
 
+def test_constants_are_named_as_often_as_prism_names_them(prism_gpu, prism, write):
+    file = write(CHOICES + "const int N;\n")
+    words = [file, "-pf", 'multi(R{"steps"}min=? [ C ], P>=1 [ F x=3 ])', "-const", "N=1:2"]
+    named = [
+        [line for line in run.output.splitlines() if line.startswith("Model constants: ")]
+        for run in (prism_gpu(*words), prism(*words))
+    ]
+    assert named[0] == named[1]
+    assert set(named[0]) == {"Model constants: N=1", "Model constants: N=2"}
+
+
 def test_constructs_that_need_diagrams(prism_gpu, write):
     run = prism_gpu(write(HIDDEN), "-pf", "P=? [ F x=1 ]")
     assert built(run) == [DIAGRAMS]
