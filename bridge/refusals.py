@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engines.errors import UnsupportedError
+from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.model.choice import Format
 from engines.model.environment import DeviceChoice, SolverEnvironment
 
@@ -21,11 +21,15 @@ def fault_text(error: BaseException) -> str:
     Parameters
     ----------
     error
-        Of the system's errors the text is the cause, and the file where there is one; an
-        exception without a text gives its own name.
+        Of the system's errors the text is the cause, and the file where there is one; of an
+        array that could not be allocated it says that memory has run out; an exception without a
+        text gives its own name.
     """
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    if isinstance(error, MemoryError) and not isinstance(error, DeviceMemoryError):
+        cause = str(error).rstrip(".")
+        return f"prism-gpu ran out of memory{f': {cause}' if cause else ''}"
     return str(error) or type(error).__name__
 
 

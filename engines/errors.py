@@ -42,3 +42,13 @@ class BridgeError(RuntimeError):
 
 class CacheError(BridgeError, UnsupportedError):
     """No folder can be used for what is built and executed; the message says why, for each."""
+
+
+def amount_text(size: int) -> str:
+    """Return a number of bytes as messages name it: `3.1 GiB`."""
+    amount, unit = float(max(size, 0)), "bytes"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if amount < 1024.0:
+            break
+        amount, unit = amount / 1024.0, larger
+    return f"{size} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"

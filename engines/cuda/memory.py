@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engines.cuda.driver import cupy
-from engines.errors import DeviceMemoryError
+from engines.errors import DeviceMemoryError, amount_text
 
 
 def available_bytes(most_memory: int | None = None) -> int:
@@ -39,15 +39,6 @@ def require_bytes(
     available = available_bytes(most_memory)
     if needed > available:
         raise DeviceMemoryError(
-            f"GPU {device_number}: {_amount(needed)} needed for {what}, {_amount(available)} "
-            "available"
+            f"GPU {device_number}: {amount_text(needed)} needed for {what}, "
+            f"{amount_text(available)} available"
         )
-
-
-def _amount(size: int) -> str:
-    amount, unit = float(max(size, 0)), "bytes"
-    for larger in ("KiB", "MiB", "GiB", "TiB"):
-        if amount < 1024.0:
-            break
-        amount, unit = amount / 1024.0, larger
-    return f"{size} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"

@@ -23,6 +23,7 @@ from engines.errors import (
     InvalidModelError,
     ModelSizeError,
     UnsupportedError,
+    amount_text,
 )
 from engines.exploration.initial import initial_states
 from engines.exploration.rewards import EarnedRewards, earned_rewards
@@ -336,7 +337,10 @@ def _require_sound(program: Program, packing: Packing, report: SearchReport) -> 
 def _require_memory(needed: int, what: str, tuning: ExplorationTuning) -> None:
     available = available_host_bytes()
     if available is not None and needed > tuning.memory_share * available:
-        raise DeviceMemoryError(f"{what} needs {needed} bytes; {available} are available")
+        raise DeviceMemoryError(
+            f"{what} needs {amount_text(needed)}; {amount_text(available)} are free, of which "
+            f"{tuning.memory_share:.0%} may be taken"
+        )
 
 
 def _rows(

@@ -6,7 +6,9 @@ import pytest
 
 from bridge.refusals import error_line, fault_text, require_gpu
 from engines.cuda import driver
-from engines.errors import InvalidModelError, UnsupportedError
+from engines.errors import DeviceMemoryError, InvalidModelError, UnsupportedError
+
+OUT = "prism-gpu ran out of memory"
 
 
 @pytest.mark.parametrize(
@@ -16,7 +18,10 @@ from engines.errors import InvalidModelError, UnsupportedError
         (FileNotFoundError(2, "No such file or directory", "m"), "No such file or directory: m"),
         (OSError(28, "No space left on device"), "No space left on device"),
         (OSError("the disk is away"), "the disk is away"),
-        (MemoryError(), "MemoryError"),
+        (RuntimeError(), "RuntimeError"),
+        (MemoryError(), OUT),
+        (MemoryError("Unable to allocate 9 GiB."), f"{OUT}: Unable to allocate 9 GiB"),
+        (DeviceMemoryError("GPU 0: 9 GiB needed"), "GPU 0: 9 GiB needed"),
     ],
 )
 def test_an_error_says_what_and_where_and_ends_in_one_full_stop(error, text):

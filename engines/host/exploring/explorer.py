@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.arrays import INT32_MAX, FloatArray, MaskArray
-from engines.errors import DeviceMemoryError
+from engines.errors import DeviceMemoryError, amount_text
 from engines.host.compiled.library import (
     DOUBLES,
     INDICES,
@@ -315,10 +315,10 @@ class HostExplorer:
     def _check(self, status: int, found: int, lacking: int) -> None:
         if status != Status.NO_MEMORY:
             return
-        wanted = f"{lacking} bytes more" if lacking else "more"
+        wanted = f"{amount_text(lacking)} more" if lacking else "more"
         raise DeviceMemoryError(
             f"the states of the model do not fit into memory: {found} were found, and their table "
-            f"needs {wanted}; it may take {self._memory_bytes} bytes"
+            f"needs {wanted}; it may take {amount_text(self._memory_bytes)}"
         )
 
 

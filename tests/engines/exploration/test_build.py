@@ -224,7 +224,9 @@ def test_deadlocks_are_given_a_loop_or_refused():
 
 def test_memory_is_asked_for_before_it_is_taken():
     program, _ = read_model("dtmc\nmodule m\n  x : int;\n  [] true -> (x'=x+1);\nendmodule\n")
-    with pytest.raises(DeviceMemoryError, match=r"\d+ were found, and their table needs \d+ bytes"):
+    with pytest.raises(
+        DeviceMemoryError, match=r"\d+ were found, and their table needs [\d.]+ \w+"
+    ):
         build(program, tuning=ExplorationTuning(memory_share=1e-4))
 
 
