@@ -20,6 +20,7 @@ import numpy as np
 from bridge import jvm
 from bridge.built import BuiltExplicitly
 from bridge.check.model_text import ModelText
+from bridge.language.model_check import check_with_constants
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.exploration.build import ExploredModel, build
 from engines.exploration.rewards import InvalidRewardError
@@ -107,7 +108,9 @@ def own(text: ModelText, constants: dict[str, Any], most: int) -> tuple[Program,
         if found > most:
             raise TooLargeError
 
-    program = text.built_program(text.constants(constants), checked=True)
+    values = text.constants(constants)
+    check_with_constants(text.outline, values)
+    program = text.built_program(values, checked=True)
     try:
         return program, build(program, progress=count)
     except InvalidRewardError:
@@ -141,15 +144,15 @@ class Peer:
         return str(self.modules.getModelType())
 
     def each(self) -> Iterator[dict[str, Any]]:
-        """Set the constants to each of their values in turn; yield them."""
+        """Yield each of the constants' values in turn, by which a model is built next."""
         for _ in range(min(self.values.getNumModelIterations(), MOST_VALUES_OF_CONSTANTS)):
-            defined = self.values.getMFConstantValues()
-            self.prism.setPRISMModelConstants(defined)
-            yield {name: plain(defined.getValueOf(name)) for name in self.undefined}
+            self._next = self.values.getMFConstantValues()
+            yield {name: plain(self._next.getValueOf(name)) for name in self.undefined}
             self.values.iterateModel()
 
     def build(self) -> Any:
         """Return the model that PRISM's own classes make."""
+        self.prism.setPRISMModelConstants(self._next)
         self.prism.buildModel()
         model = self.prism.getBuiltModelExplicit()
         assert model.getStatesList().getClass().getSimpleName() == "ArrayList"

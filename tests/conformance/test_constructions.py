@@ -40,8 +40,10 @@ def worker(prism_install):
 def test_a_model_is_built_for_all_values_of_its_constants(worker, tmp_path):
     file = tmp_path / "die.pm"
     file.write_text(DIE)
-    found = worker.answers(str(file), ["N=2:4,T=7", "N=3", "N=90"], 50)
+    found = worker.answers(str(file), ["N=0:4,T=7", "N=3", "N=90"], 50)
     assert {x.constants: (x.outcome, x.states) for x in found} == {
+        "N=0": ("fault in both", 0),
+        "N=1": (SAME, 2),
         "N=2": (SAME, 3),
         "N=3": (SAME, 4),
         "N=4": (SAME, 5),
