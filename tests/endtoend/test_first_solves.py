@@ -47,10 +47,10 @@ def first_solve(prism_install, prism_examples):
 
 
 def words_of(output: str, name: str) -> list[str]:
-    """Return the words behind a name in the lines with it: one of a search, one of a solve."""
+    """Return the words behind a name in the lines with it: of predecessors, a search, a solve."""
     # What Java's compiler prints meanwhile may stand before it.
     lines = [line.split(f"{name}:")[1] for line in output.splitlines() if f"{name}:" in line]
-    assert len(lines) == 2
+    assert len(lines) == 3
     return [word for line in lines for word in line.split()]
 
 
@@ -60,7 +60,7 @@ def test_it_loads_nothing_but_numpy_s_view_of_native_memory(first_solve):
 
 
 def test_python_s_collections_start_none_of_java_s(first_solve):
-    assert words_of(first_solve, "COLLECTIONS") == ["0", "0"]
+    assert words_of(first_solve, "COLLECTIONS") == ["0", "0", "0"]
 
 
 def test_what_writes_lambda_expressions_is_not_compiled_at_length(first_solve):
