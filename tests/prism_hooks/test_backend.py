@@ -39,7 +39,7 @@ def ask(reads: list[int], task: str, states: int, *, embedded: bool, model: int 
         warn=lambda _: None, refusal=None, solution=None, iterations=0, errorBound=0.0,
         errorAbsolute=False, guaranteed=False, intervals=None, topological=False,
         wantsStrategy=False, strategy=None, found=None, parts=None,
-        bound=float("nan"), relation=None, **more,
+        told=False, bound=float("nan"), relation=None, **more,
     )  # fmt: skip
 
 

@@ -89,7 +89,7 @@ def problem(model: Model, task: str, direction: str | None = None, **question) -
         "intervals": None, "topological": False, "wantsStrategy": False, "strategy": None,
         "errorOnNonConvergence": True, "say": lambda _: None, "warn": lambda _: None,
         "error": None, "refusal": None, "solution": None, "iterations": 0, "errorBound": -1.0,
-        "errorAbsolute": None, "guaranteed": None, "parts": None,
+        "errorAbsolute": None, "guaranteed": None, "parts": None, "told": False,
         "bound": float("nan"), "relation": None,
     }  # fmt: skip
     return SimpleNamespace(**(fields | question))

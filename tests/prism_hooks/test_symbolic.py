@@ -87,7 +87,7 @@ def problem(task: str, source: SimpleNamespace, part: SimpleNamespace, **more) -
         "topological": False, "wantsStrategy": False, "errorOnNonConvergence": True,
         "say": said.append, "warn": said.append, "said": said, "error": None, "refusal": None,
         "iterations": 0, "errorBound": -1.0, "errorAbsolute": None, "guaranteed": None,
-        "bound": float("nan"), "relation": None,
+        "told": False, "bound": float("nan"), "relation": None,
     }  # fmt: skip
     return SimpleNamespace(**(fields | more))
 
