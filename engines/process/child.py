@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import engines
-
 # It reads a pipe whose other end is in our process alone: the end of the pipe is our own end. All
 # that it starts is in its group of processes.
 _SUPERVISOR = """
@@ -48,7 +46,7 @@ def module(name: str) -> tuple[str, ...]:
     """
     start = (
         "import runpy, sys; "
-        f"root = {str(Path(engines.__file__).parents[1])!r}; "
+        f"root = {str(Path(__file__).parents[2])!r}; "
         "root in sys.path or sys.path.insert(0, root); "
         f"runpy.run_module({name!r}, run_name='__main__', alter_sys=True)"
     )

@@ -17,6 +17,9 @@ Values = list[Fraction | float]
 PLACES = 320
 """Binary places of the fixed-point numbers that exponentials are computed in."""
 
+ROUNDED_OFF = Fraction(1, 1 << 256)
+"""More than all that rounding to so many places makes of a probability."""
+
 
 def strategies(case: RandomModel) -> Iterator[tuple[list[Row], list[Fraction], tuple[int, ...]]]:
     """Yield every memoryless strategy: the chain it leaves, its payments, its choices."""
