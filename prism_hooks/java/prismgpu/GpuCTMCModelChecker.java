@@ -195,12 +195,13 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	@Override
 	public ModelCheckerResult computeSteadyStateProbs(CTMC<Double> ctmc, double[] initDist) throws PrismException
 	{
-		if (!asksForAverage())
-			return super.computeSteadyStateProbs(ctmc, initDist);
 		String refusal = Hooks.refusal(settings);
 		if (refusal != null)
 			return Hooks.handBack(mainLog, refusal, () -> super.computeSteadyStateProbs(ctmc, initDist));
-		ModelCheckerResult res = Hooks.solve(problem(ctmc, "long-run distribution").from(initDist), mainLog);
+		Problem problem = problem(ctmc, "long-run distribution");
+		if (Hooks.backend.putsTogether(problem))
+			return super.computeSteadyStateProbs(ctmc, initDist);
+		ModelCheckerResult res = Hooks.solve(problem.from(initDist), mainLog);
 		return res != null ? res : super.computeSteadyStateProbs(ctmc, initDist);
 	}
 

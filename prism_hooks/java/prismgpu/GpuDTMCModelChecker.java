@@ -267,13 +267,14 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	@Override
 	public ModelCheckerResult computeSteadyStateProbs(DTMC<Double> dtmc, double[] initDist, BSCCPostProcessor bsccPostProcessor) throws PrismException
 	{
-		if (!asksForAverage())
-			return super.computeSteadyStateProbs(dtmc, initDist, bsccPostProcessor);
 		String refusal = Hooks.refusal(settings);
+		Problem problem = problem(dtmc, "long-run distribution");
+		if (refusal == null && Hooks.backend.putsTogether(problem))
+			return super.computeSteadyStateProbs(dtmc, initDist, bsccPostProcessor);
 		if (refusal != null || bsccPostProcessor != null)
 			return Hooks.handBack(mainLog, refusal != null ? refusal : "a steady state of weighted components",
 					() -> super.computeSteadyStateProbs(dtmc, initDist, bsccPostProcessor));
-		ModelCheckerResult res = Hooks.solve(problem(dtmc, "long-run distribution").from(initDist), mainLog);
+		ModelCheckerResult res = Hooks.solve(problem.from(initDist), mainLog);
 		return res != null ? res : super.computeSteadyStateProbs(dtmc, initDist, bsccPostProcessor);
 	}
 
