@@ -14,6 +14,9 @@ from prism_hooks.report import Ending
 ROUNDING_BOUND = 10.0 * float(np.finfo(np.float64).eps)
 """The smallest error that a one-sided method of our choice ever claims."""
 
+ROUNDING_OF_STEPS = 1e-12
+"""What rounding may make of values that PRISM takes for exact, by its own account."""
+
 
 class Claim(NamedTuple):
     """The largest error of a vector of values.
@@ -136,7 +139,3 @@ def _largest_distance(result: SolveResult) -> float:
     # One unit of the larger number for the subtraction.
     rounding = float(np.finfo(np.float64).eps) * np.max(values, initial=0.0)
     return float(np.max(distances, initial=0.0) + rounding)
-
-
-ROUNDING_OF_STEPS = 1e-12
-"""What rounding may make of values that PRISM takes for exact, by its own account."""

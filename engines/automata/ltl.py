@@ -30,7 +30,6 @@ from engines.automata.formulas import (
 
 __all__ = ["Formula", "Operator", "atom", "false", "true"]
 
-
 _DUALS = duals(Operator.NEXT)
 
 

@@ -30,8 +30,6 @@ FINER = 1e-3
 FINEST = 1e-12
 """How much nearer than a named method our own goes, and what rounding leaves of that."""
 
-SMALLEST = float(np.finfo(np.float64).tiny)
-
 
 def affordable(matrix: CsrMatrix) -> bool:
     """Return whether a system over this matrix may be solved a second time.
@@ -106,10 +104,11 @@ def measured(
     trusted_above = result.trusted_above
     if not environment.absolute:
         # Below the normal numbers there are too few digits for a relative error.
-        lost = (result.values < SMALLEST) & (values < SMALLEST) & (values != result.values)
+        tiny = float(np.finfo(np.float64).tiny)
+        lost = (result.values < tiny) & (values < tiny) & (values != result.values)
         if lost.any():
             trusted &= ~lost
-            trusted_above = max(trusted_above, SMALLEST)
+            trusted_above = max(trusted_above, tiny)
     off = distance(result.values[trusted], values[trusted], absolute=environment.absolute)
     found = off + error * (1.0 if environment.absolute else 1.0 + off)
     if not np.isfinite(found):

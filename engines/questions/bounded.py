@@ -185,10 +185,9 @@ def after(
     """
     _require_steps(model, "step-bounded operators")
     known = SolveResult.exact(values, "")
-    if not np.isin(known.values, (0.0, 1.0)).all():
-        return _after(model, remain, known, steps, environment, direction, progress)
-    exactly = exact.step_bounded(model, _everywhere(model), known.values, 0)
-    known = replace(known, exactly=exactly)
+    if np.isin(known.values, (0.0, 1.0)).all():
+        exactly = exact.step_bounded(model, _everywhere(model), known.values, 0)
+        known = replace(known, exactly=exactly)
     return _after(model, remain, known, steps, environment, direction, progress)
 
 

@@ -89,13 +89,17 @@ def backward(
     result = _solve(system, exits, longest, greatest, time_bound, environment, cumulative, progress)
     sound = np.zeros(len(active), dtype=np.bool_) if cumulative else ~moving
     if not cumulative and time_bound > 0.0:
-        graph = operations_of(ExplicitModel(ModelKind.CTMC, rates), environment)
-        result, sound = _with_greatest(result.at_most(greatest), graph, moving, system.start)
+        result = result.at_most(greatest)
+        result, sound = _with_greatest(result, rates, moving, system.start, environment)
     return _with_decided(result, rates, moving, system.start, sound, time_bound, environment)
 
 
 def _with_greatest(
-    result: SolveResult, graph: GraphOperations, moving: MaskArray, start: FloatArray
+    result: SolveResult,
+    rates: CsrMatrix,
+    moving: MaskArray,
+    start: FloatArray,
+    environment: SolverEnvironment,
 ) -> tuple[SolveResult, MaskArray]:
     """Put the greatest value where only states of that value are reached, and less elsewhere.
 
@@ -106,7 +110,7 @@ def _with_greatest(
     near = moving & (result.values + result.error_estimate >= greatest)
     if not near.any():
         return result, ~moving
-    less = graph.may_reach(start < greatest, moving)
+    less = _graph_of(rates, environment).may_reach(start < greatest, moving)
     values = np.where(
         less & moving, np.minimum(result.values, np.nextafter(greatest, 0.0)), greatest
     )
@@ -116,6 +120,10 @@ def _with_greatest(
         np.where(less, result.bounds[1], values),
     )
     return replace(result, values=values, bounds=bounds), ~(less & moving)
+
+
+def _graph_of(rates: CsrMatrix, environment: SolverEnvironment) -> GraphOperations:
+    return operations_of(ExplicitModel(ModelKind.CTMC, rates), environment)
 
 
 def _with_decided(
@@ -133,8 +141,7 @@ def _with_decided(
         return replace(result, error_estimate=0.0, unrounded=True)
     possible = result.values > 0.0
     if not possible.all():
-        graph = operations_of(ExplicitModel(ModelKind.CTMC, rates), environment)
-        reached = graph.may_reach(worth, moving)
+        reached = _graph_of(rates, environment).may_reach(worth, moving)
         sound = sound | ~reached
         # The sum may have ended before the first term that is not 0, or that be too small a number.
         possible = possible | (reached if time_bound > 0.0 else worth)

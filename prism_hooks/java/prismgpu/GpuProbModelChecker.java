@@ -66,12 +66,10 @@ public class GpuProbModelChecker extends ProbModelChecker
 		OpRelOpBound bound = expr.getRelopBoundInfo(constantValues);
 		if (!asOneQuestion() || bound.isTriviallyTrue() || bound.isTriviallyFalse())
 			return super.checkExpressionSteadyState(expr, statesOfInterest);
-		if (LongRun.isPutTogether(false, model)) {
-			ExpressionSS unbounded = new ExpressionSS(expr.getExpression(), "=", null);
-			StateValues put = LongRun.putTogether(statesOfInterest, of -> super.checkExpressionSteadyState(unbounded, of));
-			if (put != null)
-				return LongRun.compared(bound, put, model);
-		}
+		ExpressionSS unbounded = new ExpressionSS(expr.getExpression(), "=", null);
+		StateValues put = LongRun.putTogether(false, model, statesOfInterest, of -> super.checkExpressionSteadyState(unbounded, of));
+		if (put != null)
+			return LongRun.compared(bound, put, model);
 		JDDNode states = checkExpressionDD(expr.getExpression(), model.getReach().copy());
 		StateValues values = LongRun.probabilities(false, bound, states, model, statesOfInterest);
 		return values != null ? values : super.checkExpressionSteadyState(expr, statesOfInterest);
@@ -80,12 +78,11 @@ public class GpuProbModelChecker extends ProbModelChecker
 	@Override
 	protected StateValues checkRewardSS(ExpressionTemporal expr, JDDNode stateRewards, JDDNode transRewards, JDDNode statesOfInterest) throws PrismException
 	{
-		if (asOneQuestion() && LongRun.isPutTogether(false, model)) {
-			StateValues put = LongRun.putTogether(statesOfInterest, of -> super.checkRewardSS(expr, stateRewards, transRewards, of));
-			if (put != null)
-				return put;
-		}
-		StateValues values = asOneQuestion() ? LongRun.rewards(false, stateRewards, transRewards, model, statesOfInterest) : null;
+		if (!asOneQuestion())
+			return super.checkRewardSS(expr, stateRewards, transRewards, statesOfInterest);
+		StateValues values = LongRun.putTogether(false, model, statesOfInterest, of -> super.checkRewardSS(expr, stateRewards, transRewards, of));
+		if (values == null)
+			values = LongRun.rewards(false, stateRewards, transRewards, model, statesOfInterest);
 		return values != null ? values : super.checkRewardSS(expr, stateRewards, transRewards, statesOfInterest);
 	}
 

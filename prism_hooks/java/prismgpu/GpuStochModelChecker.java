@@ -72,12 +72,10 @@ public class GpuStochModelChecker extends StochModelChecker
 		OpRelOpBound bound = expr.getRelopBoundInfo(constantValues);
 		if (!asOneQuestion() || bound.isTriviallyTrue() || bound.isTriviallyFalse())
 			return super.checkExpressionSteadyState(expr, statesOfInterest);
-		if (LongRun.isPutTogether(true, model)) {
-			ExpressionSS unbounded = new ExpressionSS(expr.getExpression(), "=", null);
-			StateValues put = LongRun.putTogether(statesOfInterest, of -> super.checkExpressionSteadyState(unbounded, of));
-			if (put != null)
-				return LongRun.compared(bound, put, model);
-		}
+		ExpressionSS unbounded = new ExpressionSS(expr.getExpression(), "=", null);
+		StateValues put = LongRun.putTogether(true, model, statesOfInterest, of -> super.checkExpressionSteadyState(unbounded, of));
+		if (put != null)
+			return LongRun.compared(bound, put, model);
 		JDDNode states = checkExpressionDD(expr.getExpression(), model.getReach().copy());
 		StateValues values = LongRun.probabilities(true, bound, states, model, statesOfInterest);
 		return values != null ? values : super.checkExpressionSteadyState(expr, statesOfInterest);
@@ -86,12 +84,11 @@ public class GpuStochModelChecker extends StochModelChecker
 	@Override
 	protected StateValues checkRewardSS(ExpressionTemporal expr, JDDNode stateRewards, JDDNode transRewards, JDDNode statesOfInterest) throws PrismException
 	{
-		if (asOneQuestion() && LongRun.isPutTogether(true, model)) {
-			StateValues put = LongRun.putTogether(statesOfInterest, of -> super.checkRewardSS(expr, stateRewards, transRewards, of));
-			if (put != null)
-				return put;
-		}
-		StateValues values = asOneQuestion() ? LongRun.rewards(true, stateRewards, transRewards, model, statesOfInterest) : null;
+		if (!asOneQuestion())
+			return super.checkRewardSS(expr, stateRewards, transRewards, statesOfInterest);
+		StateValues values = LongRun.putTogether(true, model, statesOfInterest, of -> super.checkRewardSS(expr, stateRewards, transRewards, of));
+		if (values == null)
+			values = LongRun.rewards(true, stateRewards, transRewards, model, statesOfInterest);
 		return values != null ? values : super.checkRewardSS(expr, stateRewards, transRewards, statesOfInterest);
 	}
 

@@ -26,7 +26,11 @@ final class LongRun
 	/** Whether PRISM's own code is to put the long run together, and the engines solve what it consists of. */
 	static boolean isPutTogether(boolean continuous, ProbModel model) throws PrismException
 	{
-		return Hooks.backend != null && Hooks.backend.putsTogether(whole(AVERAGE, continuous, model));
+		if (Hooks.backend == null)
+			return false;
+		Problem problem = Symbolic.ofChain(AVERAGE, continuous, model);
+		problem.verbose = Symbolic.prism.getVerbose();
+		return Hooks.backend.putsTogether(problem);
 	}
 
 	/** PRISM's own code, which gives the states of interest up. */
@@ -36,11 +40,14 @@ final class LongRun
 	}
 
 	/**
-	 * What PRISM's own code finds; null where that is too near to a bound to be compared.
-	 * @param statesOfInterest Given up with values, as with an error
+	 * What PRISM's own code finds; null where the long run is one question, which is also asked where
+	 * that is too near to a bound to be compared.
+	 * @param statesOfInterest Given up with values, as with an error of that code
 	 */
-	static StateValues putTogether(JDDNode statesOfInterest, Work work) throws PrismException
+	static StateValues putTogether(boolean continuous, ProbModel model, JDDNode statesOfInterest, Work work) throws PrismException
 	{
+		if (!isPutTogether(continuous, model))
+			return null;
 		boolean isOpen = false;
 		try {
 			StateValues values = work.run(statesOfInterest.copy());
@@ -71,7 +78,6 @@ final class LongRun
 	private static Problem whole(String task, boolean continuous, ProbModel model) throws PrismException
 	{
 		Problem problem = Symbolic.ofChain(task, continuous, model);
-		problem.verbose = Symbolic.prism.getVerbose();
 		Symbolic.countStep(problem, model.getTrans(), model.getAllDDRowVars(), model.getAllDDColVars());
 		return problem;
 	}
