@@ -35,6 +35,8 @@ STALE_S = 5.0
 STALE_WITHOUT_LOCKS_S = 86_400.0
 """The same where files cannot be locked, so that nobody knows whether it is in use."""
 
+_LEAST_ROOM = 1 << 20
+"""Bytes that must be free on a disk that is not full."""
 _BUILDING = "building-"
 _LEFTOVERS = (_BUILDING, "writing-")
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
@@ -72,7 +74,8 @@ def kept(name: str, make: Callable[[Path], None], use: Callable[[Path], Use]) ->
     refused: dict[Path, str] = {}
     for place in _usable_places(refused):
         try:
-            _build(place, name, make)
+            if not _is_whole(place / name):
+                _build(place, name, make)
             value = use(place / name)
         except OSError as error:
             refused[place] = f"cannot be used: {error.strerror or error}"
@@ -84,6 +87,9 @@ def kept(name: str, make: Callable[[Path], None], use: Callable[[Path], Use]) ->
 
 def found(name: str) -> Path | None:
     """Return the folder of a whole entry of the cache, or None where it would have to be built.
+
+    What was kept below a folder for temporary files is looked at only where nothing can be written
+    into the cache folder.
 
     Parameters
     ----------
@@ -98,6 +104,8 @@ def found(name: str) -> Path | None:
         elif _is_whole(place / name):
             _note(refused, place)
             return place / name
+        elif _takes_files(place):
+            return None
     return None
 
 
@@ -266,6 +274,19 @@ def _distrust(place: Path) -> str | None:
         return f"cannot be looked at ({error.strerror})"
 
 
+def _takes_files(place: Path) -> bool:
+    """Return whether entries can be written into a folder that may not be there yet."""
+    import shutil
+
+    while not os.path.lexists(place) and place != place.parent:
+        place = place.parent
+    try:
+        room = shutil.disk_usage(place).free
+    except OSError:
+        return False
+    return os.access(place, os.W_OK | os.X_OK) and room >= _LEAST_ROOM
+
+
 def is_as_named() -> bool:
     """Return whether no other folder than the cache's own had to be used by this process."""
     return not _told
@@ -359,7 +380,7 @@ def _require_room(folder: Path) -> None:
     import tempfile
 
     with tempfile.TemporaryFile(dir=folder) as file:
-        file.write(bytes(1 << 20))
+        file.write(bytes(_LEAST_ROOM))
 
 
 def _seal(content: Path) -> None:

@@ -248,9 +248,24 @@ def test_a_folder_that_cannot_be_written_costs_time_and_a_line(place, spare, cap
     assert kept("entry", make, content) == "firstsecond"
     assert list(place.iterdir()) == []
     assert kept("entry", make, content) == "firstsecond"
-    assert make.calls == 2
+    assert make.calls == 3  # the disk had room: nothing but another try tells that this goes on
     assert [path.name for path in spare.iterdir()] == ["entry"]
     assert os.strerror(number) in capsys.readouterr().err
+
+
+def test_what_lies_elsewhere_is_used_only_while_the_folder_takes_nothing(
+    place, spare, tmp_path, monkeypatch
+):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "file" / "cache"))
+    make = Maker()
+    for _ in range(2):
+        assert kept("entry", make, lambda entry: entry) == spare / "entry"
+    assert make.calls == 1
+    monkeypatch.setenv(CACHE_VARIABLE, str(place))
+    for _ in range(2):
+        assert kept("entry", make, lambda entry: entry) == place / "entry"
+    assert make.calls == 2
 
 
 def test_a_compiler_that_fails_on_a_full_disk_is_not_to_blame(place, monkeypatch):
