@@ -19,9 +19,6 @@ from engines.host.diagram_colours import ColouredDiagramScheme
 from engines.model.environment import DeviceChoice, Method, SolverEnvironment
 from engines.model.events import told
 
-BATCH = 64
-"""Sweeps between two looks at what they did."""
-
 
 @dataclass(frozen=True)
 class Block:
@@ -170,9 +167,10 @@ def solve_blocks(
     engine, events = choose_diagram_engine(environment, system)
     scheme = ColouredDiagramScheme(engine, system, environment)
     sweeper = scheme.sweeper(system, epsilon, environment.absolute)
+    batch = 64  # Sweeps between two looks at what they did.
     made, change = 0, np.inf
     while made < max_iterations and not change < epsilon:
-        changes = sweeper.run(min(BATCH, max_iterations - made))
+        changes = sweeper.run(min(batch, max_iterations - made))
         made, change = made + len(changes), float(changes[-1])
         if not np.isfinite(change):
             break

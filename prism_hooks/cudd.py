@@ -20,9 +20,6 @@ LIBRARIES = ("libprism", "libdd")
 
 SUFFIXES = (".so", ".dylib")
 
-TERMINATION = 5
-"""CUDD's number of the error that an operation was told to end."""
-
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _NODE, _NUMBERS, _INT = ctypes.c_void_p, ctypes.POINTER(ctypes.c_int), ctypes.c_int
 _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
@@ -96,7 +93,8 @@ class Library:
         """
         node = self.call(name, *arguments)
         if node is None:
-            late = self.call("Cudd_ReadErrorCode") == TERMINATION
+            termination = 5  # CUDD_TERMINATION: the operation was told to end.
+            late = self.call("Cudd_ReadErrorCode") == termination
             self.call("Cudd_ClearErrorCode")
             raise LateError if late else FullError(name)
         return self.referenced(int(node))

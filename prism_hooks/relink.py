@@ -31,7 +31,6 @@ from prism_hooks.classfile import (
 )
 
 _LARGEST_POOL_COUNT = 0xFFFF
-_POOL_COUNT_OFFSET = 8
 
 
 def relink_class(
@@ -187,7 +186,8 @@ class _Relinker:
         if count > _LARGEST_POOL_COUNT:
             self._parsed.fail(f"relinking needs {count} constants of {_LARGEST_POOL_COUNT}")
         result = bytearray(self._parsed.data)
-        self._patches[_POOL_COUNT_OFFSET] = count
+        pool_count_offset = 8
+        self._patches[pool_count_offset] = count
         for position, value in self._patches.items():
             result[position : position + 2] = value.to_bytes(2, "big")
         pool_end = self._parsed.pool_end

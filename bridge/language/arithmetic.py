@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridge.language.text import double_text
+from engines.program.expressions import GREATEST_INT, LEAST_INT
 
 Values: TypeAlias = NDArray[Any]
-
-INT_MIN, INT_MAX = -(2**31), 2**31 - 1
 
 
 class Failure(NamedTuple):
@@ -124,7 +123,7 @@ def rounded(name: str, values: Values) -> Outcome:
     nearest = np.where(values - down >= 0.5, down + 1, down)
     # Java rounds to a long first: NaN to 0, and what is too large to the largest long.
     nearest = np.where(np.isnan(values), 0.0, nearest)
-    failed = (nearest < INT_MIN) | (nearest > INT_MAX)
+    failed = (nearest < LEAST_INT) | (nearest > GREATEST_INT)
 
     def reason(index: int) -> str:
         number = float(nearest.flat[index])
@@ -174,13 +173,13 @@ def _equal(left: Values, right: Values) -> Values:
 
 
 def _int_or_overflow(results: Values) -> Outcome:
-    failed = (results < INT_MIN) | (results > INT_MAX)
+    failed = (results < LEAST_INT) | (results > GREATEST_INT)
     return results, Failure(failed, lambda _: "integer overflow")
 
 
 def _int_or_lost(results: Values, prefix: str) -> tuple[Values, Failure]:
     """Return doubles as ints, and where that cannot be."""
-    fits = (results >= INT_MIN) & (results <= INT_MAX) & (results == np.trunc(results))
+    fits = (results >= LEAST_INT) & (results <= GREATEST_INT) & (results == np.trunc(results))
 
     def reason(index: int) -> str:
         number = float(results.flat[index])

@@ -17,8 +17,6 @@ from bridge.reproduce.textbook import numbered, rows_into
 from engines.model.explicit import ExplicitModel
 
 WARP = 32
-MOST_THREADS = 1 << 20
-"""Beyond, a thread looks at several states."""
 
 
 @dataclass(frozen=True)
@@ -218,7 +216,8 @@ class ForwardBackward:
         return offsets, columns, edges.segments, edges.interval
 
     def _launch(self, name: str, *arguments: Any) -> None:
-        self._kernels.launch(name, min(self._states, MOST_THREADS), *arguments)
+        most_threads = 1 << 20  # With more states a thread looks at several.
+        self._kernels.launch(name, min(self._states, most_threads), *arguments)
 
     def _zeros(self, size: int, value: int = 0) -> Any:
         return self._kernels.array(np.full(size, value, dtype=np.int32))

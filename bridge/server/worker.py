@@ -60,7 +60,6 @@ label "there" = x=1;
 rewards "steps" true : 1; endrewards
 """
 PROPERTIES = 'Pmax=? [ F "there" ]; Pmin=? [ F<=3 "there" ]; Rmin=? [ F x>0 ]; P>=0.1 [ G x<2 ]'
-MOST_FILES_LEFT_OPEN = 64
 
 
 @dataclass(frozen=True)
@@ -297,13 +296,14 @@ class Worker:
 
     def _is_as_before(self) -> bool:
         """Return whether nothing is left of the runs so far that the next could notice."""
+        most_left_open = 64
         return (
             self._runs < self._limits.runs
             # Who has used a GPU begins its next solve there; who has opened one holds its memory.
             and not (driver.is_used() or "cupy" in sys.modules)
             and cache.is_as_named()
             and _resident_mib() - self._memory < self._limits.growth_mib
-            and _open_files() - self._files < MOST_FILES_LEFT_OPEN
+            and _open_files() - self._files < most_left_open
             and all(thread.daemon for thread in threading.enumerate()[1:])
             and bool(self._between.isAlone())
         )

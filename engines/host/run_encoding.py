@@ -20,9 +20,6 @@ from engines.host import runs as run_finding
 from engines.host.runs import RunFinder
 from engines.systems.one_sided import SweepSystem
 
-TILE = 1 << 18
-"""States are renumbered within pieces of so many, so that neighbours stay in the second cache."""
-
 LONGEST_RUN = 1024
 """Rows of a run at most: its part of the iterate stays in the first cache, and work divides."""
 
@@ -152,7 +149,8 @@ class _Rows:
         classes, distinct = found
         of_states = np.zeros(size, dtype=np.int32)
         of_states[self._states()] = classes + 1
-        order = run_finding.sorted_in_tiles(of_states, len(distinct) + 1, TILE)
+        tile = 1 << 18  # States: neighbours stay in the second cache.
+        order = run_finding.sorted_in_tiles(of_states, len(distinct) + 1, tile)
         places = np.empty(size, dtype=self.finder.number_type)
         places[order] = np.arange(size, dtype=places.dtype)
         return _Ordered(self, places, self._updates(places))

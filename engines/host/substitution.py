@@ -14,8 +14,6 @@ from engines.systems.one_sided import ROUNDING_OF_A_SUM, SweepSystem
 KERNEL = "compiled"
 """What made the walk, for the log."""
 
-NO_MEMORY = -2.0
-
 _SUBSTITUTE = Function(
     "pg_substitute", c_double, HostSystem, c_int64, c_int64, c_double, DOUBLES, DOUBLES
 )
@@ -44,6 +42,6 @@ def substitute(system: SweepSystem, x: FloatArray) -> tuple[FloatArray, float] |
     sizes = (len(values), system.num_updates)
     host = HostSystem.of(system)
     error = _SUBSTITUTE(host, *sizes, ROUNDING_OF_A_SUM, values, np.zeros(len(values)))
-    if error == NO_MEMORY:
+    if error == -2.0:  # NO_MEMORY of substitution.cpp
         raise MemoryError("back-substitution: out of memory")
     return None if error < 0.0 else (values, float(error))

@@ -26,10 +26,6 @@ PROVEN = (Method.GMRES, Method.MULTILEVEL)
 MOST_STATES = 20_000
 """Larger systems are not solved a second time."""
 
-FINER = 1e-3
-FINEST = 1e-12
-"""How much nearer than a named method our own goes, and what rounding leaves of that."""
-
 
 def affordable(matrix: CsrMatrix) -> bool:
     """Return whether a system over this matrix may be solved a second time.
@@ -51,7 +47,8 @@ def of_our_choice(environment: SolverEnvironment) -> SolverEnvironment:
         How the user asked for it, by a method's name.
     """
     return SolverEnvironment(
-        epsilon=max(FINER * environment.epsilon, FINEST),
+        # A thousandth, but for what rounding leaves of it.
+        epsilon=max(1e-3 * environment.epsilon, 1e-12),
         absolute=environment.absolute,
         device=DeviceChoice.CPU,
     )

@@ -22,9 +22,6 @@ from engines.proofs.uniformisation_error import ENTRY, LARGEST_RELATIVE, MARGIN,
 from engines.systems.one_sided import SweepSystem
 from engines.systems.two_sided import UNIT_ROUNDOFF
 
-MOST_STATES = 512
-"""Larger matrices are not squared, however long the time."""
-
 LONG_ROUNDOFF = float(np.finfo(np.longdouble).eps) / 2.0
 
 
@@ -165,7 +162,8 @@ def squared_sum(
         The largest mass that may be cut off.
     """
     fewest_jumps = 50_000  # Shorter sums take a fraction of a second anyway.
-    if system.num_states > MOST_STATES or rate_time < fewest_jumps:
+    most_states = 512  # Squaring larger matrices takes longer than any sum.
+    if system.num_states > most_states or rate_time < fewest_jumps:
         return None
     # So many jumps are expected in the time that is not divided further: the error of its sum,
     # doubled by each squaring, is then about that of the whole sum.

@@ -30,9 +30,6 @@ step of its own."""
 REPAY = 2
 """How many times the sweeps made must still be expected for it."""
 
-MOST = 1.5
-"""It is given so many times the sweeps made: the least iterate, ten steps and a last stretch."""
-
 
 class Stretches:
     """Attempts to end a solve by GMRES.
@@ -108,7 +105,8 @@ class Stretches:
         if not self._named:
             # As many sweeps were made as so many of its first stretches make.
             first_share = 8
-            most, stretch = min(most, int(MOST * iterations)), iterations // first_share
+            # For the least iterate, ten steps and a last stretch.
+            most, stretch = min(most, iterations + iterations // 2), iterations // first_share
             if most <= 0:
                 return None
 

@@ -7,13 +7,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-ROUNDINGS = 4
-"""How many units in the last place a double may be away from the fraction that it stands for, such
-as 1 - 2/3 from 1/3."""
-
-MOST_DIGITS = 15
-"""A double of so few decimal digits is taken for the decimal that was written."""
-
 
 @lru_cache
 def rational(number: float) -> Fraction:
@@ -30,7 +23,8 @@ def rational(number: float) -> Fraction:
     exact = Fraction(number)
     # With larger denominators chance would find some.
     simple = exact.limit_denominator(100_000)
-    if abs(simple - exact) <= ROUNDINGS * Fraction(math.ulp(number)):
+    roundings = 4  # Of the double that stands for it, such as 1 - 2/3 for 1/3.
+    if abs(simple - exact) <= roundings * Fraction(math.ulp(number)):
         return simple
     decimal = _decimal(number)
     return exact if decimal is None else decimal
@@ -62,7 +56,7 @@ def probabilities(numbers: Sequence[float], remainder: int | None = None) -> lis
 
 
 def _decimal(number: float) -> Fraction | None:
-    """Return the shortest decimal that rounds to a double, if it is short."""
+    """Return the shortest decimal that rounds to a double, if it has at most 15 digits."""
     text = repr(number)
     digits = text.partition("e")[0].replace(".", "").replace("-", "").strip("0")
-    return Fraction(text) if len(digits) <= MOST_DIGITS else None
+    return Fraction(text) if len(digits) <= 15 else None

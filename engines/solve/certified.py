@@ -25,7 +25,6 @@ from engines.systems.two_sided import (
 )
 
 FINISHED_BY = "bounds around a direct solution"
-ATTEMPTS = 4
 MARGIN = 4.0
 """The error allowed to each row, in units of what rounding and the residual show."""
 
@@ -109,7 +108,7 @@ def _verified(
     policy's being the best.
     """
     values, reach = _solution_and_reach(plain, solver, slack)
-    for attempt in range(ATTEMPTS):
+    for attempt in range(4):
         margin = MARGIN**attempt * np.abs(reach)
         lower, upper = np.maximum(values - margin, 0.0), values + margin
         if not np.isfinite(upper).all():

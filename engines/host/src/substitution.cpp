@@ -10,7 +10,7 @@ using prism_gpu::Index;
 
 namespace {
 
-constexpr double IMPOSSIBLE = -1.0, NO_MEMORY = -2.0;  // of engines/host/substitution.py
+constexpr double IMPOSSIBLE = -1.0, NO_MEMORY = -2.0;
 constexpr double UNIT = 0x1p-53;
 constexpr Index SLACK = 8;  // roundings of a row besides one for each entry: scaling, offset and division
 // What stands for an entry to go on with: nothing has been looked at, or everything has.
