@@ -125,6 +125,7 @@ class CudaLevels:
         cp = self._cp = cupy()
         self._system, self._device, self._tuning = system, device_number, tuning
         self._stop_below, self._absolute = stop_below, absolute
+        self.longest_run = tuning.cycles_a_run
         self._stream = stream(device_number)
         with self._stream:
             self._launcher = Launcher("int")
@@ -169,7 +170,7 @@ class CudaLevels:
 
     def run(self, sweeps: int) -> FloatArray:
         """Make some cycles; see `engines.systems.one_sided.Sweeper.run`."""
-        sweeps = min(sweeps, self._tuning.cycles_a_run)
+        sweeps = min(sweeps, self.longest_run)
         with self._cp.cuda.Device(self._device), self._stream:
             began, ended = self._events
             began.record(self._stream)

@@ -61,6 +61,7 @@ class CpuLevels:
         )
         self._cycles = HostCycles(how, levels)
         self._begin(system.start)
+        self.longest_run = tuning.cycles_a_run
         kernel = f"cycles, compiled, threads {self._cycles.threads}"
         self.cost = SweepCost((), kernel, "csr", _cycle_bytes(self))
 
@@ -95,7 +96,7 @@ class CpuLevels:
     def run(self, sweeps: int) -> FloatArray:
         """Make some cycles; see `engines.systems.one_sided.Sweeper.run`."""
         started = time.perf_counter()
-        changes = np.empty(min(sweeps, self._tuning.cycles_a_run))
+        changes = np.empty(min(sweeps, self.longest_run))
         done = 0
         while done < len(changes):
             before = self._x

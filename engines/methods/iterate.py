@@ -13,7 +13,7 @@ from engines.model.environment import Method, SolverEnvironment
 from engines.model.progress import Progress, SweepReport
 from engines.model.result import Status
 from engines.proofs.doubling import ROUNDING_A_SWEEP, Doubling
-from engines.systems.one_sided import LONGEST_BATCH, Sweeper
+from engines.systems.one_sided import LONGEST_BATCH, HasLongestRun, Sweeper
 
 FIRST_BATCH = 64
 BATCH_SECONDS = 0.25
@@ -156,8 +156,8 @@ def iterate(
     iterations, batch = made, first_batch
     # With doubling an iterate is only proven after twice its sweeps and more: steps may be longer.
     first, share = (FIRST_BATCH, BATCH_SHARE) if doubling is None else (16, 4)
-    if batch is None:
-        batch = first
+    longest = sweeper.longest_run if isinstance(sweeper, HasLongestRun) else LONGEST_BATCH
+    batch = min(first if batch is None else batch, longest)
     change = float("inf")
     limit = environment.sweep_limit
 
@@ -189,7 +189,7 @@ def iterate(
                 return Iteration(status, iterations, change, judge.error, True)
             if judge.only_rounding:
                 break
-        batch = min(max(batch, iterations // share), LONGEST_BATCH)
+        batch = min(max(batch, iterations // share), longest)
         if judge.met_before:
             batch = min(batch, FIRST_BATCH)
     status = Status.CHANGE_ONLY if change < environment.epsilon else Status.NOT_CONVERGED

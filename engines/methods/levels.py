@@ -7,7 +7,7 @@ from dataclasses import replace
 from engines.arrays import INT32_MAX, FloatArray
 from engines.devices.levels import levels_on
 from engines.errors import UnsupportedError
-from engines.methods.confirmation import AutomaticSweeps, never
+from engines.methods.confirmation import AutomaticSweeps, ConfirmationTuning, never
 from engines.model.environment import SolverEnvironment
 from engines.model.progress import Progress
 from engines.model.result import Status
@@ -109,7 +109,9 @@ def solve_by_levels(
     limited = replace(environment, max_iterations=MOST_CYCLES, max_iterations_named=True)
     started = replace(system, start=start)
     sweeper = levels.sweeper(started, -1.0, environment.absolute)
-    cycles = AutomaticSweeps(sweeper, levels, started, limited, None, progress)
+    # A far start is as near after as many cycles, or these do not mix.
+    tuning = ConfirmationTuning(fewest_sweeps_to_mix=96, sweeps_to_mix=1)
+    cycles = AutomaticSweeps(sweeper, levels, started, limited, None, progress, tuning=tuning)
     outcome = cycles.run(never)
     if outcome.status is not Status.CONVERGED:
         raise RuntimeError(

@@ -65,8 +65,7 @@ def sweeps_of_memory(
     done, memory = 0, math.inf
     while done < sweeps and memory > enough:
         batch = min(max(16, done // 4), sweeps - done)
-        sweeper.run(batch)
-        done += batch
+        done += len(sweeper.run(batch))
         found = sweeper.values()
         found = (found if wanted is values else found[looked_at]) / wanted
         distance = float(max(found.max() - 1.0, 1.0 - found.min()))

@@ -70,6 +70,9 @@ MOST_CYCLES = 480
 class Levels(Sweeper, Protocol):
     """A sweeper whose sweeps are cycles."""
 
+    longest_run: int
+    """Cycles that `run` makes at most."""
+
     def restarted(self, start: FloatArray) -> Levels:
         """Return cycles from another start over the same levels; the two take turns.
 

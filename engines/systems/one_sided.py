@@ -165,6 +165,14 @@ class SingleSweeper(Sweeper, Protocol):
 
 
 @runtime_checkable
+class HasLongestRun(Protocol):
+    """A sweeper that makes few sweeps at a time."""
+
+    longest_run: int
+    """Sweeps that `run` makes at most."""
+
+
+@runtime_checkable
 class HasTwin(Protocol):
     """A sweeper whose matrix other sweeps can share."""
 
