@@ -61,24 +61,28 @@ class Walk:
 
 
 class Levels:
-    """Multilevel cycles, for steady states on a GPU.
+    """Multilevel cycles, for steady states.
 
     Parameters
     ----------
     system
         What is solved, before any scaling.
+    on_cpu
+        Whether the CPU makes the sweeps.
     """
 
     alone, again, sweeps_on = True, False, True
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: System, on_cpu: bool) -> None:
         self._plain = system.expanded
+        self._on_cpu = on_cpu
 
     def takes_over(self, made: int, expected: float) -> bool:
         """Return whether so many more sweeps take longer than the cycles."""
-        # With more still to come, cycles, their preparation and their confirmation are faster on a
-        # GPU, whose formats make sweeps cheap and cycles not.
-        after, repay = 1_024, 20_000
+        # With more still to come, cycles, their preparation and their confirmation are faster: on
+        # tandem networks half a hundred to a hundred of them, each as long as 60 sweeps on a CPU
+        # and 200 on a GPU, whose formats make sweeps cheap and cycles not.
+        after, repay = 1_024, 5_000 if self._on_cpu else 20_000
         return self._plain is not None and made >= after and expected > repay
 
     def is_due(self, _: Iteration) -> bool:

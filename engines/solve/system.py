@@ -86,7 +86,7 @@ def solve_system(
     direct_name
         What the log calls that.
     by_levels
-        For automatic solves of a steady state on a GPU: whether multilevel cycles are tried first.
+        For automatic solves of a steady state: whether multilevel cycles are tried first.
     progress
         Called after each batch of sweeps.
 
@@ -124,7 +124,7 @@ def _solve(
     setup = time.perf_counter() - started
     stretches = Stretches(system, environment, progress, DIRECT_ERROR)
     walk = Substitution(system, environment, solve.sweeper, DIRECT_ERROR)
-    ladder = _ladder(solve, stretches, walk, direct, direct_name, by_levels)
+    ladder = _ladder(solve, stretches, walk, direct, direct_name, by_levels, going_over)
     head, of_single = sweep_first_in_single(
         solve.sweeper, system, environment, progress, ladder.takes_over
     )
@@ -217,15 +217,18 @@ def _ladder(
     direct: Direct | None,
     direct_name: str,
     by_levels: bool,
+    going_over: bool,
 ) -> Ladder:
     """Return what takes over where the sweeps of an automatic solve contract slowly, in order."""
     system, slow_after = solve.system, _slow_after_of(solve)
     tiny = system.has_choices and system.num_updates <= TINY_SYSTEM
     looked_at = min(slow_after, LOOKED_AT_IF_TINY) if tiny else slow_after
     ladder = Ladder(Walk(walk))
-    # On a CPU a cycle costs far more sweeps' time than its work.
-    if by_levels and solve.environment.automatic and not solve.sweeper.cost.on_cpu:
-        ladder.stages.append(Levels(system))
+    on_cpu = solve.sweeper.cost.on_cpu
+    # On a CPU elimination is as fast where it fits, and a GPU that takes over makes the cycles.
+    here = not on_cpu or (direct is None and not going_over)
+    if by_levels and here and solve.environment.automatic:
+        ladder.stages.append(Levels(system, on_cpu))
     ladder.stages.append(Gmres(stretches))
     if direct is not None:
         ladder.stages.append(DirectMethod(direct, direct_name, looked_at, slow_after, stretches))

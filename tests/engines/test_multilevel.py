@@ -15,7 +15,9 @@ from engines.host.levels import CpuLevels
 from engines.methods import levels
 from engines.methods.levels import LevelScheme, solve_by_levels
 from engines.model.csr import CsrMatrix
-from engines.model.environment import SolverEnvironment
+from engines.model.environment import DeviceChoice, SolverEnvironment
+from engines.solve.stages import LEVELS
+from engines.solve.system import solve_system
 from engines.systems.one_sided import Scaling, SweepSystem
 from tests.engines import models
 from tests.engines.stationary import eliminated_class
@@ -125,6 +127,18 @@ def test_far_fewer_cycles_than_sweeps_where_mass_has_far_to_go():
     solve_by_levels(system, CpuEngine(), ENVIRONMENT, system.start, progress=told.append)
     sweeper = CpuEngine().sweeper(replace(system, omega=0.9), 1e-6, False)
     assert 20 * told[-1].iterations < len(sweeper.run(20_000)) < 20_000
+
+
+def test_cycles_take_over_from_many_sweeps_only_where_elimination_does_not():
+    system = replace(balance(two_queues(120)), omega=0.95)
+    environment = SolverEnvironment(device=DeviceChoice.CPU)
+    swept = solve_system(system, environment, "JOR").values
+    for direct in (None, lambda _: (swept, 0.0)):
+        result = solve_system(system, environment, "JOR", direct=direct, by_levels=True)
+        taken_over = any(LEVELS in str(event) for event in result.events)
+        assert taken_over is (direct is None)
+        values = result.values / result.values.sum() * swept.sum()
+        np.testing.assert_allclose(values, swept, rtol=2e-6)
 
 
 @pytest.mark.parametrize("make", [lambda: two_queues(25), lambda: models.recurrent(7, 500).matrix])
