@@ -56,12 +56,13 @@ def gains_of_choices(
     rest: FloatArray,
     digits: float,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return b + Σ p (x' − x) of each choice, and how far rounding may have put it off.
+    """Return b + Σ p x' − x of each choice, and how far rounding may have put it off.
 
     Parameters
     ----------
     matrix
-        Probabilities, shape (choices, states), each row adding up to 1 but for rounding.
+        Probabilities, shape (choices, states). What a row adds up to less than 1, but for rounding,
+        is lost, as in the graphs of timed automata.
     states
         The state of each choice, shape (choices,).
     offset

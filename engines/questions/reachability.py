@@ -13,7 +13,6 @@ import numpy as np
 from engines.arrays import FloatArray, IndexArray, MaskArray, index_dtype
 from engines.devices.graph import operations_of
 from engines.errors import UnsupportedError
-from engines.host.elimination import TooDearError
 from engines.host.watched import relaxation, sweeps_in_colours
 from engines.methods import direct, elimination
 from engines.methods.afterwards import affordable, measured, of_our_choice, solution_of
@@ -284,7 +283,7 @@ def _value_iteration(
         operations_a_policy = 2e7  # 0.01 s.
         soon = DirectPolicyIteration(system, operations_a_policy)
         # Where some strategy stays for ever, or factors fill up, iterations tell more.
-        with contextlib.suppress(ImproperPolicyError, TooDearError):
+        with contextlib.suppress(MemoryError, RuntimeError):
             _require_proper(model, unknown, system)
             solved = soon.solve(np.where(unknown, 0.0, system.start))
             how = f"{BY_POLICIES} ({soon.policies} policies)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -108,6 +109,30 @@ def test_probabilities_are_those_of_the_best_strategy(method, direction):
         chains = (step for step, _ in oracles.strategies(model))
         best = oracles.best(direction, (oracles.until(step, everywhere, target) for step in chains))
         np.testing.assert_allclose(result.values, best, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("direction", BOTH)
+def test_what_a_choice_lacks_of_probability_1_is_lost(direction):
+    # As in the graphs that PRISM builds backwards from a timed automaton's targets.
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        states = [
+            [dict(enumerate(rng.dirichlet([0.3] * 7).tolist())) for _ in range(3)] for _ in range(6)
+        ]
+        model = models.mdp([*states, [{6: 1.0}]])
+        kept = np.append(rng.choice([0.3, 0.9, 1.0], 18), 1.0)
+        model = replace(model, matrix=model.matrix.divide_rows(1.0 / kept))
+        target = models.mask(7, [6])
+        problem = models.Problem(model, ~target, target.astype(float), None, direction)
+        values, groups = problem.start, model.row_group_offsets
+        best = np.minimum if direction is models.MIN else np.maximum
+        for _ in range(3000):
+            values = np.where(
+                target, 1.0, best.reduceat(oracles.dense(model) @ values, groups[:-1])
+            )
+        found, error = DirectPolicyIteration(system_of(problem)).solve(problem.start)
+        np.testing.assert_allclose(found, values, rtol=1e-9)
+        assert error < 1e-9
 
 
 def test_a_policy_and_its_sweeps_are_counted_as_prism_counts_them():

@@ -1,5 +1,5 @@
 // Sums over rows in quadruple precision: what known values earn, and what a step of each choice of an
-// MDP gains, b + sum of p (x' - x).
+// MDP gains, b + sum of p x' - x = b + sum of p (x' - x) - (1 - sum of p) x.
 //
 // Written with differences, a step that leads back adds nothing, and what the values of neighbouring
 // states have in common is not cancelled out of sums of products.
@@ -11,6 +11,8 @@ using prism_gpu::Index;
 using prism_gpu::Wide;
 
 namespace {
+constexpr double ROUNDED_SUM = 1e-13;  // as in engines/model/row_sums.py
+
 Wide magnitude(Wide value) { return value < 0 ? -value : value; }
 }  // namespace
 
@@ -37,10 +39,11 @@ extern "C" void pg_gains(
     for (Index row = 0; row < rows; row++) {
         Index own = state[row];
         Wide before = static_cast<Wide>(high[own]) + low[own];
-        Wide gain = offset ? offset[row] : 0.0, terms = gain, off = 0;
+        Wide gain = offset ? offset[row] : 0.0, terms = gain, off = 0, missing = 1;
         double infinite = 0.0;
         for (Index e = offsets[row]; e < offsets[row + 1]; e++) {
             Index other = columns[e];
+            missing -= probabilities[e];
             if (other == own || !(probabilities[e] > 0.0)) continue;
             if (high[other] - high[other] != 0.0) {
                 infinite = high[other];
@@ -56,6 +59,12 @@ extern "C" void pg_gains(
             gains[row] = infinite;
             doubts[row] = 0.0;
             continue;
+        }
+        if (magnitude(missing) > ROUNDED_SUM) {
+            Wide lost = missing * before;
+            gain -= lost;
+            terms += magnitude(lost);
+            off += magnitude(lost);
         }
         double units = static_cast<double>(offsets[row + 1] - offsets[row]) + 4.0;
         gains[row] = static_cast<double>(gain);
