@@ -31,8 +31,10 @@ class SquaredSum:
 
     Parameters
     ----------
-    system, exits, rate
-        The rates off the diagonal, the exit rates of its rows, and the uniformisation rate.
+    system, rate
+        The rates off the diagonal, and the uniformisation rate.
+    transposed
+        Whether the rates out of a state are a column of the system's matrix, not a row.
     rate_time
         The mean q·t of the Poisson distribution.
     squarings
@@ -42,7 +44,7 @@ class SquaredSum:
     """
 
     system: SweepSystem
-    exits: FloatArray
+    transposed: bool
     rate: float
     rate_time: float
     squarings: int
@@ -56,7 +58,8 @@ class SquaredSum:
 
     def is_sooner(self, sweeps: float) -> bool:
         """Return whether squaring takes fewer operations than a number of sweeps."""
-        size, entries = self.system.num_states, self.system.matrix.num_entries + len(self.exits)
+        size, entries = self.system.num_states, self.system.matrix.num_entries
+        entries += self.system.matrix.num_rows
         dense = self.squarings * float(size) ** 3 + self.right * float(entries) * size
         dense_cost = 16.0  # A multiplication of long doubles beside one of a sparse sweep.
         return dense_cost * dense < sweeps * entries
@@ -132,29 +135,35 @@ class SquaredSum:
         return np.append(first, first * np.cumprod(factors))
 
     def _step(self) -> Any:
-        """Return P as a sparse matrix of long doubles; states without a row stay."""
+        """Return P as a sparse matrix of long doubles; states without a row stay.
+
+        Exit rates are added up again: what doubles lose of them, though a unit in the last place,
+        would leave or enter the chain at each of its q·t jumps. The largest may exceed the rate by
+        that much; the diagonal entry below 0 is as small.
+        """
         from scipy.sparse import coo_array
 
         system, size = self.system, self.system.num_states
         states = np.arange(size) if system.states is None else system.states
-        stay = np.ones(size, dtype=np.longdouble)
-        stay[states] -= self.exits.astype(np.longdouble) / np.longdouble(self.rate)
         rates = system.matrix.values.astype(np.longdouble) / np.longdouble(self.rate)
+        starts, ends = states[system.matrix.row_of_entry()], system.matrix.columns
+        stay = np.ones(size, dtype=np.longdouble)
+        np.subtract.at(stay, ends if self.transposed else starts, rates)
         everyone = np.arange(size)
-        rows = np.concatenate([states[system.matrix.row_of_entry()], everyone])
-        columns = np.concatenate([system.matrix.columns, everyone])
+        rows = np.concatenate([starts, everyone])
+        columns = np.concatenate([ends, everyone])
         values = np.concatenate([rates, stay])
         return coo_array((values, (rows, columns)), shape=(size, size)).tocsr()
 
 
 def squared_sum(
-    system: SweepSystem, exits: FloatArray, rate: float, rate_time: float, accuracy: float
+    system: SweepSystem, transposed: bool, rate: float, rate_time: float, accuracy: float
 ) -> SquaredSum | None:
     """Return how a sum of powers is found by squaring; None where sweeps are as soon done.
 
     Parameters
     ----------
-    system, exits, rate
+    system, transposed, rate
         As in `SquaredSum`.
     rate_time
         The mean q·t of the Poisson distribution.
@@ -173,5 +182,5 @@ def squared_sum(
     if LONG_ROUNDOFF * rate_time > LARGEST_RELATIVE:
         return None
     poisson = poisson_weights(math.ldexp(rate_time, -squarings), math.ldexp(accuracy, -squarings))
-    found = SquaredSum(system, exits, rate, rate_time, squarings, poisson.right, poisson.lost)
+    found = SquaredSum(system, transposed, rate, rate_time, squarings, poisson.right, poisson.lost)
     return found if found.is_sooner(rate_time) else None

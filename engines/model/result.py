@@ -153,6 +153,10 @@ class SolveResult:
         Whether `error_estimate` is more than what the last changes let expect of a named method.
     absolute
         Whether `error_estimate` is absolute whatever the environment asked for.
+    what_iterates
+        What PRISM's error calls the method that did not converge.
+    failed_after
+        The iterations of the solve that did not converge where there were several; None for all.
     """
 
     values: FloatArray
@@ -180,6 +184,8 @@ class SolveResult:
     exactly: ExactValues | None = None
     error_known: bool = True
     absolute: bool = False
+    what_iterates: str = "Iterative method"
+    failed_after: int | None = None
 
     @classmethod
     def exact(cls, values: FloatArray, method: str, *, two_sided: bool = False) -> SolveResult:
@@ -232,9 +238,10 @@ class SolveResult:
             Estimated largest error of `values`: how the errors of the parts enter it depends on
             the question.
         """
+        worst = max(parts, key=lambda part: part.status.severity)
         return cls(
             values=np.asarray(values, dtype=np.float64),
-            status=max((part.status for part in parts), key=lambda status: status.severity),
+            status=worst.status,
             method=" and ".join(dict.fromkeys(part.method for part in parts)),
             iterations=sum(part.iterations for part in parts),
             # Unlike Python's, NumPy's maximum is NaN if any part is.
@@ -249,12 +256,13 @@ class SolveResult:
             two_sided=all(part.two_sided for part in parts),
             error_known=all(part.error_known for part in parts),
             absolute=any(part.absolute for part in parts),
-            remedy=max(parts, key=lambda part: part.status.severity).remedy,
+            remedy=worst.remedy,
             rounding=max(part.rounding for part in parts),
             trusted_above=max(part.trusted_above for part in parts),
             finished_by=" and ".join(
                 dict.fromkeys(part.finished_by for part in parts if part.finished_by)
             ),
+            failed_after=worst.iterations if worst.failed_after is None else worst.failed_after,
         )
 
     @property
@@ -293,8 +301,9 @@ class SolveResult:
         if self.status in (Status.NOT_CONVERGED, Status.DIVERGED):
             diverged = self.status is Status.DIVERGED
             happened = "diverged after" if diverged else "did not converge within"
+            after = self.iterations if self.failed_after is None else self.failed_after
             raise ConvergenceError(
-                f"Iterative method {happened} {self.iterations} iterations.\n"
+                f"{self.what_iterates} {happened} {after} iterations.\n"
                 "Consider using a different numerical method or increasing "
                 "the maximum number of iterations"
             )

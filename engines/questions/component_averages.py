@@ -153,7 +153,8 @@ def _by_steady_states(
     for label, states in components.members(wanted):
         part = steady_state_of(model, states, environment, progress=progress)
         parts.append(part)
-        values[label] = float(part.values @ weights[states])
+        with np.errstate(invalid="ignore"):  # Infinite values of a method that diverges.
+            values[label] = float(part.values @ weights[states])
         own = part.error_of_mean(weights[states], values[label])
         if environment.absolute:
             own = part.error_estimate * float(weights[states].sum())

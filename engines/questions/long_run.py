@@ -144,6 +144,9 @@ def _long_run_values(
     lower = np.append(averages.lower, 0.0)[components.labels]
     upper = np.append(averages.upper, 0.0)[components.labels]
     sound = np.append(averages.decided, False)[components.labels]
+    if np.isnan(lower).any():
+        # A named method has left the finite numbers, as its status tells; nothing is below NaN.
+        return put_together(lower, averages.parts, averages.error, environment)
     unknown = ~recurrent
     everywhere = np.ones(model.num_states, dtype=np.bool_)
     for extreme in (averages.lower.min(), averages.lower.max()):

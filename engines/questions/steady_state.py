@@ -91,7 +91,8 @@ def solve_steady_state(
         by_levels=rates.num_rows > SMALL_SYSTEM,
         progress=progress,
     )
-    total = float(result.values.sum())
+    with np.errstate(invalid="ignore"):  # Infinities of both signs, of a method that diverges.
+        total = float(result.values.sum())
     if result.status is Status.DIVERGED or not np.isfinite(total) or total == 0.0:
         return result if states is None else result.with_values(np.full(model.num_states, np.nan))
     result = _normalised(result, total, exits, environment.absolute)

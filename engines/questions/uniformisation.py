@@ -176,7 +176,9 @@ def forward(
     # No state gets more than there is; the sum is rounded itself.
     greatest = float(np.sum(system.start, dtype=np.longdouble)) * (1.0 + ROUNDING_A_SWEEP)
     longest = _longest_row(matrix)
-    return _solve(system, exits, longest, greatest, time_bound, environment, False, progress)
+    return _solve(
+        system, exits, longest, greatest, time_bound, environment, False, progress, transposed=True
+    )
 
 
 def _longest_row(matrix: CsrMatrix) -> int:
@@ -198,11 +200,14 @@ def _solve(
     environment: SolverEnvironment,
     cumulative: bool,
     progress: Progress | None,
+    *,
+    transposed: bool = False,
 ) -> SolveResult:
     """Sum the powers.
 
-    `exits` are the exit rates of the states that `system` computes, each of at most `longest_exit`
-    rates; `greatest` is what no iterate exceeds.
+    `transposed` systems have the rates out of a state in a column of their matrix; `exits` are the
+    exit rates of the states that `system` computes, each of at most `longest_exit` rates;
+    `greatest` is what no iterate exceeds.
     """
     if time_bound < 0.0:
         raise ValueError(f"a time must be at least 0, not {time_bound}")
@@ -220,7 +225,7 @@ def _solve(
     whole = time_bound * (1.0 + ROUNDING_A_SWEEP) if cumulative else 1.0
     accuracy = min(max(environment.epsilon, FINEST_ACCURACY), COARSEST_ACCURACY)
     sizes = (longest_exit, greatest)
-    found = _squared(system, exits, rate, product, accuracy, *sizes, cumulative)
+    found = _squared(system, transposed, rate, product, accuracy, *sizes, cumulative)
     if found is None:
         poisson = poisson_weights(product, accuracy * SMALLEST_SHARE)
         problem = _power_sum(system, exits, rate, poisson, cumulative)
@@ -314,7 +319,7 @@ class _Found(NamedTuple):
 
 def _squared(
     system: SweepSystem,
-    exits: FloatArray,
+    transposed: bool,
     rate: float,
     rate_time: float,
     accuracy: float,
@@ -323,7 +328,7 @@ def _squared(
     cumulative: bool,
 ) -> _Found | None:
     """Return the sum by squaring; None where sweeps are as soon done, or it leaves no digits."""
-    squared = squared_sum(system, exits, rate, rate_time, accuracy * SMALLEST_SHARE)
+    squared = squared_sum(system, transposed, rate, rate_time, accuracy * SMALLEST_SHARE)
     if squared is None:
         return None
     error = squared.error(longest_exit, greatest, cumulative)

@@ -116,6 +116,7 @@ def solve_two_sided(
         bounds=(lower, upper),
         finished_by=outcome.finished_by,
         exactly=exactly,
+        what_iterates="Iterative method (interval iteration)",
     )
 
 

@@ -197,6 +197,18 @@ def test_what_the_explorer_refuses_gets_the_words_of_prism_s_default_engine(
     assert_clean(run)
 
 
+@pytest.mark.parametrize("filtered", ["min", "argmin", "max"])
+def test_a_property_that_prism_s_explicit_engine_fails_at_is_checked_by_the_default_engine(
+    prism_gpu, prism, write, filtered
+):
+    asked = f"filter({filtered}, (x=0 ? 1 : P=? [ F x=3 ]), x<3); P=? [ F x=3 ]"
+    run, right = (program(write(ENDS), "-pf", asked) for program in (prism_gpu, prism))
+    assert run.code == right.code == 0
+    assert "PRISM's explicit engine fails" in reasons(run)[0]
+    assert len(run.results()) == len(right.results()) == 2
+    assert run.results()[0] == right.results()[0]
+
+
 def test_a_model_too_large_for_java_s_heap_is_built_as_diagrams(prism_gpu, prism_examples):
     words = [prism_examples / TANDEM, "-const", "c=511", "-pf", "P=? [ F<=0.01 sc=1 ]"]
     run = prism_gpu(*words, "-javamaxmem", "24m")

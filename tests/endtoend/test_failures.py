@@ -162,6 +162,17 @@ def test_no_convergence_on_an_mdp_is_prism_s_error(prism_gpu, prism, prism_examp
     assert_clean(ours)
 
 
+@pytest.mark.sampled(1)
+def test_no_convergence_of_bounds_is_prism_s_error(prism_gpu, prism, tandem):
+    """By interval iteration; PRISM's long run is not found by it, and takes one solve."""
+    asked = 'R{"customers"}=? [ F sc=c & sm=c ]; R{"customers"}=? [ S ]'
+    words = (tandem, "-const", "c=7", "-pctl", asked, "-ii", "-maxiters", "2", "-explicit")
+    ours, theirs = (run(*words).output.splitlines() for run in (prism_gpu, prism))
+    errors, right = ([line for line in lines if "Error:" in line] for lines in (ours, theirs))
+    assert len(errors) == 2
+    assert errors == right
+
+
 def test_a_property_without_convergence_leaves_the_others_their_results(prism_gpu, prism, tandem):
     words = (tandem, "-const", "c=31", "-pctl", "R=? [ S ]; P=? [ X sc=1 ]", "-maxiters", "10")
     ours, theirs = prism_gpu(*words), prism(*words, "-sparse")

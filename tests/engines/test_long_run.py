@@ -251,6 +251,18 @@ def test_a_part_that_does_not_converge_makes_the_whole_not_converged():
     assert distribution.status is Status.NOT_CONVERGED
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("first", [{1: 1.0}, {1: 1.0, 3: 1.0}], ids=["one", "several"])
+def test_a_class_whose_solve_diverges_makes_the_whole_diverge(first):
+    rows = [first, {2: 1.0}, {1: 3.0}, {4: 1.0}, {3: 3.0}]
+    model = models.ctmc(rows[: 1 + 2 * len(first)])
+    environment = SolverEnvironment(method=Method.JOR, omega=1.9, max_iterations=100_000)
+    result = long_run_probabilities(model, models.mask(model.num_states, [1]), environment)
+    assert result.status is Status.DIVERGED
+    start = np.eye(model.num_states)[0]
+    assert steady_state_distribution(model, start, environment).status is Status.DIVERGED
+
+
 @pytest.mark.usefixtures("never_at_once")
 def test_combined_results_add_up_and_take_the_worst():
     model = CHAINS["several BSCCs"]

@@ -30,6 +30,7 @@ STIFF = {
     "rare repair": [{1: 10**6}, {0: 2}],
     "three scales": [{1: Fraction(1, 1000)}, {0: 10**6, 2: 3}, {0: 5}],
     "a way out": [{1: 1000}, {0: 10**5, 2: Fraction(1, 100)}, {}],
+    "no double for an exit rate": [{1: 10**8 + 10, 2: Fraction(1, 10**4)}, {0: 10**8}, {0: 10**8}],
 }
 TIMES = [1e-6, 1e-3, 0.02, 1.0, 300.0, 1e5]
 

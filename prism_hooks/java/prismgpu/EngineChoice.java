@@ -175,8 +175,20 @@ final class EngineChoice
 			giveUp("the explicit engine refuses: " + e.getMessage());
 		} catch (OutOfMemoryError e) {
 			giveUp("Java's heap, of at most " + HeapLimit.megabytes() + " MB (-javamaxmem), is full");
+		} catch (RuntimeException e) {
+			if (!isFaultOfPrism(e))
+				throw e;
+			giveUp("PRISM's explicit engine fails: " + e);
 		}
 		return work.run();
+	}
+
+	/** Whether a fault is one of PRISM's own code, as where its explicit engine compares values of states that it has not computed. */
+	private static boolean isFaultOfPrism(RuntimeException fault)
+	{
+		StackTraceElement[] stack = fault.getStackTrace();
+		String place = stack.length == 0 ? "" : stack[0].getClassName();
+		return place.startsWith("explicit.") || place.startsWith("parser.");
 	}
 
 	/** Leaves a model to PRISM's default engine. */
