@@ -207,7 +207,7 @@ class TextSource:
         types = {item.name: item.type for item in found.constants}
         types |= {item.name.name: item.type for item in found.declared_variables}
         labels = found.labels if self.likely is None else (*found.labels, UNEXPLORED)
-        return Declared(types, labels, found.reward_names, found.formulas)
+        return Declared(types, found.variables, labels, found.reward_names, found.formulas)
 
     def describe(self, log: Log) -> None:
         """Print what the model's text says."""
@@ -266,7 +266,8 @@ def declared_by(model: CheckableModel) -> Declared:
     types = {name: type_of_value(value) for name, value in model.constants.items()}
     types |= {name: type_of_array(values) for name, values in model.variables.items()}
     labels = (*model.model.labels, *model.labels)
-    return Declared(types, labels, [item.name for item in model.rewards], model.formulas)
+    rewards = [item.name for item in model.rewards]
+    return Declared(types, tuple(model.variables), labels, rewards, model.formulas)
 
 
 def _quoted(labels: Iterable[str]) -> Iterator[str]:
@@ -290,6 +291,6 @@ def _describe(
     if labels:
         lines.append("Labels:      " + " ".join(f'"{name}"' for name in labels))
     if rewards:
-        shown = (f'"{name}"' if name else "(unnamed)" for name in rewards)
+        shown = (f'"{name}"' if name else str(i) for i, name in enumerate(rewards, start=1))
         lines.append(f"Rewards:     {' '.join(shown)}")
     log("\n" + "\n".join(lines))
