@@ -192,8 +192,17 @@ class _Run:
         except FAULTS as error:
             self._log(error_line(error))
             return False
-        for what, target in options.model_files:
-            self._attempt(partial(export_model, model, what, target, self._log))
+        for request in options.model_files:
+            self._attempt(
+                partial(
+                    export_model,
+                    model,
+                    request,
+                    self._log,
+                    headers=options.export_headers,
+                    source=options.files[0],
+                )
+            )
         if options.steady_state:
             self._log(f"\n{RULE}")
             self._begin("steady-state distribution", self._model_constants)
