@@ -354,3 +354,14 @@ def test_options_of_exports_are_not_passed_over(switch, option, message, tmp_pat
 def test_a_model_goes_beside_its_source_under_its_name(tmp_path):
     exported(tmp_path, "-exportmodel", ".tra")
     assert (tmp_path / "m.tra").exists()
+
+
+def test_constants_of_properties_are_shown_with_their_values(tmp_path):
+    text = "const int k=2; const int open; const double s=k/3; const int more=open+1; P=? [ F x=k ]"
+    run = exported(tmp_path, "-pf", f"{text}; P=? [ F x=more ]", "-const", "open=0:1")
+    lines = [line for line in run.output.splitlines() if line.startswith("Property constants")]
+    assert lines == [
+        "Property constants: k=2,s=0.666666666667",
+        "Property constants: k=2,open=0,s=0.666666666667,more=1",
+        "Property constants: k=2,open=1,s=0.666666666667,more=2",
+    ]
