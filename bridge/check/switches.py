@@ -371,7 +371,11 @@ class _Reader:
 
     def _export_results(self, name: str) -> None:
         path, _, chosen = self._value(name).partition(":")
-        form = ",".join(sorted(part for part in chosen.split(",") if part)) or "list"
+        parts = sorted(part for part in chosen.split(",") if part)
+        for part in parts:
+            if part not in ("comment", "csv", "dataframe", "list", "matrix"):
+                raise UsageError(f'Unknown option "{part}" for -{name} switch')
+        form = ",".join(parts) or "list"
         if form not in ("list", "csv", "csv,list", "comment"):
             raise UnsupportedError(
                 f'-{name}: "{chosen}" needs PRISM; known here: list, csv, comment'

@@ -341,6 +341,8 @@ def test_headers_of_exports_are_left_out(words, first, tmp_path):
         ("-exportmodel", "headers=1", 'Unknown value "1" for "headers" option of -exportmodel'),
         ("-exportmodel", "precision=3", '-exportmodel: the option "precision=3" needs PRISM'),
         ("-exportmodel", "format=matlab", '-exportmodel: the option "format=matlab" needs PRISM'),
+        ("-exportresults", "foo", 'Unknown option "foo" for -exportresults switch.'),
+        ("-exportresults", "matrix", '-exportresults: "matrix" needs PRISM'),
         ("-exporttrans", "precision=3", '-exporttrans: the option "precision=3" needs PRISM'),
     ],
 )
@@ -365,3 +367,11 @@ def test_constants_of_properties_are_shown_with_their_values(tmp_path):
         "Property constants: k=2,open=0,s=0.666666666667,more=1",
         "Property constants: k=2,open=1,s=0.666666666667,more=2",
     ]
+
+
+def test_comments_of_results_tell_first_what_does_not_vary(tmp_path):
+    text = "const int k; const int open; P=? [ F<=k x=open ]"
+    words = ("-const", "k=0:2:2,open=1", "-exportresults", "r.txt:comment")
+    exported(tmp_path, "-pf", text, *words)
+    lines = ["// RESULT (open=1,k=0): 0", "// RESULT (open=1,k=2): 0.9375"]
+    assert (tmp_path / "r.txt").read_text().splitlines() == lines
