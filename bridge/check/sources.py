@@ -72,7 +72,7 @@ def model_source(
     path
         A model in the PRISM language, or explicit files.
     kind
-        For explicit text files: what their header does not say.
+        For explicit text files: what they are, whatever their header says.
     fix_deadlocks
         Whether states without a transition get a self-loop.
     sums_checked
@@ -90,7 +90,8 @@ def model_source(
     BridgeError
         When there is no such file.
     UnsupportedError
-        For explicit files with `likely`.
+        For explicit files with `likely`. When a model in the PRISM language is looked at: if it
+        is of another kind.
     """
     if not path.exists():
         raise BridgeError(f'File "{path}" not found')
@@ -105,7 +106,7 @@ def model_source(
                 f"{path}: -gputruncate explores models in PRISM's language; these are all states"
             )
         return FileSource(path, kind)
-    return TextSource(path, fix_deadlocks, sums_checked, device, most_states, likely)
+    return TextSource(path, fix_deadlocks, sums_checked, device, most_states, likely, asked=kind)
 
 
 @dataclass(frozen=True)
@@ -168,10 +169,18 @@ class TextSource:
     most_states: int | None = None
     likely: float | None = None
     name: str = "prism-gpu"
+    asked: ModelKind | None = None
 
     @cached_property
     def _outline(self) -> ModelOutline:
-        return checked_outline(self.text(), str(self.path))
+        found = checked_outline(self.text(), str(self.path))
+        kind = (found.kind or "mdp").upper()
+        if self.asked is not None and self.asked.value != kind:
+            raise UnsupportedError(
+                f"-{self.asked.value.lower()}: {self.path} is of type {kind}, and only PRISM takes "
+                "it as another: change its first word, or install PRISM"
+            )
+        return found
 
     @property
     def constants(self) -> tuple[ConstantDeclaration, ...]:

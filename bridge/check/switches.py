@@ -323,7 +323,7 @@ class _Reader:
         except ValueError:
             value = float("nan")
         if not low <= value < high:
-            raise UsageError(f"Invalid value for -{name} switch")
+            raise UsageError(f'Invalid value "{text}" for -{name} switch')
         return value
 
     def _directory(self, name: str) -> None:
@@ -350,7 +350,7 @@ class _Reader:
     def _max_iterations(self, name: str) -> None:
         text = self._value(name)
         if not text.isdecimal():
-            raise UsageError(f"Invalid value for -{name} switch")
+            raise UsageError(f'Invalid value "{text}" for -{name} switch')
         self._solve_with(max_iterations=int(text), max_iterations_named=True)
 
     def _omega(self, name: str) -> None:

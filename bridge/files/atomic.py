@@ -60,7 +60,8 @@ def _naming(written: Path, path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.filename is None or str(error.filename) == str(written):
+        nameless = error.filename is None and error.errno is not None
+        if nameless or str(error.filename) == str(written):
             error.filename = str(path)
         raise
 

@@ -168,7 +168,7 @@ def test_distributions_are_computed(folder, tmp_path):
         (["dice.umb", "-sim", "-pctl", "P=? [ F d=1 ]"], "not of explicit files"),
         (["dice.umb", "-pctl", "P=? [ F d= ]"], "Syntax error"),
         (["dice.umb", "-pctl", "P=? [ F d=k ]"], 'Undeclared identifier ("k"'),
-        (["dice.umb", "-epsilon", "x"], "Invalid value for -epsilon"),
+        (["dice.umb", "-epsilon", "x"], 'Invalid value "x" for -epsilon'),
         (["dice.umb", "-pctl", "P=? [ F d=1 ]", "-prop", "2"], "There is not a property 2"),
         (["dice.umb", "-frontend", "none"], "-frontend switch: prism or builtin"),
         (["cut.umb", "-pctl", "P=? [ F d=1 ]"], "cut.umb"),
@@ -375,3 +375,11 @@ def test_comments_of_results_tell_first_what_does_not_vary(tmp_path):
     exported(tmp_path, "-pf", text, *words)
     lines = ["// RESULT (open=1,k=0): 0", "// RESULT (open=1,k=2): 0.9375"]
     assert (tmp_path / "r.txt").read_text().splitlines() == lines
+
+
+def test_a_model_of_the_language_is_not_taken_for_another_kind(tmp_path):
+    run = exported(tmp_path, "-mdp", "-pf", "Pmax=? [ F x=2 ]")
+    assert run.code == 1
+    assert "Error: -mdp: " in run.output
+    assert "m.pm is of type DTMC, and only PRISM takes it as another" in run.output
+    assert exported(tmp_path, "-dtmc", "-pf", "P=? [ F x=2 ]").numbers() == [1.0]
