@@ -383,3 +383,16 @@ def test_a_model_of_the_language_is_not_taken_for_another_kind(tmp_path):
     assert "Error: -mdp: " in run.output
     assert "m.pm is of type DTMC, and only PRISM takes it as another" in run.output
     assert exported(tmp_path, "-dtmc", "-pf", "P=? [ F x=2 ]").numbers() == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        ("1.5", '"1.5" is not a valid time for a DTMC.'),
+        ("", '"" is not a valid time for a DTMC.'),
+        ("2:x", '"2:x" is not a valid time range for a DTMC.'),
+        ("-1", "Cannot compute transient probabilities for negative time value."),
+    ],
+)
+def test_what_is_no_time_is_refused_in_prisms_words(folder, times, message):
+    assert f"\nError: {message}\n" in prism_gpu(folder / "dice.umb", "-tr", times).output
