@@ -68,6 +68,8 @@ def sweep(
     >>> [round(item.value, 3) for item in pg.sweep(die, "P=? [ F<=k x=1 ]", {"k": range(3)})]
     [0.0, 0.5, 0.75]
     """
+    if not isinstance(constants, Mapping):
+        raise TypeError(f"constants must be given by name, not as {constants!r}")
     texts = [properties] if isinstance(properties, str) else list(properties)
     ranges = {name: _values(name, values) for name, values in constants.items()}
     own = [] if isinstance(model, Model) else open_constants(model_path(model))

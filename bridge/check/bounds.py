@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bridge.language.ast import Expression, Temporal
+from bridge.language.ast import Expression, Instantaneous, Temporal
 from bridge.language.text import double_text
 from engines.errors import InvalidModelError
 
@@ -47,8 +47,8 @@ def step_bounds(checker: Checker, path: Temporal) -> StepBounds:
     """
     bound = path.bound
     assert bound is not None
-    lower = 0 if bound.lower is None else checker.integer(bound.lower)
-    upper = None if bound.upper is None else checker.integer(bound.upper)
+    lower = 0 if bound.lower is None else checker.steps(bound.lower, path.operator)
+    upper = None if bound.upper is None else checker.steps(bound.upper, path.operator)
     if lower < 0 or (upper is not None and upper < 0):
         raise InvalidModelError(f"Negative bound in {path}")
     lower += bound.lower is not None and bound.lower_strict
@@ -108,7 +108,8 @@ def steps(checker: Checker, expression: Expression, strict: bool, what: object) 
     what
         The formula, for the message.
     """
-    number = checker.integer(expression) - strict
+    operator = "I" if isinstance(what, Instantaneous) else "C"
+    number = checker.steps(expression, operator) - strict
     if number < 0:
         raise InvalidModelError(f"Invalid time bound {expression} in {what}: it is negative")
     return number

@@ -208,6 +208,16 @@ class Checker:
             raise InvalidModelError(f"Type error: {expression} must be an integer")
         return value
 
+    def steps(self, expression: Expression, operator: str) -> int:
+        """Return the value of a constant expression that bounds an operator's steps."""
+        value = constant_value(expression, self._scope.constants, self._scope.formulas)
+        if isinstance(value, bool) or not isinstance(value, int):
+            kind = self.engine_model.kind
+            raise InvalidModelError(
+                f"Time bounds on the {operator} operator must be integers for {kind}s"
+            )
+        return value
+
     def number(self, expression: Expression) -> float:
         """Return the value of a constant expression that must be a number."""
         value = constant_value(expression, self._scope.constants, self._scope.formulas)

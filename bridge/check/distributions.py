@@ -139,9 +139,13 @@ def transient_times(text: str, continuous: bool) -> list[int] | list[float]:
         When they are no times.
     """
     kind = "double" if continuous else "int"
-    values = parse_const_switch(f"time={text}")["time"].values("time", kind)
+    try:
+        values = parse_const_switch(f"time={text}")["time"].values("time", kind)
+    except InvalidModelError as error:
+        what = f"time{' range' if ':' in text else ''} for a {'CTMC' if continuous else 'DTMC'}"
+        raise InvalidModelError(f'"{text}" is not a valid {what}') from error
     if any(value < 0 for value in values):
-        raise InvalidModelError(f'Invalid time "{text}" for transient probabilities')
+        raise InvalidModelError("Cannot compute transient probabilities for negative time value")
     return [float(value) for value in values] if continuous else [int(value) for value in values]
 
 

@@ -4,34 +4,56 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from bridge.check.export_request import ModelExport
 from bridge.files.atomic import write_text
 from bridge.files.checkable import as_file_model, as_umb
 from bridge.files.umb import write_umb
 from bridge.language.text import value_text
 from bridge.model import CheckableModel, StateVector
+from engines.arrays import IndexArray
 from engines.errors import UnsupportedError
+from engines.model.explicit import ModelKind
 from engines.process.leftovers import temporary_folder
 
+if TYPE_CHECKING:
+    from bridge.files.reader import FileModel
+
 Log = Callable[[str], None]
+NAMES = {
+    ".tra": "model",
+    ".srew": "state rewards",
+    ".trew": "transition rewards",
+    ".sta": "reachable states",
+    ".lab": "labels and satisfying states",
+}
+"""What the parts of a model are called, in the order in which `.all` writes them."""
 PARTS = {"trans": ".tra", "states": ".sta", "labels": ".lab"}
-NAMES = {"trans": "model", "states": "reachable states", "labels": "labels and satisfying states"}
+GROUPS = {"all": tuple(NAMES), "rew": (".srew", ".trew")}
 
 
-def export_model(model: CheckableModel, what: str, target: str, log: Log) -> None:
+def export_model(
+    model: CheckableModel, request: ModelExport, log: Log, *, headers: bool, source: str
+) -> None:
     """Export a model, or a part of it, as PRISM's switches do.
 
     Parameters
     ----------
     model
         The built model.
-    what
-        "model", "trans", "states" or "labels".
-    target
-        A file, or "stdout". Of a model: `.umb`, `.pexp`, `.all`, or endings such as `.tra,lab`.
+    request
+        What to export where.
     log
         Where the announcement goes.
+    headers
+        Whether text files have headers where the request does not say.
+    source
+        The model's file: a target that is an ending alone goes beside it.
 
     Raises
     ------
@@ -40,46 +62,91 @@ def export_model(model: CheckableModel, what: str, target: str, log: Log) -> Non
     OSError
         If a file cannot be written.
     """
-    if what == "model" and target.endswith(".umb"):
-        log(f'\nExporting model in UMB format to file "{target}"...')
-        write_umb(as_umb(model), target, "gz")
+    target = request.target
+    if request.headers is not None:
+        headers = request.headers
+    if request.what != "model":
+        _export_parts(model, request, headers, [(PARTS[request.what], target)], log)
         return
+    stem, _, endings = target.rpartition(".")
+    if target.startswith(".") and not stem:
+        stem = source.rpartition(".")[0]
+        target = f"{stem}.{endings}"
+    if endings == "umb":
+        log(f'\nExporting model in UMB format to file "{target}"...')
+        write_umb(as_umb(model), target, request.compression)
+        return
+    if endings == "pexp":
+        from bridge.files.writer import write_model
+
+        if not headers:
+            raise UnsupportedError("Headers cannot be disabled for combined explicit export")
+        log(f'\nExporting model in combined format to file "{target}"...')
+        write_model(_in_prisms_order(model), target, combined=True, actions=request.actions)
+        return
+    named = [ending for part in endings.split(",") for ending in GROUPS.get(part, (f".{part}",))]
+    if not set(named) <= set(NAMES):
+        raise UnsupportedError(
+            f'-exportmodel: unknown file ending in "{target}"; known are .all, .umb, .pexp, '
+            ".tra, .sta, .lab, .rew, .srew and .trew"
+        )
+    targets = [(part, stem if stem == "stdout" else f"{stem}{part}") for part in named]
+    _export_parts(model, request, headers, targets, log)
+
+
+def _export_parts(
+    model: CheckableModel,
+    request: ModelExport,
+    headers: bool,
+    targets: list[tuple[str, str]],
+    log: Log,
+) -> None:
     from bridge.files.writer import write_model
 
     with temporary_folder() as folder:
-        written = write_model(as_file_model(model), folder / "model")
-        parts = {path.suffix: path for path in written}
-        if what != "model":
-            _deliver(parts, PARTS[what], NAMES[what], target, log)
-            return
-        stem, _, endings = target.rpartition(".")
-        if endings == "pexp":
-            write_model(as_file_model(model), target, combined=True)
-            log(f'\nExporting model in combined format to file "{target}"...')
-            return
-        wanted = list(parts) if endings == "all" else [f".{part}" for part in endings.split(",")]
-        known = {".tra", ".sta", ".lab", ".srew", ".trew"}
-        if not set(wanted) <= known | set(parts):
-            raise UnsupportedError(
-                f'-exportmodel: unknown file ending in "{target}"; known are .all, .umb, .pexp, '
-                ".tra, .sta, .lab, .srew and .trew"
-            )
-        for ending in wanted:
-            one = f"{stem}{ending}" if stem != "stdout" else "stdout"
-            _deliver(parts, ending, f"model ({ending})", one, log)
+        written = write_model(
+            _in_prisms_order(model), folder / "model", headers=headers, actions=request.actions
+        )
+        for ending, target in targets:
+            # There is a file for each reward structure.
+            _deliver([path for path in written if path.suffix == ending], ending, target, log)
 
 
-def _deliver(parts: dict[str, Path], ending: str, name: str, target: str, log: Log) -> None:
-    source = parts.get(ending)
-    if source is None:
+def _deliver(sources: list[Path], ending: str, target: str, log: Log) -> None:
+    name = NAMES[ending]
+    if not sources:
         log(f"\nThe model has nothing for {ending}; no file is written")
         return
     if target == "stdout":
         log(f"\nExporting {name} in plain text format below:")
-        sys.stdout.write(source.read_text(encoding="utf-8"))
+        for source in sources:
+            sys.stdout.write(source.read_text(encoding="utf-8"))
         return
     log(f'\nExporting {name} in plain text format to file "{target}"...')
-    write_text(Path(target), source.read_text(encoding="utf-8"))
+    stem, dot, last = target.rpartition(".")
+    files = [target]
+    if len(sources) > 1:
+        files = [f"{stem}{number}{dot}{last}" for number in range(1, len(sources) + 1)]
+        log(f"Rewards were exported to multiple files: {','.join(files)}")
+    for source, file in zip(sources, files, strict=True):
+        write_text(Path(file), source.read_text(encoding="utf-8"))
+
+
+def _in_prisms_order(model: CheckableModel) -> FileModel:
+    """Return a model whose transitions are sorted by target, then by the action's name."""
+    whole = as_file_model(model)
+    matrix = whole.model.matrix
+    rows = matrix.row_of_entry()
+    actions = whole.actions
+    keys: list[IndexArray] = [matrix.columns, rows]
+    if actions is not None and whole.model.kind is not ModelKind.MDP:
+        by_name = np.argsort(np.array(whole.action_names), kind="stable")
+        keys.insert(0, np.argsort(by_name, kind="stable")[actions])
+    order = np.lexsort(keys)
+    if actions is not None and whole.model.kind is not ModelKind.MDP:
+        actions = actions[order]
+    ordered = replace(matrix, columns=matrix.columns[order], values=matrix.values[order])
+    return replace(whole, model=replace(whole.model, matrix=ordered), actions=actions)
 
 
 def export_vector(model: CheckableModel, values: StateVector, target: str, log: Log) -> None:

@@ -81,7 +81,9 @@ def _table_text(table: ResultsTable, form: str, titled: bool) -> str:
 def _as_comments(table: ResultsTable, titled: bool) -> str:
     lines = []
     for values, result in table.rows:
-        given = ",".join(f"{name}={short_text(value)}" for name, value in values.items())
+        # PRISM tells first what does not vary.
+        pairs = sorted(values.items(), key=lambda pair: pair[0] in table.ranging)
+        given = ",".join(f"{name}={short_text(value)}" for name, value in pairs)
         lines.append(f"// RESULT{f' ({given})' if given else ''}: {short_text(result)}")
     return "\n".join([*lines, *([table.title] if titled else [])]) + "\n"
 

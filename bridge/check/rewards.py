@@ -156,7 +156,7 @@ def reward_structure(checker: Checker, named: str | Expression | None) -> NamedR
         raise InvalidModelError("The model has no reward structure")
     number = 1 if named is None else checker.integer(named)
     if not 1 <= number <= len(structures):
-        raise InvalidModelError(f"Invalid reward structure index {number}")
+        raise InvalidModelError(f'Invalid reward structure index "{number}"')
     return structures[number - 1]
 
 

@@ -24,6 +24,7 @@ from bridge.check.switches import CheckOptions, read_switches
 from bridge.check.truncated import BoundedResult, check_between
 from bridge.devices import devices_text
 from bridge.language.ast import Value
+from bridge.language.constants import define_constants
 from bridge.language.properties_file import PropertiesFile, Property, parse_properties
 from bridge.language.text import Range, seconds_text
 from bridge.model import CheckableModel
@@ -192,8 +193,17 @@ class _Run:
         except FAULTS as error:
             self._log(error_line(error))
             return False
-        for what, target in options.model_files:
-            self._attempt(partial(export_model, model, what, target, self._log))
+        for request in options.model_files:
+            self._attempt(
+                partial(
+                    export_model,
+                    model,
+                    request,
+                    self._log,
+                    headers=options.export_headers,
+                    source=options.files[0],
+                )
+            )
         if options.steady_state:
             self._log(f"\n{RULE}")
             self._begin("steady-state distribution", self._model_constants)
@@ -236,7 +246,7 @@ class _Run:
             everything = {**self._model_constants, **given}
             self._log(f"\n{RULE}\n\nModel checking: {item.text}")
             self._constants_line("Model", self._model_constants)
-            self._constants_line("Property", given)
+            self._constants_line("Property", self._property_constants(experiment, given))
             self._begin(item.text, everything)
             try:
                 result = self._check(item, experiment, given)
@@ -255,7 +265,8 @@ class _Run:
         if len(assignments) > 1:
             self._log(f"Property constants: {experiment.text}")
         else:
-            self._constants_line("Property", assignments[0])
+            shown = self._property_constants(experiment, assignments[0])
+            self._constants_line("Property", shown)
         try:
             simulator = self._simulator = self._simulator or self._opened_simulator()
             constants = simulator.constants(self._model_constants)
@@ -369,6 +380,15 @@ class _Run:
             self._log(f"\n{model_lines(model)}")
             self._model = model
         return self._model
+
+    def _property_constants(self, experiment: Experiment, given: Constants) -> Constants:
+        """Return what the log shows: all constants of the properties that have a value."""
+        try:
+            constants, formulas = self._source.constants, self._source.declared.formulas
+            of_model = define_constants(constants, self._model_constants, formulas=formulas)
+            return experiment.values(of_model, given)
+        except (InvalidModelError, UnsupportedError):
+            return given  # A fault is told of where the property is checked.
 
     def _constants_line(self, kind: str, constants: Constants) -> None:
         if constants:

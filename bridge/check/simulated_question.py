@@ -277,7 +277,7 @@ class QuestionReader:
             raise InvalidModelError("The model has no reward structure")
         number = 1 if named is None else int(self._value(named))
         if not 1 <= number <= len(self.reward_names):
-            raise InvalidModelError(f"Invalid reward structure index {number}")
+            raise InvalidModelError(f'Invalid reward structure index "{number}"')
         return number - 1
 
 

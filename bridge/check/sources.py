@@ -72,7 +72,7 @@ def model_source(
     path
         A model in the PRISM language, or explicit files.
     kind
-        For explicit text files: what their header does not say.
+        For explicit text files: what they are, whatever their header says.
     fix_deadlocks
         Whether states without a transition get a self-loop.
     sums_checked
@@ -90,7 +90,8 @@ def model_source(
     BridgeError
         When there is no such file.
     UnsupportedError
-        For explicit files with `likely`.
+        For explicit files with `likely`. When a model in the PRISM language is looked at: if it
+        is of another kind.
     """
     if not path.exists():
         raise BridgeError(f'File "{path}" not found')
@@ -105,7 +106,7 @@ def model_source(
                 f"{path}: -gputruncate explores models in PRISM's language; these are all states"
             )
         return FileSource(path, kind)
-    return TextSource(path, fix_deadlocks, sums_checked, device, most_states, likely)
+    return TextSource(path, fix_deadlocks, sums_checked, device, most_states, likely, asked=kind)
 
 
 @dataclass(frozen=True)
@@ -168,10 +169,18 @@ class TextSource:
     most_states: int | None = None
     likely: float | None = None
     name: str = "prism-gpu"
+    asked: ModelKind | None = None
 
     @cached_property
     def _outline(self) -> ModelOutline:
-        return checked_outline(self.text(), str(self.path))
+        found = checked_outline(self.text(), str(self.path))
+        kind = (found.kind or "mdp").upper()
+        if self.asked is not None and self.asked.value != kind:
+            raise UnsupportedError(
+                f"-{self.asked.value.lower()}: {self.path} is of type {kind}, and only PRISM takes "
+                "it as another: change its first word, or install PRISM"
+            )
+        return found
 
     @property
     def constants(self) -> tuple[ConstantDeclaration, ...]:
@@ -207,7 +216,7 @@ class TextSource:
         types = {item.name: item.type for item in found.constants}
         types |= {item.name.name: item.type for item in found.declared_variables}
         labels = found.labels if self.likely is None else (*found.labels, UNEXPLORED)
-        return Declared(types, labels, found.reward_names, found.formulas)
+        return Declared(types, found.variables, labels, found.reward_names, found.formulas)
 
     def describe(self, log: Log) -> None:
         """Print what the model's text says."""
@@ -266,7 +275,8 @@ def declared_by(model: CheckableModel) -> Declared:
     types = {name: type_of_value(value) for name, value in model.constants.items()}
     types |= {name: type_of_array(values) for name, values in model.variables.items()}
     labels = (*model.model.labels, *model.labels)
-    return Declared(types, labels, [item.name for item in model.rewards], model.formulas)
+    rewards = [item.name for item in model.rewards]
+    return Declared(types, tuple(model.variables), labels, rewards, model.formulas)
 
 
 def _quoted(labels: Iterable[str]) -> Iterator[str]:
@@ -290,6 +300,6 @@ def _describe(
     if labels:
         lines.append("Labels:      " + " ".join(f'"{name}"' for name in labels))
     if rewards:
-        shown = (f'"{name}"' if name else "(unnamed)" for name in rewards)
+        shown = (f'"{name}"' if name else str(i) for i, name in enumerate(rewards, start=1))
         lines.append(f"Rewards:     {' '.join(shown)}")
     log("\n" + "\n".join(lines))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
+from bridge.check.export_request import ModelExport, parse_model_export
 from bridge.check.simulation_options import SimulationOptions
 from bridge.own_switches import UsageError
 from engines.errors import UnsupportedError
@@ -77,7 +78,9 @@ class CheckOptions:
     results_file, results_format, vector_file
         Where results and vectors are exported to.
     model_files
-        Pairs of what to export and where: "model", "trans", "states" or "labels".
+        What to export of the model, and where to.
+    export_headers
+        Whether those files have headers where the switch itself does not say.
     steady_state, transient
         Whether to compute the steady-state distribution, and at which times the transient one.
     steady_state_file, transient_file
@@ -101,7 +104,8 @@ class CheckOptions:
     results_file: str | None = None
     results_format: str = "list"
     vector_file: str | None = None
-    model_files: tuple[tuple[str, str], ...] = ()
+    model_files: tuple[ModelExport, ...] = ()
+    export_headers: bool = True
     steady_state: bool = False
     transient: str | None = None
     steady_state_file: str | None = None
@@ -266,7 +270,7 @@ class _Reader:
             "nofixdl": lambda _: self._set(fix_deadlocks=False),
             **dict.fromkeys(("verbose", "v"), lambda _: self._set(verbose=True)),
             "nobuild": lambda _: self._set(build=False),
-            "noexportheaders": lambda _: None,
+            "noexportheaders": lambda _: self._set(export_headers=False),
             "sim": lambda _: self._set(simulate=True),
             "simmethod": lambda name: self._note_word(name, self._value(name)),
             "simmanual": lambda name: self._note_word(name, name),
@@ -319,7 +323,7 @@ class _Reader:
         except ValueError:
             value = float("nan")
         if not low <= value < high:
-            raise UsageError(f"Invalid value for -{name} switch")
+            raise UsageError(f'Invalid value "{text}" for -{name} switch')
         return value
 
     def _directory(self, name: str) -> None:
@@ -346,7 +350,7 @@ class _Reader:
     def _max_iterations(self, name: str) -> None:
         text = self._value(name)
         if not text.isdecimal():
-            raise UsageError(f"Invalid value for -{name} switch")
+            raise UsageError(f'Invalid value "{text}" for -{name} switch')
         self._solve_with(max_iterations=int(text), max_iterations_named=True)
 
     def _omega(self, name: str) -> None:
@@ -367,7 +371,11 @@ class _Reader:
 
     def _export_results(self, name: str) -> None:
         path, _, chosen = self._value(name).partition(":")
-        form = ",".join(sorted(part for part in chosen.split(",") if part)) or "list"
+        parts = sorted(part for part in chosen.split(",") if part)
+        for part in parts:
+            if part not in ("comment", "csv", "dataframe", "list", "matrix"):
+                raise UsageError(f'Unknown option "{part}" for -{name} switch')
+        form = ",".join(parts) or "list"
         if form not in ("list", "csv", "csv,list", "comment"):
             raise UnsupportedError(
                 f'-{name}: "{chosen}" needs PRISM; known here: list, csv, comment'
@@ -375,6 +383,5 @@ class _Reader:
         self._set(results_file=path, results_format=form.removesuffix(",list"))
 
     def _export_model(self, name: str) -> None:
-        path, _, _ = self._value(name).partition(":")
-        what = name.removeprefix("export")
-        self._set(model_files=(*self._options.model_files, (what, path)))
+        request = parse_model_export(name.removeprefix("export"), self._value(name))
+        self._set(model_files=(*self._options.model_files, request))

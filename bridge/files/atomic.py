@@ -36,26 +36,34 @@ def replacing(path: Path, *, follow: bool = True) -> Iterator[Path]:
         If it cannot be written. After any exception an old file is as it was, and no draft is left.
     """
     if path.exists() and not path.is_file():
-        yield path
+        with _naming(path, path):
+            yield path
         return
     target = Path(os.path.realpath(path)) if follow else path
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     remove_abandoned(target)
     try:
-        with removed_at_end(draft):
+        with _naming(draft, path), removed_at_end(draft):
             draft.touch(exist_ok=False)
             with in_use(draft):
                 yield draft
             with draft.open("rb+") as written:
                 os.fsync(written.fileno())
             os.replace(draft, target)
-    except OSError as error:
-        if str(error.filename) == str(draft):
-            # What the message names is the file that was asked for.
-            error.filename = str(path)
-        raise
     finally:
         draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def _naming(written: Path, path: Path) -> Iterator[None]:
+    """Have errors name the file that was asked for; that of a full disk names none."""
+    try:
+        yield
+    except OSError as error:
+        nameless = error.filename is None and error.errno is not None
+        if nameless or str(error.filename) == str(written):
+            error.filename = str(path)
+        raise
 
 
 def write_text(path: Path, text: str) -> None:

@@ -12,7 +12,7 @@ from bridge.files.reader import FileModel, read_model
 from bridge.files.umb import Actions, UmbFile, UmbRewards, pack_valuations, read_umb
 from bridge.files.umb_writer import split_rates
 from bridge.model import CheckableModel, NamedRewards, StateVector
-from engines.arrays import INT32_MAX, FloatArray, index_dtype
+from engines.arrays import INT32_MAX, FloatArray, IndexArray, index_dtype
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 
@@ -67,7 +67,7 @@ def checkable_from_umb(path: Path) -> CheckableModel:
     variables = _numbered(file.model.num_states)
     if file.valuations is not None:
         variables = {name: file.valuations.values(name) for name in file.valuations.names}
-    actions = file.choice_actions if file.choice_actions is not None else file.branch_actions
+    names, actions = _umb_actions(file)
     return CheckableModel(
         _with_standard_labels(file.model),
         rewards=_umb_rewards(file),
@@ -78,9 +78,24 @@ def checkable_from_umb(path: Path) -> CheckableModel:
             *_other_init(file.model),
             *_rescaled(file),
         ),
-        action_names=("",) if actions is None else actions.names,
-        actions=None if actions is None else actions.indices.astype(np.int32),
+        action_names=names,
+        actions=actions,
     )
+
+
+def _umb_actions(file: UmbFile) -> tuple[tuple[str, ...], IndexArray | None]:
+    """Return the actions of an MDP's choices, or of a chain's transitions."""
+    if file.model.kind is ModelKind.MDP or file.branch_actions is None:
+        found = file.choice_actions
+    else:
+        found = file.branch_actions
+    if found is None:
+        return ("",), None
+    indices = found.indices.astype(np.int32)
+    if file.model.kind is not ModelKind.MDP and found is file.choice_actions:
+        # The one choice of a state has its action on all transitions.
+        indices = np.repeat(indices, file.model.matrix.row_lengths())
+    return found.names, indices
 
 
 def checkable_from_text(file: FileModel, path: Path) -> CheckableModel:

@@ -72,15 +72,19 @@ def check_with_constants(model: ModelOutline, constants: Mapping[str, Value]) ->
         With PRISM's words, and for a bound that cannot be computed.
     """
     try:
-        for module in model.resolved:
-            for command in module.commands:
-                for update in command.updates:
-                    _check_set_once(update)
+        _check_updates(model)
         for variable in model.declared_variables:
             if variable.low is not None and variable.high is not None:
                 _check_range(variable, variable.low, variable.high, model, constants)
     except InvalidNodeError as error:
         raise error.placed() from None
+
+
+def _check_updates(model: ModelOutline) -> None:
+    for module in model.resolved:
+        for command in module.commands:
+            for update in command.updates:
+                _check_set_once(update)
 
 
 def _check_set_once(update: Update) -> None:
@@ -128,6 +132,9 @@ class _ModelChecker:
                 self._check_targets(command)
         self._check_meaning()
         self._check_types()
+        if all(constant.value is not None for constant in self._model.constants):
+            # Where constants are to come, PRISM looks for this when they are there.
+            _check_updates(self._model)
 
     def _check_cycles(self, definitions: Mapping[str, Expression], what: str) -> None:
         try:
@@ -149,6 +156,9 @@ class _ModelChecker:
     def _check_meaning(self) -> None:
         model = self._model
         self._check_names(model.labels.values())
+        if "deadlock" in model.labels:
+            message = 'Cannot define a label called "deadlock" - this is a built-in label'
+            raise invalid(message, model.labels["deadlock"])
         self._check_names(value for value in self._definitions.values() if value is not None)
         for name, value in self._definitions.items():
             if value is not None and not self._is_constant(value):

@@ -5,11 +5,11 @@ Names, their order and the rewards' items are as PRISM reads them.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
-from bridge.language.ast import Expression
+from bridge.language.ast import Expression, Identifier
 from bridge.language.lexer import PropertySyntaxError, Token, tokenise
 from bridge.language.modules import (
     Module,
@@ -19,7 +19,7 @@ from bridge.language.modules import (
     WrittenModule,
 )
 from bridge.language.properties_file import ConstantDeclaration
-from bridge.language.types import TypeChecker
+from bridge.language.types import TypeChecker, invalid
 from engines.errors import InvalidModelError
 
 MODEL_KINDS = {
@@ -124,6 +124,11 @@ class ModelOutline:
         return tuple(structure.name for structure in self.rewards)
 
 
+def _shown(token: Token) -> Identifier:
+    """Return the name that a token is; in quotation marks it starts behind the first."""
+    return Identifier(token.text).at((token.line, token.column + (token.kind == "string")))
+
+
 def outline(text: str, source: str) -> ModelOutline:
     """Return the declarations of a model.
 
@@ -150,6 +155,8 @@ class _Reader(ModuleParser):
 
     def __init__(self, text: str, source: str) -> None:
         super().__init__(tokenise(text, source), source=source)
+        self._declared: defaultdict[str, list[Token]] = defaultdict(list)
+        self._places: dict[str, tuple[int, int]] = {}  # Of the modules.
         self._uses: dict[str, str] = {}
         self._kind: str | None = None
         self._constants: list[ConstantDeclaration] = []
@@ -170,14 +177,8 @@ class _Reader(ModuleParser):
             read(self)
         if not self._modules:
             raise InvalidModelError("There must be at least one module")
-        modules = tuple(self._resolved(name, ()) for name in self._modules)
-        declared = (*self._globals, *(v for module in modules for v in module.variables))
+        modules, declared = self._with_names_checked()
         variables = tuple(variable.name.name for variable in declared)
-        twice = [name for name, count in Counter(variables).items() if count > 1]
-        if twice:
-            raise InvalidModelError(
-                f"Name of variable {twice[0]} is already used for a variable in the model"
-            )
         if not variables and self._is_outlined:
             raise InvalidModelError("There must be at least one variable")
         found = [command.action for module in modules for command in module.commands]
@@ -217,13 +218,42 @@ class _Reader(ModuleParser):
         return PropertySyntaxError(what, token.text, token.line, token.column, self.source)
 
     def _name_of(self, use: str) -> str:
-        """Go past the name of a formula, constant or variable, which must be a new one."""
+        """Go past the name of a formula or constant."""
         token = self.expect_name()
-        if token.text in self._uses:
-            what = f"Name of {use} {token.text} is already used for a {self._uses[token.text]}"
-            raise self._invalid(f"{what} in the model", token)
-        self._uses[token.text] = use
+        self._declared[use].append(token)
         return token.text
+
+    def _with_names_checked(self) -> tuple[tuple[Module, ...], tuple[VariableDeclaration, ...]]:
+        """Return the modules and variables; each name is declared once, in PRISM's order."""
+        named = self._declared
+        self._use("formula", [(token.text, _shown(token)) for token in named["formula"]])
+        modules = tuple(self._resolved(name, ()) for name in self._modules)
+        self._require_distinct(
+            "label", 'Name of label "{}" is already used for a label in the model'
+        )
+        self._require_distinct("module", 'Duplicated module name "{}"')
+        self._use("constant", [(token.text, _shown(token)) for token in named["constant"]])
+        declared = (*self._globals, *(v for module in modules for v in module.variables))
+        self._use("variable", [(variable.name.name, variable.shown) for variable in declared])
+        self._require_distinct("rewards", 'Duplicated reward structure name "{}"')
+        return modules, declared
+
+    def _use(self, use: str, names: Iterable[tuple[str, Identifier]]) -> None:
+        for name, shown in names:
+            if name in self._uses:
+                what = f"Name of {use} {name} is already used for a {self._uses[name]}"
+                raise invalid(f"{what} in the model", shown).placed()
+            self._uses[name] = use
+
+    def _require_distinct(self, use: str, message: str) -> None:
+        met = set()
+        for token in self._declared[use]:
+            if token.text in met:
+                if use == "rewards":  # Their whole text is what PRISM finds too long to show.
+                    place = f"(line {token.line}, column {token.column})"
+                    raise InvalidModelError(f"{message.format(token.text)} {place}")
+                raise invalid(message.format(token.text), _shown(token)).placed()
+            met.add(token.text)
 
     def _read_kind(self) -> None:
         token = self.advance()
@@ -253,12 +283,7 @@ class _Reader(ModuleParser):
         if self.next.is_name:
             raise self._invalid("Label names must be enclosed in double-quotes", self.next)
         token = self.expect_quoted()
-        if token.text in self._labels:
-            what = f'Name of label "{token.text}" is already used for a label in the model'
-            raise self._invalid(what, token)
-        if token.text == "deadlock":
-            what = 'Cannot define a label called "deadlock" - this is a built-in label'
-            raise self._invalid(what, token)
+        self._declared["label"].append(token)
         self.expect("=")
         self._labels[token.text] = self.expression()
         self.expect(";")
@@ -267,18 +292,11 @@ class _Reader(ModuleParser):
         self.advance()
         self._globals.append(self.variable())
 
-    def variable(self) -> VariableDeclaration:
-        """Return the declaration of a variable under a new name."""
-        start = self.position
-        self._name_of("variable")
-        self.position = start
-        return super().variable()
-
     def _read_module(self) -> None:
-        self.advance()
+        place = self.advance().place
         name = self.expect_name()
-        if name.text in self._modules:
-            raise self._invalid(f'Duplicated module name "{name.text}"', name)
+        self._places[name.text] = place
+        self._declared["module"].append(name)
         if self._is_outlined:
             self._modules[name.text] = self.module_content()
         else:
@@ -300,17 +318,19 @@ class _Reader(ModuleParser):
                 what = "cannot be renamed since formulas are expanded before module renaming"
                 raise InvalidModelError(f'Formula "{old}" {what}')
         source = self._resolved(base, (*above, name))
+        for variable in source.variables:
+            if variable.name.name not in written.renaming:
+                what = f'Definition of module "{name}" must rename variable "{variable.name.name}"'
+                place = "line {}, column {}".format(*self._places[name])
+                raise InvalidModelError(f"{what} ({place})")
         return Renaming(written.renaming, self._formulas).module(source, name)
 
     def _read_rewards(self) -> None:
-        start = self.position
-        self.advance()
+        begin = self.advance()
         name = ""
         if self.next.kind == "string":
             name = self.expect_quoted().text
-        if name and any(structure.name == name for structure in self._rewards):
-            what = f'Duplicated reward structure name "{name}"'
-            raise self._invalid(what, self.tokens[start + 1])
+            self._declared["rewards"].append(replace(begin, text=name))
         items = []
         while not self.accept("endrewards"):
             begin, action = self.next, None
@@ -327,10 +347,11 @@ class _Reader(ModuleParser):
         self._rewards.append(RewardOutline(name, tuple(items)))
 
     def _read_initial(self) -> None:
-        token = self.advance()
-        if self._initial is not None:
-            raise self._invalid("There were multiple init...endinit constructs", token)
-        self._initial = self.expression()
+        self.advance()
+        again, self._initial = self._initial is not None, self.expression()
+        if again:
+            message = "There were multiple init...endinit constructs"
+            raise invalid(message, self._initial).placed()
         self.expect("endinit")
 
     def _read_system(self) -> None:

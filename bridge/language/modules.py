@@ -39,6 +39,13 @@ class VariableDeclaration:
     initial: Expression | None
     place: tuple[int, int]
 
+    @property
+    def shown(self) -> Identifier:
+        """The declaration as PRISM shows it, at its place in the text."""
+        kind = self.type if self.low is None else f"[{self.low}..{self.high}]"
+        start = "" if self.initial is None else f" init {self.initial}"
+        return Identifier(f"{self.name.name} : {kind}{start}").at(self.name.position)
+
 
 @dataclass(frozen=True)
 class Assignment:

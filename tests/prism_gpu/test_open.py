@@ -226,3 +226,5 @@ def test_a_sweep_over_constants(die):
         pg.sweep(model, "P=? [ F s=1 ]", {"k": 2})
     with pytest.raises(ValueError, match="constant k has no values"):
         pg.sweep(model, "P=? [ F<=k s=1 ]", {"k": []})
+    with pytest.raises(TypeError, match="constants must be given by name, not as 5"):
+        pg.sweep(model, "true", 5)

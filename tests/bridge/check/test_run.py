@@ -168,7 +168,7 @@ def test_distributions_are_computed(folder, tmp_path):
         (["dice.umb", "-sim", "-pctl", "P=? [ F d=1 ]"], "not of explicit files"),
         (["dice.umb", "-pctl", "P=? [ F d= ]"], "Syntax error"),
         (["dice.umb", "-pctl", "P=? [ F d=k ]"], 'Undeclared identifier ("k"'),
-        (["dice.umb", "-epsilon", "x"], "Invalid value for -epsilon"),
+        (["dice.umb", "-epsilon", "x"], 'Invalid value "x" for -epsilon'),
         (["dice.umb", "-pctl", "P=? [ F d=1 ]", "-prop", "2"], "There is not a property 2"),
         (["dice.umb", "-frontend", "none"], "-frontend switch: prism or builtin"),
         (["cut.umb", "-pctl", "P=? [ F d=1 ]"], "cut.umb"),
@@ -255,3 +255,144 @@ def test_a_label_that_is_no_text_is_shown_escaped(tmp_path):
     assert run.code == 0, run.output + run.errors
     assert r'"\ud800"' in run.output
     assert run.errors == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        ("P=? [ F<=d d=6 ]", 'Upper bound in F operator is not constant ("d", line 1, column 10)'),
+        ("P=? [ F>=d d=6 ]", 'Lower bound in F operator is not constant ("d", line 1, column 10)'),
+        ("P>d [ F d=6 ]", 'P operator probability bound is not constant ("d", line 1, column 3)'),
+        ("R=? [ C<=d ]", 'Upper bound in C operator is not constant ("d", line 1, column 10)'),
+        ("R=? [ I=d ]", 'Upper bound in I operator is not constant ("d", line 1, column 9)'),
+        (
+            "R{d}=? [ F d=6 ]",
+            'R operator reward struct index is not constant ("d", line 1, column 3)',
+        ),
+        (
+            "const int k=d; true",
+            'Definition of constant "k" is not constant ("d", line 1, column 13)',
+        ),
+        (
+            "const int k=2.5; true",
+            'Type mismatch in definition of constant "k" ("2.5", line 1, column 13)',
+        ),
+        ('label "a"=d; true', 'Type error: Label "a" is not Boolean ("d", line 1, column 11)'),
+        ("S>d [ d=6 ]", 'S operator probability bound is not constant ("d", line 1, column 3)'),
+    ],
+)
+def test_numbers_and_definitions_that_mean_nothing_end_the_run(folder, question, message):
+    run = prism_gpu(folder / "dice.umb", "-pctl", question)
+    assert run.code == 1
+    assert f"\nError: {message}.\n" in run.output
+
+
+TWO_STRUCTURES = """dtmc
+module m
+  x : [0..2] init 0;
+  [go] x<2 -> 0.75 : (x'=x+1) + 0.25 : (x'=0);
+  [] x=2 -> true;
+endmodule
+rewards "first" x=1 : 3; endrewards
+rewards true : 5; endrewards
+"""
+
+
+def exported(folder: Path, *words: str) -> Run:
+    (folder / "m.pm").write_text(TWO_STRUCTURES)
+    return prism_gpu(folder / "m.pm", "-frontend", "builtin", "-dir", folder, *words)
+
+
+def test_each_reward_structure_is_exported(tmp_path):
+    run = exported(tmp_path, "-exportmodel", "out.tra,srew,lab")
+    assert "Rewards were exported to multiple files: out1.srew,out2.srew\n" in run.output
+    assert 'Rewards:     "first" 2\n' in run.output
+    assert (tmp_path / "out1.srew").read_text().splitlines()[2:] == ["3 1", "1 3"]
+    assert (tmp_path / "out2.srew").read_text().splitlines()[2:] == ["3 3", "0 5", "1 5", "2 5"]
+    again = prism_gpu(tmp_path / "out.tra", "-pf", 'R{"first"}=? [ C<=2 ]; R{2}=? [ C<=2 ]')
+    assert again.numbers() == [2.25, 10.0]
+
+
+def test_transitions_are_exported_in_prisms_order(tmp_path):
+    exported(tmp_path, "-exporttrans", "out.tra")
+    lines = ["# Transitions (DTMC)", "3 5", "0 0 0.25 go", "0 1 0.75 go", "1 0 0.25 go"]
+    assert (tmp_path / "out.tra").read_text().splitlines()[:5] == lines
+
+
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        (("-noexportheaders",), "3 5"),
+        ((":headers=false",), "3 5"),
+        ((":headers=true", "-noexportheaders"), "# Transitions (DTMC)"),
+    ],
+)
+def test_headers_of_exports_are_left_out(words, first, tmp_path):
+    options = words[0] if words[0].startswith(":") else ""
+    exported(tmp_path, "-exporttrans", f"out.tra{options}", *words[bool(options) :])
+    assert (tmp_path / "out.tra").read_text().splitlines()[0] == first
+
+
+@pytest.mark.parametrize(
+    ("switch", "option", "message"),
+    [
+        ("-exportmodel", "foo=1", 'Unknown option "foo" for -exportmodel switch.'),
+        ("-exportlabels", "format=explicit", 'Unknown option "format" for -exportlabels switch.'),
+        ("-exportmodel", "headers=1", 'Unknown value "1" for "headers" option of -exportmodel'),
+        ("-exportmodel", "precision=3", '-exportmodel: the option "precision=3" needs PRISM'),
+        ("-exportmodel", "format=matlab", '-exportmodel: the option "format=matlab" needs PRISM'),
+        ("-exportresults", "foo", 'Unknown option "foo" for -exportresults switch.'),
+        ("-exportresults", "matrix", '-exportresults: "matrix" needs PRISM'),
+        ("-exporttrans", "precision=3", '-exporttrans: the option "precision=3" needs PRISM'),
+    ],
+)
+def test_options_of_exports_are_not_passed_over(switch, option, message, tmp_path):
+    run = exported(tmp_path, switch, f"out.tra:{option}")
+    assert run.code == 1
+    assert f"\nError: {message}" in run.output
+    assert not (tmp_path / "out.tra").exists()
+
+
+def test_a_model_goes_beside_its_source_under_its_name(tmp_path):
+    exported(tmp_path, "-exportmodel", ".tra")
+    assert (tmp_path / "m.tra").exists()
+
+
+def test_constants_of_properties_are_shown_with_their_values(tmp_path):
+    text = "const int k=2; const int open; const double s=k/3; const int more=open+1; P=? [ F x=k ]"
+    run = exported(tmp_path, "-pf", f"{text}; P=? [ F x=more ]", "-const", "open=0:1")
+    lines = [line for line in run.output.splitlines() if line.startswith("Property constants")]
+    assert lines == [
+        "Property constants: k=2,s=0.666666666667",
+        "Property constants: k=2,open=0,s=0.666666666667,more=1",
+        "Property constants: k=2,open=1,s=0.666666666667,more=2",
+    ]
+
+
+def test_comments_of_results_tell_first_what_does_not_vary(tmp_path):
+    text = "const int k; const int open; P=? [ F<=k x=open ]"
+    words = ("-const", "k=0:2:2,open=1", "-exportresults", "r.txt:comment")
+    exported(tmp_path, "-pf", text, *words)
+    lines = ["// RESULT (open=1,k=0): 0", "// RESULT (open=1,k=2): 0.9375"]
+    assert (tmp_path / "r.txt").read_text().splitlines() == lines
+
+
+def test_a_model_of_the_language_is_not_taken_for_another_kind(tmp_path):
+    run = exported(tmp_path, "-mdp", "-pf", "Pmax=? [ F x=2 ]")
+    assert run.code == 1
+    assert "Error: -mdp: " in run.output
+    assert "m.pm is of type DTMC, and only PRISM takes it as another" in run.output
+    assert exported(tmp_path, "-dtmc", "-pf", "P=? [ F x=2 ]").numbers() == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        ("1.5", '"1.5" is not a valid time for a DTMC.'),
+        ("", '"" is not a valid time for a DTMC.'),
+        ("2:x", '"2:x" is not a valid time range for a DTMC.'),
+        ("-1", "Cannot compute transient probabilities for negative time value."),
+    ],
+)
+def test_what_is_no_time_is_refused_in_prisms_words(folder, times, message):
+    assert f"\nError: {message}\n" in prism_gpu(folder / "dice.umb", "-tr", times).output

@@ -44,6 +44,19 @@ def test_a_failed_write_leaves_the_old_file_and_no_draft(tmp_path, fault):
     assert names(tmp_path) == ["values"]
 
 
+@pytest.mark.parametrize("name", ["values", "/dev/full"])
+def test_a_full_disk_is_an_error_that_names_the_file(tmp_path, name):
+    path = tmp_path / name
+
+    def write() -> None:
+        with replacing(path):
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left") as caught:
+        write()
+    assert caught.value.filename == str(path)
+
+
 def test_two_writers_of_one_file_do_not_meet(tmp_path):
     path = tmp_path / "values"
     with replacing(path) as one, replacing(path) as other:

@@ -9,7 +9,7 @@ import pytest
 
 from bridge.check.checker import Checker
 from bridge.files.checkable import as_file_model, as_umb, read_checkable
-from bridge.files.umb import UmbRewards, write_umb
+from bridge.files.umb import Actions, UmbRewards, write_umb
 from bridge.files.writer import write_model
 from bridge.language.parser import parse_property
 from bridge.model import CheckableModel, NamedRewards, RewardFault
@@ -141,3 +141,15 @@ def test_a_negative_reward_is_a_fault_of_its_structure_alone(tmp_path, ending):
 def test_rewards_of_choices_and_branches_may_be_at_fault(rewards, fault):
     matrix = CsrMatrix(np.array([0, 2, 3]), np.array([0, 1, 1]), np.array([0.5, 0.5, 1.0]), 2)
     assert rewards.fault(ExplicitModel(ModelKind.DTMC, matrix)) == fault
+
+
+def test_the_action_of_a_chains_choice_is_that_of_its_transitions(tmp_path):
+    chain = queue().model
+    written = tmp_path / "m.umb"
+    actions = Actions(("", "go"), np.array([0, 1, *[0] * (chain.num_states - 2)], dtype=np.uint32))
+    write_umb(chain, written, choice_actions=actions)
+    read = read_checkable(written)
+    of_second = chain.matrix.row_of_entry() == 1
+    assert read.actions.tolist() == of_second.astype(int).tolist()
+    lines = write_model(as_file_model(read), tmp_path / "m")[0].read_text().splitlines()[2:]
+    assert [line.endswith(" go") for line in lines] == of_second.tolist()

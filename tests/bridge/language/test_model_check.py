@@ -30,6 +30,8 @@ rewards "r"
   far : 1;
 endrewards
 """
+_USED = "Name of {} is already used for a {} in the model"
+_X = '"x : bool init false"'
 # What is changed into what; PRISM's message, what it shows, and the line and column.
 FAULTS = [
     ("x-1", "x/2", 'Type error in update to variable "x"', '"x/2"', (9, 26)),
@@ -94,6 +96,39 @@ FAULTS = [
         '"0"',
         (5, 24),
     ),
+    (
+        'label "l"',
+        'label "deadlock" = true; label "l"',
+        'Cannot define a label called "deadlock" - this is a built-in label',
+        '"true"',
+        (14, 20),
+    ),
+    # A name is declared twice: the formula comes first, wherever it stands, and variables last.
+    ("b : bool init", "x : bool init", _USED.format("variable x", "variable"), _X, (8, 3)),
+    ("g : [0..N] init 0", "N : bool", _USED.format("variable N", "constant"), '"N : bool"', (5, 8)),
+    ("double p", "double far", _USED.format("constant far", "formula"), '"far"', (3, 14)),
+    (
+        'label "l" = far;',
+        'label "l" = far; label "l" = b;',
+        _USED.format('label "l"', "label"),
+        '"l"',
+        (14, 25),
+    ),
+    (
+        "module other",
+        "module other = m [ x=z, b=a ] endmodule\nmodule other",
+        'Duplicated module name "other"',
+        '"other"',
+        (14, 8),
+    ),
+    (
+        "endrewards",
+        'endrewards rewards "r" far : 1; endrewards',
+        'Duplicated reward structure name "r"',
+        None,
+        (18, 12),
+    ),
+    ("x=y, b=c", "x=y", 'Definition of module "other" must rename variable "b"', None, (13, 1)),
 ]
 
 
@@ -109,9 +144,9 @@ def ours(text: str) -> object:
     return {"value": list(model.variables)}
 
 
-def whole(message: str, shown: str, place: tuple[int, int]) -> str:
+def whole(message: str, shown: str | None, place: tuple[int, int]) -> str:
     line, column = place
-    return f"{message} ({shown}, line {line}, column {column})"
+    return f"{message} ({f'{shown}, ' if shown else ''}line {line}, column {column})"
 
 
 def changed(old: str, new: str) -> str:
