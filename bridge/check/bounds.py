@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bridge.language.ast import Expression, Instantaneous, Temporal
 from bridge.language.text import double_text
-from engines.errors import InvalidModelError
+from engines.errors import InvalidModelError, UnsupportedError
 
 if TYPE_CHECKING:
     from bridge.check.checker import Checker
@@ -28,6 +28,23 @@ class TimeBounds:
 
     lower: float
     upper: float | None
+
+
+def require_no_lower_bound(path: Temporal) -> None:
+    """Refuse a bound from below on a weak until, as PRISM does: no meaning of it is agreed on.
+
+    Parameters
+    ----------
+    path
+        A weak until.
+
+    Raises
+    ------
+    UnsupportedError
+        In PRISM's words.
+    """
+    if path.bound is not None and path.bound.lower is not None:
+        raise UnsupportedError("The weak until operator (W) with lower bounds is not yet supported")
 
 
 def step_bounds(checker: Checker, path: Temporal) -> StepBounds:

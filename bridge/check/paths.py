@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bridge.check.accuracy import Bounded
-from bridge.check.bounds import StepBounds, TimeBounds, step_bounds, time_bounds
+from bridge.check.bounds import (
+    StepBounds,
+    TimeBounds,
+    require_no_lower_bound,
+    step_bounds,
+    time_bounds,
+)
 from bridge.check.outcome import Outcome
 from bridge.language.ast import Binary, Expression, Literal, Parentheses, Temporal, Unary
 from bridge.model import UnexploredStates
@@ -143,6 +149,7 @@ def simple_path(path: Expression) -> SimplePath | None:
         case "G":
             return SimplePath("U", TRUE, negation(right), bounded, not negated)
         case "W":
+            require_no_lower_bound(path)
             # a W b fails just where a stops holding before b has held.
             neither = Binary("&", negation(left), negation(right))
             still = Binary("&", Parentheses(left), negation(right))

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bridge.check.bounds import require_no_lower_bound
 from bridge.check.words import Names
 from bridge.language.ast import (
     Binary,
@@ -174,6 +175,7 @@ class QuestionReader:
                 return self._until(_TRUE, _not(right), path, not negated)
             case Temporal("W", left, right):
                 assert left is not None, "a weak until has two operands"
+                require_no_lower_bound(path)
                 waits = Binary("&", Parentheses(left), _not(right))
                 neither = Binary("&", _not(left), _not(right))
                 return self._until(waits, neither, path, not negated)
