@@ -224,11 +224,7 @@ def test_named_properties_labels_and_constants_are_looked_up():
         ("filter(max, s=1)", InvalidModelError, "max"),
         ("P=? [ F (s=1 U<=2 s=3) ]", UnsupportedError, "bounds inside an LTL formula"),
         ("P=? [ s<2 W>=2 s=3 ]", UnsupportedError, "W. with lower bounds is not yet"),
-        (
-            "P>0 [ s<2 W[1,2] s=3 ]",
-            UnsupportedError,
-            "W. with lower bounds is not yet",
-        ),
+        ("P>0 [ s<2 W[1,2] s=3 ]", UnsupportedError, "W. with lower bounds is not yet"),
         ('R{"coin_flips"}/{"coin_flips"}=? [ C ]', UnsupportedError, "ratios"),
         ("R=? [ G s=0 ]", UnsupportedError, "co-safe"),
         ("R=? [ F<=3 s=7 ]", UnsupportedError, "bounds are for C and I"),
