@@ -203,19 +203,18 @@ class Checker:
 
     def integer(self, expression: Expression) -> int:
         """Return the value of a constant expression that must be an integer."""
-        value = constant_value(expression, self._scope.constants, self._scope.formulas)
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise InvalidModelError(f"Type error: {expression} must be an integer")
-        return value
+        return self._whole(expression, f"Type error: {expression} must be an integer")
 
     def steps(self, expression: Expression, operator: str) -> int:
         """Return the value of a constant expression that bounds an operator's steps."""
+        kind = self.engine_model.kind
+        message = f"Time bounds on the {operator} operator must be integers for {kind}s"
+        return self._whole(expression, message)
+
+    def _whole(self, expression: Expression, message: str) -> int:
         value = constant_value(expression, self._scope.constants, self._scope.formulas)
         if isinstance(value, bool) or not isinstance(value, int):
-            kind = self.engine_model.kind
-            raise InvalidModelError(
-                f"Time bounds on the {operator} operator must be integers for {kind}s"
-            )
+            raise InvalidModelError(message)
         return value
 
     def number(self, expression: Expression) -> float:

@@ -137,14 +137,14 @@ def _in_prisms_order(model: CheckableModel) -> FileModel:
     whole = as_file_model(model)
     matrix = whole.model.matrix
     rows = matrix.row_of_entry()
-    actions = whole.actions
+    # An MDP's actions are those of its rows.
+    by_entries = None if whole.model.kind is ModelKind.MDP else whole.actions
     keys: list[IndexArray] = [matrix.columns, rows]
-    if actions is not None and whole.model.kind is not ModelKind.MDP:
+    if by_entries is not None:
         by_name = np.argsort(np.array(whole.action_names), kind="stable")
-        keys.insert(0, np.argsort(by_name, kind="stable")[actions])
+        keys.insert(0, np.argsort(by_name, kind="stable")[by_entries])
     order = np.lexsort(keys)
-    if actions is not None and whole.model.kind is not ModelKind.MDP:
-        actions = actions[order]
+    actions = whole.actions if by_entries is None else by_entries[order]
     ordered = replace(matrix, columns=matrix.columns[order], values=matrix.values[order])
     return replace(whole, model=replace(whole.model, matrix=ordered), actions=actions)
 

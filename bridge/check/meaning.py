@@ -16,9 +16,10 @@ from bridge.language.ast import (
     SteadyState,
     Temporal,
 )
+from bridge.language.dependencies import names_behind
 from bridge.language.properties_file import PropertiesFile
 from bridge.language.tree import Node
-from bridge.language.types import BOOL, DOUBLE, INT, InvalidNodeError, TypeChecker, invalid
+from bridge.language.types import BOOL, InvalidNodeError, TypeChecker, invalid
 
 LABELS_OF_ALL = ("init", "deadlock")
 
@@ -47,6 +48,10 @@ class Declared:
     rewards: Iterable[str]
     formulas: Mapping[str, Expression] = field(default_factory=dict)
 
+    def is_constant(self, expression: Expression) -> bool:
+        """Return whether no variable is in an expression, nor in the formulas that it names."""
+        return names_behind(expression, self.formulas).isdisjoint(self.variables)
+
 
 def require_meaningful(file: PropertiesFile, model: Declared) -> None:
     """Refuse properties that mean nothing for a model, before the model is built.
@@ -68,7 +73,6 @@ def require_meaningful(file: PropertiesFile, model: Declared) -> None:
     checker = TypeChecker(types, {**model.formulas, **file.formulas}, named)
     labels = {*LABELS_OF_ALL, *model.labels, *file.labels, *named}
     rewards = set(model.rewards)
-    varying = _varying(model)
     identifiers = {*checker.identifiers, *checker.formulas}
     everything = [
         *file.labels.values(),
@@ -89,57 +93,37 @@ def require_meaningful(file: PropertiesFile, model: Declared) -> None:
                     raise invalid(
                         f'R operator reward struct index "{node.structure}" does not exist', node
                     )
-                _require_constants(node, varying)
-        _check_constants_and_types(file, everything, checker, varying)
+                _require_constants(node, model)
+        _check_constants_and_types(file, everything, checker, model)
     except InvalidNodeError as error:
         raise error.placed() from None
 
 
 def _check_constants_and_types(
-    file: PropertiesFile, everything: list[Expression], checker: TypeChecker, varying: set[str]
+    file: PropertiesFile, everything: list[Expression], checker: TypeChecker, model: Declared
 ) -> None:
     for item in file.constants:
-        if item.value is not None and not _is_constant(item.value, varying):
+        if item.value is not None and not model.is_constant(item.value):
             message = f'Definition of constant "{item.name}" is not constant'
             raise invalid(message, item.value)
     for expression in everything:
         checker.type_of(expression)
     for item in file.constants:
         if item.value is not None:
-            fits = (item.type, checker.type_of(item.value))
-            if fits[0] != fits[1] and fits != (DOUBLE, INT):
-                message = f'Type mismatch in definition of constant "{item.name}"'
-                raise invalid(message, item.value)
+            message = f'Type mismatch in definition of constant "{item.name}"'
+            checker.require_fit(item.value, item.type, message)
     for name, label in file.labels.items():
-        if checker.type_of(label) != BOOL:
-            raise invalid(f'Type error: Label "{name}" is not Boolean', label)
+        checker.require(label, (BOOL,), f'Type error: Label "{name}" is not Boolean')
 
 
 def _exist(node: Reward, rewards: set[str]) -> bool:
     return not isinstance(node.structure, str) or not node.structure or node.structure in rewards
 
 
-def _varying(model: Declared) -> set[str]:
-    """Return the names whose values differ between states: variables, and formulas of them."""
-    found = set(model.variables)
-    waiting = dict(model.formulas)
-    while more := {name for name, value in waiting.items() if not _is_constant(value, found)}:
-        found |= more
-        for name in more:
-            del waiting[name]
-    return found
-
-
-def _is_constant(expression: Expression, varying: set[str]) -> bool:
-    return not any(
-        isinstance(node, Identifier) and node.name in varying for node in expression.walk()
-    )
-
-
-def _require_constants(node: Node, varying: set[str]) -> None:
+def _require_constants(node: Node, model: Declared) -> None:
     """Raise where an operator has a bound, or an index, that no state may change."""
     for what, number in _numbers(node):
-        if number is not None and not _is_constant(number, varying):
+        if number is not None and not model.is_constant(number):
             raise invalid(f"{what} is not constant", number)
 
 

@@ -85,17 +85,16 @@ def checkable_from_umb(path: Path) -> CheckableModel:
 
 def _umb_actions(file: UmbFile) -> tuple[tuple[str, ...], IndexArray | None]:
     """Return the actions of an MDP's choices, or of a chain's transitions."""
-    if file.model.kind is ModelKind.MDP or file.branch_actions is None:
-        found = file.choice_actions
-    else:
-        found = file.branch_actions
-    if found is None:
+    is_chain = file.model.kind is not ModelKind.MDP
+    if is_chain and file.branch_actions is not None:
+        return file.branch_actions.names, file.branch_actions.indices.astype(np.int32)
+    if file.choice_actions is None:
         return ("",), None
-    indices = found.indices.astype(np.int32)
-    if file.model.kind is not ModelKind.MDP and found is file.choice_actions:
+    indices = file.choice_actions.indices.astype(np.int32)
+    if is_chain:
         # The one choice of a state has its action on all transitions.
         indices = np.repeat(indices, file.model.matrix.row_lengths())
-    return found.names, indices
+    return file.choice_actions.names, indices
 
 
 def checkable_from_text(file: FileModel, path: Path) -> CheckableModel:

@@ -39,6 +39,25 @@ def names_in(expression: Expression, kind: type[Identifier] | type[Label]) -> li
     return list(dict.fromkeys(names))
 
 
+def names_behind(expression: Expression, formulas: Mapping[str, Expression]) -> set[str]:
+    """Return the constants and variables in an expression, and in the formulas that it names.
+
+    Parameters
+    ----------
+    expression
+        The expression.
+    formulas
+        The definitions of formulas.
+    """
+    waiting, met = [expression], set[str]()
+    while waiting:
+        for name in names_in(waiting.pop(), Identifier):
+            if name not in met and name in formulas:
+                waiting.append(formulas[name])
+            met.add(name)
+    return met.difference(formulas)
+
+
 def dependency_order(
     definitions: Mapping[str, Expression],
     kind: type[Identifier] | type[Label],

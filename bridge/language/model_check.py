@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from bridge.language.ast import Expression, Identifier, Value
 from bridge.language.constants import constant_value
-from bridge.language.dependencies import CyclicDefinitionError, dependency_order
+from bridge.language.dependencies import CyclicDefinitionError, dependency_order, names_behind
 from bridge.language.evaluate import deep_definitions_refused
 from bridge.language.model_outline import ModelOutline, outline
 from bridge.language.modules import Command, Module, Update, VariableDeclaration
@@ -23,7 +23,6 @@ from bridge.language.types import (
 )
 
 CHECKED = (None, "dtmc", "ctmc", "mdp")
-_FITS = {(BOOL, BOOL), (INT, INT), (DOUBLE, INT), (DOUBLE, DOUBLE)}
 
 
 def checked_outline(text: str, source: str) -> ModelOutline:
@@ -232,17 +231,7 @@ class _ModelChecker:
 
     def _is_constant(self, expression: Expression) -> bool:
         """Whether no variable is in an expression, nor in the formulas that it names."""
-        waiting, met = [expression], set()
-        while waiting:
-            for node in waiting.pop().walk():
-                if not isinstance(node, Identifier) or node.name in met:
-                    continue
-                met.add(node.name)
-                if node.name in self._model.formulas:
-                    waiting.append(self._model.formulas[node.name])
-                elif node.name not in self._definitions:
-                    return False
-        return True
+        return names_behind(expression, self._model.formulas) <= self._definitions.keys()
 
     # Types.
 
@@ -252,12 +241,12 @@ class _ModelChecker:
             self._types.type_of(formula)
         self._types_of(model.labels.values())
         for name, label in model.labels.items():
-            self._require(label, (BOOL,), f'Type error: Label "{name}" is not Boolean')
+            self._types.require(label, (BOOL,), f'Type error: Label "{name}" is not Boolean')
         self._types_of(value for value in self._definitions.values() if value is not None)
         for constant in model.constants:
             if constant.value is not None:
                 message = f'Type mismatch in definition of constant "{constant.name}"'
-                self._require_fit(constant.value, constant.type, message)
+                self._types.require_fit(constant.value, constant.type, message)
         for variable in model.global_variables:
             self._check_variable(variable)
         for module in model.resolved:
@@ -269,23 +258,23 @@ class _ModelChecker:
             for item in structure.items:
                 self._types_of((item.guard, item.value))
                 where = "Type error in reward struct item"
-                self._require(item.guard, (BOOL,), f"{where}: guard must be Boolean")
+                self._types.require(item.guard, (BOOL,), f"{where}: guard must be Boolean")
                 message = f"{where}: value must be an int or double"
-                self._require(item.value, (INT, DOUBLE), message)
+                self._types.require(item.value, (INT, DOUBLE), message)
         if model.initial is not None:
             message = "Type error: Initial states definition must be Boolean"
-            self._require(model.initial, (BOOL,), message)
+            self._types.require(model.initial, (BOOL,), message)
 
     def _check_variable(self, variable: VariableDeclaration) -> None:
         self._types_of(item for item in (variable.low, variable.high) if item is not None)
         for which, bound in (("lower", variable.low), ("upper", variable.high)):
             if bound is not None:
                 message = f'Type error: Integer range {which} bound "{bound}" is not an integer'
-                self._require(bound, (INT,), message)
+                self._types.require(bound, (INT,), message)
         if variable.initial is not None:
             name = variable.name.name
             message = f'Type error: Initial value of variable "{name}" does not match'
-            self._require_fit(variable.initial, variable.type, message)
+            self._types.require_fit(variable.initial, variable.type, message)
 
     def _check_command(self, command: Command) -> None:
         self._types.type_of(command.guard)
@@ -296,22 +285,14 @@ class _ModelChecker:
             for item in update.assignments:
                 name = item.variable.name
                 message = f'Type error in update to variable "{name}"'
-                self._require_fit(item.value, self._variables[name].type, message)
+                self._types.require_fit(item.value, self._variables[name].type, message)
         for update in command.updates:
             if update.weight is not None:
                 found = self._types.type_of(update.weight)
                 message = f"Type error: Update probability/rate cannot have type {found}"
-                self._require(update.weight, (INT, DOUBLE), message)
-        self._require(command.guard, (BOOL,), "Type error: Guard is not Boolean")
+                self._types.require(update.weight, (INT, DOUBLE), message)
+        self._types.require(command.guard, (BOOL,), "Type error: Guard is not Boolean")
 
     def _types_of(self, expressions: Iterable[Expression]) -> None:
         for expression in expressions:
             self._types.type_of(expression)
-
-    def _require(self, expression: Expression, kinds: tuple[str, ...], message: str) -> None:
-        if self._types.type_of(expression) not in kinds:
-            raise invalid(message, expression)
-
-    def _require_fit(self, expression: Expression, kind: str, message: str) -> None:
-        if (kind, self._types.type_of(expression)) not in _FITS:
-            raise invalid(message, expression)

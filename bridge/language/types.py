@@ -106,6 +106,9 @@ class _TypesOfNodes:
         self._types[id(node)] = node, kind
 
 
+_FITS = {(BOOL, BOOL), (INT, INT), (DOUBLE, INT), (DOUBLE, DOUBLE)}
+
+
 @dataclass
 class TypeChecker:
     """Finds types, each once.
@@ -127,6 +130,28 @@ class TypeChecker:
     def __post_init__(self) -> None:
         self._known = _TypesOfNodes()
         self._asking: list[str] = []
+
+    def require(self, expression: Expression, kinds: tuple[str, ...], message: str) -> None:
+        """Raise an `InvalidNodeError` for an expression of none of some types.
+
+        Parameters
+        ----------
+        expression, kinds, message
+            The expression, its types, and what the error says.
+        """
+        if self.type_of(expression) not in kinds:
+            raise invalid(message, expression)
+
+    def require_fit(self, expression: Expression, kind: str, message: str) -> None:
+        """Raise an `InvalidNodeError` where a value cannot be given to what has a type.
+
+        Parameters
+        ----------
+        expression, kind, message
+            The value, the type of what is to have it, and what the error says.
+        """
+        if (kind, self.type_of(expression)) not in _FITS:
+            raise invalid(message, expression)
 
     def type_of(self, expression: Expression) -> str:
         """Return an expression's type.

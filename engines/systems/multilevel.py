@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from engines.arrays import FloatArray
-from engines.systems.one_sided import Sweeper
+from engines.systems.one_sided import HasLongestRun, Sweeper
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,8 @@ MOST_CYCLES = 480
 """Cycles after which a solve by levels is given up."""
 
 
-class Levels(Sweeper, Protocol):
+class Levels(Sweeper, HasLongestRun, Protocol):
     """A sweeper whose sweeps are cycles."""
-
-    longest_run: int
-    """Cycles that `run` makes at most."""
 
     def restarted(self, start: FloatArray) -> Levels:
         """Return cycles from another start over the same levels; the two take turns.
