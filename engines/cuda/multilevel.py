@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from engines.arrays import FloatArray
+from engines.cuda.comparing import comparison
 from engines.cuda.driver import cupy
 from engines.cuda.memory import require_bytes
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import _scan, upload
-from engines.cuda.transfer import to_host
+from engines.cuda.transfer import send, to_host
 from engines.errors import DeviceMemoryError
 from engines.host.engine import CpuEngine
 from engines.model.result import SweepCost
@@ -149,7 +151,8 @@ class CudaLevels:
     def _begin(self, start: FloatArray) -> None:
         self._scale = float(start.sum())
         self._iterates = [self._cp.empty(len(start)) for _ in range(2)]
-        self._iterates[0].set(np.maximum(start / self._scale, self._tuning.floor))
+        first = start / self._scale
+        send(np.maximum(first, self._tuning.floor, out=first), self._iterates[0])
         self._sum_flow(self._iterates[0])
         self._flow = float(self._parts.get().sum())
         self.seconds = 0.0
@@ -162,6 +165,14 @@ class CudaLevels:
         with self._cp.cuda.Device(self._device), self._stream:
             other._begin(start)
         return other
+
+    def comparison(self, reference: FloatArray, least: float) -> Callable[[], float]:
+        """Return what compares the iterate with a vector; see `systems.one_sided.HasComparison`."""
+
+        def iterate() -> tuple[Any, float]:
+            return self._iterates[self._current], self._scale
+
+        return comparison(self._device, self._stream, iterate, reference, least)
 
     @property
     def sizes(self) -> tuple[int, ...]:

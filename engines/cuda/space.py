@@ -71,8 +71,8 @@ class DeviceSpace:
             self._shares = self._cp.empty(MOST_DIRECTIONS)
             self._worst = self._cp.zeros(3)
 
-    def _here(self) -> _Here:
-        return _Here(self._device, self._stream)
+    def _here(self) -> Here:
+        return Here(self._device, self._stream)
 
     def begin(self, sweeps: int) -> None:
         """Find the least iterate; see `Space.begin`."""
@@ -187,7 +187,7 @@ class DeviceSpace:
         self._launcher.launch(name, threads, *arguments, size, module="space")
 
 
-class _Here:
+class Here:
     """The device and stream of the sweeps; memory that is lacking is told as everywhere."""
 
     def __init__(self, device: int, stream: Any) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
 import numpy as np
 
 from engines.arrays import FloatArray
+from engines.cuda.comparing import comparison
 from engines.cuda.driver import cupy
 from engines.cuda.formats.tuning import RowTuning
 from engines.cuda.modules import stream
@@ -207,6 +209,17 @@ class CudaSweeper:
             self._cp.get_default_memory_pool().free_all_blocks()
             raise DeviceMemoryError(f"GPU {self._device} ran out of memory: {error}") from error
         return twin
+
+    def comparison(self, reference: FloatArray, least: float) -> Callable[[], float] | None:
+        """Return what compares the iterate with a vector; see `systems.one_sided.HasComparison`."""
+        if type(self) is not CudaSweeper:
+            # Parts of the iterate may lie elsewhere.
+            return None
+
+        def iterate() -> tuple[Any, float]:
+            return self._vectors[self._current], 1.0
+
+        return comparison(self._device, self._stream, iterate, reference, least)
 
     def restart(self, start: FloatArray) -> None:
         """Go on from another iterate; see `engines.systems.space.HasSpace`."""

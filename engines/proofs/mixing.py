@@ -12,7 +12,7 @@ import numpy as np
 from engines.arrays import FloatArray
 from engines.diagrams.system import System
 from engines.host.exits import exit_rates
-from engines.systems.one_sided import Sweeper
+from engines.systems.one_sided import HasComparison, Sweeper
 
 NEGLIGIBLE = 1e-280
 """States of a smaller share of the largest value are not looked at: their digits are lost."""
@@ -60,18 +60,34 @@ def sweeps_of_memory(
     far = away * values
     far[common] += (1.0 - away) * flow / exits[common]
     sweeper = prepare(replace(system, start=far))
-    looked_at = values > NEGLIGIBLE * values[common]
-    wanted = values if looked_at.all() else values[looked_at]
+    farthest = _comparison(sweeper, values, NEGLIGIBLE * float(values[common]))
     done, memory = 0, math.inf
     while done < sweeps and memory > enough:
         batch = min(max(16, done // 4), sweeps - done)
         done += len(sweeper.run(batch))
-        found = sweeper.values()
-        found = (found if wanted is values else found[looked_at]) / wanted
-        distance = float(max(found.max() - 1.0, 1.0 - found.min()))
+        distance = farthest()
         if distance < away:
             memory = min(memory, done / math.log(away / max(distance, 1e-300)))
     return memory
+
+
+def _comparison(sweeper: Sweeper, reference: FloatArray, least: float) -> Callable[[], float]:
+    """Return what tells how far the iterate is from a vector; see `HasComparison`."""
+    there = None
+    if isinstance(sweeper, HasComparison):
+        there = sweeper.comparison(reference, least)
+    if there is not None:
+        return there
+    looked_at = reference > least
+    whole = bool(looked_at.all())
+    wanted = reference if whole else reference[looked_at]
+
+    def farthest() -> float:
+        found = sweeper.values()
+        found = (found if whole else found[looked_at]) / wanted
+        return float(max(found.max() - 1.0, 1.0 - found.min()))
+
+    return farthest
 
 
 def change_of_a_sweep(system: System, prepare: Prepare, values: FloatArray) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, TypeVar, runtime_checkable
@@ -170,6 +171,31 @@ class HasLongestRun(Protocol):
 
     longest_run: int
     """Sweeps that `run` makes at most."""
+
+
+@runtime_checkable
+class HasComparison(Protocol):
+    """A sweeper that compares its iterate with a vector where the iterate lies."""
+
+    def comparison(self, reference: FloatArray, least: float) -> Callable[[], float] | None:
+        """Return what tells how far the present iterate x is from a vector r, relative to it.
+
+        Parameters
+        ----------
+        reference
+            The vector r, shape (states,), not negative.
+        least
+            States whose r is not above this are not looked at.
+
+        Returns
+        -------
+        A function of the largest ``|x / r − 1|``; None where the host has to compare.
+
+        Raises
+        ------
+        DeviceMemoryError
+            Where r does not fit beside the iterate.
+        """
 
 
 @runtime_checkable

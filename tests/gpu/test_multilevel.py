@@ -57,6 +57,35 @@ def test_steady_states(case):
     assert error < 1e-6
 
 
+@pytest.mark.usefixtures("poison")
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("cycles", [False, True])
+def test_an_iterate_is_compared_where_it_lies(case, cycles):
+    system = balance(CASES[case]())
+    if cycles:
+        gpu = cuda.cuda_levels(system, -1.0, False, 0)
+    else:
+        gpu = CudaEngine().sweeper(system, -1.0, False)
+    reference = np.random.default_rng(7).random(system.num_states)
+    least = 0.25
+    farthest = gpu.comparison(reference, least)
+    for sweeps in (1, 2, 5):
+        gpu.run(sweeps)
+        quotients = gpu.values()[reference > least] / reference[reference > least]
+        assert farthest() == np.abs(quotients - 1.0).max()
+    reference[:] = least
+    assert gpu.comparison(reference, least)() == 0.0
+
+
+def test_what_is_no_number_is_far_from_everything():
+    system = balance(CASES["small"]())
+    gpu = CudaEngine().sweeper(system, -1.0, False)
+    reference = np.ones(system.num_states)
+    reference[3] = np.inf
+    gpu.restart(np.full(system.num_states, np.inf))
+    assert np.isnan(gpu.comparison(reference, 0.0)())
+
+
 def test_two_solves_give_the_same_digits():
     system = balance(two_queues(150))
     first, second = (

@@ -1,4 +1,4 @@
-// Directions of iterates, for GMRES over stretches of sweeps.
+// Directions of iterates, for GMRES over stretches of sweeps; and how far an iterate is from another.
 //
 // `table` holds the addresses of up to MOST directions, first of their changes, then of their steps.
 // Sums are taken in an order that does not depend on races. Blocks of SUM_THREADS.
@@ -140,4 +140,16 @@ extern "C" __global__ void combine(
         combined -= shares[place] * table->steps[place][state];
     if (!isfinite(combined)) combined = after[state];
     x[state] = combined < least[state] ? least[state] : combined;
+}
+
+// Raises `farthest` to the largest |factor x / r - 1| of states whose r is above `least`.
+extern "C" __global__ void find_farthest(
+    const double* __restrict__ x, double factor, const double* __restrict__ reference,
+    double least, double* farthest, long long states)
+{
+    long long state = own_state();
+    double distance = 0.0;
+    if (state < states && reference[state] > least)
+        distance = fabs(x[state] * factor / reference[state] - 1.0);
+    keep_largest(distance, farthest);
 }
