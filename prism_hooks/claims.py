@@ -118,6 +118,12 @@ def _claim_of(result: SolveResult, absolute: bool, automatic: bool, ending: Endi
 
 
 def _largest(values: FloatArray) -> float:
+    if not len(values):
+        return 0.0
+    # Without a copy, in which nearly always nothing would be left out.
+    largest = float(max(values.max(), -values.min()))
+    if np.isfinite(largest):
+        return largest
     return float(np.max(np.abs(values[np.isfinite(values)]), initial=0.0))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from engines.arrays import index_dtype
 from engines.cuda import driver
 from engines.errors import UnsupportedError
 from engines.host.exploring.explorer import Rows
@@ -62,6 +63,7 @@ def explored_on_gpu(
         If there is no such GPU, and as `engines.cuda.exploring.CudaExplorer`.
     """
     from engines.cuda.exploring import CudaExplorer
+    from engines.cuda.transfer import to_host
 
     refusal = driver.gpu_refusal(device_number)
     if refusal is not None:
@@ -79,12 +81,14 @@ def explored_on_gpu(
                 break
         states = explorer.states()
         rows = explorer.rows()
-        groups = rows.group_offsets
+        groups, actions = rows.group_offsets, rows.actions
+        count, entries = len(rows.row_offsets) - 1, len(rows.columns)
         found = Rows(
-            *(rows.row_offsets.get(), None if groups is None else groups.get()),
-            *(rows.columns.get(), rows.values.get()),
-            None if rows.actions is None else rows.actions.get(),
-            rows.deadlocks.get().view(np.bool_),
+            to_host(rows.row_offsets.astype(index_dtype(entries))),
+            None if groups is None else to_host(groups.astype(index_dtype(count))),
+            *(to_host(rows.columns), to_host(rows.values)),
+            None if actions is None else to_host(actions),
+            to_host(rows.deadlocks).view(np.bool_),
         )
-        found.rows, found.entries = len(found.row_offsets) - 1, len(found.columns)
-        return states.get(), found
+        found.rows, found.entries = count, entries
+        return to_host(states), found

@@ -361,12 +361,12 @@ def _rows(
 
 def _matrix(rows: Rows, states: int) -> tuple[CsrMatrix, NDArray[np.signedinteger] | None]:
     """Return the matrix, and where the choices of each state begin."""
-    offsets = rows.row_offsets[: rows.rows + 1].astype(index_dtype(rows.entries))
+    offsets = rows.row_offsets[: rows.rows + 1].astype(index_dtype(rows.entries), copy=False)
     columns = _shrunk(rows.columns, rows.entries)
     values = _shrunk(rows.values, rows.entries)
     groups = None
     if rows.group_offsets is not None:
-        groups = rows.group_offsets.astype(index_dtype(rows.rows))
+        groups = rows.group_offsets.astype(index_dtype(rows.rows), copy=False)
     return CsrMatrix(offsets, columns, values, states), groups
 
 

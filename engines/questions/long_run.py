@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engines.arrays import FloatArray, MaskArray, sums_by_row
 from engines.errors import UnsupportedError
-from engines.graph.components import bsccs
+from engines.graph.components import Components, bsccs
 from engines.graph.prob01 import prob1
 from engines.model.decided import decided_values
 from engines.model.environment import SolverEnvironment
@@ -22,6 +24,8 @@ from engines.questions.reachability import solve_reachability
 from engines.questions.reachability_rewards import reachability_rewards
 from engines.solve.two_sided import bounded_result
 from engines.systems.two_sided import ROUNDING_SLACK, UNIT_ROUNDOFF
+
+_T = TypeVar("_T", bound=np.generic)
 
 OF_AVERAGES, OF_ENDINGS = 0.5, 0.4
 """Parts of a width for the averages of the BSCCs, and for where the transient states end."""
@@ -140,10 +144,9 @@ def _long_run_values(
     if environment.two_sided and ending:
         inner = replace(environment, epsilon=OF_AVERAGES * environment.epsilon)
     averages = component_averages(model, components, earned, inner, progress=progress)
-    # The label -1 of transient states picks what is appended.
-    lower = np.append(averages.lower, 0.0)[components.labels]
-    upper = np.append(averages.upper, 0.0)[components.labels]
-    sound = np.append(averages.decided, False)[components.labels]
+    lower = _spread(averages.lower, components)
+    upper = _spread(averages.upper, components) if environment.two_sided else lower
+    sound = _spread(averages.decided, components)
     if np.isnan(lower).any():
         # A named method has left the finite numbers, as its status tells; nothing is below NaN.
         return put_together(lower, averages.parts, averages.error, environment)
@@ -169,6 +172,15 @@ def _long_run_values(
         result = _with_endings(model, unknown, lower, averages, environment, progress)
         result = replace(result, decided=decided_values(result.values, sound))
     return replace(result, exactly=exact.long_run(model, earned, components.labels))
+
+
+def _spread(of_component: NDArray[_T], components: Components) -> NDArray[_T]:
+    """Return the value of each state's component, 0 for transient states, shape (states,)."""
+    labels = components.labels
+    if components.count == 1 and bool((labels >= 0).all()):
+        return np.full(len(labels), of_component[0])
+    # The label -1 of transient states picks what is appended.
+    return np.append(of_component, np.zeros(1, dtype=of_component.dtype))[labels]
 
 
 def _with_endings(

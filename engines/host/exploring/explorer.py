@@ -11,7 +11,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.arrays import INT32_MAX, FloatArray, MaskArray
+from engines.arrays import INT32_MAX, FloatArray, IndexArray, MaskArray
 from engines.errors import DeviceMemoryError, amount_text
 from engines.host.compiled.library import (
     DOUBLES,
@@ -120,9 +120,9 @@ class Rows:
     Parameters
     ----------
     row_offsets
-        Shape (most rows + 1,), int64.
+        Shape (most rows + 1,): int64, or int32 where that holds the entries.
     group_offsets
-        Shape (states + 1,), int64; None for a chain.
+        Shape (states + 1,), of such a type for the rows; None for a chain.
     columns, values
         Shape (most entries,), int32 and float64.
     actions
@@ -134,8 +134,8 @@ class Rows:
         How many there are.
     """
 
-    row_offsets: NDArray[np.int64]
-    group_offsets: NDArray[np.int64] | None
+    row_offsets: IndexArray
+    group_offsets: IndexArray | None
     columns: NDArray[np.int32]
     values: FloatArray
     actions: NDArray[np.int32] | None
