@@ -16,6 +16,7 @@ import numpy as np
 from engines.arrays import INT32_MAX
 from engines.cuda.driver import cupy
 from engines.cuda.memory import require_bytes
+from engines.cuda.transfer import to_device
 from engines.errors import UnsupportedError
 from engines.program.expressions import Expression
 from engines.program.packing import Packing, Words
@@ -91,8 +92,10 @@ class DeviceRows:
     deadlocks: Any
 
 
-def source_of(program: Program, packing: Packing, expressions: Sequence[Expression]) -> str:
-    """Return the source of a program's kernels.
+def source_of(
+    program: Program, packing: Packing, expressions: Sequence[Expression]
+) -> tuple[str, list[float]]:
+    """Return the source of a program's kernels, and the doubles of the model that they read.
 
     Parameters
     ----------
@@ -115,7 +118,8 @@ def source_of(program: Program, packing: Packing, expressions: Sequence[Expressi
         text = text.replace(f"\n{purpose.upper()}_FROM\n", f"\n{function}\n")
     text = text.replace("\nEVALUATION\n", f"\n{writer.evaluation('value_of', expressions)}\n")
     constants = "\n".join(arithmetic_constants())
-    return "\n".join([constants, kernel("montecarlo"), writer.declarations(), text])
+    whole = "\n".join([constants, kernel("montecarlo"), writer.declarations(), text])
+    return whole, writer.numbers.values()
 
 
 class CudaExplorer:
@@ -159,7 +163,8 @@ class CudaExplorer:
         self._device = int(cp.cuda.Device().id)
         self._has_actions = any(command.action is not None for _, _, command in program.commands())
         self._tuning = tuning or DeviceExplorationTuning()
-        text = source_of(program, packing, expressions)
+        text, numbers = source_of(program, packing, expressions)
+        self._numbers = to_device(np.array(numbers), np.float64)
         try:
             self._module = cp.RawModule(code=text, options=OPTIONS)
             self._module.compile()
@@ -191,7 +196,7 @@ class CudaExplorer:
         self._search.set(search.reshape(1).view(np.uint8))
         levels, threads = self._kernel("search_levels"), self._tuning.block_threads
         mask, capacity = cp.uint64(self._mask), cp.uint64(self._capacity)
-        arguments = (self._table, mask, self._states, capacity, self._search)
+        arguments = (self._table, mask, self._states, capacity, self._search, self._numbers)
         levels(
             (self._resident_blocks(levels),),
             (threads,),
@@ -207,7 +212,8 @@ class CudaExplorer:
         cp, search = self._cp, self._state_of_search()
         expanded = self._states[int(search["begin"]) : int(search["end"])]
         faulty = cp.empty(len(expanded), dtype=cp.uint8)
-        self._launch("find_faults", len(expanded), expanded, faulty, counted_at=1)
+        arguments = (expanded, faulty, self._numbers)
+        self._launch("find_faults", len(expanded), *arguments, counted_at=1)
         found: Words = expanded[faulty.view(cp.bool_)].get()
         return found
 
@@ -253,7 +259,8 @@ class CudaExplorer:
         transitions = cp.empty(count, dtype=cp.int32)
         choices = cp.empty(count, dtype=cp.int32) if is_mdp else None
         deadlocks = cp.empty(count, dtype=cp.uint8)
-        self._launch("count_rows", count, states, transitions, choices, deadlocks, counted_at=1)
+        arguments = (states, transitions, choices, deadlocks, self._numbers)
+        self._launch("count_rows", count, *arguments, counted_at=1)
         places = self._offsets(transitions)
         entries = int(places[-1])
         starts = self._offsets(choices) if is_mdp else None
@@ -268,7 +275,7 @@ class CudaExplorer:
         self._launch(
             *("write_rows", count, *self._known(), self._ranks, states),
             *(scaled, places, starts, columns, values, actions, lengths, row_actions),
-            *(transitions, choices),
+            *(transitions, choices, self._numbers),
             counted_at=5,
         )
         kept = self._offsets(transitions)
@@ -301,6 +308,7 @@ class CudaExplorer:
         places = (None, values) if as_truths else (values, None)
         self._launch(
             *("evaluate_states", count, self._sorted, cp.int32(which), *places, failing),
+            self._numbers,
             counted_at=1,
         )
         first = int(failing[0])

@@ -18,7 +18,7 @@ from engines.program.packing import Packing
 from engines.program.program import Program
 from engines.program.ranges import range_of
 from engines.program.successors import SuccessorSource, SuccessorsTuning
-from engines.program.wording import Wording
+from engines.program.wording import Wording, double
 
 _FAULT, _FAILED = "failed[i] = 1;", "failed[i] |= p->fail != 0;"
 
@@ -102,6 +102,10 @@ class BlockSource(SuccessorSource):
         self._choices = self._keys = 0
         self.at_once = 1
         """Of how many transitions the function writes the targets before any is taken."""
+
+    def _number_text(self, value: float) -> str:
+        """Return the double itself: the compiler is run once for a model, whatever its numbers."""
+        return double(value)
 
     def block_expansion(self, name: str) -> str:
         """Return the function, which is a `PgExpand` of explore_compiled.hpp.

@@ -1,7 +1,8 @@
 """The source of a function that goes through the transitions of a state, in PRISM's order.
 
 It is written for one program, in what C and CUDA C++ have in common, after `montecarlo.cuh`, whose
-arithmetic it calls. Of the model it holds numbers alone.
+arithmetic it calls. Of the model it holds numbers alone, and of those that are doubles only their
+places in a table: a model with other rates or probabilities has the same source.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from engines.program.order import Alternatives, alternatives, combinations
 from engines.program.packing import Packing
 from engines.program.program import Command, Program, Update
 from engines.program.ranges import range_of
-from engines.program.wording import Wording, double
+from engines.program.wording import NumberTable, Wording, double
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,9 @@ class SuccessorSource:
         self, program: Program, packing: Packing, tuning: SuccessorsTuning | None = None
     ) -> None:
         self._program, self._packing = program, packing
-        self._wording = Wording(program.variables, lambda index: f"p->v{index}")
+        self.numbers = NumberTable()
+        """What `numbers` has to hold, once all functions are written."""
+        self._wording = Wording(program.variables, lambda index: f"p->v{index}", self._number_text)
         self._commands = [command for _, _, command in program.commands()]
         self._names = 0
         self._tuning = tuning or SuccessorsTuning()
@@ -91,6 +94,10 @@ class SuccessorSource:
             raise UnsupportedError(
                 f"{count} updates of commands; at most {self._tuning.most_updates} are compiled"
             )
+
+    def _number_text(self, value: float) -> str:
+        """Return how a double is read."""
+        return self.numbers.text(value)
 
     def _transitions_of(self, unit: Alternatives) -> int:
         """Return how many transitions all combinations of a unit's commands have."""
@@ -119,8 +126,8 @@ class SuccessorSource:
         Parameters
         ----------
         name
-            Of the function: its arguments are a state's words and the other's context, and it
-            returns whether the state has a fault; then not all transitions are taken.
+            Of the function: its arguments are a state's words, the other's context and the numbers,
+            and it returns whether the state has a fault; then not all transitions are taken.
         take
             The name of the other function: its arguments are the context, the number of the
             choice, the action or -1, the weight, which is not 0, and the words of the target.
@@ -134,9 +141,10 @@ class SuccessorSource:
             raise UnsupportedError("an expression of the model is nested too deeply") from None
         body = "".join(f"  {line}\n" for line in lines)
         return (
-            f"HD int {name}(const u64 *s, void *context) {{\n"
+            f"HD int {name}(const u64 *s, void *context, const double *numbers) {{\n"
             f"  Values values, *p = &values;\n  u64 t[WORDS];\n  int choice = 0;\n"
-            f"  unpack(p, s);\n{body}  (void)choice; (void)t;\n  return p->fail != 0;\n}}\n"
+            f"  unpack(p, s);\n{body}  (void)choice; (void)t; (void)numbers;\n"
+            "  return p->fail != 0;\n}\n"
         )
 
     def evaluation(self, name: str, expressions: Sequence[Expression]) -> str:
@@ -145,8 +153,8 @@ class SuccessorSource:
         Parameters
         ----------
         name
-            Of the function: its arguments are a state's words, which expression, and where to
-            set 1 if it has no value.
+            Of the function: its arguments are a state's words, which expression, where to set 1 if
+            it has no value, and the numbers.
         expressions
             Over the program's variables.
         """
@@ -160,9 +168,11 @@ class SuccessorSource:
         except RecursionError:
             raise UnsupportedError("an expression of the model is nested too deeply") from None
         return (
-            f"HD double {name}(const u64 *s, int which, int *failed) {{\n"
+            f"HD double {name}"
+            "(const u64 *s, int which, int *failed, const double *numbers) {\n"
             "  Values values, *p = &values;\n  double value = 0.0;\n  unpack(p, s);\n"
-            f"  switch (which) {{\n{cases}  }}\n  *failed = p->fail != 0;\n  return value;\n}}\n"
+            f"  switch (which) {{\n{cases}  }}\n  (void)numbers;\n"
+            "  *failed = p->fail != 0;\n  return value;\n}\n"
         )
 
     def _guards(self) -> list[str]:
@@ -253,7 +263,7 @@ class SuccessorSource:
         checked = not weights_in_order(numbers, self._program.sums_checked)
         lines, parts, names = [], [], []
         for update, constant in zip(command.updates, numbers, strict=True):
-            name = double(constant) if constant is not None else self._name("w")
+            name = self._number_text(constant) if constant is not None else self._name("w")
             names.append(name)
             if constant is None:
                 lines.append(f"const double {name} = {self._wording.real(update.weight)};")

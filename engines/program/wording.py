@@ -84,6 +84,27 @@ def function(head: str, body: Sequence[str]) -> str:
     return f"HD {head} {{\n" + "".join(f"  {line}\n" for line in body) + "}\n"
 
 
+class NumberTable:
+    """Doubles that a source reads from `numbers`, so that one source serves all their values.
+
+    Equal numbers share a place. 0, 1 and what is not finite are written out: they decide what a
+    source looks like.
+    """
+
+    def __init__(self) -> None:
+        self._places: dict[float, int] = {}
+
+    def text(self, value: float) -> str:
+        """Return how a double is read; it gets a place in the table if it has none."""
+        if value in (0.0, 1.0) or not math.isfinite(value):
+            return double(value)
+        return f"numbers[{self._places.setdefault(value, len(self._places))}]"
+
+    def values(self) -> list[float]:
+        """Return the numbers by their places."""
+        return list(self._places)
+
+
 class Wording:
     """Writes expressions over the same variables.
 
@@ -93,17 +114,25 @@ class Wording:
         With their ranges.
     reference
         How a variable is called.
+    number
+        Writes a double.
     """
 
-    def __init__(self, variables: Sequence[VariableDeclaration], reference: Reference) -> None:
+    def __init__(
+        self,
+        variables: Sequence[VariableDeclaration],
+        reference: Reference,
+        number: Callable[[float], str] = double,
+    ) -> None:
         self._variables = variables
         self._reference = reference
+        self._number = number
 
     def value(self, expression: Expression) -> str:
         """Return the expression, in parentheses where it needs them, as an `int` or `double`."""
         match expression:
             case Literal(value=value, type=Type.DOUBLE):
-                return double(value)
+                return self._number(float(value))
             case Literal(value=value):
                 return integer(int(value))
             case Variable(index=index):
@@ -126,7 +155,7 @@ class Wording:
     def real(self, expression: Expression) -> str:
         """Return a number as a `double`."""
         if isinstance(expression, Literal):
-            return double(float(expression.value))
+            return self._number(float(expression.value))
         text = self.value(expression)
         return text if expression.type is Type.DOUBLE else f"(double){text}"
 

@@ -1,6 +1,7 @@
 /* The states of a program, and the rows of its matrix. Before it stand `montecarlo.cuh` and what
  * `engines.program.successors` writes: `Values`, `WORDS`, and `search_from`, `count_from`,
- * `rows_from`, which go through the transitions of a state.
+ * `rows_from`, which go through the transitions of a state, and `value_of`. Of the model's doubles they know
+ * the places in `numbers` alone.
  *
  * A list has the states in the order in which they were found, a hash table with linear probing says
  * which are there: it holds states of one word themselves, and of longer ones their places in the list.
@@ -199,7 +200,7 @@ HD void meet(Search *search, u64 capacity) {
 /* Expands level after level, until no state is new, one has a fault, the list is full, or the host is to be
  * asked. All blocks must run at once. */
 extern "C" __global__ void __launch_bounds__(256, 4) search_levels(
-    Slot *table, u64 mask, u64 *states, u64 capacity, Search *search) {
+    Slot *table, u64 mask, u64 *states, u64 capacity, Search *search, const double *__restrict__ numbers) {
   Searcher searcher = {table, mask, states, capacity, search, 0, 0, EMPTY};
   u64 thread = blockIdx.x * (u64)blockDim.x + threadIdx.x, threads = gridDim.x * (u64)blockDim.x;
   do {
@@ -210,7 +211,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) search_levels(
       u64 state[WORDS];
       load(state, states, i);
       if (WORDS > 1 && state[0] == EMPTY) continue;
-      if (search_from(state, &searcher)) search->faulty = 1;
+      if (search_from(state, &searcher, numbers)) search->faulty = 1;
       transitions += searcher.transitions;
       choices += searcher.choices;
     }
@@ -273,27 +274,29 @@ HD void count_take(void *context, int choice, int action, double weight, const u
 COUNT_FROM
 
 /* Counts the transitions and choices of states; a deadlock has one of each. */
-extern "C" __global__ void count_rows(const u64 *states, u64 count, int *transitions, int *choices, u8 *deadlocks) {
+extern "C" __global__ void count_rows(
+    const u64 *states, u64 count, int *transitions, int *choices, u8 *deadlocks, const double *__restrict__ numbers) {
   u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x;
   if (i >= count) return;
   Row row;
   row.transitions = 0;
   row.choice = -1;
-  count_from(states + i * WORDS, &row);
+  count_from(states + i * WORDS, &row, numbers);
   int deadlock = row.transitions == 0;
   deadlocks[i] = (u8)deadlock;
   transitions[i] = deadlock ? 1 : (int)row.transitions;
   if (choices) choices[i] = deadlock ? 1 : row.choice + 1;
 }
 
-extern "C" __global__ void find_faults(const u64 *states, u64 count, u8 *faulty) {
+extern "C" __global__ void find_faults(
+    const u64 *states, u64 count, u8 *faulty, const double *__restrict__ numbers) {
   u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x;
   if (i >= count) return;
   Row row;
   row.transitions = 0;
   row.choice = -1;
   const u64 *state = states + i * WORDS;
-  faulty[i] = state[0] != EMPTY && count_from(state, &row);
+  faulty[i] = state[0] != EMPTY && count_from(state, &row, numbers);
 }
 
 HD void end_choice(Row *row) {
@@ -407,12 +410,12 @@ HD int choices_of(Row *row, u32 *size) {
 extern "C" __global__ void write_rows(
     const Slot *table, u64 mask, const u64 *found, const int *ranks, const u64 *states, u64 count, int scaled,
     const i64 *places, const i64 *rows, int *columns, double *values, int *actions, int *lengths,
-    int *row_actions, int *transitions, int *choices) {
+    int *row_actions, int *transitions, int *choices, const double *__restrict__ numbers) {
   u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x;
   if (i >= count) return;
   Row row = {table, mask, found, ranks, 0, -1, 0, 0.0, 0.0, (u64)places[i], rows ? (u64)rows[i] : 0,
              columns, values, actions, lengths, row_actions};
-  rows_from(states + i * WORDS, &row);
+  rows_from(states + i * WORDS, &row, numbers);
   if (row.choice < 0) {
     columns[row.place] = (int)i;
     values[row.place] = 1.0;
@@ -456,11 +459,12 @@ extern "C" __global__ void compact_rows(
 EVALUATION
 
 extern "C" __global__ void evaluate_states(
-    const u64 *states, u64 count, int which, double *values, u8 *truths, u64 *failing) {
+    const u64 *states, u64 count, int which, double *values, u8 *truths, u64 *failing,
+    const double *__restrict__ numbers) {
   u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x;
   if (i >= count) return;
   int failed = 0;
-  double value = value_of(states + i * WORDS, which, &failed);
+  double value = value_of(states + i * WORDS, which, &failed, numbers);
   if (failed) atomicMin(failing, i);
   if (truths)
     truths[i] = (u8)(value != 0.0);

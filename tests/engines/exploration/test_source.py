@@ -18,7 +18,7 @@ __all__ = ["nvrtc"]
 
 def source(program):
     packing = Packing.of(program)
-    return source_of(program, packing, [label.expression for label in program.labels])
+    return source_of(program, packing, [label.expression for label in program.labels])[0]
 
 
 @pytest.mark.parametrize("seed", [*BEGINNING[:3], None])
@@ -39,3 +39,20 @@ def test_states_of_two_words_compile_without_warnings(nvrtc):
     text = source(program)
     code = compile_source(nvrtc, text, "exploring.cu", (*OPTIONS, "--gpu-architecture=sm_90"))
     expect_kernels(code, GLOBAL.findall(text))
+
+
+def test_one_source_serves_all_values_of_constants():
+    def written(p, rate):
+        text = f"""ctmc const double p = {p}; module m x : [0..3] init 0;
+            [a] x<3 & x*{rate}<7.5 -> {rate}*p : (x'=x+1) + {rate}*(1-p) : (x'=0); endmodule
+            label "far" = x > {rate}/2;"""
+        program, _ = read_model(text)
+        packing = Packing.of(program)
+        return source_of(program, packing, [label.expression for label in program.labels])
+
+    (first, numbers), (second, others) = written(0.3, 2.5), written(0.1, 3.5)
+    assert first == second
+    assert len(numbers) == len(others)
+    assert set(numbers) & set(others) == {2.0, 7.5}
+    # A weight that cannot be 0 needs no question whether it is.
+    assert written(0.0, 2.5)[0] != first

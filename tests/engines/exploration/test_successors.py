@@ -33,12 +33,12 @@ static void take(void *context, int choice, int action, double weight, const u64
 }
 """
 ENTRIES = """
-EXPORTED int expand_state(const u64 *state, Taken *taken) {
+EXPORTED int expand_state(const u64 *state, Taken *taken, const double *numbers) {
   taken->count = 0;
-  return expand(state, taken);
+  return expand(state, taken, numbers);
 }
-EXPORTED double evaluate_state(const u64 *state, int which, int *failed) {
-  return value(state, which, failed);
+EXPORTED double evaluate_state(const u64 *state, int which, int *failed, const double *numbers) {
+  return value(state, which, failed, numbers);
 }
 """
 
@@ -83,6 +83,7 @@ class Compiled:
             )
 
         self._taken, self._words, self._library = Taken(), words, library
+        self._numbers = (ctypes.c_double * 4096)(*writer.numbers.values())
         library.evaluate_state.restype = ctypes.c_double
 
     def _packed(self, state):
@@ -92,7 +93,7 @@ class Compiled:
         """The choices of a state as `plain.choices_of` has them; None for a fault."""
         words, taken = self._packed(state), self._taken
         pointer = words.ctypes.data_as(ctypes.c_void_p)
-        if self._library.expand_state(pointer, ctypes.byref(taken)):
+        if self._library.expand_state(pointer, ctypes.byref(taken), self._numbers):
             return None
         found = []
         for i in range(taken.count):
@@ -107,7 +108,8 @@ class Compiled:
         """The value of an expression; None where it has none."""
         words, failed = self._packed(state), ctypes.c_int()
         pointer = words.ctypes.data_as(ctypes.c_void_p)
-        value = self._library.evaluate_state(pointer, which, ctypes.byref(failed))
+        how = (which, ctypes.byref(failed), self._numbers)
+        value = self._library.evaluate_state(pointer, *how)
         return None if failed.value else value
 
 
