@@ -99,8 +99,31 @@ def run_command(command: list[str], *, timeout: float, **environment: str) -> Ru
 
 
 @pytest.fixture(scope="session")
-def prism_gpu(prism_install: PrismInstall):
-    """Return a function that runs `prism-gpu` in a process of its own.
+def served(prism_install: PrismInstall, tmp_path_factory: pytest.TempPathFactory):
+    """Start a server of the tests' own; return the environment of commands that ask it.
+
+    With `PRISM_GPU_TEST_SERVER=off` each command makes its own run, which takes twice as long.
+    """
+    alone = os.environ.get("PRISM_GPU_TEST_SERVER") == "off"
+    folder = tmp_path_factory.mktemp("server")
+    folder.chmod(0o700)
+    environment = {
+        "PRISM_DIR": str(prism_install.root),
+        "PRISM_GPU_SERVER": "off" if alone else "on",
+        "XDG_RUNTIME_DIR": str(folder),
+    }
+    if alone:
+        yield environment
+        return
+    server = [sys.executable, "-m", "bridge", "server"]
+    run_command([*server, "--background"], timeout=120, **environment)
+    yield environment
+    run_command([*server, "--stop"], timeout=120, **environment)
+
+
+@pytest.fixture(scope="session")
+def prism_gpu(served: dict[str, str]):
+    """Return a function that runs `prism-gpu`, by the server where that makes such runs.
 
     `PRISM_GPU_TEST_SWITCHES` names switches for every run: with `-gpu`, the whole suite is solved
     on the GPU.
@@ -109,8 +132,7 @@ def prism_gpu(prism_install: PrismInstall):
 
     def run(*words: object, timeout: float = 300, **environment: str) -> Run:
         command = [sys.executable, "-m", "bridge", *map(str, words), *switches]
-        environment.setdefault("PRISM_DIR", str(prism_install.root))
-        return run_command(command, timeout=timeout, **environment)
+        return run_command(command, timeout=timeout, **{**served, **environment})
 
     return run
 
