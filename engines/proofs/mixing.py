@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from engines.arrays import FloatArray
 from engines.diagrams.system import System
+from engines.errors import DeviceMemoryError
 from engines.host.exits import exit_rates
 from engines.systems.one_sided import HasComparison, Sweeper
 
@@ -73,11 +75,12 @@ def sweeps_of_memory(
 
 def _comparison(sweeper: Sweeper, reference: FloatArray, least: float) -> Callable[[], float]:
     """Return what tells how far the iterate is from a vector; see `HasComparison`."""
-    there = None
     if isinstance(sweeper, HasComparison):
-        there = sweeper.comparison(reference, least)
-    if there is not None:
-        return there
+        # Where the vector does not fit there, the host compares: else nothing would be confirmed.
+        with suppress(DeviceMemoryError):
+            there = sweeper.comparison(reference, least)
+            if there is not None:
+                return there
     looked_at = reference > least
     whole = bool(looked_at.all())
     wanted = reference if whole else reference[looked_at]

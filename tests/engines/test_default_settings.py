@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engines.errors import DeviceMemoryError
 from engines.host.elimination import TooDearError
 from engines.host.engine import CpuEngine
 from engines.methods.direct import solve_chain
@@ -318,6 +319,39 @@ def test_a_far_start_is_forgotten_as_fast_as_the_chain_mixes(coupling, lazy):
     )
     assert memory * -np.log(second) > 0.5
     assert memory * -np.log(second) < 5.0 or coupling < 1e-4
+
+
+@pytest.mark.parametrize("there", ["compares", "does not", "has no room"])
+def test_a_far_start_is_compared_where_the_sweeps_are_or_on_the_host(there):
+    rows = coupled_blocks(1e-2, 0.0)
+    model = models.ctmc(rows)
+    system = SweepSystem(model.matrix, np.ones(len(rows)), scaling=Scaling.BALANCE, omega=0.9)
+    asked = []
+
+    class Comparing:
+        """Sweeps of the CPU that compare, or do not."""
+
+        def __init__(self, started):
+            self._plain = CpuEngine().sweeper(started, -1.0, False)
+            self.run, self.values = self._plain.run, self._plain.values
+
+        def comparison(self, reference, least):
+            asked.append(least)
+            if there == "has no room":
+                raise DeviceMemoryError("no room for the vector")
+            if there == "does not":
+                return None
+            looked_at = reference > least
+            wanted = reference[looked_at]
+            return lambda: float(np.abs(self.values()[looked_at] / wanted - 1.0).max())
+
+    def memory(prepare):
+        return sweeps_of_memory(system, prepare, exact_steady_state(rows), 0.0, 1_000)
+
+    plain = memory(lambda started: CpuEngine().sweeper(started, -1.0, False))
+    assert np.isfinite(plain)
+    assert memory(Comparing) == plain
+    assert len(asked) == 1
 
 
 @given(st.integers(0, 10_000), st.floats(0.0, 30.0))
