@@ -15,7 +15,7 @@ class ModelSizeError(InvalidModelError):
     most
         How many there may be.
     what
-        Of what: "states" or "transitions".
+        Of what, such as "states" or "transitions".
     """
 
     def __init__(self, most: int, what: str) -> None:

@@ -45,6 +45,9 @@ class GivingUp:
         seconds, a GPU in one; models with more are often small as diagrams.
     transitions_on_cpu
         Those with more transitions, without a GPU.
+    crowding
+        Those with more transitions beyond 64 a state: every state that a process can go on to is
+        combined with every one of the others', which a diagram need not write out.
     heap_share
         Those whose arrays take more of Java's heap, where PRISM makes more arrays of their size.
     """
@@ -52,6 +55,7 @@ class GivingUp:
     states_on_cpu: int = 10_000_000
     transitions_on_cpu: int = 100_000_000
     states_on_gpu: int = 100_000_000
+    crowding: int = 500_000
     heap_share: float = 0.5
 
 
@@ -102,12 +106,13 @@ def _built(construction: Any, options: HookOptions, giving_up: GivingUp) -> Held
     program = read_program(str(construction.program))
     construction.begin()
     gpu = gpu_for_building(options.device, options.device_number)
-    share, most_transitions = 1.0, None
+    share, most_transitions, most_crowding = 1.0, None, None
     limits = [] if options.max_states is None else [options.max_states]
     if construction.mayStartAnew:
         share = giving_up.heap_share
         limits.append(giving_up.states_on_cpu if gpu is None else giving_up.states_on_gpu)
         most_transitions = giving_up.transitions_on_cpu if gpu is None else None
+        most_crowding = giving_up.crowding
 
     def progress(found: int) -> None:
         GATE.stop_if_ending()
@@ -119,6 +124,7 @@ def _built(construction: Any, options: HookOptions, giving_up: GivingUp) -> Held
         gpu=gpu,
         most_states=min(limits, default=None),
         most_transitions=most_transitions,
+        most_crowding=most_crowding,
         progress=progress,
     )
     MODELS.meet(explored.model.num_states)

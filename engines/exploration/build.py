@@ -133,6 +133,7 @@ def build(
     threads: int | None = None,
     most_states: int | None = None,
     most_transitions: int | None = None,
+    most_crowding: int | None = None,
     likely: float | None = None,
     tuning: ExplorationTuning | None = None,
     progress: Progress | None = None,
@@ -152,6 +153,10 @@ def build(
         depend on it.
     most_states, most_transitions
         How many the model may have; None for any number. Transitions are counted on the CPU alone.
+    most_crowding
+        How many transitions it may have beyond 64 a state, as far as the CPU searches; None for any
+        number. Models that have many, such as rings of processes that all move at once, are often
+        small as diagrams.
     likely
         Explore only states that are reached with at least this estimated probability, on the CPU
         and at most `most_states` of them; the others that they lead to get a transition to
@@ -167,7 +172,7 @@ def build(
         For commands, labels and rewards with a fault in a reachable state, in PRISM's words, for
         deadlocks that are not to be fixed, and if there is no initial state.
     ModelSizeError
-        For more than `most_states` or `most_transitions`, as soon as they are found.
+        For more of something than it may have, as soon as they are found.
     UnsupportedError
         For more states than 32-bit numbers have, and for what cannot be evaluated.
     DeviceMemoryError
@@ -185,7 +190,7 @@ def build(
     else:
         told = _limited(progress, most_states)
         states, rows, events = _explored(
-            program, packing, initial, gpu, threads, chosen, told, most_transitions
+            program, packing, initial, gpu, threads, chosen, told, most_transitions, most_crowding
         )
         told(len(states))
     fixed = int(np.count_nonzero(rows.deadlocks))
@@ -234,6 +239,7 @@ def _explored(
     tuning: ExplorationTuning,
     progress: Progress,
     most_transitions: int | None,
+    most_crowding: int | None,
 ) -> tuple[Words, Rows, Events]:
     """Search on the CPU, for many states on a GPU; return them, their rows, and what happened.
 
@@ -243,7 +249,7 @@ def _explored(
     events: Events = ()
     memory = 2**62 if available is None else int(tuning.memory_share * available)
     explorer = HostExplorer(program, packing, initial, memory, threads)
-    how = (program, packing, tuning, progress, most_transitions)
+    how = (program, packing, tuning, progress, most_transitions, most_crowding)
     if gpu is not None:
         report = _searched(explorer, *how, tuning.states_before_gpu)
         if report.found > tuning.states_before_gpu:
@@ -311,6 +317,7 @@ def _searched(
     tuning: ExplorationTuning,
     progress: Progress,
     most_transitions: int | None,
+    most_crowding: int | None,
     most: int | None,
 ) -> SearchReport:
     """Search to the end, or until more than `most` states are found."""
@@ -321,6 +328,8 @@ def _searched(
         progress(report.found)
         if most_transitions is not None and report.transitions > most_transitions:
             raise ModelSizeError(most_transitions, "transitions")
+        if most_crowding is not None and report.crowding > most_crowding:
+            raise ModelSizeError(most_crowding, "transitions beyond 64 a state")
         if report.done or report.found > limit:
             return report
 

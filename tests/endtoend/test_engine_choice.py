@@ -14,6 +14,7 @@ TANDEM = "ctmcs/tandem/tandem.sm"
 FLIPS = 'R{"coin_flips"}=? [ F s=7 ]'
 EXPLORED, DIAGRAMS = "Building model (engine:explicit)...", "Building model (engine:symbolic)..."
 USED, ANEW = "PRISM's default engine is used: ", "PRISM's default engine starts anew: "
+FLIPPED = "[go] true -> 0.25:(x{0}'=true) + 0.75:(x{0}'=false);"
 CHOICES = """mdp
 module m
   x : [0..3] init 0;
@@ -218,6 +219,17 @@ def test_a_model_too_large_for_java_s_heap_is_built_as_diagrams(prism_gpu, prism
     assert line.endswith("MB of Java's heap may be taken (-javamaxmem)")
     assert run.numbers() == pytest.approx(prism_gpu(*words, "-explicit").numbers(), rel=1e-9)
     assert_clean(run)
+
+
+def test_a_model_whose_processes_all_move_at_once_is_a_diagram(prism_gpu, write):
+    bits = [f"module m{i}\n x{i} : bool;\n {FLIPPED.format(i)}\nendmodule" for i in range(10)]
+    text = "\n".join(["dtmc", *bits])
+    run = prism_gpu(write(text), "-pf", "P=? [ F x0&x1 ]; P=? [ X x0&x1 ]")
+    assert built(run) == [EXPLORED, DIAGRAMS]
+    why = "the model has more than 500000 transitions beyond 64 a state"
+    assert reasons(run) == [ANEW + why]
+    assert run.numbers() == pytest.approx([1, 1 / 16], rel=1e-9)
+    assert built(prism_gpu(write(text), "-pf", "P=? [ X x0 ]", "-explicit")) == [EXPLORED]
 
 
 @pytest.mark.parametrize(

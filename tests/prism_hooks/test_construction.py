@@ -181,6 +181,7 @@ def test_a_limit_of_states_is_an_error():
     [
         (GivingUp(states_on_cpu=2), "the model has more than 2 states"),
         (GivingUp(transitions_on_cpu=3), "the model has more than 3 transitions"),
+        (GivingUp(crowding=-1), "the model has more than -1 transitions beyond 64 a state"),
         (GivingUp(heap_share=1e-9), "the model's arrays take 0 MB, and 0 MB of Java's heap may"),
         (GivingUp(states_on_cpu=3, transitions_on_cpu=4), None),
     ],

@@ -83,6 +83,9 @@ class SearchReport:
         States, and how many of them are still to be looked at.
     transitions, choices
         Of the states that were looked at, at the most.
+    crowding
+        Transitions beyond 64 a state (`CROWD` of src/explore_space.hpp), by blocks of states. 0 in
+        a search for likely states.
     fault
         The packed state with a fault that ended the search, or None.
     """
@@ -92,6 +95,7 @@ class SearchReport:
     waiting: int
     transitions: int
     choices: int
+    crowding: int
     fault: Words | None
 
     @classmethod
@@ -103,14 +107,14 @@ class SearchReport:
         status
             One of `Status`.
         numbers
-            States, how many of them wait, bytes that are lacking, transitions and choices.
+            States, how many of them wait, bytes that are lacking, transitions, choices, crowding.
         fault
             The packed state with a fault, where that is the status.
         """
-        found, waiting, _, transitions, choices = numbers.tolist()
+        found, waiting, _, transitions, choices, crowding = numbers.tolist()
         done = status == Status.DONE
         at_fault = fault if status == Status.FAULT else None
-        return cls(done, found, waiting, transitions, choices, at_fault)
+        return cls(done, found, waiting, transitions, choices, crowding, at_fault)
 
 
 @dataclass
@@ -212,7 +216,7 @@ class HostExplorer:
         DeviceMemoryError
             If the tables of states outgrow the memory.
         """
-        numbers = np.zeros(5, dtype=np.int64)
+        numbers = np.zeros(6, dtype=np.int64)
         fault = np.zeros(self._words, dtype=np.uint64)
         status = _SEARCH(self._handle, seconds, most_states, numbers, fault)
         self._check(status, numbers[0], numbers[2])

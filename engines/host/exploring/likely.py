@@ -82,7 +82,7 @@ class LikelyExplorer:
         DeviceMemoryError
             If the states outgrow the memory.
         """
-        numbers = np.zeros(5, dtype=np.int64)
+        numbers = np.zeros(6, dtype=np.int64)
         fault = np.zeros(self._words, dtype=np.uint64)
         status = _SEARCH(self._handle, seconds, most_explored, numbers, fault)
         self._check(status, numbers[0], numbers[2])

@@ -16,7 +16,8 @@ namespace prism_gpu {
 namespace {
 
 constexpr Index BATCH_PIECES = 128, LARGEST_PIECE = 8 * BLOCK;
-// What a batch leads to is kept until it is inserted: of states with many transitions it has fewer.
+// What a batch leads to is kept until it is inserted: of states with many transitions it has fewer,
+// and the first one shows how many they have.
 constexpr Index BATCH_TRANSITIONS = Index{1} << 22;
 // A batch of fewer pieces takes less time than waking threads for it.
 constexpr Index PIECES_FOR_THREADS = 4;
@@ -108,7 +109,8 @@ class Search {
         if (space_.at == static_cast<Index>(space_.frontier.size()) && !next_frontier()) return 0;
         Index states = (static_cast<Index>(space_.frontier.size()) - space_.at) / words_;
         Index of_each = 1 + space_.transitions / std::max<Index>(space_.looked_at, 1);
-        states = std::min(states, std::max<Index>(BATCH_TRANSITIONS / of_each, BLOCK));
+        Index most = space_.looked_at == 0 ? BLOCK : std::max<Index>(BATCH_TRANSITIONS / of_each, BLOCK);
+        states = std::min(states, most);
         Index share = (states + BATCH_PIECES - 1) / BATCH_PIECES;
         piece_ = std::clamp((share + BLOCK - 1) / BLOCK * BLOCK, Index{BLOCK}, LARGEST_PIECE);
         return std::min((states + piece_ - 1) / piece_, BATCH_PIECES);
@@ -137,10 +139,11 @@ class Search {
         const Word* all = space_.frontier.data() + space_.frontier.size();
         const Word* end = std::min(first + piece_ * words_, all);
         std::vector<Word>* found = found_.data() + piece * TABLES;
-        Index transitions = 0, choices = 0;
+        Index transitions = 0, choices = 0, crowding = 0;
         for (; first < end; first += BLOCK * words_) {
             int count = static_cast<int>(std::min<Index>(BLOCK, (end - first) / words_));
             std::int32_t choice = -1;
+            Index before_block = transitions;
             auto take = [&](const Transition& of) {
                 if (of.choice != choice) choices += of.count;
                 choice = of.choice;
@@ -160,9 +163,11 @@ class Search {
             };
             int fault = worker.expander.expand(first, count, take);
             if (fault >= 0) blame(first + fault * words_);
+            crowding += std::max<Index>(transitions - before_block - CROWD * count, 0);
         }
         space_.transitions += transitions;
         space_.choices += choices;
+        space_.crowding += crowding;
     }
 
     // Keeps the first in order of the states with a fault.
@@ -245,8 +250,8 @@ extern "C" void pg_explore_use(void* handle, PgExpand* expand, std::int32_t at_o
 
 // Goes on searching for some seconds, or until more than `most` states are found.
 //
-// numbers: states found, states still to be looked at, bytes that tables lack, and at the most how many
-// transitions and choices there are. fault: a state with a fault, where there is one.
+// numbers: states found, states still to be looked at, bytes that tables lack, at the most how many
+// transitions and choices there are, and transitions beyond CROWD a state. fault: a state with a fault, where there is one.
 extern "C" std::int32_t pg_explore_search(
     void* handle, double seconds, std::int64_t most, std::int64_t* numbers, std::uint64_t* fault) {
     using namespace prism_gpu;
@@ -261,6 +266,7 @@ extern "C" std::int32_t pg_explore_search(
     numbers[2] = space.budget.lacking;
     numbers[3] = space.transitions;
     numbers[4] = space.choices;
+    numbers[5] = space.crowding;
     std::copy(space.fault.begin(), space.fault.end(), fault);
     return status;
 }

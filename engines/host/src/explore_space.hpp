@@ -24,6 +24,7 @@ struct PgSpace {
     std::vector<prism_gpu::Word> fresh[prism_gpu::TABLES];
     std::vector<prism_gpu::Word> fault;  // a state with a fault, or nothing
     std::atomic<prism_gpu::Index> transitions{0}, choices{0};  // of all states looked at, at the most
+    std::atomic<prism_gpu::Index> crowding{0};  // transitions beyond CROWD a state, by blocks of states
 
     prism_gpu::Index count() const {
         prism_gpu::Index total = 0;
@@ -33,6 +34,9 @@ struct PgSpace {
 };
 
 namespace prism_gpu {
+
+// More transitions a state than this are many: what makes them is often small as a diagram.
+constexpr Index CROWD = 64;
 
 enum Status : std::int32_t { DONE, MORE, FAULT, NO_MEMORY };
 

@@ -247,6 +247,20 @@ def test_a_model_without_end_stops_at_a_limit(limit):
         build(program, tuning=TUNING, **limit)
 
 
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_transitions_beyond_64_a_state_are_limited(threads):
+    # All 256 states lead to all: 192 of the transitions of each are beyond.
+    move = "[go] true -> 0.25:(x{0}'=true) + 0.75:(x{0}'=false);"
+    bits = "".join(
+        f"module m{i}\n  x{i} : bool;\n  {move.format(i)}\nendmodule\n" for i in range(8)
+    )
+    program, _ = read_model(f"dtmc\n{bits}")
+    most = 256 * 192
+    assert build(program, most_crowding=most, threads=threads).model.matrix.num_entries == 256 * 256
+    with pytest.raises(ModelSizeError, match=f"{most - 1} transitions beyond 64 a state"):
+        build(program, most_crowding=most - 1, threads=threads)
+
+
 def test_a_limit_that_is_met_exactly_does_not_matter():
     program, _ = read_model("mdp\nmodule m\n  x : [0..5];\n  [a] x<2 -> (x'=x+1);\nendmodule\n")
     assert build(program, most_states=3, most_transitions=3).model.num_states == 3
