@@ -57,6 +57,8 @@ class Request:
         A regular expression that is found in the names of the jobs to do; empty for all.
     peers
         Whether PRISM's own runs are among them.
+    report_only
+        Whether there are no jobs at all: the report is of what the folder holds.
     command
         The command line, for the record.
     """
@@ -73,6 +75,7 @@ class Request:
     command: str
     only: str = ""
     peers: bool = True
+    report_only: bool = False
 
 
 def reproduce(request: Request) -> int:
@@ -118,6 +121,8 @@ def reproduce(request: Request) -> int:
 
 
 def _jobs(request: Request, host: Host) -> list[Job]:
+    if request.report_only:
+        return []
     jobs = plan(request.subjects, request.scale, host)
     if not request.peers:
         jobs = [job for job in jobs if job.kind is not Kind.PEER]
@@ -317,6 +322,12 @@ def _expression(_context: click.Context, _option: click.Parameter, text: str) ->
     help="Of these, jobs so named, as progress and log call them.",
 )
 @click.option(
+    "--report",
+    "report_only",
+    is_flag=True,
+    help="Measure nothing: only write the report of what the folder and its archive hold.",
+)
+@click.option(
     "--jobs",
     type=click.IntRange(min=1),
     default=1,
@@ -333,6 +344,7 @@ def command(
     limit: float | None,
     budget: float | None,
     only: str,
+    report_only: bool,
     jobs: int,
     peers: bool,
 ) -> None:
@@ -356,6 +368,7 @@ def command(
         fresh=not resume,
         command=shlex.join(["prism-gpu", "reproduce", *sys.argv[2:]]),
         only=only,
+        report_only=report_only,
         peers=peers,
     )
     try:

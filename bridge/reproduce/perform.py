@@ -83,6 +83,8 @@ class Results:
             return f"> {record['limit']:g} s, stopped"
         if record["status"] == "wrong":
             return f"WRONG: {record['wrong']}"
+        if record["status"] == "refused":
+            return str(record["message"])
         return f"failed: {record.get('message', '')}"
 
     @property
@@ -154,7 +156,7 @@ class Performer:
         results = Results()
         for job in jobs:
             kept = self._store.get(job)
-            if kept is not None and kept["status"] != "failed":
+            if kept is not None and kept["status"] not in ("failed", "refused"):
                 results.records[job.name] = kept
                 self._learn(job, kept)
         stopped = [job for job in jobs if self._status(results, job) == "stopped"]
@@ -241,9 +243,7 @@ class Performer:
         reason = self._refusal(job)
         if reason is not None:
             if kept is None:
-                results.reasons[job.name] = reason
-                if reason.startswith(">"):
-                    results.too_slow.add(job.name)
+                self._leave_out(job, reason, results)
             return
         results.reasons.pop(job.name, None)
         limit = self._limit_of(job.kind)
@@ -272,6 +272,17 @@ class Performer:
         self._learn(job, record)
         ended = results.why(job) if record["status"] != "done" else f"{taken:.1f} s"
         tell(f"{job.name}: {ended}")
+
+    def _leave_out(self, job: Job, reason: str, results: Results) -> None:
+        """Note why a job is not begun; what a machine lacks is kept for reports made elsewhere."""
+        known = self._store.get(job)
+        if reason.startswith("needs "):
+            self._store.put(job, {"status": "refused", "message": reason})
+        elif known is not None and known["status"] == "refused" and not self._host.computes:
+            reason = known["message"]
+        results.reasons[job.name] = reason
+        if reason.startswith(">"):
+            results.too_slow.add(job.name)
 
     def _do(self, job: Job, limit: float) -> Record:
         deadline = self._limits.deadline

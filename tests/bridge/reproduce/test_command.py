@@ -143,6 +143,23 @@ def test_the_report_is_of_all_that_the_folder_holds(monkeypatch, tmp_path):
         assert (tmp_path / f"{name}.csv").is_file()
 
 
+def test_a_report_alone_measures_nothing_and_keeps_what_machines_lacked(monkeypatch, tmp_path):
+    machine = host()
+    monkeypatch.setattr(command, "examine", lambda *_: machine)
+    store = Store(tmp_path, machine.identity())
+    lacking = "needs 2 GPUs, and there is 1"
+    for job in plan((Subject.HERMAN,), Scale.SMALL, machine):
+        refused = job.parameters.get("gpus", 0) > 1
+        store.put(job, {"status": "refused", "message": lacking} if refused else record_of(job))
+    words = ["herman", "--report", "--into", str(tmp_path)]
+    done = CliRunner().invoke(command.command, words)
+    assert done.exit_code == 0, done.output
+    assert "0 jobs" in done.output
+    report = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert lacking in report
+    assert "not measured" not in report
+
+
 @pytest.mark.prism
 @pytest.mark.slow
 def test_an_interrupted_run_reports_and_goes_on(prism_install, tmp_path):

@@ -150,6 +150,20 @@ def test_what_the_machine_cannot_hold_is_not_begun(tmp_path):
     assert programs.asked == []
 
 
+def test_what_a_machine_lacks_is_told_by_reports_made_elsewhere(tmp_path):
+    (large,) = jobs(40_000)
+    reason = perform(tmp_path, [large], Programs()).why(large)
+    store, elsewhere = Store(tmp_path, {}), replace(host(), computes=False)
+    assert store.get(large)["status"] == "refused"
+    told = Performer(elsewhere, store, Programs(), None, Limits(60)).all([large], print)
+    assert told.why(large) == reason
+    # A machine that has what it takes begins with it.
+    larger = replace(host(), device_memory=2**50, memory=2**50, available=2**50)
+    programs = Programs()
+    Performer(larger, store, programs, None, Limits(60)).all([large], print)
+    assert len(programs.asked) == 1
+
+
 def test_prism_is_not_missed_where_there_is_none(tmp_path):
     job = Solve(Subject.TANDEM, "tandem", 3, "customers", (), ()).job(Kind.PEER)
     assert perform(tmp_path, [job], Programs()).why(job) == "no PRISM"
