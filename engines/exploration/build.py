@@ -67,8 +67,8 @@ class ExplorationTuning:
         With more, a search goes on by C compiled from the program, where there is a compiler:
         that saves some 0.1 microseconds a state, and compiling takes half a second.
     states_before_gpu
-        With more, a search begins anew on a GPU, if one may be used: for fewer, compiling the
-        program for it takes longer than the CPU needs.
+        With more, a search begins anew on a GPU, if one may be used: for fewer, the second that
+        compiling a program for it takes, the first time, is longer than the CPU needs.
     """
 
     seconds_of_a_part: float = 0.1
@@ -76,7 +76,7 @@ class ExplorationTuning:
     memory_share: float = SHARE_OF_HOST
     most_likely_states: int = 10_000_000
     states_before_compiling: int = 4_000_000
-    states_before_gpu: int = 4_000_000
+    states_before_gpu: int = 500_000
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	{
 		super(parent);
 		chosen = GpuPrism.explores(parent);
+		GpuPrism.listAsByDefault(this, parent);
 	}
 
 	@Override

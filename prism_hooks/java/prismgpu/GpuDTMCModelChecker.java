@@ -46,6 +46,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	{
 		super(parent);
 		chosen = GpuPrism.explores(parent);
+		GpuPrism.listAsByDefault(this, parent);
 	}
 
 	@Override

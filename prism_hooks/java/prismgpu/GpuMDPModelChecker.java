@@ -35,6 +35,7 @@ public class GpuMDPModelChecker extends MDPModelChecker
 	{
 		super(parent);
 		ofBeliefs = parent instanceof POMDPModelChecker;
+		GpuPrism.listAsByDefault(this, parent);
 	}
 
 	@Override

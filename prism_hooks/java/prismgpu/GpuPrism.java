@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.StringJoiner;
 
+import explicit.ProbModelChecker;
 import io.ModelExportOptions;
 import io.ModelExportTask;
 import parser.State;
@@ -118,6 +119,16 @@ public class GpuPrism extends Prism
 	static boolean explores(PrismComponent parent)
 	{
 		return parent instanceof GpuPrism && ((GpuPrism) parent).choice.explores();
+	}
+
+	/**
+	 * Has a checker list what PRISM's default engine lists: the first of the states that have a result, and all with
+	 * -verbose. PRISM's explicit engine lists all of them anyhow, at any verbosity but this.
+	 */
+	static void listAsByDefault(ProbModelChecker checker, PrismComponent parent)
+	{
+		if (explores(parent) && !parent.getSettings().getBoolean(PrismSettings.PRISM_VERBOSE))
+			checker.setVerbosity(0);
 	}
 
 	/** PRISM's own building of a model. */
