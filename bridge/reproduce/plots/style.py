@@ -119,7 +119,7 @@ def legend_below(figure: Any, axes: Any, columns: int = 3) -> None:
 
 
 def keep_those_with_points(drawing: Drawing) -> bool:
-    """Hide the axes that show fewer than two measured points; return whether any are left.
+    """Remove the axes that show fewer than two measured points; return whether any are left.
 
     A matrix counts as many; published curves, and lines without a label, count as none.
 
@@ -128,7 +128,7 @@ def keep_those_with_points(drawing: Drawing) -> bool:
     drawing
         The picture; it is freed where nothing is left of it.
     """
-    left = False
+    kept: list[Any] = []
     for axes in drawing.figure.axes:
         if not axes.get_visible():
             continue
@@ -137,12 +137,32 @@ def keep_those_with_points(drawing: Drawing) -> bool:
             label = str(line.get_label())
             if not label.startswith("_") and line.get_color() not in (THEIRS, THEIRS_TOO):
                 counts[label] += len(line.get_xdata())
-        enough = bool(axes.images) or max(counts.values(), default=0) > 1
-        axes.set_visible(enough)
-        left |= enough
-    if not left:
+        if axes.images or max(counts.values(), default=0) > 1:
+            kept.append(axes)
+    if not kept:
         pyplot().close(drawing.figure)
-    return left
+    elif len(kept) < len(drawing.figure.axes):
+        _close_up(drawing.figure, kept)
+    return bool(kept)
+
+
+def _close_up(figure: Any, kept: list[Any]) -> None:
+    """Leave only some of the axes, side by side in a smaller figure, and the legend of those."""
+    grid = kept[0].get_gridspec()
+    columns = min(grid.ncols, len(kept))
+    lines = -(-len(kept) // columns)
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(width * columns / grid.ncols, height * lines / grid.nrows)
+    for axes in figure.axes:
+        if axes not in kept:
+            axes.remove()
+    closer = figure.add_gridspec(lines, columns)
+    for axes, place in zip(kept, closer, strict=False):
+        axes.set_subplotspec(place)
+    if figure.legends:
+        for legend in figure.legends:
+            legend.remove()
+        legend_below(figure, kept, columns=2 if columns == 1 else 3)
 
 
 def logarithmic(axis: Any, values: Iterable[float]) -> None:

@@ -281,6 +281,21 @@ def test_no_plot_has_fewer_than_two_measured_points(tmp_path, points):
     assert (tmp_path / "tandem_time.png").exists() is (points > 1)
 
 
+def test_a_picture_closes_up_where_axes_show_nothing(tmp_path):
+    image = pytest.importorskip("matplotlib.image")
+    machine, results = all_done()
+    whole = tmp_path / "whole"
+    plots.draw_all((Subject.TANDEM,), Scale.SMALL, machine, results, whole)
+    # Without PRISM's runs there is nothing to compare with: of two axes one is left.
+    for row in jacobi.solves(Subject.TANDEM, Scale.SMALL, machine):
+        results.records.pop(row.job(Kind.PEER).name)
+    plots.draw_all((Subject.TANDEM,), Scale.SMALL, machine, results, tmp_path)
+    tall, wide = image.imread(whole / "tandem_time.png").shape[:2]
+    left = image.imread(tmp_path / "tandem_time.png").shape
+    assert left[0] == tall
+    assert left[1] < 0.7 * wide
+
+
 def test_without_matplotlib_the_report_says_how_to_get_pictures(tmp_path):
     tables = list(tables_of(*all_done()).values())
     report.write_html({}, tables, None, [], tmp_path / "report.html")
