@@ -223,6 +223,41 @@ def test_a_model_too_large_for_java_s_heap_is_built_as_diagrams(prism_gpu, prism
     assert_clean(run)
 
 
+NAMED = """mdp
+formula a = x + y;
+formula half = x / 2;
+formula far = a > 4 & half >= 1;
+const int k = 3;
+formula beyond = a > k;
+module m
+  x : [0..4];
+  y : [-1..3];
+  [] x<4 -> 0.5:(x'=x+1) + 0.5:(x'=0);
+  [] y<3 -> (y'=y+1);
+endmodule
+"""
+
+
+def test_states_are_told_by_the_formulas_of_a_model(prism_gpu, prism, write):
+    sets = [
+        "far",
+        "!far",
+        "a=3",
+        "half=1.5",
+        "half<a",
+        "beyond => far",
+        "(far?a:half)>1",
+        "mod(a,2)=0",
+    ]
+    asked = "; ".join([*(f"filter(count, {states})" for states in sets), "Pmin=? [ F far ]"])
+    words = [write(NAMED), "-pf", asked]
+    run, right = prism_gpu(*words), prism(*words, "-explicit")
+    assert run.code == right.code == 0
+    assert built(run) == [EXPLORED]
+    assert run.numbers() == right.numbers()
+    assert len(run.numbers()) == 9
+
+
 def listed(run) -> list[str]:
     """Return the states under a result, and the line that says how many there are."""
     lines = run.output.splitlines()

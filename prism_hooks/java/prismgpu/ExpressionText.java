@@ -4,6 +4,7 @@ import java.util.List;
 
 import parser.ast.Expression;
 import parser.ast.ExpressionBinaryOp;
+import parser.ast.ExpressionFormula;
 import parser.ast.ExpressionFunc;
 import parser.ast.ExpressionITE;
 import parser.ast.ExpressionLabel;
@@ -45,7 +46,7 @@ final class ExpressionText
 		this.out = out;
 	}
 
-	/** Appends an expression whose constants, formulas and labels have been replaced. */
+	/** Appends an expression whose constants and labels have been replaced. */
 	static void write(Expression expr, StringBuilder out) throws Unwritable
 	{
 		out.append('[');
@@ -68,6 +69,8 @@ final class ExpressionText
 			natural = conditional((ExpressionITE) expr);
 		else if (expr instanceof ExpressionFunc)
 			natural = function((ExpressionFunc) expr);
+		else if (expr instanceof ExpressionFormula && ((ExpressionFormula) expr).getDefinition() != null)
+			natural = defined(((ExpressionFormula) expr).getDefinition());
 		else if (expr instanceof ExpressionLabel && SPECIAL_LABELS.contains(((ExpressionLabel) expr).getName()))
 			natural = word("\"" + ((ExpressionLabel) expr).getName() + "\"", TypeBool.getInstance());
 		else
@@ -75,6 +78,13 @@ final class ExpressionText
 		// PRISM's simplification takes x + 0.0 for an x that is a double, whatever x was declared as.
 		if (expr.getType() instanceof TypeDouble && natural instanceof TypeInt)
 			word("\"" + TO_DOUBLE + "\"", TypeDouble.getInstance());
+	}
+
+	/** What a property says by a formula's name. */
+	private Type defined(Expression definition) throws Unwritable
+	{
+		visit(definition);
+		return definition.getType();
 	}
 
 	private Type word(String word, Type type)

@@ -7,6 +7,7 @@ import explicit.StateModelChecker;
 import explicit.StateValues;
 import parser.ast.Expression;
 import parser.ast.ExpressionBinaryOp;
+import parser.ast.ExpressionFormula;
 import parser.ast.ExpressionLabel;
 import parser.ast.ExpressionUnaryOp;
 import parser.ast.ExpressionVar;
@@ -59,7 +60,8 @@ final class StateSets
 
 	private static boolean isFormula(Expression expr)
 	{
-		boolean operates = expr instanceof ExpressionBinaryOp || expr instanceof ExpressionUnaryOp || expr instanceof ExpressionVar;
+		boolean operates = expr instanceof ExpressionBinaryOp || expr instanceof ExpressionUnaryOp || expr instanceof ExpressionVar
+			|| expr instanceof ExpressionFormula;
 		return operates && expr.getType() instanceof TypeBool;
 	}
 
