@@ -275,11 +275,12 @@ class Performer:
 
     def _leave_out(self, job: Job, reason: str, results: Results) -> None:
         """Note why a job is not begun; what a machine lacks is kept for reports made elsewhere."""
-        known = self._store.get(job)
         if reason.startswith("needs "):
             self._store.put(job, {"status": "refused", "message": reason})
-        elif known is not None and known["status"] == "refused" and not self._host.computes:
-            reason = known["message"]
+        elif not self._host.computes:
+            known = self._store.get(job)
+            if known is not None and known["status"] == "refused":
+                reason = known["message"]
         results.reasons[job.name] = reason
         if reason.startswith(">"):
             results.too_slow.add(job.name)

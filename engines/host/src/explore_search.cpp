@@ -251,7 +251,8 @@ extern "C" void pg_explore_use(void* handle, PgExpand* expand, std::int32_t at_o
 // Goes on searching for some seconds, or until more than `most` states are found.
 //
 // numbers: states found, states still to be looked at, bytes that tables lack, at the most how many
-// transitions and choices there are, and transitions beyond CROWD a state. fault: a state with a fault, where there is one.
+// transitions and choices there are, and transitions beyond CROWD a state. fault: a state with a fault, where
+// there is one.
 extern "C" std::int32_t pg_explore_search(
     void* handle, double seconds, std::int64_t most, std::int64_t* numbers, std::uint64_t* fault) {
     using namespace prism_gpu;
