@@ -43,24 +43,26 @@ BLOCKWISE = {
 MDP_METHODS = {"valiter", "gaussseidel", "gs", "politer", "modpoliter", "linprog", "lp"}
 # PRISM's switches that a value follows, whatever it looks like.
 WITH_VALUE = {
-    *("aroptions", "const", "csl", "cuddepsilon", "cuddmaxmem", "ddextraactionvars", "dir", "e"),
-    *("ddextrastatevars", "epsilon", "exportadv", "exportadvmdp", "exportbsccs", "exportdot"),
-    *("exportlabels", "exportmecs", "exportmodel", "exportmodelprecision", "exportobs", "param"),
-    *("exportpareto", "exportprism", "exportprismconst", "exportproplabels", "exportresults"),
-    *("exportsccs", "exportstaterewards", "exportstates", "exportsteadystate", "exportstrat"),
-    *("exportss", "exporttr", "exporttrans", "exporttransdot", "exporttransdotstates", "pctl"),
-    *("exporttransient", "exporttransrewards", "exportvector", "fauarraythreshold", "faudelta"),
-    *("fauepsilon", "fauinitival", "fauintervals", "gridresolution", "gsl", "gsmax", "heuristic"),
-    *("importinitdist", "importlabels", "importmodel", "importobs", "importresults", "pf"),
-    *("importstaterewards", "importstates", "importtrans", "importtransrewards", "maxiters"),
-    *("ltl2dasyntax", "ltl2datool", "mainlog", "multimaxpoints", "omega", "parambisim", "prop"),
-    *("paramdagmaxerror", "paramelimorder", "paramfunction", "paramprecision", "property"),
-    *("paramrandompoints", "paramsplit", "paramsubsumeregions", "paretoepsilon", "ptamethod"),
-    *("sbl", "sbmax", "sccmethod", "settings", "simapprox", "simconf", "simmaxrwd", "simmethod"),
-    *("simpathlen", "simsamples", "simvar", "simwidth", "sorl", "sormax", "sumroundoff", "symm"),
-    *("timeout", "tr", "transient", "transientmethod"),
+    *("aroptions", "bsccmethod", "const", "csl", "cuddepsilon", "cuddmaxmem"),
+    *("ddextraactionvars", "ddextrastatevars", "ddtrace", "dir", "e", "epsilon", "exportadv"),
+    *("exportadvmdp", "exportbsccs", "exportdigital", "exportdot", "exportlabels", "exportmecs"),
+    *("exportmodel", "exportmodelprecision", "exportobs", "exportpareto", "exportprism"),
+    *("exportprismconst", "exportprodstates", "exportprodtrans", "exportprodvector"),
+    *("exportpropaut", "exportproplabels", "exportresults", "exportsccs", "exportss"),
+    *("exportstaterewards", "exportstates", "exportsteadystate", "exportstrat", "exporttarget"),
+    *("exporttr", "exporttrans", "exporttransdot", "exporttransdotstates", "exporttransient"),
+    *("exporttransrewards", "exportvector", "fauarraythreshold", "faudelta", "fauepsilon"),
+    *("fauinitival", "fauintervals", "gridresolution", "gsl", "gsmax", "heuristic"),
+    *("importinitdist", "importlabels", "importmodel", "importobs", "importprismpp"),
+    *("importresults", "importstaterewards", "importstates", "importtrans", "importtransrewards"),
+    *("ltl2dasyntax", "ltl2datool", "mainlog", "maxiters", "multimaxpoints", "omega", "param"),
+    *("parambisim", "paramdagmaxerror", "paramelimorder", "paramfunction", "paramprecision"),
+    *("paramrandompoints", "paramsplit", "paramsubsumeregions", "paretoepsilon", "pctl", "pf"),
+    *("prop", "property", "ptamethod", "sbl", "sbmax", "sccmethod", "settings", "simapprox"),
+    *("simconf", "simmaxrwd", "simmethod", "simpathlen", "simsamples", "simvar", "simwidth"),
+    *("sorl", "sormax", "sumroundoff", "timeout", "tr", "transient", "transientmethod"),
 }
-WITH_TWO_VALUES = {"simpath", "exportrewards"}
+WITH_TWO_VALUES = {"simpath", "exportrewards", "symm"}
 OWN_SIMULATION_METHODS = ("clopper-pearson", "adaptive", "growing")
 SIMULATION_SWITCHES = {"simwidth", "simconf", "simsamples", "simmaxrwd", "simapprox"}
 FRONT_ENDS = ("prism", "builtin")

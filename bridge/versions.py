@@ -76,6 +76,7 @@ RELEASES: tuple[PrismRelease, ...] = (
             "explicit/DTMCModelChecker": "prismgpu/GpuDTMCModelChecker",
             "explicit/CTMCModelChecker": "prismgpu/GpuCTMCModelChecker",
             "explicit/MDPModelChecker": "prismgpu/GpuMDPModelChecker",
+            "explicit/LTLModelChecker": "prismgpu/GpuLTLModelChecker",
             "explicit/SCCComputerTarjan": "prismgpu/GpuSCCComputer",
             "explicit/ECComputerDefault": "prismgpu/GpuECComputer",
             "symbolic/comp/ProbModelChecker": "prismgpu/GpuProbModelChecker",

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from prism_hooks.record import RunRecord
 
 METHODS_OF_JAVA = (
-    *("solve", "build", "earn", "sample", "simulationMethod", "simulationWords", "onlySampledHere"),
+    *("solve", "build", "buildProduct", "earn", "sample"),
+    *("simulationMethod", "simulationWords", "onlySampledHere"),
     *("mayChooseEngine", "putsTogether", "multipliesByDiagrams", "mostStates"),
     *("smallestGraph", "searchSteps", "bottomSteps", "search"),
     *("showsSolves", "leftToPrism"),

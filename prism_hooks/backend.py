@@ -50,7 +50,7 @@ from prism_hooks.told_solve import Asked, EngineLines
 from prism_hooks.work_done import WorkDone
 
 if TYPE_CHECKING:
-    from prism_hooks.held import HeldModel
+    from prism_hooks.held import HeldArrays
     from prism_hooks.simulation import Simulation
     from prism_hooks.symbolic import SymbolicModel
 
@@ -79,7 +79,7 @@ class EngineBackend(Answers):
         super().__init__(options, record)
         self._bar = sweep_bar(wanted=options.show_progress, on_screen=_tell_java)
         self._models: OrderedDict[int, dict[bool, ExplicitModel]] = OrderedDict()
-        self._built: dict[int, HeldModel] = {}
+        self._built: dict[int, HeldArrays] = {}
         self._graphs: OrderedDict[int, ExplicitModel] = OrderedDict()
         self._symbolic: OrderedDict[int, SymbolicModel] = OrderedDict()
         self._kept = KeptAnswers()
@@ -108,6 +108,15 @@ class EngineBackend(Answers):
         held = built_for_java(construction, self.options)
         if held is not None:
             self._forms(int(construction.id))[False] = held.explored.model
+            self._built[int(construction.id)] = held
+
+    def buildProduct(self, construction: Any) -> None:  # noqa: N802 - the name is Java's
+        """Build a `prismgpu.ProductConstruction` and fill in its arrays; throw nothing."""
+        from prism_hooks.product import product_for_java
+
+        held = product_for_java(construction, lambda: self._model(construction, False))
+        if held is not None:
+            self._forms(int(construction.id))[False] = held.model
             self._built[int(construction.id)] = held
 
     def earn(self, earning: Any) -> None:

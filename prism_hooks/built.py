@@ -17,7 +17,7 @@ from engines.model.explicit import ExplicitModel
 from prism_hooks.extract import mask
 from prism_hooks.failure import unexpected
 from prism_hooks.graph import ZERO_REWARD_ENDS, every_entry
-from prism_hooks.held import HeldModel, HeldRewards, java_type
+from prism_hooks.held import HeldArrays, HeldModel, HeldRewards, java_type
 from prism_hooks.memory import is_full_heap
 from prism_hooks.methods import solver_environment
 from prism_hooks.options import HookOptions
@@ -25,7 +25,7 @@ from prism_hooks.program import ExpressionReader, read_program
 from prism_hooks.sets import words_of
 
 
-def earn_for_java(earning: Any, held: HeldModel | None) -> None:
+def earn_for_java(earning: Any, held: HeldArrays | None) -> None:
     """Find the rewards of a `prismgpu.Earning`; fill them in, or an error, or nothing.
 
     Parameters
@@ -33,10 +33,10 @@ def earn_for_java(earning: Any, held: HeldModel | None) -> None:
     earning
         The Java object.
     held
-        The model, as `prism_hooks.construction.built_for_java` returns it; None where the engines
-        did not build it.
+        The model, as `prism_hooks.construction.built_for_java` returns it; anything else where the
+        engines did not build it from its program.
     """
-    if held is None:
+    if not isinstance(held, HeldModel):
         return
     text = str(earning.program)
     try:
@@ -66,7 +66,7 @@ def _earned(text: str, held: HeldModel) -> HeldRewards:
     return rewards
 
 
-def answer(problem: Any, held: HeldModel | None, options: HookOptions) -> None:
+def answer(problem: Any, held: HeldArrays | None, options: HookOptions) -> None:
     """Answer a question of `OF_BUILT_MODELS`, unless the engines have let go of the model.
 
     Parameters
@@ -74,11 +74,11 @@ def answer(problem: Any, held: HeldModel | None, options: HookOptions) -> None:
     problem
         The `prismgpu.Problem`.
     held
-        The model, None where it is not at hand.
+        The model; anything else where it is not at hand.
     options
         What the command line says about the engines.
     """
-    if held is None:
+    if not isinstance(held, HeldModel):
         problem.refusal = str(problem.task)
     elif str(problem.task) == ZERO_REWARD_ENDS:
         _count_zero_reward_ends(problem, held.explored.model, options)

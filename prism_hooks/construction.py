@@ -160,17 +160,12 @@ def _require_heap(explored: ExploredModel, available: int) -> None:
 
 def _hand_over(explored: ExploredModel, construction: Any) -> None:
     model, packing = explored.model, explored.packing
-    matrix, groups = model.matrix, model.row_group_offsets
+    matrix = model.matrix
     longest = max(matrix.num_entries, explored.states.size, matrix.num_rows + 1)
     if longest > MOST_ELEMENTS:
         raise UnsupportedError(f"an array of {longest} elements, which Java cannot hold")
-    construction.numStates, construction.numTransitions = model.num_states, matrix.num_entries
+    describe(model, construction)
     construction.hasActions = explored.actions is not None and bool((explored.actions >= 0).any())
-    if groups is not None:
-        construction.numChoices = matrix.num_rows
-        construction.mostChoices = int(np.diff(groups).max(initial=0))
-    if model.kind is not ModelKind.CTMC:
-        construction.sumsToOne = are_one(matrix)
     construction.words = packing.words
     fields = packing.fields
     construction.fieldWords = java_array(np.array([x.word for x in fields], dtype=np.int32))
@@ -182,3 +177,22 @@ def _hand_over(explored: ExploredModel, construction: Any) -> None:
     construction.deadlocks = java_array(words_of(labels.pop("deadlock")))
     for states in labels.values():
         construction.addLabel(java_array(words_of(states)))
+
+
+def describe(model: ExplicitModel, built: Any) -> None:
+    """Fill in what a `prismgpu.Built` says of a model.
+
+    Parameters
+    ----------
+    model
+        The model.
+    built
+        The Java object.
+    """
+    matrix, groups = model.matrix, model.row_group_offsets
+    built.numStates, built.numTransitions = model.num_states, matrix.num_entries
+    if groups is not None:
+        built.numChoices = matrix.num_rows
+        built.mostChoices = int(np.diff(groups).max(initial=0))
+    if model.kind is not ModelKind.CTMC:
+        built.sumsToOne = are_one(matrix)

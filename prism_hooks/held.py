@@ -72,13 +72,65 @@ class HeldRewards:
         self.__dict__.pop("by_choices", None)
 
 
-class HeldModel:
-    """A model.
+class HeldArrays:
+    """The transitions of a model.
 
     Parameters
     ----------
     number
-        Its number, as of `prismgpu.ModelSource`.
+        The model's number, as of `prismgpu.ModelSource`.
+    model
+        The model, without labels and rewards.
+    """
+
+    METHODS_OF_JAVA: ClassVar[tuple[str, ...]] = (
+        "rowOffsets",
+        "groupOffsets",
+        "columns",
+        "values",
+    )
+
+    def __init__(self, number: int, model: ExplicitModel) -> None:
+        self._number = number
+        self._model: ExplicitModel | None = model
+
+    @property
+    def model(self) -> ExplicitModel:
+        """The model."""
+        return _present(self._model)
+
+    def rowOffsets(self) -> Any:  # noqa: N802 - the name is Java's
+        """Return where each row's transitions begin as Java's array."""
+        return java_array(self.model.matrix.row_offsets.astype(np.int32, copy=False))
+
+    def groupOffsets(self) -> Any:  # noqa: N802 - as above
+        """Return where each state's choices begin as Java's array; there must be choices."""
+        groups = _present(self.model.row_group_offsets)
+        return java_array(groups.astype(np.int32, copy=False))
+
+    def columns(self) -> Any:
+        """Return where each transition leads as Java's array."""
+        return java_array(self.model.matrix.columns)
+
+    def values(self) -> Any:
+        """Return the probability or rate of each transition as Java's array."""
+        return java_array(self.model.matrix.values)
+
+    def let_go(self) -> None:
+        """Have PRISM read what it may still want, and give the arrays up."""
+        import jpype
+
+        jpype.JClass("prismgpu.Unread").settle(self._number)
+        self._model = None
+
+
+class HeldModel(HeldArrays):
+    """A model that was built from its program.
+
+    Parameters
+    ----------
+    number
+        As of `HeldArrays`.
     explored
         The model, without labels and rewards.
 
@@ -88,41 +140,17 @@ class HeldModel:
         Its reward structures that were asked for, by their text.
     """
 
-    METHODS_OF_JAVA: ClassVar = (
-        "rowOffsets",
-        "groupOffsets",
-        "columns",
-        "values",
-        "actions",
-        "states",
-    )
+    METHODS_OF_JAVA = (*HeldArrays.METHODS_OF_JAVA, "actions", "states")
 
     def __init__(self, number: int, explored: ExploredModel) -> None:
-        self._number = number
+        super().__init__(number, explored.model)
         self._explored: ExploredModel | None = explored
         self.rewards: dict[str, HeldRewards] = {}
 
     @property
     def explored(self) -> ExploredModel:
-        """The model."""
+        """The model and its states."""
         return _present(self._explored)
-
-    def rowOffsets(self) -> Any:  # noqa: N802 - the name is Java's
-        """Return where each row's transitions begin as Java's array."""
-        return java_array(self.explored.model.matrix.row_offsets.astype(np.int32, copy=False))
-
-    def groupOffsets(self) -> Any:  # noqa: N802 - as above
-        """Return where each state's choices begin as Java's array; there must be choices."""
-        groups = _present(self.explored.model.row_group_offsets)
-        return java_array(groups.astype(np.int32, copy=False))
-
-    def columns(self) -> Any:
-        """Return where each transition leads as Java's array."""
-        return java_array(self.explored.model.matrix.columns)
-
-    def values(self) -> Any:
-        """Return the probability or rate of each transition as Java's array."""
-        return java_array(self.explored.model.matrix.values)
 
     def actions(self) -> Any:
         """Return the number of each choice's or transition's action; there must be any."""
@@ -134,16 +162,14 @@ class HeldModel:
 
     def let_go(self) -> None:
         """Have PRISM read what it may still want, and give the arrays up."""
-        import jpype
-
-        jpype.JClass("prismgpu.Unread").settle(self._number)
+        super().let_go()
         self._explored = None
         for rewards in self.rewards.values():
             rewards.let_go()
 
 
 @cache
-def java_type(kind: type[HeldModel] | type[HeldRewards]) -> Any:
+def java_type(kind: type[HeldArrays] | type[HeldRewards]) -> Any:
     """Return one of the classes above as one whose objects Java can call; the JVM must be running.
 
     Parameters

@@ -23,11 +23,10 @@ from engines.errors import (
     InvalidModelError,
     ModelSizeError,
     UnsupportedError,
-    amount_text,
 )
 from engines.exploration.initial import initial_states
 from engines.exploration.rewards import EarnedRewards, earned_rewards
-from engines.host.expansion.room import SHARE_OF_HOST, available_host_bytes
+from engines.host.expansion.room import SHARE_OF_HOST, available_host_bytes, require_host_bytes
 from engines.host.exploring.compiled import compiled_expansion
 from engines.host.exploring.explorer import HostExplorer, Rows, SearchReport, evaluate_in
 from engines.host.exploring.likely import LikelyExplorer
@@ -263,7 +262,9 @@ def _explored(
     if not report.done:
         events += _compiled(explorer, program, packing)
         report = _searched(explorer, *how, None)
-    _require_memory(8 * packing.words * report.found, f"a list of {report.found} states", tuning)
+    require_host_bytes(
+        8 * packing.words * report.found, f"a list of {report.found} states", tuning.memory_share
+    )
     states = explorer.states(report.found)
     rows = _rows(explorer, states, report, tuning)
     explorer.close()
@@ -343,15 +344,6 @@ def _require_sound(program: Program, packing: Packing, report: SearchReport) -> 
         raise UnsupportedError(f"more than {INT32_MAX} states")
 
 
-def _require_memory(needed: int, what: str, tuning: ExplorationTuning) -> None:
-    available = available_host_bytes()
-    if available is not None and needed > tuning.memory_share * available:
-        raise DeviceMemoryError(
-            f"{what} needs {amount_text(needed)}; {amount_text(available)} are free, of which "
-            f"{tuning.memory_share:.0%} may be taken"
-        )
-
-
 def _rows(
     explorer: HostExplorer,
     states: Words,
@@ -360,7 +352,7 @@ def _rows(
     unexplored: MaskArray | None = None,
 ) -> Rows:
     what = f"the matrix of {report.found} states and up to {report.transitions} transitions"
-    _require_memory(explorer.room_for_rows(report), what, tuning)
+    require_host_bytes(explorer.room_for_rows(report), what, tuning.memory_share)
     rows = explorer.empty_rows(report)
     for first in range(0, report.found, tuning.states_of_a_part):
         last = min(report.found, first + tuning.states_of_a_part)

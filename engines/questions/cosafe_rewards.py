@@ -14,8 +14,8 @@ from engines.arrays import FloatArray, MaskArray
 from engines.automata import ltl
 from engines.automata.ldba import ACCEPTED, REJECTED, LimitDeterministicAutomaton
 from engines.automata.ltl import Formula, Operator
-from engines.automata.product import build_product
 from engines.errors import UnsupportedError
+from engines.graph.product import build_product
 from engines.model.environment import SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from engines.model.progress import Progress

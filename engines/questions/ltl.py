@@ -26,11 +26,11 @@ from engines.arrays import FloatArray, IndexArray, MaskArray, index_dtype, sums_
 from engines.automata import ltl
 from engines.automata.ldba import ACCEPTED, REJECTED, LimitDeterministicAutomaton
 from engines.automata.ltl import Formula
-from engines.automata.product import Letters, Product, build_product
 from engines.errors import UnsupportedError
 from engines.graph.components import bsccs
 from engines.graph.mec import maximal_end_components
 from engines.graph.prob01 import prob1
+from engines.graph.product import Letters, Product, build_product
 from engines.model.csr import CsrMatrix
 from engines.model.environment import SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind

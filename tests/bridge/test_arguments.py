@@ -1,8 +1,15 @@
 """The command line: what is ours, what PRISM gets, and what the engines learn from it."""
 
+import re
+
 import pytest
 
-from bridge.arguments import parse, without_blockwise_methods
+from bridge.arguments import (
+    WITH_TWO_VALUES,
+    WITH_VALUE,
+    parse,
+    without_blockwise_methods,
+)
 from bridge.check.switches import read_switches
 from bridge.exchange.commands import USAGE, _settings_changes
 from bridge.exchange.words import groups
@@ -225,3 +232,17 @@ def test_files_are_told_from_the_values_of_switches():
     assert parse(["m.pm", "-frontend", "builtin"], {}).front_end == "builtin"
     with pytest.raises(UsageError, match='"storm" for -frontend switch: prism or builtin'):
         parse(["m.pm", "-frontend", "storm"], {})
+
+
+@pytest.mark.parametrize("switch", ["exportprodtrans", "exportprodvector", "exporttarget", "symm"])
+def test_what_follows_a_switch_of_prisms_is_no_model(switch):
+    values = ["x.tra"] * (2 if switch == "symm" else 1)
+    assert parse([f"-{switch}", *values, "m.pm"], {}).files == ("m.pm",)
+
+
+@pytest.mark.prism
+def test_each_switch_that_prisms_help_shows_with_a_value_has_one(prism):
+    shown = re.findall(r"^-(\w+) <.*?> \.", prism("-help").output, re.MULTILINE)
+    launcher = {"javamaxmem", "javastack", "javaparams"}
+    assert len(shown) > 70
+    assert set(shown) - launcher <= WITH_VALUE | WITH_TWO_VALUES

@@ -13,7 +13,7 @@ import pytest
 from bridge.files.umb import read_umb
 from engines.automata import ltl
 from engines.automata.ldba import ACCEPTED, LimitDeterministicAutomaton
-from engines.automata.product import Letters, build_product
+from engines.graph.product import Letters, build_product
 from engines.model.csr import CsrMatrix
 from engines.model.environment import SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind

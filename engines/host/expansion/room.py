@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engines.diagrams.survey import Survey
+from engines.errors import DeviceMemoryError, amount_text
 from engines.host.expansion.expand import expanded_bytes
 from engines.host.expansion.walks import Walked
 
@@ -53,6 +54,31 @@ def fits_expanded(matrix: Survey | Walked | int, host_available: int | None = No
     """
     needed = int(matrix) if isinstance(matrix, int) else expanded_bytes(matrix)
     return Room(needed, available_host_bytes() if host_available is None else host_available)
+
+
+def require_host_bytes(needed: int, what: str, share: float = SHARE_OF_HOST) -> None:
+    """Refuse what the host's free memory, or the share of it that may be taken, has no room for.
+
+    Parameters
+    ----------
+    needed
+        Bytes that it takes.
+    what
+        What it is, as the subject of the message.
+    share
+        How much of the free memory may be taken.
+
+    Raises
+    ------
+    DeviceMemoryError
+        If there is no room; where the system does not tell, it is tried.
+    """
+    available = available_host_bytes()
+    if available is not None and needed > share * available:
+        raise DeviceMemoryError(
+            f"{what} needs {amount_text(needed)}; {amount_text(available)} are free, of which "
+            f"{share:.0%} may be taken"
+        )
 
 
 def available_host_bytes() -> int | None:

@@ -9,6 +9,9 @@ public interface Backend
 	/** Builds a model and fills in its arrays, its refusal or its error; throws nothing. */
 	void build(Construction construction);
 
+	/** Builds a product and fills in its arrays, its refusal or its error; throws nothing. */
+	void buildProduct(ProductConstruction construction);
+
 	/** Finds the rewards of a model that was built here and fills them in, or an error, or nothing; throws nothing. */
 	void earn(Earning earning);
 

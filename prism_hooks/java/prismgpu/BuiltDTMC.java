@@ -15,11 +15,17 @@ final class BuiltDTMC extends DTMCSparse
 	/** @param names Of the actions, by their numbers */
 	BuiltDTMC(Construction built, List<Object> names)
 	{
-		initialise(built.numStates);
-		set("rows", built.held.rowOffsets());
-		set("columns", built.held.columns());
-		set("probabilities", built.held.values());
+		this(built);
 		set("actions", built.hasActions ? named(built.held.actions(), names) : null);
+	}
+
+	/** Without actions. */
+	BuiltDTMC(Built built)
+	{
+		initialise(built.numStates);
+		set("rows", built.arrays().rowOffsets());
+		set("columns", built.arrays().columns());
+		set("probabilities", built.arrays().values());
 		sumsToOne = built.sumsToOne;
 	}
 

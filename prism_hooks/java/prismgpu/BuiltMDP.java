@@ -14,12 +14,13 @@ import explicit.rewards.MDPRewards;
 import prism.PrismException;
 
 /** An MDP that the engines have built: PRISM's, whose arrays it gets as soon as its transitions are asked for. */
-final class BuiltMDP extends MDPSparse implements Unread.Reader
+class BuiltMDP extends MDPSparse implements Unread.Reader
 {
 	/** Whether the probabilities of each choice sum to 1 but for rounding. */
 	final boolean sumsToOne;
-	private final HeldModel held;
-	private final boolean hasActions;
+	private final HeldArrays held;
+	/** Null where there are no actions. */
+	private final HeldModel actions;
 	private final List<Object> names;
 	/** The action of each choice as a place in the names, or -1; null until it is asked for, and where there are none. */
 	private int[] numbers;
@@ -27,13 +28,24 @@ final class BuiltMDP extends MDPSparse implements Unread.Reader
 	/** @param names Of the actions, by their numbers */
 	BuiltMDP(Construction built, List<Object> names)
 	{
+		this(built, built.hasActions ? built.held : null, names);
+	}
+
+	/** Without actions of its own. */
+	BuiltMDP(Built built)
+	{
+		this(built, null, null);
+	}
+
+	private BuiltMDP(Built built, HeldModel actions, List<Object> names)
+	{
 		initialise(built.numStates);
 		numDistrs = built.numChoices;
 		numTransitions = built.numTransitions;
 		maxNumDistrs = built.mostChoices;
 		sumsToOne = built.sumsToOne;
-		held = built.held;
-		hasActions = built.hasActions;
+		held = built.arrays();
+		this.actions = actions;
 		this.names = names;
 		Unread.note(built.id, this);
 	}
@@ -46,7 +58,7 @@ final class BuiltMDP extends MDPSparse implements Unread.Reader
 		rowStarts = held.groupOffsets();
 		choiceStarts = held.rowOffsets();
 		cols = held.columns();
-		numbers = hasActions ? held.actions() : null;
+		numbers = actions == null ? null : actions.actions();
 		nonZeros = held.values();
 	}
 
@@ -63,7 +75,7 @@ final class BuiltMDP extends MDPSparse implements Unread.Reader
 	@Override
 	public boolean onlyNullActionUsed()
 	{
-		return !hasActions;
+		return actions == null;
 	}
 
 	@Override

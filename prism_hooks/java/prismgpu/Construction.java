@@ -8,11 +8,9 @@ import prism.PrismLog;
 import prism.ProgressDisplay;
 
 /** A model to be built from its program: on its way to the engines, and back. */
-public final class Construction
+public final class Construction extends Built
 {
 	// The question.
-	/** The model's, as of ModelSource; the engines keep its arrays under it. */
-	public final long id = ModelSource.nextId();
 	/** A ProgramText. */
 	public final String program;
 	/** Whether the model may be left to PRISM's default engine, because the user named no engine. */
@@ -23,16 +21,8 @@ public final class Construction
 	// The answer.
 	/** The transitions and the states. */
 	public HeldModel held;
-	public int numStates;
-	/** Of an MDP. */
-	public int numChoices;
-	public int numTransitions;
-	/** Of a state of an MDP. */
-	public int mostChoices;
 	/** Whether any choice, or transition of a chain, has an action. */
 	public boolean hasActions;
-	/** Whether the probabilities of each row sum to 1 but for rounding. */
-	public boolean sumsToOne;
 	/** How many words a packed state has. */
 	public int words;
 	/** Where each variable lies in the words of a state, and what is added to its bits there. */
@@ -48,12 +38,8 @@ public final class Construction
 	public String remark = "";
 
 	// Set instead of an answer.
-	/** Why PRISM's own code must build the model. */
-	public String refusal;
 	/** The values of the variables in a state in which PRISM finds an error. */
 	public int[] faultyState;
-	/** The text of the PrismException to throw. */
-	public String error;
 	private final boolean unbounded;
 	private final PrismLog log;
 	private final ProgressDisplay display;
@@ -67,6 +53,12 @@ public final class Construction
 		this.unbounded = unbounded;
 		this.log = log;
 		display = new ProgressDisplay(log);
+	}
+
+	@Override
+	HeldArrays arrays()
+	{
+		return held;
 	}
 
 	/** Says that the search for states begins. */

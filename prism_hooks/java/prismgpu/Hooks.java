@@ -323,6 +323,17 @@ public final class Hooks
 		}
 	}
 
+	/** Has a product of a model and an automaton built by the engines. */
+	static void build(ProductConstruction construction)
+	{
+		solving = "product construction";
+		try {
+			call(() -> backend.buildProduct(construction));
+		} finally {
+			solving = null;
+		}
+	}
+
 	/** Has the rewards of a model found by the engines. */
 	static void earn(Earning earning)
 	{

@@ -10,6 +10,7 @@ import pytest
 from engines.errors import DeviceMemoryError
 from engines.exploration import build as building
 from engines.exploration.build import ExplorationTuning, build
+from engines.host.expansion import room
 from engines.host.exploring.explorer import HostExplorer
 from tests.engines.montecarlo.reader import read_model
 
@@ -81,7 +82,8 @@ def test_memory_is_asked_for_at_each_stage_before_it_is_taken(monkeypatch, stage
     def taken(*_):
         raise AssertionError("memory was taken")
 
-    monkeypatch.setattr(building, "available_host_bytes", available)
+    for module in (building, room):
+        monkeypatch.setattr(module, "available_host_bytes", available)
     monkeypatch.setattr(HostExplorer, "empty_rows", taken)
     if stage == "order":
         monkeypatch.setattr(HostExplorer, "states", taken)
