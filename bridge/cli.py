@@ -176,9 +176,11 @@ def _fail(error: Exception) -> NoReturn:
 
 
 def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
-    from bridge import jvm
+    from bridge import jvm, large_models
     from bridge.devices import header
     from bridge.refusals import require_gpu
+    from engines.cuda.driver import driver_present
+    from engines.devices.opening import MODELS
     from engines.model.environment import DeviceChoice
     from engines.process.timeline import STARTING_JAVA, TIMELINE
     from prism_hooks.exit_gate import GATE
@@ -190,6 +192,10 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
         # It is opened while PRISM parses and builds.
         require_gpu(hooks.device_number, opened=False)
     window = arguments.gui
+    may_use_gpu = arguments.engines and driver_present()
+    if may_use_gpu:
+        large = hooks.device is DeviceChoice.GPU or large_models.is_known(arguments)
+        open_gpu_beside(hooks.device, hooks.device_number, at_once=large)
     with TIMELINE.part(STARTING_JAVA):
         archive = jvm.start(runtime, arguments.jvm, window=window, make_archive=not window)
     if arguments.engines:
@@ -197,7 +203,6 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
             GATE.close_at_end(record.finish)
         if arguments.at_the_end:
             jvm.java_class("prismgpu.Ending").printFirst(arguments.at_the_end)
-        open_gpu_beside(hooks.device, hooks.device_number)
     sys.stdout.flush()
     sys.stderr.flush()
     jvm.tell_of_signals(with_engines=arguments.engines)
@@ -210,6 +215,8 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
         # PRISM went through all of its work: what it loaded is what other runs load.
         sys.stdout.flush()
         archive.keep()
+    if may_use_gpu and MODELS.has_large:
+        large_models.note(arguments)
     GATE.end(max(code, 0))
 
 
@@ -289,13 +296,15 @@ def words_for_prism(arguments: Arguments) -> list[str]:
     return kept
 
 
-def open_gpu_beside(device: DeviceChoice, device_number: int) -> None:
-    """Open the GPU while PRISM parses and builds, in a thread of its own, if one will be used.
+def open_gpu_beside(device: DeviceChoice, device_number: int, *, at_once: bool = False) -> None:
+    """Open the GPU while PRISM starts, parses and builds, in a thread of its own, if it is used.
 
     Parameters
     ----------
     device, device_number
         Which device the user asked for.
+    at_once
+        Whether it is sure to be used; else it is opened for the first large model.
     """
     import jpype
 
@@ -310,7 +319,7 @@ def open_gpu_beside(device: DeviceChoice, device_number: int) -> None:
     sys.setswitchinterval(5e-4)
 
     def load() -> None:
-        if device is not DeviceChoice.GPU:
+        if not at_once:
             # A run whose model is small is not held up by loading it: the interpreter serves one
             # thread at a time.
             MODELS.wait_for_large(patience_s=1.5)

@@ -151,9 +151,11 @@ class CudaLevels:
     def _begin(self, start: FloatArray) -> None:
         self._scale = float(start.sum())
         self._iterates = [self._cp.empty(len(start)) for _ in range(2)]
-        first = start / self._scale
-        send(np.maximum(first, self._tuning.floor, out=first), self._iterates[0])
-        self._sum_flow(self._iterates[0])
+        first, size = self._iterates[0], len(start)
+        send(start, first)
+        how = (self._cp.int32(size), self._cp.float64(self._scale))
+        self._launch("start_iterate", size, first, *how, self._cp.float64(self._tuning.floor))
+        self._sum_flow(first)
         self._flow = float(self._parts.get().sum())
         self.seconds = 0.0
         self._current = self._runs = 0
@@ -206,7 +208,8 @@ class CudaLevels:
         """Return the present iterate, shape (states,), on the host."""
         with self._cp.cuda.Device(self._device), self._stream:
             values: FloatArray = to_host(self._iterates[self._current])
-        return values * self._scale
+        values *= self._scale
+        return values
 
     def _chains(self) -> list[DeviceChain]:
         return [self._finest, *(coarsening.chain for coarsening in self._coarsenings)]
@@ -330,7 +333,7 @@ def _coarsened(chain: DeviceChain, launcher: Launcher, tuning: CycleTuning) -> D
     columns = cp.empty(entries, dtype=cp.int32)
     cursors = cp.zeros(count + 1, dtype=cp.int32)
     launch("copy_sources", count, found, starts, offsets, number, columns, cursors)
-    launch("keep_longest", count, cursors, number, longest)
+    launcher.launch("keep_longest", count, cursors, number, longest, module="prepare")
     # Each list is sorted by one thread.
     _require_short(longest, 1024, "what leads from an aggregate")
     _scan(cursors, launcher)

@@ -123,14 +123,15 @@ def _balanced(system: SweepSystem, launcher: Launcher, divided: bool = True) -> 
     cursors = cp.zeros(size + 1, dtype=launcher.offset_dtype)
     launcher.launch("measure_balance", size, *rates, rows, exits, cursors, module="prepare")
     # Rows of the transpose are sorted by insertion, one thread each; longer ones on the host.
-    if int(cursors.get().max()) > 512:
+    longest = cp.zeros(1, dtype=launcher.offset_dtype)
+    launcher.launch("keep_longest", size, cursors, rows, longest, module="prepare")
+    if int(longest.get()[0]) > 512:
         return None
     _scan(cursors, launcher)
     entries = int(cursors[-1:].get()[0])
     columns = cp.empty(entries, dtype=cp.int32)
     values = cp.empty(entries)
-    # Divided by 1, a rate stays what it is.
-    scale = exits if divided else to_device(np.ones(size), np.float64)
+    scale = exits if divided else None
     launcher.launch(
         "scatter_balance", size, *rates, rows, scale, cursors, columns, values, module="prepare"
     )

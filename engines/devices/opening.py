@@ -27,6 +27,11 @@ class ModelsMet:
         if num_states > MOST_STATES_WITHOUT:
             self._large.set()
 
+    @property
+    def has_large(self) -> bool:
+        """Whether a large one has been met."""
+        return self._large.is_set()
+
     def wait_for_large(self, patience_s: float) -> None:
         """Return with the first large one; sooner where none has been met for so long, large or
         small: one is being built then that is likely to be large.

@@ -132,7 +132,9 @@ def _bsccs(model: ExplicitModel, environment: SolverEnvironment | None) -> Compo
     operations = operations_of(model, environment)
     only = operations.only_bottom()
     if only is not None:
-        return Components(np.where(only, 0, -1).astype(index_dtype(model.num_states)), 1)
+        labels = np.zeros(model.num_states, dtype=index_dtype(model.num_states))
+        labels[~only] = -1
+        return Components(labels, 1)
     all_components = sccs(model, environment=environment)
     if all_components.count == 1:
         return all_components

@@ -16,7 +16,7 @@ from engines.host.compiled.library import (
     doubles,
     indices,
 )
-from engines.host.compiled.shares import Shares
+from engines.host.compiled.shares import Shares, even_shares
 from engines.model.csr import CsrMatrix
 
 _EITHER = Array(np.int32, np.int64)
@@ -28,7 +28,9 @@ _ADD_PRODUCT = Function(
     *(HostMatrix, INDICES, c_int64, c_int32, c_int64),
     *(DOUBLES, DOUBLES),
 )
-_SUMS_BESIDE_DIAGONAL = Function("pg_sums_beside_diagonal", None, HostMatrix, DOUBLES)
+_SUMS_BESIDE_DIAGONAL = Function(
+    "pg_sums_beside_diagonal", None, HostMatrix, INDICES, c_int64, c_int32, DOUBLES
+)
 _TRANSPOSE = Function("pg_transpose", None, HostMatrix, c_int64, INDICES, _EITHER, c_int32, DOUBLES)
 _COLLECT = Function(
     "pg_collect",
@@ -102,7 +104,8 @@ def sums_beside_diagonal(matrix: CsrMatrix) -> FloatArray:
         The matrix.
     """
     sums: FloatArray = np.empty(matrix.num_rows)
-    _SUMS_BESIDE_DIAGONAL(HostMatrix.of(matrix), sums)
+    shares = even_shares(matrix.num_rows, matrix.num_entries)
+    _SUMS_BESIDE_DIAGONAL(HostMatrix.of(matrix), *shares, sums)
     return sums
 
 

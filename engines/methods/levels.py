@@ -119,7 +119,8 @@ def solve_by_levels(
             f"and the expected error is {outcome.error_estimate:.1e}"
         )
     values = sweeper.values()
-    return values / values.sum(), outcome.error_estimate
+    values /= values.sum()
+    return values, outcome.error_estimate
 
 
 def _require_balance(system: SweepSystem) -> None:

@@ -153,11 +153,12 @@ def _by_steady_states(
     for label, states in components.members(wanted):
         part = steady_state_of(model, states, environment, progress=progress)
         parts.append(part)
+        earned = weights if len(states) == len(weights) else weights[states]
         with np.errstate(invalid="ignore"):  # Infinite values of a method that diverges.
-            values[label] = float(part.values @ weights[states])
-        own = part.error_of_mean(weights[states], values[label])
+            values[label] = float(part.values @ earned)
+        own = part.error_of_mean(earned, values[label])
         if environment.absolute:
-            own = part.error_estimate * float(weights[states].sum())
+            own = part.error_estimate * float(earned.sum())
         error = max(error, own)
     return values, error, parts
 

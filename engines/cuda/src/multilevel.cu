@@ -32,6 +32,13 @@ extern "C" __global__ void start_level(int* members, int* aggregate, double* sha
     shares[state] = 1.0;
 }
 
+// Scales where the cycles start from, and keeps it above what a state must have.
+extern "C" __global__ void start_iterate(double* x, int states, double scale, double floor)
+{
+    int state = blockIdx.x * blockDim.x + threadIdx.x;
+    if (state < states) x[state] = fmax(x[state] / scale, floor);
+}
+
 // One thread an aggregate. Those of one colour propose to their strongest neighbour of the other,
 // which keeps the strongest proposal: strengths are positive, so their bit patterns are ordered.
 extern "C" __global__ void propose_partner(
@@ -167,14 +174,6 @@ extern "C" __global__ void copy_sources(
         coarse_columns[entry] = source;
         atomicAdd(&leaving[source], 1);
     }
-}
-
-// Keeps the largest of some counts.
-extern "C" __global__ void keep_longest(const int* __restrict__ counts, int length, int* longest)
-{
-    int index = blockIdx.x * blockDim.x + threadIdx.x;
-    if (index < length && counts[index] > *(volatile int*)longest)
-        atomicMax(longest, counts[index]);
 }
 
 // Lists the entries that lead from each aggregate. Filled from each list's end, as cursors fall.

@@ -44,6 +44,15 @@ extern "C" __global__ void measure_balance(
     exits[row] = sum == 0.0 ? 1.0 : sum;
 }
 
+// Keeps the largest of some counts.
+extern "C" __global__ void keep_longest(
+    const OFFSET* __restrict__ counts, int length, OFFSET* longest)
+{
+    int index = blockIdx.x * blockDim.x + threadIdx.x;
+    if (index < length && counts[index] > *(volatile OFFSET*)longest)
+        atomicMax(longest, counts[index]);
+}
+
 // Inclusive sums within each block of `counts`, and each block's total.
 extern "C" __global__ void scan_blocks(OFFSET* counts, int length, OFFSET* totals)
 {
@@ -68,7 +77,8 @@ extern "C" __global__ void add_block_totals(OFFSET* counts, int length, const OF
     if (blockIdx.x > 0 && index < length) counts[index] += totals[blockIdx.x - 1];
 }
 
-// Jacobi for pi Q = 0: entry r_ij becomes a_ji = r_ij / exit_j. Filled from each row's end.
+// Jacobi for pi Q = 0: entry r_ij becomes a_ji = r_ij / exit_j, or stays what it is without exits.
+// Filled from each row's end.
 extern "C" __global__ void scatter_balance(
     const OFFSET* __restrict__ offsets, const int* __restrict__ columns,
     const double* __restrict__ values, int rows, const double* __restrict__ exits,
@@ -82,7 +92,7 @@ extern "C" __global__ void scatter_balance(
         if (column == row) continue;
         OFFSET place = atomicAdd((UNSIGNED_OFFSET*)&cursors[column], (UNSIGNED_OFFSET)-1) - 1;
         turned_columns[place] = row;
-        turned_values[place] = values[entry] / exits[column];
+        turned_values[place] = exits ? values[entry] / exits[column] : values[entry];
     }
 }
 

@@ -122,15 +122,18 @@ extern "C" void pg_add_in_rows(
     });
 }
 
-// Sums of each row's entries but those in its own column.
-extern "C" void pg_sums_beside_diagonal(const PgMatrix* given, double* sums) {
+// Sums of each row's entries but those in its own column; piece k is rows bounds[k] to bounds[k + 1] - 1.
+extern "C" void pg_sums_beside_diagonal(
+    const PgMatrix* given, const std::int64_t* bounds, std::int64_t pieces, std::int32_t threads, double* sums) {
     prism_gpu::with_types(*given, [&](const auto& matrix) {
-        for (Index row = 0; row < matrix.rows; row++) {
-            double total = 0.0;
-            for (Index entry = matrix.begin(row); entry < matrix.end(row); entry++)
-                if (static_cast<Index>(matrix.columns[entry]) != row) total += matrix.value(entry);
-            sums[row] = total;
-        }
+        prism_gpu::Team(threads).share(pieces, [&](Index piece) {
+            for (Index row = bounds[piece]; row < bounds[piece + 1]; row++) {
+                double total = 0.0;
+                for (Index entry = matrix.begin(row); entry < matrix.end(row); entry++)
+                    if (static_cast<Index>(matrix.columns[entry]) != row) total += matrix.value(entry);
+                sums[row] = total;
+            }
+        });
     });
 }
 
