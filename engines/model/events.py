@@ -87,6 +87,9 @@ class Kind(Enum):
 
     # What took over.
     SUBSTITUTED = "graph is acyclic: solved by back-substitution after {sweeps} iterations"
+    PARTS_TOOK_OVER = (
+        "{method} converges slowly: solved component by component after {sweeps} iterations"
+    )
     COLOURS_TOOK_OVER = (
         "{method} converges slowly; switched to Gauss-Seidel after {sweeps} iterations, " + COLOURED
     )

@@ -196,6 +196,9 @@ def _solve_chain(
         omega=relaxation(method, environment.omega),
     )
 
+    parts = functools.partial(
+        solve_topologically, system, environment, method, direct=_by_elimination, progress=progress
+    )
     eliminated = directly or functools.partial(direct.solve_chain, plain)
 
     def solve_directly(_: FloatArray) -> tuple[FloatArray, float]:
@@ -204,9 +207,7 @@ def _solve_chain(
     if environment.topological:
         if sweeps_in_colours(method) or method is Method.GMRES:
             raise UnsupportedError(f"{method} of one component after the other")
-        result = solve_topologically(
-            system, environment, method, direct=_by_elimination, progress=progress
-        )
+        result = parts()
     else:
         if direct.at_once(environment, plain):
             started = time.perf_counter()
@@ -220,6 +221,7 @@ def _solve_chain(
             method,
             direct=solve_directly if direct.fits(plain.matrix) else None,
             direct_name=elimination.NAME,
+            by_components=lambda share: parts(largest_share=share),
             progress=progress,
         )
     return result
@@ -297,6 +299,9 @@ def _value_iteration(
         "Iterative method",
         direct=solve_directly if environment.automatic and solver.fits else None,
         direct_name=BY_POLICIES,
+        by_components=lambda share: _topological_iteration(
+            model, unknown, system, environment, progress, largest_share=share
+        ),
         progress=progress,
     )
     return result, solver.rows
@@ -308,6 +313,7 @@ def _topological_iteration(
     system: SweepSystem,
     environment: SolverEnvironment,
     progress: Progress | None,
+    largest_share: float = 1.0,
 ) -> SolveResult:
     def by_policies(part: SweepSystem, x: FloatArray) -> tuple[FloatArray, float]:
         solver = DirectPolicyIteration(part)
@@ -322,6 +328,7 @@ def _topological_iteration(
         "Iterative method",
         direct=by_policies,
         direct_name=BY_POLICIES,
+        largest_share=largest_share,
         progress=progress,
     )
 

@@ -17,12 +17,18 @@ from engines.methods.stretches import Stretches
 from engines.methods.substitution import NAME as WALK
 from engines.methods.substitution import Substitution
 from engines.model.events import Kind
-from engines.model.result import SweepCost
+from engines.model.result import SolveResult, Status, SweepCost
 from engines.proofs.doubling import LateDoubling
 from engines.solve.ladder import Answer, Solve
 from engines.solve.report import in_unit
 
 LEVELS = "multilevel cycles"
+PARTS = "component by component"
+
+FEWEST_STATES_IN_PARTS = 20_000
+"""Sweeps of fewer states take no time to speak of."""
+
+SolveParts = Callable[[float], SolveResult]
 
 Direct = Callable[[FloatArray], tuple[FloatArray, float]]
 """Solves directly, from the present iterate to the solution and its estimated relative error."""
@@ -58,6 +64,50 @@ class Walk:
         how = Kind.SUBSTITUTED(sweeps=solve.outcome.iterations)
         cost = SweepCost((), KERNEL, "csr", solve.sweeper.cost.bytes_per_sweep)
         return Answer(*solved, WALK, cost, in_place=True, event=how)
+
+
+class ByComponents:
+    """One strongly connected component after the other, where none is large.
+
+    Parameters
+    ----------
+    system
+        What is solved.
+    solve_parts
+        Solves it so, given the share of the states that a component may have; None where that does
+        not fit. Raises RuntimeError where one has more.
+    """
+
+    alone, again, sweeps_on = False, False, True
+
+    def __init__(self, system: System, solve_parts: SolveParts | None) -> None:
+        self._fits = solve_parts is not None and system.num_updates >= FEWEST_STATES_IN_PARTS
+        self._solve_parts = solve_parts
+
+    def takes_over(self, made: int, expected: float) -> bool:
+        """Return whether so many more sweeps take longer than the components."""
+        # Found and walked through by one thread, they take as long as some hundred sweeps of two
+        # threads, and as some thousand of sixteen.
+        after, repay = 256, 2_000
+        return self._fits and made >= after and expected > repay
+
+    def is_due(self, _: Iteration) -> bool:
+        """Return whether there may be components: where one is large, sweeps go on."""
+        return self._fits
+
+    def run(self, solve: Solve) -> Answer | None:
+        """Solve them."""
+        assert self._solve_parts is not None
+        largest_share = 1 / 32
+        try:
+            found = self._solve_parts(largest_share)
+        except (MemoryError, RuntimeError):
+            return None
+        if found.status is not Status.CONVERGED:
+            return None
+        solve.events += found.events
+        how = Kind.PARTS_TOOK_OVER(method=solve.method, sweeps=solve.outcome.iterations)
+        return Answer(found.values, found.error_estimate, PARTS, found.cost, event=how)
 
 
 class Levels:

@@ -39,7 +39,16 @@ from engines.solve.report import (
     misleading_change,
     swept,
 )
-from engines.solve.stages import Coloured, Direct, DirectMethod, Gmres, Levels, Walk
+from engines.solve.stages import (
+    ByComponents,
+    Coloured,
+    Direct,
+    DirectMethod,
+    Gmres,
+    Levels,
+    SolveParts,
+    Walk,
+)
 from engines.systems.one_sided import Scheme, Sweeper, SweepSystem
 
 SLOW_AFTER = 5_000
@@ -68,6 +77,7 @@ def solve_system(
     direct: Direct | None = None,
     direct_name: str = "elimination",
     by_levels: bool = False,
+    by_components: SolveParts | None = None,
     progress: Progress | None = None,
 ) -> SolveResult:
     """Solve a system by sweeps.
@@ -87,6 +97,9 @@ def solve_system(
         What the log calls that.
     by_levels
         For automatic solves of a steady state: whether multilevel cycles are tried first.
+    by_components
+        For automatic solves on the CPU: solves the system component by component, as
+        `engines.solve.stages.ByComponents` takes it.
     progress
         Called after each batch of sweeps.
 
@@ -94,7 +107,7 @@ def solve_system(
     -------
     The result, whose status the caller must look at.
     """
-    how, begun = (method, direct_name, by_levels, progress), None
+    how, begun = (method, direct_name, by_levels, by_components, progress), None
     with TIMELINE.part(SOLVING):
         on_cpu = late_gpu.environment_before(environment, system)
         if on_cpu is not None:
@@ -112,6 +125,7 @@ def _solve(
     method: str,
     direct_name: str,
     by_levels: bool,
+    by_components: SolveParts | None,
     progress: Progress | None,
     *,
     going_over: bool = False,
@@ -136,6 +150,8 @@ def _solve(
         stretches.allow(solve.sweeper, np.inf if direct is None else _slow_after_of(solve))
         if solve.sweeper.cost.on_cpu and not going_over and coloured_rest.may_serve(system):
             ladder.stages.insert(2, Coloured(system, stretches, walk))
+    if solve.sweeper.cost.on_cpu and not going_over:
+        ladder.stages.insert(1, ByComponents(system, by_components))
     answer = None
     if environment.automatic:
         answer = _automatic(solve, ladder, stretches, before, head)

@@ -43,6 +43,7 @@ def solve_topologically(
     *,
     direct: Direct | None = None,
     direct_name: str = "elimination",
+    largest_share: float = 1.0,
     progress: Progress | None = None,
 ) -> SolveResult:
     """Solve a system component by component, each after those that it leads to.
@@ -63,6 +64,8 @@ def solve_topologically(
         For automatic solves: what to do with a component whose sweeps contract too slowly.
     direct_name
         What the log calls that.
+    largest_share
+        The share of the states that a component may have.
     progress
         Called from time to time with the iterations so far.
 
@@ -75,6 +78,8 @@ def solve_topologically(
 
     Raises
     ------
+    RuntimeError
+        For a component with a larger share of the states, before anything is solved.
     UnsupportedError
         When the GPU was asked for and cannot be used.
 
@@ -90,6 +95,9 @@ def solve_topologically(
     prepared = scaled(system)
     prepared = replace(prepared, scaling=Scaling.NONE)
     components = components_of(prepared)
+    largest = int(components.sizes.max(initial=0))
+    if largest > largest_share * system.num_states:
+        raise RuntimeError(f"a component of {largest} of {system.num_states} states is too large")
     how, placed = placement(components, environment, system)
     in_double = environment.double_instead("components are solved one after the other")
     environment = replace(environment, precision=Precision.DOUBLE)
