@@ -115,11 +115,12 @@ def draw_all(
             continue
         file = folder / f"{figure.name}.png"
         drawing = figure.draw(scale, host, results)
-        if drawing is not None and not style.keep_those_with_points(drawing):
-            drawing = None
+        if drawing is not None:
+            drawing = style.with_points(drawing)
         if drawing is None:
             file.unlink(missing_ok=True)
             continue
+        style.add_legend(drawing)
         drawing.save(file)
         drawn.append(Picture(figure.name, figure.subjects[0], file, drawing.caption))
     return drawn

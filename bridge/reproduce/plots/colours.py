@@ -47,12 +47,12 @@ def draw(scale: Scale, host: Host, results: Results) -> style.Drawing | None:
         axes.margins(y=0.1)
     for axes in list(grid.flat)[len(there) :]:
         axes.set_visible(False)
-    style.legend_below(figure, grid.flat, columns=2)
     return style.Drawing(
         figure,
         "Sweeps of Gauss-Seidel to a relative change of 1e-6 against the number of colours, as in "
         f"Figures 5.5 to 5.17 of the thesis of 2013, on {host.device_name}. A point that is "
         "missing did not converge.",
+        legend_columns=2,
     )
 
 

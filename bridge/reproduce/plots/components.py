@@ -68,7 +68,6 @@ def _draw(what: str, scale: Scale, host: Host, results: Results) -> style.Drawin
     axes.invert_yaxis()
     style.logarithmic(axes.xaxis, [float(x) for line in axes.get_lines() for x in line.get_xdata()])
     style.frame(axes, TITLES[what], "seconds", "")
-    style.legend_below(figure, [axes], columns=4)
     where = f"CPU: one core of {host.processor}"
     if host.device == "gpu":
         where = f"GPU: {host.device_name}, the graph in its memory; {where}"
@@ -76,4 +75,5 @@ def _draw(what: str, scale: Scale, host: Host, results: Results) -> style.Drawin
     return style.Drawing(
         figure,
         f"{TITLES[what]}: seconds of each graph; {where}.{rest}",
+        legend_columns=4,
     )

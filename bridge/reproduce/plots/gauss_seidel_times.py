@@ -52,12 +52,12 @@ def draw(scale: Scale, host: Host, results: Results) -> style.Drawing | None:
         style.plain_ticks(axes.xaxis, sizes)
     for axes in list(grid.flat)[len(there) :]:
         axes.set_visible(False)
-    style.legend_below(figure, grid.flat, columns=2)
     return style.Drawing(
         figure,
         "Time of Gauss-Seidel against the size of the model, as in Figures 5.5 to 5.17 of the "
         f"thesis of 2013, left: wall-clock seconds of checking, ours on {host.device_name}; grey "
         "curves are the thesis's, of sweeps alone.",
+        legend_columns=2,
     )
 
 

@@ -61,11 +61,11 @@ def draw(scale: Scale, host: Host, results: Results) -> style.Drawing | None:
             )
     axes.set(xscale="log", yscale="log")
     style.frame(axes, "tandem: time of a sweep of Jacobi", "n, number of states", "microseconds")
-    style.legend_below(figure, [axes], columns=2)
     return style.Drawing(
         figure,
         f"Time of a sweep against the number of states, as in Figure 2 of 2011. Ours on "
         f"{host.device_name}, sweeps alone, by the wall clock; PRISM prints its CPU time; "
         "the grey curves divide the seconds of Table 4 by the "
         "iterations of Table 1, since the figure prints no numbers.",
+        legend_columns=2,
     )

@@ -59,7 +59,6 @@ def draw(scale: Scale, host: Host, results: Results) -> style.Drawing | None:
         style.plain_ticks(axes.xaxis, list(gauss_seidel.COLOURS))
     for axes in list(grid.flat)[len(curves) :]:
         axes.set_visible(False)
-    style.legend_below(figure, grid.flat)
     return style.Drawing(
         figure,
         f"Gauss-Seidel in slices of {gauss_seidel.SLICE_SIZE} states against the number of colours "

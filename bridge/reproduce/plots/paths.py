@@ -39,7 +39,6 @@ def draw(scale: Scale, host: Host, results: Results) -> style.Drawing | None:
     left, middle, right = grid[0]
     _draw_philosophers(left, curves, scale)
     _draw_workers(middle, right, places, scale)
-    style.legend_below(figure, grid[0], 4)
     return style.Drawing(
         figure,
         "Time of sampling against the number of philosophers (Figure 5 of 2005), ours on "
@@ -48,6 +47,7 @@ def draw(scale: Scale, host: Host, results: Results) -> style.Drawing | None:
         "workers (Figure 3(a)), of processes and hosts the whole of deployment, compiling and "
         "sampling, of threads sampling alone; and the share of its speed that each worker keeps "
         "(Figure 3(b)). Hosts are network namespaces of one machine.",
+        legend_columns=4,
     )
 
 

@@ -61,7 +61,6 @@ def draw(scale: Scale, host: Host, results: Results) -> style.Drawing | None:
     drawn = [values[1] for values in theirs if values is not None]
     style.logarithmic(grid[0][1].xaxis, [*factors, *drawn, 1.0])
     grid[0][0].set_xlim(left=0)
-    style.legend_below(figure, grid[0])
     return style.Drawing(
         figure,
         "Sweeps and speed-up of Gauss-Seidel in colours over PRISM's pseudo Gauss-Seidel on the "

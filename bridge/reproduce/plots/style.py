@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +27,13 @@ class Drawing:
         The figure.
     caption
         What is seen.
+    legend_columns
+        Entries in a line of its legend.
     """
 
     figure: Any
     caption: str
+    legend_columns: int = 3
 
     def save(self, file: Path) -> None:
         """Write the picture whole or not at all, and free it.
@@ -91,42 +94,39 @@ def frame(axes: Any, title: str, x: str, y: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def legend_below(figure: Any, axes: Any, columns: int = 3) -> None:
-    """Put one legend below all axes, where it covers nothing.
+def add_legend(drawing: Drawing) -> None:
+    """Put one legend below all axes, where it covers nothing: each name once.
 
     Parameters
     ----------
-    figure
-        The figure.
-    axes
-        Those whose curves are listed, each name once.
-    columns
-        Entries in a line.
+    drawing
+        The picture, without the axes that are not shown.
     """
     found: dict[str, Any] = {}
-    for one in axes:
-        for handle, label in zip(*one.get_legend_handles_labels(), strict=True):
+    for axes in drawing.figure.axes:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
-    if found:
-        figure.legend(
-            found.values(),
-            found.keys(),
-            loc="outside lower center",
-            ncols=min(columns, len(found)),
-            frameon=False,
-            fontsize=9,
-        )
+    if not found:
+        return
+    drawing.figure.legend(
+        found.values(),
+        found.keys(),
+        loc="outside lower center",
+        ncols=min(drawing.legend_columns, len(found)),
+        frameon=False,
+        fontsize=9,
+    )
 
 
-def keep_those_with_points(drawing: Drawing) -> bool:
-    """Remove the axes that show fewer than two measured points; return whether any are left.
+def with_points(drawing: Drawing) -> Drawing | None:
+    """Return a picture without the axes that show fewer than two measured points; None for none.
 
     A matrix counts as many; published curves, and lines without a label, count as none.
 
     Parameters
     ----------
     drawing
-        The picture; it is freed where nothing is left of it.
+        The picture, which is changed, and freed where nothing is left of it.
     """
     kept: list[Any] = []
     for axes in drawing.figure.axes:
@@ -141,15 +141,18 @@ def keep_those_with_points(drawing: Drawing) -> bool:
             kept.append(axes)
     if not kept:
         pyplot().close(drawing.figure)
-    elif len(kept) < len(drawing.figure.axes):
-        _close_up(drawing.figure, kept)
-    return bool(kept)
+        return None
+    if len(kept) == len(drawing.figure.axes):
+        return drawing
+    columns = _close_up(drawing.figure, kept)
+    fitting = min(drawing.legend_columns, 2 if columns == 1 else 3)
+    return replace(drawing, legend_columns=fitting)
 
 
-def _close_up(figure: Any, kept: list[Any]) -> None:
-    """Leave only some of the axes, side by side in a smaller figure, and the legend of those."""
+def _close_up(figure: Any, kept: list[Any]) -> int:
+    """Leave only some of the axes in a smaller figure; return how many are side by side."""
     grid = kept[0].get_gridspec()
-    columns = min(grid.ncols, len(kept))
+    columns = min(int(grid.ncols), len(kept))
     lines = -(-len(kept) // columns)
     width, height = figure.get_size_inches()
     figure.set_size_inches(width * columns / grid.ncols, height * lines / grid.nrows)
@@ -159,10 +162,7 @@ def _close_up(figure: Any, kept: list[Any]) -> None:
     closer = figure.add_gridspec(lines, columns)
     for axes, place in zip(kept, closer, strict=False):
         axes.set_subplotspec(place)
-    if figure.legends:
-        for legend in figure.legends:
-            legend.remove()
-        legend_below(figure, kept, columns=2 if columns == 1 else 3)
+    return columns
 
 
 def logarithmic(axis: Any, values: Iterable[float]) -> None:

@@ -102,7 +102,6 @@ def _draw(
         style.plain_ticks(axes.xaxis, _thinned(sizes))
     if compared:
         grid[0][1].axhline(1, color="black", lw=0.8)
-    style.legend_below(figure, grid[0])
     return style.Drawing(
         figure,
         f"{subject}: time{' and speed-up' * compared} against {symbol}, as in Figure 1 of 2011. "
