@@ -15,7 +15,7 @@ from engines.arrays import INT32_MAX
 from engines.devices.exploring import gpu_for_building
 from engines.devices.opening import MODELS
 from engines.errors import InvalidModelError, ModelSizeError, UnsupportedError
-from engines.exploration.build import ExploredModel, build
+from engines.exploration.build import ExploredModel, Limits, build
 from engines.host.compiled.library import LibraryMissingError
 from engines.model.events import told
 from engines.model.explicit import ExplicitModel, ModelKind
@@ -57,6 +57,23 @@ class GivingUp:
     states_on_gpu: int = 100_000_000
     crowding: int = 500_000
     heap_share: float = 0.5
+
+    def limits(self, max_states: int | None, *, on_gpu: bool) -> Limits:
+        """Return what a model may have that is built here.
+
+        Parameters
+        ----------
+        max_states
+            What the user allows.
+        on_gpu
+            Whether there is a GPU.
+        """
+        states = self.states_on_gpu if on_gpu else self.states_on_cpu
+        return Limits(
+            states if max_states is None else min(states, max_states),
+            None if on_gpu else self.transitions_on_cpu,
+            self.crowding,
+        )
 
 
 def built_for_java(
@@ -106,13 +123,10 @@ def _built(construction: Any, options: HookOptions, giving_up: GivingUp) -> Held
     program = read_program(str(construction.program))
     construction.begin()
     gpu = gpu_for_building(options.device, options.device_number)
-    share, most_transitions, most_crowding = 1.0, None, None
-    limits = [] if options.max_states is None else [options.max_states]
+    share, limits = 1.0, Limits(options.max_states)
     if construction.mayStartAnew:
         share = giving_up.heap_share
-        limits.append(giving_up.states_on_cpu if gpu is None else giving_up.states_on_gpu)
-        most_transitions = giving_up.transitions_on_cpu if gpu is None else None
-        most_crowding = giving_up.crowding
+        limits = giving_up.limits(options.max_states, on_gpu=gpu is not None)
 
     def progress(found: int) -> None:
         GATE.stop_if_ending()
@@ -122,9 +136,7 @@ def _built(construction: Any, options: HookOptions, giving_up: GivingUp) -> Held
     explored = build(
         program,
         gpu=gpu,
-        most_states=min(limits, default=None),
-        most_transitions=most_transitions,
-        most_crowding=most_crowding,
+        limits=limits,
         progress=progress,
     )
     MODELS.meet(explored.model.num_states)

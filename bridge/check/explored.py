@@ -14,7 +14,7 @@ from bridge.language.ast import Value
 from bridge.language.model_check import check_with_constants
 from bridge.language.text import seconds_text
 from bridge.model import CheckableModel, NamedRewards, RewardFault, StateVector
-from engines.exploration.build import ExploredModel, build
+from engines.exploration.build import ExploredModel, Limits, build
 from engines.exploration.rewards import InvalidRewardError, greatest_rewards
 from engines.model.events import told
 from engines.model.explicit import RewardStructure
@@ -86,7 +86,7 @@ def explored_model(
             replace(program, reward_structures=()),
             fix_deadlocks=fix_deadlocks,
             gpu=gpu,
-            most_states=most_states,
+            limits=Limits(most_states),
             likely=likely,
             progress=_Progress(log),
         )

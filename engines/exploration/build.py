@@ -79,6 +79,46 @@ class ExplorationTuning:
 
 
 @dataclass(frozen=True)
+class Limits:
+    """How much of something a model may have; None for any number.
+
+    Parameters
+    ----------
+    states
+        States.
+    transitions
+        Transitions, as far as the CPU searches.
+    crowding
+        Transitions beyond 64 a state, as far as the CPU searches. Models that have many, such as
+        rings of processes that all move at once, are often small as diagrams.
+    """
+
+    states: int | None = None
+    transitions: int | None = None
+    crowding: int | None = None
+
+    def watched(self, progress: Progress | None) -> Progress:
+        """Return what is told of the states found, and raises where they are too many."""
+
+        def tell(found: int) -> None:
+            if progress is not None:
+                progress(found)
+            self._require(found, self.states, "states")
+
+        return tell
+
+    def require(self, report: SearchReport) -> None:
+        """Raise where a search has found too many transitions."""
+        self._require(report.transitions, self.transitions, "transitions")
+        self._require(report.crowding, self.crowding, "transitions beyond 64 a state")
+
+    @staticmethod
+    def _require(found: int, most: int | None, what: str) -> None:
+        if most is not None and found > most:
+            raise ModelSizeError(most, what)
+
+
+@dataclass(frozen=True)
 class ExploredModel:
     """A model that was built from its program.
 
@@ -130,9 +170,7 @@ def build(
     fix_deadlocks: bool = True,
     gpu: int | None = None,
     threads: int | None = None,
-    most_states: int | None = None,
-    most_transitions: int | None = None,
-    most_crowding: int | None = None,
+    limits: Limits = Limits(),
     likely: float | None = None,
     tuning: ExplorationTuning | None = None,
     progress: Progress | None = None,
@@ -150,15 +188,11 @@ def build(
     threads
         Of the CPU: how many; None for one a core that the process may use. The result does not
         depend on it.
-    most_states, most_transitions
-        How many the model may have; None for any number. Transitions are counted on the CPU alone.
-    most_crowding
-        How many transitions it may have beyond 64 a state, as far as the CPU searches; None for any
-        number. Models that have many, such as rings of processes that all move at once, are often
-        small as diagrams.
+    limits
+        How much of something the model may have.
     likely
         Explore only states that are reached with at least this estimated probability, on the CPU
-        and at most `most_states` of them; the others that they lead to get a transition to
+        and at most `limits.states` of them; the others that they lead to get a transition to
         themselves and the label "unexplored". None for all states.
     tuning
         How the work is cut up; None for the default.
@@ -184,13 +218,12 @@ def build(
         raise InvalidModelError("There are no initial states")
     unexplored, events = None, Events()
     if likely is not None:
-        how = (likely, most_states, threads, chosen, progress)
+        how = (likely, limits.states, threads, chosen, progress)
         states, rows, unexplored = _likely(program, packing, initial, *how)
     else:
-        told = _limited(progress, most_states)
-        states, rows, events = _explored(
-            program, packing, initial, gpu, threads, chosen, told, most_transitions, most_crowding
-        )
+        told = limits.watched(progress)
+        where = (gpu, threads, chosen, told, limits)
+        states, rows, events = _explored(program, packing, initial, *where)
         told(len(states))
     fixed = int(np.count_nonzero(rows.deadlocks))
     if fixed and not fix_deadlocks:
@@ -217,18 +250,6 @@ def build(
     )
 
 
-def _limited(progress: Progress | None, most: int | None) -> Progress:
-    """Return what is told of the states found, and raises where they are too many."""
-
-    def tell(found: int) -> None:
-        if progress is not None:
-            progress(found)
-        if most is not None and found > most:
-            raise ModelSizeError(most, "states")
-
-    return tell
-
-
 def _explored(
     program: Program,
     packing: Packing,
@@ -237,8 +258,7 @@ def _explored(
     threads: int | None,
     tuning: ExplorationTuning,
     progress: Progress,
-    most_transitions: int | None,
-    most_crowding: int | None,
+    limits: Limits,
 ) -> tuple[Words, Rows, Events]:
     """Search on the CPU, for many states on a GPU; return them, their rows, and what happened.
 
@@ -248,7 +268,7 @@ def _explored(
     events: Events = ()
     memory = 2**62 if available is None else int(tuning.memory_share * available)
     explorer = HostExplorer(program, packing, initial, memory, threads)
-    how = (program, packing, tuning, progress, most_transitions, most_crowding)
+    how = (program, packing, tuning, progress, limits)
     if gpu is not None:
         report = _searched(explorer, *how, tuning.states_before_gpu)
         if report.found > tuning.states_before_gpu:
@@ -317,8 +337,7 @@ def _searched(
     packing: Packing,
     tuning: ExplorationTuning,
     progress: Progress,
-    most_transitions: int | None,
-    most_crowding: int | None,
+    limits: Limits,
     most: int | None,
 ) -> SearchReport:
     """Search to the end, or until more than `most` states are found."""
@@ -327,10 +346,7 @@ def _searched(
         report = explorer.search(tuning.seconds_of_a_part, limit)
         _require_sound(program, packing, report)
         progress(report.found)
-        if most_transitions is not None and report.transitions > most_transitions:
-            raise ModelSizeError(most_transitions, "transitions")
-        if most_crowding is not None and report.crowding > most_crowding:
-            raise ModelSizeError(most_crowding, "transitions beyond 64 a state")
+        limits.require(report)
         if report.done or report.found > limit:
             return report
 

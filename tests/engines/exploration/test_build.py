@@ -13,7 +13,7 @@ from engines.errors import (
     ModelSizeError,
     UnsupportedError,
 )
-from engines.exploration.build import ExplorationTuning, build
+from engines.exploration.build import ExplorationTuning, Limits, build
 from engines.exploration.initial import EnumerationTuning, initial_states
 from engines.program.arithmetic import EvaluationError
 from engines.program.evaluate import evaluate
@@ -240,11 +240,11 @@ def test_a_search_can_be_left():
         build(program, progress=left, tuning=TUNING)
 
 
-@pytest.mark.parametrize("limit", [{"most_states": 50}, {"most_transitions": 50}])
+@pytest.mark.parametrize("limit", [Limits(states=50), Limits(transitions=50)])
 def test_a_model_without_end_stops_at_a_limit(limit):
     program, _ = read_model("dtmc\nmodule m\n  x : int;\n  [] true -> (x'=x+1);\nendmodule\n")
     with pytest.raises(ModelSizeError, match="more than 50"):
-        build(program, tuning=TUNING, **limit)
+        build(program, tuning=TUNING, limits=limit)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
@@ -256,16 +256,17 @@ def test_transitions_beyond_64_a_state_are_limited(threads):
     )
     program, _ = read_model(f"dtmc\n{bits}")
     most = 256 * 192
-    assert build(program, most_crowding=most, threads=threads).model.matrix.num_entries == 256 * 256
+    built = build(program, limits=Limits(crowding=most), threads=threads)
+    assert built.model.matrix.num_entries == 256 * 256
     with pytest.raises(ModelSizeError, match=f"{most - 1} transitions beyond 64 a state"):
-        build(program, most_crowding=most - 1, threads=threads)
+        build(program, limits=Limits(crowding=most - 1), threads=threads)
 
 
 def test_a_limit_that_is_met_exactly_does_not_matter():
     program, _ = read_model("mdp\nmodule m\n  x : [0..5];\n  [a] x<2 -> (x'=x+1);\nendmodule\n")
-    assert build(program, most_states=3, most_transitions=3).model.num_states == 3
+    assert build(program, limits=Limits(states=3, transitions=3)).model.num_states == 3
     with pytest.raises(ModelSizeError):
-        build(program, most_states=2)
+        build(program, limits=Limits(states=2))
 
 
 def test_initial_states_of_unbounded_variables_need_equalities():

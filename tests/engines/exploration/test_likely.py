@@ -7,7 +7,7 @@ import pytest
 
 from bridge.check.model_text import ModelText
 from engines.errors import DeviceMemoryError, InvalidModelError
-from engines.exploration.build import ExplorationTuning, build
+from engines.exploration.build import ExplorationTuning, Limits, build
 from engines.host.exploring.likely import LikelyExplorer
 from engines.program.faults import StateFaultError
 from engines.program.packing import Packing
@@ -87,7 +87,7 @@ def test_a_state_is_explored_from_the_threshold_on():
 
 def test_no_more_states_are_explored_than_may_be():
     endless = CHAIN.replace("0.5 : (x'=x+1) + 0.5 : (x'=0)", "(x'=x+1)")
-    built = build(read_model(endless), likely=0.5, most_states=40)
+    built = build(read_model(endless), likely=0.5, limits=Limits(states=40))
     assert built.model.num_states == 41
     assert np.flatnonzero(built.unexplored).tolist() == [40]
     tuning = ExplorationTuning(most_likely_states=30)
