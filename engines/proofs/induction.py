@@ -54,12 +54,12 @@ def proven_error(
     up by as much. States of an end component hold each other up and differ by what the iteration
     has left; what the first sweeps make of the guess levels them.
     """
-    updated = np.ones(len(values), dtype=np.bool_)
+    guess: FloatArray = values + distance if absolute else values * (1.0 + distance)
     if system.states is not None:
-        updated[:] = False
-        updated[system.states] = True
-    guess = np.array(values)
-    guess[updated] = values[updated] + distance if absolute else values[updated] * (1.0 + distance)
+        # Values of others are known: they are no guess, and sweeps leave them as they are.
+        known = np.ones(len(values), dtype=np.bool_)
+        known[system.states] = False
+        guess[known] = values[known]
     done, lifted = 0, False
     while done < sweeps:
         sweeper = prepare(replace(system, start=guess))
@@ -70,8 +70,8 @@ def proven_error(
             after = sweeper.values()
             # What a value may rise by rounding alone.
             slack = 1.0 + since * 4.0 * UNIT_ROUNDOFF
-            if bool(np.all(after[updated] <= guess[updated] * slack)):
-                return _distance(values[updated], guess[updated], absolute)
+            if bool(np.all(after <= np.maximum(guess, guess * slack))):
+                return _distance(values, guess, absolute)
             batch = max(1, min(since, sweeps - done))
             # A guess that still rises is then replaced by what it rises to.
             rising = lifted or since < 16

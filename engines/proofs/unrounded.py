@@ -45,7 +45,7 @@ def solves_exactly(
     states = np.flatnonzero(unknown)
     # Some values are looked at before all are.
     some = slice(1000)
-    if not _is_coarse(values[states[some]]):
+    if not (_is_coarse(values[states[some]]) and _has_few_digits(values[states])):
         return False
     rows, offsets = _rows_of(model, states)
     if not _is_coarse(model.matrix.select_rows(rows[some]).values):
@@ -93,6 +93,13 @@ def _row_sums(numbers: IndexArray, matrix: CsrMatrix) -> IndexArray:
 def _is_coarse(numbers: FloatArray) -> bool:
     """Return whether finite numbers have few digits behind the point."""
     return bool(np.isfinite(numbers).all()) and _integers(numbers, 2 * BITS_OF_ENTRIES) is not None
+
+
+def _has_few_digits(numbers: FloatArray) -> bool:
+    """Return whether finite numbers of any size have few digits behind the point."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = np.ldexp(numbers, 2 * BITS_OF_ENTRIES)
+    return bool(((scaled == np.rint(scaled)) | ~np.isfinite(numbers)).all())
 
 
 def _integers(numbers: FloatArray, bits: int) -> IndexArray | None:
