@@ -192,7 +192,7 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
         # It is opened while PRISM parses and builds.
         require_gpu(hooks.device_number, opened=False)
     window = arguments.gui
-    may_use_gpu = arguments.engines and driver_present()
+    may_use_gpu = arguments.engines and hooks.device is not DeviceChoice.CPU and driver_present()
     if may_use_gpu:
         large = hooks.device is DeviceChoice.GPU or large_models.is_known(arguments)
         open_gpu_beside(hooks.device, hooks.device_number, at_once=large)

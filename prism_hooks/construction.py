@@ -172,10 +172,7 @@ def _require_heap(explored: ExploredModel, available: int) -> None:
 
 def _hand_over(explored: ExploredModel, construction: Any) -> None:
     model, packing = explored.model, explored.packing
-    matrix = model.matrix
-    longest = max(matrix.num_entries, explored.states.size, matrix.num_rows + 1)
-    if longest > MOST_ELEMENTS:
-        raise UnsupportedError(f"an array of {longest} elements, which Java cannot hold")
+    _require_array(explored.states.size)
     describe(model, construction)
     construction.hasActions = explored.actions is not None and bool((explored.actions >= 0).any())
     construction.words = packing.words
@@ -200,11 +197,22 @@ def describe(model: ExplicitModel, built: Any) -> None:
         The model.
     built
         The Java object.
+
+    Raises
+    ------
+    UnsupportedError
+        For more elements of an array than Java's have.
     """
     matrix, groups = model.matrix, model.row_group_offsets
+    _require_array(max(matrix.num_entries, matrix.num_rows + 1))
     built.numStates, built.numTransitions = model.num_states, matrix.num_entries
     if groups is not None:
         built.numChoices = matrix.num_rows
         built.mostChoices = int(np.diff(groups).max(initial=0))
     if model.kind is not ModelKind.CTMC:
         built.sumsToOne = are_one(matrix)
+
+
+def _require_array(elements: int) -> None:
+    if elements > MOST_ELEMENTS:
+        raise UnsupportedError(f"an array of {elements} elements, which Java cannot hold")

@@ -152,7 +152,8 @@ class _Search:
     ) -> None:
         self._steps, self._num_states = steps, len(letters)
         self._letters = letters.astype(np.int32, copy=False)
-        self._rows_of_model = host = HostMatrix.of(matrix)
+        # Its arrays live as long as it does.
+        self._matrix = host = HostMatrix.of(matrix)
         self._groups = of_type_or_none(group_offsets, bool(host.wide_offsets))
         self._numbers = np.empty((0, self._num_states), dtype=np.int32)
         self._nodes = np.empty((2, 0), dtype=np.int32)
@@ -185,7 +186,8 @@ class _Search:
         self._table = table
         product.steps, product.width = NUMBERS.pointer(table), table.shape[1]
         if more:
-            _require(12 * table.shape[0] * self._num_states)
+            # Of the room for nodes only what is found is ever touched.
+            _require(4 * table.shape[0] * self._num_states)
             self._numbers = np.pad(self._numbers, ((0, more), (0, 0)), constant_values=UNNUMBERED)
             nodes = np.empty((2, min(self._numbers.size, INT32_MAX)), dtype=np.int32)
             nodes[:, :found] = self._nodes[:, :found]

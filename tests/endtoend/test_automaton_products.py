@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.endtoend.comparing import assert_same_lines, comparable
+from tests.endtoend.comparing import assert_same_files, assert_same_lines, comparable
 
 pytestmark = pytest.mark.prism
 
@@ -61,7 +61,12 @@ def test_products_are_prisms(prism_gpu, prism, prism_examples, tmp_path, name):
     runs, folders = runs_of(prism_gpu, prism, tmp_path, *words)
     assert runs[0].code == runs[1].code == 0, runs[0].output
     assert set(folders[0]) == set(EXPORTS.values())
-    assert folders[0] == folders[1]
+    if name == "ctmc":
+        # PRISM adds the rates out of a state in the order of a hash table.
+        for file in EXPORTS.values():
+            assert_same_files(tmp_path / "ours" / file, tmp_path / "theirs" / file, 1e-14)
+    else:
+        assert folders[0] == folders[1]
     sizes = [run.output.split("product has ")[1].splitlines()[0] for run in runs]
     assert sizes[0] == sizes[1]
 

@@ -4,7 +4,6 @@
 
 #include "matrix.hpp"
 
-using prism_gpu::Csr;
 using prism_gpu::Index;
 
 // `_HostProduct` of engines/host/automaton_product.py. A node is a state and a state of the automaton.
