@@ -54,7 +54,9 @@ class HostSpace:
         """Make what sweeps make of x the least iterate."""
         self._least = self._swept(x, sweeps)
         self._weight[:] = 0.0
-        np.divide(1.0, self._least, out=self._weight, where=self._least > 0.0)
+        # Of the smallest doubles it is infinite: then no combination is found.
+        with np.errstate(over="ignore"):
+            np.divide(1.0, self._least, out=self._weight, where=self._least > 0.0)
 
     def _swept(self, x: FloatArray, sweeps: int) -> FloatArray:
         """Return what sweeps make of x; the values of all states are kept beside."""

@@ -27,6 +27,7 @@ from engines.model.result import SolveResult
 from engines.proofs import exact
 from engines.proofs.unrounded import solves_exactly
 from engines.solve.modified_policy_iteration import policy_iteration
+from engines.solve.stages import PartLimits
 from engines.solve.system import solve_system
 from engines.solve.topological import solve_topologically
 from engines.solve.two_sided import solve_two_sided
@@ -221,7 +222,7 @@ def _solve_chain(
             method,
             direct=solve_directly if direct.fits(plain.matrix) else None,
             direct_name=elimination.NAME,
-            by_components=lambda share: parts(largest_share=share),
+            by_components=lambda limits: parts(limits=limits),
             progress=progress,
         )
     return result
@@ -299,8 +300,8 @@ def _value_iteration(
         "Iterative method",
         direct=solve_directly if environment.automatic and solver.fits else None,
         direct_name=BY_POLICIES,
-        by_components=lambda share: _topological_iteration(
-            model, unknown, system, environment, progress, largest_share=share
+        by_components=lambda limits: _topological_iteration(
+            model, unknown, system, environment, progress, limits
         ),
         progress=progress,
     )
@@ -313,13 +314,15 @@ def _topological_iteration(
     system: SweepSystem,
     environment: SolverEnvironment,
     progress: Progress | None,
-    largest_share: float = 1.0,
+    limits: PartLimits = PartLimits(),
 ) -> SolveResult:
+    proper = functools.cache(lambda: _is_proper(model, unknown, system))
+
     def by_policies(part: SweepSystem, x: FloatArray) -> tuple[FloatArray, float]:
         solver = DirectPolicyIteration(part)
         if not solver.fits:
             raise RuntimeError(f"{part.num_updates} states are too many for elimination")
-        _require_proper(model, unknown, system)
+        _require(proper())
         return solver.solve(x)
 
     return solve_topologically(
@@ -328,7 +331,7 @@ def _topological_iteration(
         "Iterative method",
         direct=by_policies,
         direct_name=BY_POLICIES,
-        largest_share=largest_share,
+        limits=limits,
         progress=progress,
     )
 
@@ -353,12 +356,21 @@ def _strategy(
 
 
 def _require_proper(model: ExplicitModel, unknown: MaskArray, system: SweepSystem) -> None:
-    """Raise if a minimum of probabilities has end components among the unknown states.
+    """Raise if a minimum of probabilities has end components among the unknown states."""
+    _require(_is_proper(model, unknown, system))
+
+
+def _require(proper: bool) -> None:
+    if not proper:
+        raise ImproperPolicyError("some strategy stays among the unknown states for ever")
+
+
+def _is_proper(model: ExplicitModel, unknown: MaskArray, system: SweepSystem) -> bool:
+    """Return whether a minimum of probabilities has no end components among the unknown states.
 
     Who stays in one has probability 0, which no comparison of choices shows. The precomputation of
     probability 0 leaves none.
     """
     if system.direction is not Direction.MINIMISE or system.offset is not None:
-        return
-    if not operations_of(model).must_approach(~unknown, unknown).all():
-        raise ImproperPolicyError("some strategy stays among the unknown states for ever")
+        return True
+    return bool(operations_of(model).must_approach(~unknown, unknown).all())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,7 +28,24 @@ PARTS = "component by component"
 FEWEST_STATES_IN_PARTS = 20_000
 """Sweeps of fewer states take no time to speak of."""
 
-SolveParts = Callable[[float], SolveResult]
+
+@dataclass(frozen=True)
+class PartLimits:
+    """Which components a system may have that is solved one component after the other.
+
+    Parameters
+    ----------
+    largest_share
+        The share of the states that one may have.
+    most_slow
+        How many may converge too slowly for sweeps of their own.
+    """
+
+    largest_share: float = 1.0
+    most_slow: float = np.inf
+
+
+SolveParts = Callable[[PartLimits], SolveResult]
 
 Direct = Callable[[FloatArray], tuple[FloatArray, float]]
 """Solves directly, from the present iterate to the solution and its estimated relative error."""
@@ -67,15 +84,14 @@ class Walk:
 
 
 class ByComponents:
-    """One strongly connected component after the other, where none is large.
+    """One strongly connected component after the other, where none is large and few are slow.
 
     Parameters
     ----------
     system
         What is solved.
     solve_parts
-        Solves it so, given the share of the states that a component may have; None where that does
-        not fit. Raises RuntimeError where one has more.
+        Solves it so, within limits, or raises RuntimeError; None where that does not fit.
     """
 
     alone, again, sweeps_on = False, False, True
@@ -92,15 +108,16 @@ class ByComponents:
         return self._fits and made >= after and expected > repay
 
     def is_due(self, _: Iteration) -> bool:
-        """Return whether there may be components: where one is large, sweeps go on."""
+        """Return whether it may be tried: beyond the limits, sweeps go on."""
         return self._fits
 
     def run(self, solve: Solve) -> Answer | None:
         """Solve them."""
         assert self._solve_parts is not None
-        largest_share = 1 / 32
+        # Each slow one takes a millisecond and more of a direct method.
+        limits = PartLimits(largest_share=1 / 32, most_slow=100)
         try:
-            found = self._solve_parts(largest_share)
+            found = self._solve_parts(limits)
         except (MemoryError, RuntimeError):
             return None
         if found.status is not Status.CONVERGED:

@@ -25,6 +25,7 @@ from engines.model.progress import Progress, SweepReport
 from engines.model.result import SolveResult, Status, SweepCost
 from engines.proofs.doubling import ROUNDING_A_SWEEP
 from engines.solve.report import DIRECT_ERROR, NO_DIGITS, in_unit
+from engines.solve.stages import PartLimits
 from engines.solve.system import solve_system
 from engines.systems.one_sided import Scaling, SweepSystem
 
@@ -43,7 +44,7 @@ def solve_topologically(
     *,
     direct: Direct | None = None,
     direct_name: str = "elimination",
-    largest_share: float = 1.0,
+    limits: PartLimits = PartLimits(),
     progress: Progress | None = None,
 ) -> SolveResult:
     """Solve a system component by component, each after those that it leads to.
@@ -64,8 +65,8 @@ def solve_topologically(
         For automatic solves: what to do with a component whose sweeps contract too slowly.
     direct_name
         What the log calls that.
-    largest_share
-        The share of the states that a component may have.
+    limits
+        Which components there may be.
     progress
         Called from time to time with the iterations so far.
 
@@ -79,7 +80,7 @@ def solve_topologically(
     Raises
     ------
     RuntimeError
-        For a component with a larger share of the states, before anything is solved.
+        For components beyond the limits.
     UnsupportedError
         When the GPU was asked for and cannot be used.
 
@@ -96,13 +97,16 @@ def solve_topologically(
     prepared = replace(prepared, scaling=Scaling.NONE)
     components = components_of(prepared)
     largest = int(components.sizes.max(initial=0))
-    if largest > largest_share * system.num_states:
+    if largest > limits.largest_share * system.num_states:
         raise RuntimeError(f"a component of {largest} of {system.num_states} states is too large")
     how, placed = placement(components, environment, system)
     in_double = environment.double_instead("components are solved one after the other")
     environment = replace(environment, precision=Precision.DOUBLE)
     setup = time.perf_counter() - started
-    solve = _TopologicalSolve(prepared, components, how, environment, method, direct, direct_name)
+    solve = _TopologicalSolve(
+        *(prepared, components, how, environment, method, direct, direct_name),
+        most_slow=limits.most_slow,
+    )
     status = solve.run(progress, started)
     values, error = solve.values, solve.error
     if environment.absolute and environment.automatic:
@@ -247,7 +251,9 @@ class _TopologicalSolve:
         method: str,
         direct: Direct | None,
         direct_name: str,
+        most_slow: float,
     ) -> None:
+        self._slow, self._most_slow = 0, most_slow
         self._system, self._components, self._method = system, components, method
         self._direct = direct if environment.automatic else None
         self._environment = environment
@@ -343,6 +349,9 @@ class _TopologicalSolve:
         return result.status
 
     def _solve_directly(self) -> None:
+        self._slow += 1
+        if self._slow > self._most_slow:
+            raise RuntimeError(f"more than {self._most_slow} components converge too slowly")
         own = self._place.component
         self._how[own] = How.PATIENTLY
         if self._direct is None:

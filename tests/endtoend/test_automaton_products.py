@@ -71,13 +71,24 @@ def test_products_are_prisms(prism_gpu, prism, prism_examples, tmp_path, name):
     assert sizes[0] == sizes[1]
 
 
-def test_a_model_from_files_has_a_product_as_well(prism_gpu, prism, tmp_path):
-    (tmp_path / "m.tra").write_text("3 5 6\n0 0 1 0.5 go\n0 0 2 0.5 go\n0 1 0 1\n1 0 0 1\n"
-                                    "2 0 2 1 stay\n2 1 1 1 go\n")  # fmt: skip
+# Choices of an imported MDP may be there twice: its product has them once.
+FILES = {
+    "dtmc": ("3 4\n0 1 0.5\n0 2 0.5\n1 0 1\n2 2 1\n", "-dtmc", 'P=? [ (G F "a") & (F G !"b") ]'),
+    "mdp": (
+        "3 6 7\n0 0 1 0.5 go\n0 0 2 0.5 go\n0 1 0 1 a\n0 2 0 1 a\n1 0 0 1\n2 0 2 1 stay\n2 1 1 1 go\n",
+        "-mdp",
+        'Pmax=? [ (G F "a") & (F G !"b") ]',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_model_from_files_has_prisms_product(prism_gpu, prism, tmp_path, name):
+    transitions, kind, text = FILES[name]
+    (tmp_path / "m.tra").write_text(transitions)
     (tmp_path / "m.lab").write_text('0="init" 1="deadlock" 2="a" 3="b"\n0: 0\n1: 2\n2: 3\n')
-    words = ["-importtrans", tmp_path / "m.tra", "-importlabels", tmp_path / "m.lab", "-mdp"]
-    words += ["-explicit", "-pf", 'Pmax=? [ (G F "a") & (F G !"b") ]']
-    runs, folders = runs_of(prism_gpu, prism, tmp_path, *words)
+    words = ["-importtrans", tmp_path / "m.tra", "-importlabels", tmp_path / "m.lab", kind]
+    runs, folders = runs_of(prism_gpu, prism, tmp_path, *words, "-explicit", "-pf", text)
     assert runs[0].code == runs[1].code == 0, runs[0].output
     assert folders[0] == folders[1]
     assert_same_lines(*(comparable(run.output.replace("ours", "theirs")) for run in runs))

@@ -11,6 +11,7 @@ from engines.model.environment import DeviceChoice, Method
 from engines.model.environment import SolverEnvironment as Environment
 from engines.model.events import Kind
 from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
+from engines.questions import reachability
 from engines.questions.reachability_rewards import reachability_rewards
 from engines.questions.until import until_probabilities
 from tests.engines import models
@@ -25,7 +26,7 @@ def no_elimination_at_once(monkeypatch):
     monkeypatch.setattr(direct, "at_once", lambda *_: False)
 
 
-def line_of_pairs(kind, looped=False):
+def line_of_pairs(kind, looped=False, onwards=0.5):
     """Pairs of states up to the target; the first of each goes on, fails or visits the second.
 
     An MDP's may also take a way that fails more often. With a loop the last
@@ -42,10 +43,10 @@ def line_of_pairs(kind, looped=False):
     for pair in range(PAIRS):
         first, second = 2 * pair, 2 * pair + 1
         after = target if pair == PAIRS - 1 else first + 2
-        onwards = {after: 0.5 - FAIL, second: 0.5, fail: FAIL}
+        leaving = {after: onwards - FAIL, second: 1.0 - onwards, fail: FAIL}
         if looped and pair == PAIRS - 1:
-            onwards = {after: 0.5 - 2 * FAIL, second: 0.5, fail: FAIL, 0: FAIL}
-        row(dict(sorted(onwards.items())))
+            leaving = {**leaving, after: onwards - 2 * FAIL, 0: FAIL}
+        row(dict(sorted(leaving.items())))
         if kind is ModelKind.MDP:
             row({second: 0.9, fail: 0.1})
         groups.append(len(offsets) - 1)
@@ -105,6 +106,23 @@ def test_a_large_component_is_left_to_sweeps():
     environment = Environment(device=DeviceChoice.CPU)
     result = until_probabilities(model, np.ones(len(goal), bool), goal, environment)
     assert Kind.PARTS_TOOK_OVER not in kinds_of(result)
+
+
+def test_many_slow_components_are_left_to_what_takes_the_whole(monkeypatch):
+    # A thousand sweeps of a pair do not suffice.
+    model, goal = line_of_pairs(ModelKind.DTMC, onwards=1e-3)
+    asked = []
+    by_elimination = reachability._by_elimination
+    monkeypatch.setattr(
+        reachability, "_by_elimination", lambda *part: asked.append(0) or by_elimination(*part)
+    )
+    environment = Environment(device=DeviceChoice.CPU)
+    result = until_probabilities(model, np.ones(len(goal), bool), goal, environment)
+    assert Kind.PARTS_TOOK_OVER not in kinds_of(result)
+    assert len(asked) == 100
+    exact = ((1e-3 - FAIL) / 1e-3) ** np.arange(PAIRS, 0, -1)
+    error = np.abs(result.values[: 2 * PAIRS : 2] / exact - 1.0).max()
+    assert error <= max(result.error_estimate, 1e-6)
 
 
 def test_a_named_method_makes_its_own_sweeps():

@@ -60,7 +60,8 @@ public class GpuLTLModelChecker extends LTLModelChecker
 	/** @return null if PRISM's own code must build it */
 	private ProductConstruction built(DA<BitSet, ?> da, Model<?> model, List<BitSet> labels, BitSet statesOfInterest) throws PrismException
 	{
-		boolean known = model.getModelType() == ModelType.DTMC || model.getModelType() == ModelType.MDP;
+		// Of other MDPs PRISM leaves out choices that are there twice.
+		boolean known = model.getModelType() == ModelType.DTMC || model instanceof BuiltMDP;
 		if (!known || !Hooks.answersGraphs(model))
 			return null;
 		ProductConstruction built = ProductConstruction.of(Extract.of(model), da, labels, statesOfInterest, mainLog);
