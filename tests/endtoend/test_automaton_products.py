@@ -75,7 +75,8 @@ def test_products_are_prisms(prism_gpu, prism, prism_examples, tmp_path, name):
 FILES = {
     "dtmc": ("3 4\n0 1 0.5\n0 2 0.5\n1 0 1\n2 2 1\n", "-dtmc", 'P=? [ (G F "a") & (F G !"b") ]'),
     "mdp": (
-        "3 6 7\n0 0 1 0.5 go\n0 0 2 0.5 go\n0 1 0 1 a\n0 2 0 1 a\n1 0 0 1\n2 0 2 1 stay\n2 1 1 1 go\n",
+        "3 6 7\n0 0 1 0.5 go\n0 0 2 0.5 go\n0 1 0 1 a\n0 2 0 1 a\n"
+        "1 0 0 1\n2 0 2 1 stay\n2 1 1 1 go\n",
         "-mdp",
         'Pmax=? [ (G F "a") & (F G !"b") ]',
     ),
