@@ -20,6 +20,7 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
+from io import FileIO
 from pathlib import Path
 from typing import TypeVar
 
@@ -314,11 +315,11 @@ def _is_whole(entry: Path) -> bool:
 
     Each must be the user's own: others may have written into the folder before it was private.
     """
-    import hashlib
     import json
 
     try:
-        manifest = json.loads(_read_own(entry / MANIFEST))
+        with _own(entry / MANIFEST) as file:
+            manifest = json.load(file)
         if refusal(entry) is not None or not isinstance(manifest, dict):
             return False
         names = {MANIFEST}
@@ -327,8 +328,7 @@ def _is_whole(entry: Path) -> bool:
                 return False
             names.update(Path(folder, each).relative_to(entry).as_posix() for each in files)
         return names == {MANIFEST, *manifest} and all(
-            hashlib.sha256(_read_own(entry / name)).hexdigest() == digest
-            for name, digest in manifest.items()
+            _digest(entry / name) == digest for name, digest in manifest.items()
         )
     except (OSError, ValueError, RecursionError):
         return False
@@ -349,15 +349,23 @@ def _is_own(found: os.stat_result) -> bool:
     return found.st_uid == os.geteuid() and not found.st_mode & _WRITABLE_BY_OTHERS
 
 
-def _read_own(path: Path) -> bytes:
-    """Return what a file of the user's own holds; a link or a pipe is none."""
+def _digest(path: Path) -> str:
+    """Return the SHA-256 digest of a file of the user's own, read in parts: some are large."""
+    import hashlib
+
+    with _own(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _own(path: Path) -> FileIO:
+    """Open a file of the user's own; a link or a pipe is none."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0))
-    with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or not _is_own(found):
-            raise PermissionError(errno.EPERM, "is not a file of the user's own", str(path))
-        return file.read()
+    file = os.fdopen(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb", buffering=0)
+    found = os.fstat(file.fileno())
+    if not stat.S_ISREG(found.st_mode) or not _is_own(found):
+        file.close()
+        raise PermissionError(errno.EPERM, "is not a file of the user's own", str(path))
+    return file
 
 
 def _build(place: Path, name: str, make: Callable[[Path], None]) -> None:
