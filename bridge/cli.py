@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from bridge.arguments import Arguments
-    from engines.model.environment import DeviceChoice
     from prism_hooks.record import RunRecord
 
 PRISM_MAIN = "prism.PrismCL"
@@ -195,7 +194,7 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     may_use_gpu = arguments.engines and hooks.device is not DeviceChoice.CPU and driver_present()
     if may_use_gpu:
         large = hooks.device is DeviceChoice.GPU or large_models.is_known(arguments)
-        open_gpu_beside(hooks.device, hooks.device_number, at_once=large)
+        open_gpu_beside(hooks.device_number, at_once=large)
     with TIMELINE.part(STARTING_JAVA):
         archive = jvm.start(runtime, arguments.jvm, window=window, make_archive=not window)
     if arguments.engines:
@@ -296,13 +295,13 @@ def words_for_prism(arguments: Arguments) -> list[str]:
     return kept
 
 
-def open_gpu_beside(device: DeviceChoice, device_number: int, *, at_once: bool = False) -> None:
+def open_gpu_beside(device_number: int, *, at_once: bool) -> None:
     """Open the GPU while PRISM starts, parses and builds, in a thread of its own, if it is used.
 
     Parameters
     ----------
-    device, device_number
-        Which device the user asked for.
+    device_number
+        Which GPU.
     at_once
         Whether it is sure to be used; else it is opened for the first large model.
     """
@@ -310,11 +309,8 @@ def open_gpu_beside(device: DeviceChoice, device_number: int, *, at_once: bool =
 
     from engines.cuda import driver
     from engines.devices.opening import MODELS
-    from engines.model.environment import DeviceChoice
     from engines.process.timeline import OPENING, TIMELINE
 
-    if device is DeviceChoice.CPU or not driver.driver_present():
-        return
     # So long a thread that loads may keep the interpreter from one that solves.
     sys.setswitchinterval(5e-4)
 

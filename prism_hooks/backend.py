@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from prism_hooks.claims import claim_of
 from prism_hooks.comparison import compared
 from prism_hooks.crossing import held_by
 from prism_hooks.engine_lines import ANSWERS_TO_SWITCHES, engine_lines, warning_of
-from prism_hooks.extract import embedded_chain, extracted_model, mask, vector
+from prism_hooks.extract import embedded_chain, extracted_model
 from prism_hooks.failure import unexpected
 from prism_hooks.graph import (
     DECOMPOSITIONS,
@@ -53,8 +54,6 @@ if TYPE_CHECKING:
     from prism_hooks.held import HeldArrays
     from prism_hooks.simulation import Simulation
     from prism_hooks.symbolic import SymbolicModel
-
-__all__ = ["EngineBackend", "embedded_chain", "extracted_model", "mask", "vector"]
 
 MODELS_KEPT = 2
 """Models whose arrays are kept for the next property: one, and its product or quotient; of a CTMC
@@ -105,16 +104,15 @@ class EngineBackend(Answers):
         """Build the model of a `prismgpu.Construction` and fill in its arrays; throw nothing."""
         from prism_hooks.construction import built_for_java
 
-        held = built_for_java(construction, self.options)
-        if held is not None:
-            self._forms(int(construction.id))[False] = held.explored.model
-            self._built[int(construction.id)] = held
+        self._hold(construction, built_for_java(construction, self.options))
 
     def buildProduct(self, construction: Any) -> None:  # noqa: N802 - the name is Java's
         """Build a `prismgpu.ProductConstruction` and fill in its arrays; throw nothing."""
         from prism_hooks.product import product_for_java
 
-        held = product_for_java(construction, lambda: self._model(construction, False))
+        self._hold(construction, product_for_java(construction, self._model))
+
+    def _hold(self, construction: Any, held: HeldArrays | None) -> None:
         if held is not None:
             self._forms(int(construction.id))[False] = held.model
             self._built[int(construction.id)] = held
@@ -464,9 +462,7 @@ class EngineBackend(Answers):
         return solver_environment(self.options, problem, method)
 
     def _say(self, problem: Any, text: str) -> None:
-        if text not in self._said:
-            self._said.add(text)
-            problem.say(f"prism-gpu: {text}")
+        self._once(f"prism-gpu: {text}", problem.say)
 
     def _report(self, problem: Any, result: SolveResult, ending: Ending) -> None:
         swept = result.iterations > 0 or result.cost != NOTHING_SWEPT
@@ -487,14 +483,14 @@ class EngineBackend(Answers):
             problem.say(after)
         for event in dict.fromkeys(result.events):
             if warning_of(event):
-                self._warn(problem, str(event))
+                self._once(str(event), problem.warn)
             elif self.options.show_solves or event.kind in ANSWERS_TO_SWITCHES:
                 self._say(problem, str(event))
 
-    def _warn(self, problem: Any, text: str) -> None:
+    def _once(self, text: str, tell: Callable[[str], None]) -> None:
         if text not in self._said:
             self._said.add(text)
-            problem.warn(text)
+            tell(text)
 
 
 def _tell_java(shown: bool) -> None:

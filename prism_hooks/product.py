@@ -30,7 +30,9 @@ class _Steps:
         raise UnsupportedError(f"the automaton has no step from state {state} by letter {letter}")
 
 
-def product_for_java(construction: Any, model_of: Callable[[], ExplicitModel]) -> HeldArrays | None:
+def product_for_java(
+    construction: Any, model_of: Callable[[Any, bool], ExplicitModel]
+) -> HeldArrays | None:
     """Build the product of a `prismgpu.ProductConstruction`; fill it in, a refusal or an error.
 
     Parameters
@@ -38,14 +40,14 @@ def product_for_java(construction: Any, model_of: Callable[[], ExplicitModel]) -
     construction
         The Java object.
     model_of
-        Returns the DTMC or the MDP.
+        Returns the model of a question of Java's, as such a chain is embedded or not.
 
     Returns
     -------
     The product as the engines take it from PRISM; None where there is none.
     """
     try:
-        model = model_of()
+        model = model_of(construction, False)
         found = _found(construction, model)
         product = ExplicitModel(model.kind, found.matrix, found.group_offsets)
         describe(product, construction)

@@ -51,7 +51,7 @@ def read_built(built: Any) -> BuiltContent:
     """
     import jpype
 
-    from prism_hooks.backend import extracted_model, mask
+    from prism_hooks.extract import extracted_model, mask
 
     plain = extracted_model(built.transitions())
     names = [str(name) for name in built.labelNames()]
@@ -70,7 +70,7 @@ def read_built(built: Any) -> BuiltContent:
 
 
 def _read_rewards(built: Any, number: int, name: str, kind: ModelKind) -> NamedRewards:
-    from prism_hooks.backend import vector
+    from prism_hooks.extract import vector
 
     states = vector(built.stateRewards(number))
     if kind is ModelKind.MDP:

@@ -13,8 +13,8 @@ from bridge.java_thread import jvm_runs
 from bridge.refusals import fault_text
 from engines.arrays import MaskArray
 from engines.errors import BridgeError, UnsupportedError
-from prism_hooks.backend import mask
 from prism_hooks.exit_gate import GATE
+from prism_hooks.extract import mask
 
 PRISM_MAIN = "prism.PrismCL"
 _SET = re.compile(r'"\?(\d+)"')

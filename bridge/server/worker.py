@@ -276,7 +276,7 @@ class Worker:
         if arguments.at_the_end:
             jvm.java_class("prismgpu.Ending").printFirst(arguments.at_the_end)
         if hooks.device is DeviceChoice.GPU:
-            open_gpu_beside(hooks.device, hooks.device_number, at_once=True)
+            open_gpu_beside(hooks.device_number, at_once=True)
         return max(0, call_main(PRISM_MAIN, arguments))
 
     def _give_back(self) -> None:

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from engines.arrays import IndexArray, MaskArray
 from engines.automata.ldba import ACCEPTED
-from engines.host.automaton_product import TO_BE_MADE, automaton_product
+from engines.host.automaton_product import TO_BE_MADE, Int32Array, automaton_product
 from engines.model.explicit import ExplicitModel, ModelKind
 
-Int32Array: TypeAlias = NDArray[np.int32]
 Int64Array: TypeAlias = NDArray[np.int64]
 
 

@@ -211,12 +211,7 @@ public final class Hooks
 		course = Course.COMPUTED;
 		long timer = System.currentTimeMillis();
 		Comparison.tell(problem);
-		solving = problem.task + " computation";
-		try {
-			answer(problem);
-		} finally {
-			solving = null;
-		}
+		during(problem.task + " computation", () -> answer(problem));
 		if (problem.error != null)
 			throw new PrismException(problem.error);
 		if (problem.refusal != null) {
@@ -277,6 +272,17 @@ public final class Hooks
 		}
 	}
 
+	/** Does some work, which is named where the end of the process interrupts it. */
+	private static void during(String what, Runnable work)
+	{
+		solving = what;
+		try {
+			work.run();
+		} finally {
+			solving = null;
+		}
+	}
+
 	/** Tells the engines of a question before its solves come to them. */
 	static void begin(String question, String constants)
 	{
@@ -315,46 +321,26 @@ public final class Hooks
 	/** Has a model built by the engines. */
 	static void build(Construction construction)
 	{
-		solving = "model construction";
-		try {
-			call(() -> backend.build(construction));
-		} finally {
-			solving = null;
-		}
+		during("model construction", () -> call(() -> backend.build(construction)));
 	}
 
 	/** Has a product of a model and an automaton built by the engines. */
 	static void build(ProductConstruction construction)
 	{
-		solving = "product construction";
-		try {
-			call(() -> backend.buildProduct(construction));
-		} finally {
-			solving = null;
-		}
+		during("product construction", () -> call(() -> backend.buildProduct(construction)));
 	}
 
 	/** Has the rewards of a model found by the engines. */
 	static void earn(Earning earning)
 	{
-		solving = "construction of rewards";
-		try {
-			call(() -> backend.earn(earning));
-		} finally {
-			solving = null;
-		}
+		during("construction of rewards", () -> call(() -> backend.earn(earning)));
 	}
 
 	/** Has paths sampled by the engines. */
 	static void sample(Sampling sampling)
 	{
 		course = Course.COMPUTED;
-		solving = "simulation";
-		try {
-			call(() -> backend.sample(sampling));
-		} finally {
-			solving = null;
-		}
+		during("simulation", () -> call(() -> backend.sample(sampling)));
 	}
 
 	/** Whether a question about the graph of a model is one for the engines. */
@@ -401,12 +387,7 @@ public final class Hooks
 	 */
 	static ComponentList components(Problem problem, PrismLog log) throws PrismException
 	{
-		solving = problem.task + " computation";
-		try {
-			answer(problem);
-		} finally {
-			solving = null;
-		}
+		during(problem.task + " computation", () -> answer(problem));
 		if (problem.error != null)
 			throw new PrismException(problem.error);
 		if (problem.refusal == null)
