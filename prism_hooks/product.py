@@ -40,7 +40,7 @@ def product_for_java(
     construction
         The Java object.
     model_of
-        Returns the model of a question of Java's, as such a chain is embedded or not.
+        Returns the model that such an object is about, or if wanted its embedded chain.
 
     Returns
     -------
