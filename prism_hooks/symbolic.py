@@ -78,7 +78,7 @@ class SymbolicModel:
     @cached_property
     def long_run(self) -> LongRun:
         """The long run of a chain, without a matrix."""
-        return LongRun(self.transitions, self.numbering)
+        return LongRun.of_diagram(self.transitions, self.numbering)
 
     @property
     def wants_device(self) -> bool:

@@ -88,6 +88,8 @@ def explored_model(
             gpu=gpu,
             limits=Limits(most_states),
             likely=likely,
+            # What a transition earns depends on its action, of which runs know nothing.
+            in_runs=not any(structure.transitions for structure in program.reward_structures),
             progress=_Progress(log),
         )
     except StateFaultError as error:

@@ -12,7 +12,7 @@ from engines.cuda.modules import Launcher
 from engines.cuda.prepare import DeviceSystem
 from engines.cuda.rows import DeviceRows
 from engines.cuda.sweeper import CudaSweeper, two_vectors
-from engines.cuda.windows import reach_of_patterns, window_of
+from engines.cuda.windows import in_order, reach_of_patterns, window_of
 from engines.diagrams.system import DiagramSystem
 from engines.model.choice import Format
 
@@ -107,5 +107,8 @@ def _rows_of(
     of_all = rows.states is None and rows.group_offsets is None and count == system.num_states
     long = of_all and count >= tuning.least_banded_rows
     if long and layout.matrix_format is Format.PATTERNS:
-        window = window_of(layout, reach_of_patterns(layout), count, launcher, tuning)
+        reach = reach_of_patterns(layout)
+        window = window_of(layout, reach, count, launcher, tuning)
+        if window is None:
+            shape = in_order(shape, reach, count, launcher, tuning)
     return DeviceRows(device, layout, launcher, kernel, shape, count, moved, (), "", window)

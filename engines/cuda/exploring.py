@@ -246,15 +246,20 @@ class CudaExplorer:
             self._states = None
         return self._sorted
 
-    def rows(self) -> DeviceRows:
-        """Return the rows of all states.
+    def rows(self, first: int = 0, last: int | None = None) -> DeviceRows:
+        """Return the rows of some states.
+
+        Parameters
+        ----------
+        first, last
+            Which: from `first` to before `last`, by default all of them.
 
         Raises
         ------
         DeviceMemoryError
             If there is no room for them.
         """
-        cp, states = self._cp, self._sorted
+        cp, states = self._cp, self._sorted[first:last]
         count, is_mdp = len(states), self._kind is ModelKind.MDP
         transitions = cp.empty(count, dtype=cp.int32)
         choices = cp.empty(count, dtype=cp.int32) if is_mdp else None

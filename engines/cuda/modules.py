@@ -134,6 +134,11 @@ class Launcher:
         """The most shared memory of a block that asks for it."""
         return _most_shared_bytes(self._device)
 
+    @property
+    def cache_bytes(self) -> int:
+        """The second-level cache of the device."""
+        return int(cupy().cuda.Device(self._device).attributes["L2CacheSize"])
+
     def launch(
         self,
         name: str,

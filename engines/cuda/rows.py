@@ -16,6 +16,7 @@ from engines.cuda.prepare import DeviceSystem, narrowed, upload
 from engines.cuda.windows import (
     KERNEL,
     WindowShape,
+    in_order,
     reach_of,
     sweep_by_window,
     window_of,
@@ -141,6 +142,8 @@ class DeviceRows:
         window = None
         if reach is not None:
             window = window_of(layout, reach, count, launcher, tuning.windows)
+            if window is None and layout.chunked:
+                shape = in_order(shape, reach, count, launcher, tuning.windows)
         return cls(
             *(laid_out.device, layout, launcher, kernel, shape, count, moved),
             *(laid_out.events, laid_out.estimates, window),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from engines.arrays import INT32_MAX
 from engines.cuda.driver import cupy
-from engines.cuda.formats.layout import BESIDE, SLICE, Layout
+from engines.cuda.formats.layout import BESIDE, SLICE, Geometry, Layout
 from engines.cuda.formats.tuning import WindowTuning
 from engines.cuda.modules import Launcher
 from engines.cuda.prepare import DeviceSystem
@@ -175,6 +175,42 @@ def window_of(
             blocks = -(-rows // chunk)
             return WindowShape(below, above, size, ring_at, shared, block, chunk, blocks, tuning)
     return None
+
+
+def in_order(
+    shape: Geometry,
+    reach: Reach,
+    rows: int,
+    launcher: Launcher,
+    tuning: WindowTuning = WindowTuning(),
+) -> Geometry:
+    """Return how rows are swept without windows that the band of a matrix is too wide for.
+
+    Parameters
+    ----------
+    shape
+        How they are launched where nothing is known of a band.
+    reach
+        How far from the diagonal there are entries.
+    rows
+        How many there are.
+    launcher
+        Launches the kernels.
+    tuning
+        What pays.
+
+    Notes
+    -----
+    Each block goes through a chunk of its own, and reads x on both sides of it. Where the cache
+    does not hold what all blocks read at a time, chunks are so small that blocks at work are
+    neighbours and read the same, if it holds that, and what they write.
+    """
+    blocks, width = shape.threads // shape.block, reach.below + reach.above
+    chunk = min(shape.chunk, tuning.steps_in_order * shape.block)
+    held = 8 * min(rows, blocks * width)
+    if held <= launcher.cache_bytes or 16 * (width + blocks * chunk) > launcher.cache_bytes:
+        return shape
+    return replace(shape, chunk=chunk, threads=-(-rows // chunk) * shape.block)
 
 
 def sweep_by_window(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,9 +13,16 @@ from engines.cuda import driver
 from engines.errors import UnsupportedError
 from engines.host.exploring.explorer import Rows
 from engines.model.environment import DeviceChoice
+from engines.model.row_runs import RowsInRuns, RunCollector
 from engines.program.faults import command_fault
 from engines.program.packing import Packing, Words
 from engines.program.program import Program
+
+if TYPE_CHECKING:
+    from engines.cuda.exploring import CudaExplorer
+
+STATES_OF_A_PART = 1 << 23
+"""Whose rows are on the device at a time where they are kept as runs."""
 
 
 def gpu_for_building(device: DeviceChoice, device_number: int) -> int | None:
@@ -35,7 +44,8 @@ def explored_on_gpu(
     device_number: int,
     most_memory: int | None = None,
     progress: Callable[[int], None] | None = None,
-) -> tuple[Words, Rows]:
+    most_entries: int | None = None,
+) -> tuple[Words, Rows | RowsInRuns]:
     """Return the states of a program in PRISM's order, packed, and the rows of its matrix.
 
     Parameters
@@ -52,6 +62,9 @@ def explored_on_gpu(
         Bytes that may be taken of it; None for all.
     progress
         Called with the number of states found so far.
+    most_entries
+        Of a chain: with more transitions, the rows are kept as runs, where they repeat often;
+        None for never.
 
     Raises
     ------
@@ -80,6 +93,9 @@ def explored_on_gpu(
             if search["begin"] == search["found"]:
                 break
         states = explorer.states()
+        if most_entries is not None and int(search["transitions"]) > most_entries:
+            with contextlib.suppress(UnsupportedError):
+                return to_host(states), _in_runs(explorer, len(states))
         rows = explorer.rows()
         groups, actions = rows.group_offsets, rows.actions
         count, entries = len(rows.row_offsets) - 1, len(rows.columns)
@@ -92,3 +108,22 @@ def explored_on_gpu(
         )
         found.rows, found.entries = count, entries
         return to_host(states), found
+
+
+def _in_runs(explorer: CudaExplorer, count: int) -> RowsInRuns:
+    """Return the rows of all states as runs, found on the device, a part of the states at a time.
+
+    Raises
+    ------
+    UnsupportedError
+        If rows repeat too seldom.
+    """
+    cp = driver.cupy()
+    collector = RunCollector(cp)
+    deadlocks = np.empty(count, dtype=np.bool_)
+    for first in range(0, count, STATES_OF_A_PART):
+        last = min(first + STATES_OF_A_PART, count)
+        rows = explorer.rows(first, last)
+        collector.add(rows.row_offsets, rows.columns, rows.values)
+        deadlocks[first:last] = rows.deadlocks.get().view(np.bool_)
+    return RowsInRuns(collector.runs(), deadlocks)

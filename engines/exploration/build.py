@@ -9,6 +9,7 @@ the same state apart.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -26,14 +27,16 @@ from engines.errors import (
 )
 from engines.exploration.initial import initial_states
 from engines.exploration.rewards import EarnedRewards, earned_rewards
+from engines.exploration.run_matrix import RunMatrix
 from engines.host.expansion.room import SHARE_OF_HOST, available_host_bytes, require_host_bytes
 from engines.host.exploring.compiled import compiled_expansion
 from engines.host.exploring.explorer import HostExplorer, Rows, SearchReport, evaluate_in
 from engines.host.exploring.likely import LikelyExplorer
 from engines.model.csr import CsrMatrix
-from engines.model.events import Events, Kind
+from engines.model.events import Event, Events, Kind
 from engines.model.explicit import ExplicitModel, RewardStructure
 from engines.model.explicit import ModelKind as ExplicitKind
+from engines.model.row_runs import RowRuns, RowsInRuns, RunCollector
 from engines.program.faults import command_fault, expression_fault
 from engines.program.packing import Packing, Words
 from engines.program.program import Label, ModelKind, Program
@@ -68,6 +71,9 @@ class ExplorationTuning:
     states_before_gpu
         With more, a search begins anew on a GPU, if one may be used: for fewer, the second that
         compiling a program for it takes, the first time, is longer than the CPU needs.
+    most_entries
+        Of a chain with more transitions, the rows are kept as runs, where that is wanted and they
+        repeat often.
     """
 
     seconds_of_a_part: float = 0.1
@@ -76,6 +82,7 @@ class ExplorationTuning:
     most_likely_states: int = 10_000_000
     states_before_compiling: int = 4_000_000
     states_before_gpu: int = 500_000
+    most_entries: int | None = INT32_MAX
 
 
 @dataclass(frozen=True)
@@ -172,6 +179,7 @@ def build(
     threads: int | None = None,
     limits: Limits = Limits(),
     likely: float | None = None,
+    in_runs: bool = False,
     tuning: ExplorationTuning | None = None,
     progress: Progress | None = None,
 ) -> ExploredModel:
@@ -194,6 +202,9 @@ def build(
         Explore only states that are reached with at least this estimated probability, on the CPU
         and at most `limits.states` of them; the others that they lead to get a transition to
         themselves and the label "unexplored". None for all states.
+    in_runs
+        Whether the matrix of a chain with very many transitions may be an
+        `engines.exploration.run_matrix.RunMatrix`, which knows of no actions.
     tuning
         How the work is cut up; None for the default.
     progress
@@ -216,23 +227,24 @@ def build(
     initial = initial_states(program, packing)
     if not len(initial):
         raise InvalidModelError("There are no initial states")
+    rows: Rows | RowsInRuns
     unexplored, events = None, Events()
     if likely is not None:
         how = (likely, limits.states, threads, chosen, progress)
         states, rows, unexplored = _likely(program, packing, initial, *how)
     else:
         told = limits.watched(progress)
+        if not in_runs or program.kind is ModelKind.MDP:
+            chosen = replace(chosen, most_entries=None)
         where = (gpu, threads, chosen, told, limits)
         states, rows, events = _explored(program, packing, initial, *where)
         told(len(states))
+    if isinstance(rows, RowsInRuns):
+        events += (_kept_in_runs(rows.runs),)
     fixed = int(np.count_nonzero(rows.deadlocks))
     if fixed and not fix_deadlocks:
         raise InvalidModelError(f"Model contains {fixed} deadlock states")
-    actions = None
-    if rows.actions is not None:
-        count = rows.rows if program.kind is ModelKind.MDP else rows.entries
-        actions = _shrunk(rows.actions, count)
-    matrix, groups = _matrix(rows, len(states))
+    matrix, groups, actions = _matrix(rows, len(states))
     plain = ExplicitModel(ExplicitKind(program.kind.upper()), matrix, groups)
     built = ExploredModel(plain, packing, states, (), actions, rows.deadlocks, events, unexplored)
     earned = built.earned(program)
@@ -259,7 +271,7 @@ def _explored(
     tuning: ExplorationTuning,
     progress: Progress,
     limits: Limits,
-) -> tuple[Words, Rows, Events]:
+) -> tuple[Words, Rows | RowsInRuns, Events]:
     """Search on the CPU, for many states on a GPU; return them, their rows, and what happened.
 
     The number of states alone decides, so that the same model is built in the same place each time.
@@ -273,7 +285,11 @@ def _explored(
         report = _searched(explorer, *how, tuning.states_before_gpu)
         if report.found > tuning.states_before_gpu:
             try:
-                found = explored_on_gpu(program, packing, initial, gpu, progress=progress)
+                found = explored_on_gpu(
+                    *(program, packing, initial, gpu),
+                    progress=progress,
+                    most_entries=tuning.most_entries,
+                )
                 explorer.close()
                 return *found, (Kind.BUILT_ON_GPU(gpu=gpu),)
             except (DeviceMemoryError, UnsupportedError) as error:
@@ -286,7 +302,7 @@ def _explored(
         8 * packing.words * report.found, f"a list of {report.found} states", tuning.memory_share
     )
     states = explorer.states(report.found)
-    rows = _rows(explorer, states, report, tuning)
+    rows = _rows_or_runs(explorer, states, report, tuning)
     explorer.close()
     return states, rows, events
 
@@ -376,15 +392,65 @@ def _rows(
     return rows
 
 
-def _matrix(rows: Rows, states: int) -> tuple[CsrMatrix, NDArray[np.signedinteger] | None]:
-    """Return the matrix, and where the choices of each state begin."""
+def _rows_or_runs(
+    explorer: HostExplorer, states: Words, report: SearchReport, tuning: ExplorationTuning
+) -> Rows | RowsInRuns:
+    """Return the rows; as runs where there are very many transitions and rows repeat often."""
+    if tuning.most_entries is not None and report.transitions > tuning.most_entries:
+        with contextlib.suppress(UnsupportedError):
+            return _rows_in_runs(explorer, states, report, tuning)
+    return _rows(explorer, states, report, tuning)
+
+
+def _rows_in_runs(
+    explorer: HostExplorer, states: Words, report: SearchReport, tuning: ExplorationTuning
+) -> RowsInRuns:
+    """Return the rows of a chain as runs; raises `UnsupportedError` if they repeat too seldom."""
+    collector = RunCollector()
+    # Of the entries no more is touched than the rows of a part have.
+    room = explorer.empty_rows(replace(report, found=tuning.states_of_a_part))
+    room.deadlocks = np.empty(len(states), dtype=bool)
+    for first in range(0, len(states), tuning.states_of_a_part):
+        last = min(len(states), first + tuning.states_of_a_part)
+        room.rows = room.entries = 0
+        explorer.rows(states, first, last, room)
+        collector.add(
+            room.row_offsets[: room.rows + 1],
+            *(room.columns[: room.entries], room.values[: room.entries]),
+        )
+    return RowsInRuns(collector.runs(), room.deadlocks)
+
+
+def _kept_in_runs(runs: RowRuns) -> Event:
+    # Of a list: columns, values, and where rows start, which takes 8 bytes beyond 2³¹ entries.
+    states, entries = runs.num_rows, runs.num_entries
+    listed = (12 * entries + np.dtype(index_dtype(entries)).itemsize * states) / states
+    return Kind.KEPT_IN_RUNS(
+        transitions=entries,
+        runs=runs.num_runs,
+        kinds=len(runs.pair_starts) - 1,
+        bytes=runs.nbytes / states,
+        listed=listed,
+    )
+
+
+def _matrix(
+    rows: Rows | RowsInRuns, states: int
+) -> tuple[CsrMatrix, NDArray[np.signedinteger] | None, NDArray[np.int32] | None]:
+    """Return the matrix, where the choices of each state begin, and the actions."""
+    if isinstance(rows, RowsInRuns):
+        return RunMatrix.of(rows.runs), None, None
+    is_mdp = rows.group_offsets is not None
+    actions = rows.actions
+    if actions is not None:
+        actions = _shrunk(actions, rows.rows if is_mdp else rows.entries)
     offsets = rows.row_offsets[: rows.rows + 1].astype(index_dtype(rows.entries), copy=False)
     columns = _shrunk(rows.columns, rows.entries)
     values = _shrunk(rows.values, rows.entries)
     groups = None
     if rows.group_offsets is not None:
         groups = rows.group_offsets.astype(index_dtype(rows.rows), copy=False)
-    return CsrMatrix(offsets, columns, values, states), groups
+    return CsrMatrix(offsets, columns, values, states), groups, actions
 
 
 def _shrunk(array: NDArray[_T], size: int) -> NDArray[_T]:

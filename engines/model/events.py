@@ -47,6 +47,10 @@ class Kind(Enum):
 
     BUILT_ON_GPU = "model built on GPU {gpu}"
     BUILT_ON_CPU = "model built on the CPU: {reason}"
+    KEPT_IN_RUNS = (
+        "{transitions} transitions kept as {runs} runs of {kinds} kinds of rows: {bytes:.3g} bytes "
+        "a state in place of {listed:.0f}"
+    )
     BUILT_BY_BYTE_CODE = "model built without compiled code: {reason}"
 
     # What is swept, and how.

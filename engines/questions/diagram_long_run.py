@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 
@@ -11,10 +12,12 @@ from engines.arrays import FloatArray
 from engines.devices.recurrent import RecurrentClass, recurrent_class
 from engines.diagrams.diagram import Diagram, StateNumbering
 from engines.diagrams.hybrid import HybridMatrix
+from engines.diagrams.run_blocks import hybrid_of_runs
 from engines.errors import UnsupportedError
 from engines.model.environment import SolverEnvironment
 from engines.model.progress import Progress
 from engines.model.result import SolveResult
+from engines.model.row_runs import RowRuns
 from engines.questions.without_matrix import (
     balance_matrices,
     require_steady_state,
@@ -27,24 +30,49 @@ class LongRun:
 
     Parameters
     ----------
-    diagram
-        The rates of a CTMC, or the transition probabilities of a DTMC.
-    numbering
-        The states.
+    matrices
+        Returns the rates (of a DTMC the probabilities) out of each state, and those into each.
+    num_states
+        Number of states.
 
     Notes
     -----
     What is found of the chain is kept, so that several questions walk through it once.
     """
 
-    def __init__(self, diagram: Diagram, numbering: StateNumbering) -> None:
-        self._diagram = diagram
-        self._numbering = numbering
+    def __init__(
+        self, matrices: Callable[[], tuple[HybridMatrix, HybridMatrix]], num_states: int
+    ) -> None:
+        self._make, self._num_states = matrices, num_states
         self._known: RecurrentClass | str | None = None
+
+    @classmethod
+    def of_diagram(cls, diagram: Diagram, numbering: StateNumbering) -> LongRun:
+        """Return the long run of a chain from its decision diagram.
+
+        Parameters
+        ----------
+        diagram
+            The rates of a CTMC, or the transition probabilities of a DTMC.
+        numbering
+            The states.
+        """
+        return cls(lambda: balance_matrices(diagram, numbering), numbering.num_states)
+
+    @classmethod
+    def of_runs(cls, runs: RowRuns) -> LongRun:
+        """Return the long run of a chain whose rows are kept as runs.
+
+        Parameters
+        ----------
+        runs
+            The rates of a CTMC, or the transition probabilities of a DTMC.
+        """
+        return cls(lambda: (hybrid_of_runs(runs), hybrid_of_runs(runs.transposed())), runs.num_rows)
 
     @cached_property
     def _matrices(self) -> tuple[HybridMatrix, HybridMatrix]:
-        return balance_matrices(self._diagram, self._numbering)
+        return self._make()
 
     def _found(self, environment: SolverEnvironment) -> RecurrentClass | str:
         if self._known is None:
@@ -68,10 +96,10 @@ class LongRun:
             When the host cannot hold what the diagram shares.
         """
         try:
-            require_steady_state(environment, self._numbering.num_states)
+            require_steady_state(environment, self._num_states)
+            found = self._found(environment)
         except UnsupportedError as error:
             return str(error)
-        found = self._found(environment)
         return found if isinstance(found, str) else ""
 
     def average(
@@ -142,7 +170,7 @@ class LongRun:
         return SolveResult.combined(values, [result], result.error_estimate)
 
     def _class(self, environment: SolverEnvironment) -> RecurrentClass:
-        require_steady_state(environment, self._numbering.num_states)
+        require_steady_state(environment, self._num_states)
         found = self._found(environment)
         if isinstance(found, str):
             raise UnsupportedError(found)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from engines.arrays import FloatArray, MaskArray, sums_by_row
 from engines.errors import UnsupportedError
+from engines.exploration.run_matrix import runs_of_matrix
 from engines.graph.components import Components, bsccs
 from engines.graph.prob01 import prob1
 from engines.model.decided import decided_values
@@ -20,6 +21,7 @@ from engines.model.result import SolveResult
 from engines.model.step_rewards import step_rewards
 from engines.proofs import exact
 from engines.questions.component_averages import Averages, component_averages
+from engines.questions.diagram_long_run import LongRun
 from engines.questions.reachability import solve_reachability
 from engines.questions.reachability_rewards import reachability_rewards
 from engines.solve.two_sided import bounded_result
@@ -138,6 +140,9 @@ def _long_run_values(
     environment: SolverEnvironment,
     progress: Progress | None,
 ) -> SolveResult:
+    unexpanded = _without_entries(model, environment)
+    if unexpanded is not None:
+        return unexpanded.average(earned, environment, progress)
     components = bsccs(model, environment)
     recurrent = components.labels >= 0
     inner, ending = environment, components.count > 1 and not bool(recurrent.all())
@@ -172,6 +177,15 @@ def _long_run_values(
         result = _with_endings(model, unknown, lower, averages, environment, progress)
         result = replace(result, decided=decided_values(result.values, sound))
     return replace(result, exactly=exact.long_run(model, earned, components.labels))
+
+
+def _without_entries(model: ExplicitModel, environment: SolverEnvironment) -> LongRun | None:
+    """Return the long run of a chain that is kept as runs, where they suffice for it."""
+    runs = runs_of_matrix(model.matrix)
+    if runs is None or environment.two_sided:
+        return None
+    long_run = LongRun.of_runs(runs)
+    return None if long_run.refusal(environment) else long_run
 
 
 def _spread(of_component: NDArray[_T], components: Components) -> NDArray[_T]:

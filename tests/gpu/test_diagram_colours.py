@@ -119,7 +119,7 @@ def test_the_long_run_behind_transient_states(method, matrix_format):
     initial = np.eye(model.num_states)[0]
     environment = replace(GPU, method=method, matrix_format=matrix_format, epsilon=1e-10)
     results = [
-        LongRun(*as_diagram(model.matrix)).distribution(
+        LongRun.of_diagram(*as_diagram(model.matrix)).distribution(
             initial, replace(environment, device=device)
         )
         for device in (DeviceChoice.CPU, DeviceChoice.GPU)
@@ -161,5 +161,5 @@ def test_walks_reach_what_those_of_the_cpu_reach(size, transposed):
 def test_a_walk_without_room_is_the_cpu_s_and_says_so(monkeypatch):
     model = models.recurrent(2, 40)
     monkeypatch.setattr("engines.cuda.diagram_reach.available_bytes", lambda _: 10)
-    result = LongRun(*as_diagram(model.matrix)).distribution(np.eye(40)[0], GPU)
+    result = LongRun.of_diagram(*as_diagram(model.matrix)).distribution(np.eye(40)[0], GPU)
     assert "recurrent class found on the CPU: GPU 0: blocks and sets of 40" in result.note

@@ -9,9 +9,11 @@ import pytest
 
 from engines.cuda.driver import cupy
 from engines.cuda.exploring import CudaExplorer, DeviceExplorationTuning
+from engines.devices import exploring
 from engines.errors import DeviceMemoryError, InvalidModelError
 from engines.exploration.build import ExplorationTuning, build
 from engines.exploration.initial import initial_states
+from engines.exploration.run_matrix import runs_of_matrix
 from engines.model.events import told
 from engines.program import packing as packings
 from engines.program.packing import Packing
@@ -156,3 +158,16 @@ def test_what_the_gpu_refuses_is_built_on_the_cpu():
     found = build(program, gpu=0, tuning=AT_ONCE)
     assert told(found.events).startswith("model built on the CPU: 4001 updates of commands")
     require_same(found, build(program))
+
+
+@pytest.mark.parametrize("kind", ["dtmc", "ctmc"])
+def test_runs_of_rows_are_those_of_the_cpu(monkeypatch, kind):
+    monkeypatch.setattr(exploring, "STATES_OF_A_PART", 100)
+    tuning = ExplorationTuning(states_before_gpu=0, most_entries=100, states_of_a_part=70)
+    found, expected = (build(grid(kind), gpu=gpu, in_runs=True, tuning=tuning) for gpu in (0, None))
+    assert "model built on GPU 0; " in told(found.events)
+    a, b = (runs_of_matrix(x.model.matrix) for x in (found, expected))
+    for name in ("firsts", "kinds", "pair_starts", "distances", "numbers"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+    np.testing.assert_array_equal(found.deadlocks, expected.deadlocks)
+    np.testing.assert_array_equal(found.states, expected.states)

@@ -164,3 +164,23 @@ def test_the_reach_is_that_of_the_entries():
         system = SweepSystem(banded(distances, 5000), np.ones(5000))
         found = reach_of(upload(system, launcher), 5000, launcher)
         assert found == Reach(max(0, -min(distances)), max(0, *distances))
+
+
+def test_blocks_at_work_are_neighbours_where_a_band_is_too_wide(monkeypatch):
+    from engines.cuda.modules import Launcher
+
+    size = 1_500_000
+    matrix = banded((-6000, -1, 0, 1, 6000), size)
+    start = np.random.default_rng(7).uniform(0.5, 1.0, size)
+    system = DiagramSystem(of_csr(matrix), start, scaling=Scaling.DIAGONAL)
+    tuning = WindowTuning(least_chunk_rows=1 << 40, steps_in_order=1)
+    found = []
+    # The whole of x fits into the one cache, and what neighbours read into the other.
+    for cache in (1 << 30, 10_000_000):
+        monkeypatch.setattr(Launcher, "cache_bytes", cache)
+        sweeper = diagram_sweeper(system, Format.PATTERNS, tuning=tuning)
+        (rows,) = sweeper._rows
+        found.append((rows.geometry.chunk, sweeper.run(20), sweeper.values()))
+    assert found[1][0] == rows.geometry.block < found[0][0]
+    np.testing.assert_array_equal(found[0][1], found[1][1])
+    np.testing.assert_array_equal(found[0][2], found[1][2])

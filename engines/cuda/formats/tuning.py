@@ -90,6 +90,8 @@ class WindowTuning:
 
     Parameters
     ----------
+    steps_in_order
+        Rows a thread, where a band is too wide for windows and for the cache.
     least_banded_rows
         From so many rows on, a matrix is looked at for a band along its diagonal.
     least_ahead
@@ -108,6 +110,7 @@ class WindowTuning:
         16 pieces tandem 1023 and 2047 take 35 and 137 microseconds in place of 32 and 127.
     """
 
+    steps_in_order: int = 8
     least_banded_rows: int = 1 << 20
     least_ahead: int = 2
     least_chunk_rows: int = 1 << 13

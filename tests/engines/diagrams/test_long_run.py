@@ -58,7 +58,7 @@ def test_named_methods(name, method, absolute):
     rng = np.random.default_rng(7)
     earned = rng.uniform(0.0, 3.0, size)
     initial = rng.dirichlet(np.ones(size))
-    long_run = LongRun(*as_diagram(model.matrix))
+    long_run = LongRun.of_diagram(*as_diagram(model.matrix))
     # One state a slice, so that a colour is the same states whatever lies before them.
     environment = replace(CPU, method=method, absolute=absolute, epsilon=1e-10, omega=0.9)
     environment = replace(environment, slice_size=1, colours=3, max_iterations=100_000)
@@ -88,7 +88,7 @@ def test_named_methods(name, method, absolute):
 @pytest.mark.parametrize("name", CHAINS)
 def test_our_choice_of_a_method_is_right_to_epsilon(name):
     model = CHAINS[name]
-    long_run = LongRun(*as_diagram(model.matrix))
+    long_run = LongRun.of_diagram(*as_diagram(model.matrix))
     initial = np.zeros(model.num_states)
     initial[0] = 1.0
     found = long_run.distribution(initial, replace(hybrid(CPU), epsilon=1e-9))
@@ -114,31 +114,34 @@ def test_the_steady_state_of_ten_thousand_queues():
     environment = replace(CPU, method=Method.JOR, max_iterations=60)
     earned = np.arange(model.num_states, dtype=np.float64)
     expected = long_run_rewards(model, RewardStructure("", earned), environment)
-    found = LongRun(diagram, numbering).average(earned, hybrid(environment))
+    found = LongRun.of_diagram(diagram, numbering).average(earned, hybrid(environment))
     assert found.iterations == expected.iterations == 60
     np.testing.assert_allclose(found.values, expected.values, rtol=1e-11)
     assert found.residual == pytest.approx(expected.residual, rel=1e-6)
 
 
 def test_equal_rewards_and_single_states_need_no_sweep():
-    long_run = LongRun(*as_diagram(CHAINS["behind transient states"].matrix))
+    long_run = LongRun.of_diagram(*as_diagram(CHAINS["behind transient states"].matrix))
     # Those of transient states do not count.
     earned = np.where(np.arange(60) < 9, 5.0, 2.0)
     found = long_run.average(earned, hybrid(CPU))
     assert (found.iterations, set(found.values.tolist())) == (0, {2.0})
-    absorbing = LongRun(*as_diagram(models.dtmc([{1: 0.5, 2: 0.5}, {2: 1.0}, {2: 1.0}]).matrix))
+    absorbing = LongRun.of_diagram(
+        *as_diagram(models.dtmc([{1: 0.5, 2: 0.5}, {2: 1.0}, {2: 1.0}]).matrix)
+    )
     found = absorbing.distribution(np.array([0.5, 0.5, 0.0]), hybrid(CPU))
     assert found.values.tolist() == [0.0, 0.0, 1.0]
     assert found.iterations == 0
 
 
 def test_several_classes_need_a_matrix_and_so_do_some_methods():
-    several = LongRun(*as_diagram(models.several_bsccs().matrix))
+    matrix = models.several_bsccs().matrix
+    several, size = LongRun.of_diagram(*as_diagram(matrix)), matrix.num_rows
     refusal = several.refusal(hybrid(CPU))
     assert "more than one bottom strongly connected component" in refusal
     with pytest.raises(UnsupportedError, match="more than one bottom"):
-        several.average(np.arange(several._numbering.num_states, dtype=float), hybrid(CPU))
-    single = LongRun(*as_diagram(CHAINS["irreducible"].matrix))
+        several.average(np.arange(size, dtype=float), hybrid(CPU))
+    single = LongRun.of_diagram(*as_diagram(CHAINS["irreducible"].matrix))
     assert single.refusal(hybrid(CPU)) == ""
     power = replace(hybrid(CPU), method=Method.POWER)
     assert single.refusal(power).startswith("Power method needs an expanded matrix here")
@@ -150,6 +153,6 @@ def test_several_questions_walk_through_the_diagram_once(monkeypatch):
         "engines.questions.diagram_long_run.recurrent_class",
         lambda *matrices: walks.append(matrices) or "none in this test",
     )
-    long_run = LongRun(*as_diagram(CHAINS["irreducible"].matrix))
+    long_run = LongRun.of_diagram(*as_diagram(CHAINS["irreducible"].matrix))
     assert [long_run.refusal(hybrid(CPU)) for _ in range(3)] == 3 * ["none in this test"]
     assert len(walks) == 1
