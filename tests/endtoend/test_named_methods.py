@@ -107,7 +107,7 @@ def assert_same(ours: str, theirs: str, pattern: re.Pattern[str]) -> None:
         else:
             value = other == "true" if other in ("true", "false") else float(other)
             assert relative_error(mine, value) <= 1e-9
-    found, wanted = iterations(_SPARSE_COUNT, ours), iterations(pattern, theirs)
+    found, wanted = iterations(pattern, ours), iterations(pattern, theirs)
     assert len(found) == len(wanted)
     assert all(abs(x - y) <= 1 for x, y in zip(found, wanted, strict=True)), (found, wanted)
 
