@@ -22,12 +22,13 @@ public final class Unread
 	{
 	}
 
-	/** Notes an object of a model's. */
+	/** Notes an object of a model's; forgets the models whose objects nothing holds any more. */
 	static synchronized void note(long modelId, Reader reader)
 	{
-		List<WeakReference<Reader>> readers = ofModels.computeIfAbsent(modelId, id -> new ArrayList<>());
-		readers.removeIf(reference -> reference.get() == null);
-		readers.add(new WeakReference<>(reader));
+		for (List<WeakReference<Reader>> readers : ofModels.values())
+			readers.removeIf(reference -> reference.get() == null);
+		ofModels.values().removeIf(List::isEmpty);
+		ofModels.computeIfAbsent(modelId, id -> new ArrayList<>()).add(new WeakReference<>(reader));
 	}
 
 	/** Has the objects of a model get their arrays, because the engines are about to let go of it. */
