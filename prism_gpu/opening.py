@@ -151,7 +151,7 @@ def _built_here(
         path,
         kind=kind,
         fix_deadlocks=True,
-        device=(environment.device, environment.device_number),
+        device=(environment.device, environment.device_number, environment.device_memory),
         likely=likely,
     )
     declared = {item.name for item in source.constants}

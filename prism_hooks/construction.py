@@ -136,6 +136,7 @@ def _built(construction: Any, options: HookOptions, giving_up: GivingUp) -> Held
     explored = build(
         program,
         gpu=gpu,
+        gpu_memory=options.device_memory,
         limits=limits,
         progress=progress,
     )

@@ -32,6 +32,7 @@ def explored_model(
     fix_deadlocks: bool = True,
     sums_checked: bool = True,
     gpu: int | None = None,
+    gpu_memory: int | None = None,
     most_states: int | None = None,
     likely: float | None = None,
     log: Callable[[str], None],
@@ -50,6 +51,8 @@ def explored_model(
         Whether probabilities that do not sum to 1 are an error.
     gpu
         Which GPU builds a large model; None for the CPU alone.
+    gpu_memory
+        Bytes of it that may be taken; None for all.
     most_states
         With more states it is an error; with `likely`, so many are explored at most.
     likely
@@ -86,6 +89,7 @@ def explored_model(
             replace(program, reward_structures=()),
             fix_deadlocks=fix_deadlocks,
             gpu=gpu,
+            gpu_memory=gpu_memory,
             limits=Limits(most_states),
             likely=likely,
             # What a transition earns depends on its action, of which runs know nothing.

@@ -82,7 +82,7 @@ class ModelOpenedHere:
         self._constants, self._options = constants, options
         self._log: Callable[[str], None] = print if log else _nothing
         self._environment = read_switches((), options).environment
-        device = options.device, options.device_number
+        device = options.device, options.device_number, options.device_memory
         self._source = TextSource(path, fix_deadlocks=True, device=device)
         self._built: BuiltHere | None = None
 

@@ -134,7 +134,7 @@ class _Run:
                 kind=options.kind,
                 fix_deadlocks=options.fix_deadlocks,
                 sums_checked=options.simulation.checked,
-                device=(hooks.device, hooks.device_number),
+                device=(hooks.device, hooks.device_number, hooks.device_memory),
                 most_states=hooks.max_states,
                 likely=hooks.likely,
             )

@@ -61,7 +61,7 @@ def model_source(
     kind: ModelKind | None,
     fix_deadlocks: bool,
     sums_checked: bool = True,
-    device: tuple[DeviceChoice, int] = (DeviceChoice.CPU, 0),
+    device: tuple[DeviceChoice, int, int | None] = (DeviceChoice.CPU, 0, None),
     most_states: int | None = None,
     likely: float | None = None,
 ) -> ModelSource:
@@ -78,7 +78,8 @@ def model_source(
     sums_checked
         Whether probabilities that do not sum to 1 are an error.
     device
-        Where large models in the PRISM language may be built, and the number of the GPU.
+        Where large models in the PRISM language may be built, the number of the GPU, and the bytes
+        of its memory that may be taken; None for all.
     most_states
         That a model in the PRISM language may have; None for any number.
     likely
@@ -165,7 +166,7 @@ class TextSource:
     path: Path
     fix_deadlocks: bool
     sums_checked: bool = True
-    device: tuple[DeviceChoice, int] = (DeviceChoice.CPU, 0)
+    device: tuple[DeviceChoice, int, int | None] = (DeviceChoice.CPU, 0, None)
     most_states: int | None = None
     likely: float | None = None
     name: str = "prism-gpu"
@@ -240,13 +241,15 @@ class TextSource:
         from bridge.check.explored import explored_model
         from engines.devices.exploring import gpu_for_building
 
+        device, number, memory = self.device
         return explored_model(
             self.text(),
             str(self.path),
             constants,
             fix_deadlocks=self.fix_deadlocks,
             sums_checked=self.sums_checked,
-            gpu=gpu_for_building(*self.device),
+            gpu=gpu_for_building(device, number),
+            gpu_memory=memory,
             most_states=self.most_states,
             likely=self.likely,
             log=log,

@@ -232,7 +232,7 @@ class CudaExplorer:
         one_word = self._words == 1
         ranked = self._mask + 1 if one_word else taken
         needed = (24 if one_word else 16 * self._words + 32) * taken + 4 * ranked
-        require_bytes(self._device, needed, "states in order", self._most_memory)
+        self._require(needed, "states in order")
         found = self._states[:taken]
         if one_word:
             self._sorted = cp.sort(found[:, 0]).reshape(-1, 1)
@@ -271,7 +271,7 @@ class CudaExplorer:
         starts = self._offsets(choices) if is_mdp else None
         rows = 0 if starts is None else int(starts[-1])
         by_entry = self._has_actions and not is_mdp
-        require_bytes(self._device, 16 * entries + 8 * rows, "the matrix", self._most_memory)
+        self._require(16 * entries + 8 * rows, "the matrix")
         columns, values = cp.empty(entries, dtype=cp.int32), cp.empty(entries, dtype=cp.float64)
         actions = cp.empty(entries, dtype=cp.int32) if by_entry else None
         lengths = cp.empty(rows, dtype=cp.int32) if is_mdp else None
@@ -319,6 +319,13 @@ class CudaExplorer:
         first = int(failing[0])
         return values, None if first == EMPTY else first
 
+    def _require(self, needed: int, what: str) -> None:
+        """Raise unless the device has room for so many bytes more."""
+        left = self._most_memory
+        if left is not None:
+            left = max(0, left - int(self._cp.get_default_memory_pool().used_bytes()))
+        require_bytes(self._device, needed, what, left)
+
     def _known(self) -> tuple[Any, ...]:
         """Return the table, its mask and the list, which kernels look states up in."""
         return self._table, self._cp.uint64(self._mask), self._states
@@ -338,7 +345,7 @@ class CudaExplorer:
         slot: type[np.unsignedinteger] = np.uint64 if self._words == 1 else np.uint32
         free = slot(np.iinfo(slot).max)
         needed = 8 * self._words * capacity + free.nbytes * size
-        require_bytes(self._device, needed, f"{capacity} states", self._most_memory)
+        self._require(needed, f"{capacity} states")
         states = cp.empty((capacity, self._words), dtype=cp.uint64)
         count = len(self._states)
         states[:count] = self._states

@@ -19,7 +19,7 @@ from engines.program.packing import Packing, Words
 from engines.program.program import Program
 
 if TYPE_CHECKING:
-    from engines.cuda.exploring import CudaExplorer
+    from engines.cuda.exploring import CudaExplorer, DeviceRows
 
 STATES_OF_A_PART = 1 << 23
 """Whose rows are on the device at a time where they are kept as runs."""
@@ -75,39 +75,63 @@ def explored_on_gpu(
     UnsupportedError
         If there is no such GPU, and as `engines.cuda.exploring.CudaExplorer`.
     """
-    from engines.cuda.exploring import CudaExplorer
-    from engines.cuda.transfer import to_host
-
     refusal = driver.gpu_refusal(device_number)
     if refusal is not None:
         raise UnsupportedError(refusal)
+    how = (most_memory, progress, most_entries)
     with driver.cupy().cuda.Device(device_number):
-        explorer = CudaExplorer(program, packing, initial, most_memory=most_memory)
-        while True:
-            search = explorer.search()
-            if search["faulty"]:
-                state = min(map(packing.state, explorer.faults()))
-                raise command_fault(program, state) or AssertionError(f"no fault found in {state}")
-            if progress is not None:
-                progress(int(search["begin"] - search["holes"]))
-            if search["begin"] == search["found"]:
-                break
-        states = explorer.states()
-        if most_entries is not None and int(search["transitions"]) > most_entries:
-            with contextlib.suppress(UnsupportedError):
-                return to_host(states), _in_runs(explorer, len(states))
-        rows = explorer.rows()
-        groups, actions = rows.group_offsets, rows.actions
-        count, entries = len(rows.row_offsets) - 1, len(rows.columns)
-        found = Rows(
-            to_host(rows.row_offsets.astype(index_dtype(entries))),
-            None if groups is None else to_host(groups.astype(index_dtype(count))),
-            *(to_host(rows.columns), to_host(rows.values)),
-            None if actions is None else to_host(actions),
-            to_host(rows.deadlocks).view(np.bool_),
-        )
-        found.rows, found.entries = count, entries
-        return to_host(states), found
+        try:
+            return _explored(program, packing, initial, *how)
+        finally:
+            if most_memory is not None:
+                # What solves may take does not come on top of it.
+                driver.cupy().get_default_memory_pool().free_all_blocks()
+
+
+def _explored(
+    program: Program,
+    packing: Packing,
+    initial: Words,
+    most_memory: int | None,
+    progress: Callable[[int], None] | None,
+    most_entries: int | None,
+) -> tuple[Words, Rows | RowsInRuns]:
+    """Explore on the current device."""
+    from engines.cuda.exploring import CudaExplorer
+    from engines.cuda.transfer import to_host
+
+    explorer = CudaExplorer(program, packing, initial, most_memory=most_memory)
+    while True:
+        search = explorer.search()
+        if search["faulty"]:
+            state = min(map(packing.state, explorer.faults()))
+            raise command_fault(program, state) or AssertionError(f"no fault found in {state}")
+        if progress is not None:
+            progress(int(search["begin"] - search["holes"]))
+        if search["begin"] == search["found"]:
+            break
+    states = explorer.states()
+    if most_entries is not None and int(search["transitions"]) > most_entries:
+        with contextlib.suppress(UnsupportedError):
+            return to_host(states), _in_runs(explorer, len(states))
+    return to_host(states), _on_host(explorer.rows())
+
+
+def _on_host(rows: DeviceRows) -> Rows:
+    """Return rows with their arrays copied to the host."""
+    from engines.cuda.transfer import to_host
+
+    groups, actions = rows.group_offsets, rows.actions
+    count, entries = len(rows.row_offsets) - 1, len(rows.columns)
+    return Rows(
+        to_host(rows.row_offsets.astype(index_dtype(entries))),
+        None if groups is None else to_host(groups.astype(index_dtype(count))),
+        *(to_host(rows.columns), to_host(rows.values)),
+        None if actions is None else to_host(actions),
+        to_host(rows.deadlocks).view(np.bool_),
+        rows=count,
+        entries=entries,
+    )
 
 
 def _in_runs(explorer: CudaExplorer, count: int) -> RowsInRuns:

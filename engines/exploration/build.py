@@ -176,6 +176,7 @@ def build(
     *,
     fix_deadlocks: bool = True,
     gpu: int | None = None,
+    gpu_memory: int | None = None,
     threads: int | None = None,
     limits: Limits = Limits(),
     likely: float | None = None,
@@ -193,6 +194,8 @@ def build(
         Whether states without a choice get a transition to themselves; else they are an error.
     gpu
         Which GPU takes large models over; None for the CPU alone. The result does not depend on it.
+    gpu_memory
+        Bytes of it that may be taken; None for all.
     threads
         Of the CPU: how many; None for one a core that the process may use. The result does not
         depend on it.
@@ -236,7 +239,7 @@ def build(
         told = limits.watched(progress)
         if not in_runs or program.kind is ModelKind.MDP:
             chosen = replace(chosen, most_entries=None)
-        where = (gpu, threads, chosen, told, limits)
+        where = (gpu, gpu_memory, threads, chosen, told, limits)
         states, rows, events = _explored(program, packing, initial, *where)
         told(len(states))
     if isinstance(rows, RowsInRuns):
@@ -267,6 +270,7 @@ def _explored(
     packing: Packing,
     initial: Words,
     gpu: int | None,
+    gpu_memory: int | None,
     threads: int | None,
     tuning: ExplorationTuning,
     progress: Progress,
@@ -286,7 +290,7 @@ def _explored(
         if report.found > tuning.states_before_gpu:
             try:
                 found = explored_on_gpu(
-                    *(program, packing, initial, gpu),
+                    *(program, packing, initial, gpu, gpu_memory),
                     progress=progress,
                     most_entries=tuning.most_entries,
                 )

@@ -171,3 +171,15 @@ def test_runs_of_rows_are_those_of_the_cpu(monkeypatch, kind):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
     np.testing.assert_array_equal(found.deadlocks, expected.deadlocks)
     np.testing.assert_array_equal(found.states, expected.states)
+
+
+def test_no_more_memory_is_taken_than_is_allowed():
+    expected = build(grid("ctmc"))
+    found = build(grid("ctmc"), gpu=0, gpu_memory=1_000_000, tuning=AT_ONCE)
+    assert told(found.events).startswith("model built on the CPU: GPU 0: ")
+    require_same(found, expected)
+    cupy().get_default_memory_pool().free_all_blocks()
+    most = cupy().get_default_memory_pool().used_bytes() + 10**9
+    found = build(grid("ctmc"), gpu=0, gpu_memory=most, tuning=AT_ONCE)
+    assert told(found.events) == "model built on GPU 0"
+    require_same(found, expected)

@@ -96,7 +96,7 @@ def test_a_large_model_is_built_where_the_user_says(monkeypatch, tmp_path, failu
     small = partial(ExplorationTuning, seconds_of_a_part=0.0, states_before_gpu=2)
     monkeypatch.setattr(exploration, "ExplorationTuning", small)
 
-    def on_gpu(program, packing, initial, number, **_):
+    def on_gpu(program, packing, initial, number, _memory, **_):
         assert number == 1
         if failure is not None:
             raise failure
@@ -111,7 +111,7 @@ def test_a_large_model_is_built_where_the_user_says(monkeypatch, tmp_path, failu
     path.write_text(WALK)
     lines = []
     for device in (DeviceChoice.AUTO, DeviceChoice.CPU):
-        source = model_source(path, kind=None, fix_deadlocks=True, device=(device, 1))
+        source = model_source(path, kind=None, fix_deadlocks=True, device=(device, 1, None))
         assert source.build({"N": 2}, lines.append).model.num_states == 6
     assert [text for text in lines if text.startswith("prism-gpu: ")] == [line]
 
