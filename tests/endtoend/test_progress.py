@@ -16,7 +16,7 @@ LIMIT_SECONDS = 200
 # Some seconds of sweeps on one core.
 TANDEM = Path(__file__).parents[2] / "examples" / "models" / "tandem.sm"
 LONG = (
-    *(str(TANDEM), "-pf", 'R{"customers"}=? [ S ]', "-const", "c=300"),
+    *(str(TANDEM), "-pf", 'R{"customers"}=? [ S ]', "-const", "c=700"),
     *("-jacobi", "-maxiters", "1000000", "-nogpu"),
 )
 pytestmark = [pytest.mark.prism, pytest.mark.slow]
@@ -67,7 +67,7 @@ def test_a_long_solve_is_shown_and_the_line_is_gone_in_the_end(prism_install, fr
     assert prism_install is not None
     screen = watched(*LONG, "-frontend", front_end)
     assert "sweeps/s, relative change" in screen
-    assert any(line.startswith("Result: 300.8") for line in last_of_lines(screen))
+    assert any(line.startswith("Result: 700.8") for line in last_of_lines(screen))
     assert not any("sweeps/s" in line for line in last_of_lines(screen))
 
 
