@@ -380,7 +380,9 @@ def _against_peer(
         if answering:
             message = f"it refuses what {answering[0]} answers: {answer.message}"
             return replace(found, standing=Standing.WRONG, message=message)
-        if texts:
+        # Where no engine is named, its words may be those of PRISM's default one.
+        elsewhere = any(other.message == answer.message for _, other in prisms)
+        if texts and not elsewhere:
             message = f"error text {answer.message!r}, that of PRISM is {texts[0]!r}"
             return replace(found, standing=Standing.WRONG, message=message)
     if answer.kind is Kind.NOTHING and answering:

@@ -71,7 +71,12 @@ def _without_model(
 ) -> tuple[Standing, str]:
     """Judge an engine that built nothing."""
     peer = peers.get(solver.peer)
-    others = [facts[peer]] if peer else [facts[other] for other in facts if not other.ours]
+    prisms = [facts[other] for other in facts if not other.ours]
+    others = [facts[peer]] if peer else prisms
+    # A model without states is built by PRISM's explicit engine alone.
+    empty = not any(other.num_states for other in prisms)
+    if solver.ours and empty and any(other.message == item.message for other in prisms):
+        return Standing.REFUSED, item.message
     if solver.ours and any(not other.message for other in others):
         return Standing.MISSING, f"{item.message}, where PRISM builds the model"
     if solver.ours and any(other.message == item.message for other in others):
