@@ -8,6 +8,7 @@ PRISM's storage; nothing is looked through for a line of the log alone beyond `C
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from engines.model.environment import Method
@@ -69,7 +70,7 @@ def _explicit(asked: Asked) -> EngineLines | None:
     if asked.ending is Ending.STEPS:
         return EngineLines("", lambda _: "")
     if asked.ending is Ending.TIME:
-        return EngineLines("", _fox_glynn_explicit)
+        return EngineLines("", lambda result: _fox_glynn_explicit(asked, result))
     if asked.task == STEADY_STATE:
         return EngineLines(
             "Starting value iteration...",
@@ -103,15 +104,27 @@ def _java(result: SolveResult) -> str:
     return str(round(result.seconds, 3))
 
 
-def _fox_glynn_explicit(result: SolveResult) -> str:
+def _fox_glynn_explicit(asked: Asked, result: SolveResult) -> str:
     found = summed(result)
     if found is None:
         return ""
     rate, time, product = (found[name] for name in ("rate", "time", "product"))
+    environment = asked.environment
+    accuracy = f"{found['truncation']:.3g}"
+    if environment.sums_as_prism:
+        accuracy = _java_number(environment.epsilon / 8.0)
     return (
         f"\nUniformisation: q.t = {rate} x {time} = {product}\n"
-        f"Fox-Glynn ({found['truncation']:.3g}): left = {found['left']}, right = {found['right']}"
+        f"Fox-Glynn ({accuracy}): left = {found['left']}, right = {found['right']}"
     )
+
+
+def _java_number(number: float) -> str:
+    """Return a number as Java prints it."""
+    if 1e-3 <= number < 1e7:
+        return str(number)
+    mantissa, exponent = f"{Decimal(repr(number)).normalize():E}".split("E")
+    return f"{mantissa if '.' in mantissa else mantissa + '.0'}E{int(exponent)}"
 
 
 # What is not in PRISM's lines.

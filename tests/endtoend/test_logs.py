@@ -78,9 +78,12 @@ def test_the_log_is_prisms_where_engine_and_method_are_named(
     words += ["-const", constants] if constants else []
     theirs, ours = prism(*words), prism_gpu(*words, "-nogpu")
     assert ours.code == theirs.code
-    expected = lines_of(theirs.output)
-    assert len(expected) > 12
-    assert lines_of(ours.output) == expected
+    # PRISM cuts sums over time off there; its exit rates there are sums in another order.
+    apart = "Steady state detected" in theirs.output or "embedded" in model
+    lines = lines_of if apart else lines_with_numbers
+    expected = lines(theirs.output)
+    assert len(expected) > 9
+    assert lines(ours.output) == expected
 
 
 TIMES = re.compile(r"[-\d.eE]+ seconds( \(average [-\d.eE]+, setup [-\d.eE]+\))?|[-\d.eE]+ secs")
@@ -97,6 +100,11 @@ def numbered_lines_of(log: str) -> list[str]:
     kept = (line.rstrip() for line in NOTE.sub("", log).splitlines() if not HEADER.match(line))
     plain = (TIMES.sub("T", re.sub(r"^(Result: \S+) \(.*\)$", r"\1", line)) for line in kept)
     return [DIGITS.sub(lambda found: f"{float(found[0]):.4g}", line) for line in plain if line]
+
+
+def lines_with_numbers(log: str) -> list[str]:
+    """Return the lines with their numbers, without those that may differ."""
+    return [line for line in numbered_lines_of(log) if not OURS.match(NUMBER.sub("#", line))]
 
 
 DICE = "simple/dice/dice.pm"

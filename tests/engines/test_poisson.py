@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import poisson
 
 from engines.errors import InvalidModelError
-from engines.proofs.poisson import poisson_weights
+from engines.proofs.poisson import poisson_weights, prisms_weights
 
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
 STIRLING = [(1, 12), (-1, 360), (1, 1260), (-1, 1680), (1, 1188), (-691, 360360), (1, 156)]
@@ -161,3 +161,33 @@ def test_the_events_left_out_on_the_right_are_few_in_the_mean_too(mean, accuracy
     # E[N; N > right] = mean P(N ≥ right), each summed until its terms are negligible.
     missed = sum(k * exact(k, mean) for k in range(right + 1, right + 200))
     assert missed <= Decimal(mean) * Decimal(accuracy / 2.0)
+
+
+@pytest.mark.parametrize(
+    ("mean", "accuracy", "window"),
+    [
+        # As PRISM's log has them: kanban, cluster and polling of its examples.
+        (4.896, 1.25e-7, (0, 20)),
+        (4.896, 1.25e-4, (0, 15)),
+        (40.812 * 2, 1.25e-7, (0, 134)),
+        (40.812 * 3, 1.25e-7, (0, 185)),
+        (205.02 * 2, 1.25e-7, (266, 584)),
+        (205.02 * 3, 1.25e-7, (439, 827)),
+        (1e-3, 1.25e-7, (0, 2)),
+        (1e-9, 0.1, (0, 1)),
+    ],
+)
+def test_prisms_windows(mean, accuracy, window):
+    found = prisms_weights(mean, accuracy)
+    assert (found.left, found.right) == window
+
+
+@given(st.floats(1e-6, 1e6), st.floats(1e-10, 0.5))
+def test_what_prisms_windows_leave_out_is_bounded(mean, accuracy):
+    found = prisms_weights(mean, accuracy)
+    outside = poisson.cdf(found.left - 1, mean) + poisson.sf(found.right, mean)
+    assert outside <= found.lost * (1.0 + 1e-6) + 1e-300
+    assert len(found.weights) == found.right - found.left + 1
+    assert found.weights == pytest.approx(
+        poisson.pmf(np.arange(found.left, found.right + 1), mean), rel=1e-6, abs=1e-300
+    )

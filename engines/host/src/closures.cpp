@@ -86,6 +86,37 @@ Index close_all(const Graph<Offset, Column>& graph, const Mask* through, Mask* c
     return 0;
 }
 
+// Closes a set round by round, each with all states that have a usable row into it, or whose rows are all usable
+// and lead into it; returns how many rounds there are until one adds nothing.
+template <class Offset, class Column>
+Index count_rounds(
+    const Graph<Offset, Column>& graph, const Mask* through, const Mask* usable, bool every, Mask* closed) {
+    std::vector<Column> round, next;
+    for (Index state = 0; state < graph.states; state++)
+        if (closed[state]) round.push_back(static_cast<Column>(state));
+    auto entered = std::make_unique<Mask[]>(graph.rows);
+    auto missing = room<Column>(graph.states);
+    for (Index state = 0; state < graph.states; state++)
+        missing[state] = every ? static_cast<Column>(graph.first_row(state + 1) - graph.first_row(state)) : 1;
+    Index rounds = 1;
+    for (;; rounds++) {
+        next.clear();
+        for (Column state : round) {
+            for (Index entry = graph.into_offsets[state]; entry < graph.into_offsets[state + 1]; entry++) {
+                Index row = graph.into_rows[entry];
+                if (entered[row] || !usable[row]) continue;
+                entered[row] = 1;
+                Index before = graph.owner(row);
+                if (!through[before] || closed[before] || --missing[before] > 0) continue;
+                closed[before] = 1;
+                next.push_back(static_cast<Column>(before));
+            }
+        }
+        if (next.empty()) return rounds;
+        round.swap(next);
+    }
+}
+
 // Whether each state may reach one of them, as far as that is seen at so many edges: states are looked at in
 // order, and those that are left in the opposite order, until all have an edge to one that may.
 template <class Offset, class Column>
@@ -258,6 +289,13 @@ extern "C" std::int64_t pg_close_some(const PgGraph* given, const Mask* through,
 // Adds to a set the states of `through` of which every row may enter it, one at least.
 extern "C" std::int64_t pg_close_all(const PgGraph* given, const Mask* through, Mask* closed) {
     return prism_gpu::with_types(*given, [&](const auto& graph) { return close_all(graph, through, closed); });
+}
+
+// Closes a set as `pg_close_some`, or as `pg_close_all`, by usable rows alone; returns the rounds that this takes.
+extern "C" std::int64_t pg_count_rounds(
+    const PgGraph* given, const Mask* through, const Mask* usable, std::int64_t every, Mask* closed) {
+    return prism_gpu::with_types(
+        *given, [&](const auto& graph) { return count_rounds(graph, through, usable, every != 0, closed); });
 }
 
 // Drops from the set `kept` each end component, or state of none, whose other rows all may leave the set.

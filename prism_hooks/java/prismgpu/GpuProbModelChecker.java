@@ -45,10 +45,12 @@ public class GpuProbModelChecker extends ProbModelChecker
 		return Symbolic.handedOn(() -> super.checkProbPathFormulaLTL(expr, qual, statesOfInterest));
 	}
 
+	/** Computes from a copy: PRISM gives up what it started from a second time, or prints it after that. */
 	@Override
 	public StateValues doTransient(int time, StateValues initDist) throws PrismException
 	{
-		return Symbolic.with(Symbolic.Knowledge.ofStart(initDist == null), () -> super.doTransient(time, initDist));
+		StateValues start = initDist == null ? null : initDist.deepCopy();
+		return Symbolic.with(Symbolic.Knowledge.ofOwnStart(), () -> super.doTransient(time, start));
 	}
 
 	@Override

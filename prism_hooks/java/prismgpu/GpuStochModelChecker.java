@@ -51,10 +51,12 @@ public class GpuStochModelChecker extends StochModelChecker
 		return Symbolic.handedOn(() -> super.checkProbPathFormulaLTL(expr, qual, statesOfInterest));
 	}
 
+	/** Computes from a copy: PRISM gives up what it started from a second time, or prints it after that. */
 	@Override
 	public StateValues doTransient(double time, StateValues initDist) throws PrismException
 	{
-		return Symbolic.with(Symbolic.Knowledge.ofStart(initDist == null), () -> super.doTransient(time, initDist));
+		StateValues start = initDist == null ? null : initDist.deepCopy();
+		return Symbolic.with(Symbolic.Knowledge.ofOwnStart(), () -> super.doTransient(time, start));
 	}
 
 	@Override

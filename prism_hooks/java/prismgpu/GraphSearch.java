@@ -112,12 +112,9 @@ final class GraphSearch
 			long modelId = SymbolicModel.idOf(model.getModelType().toString(), model.getTrans(), model.getODD());
 			boolean complete = search.run(Hooks.backend.searchSteps(model.getNumTransitionsLong(), modelId));
 			if (!complete) {
-				JDDNode found = isSmall() ? writtenOut(name, search.rounds(), task, min, b1, b2) : null;
-				if (found != null) {
-					// Edge by edge, all that is left takes one round.
-					sayRounds(log, name, search.rounds() + 1, begun);
+				JDDNode found = isSmall() ? writtenOut(name, search.rounds(), task, min, b1, b2, begun) : null;
+				if (found != null)
 					return found;
-				}
 				complete = !search.failed() && search.run(Double.POSITIVE_INFINITY);
 			}
 			JDDNode found = complete ? SearchInput.resultOf(search) : null;
@@ -146,7 +143,7 @@ final class GraphSearch
 		return odd != null && odd.getNumStates() <= Integer.MAX_VALUE && model.getNumTransitionsLong() <= MOST_TRANSITIONS;
 	}
 
-	private static JDDNode writtenOut(String name, int rounds, String task, boolean min, JDDNode b1, JDDNode b2)
+	private static JDDNode writtenOut(String name, int rounds, String task, boolean min, JDDNode b1, JDDNode b2, long start)
 	{
 		PrismLog log = Symbolic.prism.getMainLog();
 		try {
@@ -161,6 +158,9 @@ final class GraphSearch
 				String line = "\nprism-gpu: %s, edge by edge, took %.3f seconds, after %d iterations on the diagram";
 				log.println(String.format(Locale.ROOT, line, name, (System.nanoTime() - begun) / 1e9, rounds));
 			}
+			// Where they are not counted, all that is left takes one round.
+			if (found != null)
+				sayRounds(log, name, problem.iterations > 0 ? problem.iterations : rounds + 1, start);
 			return found;
 		} catch (PrismException e) {
 			Hooks.handBack(log, task + " (" + e.getMessage() + ")");

@@ -363,8 +363,8 @@ public final class Hooks
 			log.println("Starting " + name + "...");
 		if (!answered(problem, log))
 			return null;
-		// PRISM goes round until nothing changes, where there are choices; the engines search once.
-		String rounds = problem.direction == null ? "" : "1 iterations and ";
+		// PRISM goes round until nothing changes, where there are choices; of large graphs that is not counted.
+		String rounds = problem.direction == null ? "" : Math.max(1, problem.iterations) + " iterations and ";
 		if (name != null)
 			log.println(name + " took " + rounds + (System.currentTimeMillis() - timer) / 1000.0 + " seconds.");
 		return BitSet.valueOf(problem.found);

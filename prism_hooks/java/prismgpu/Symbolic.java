@@ -63,11 +63,11 @@ final class Symbolic
 		/** Whether bounds are wanted although PRISM was kept from preparing its own. */
 		boolean bounds;
 
-		/** @param own Whether the distribution to start from is the checker's own */
-		static Knowledge ofStart(boolean own)
+		/** Of a distribution to start from that is given up afterwards. */
+		static Knowledge ofOwnStart()
 		{
 			Knowledge knowledge = new Knowledge();
-			knowledge.ownsStart = own;
+			knowledge.ownsStart = true;
 			return knowledge;
 		}
 
