@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from ctypes import POINTER, c_int64, c_void_p
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
@@ -171,7 +170,7 @@ class _Search:
         self._nodes[0, :begun], self._nodes[1, :begun] = first
         self._numbers[first[1], first[0]] = np.arange(begun)
         product.found = begun
-        while reason := _SEARCH(ctypes.byref(product), ENTRIES_OF_A_CALL):
+        while reason := _SEARCH(product, ENTRIES_OF_A_CALL):
             if reason == _FULL:
                 raise UnsupportedError(f"a product of more than {INT32_MAX} nodes")
             if reason == _MISSING:
@@ -203,7 +202,7 @@ class _Search:
         groups, offsets = np.empty(nodes + 1, np.int64), np.empty(rows + 1, np.int64)
         columns, values = np.empty(entries, np.int32), np.empty(entries)
         model_rows = np.empty(rows, np.int64)
-        _ROWS(ctypes.byref(product), groups, offsets, columns, values, model_rows)
+        _ROWS(product, groups, offsets, columns, values, model_rows)
         states, automaton_states = self._nodes[:, :nodes].copy()
         return ProductNodes(
             states,
