@@ -63,7 +63,9 @@ def found_set(
     find = SETS[str(problem.task)]
     direction = asked.direction
     found = find(model, asked.remain, asked.states, direction, environment=environment)
-    if model.matrix.num_entries <= COUNTED:
+    # Of a chain under the explicit engine PRISM tells of none.
+    told = direction is not None or problem.parts is not None
+    if told and model.matrix.num_entries <= COUNTED:
         problem.iterations = _rounds(problem, asked, model)
     if not problem.wantsStrategy or direction is None:
         return found, None

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from engines.arrays import MaskArray
+from engines.devices.graph import operations_of
 from engines.host.graph import CpuGraph
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.systems.one_sided import Direction
@@ -28,7 +29,7 @@ def rounds_of_prob0(
         As of `engines.graph.prob01.prob0`.
     """
     every = direction is Direction.MINIMISE
-    return CpuGraph(model).rounds(target, remain & ~target, None, every=every)[0]
+    return _graph(model).rounds(target, remain & ~target, None, every=every)[0]
 
 
 def rounds_of_prob1(
@@ -49,7 +50,7 @@ def rounds_of_prob1(
         Whether as of PRISM's symbolic engines: they begin where the probability may be more than 0,
         and each inner loop without the target.
     """
-    graph, through = CpuGraph(model), remain & ~target
+    graph, through = _graph(model), remain & ~target
     every = model.kind is ModelKind.MDP and direction is Direction.MINIMISE
     kept = np.ones(model.num_states, dtype=np.bool_)
     if on_diagrams:
@@ -62,6 +63,12 @@ def rounds_of_prob1(
         if np.array_equal(found, kept):
             return rounds
         kept = found
+
+
+def _graph(model: ExplicitModel) -> CpuGraph:
+    graph = operations_of(model)
+    assert isinstance(graph, CpuGraph)
+    return graph
 
 
 def _within(model: ExplicitModel, states: MaskArray) -> MaskArray:
