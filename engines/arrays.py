@@ -46,6 +46,23 @@ def ranges(starts: IndexArray, lengths: IndexArray) -> NDArray[np.int64]:
     return numbers
 
 
+def offsets_of(lengths: IndexArray | MaskArray) -> NDArray[np.int64]:
+    """Return where each of several lists starts in all of them together, and where the last ends.
+
+    Parameters
+    ----------
+    lengths
+        Shape (lists,): how long each is.
+
+    Returns
+    -------
+    Shape (lists + 1,).
+    """
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
 def runs_of(numbers: IndexArray) -> tuple[IndexArray, IndexArray]:
     """Return where runs of numbers that follow each other begin, and the numbers behind their last.
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from engines.arrays import INT32_MAX, ranges
+from engines.arrays import INT32_MAX, offsets_of, ranges
 from engines.diagrams.hybrid import HybridMatrix
 from engines.errors import UnsupportedError
 from engines.model.row_runs import RowRuns
@@ -50,16 +49,14 @@ def hybrid_of_runs(runs: RowRuns) -> HybridMatrix:
     columns = strips.distances[which] + np.repeat(row - least, pairs[kind])
     if columns.max(initial=0) > INT32_MAX:
         raise UnsupportedError("a block is wider than 32 bits number")
-    jobs = np.zeros(strips.num_runs + 1, dtype=np.int64)
-    np.cumsum(pairs[strips.kinds] > 0, out=jobs[1:])
     first_distances = strips.distances[strips.pair_starts[strips.kinds[working]]]
     return HybridMatrix(
-        block_rows=_offsets(lengths),
-        local_offsets=_offsets(pairs[kind]),
+        block_rows=offsets_of(lengths),
+        local_offsets=offsets_of(pairs[kind]),
         local_columns=columns.astype(np.int32),
         local_values=strips.numbers[which],
         strip_states=strips.firsts,
-        strip_jobs=jobs,
+        strip_jobs=offsets_of(pairs[strips.kinds] > 0),
         job_blocks=block_of.ravel().astype(np.int32),
         job_columns=strips.firsts[working] + first_distances,
         job_choices=None,
@@ -67,9 +64,3 @@ def hybrid_of_runs(runs: RowRuns) -> HybridMatrix:
         num_entries=runs.num_entries,
         level=0,
     )
-
-
-def _offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets

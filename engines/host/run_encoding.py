@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines.arrays import FloatArray, IndexArray
+from engines.arrays import FloatArray, IndexArray, offsets_of
 from engines.host import runs as run_finding
 from engines.host.runs import RunFinder
 from engines.systems.one_sided import SweepSystem
@@ -204,9 +204,9 @@ def _found(
         begin, end = system.group_offsets[begin], system.group_offsets[end]
     choices = (end - begin).astype(np.int64)
     pairs = (offsets[end] - offsets[begin]).astype(np.int64)
-    run_choices = _offsets(choices)
-    number_starts = _offsets(pairs if share_numbers else pairs * lengths)
-    given_starts = _offsets(choices if share_givens else choices * lengths)
+    run_choices = offsets_of(choices)
+    number_starts = offsets_of(pairs if share_numbers else pairs * lengths)
+    given_starts = offsets_of(choices if share_givens else choices * lengths)
     given = system.offset
     choice_pairs = np.empty(int(run_choices[-1]) + 1, dtype=np.int64)
     distances = np.empty(int(pairs.sum()), dtype=np.int64)
@@ -220,9 +220,3 @@ def _found(
         numbers_apart=not share_numbers,
         givens_apart=not share_givens and given is not None,
     )
-
-
-def _offsets(lengths: IndexArray) -> IndexArray:
-    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.arrays import FloatArray, MaskArray, distinct, ranges
+from engines.arrays import FloatArray, MaskArray, distinct, offsets_of, ranges
 from engines.errors import UnsupportedError
 
 LEAST_MEAN = 16
@@ -111,8 +111,7 @@ class RowRuns:
         source = np.repeat(np.arange(len(away)), pieces)
         order = np.lexsort((-away[source], piece))
         source = source[order]
-        starts = np.zeros(len(cuts), dtype=np.int64)
-        np.cumsum(np.bincount(piece, minlength=len(cuts) - 1), out=starts[1:])
+        starts = offsets_of(np.bincount(piece, minlength=len(cuts) - 1))
         return _joined(cuts, starts, -away[source], self.numbers[which][source])
 
     def entries(
@@ -215,8 +214,7 @@ class RunCollector:
         new[1:] = (run[1:] != run[:-1]) | (away[1:] != away[:-1])
         places = np.flatnonzero(new)
         numbers = np.add.reduceat(numbers, places) if len(places) else numbers
-        starts = np.zeros(len(firsts) + 1, dtype=np.int64)
-        np.cumsum(np.bincount(run[places], minlength=len(firsts)), out=starts[1:])
+        starts = offsets_of(np.bincount(run[places], minlength=len(firsts)))
         return _joined(np.append(firsts, self._rows), starts, away[places], numbers)
 
     def _host(self, array: Any) -> NDArray[Any]:
@@ -252,11 +250,9 @@ def _joined(
     kept = np.ones(len(kinds), dtype=np.bool_)
     kept[1:] = kinds[1:] != kinds[:-1]
     lengths = np.diff(starts)[chosen]
-    pair_starts = np.zeros(len(chosen) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=pair_starts[1:])
     pairs = ranges(starts[chosen], lengths)
     firsts = np.append(firsts[:-1][kept], firsts[-1])
-    return RowRuns(firsts, kinds[kept], pair_starts, distances[pairs], numbers[pairs])
+    return RowRuns(firsts, kinds[kept], offsets_of(lengths), distances[pairs], numbers[pairs])
 
 
 def _kinds(
