@@ -447,10 +447,14 @@ def _sweep(place: Path) -> None:
 
 
 def _is_stale(path: Path) -> bool:
+    """Whether nobody works in this folder any more; one that is gone leaves nothing to remove."""
     try:
         age = time.time() - path.lstat().st_mtime
-        if age < STALE_S:
-            return False
+    except OSError:  # another run has finished with it meanwhile
+        return False
+    if age < STALE_S:
+        return False
+    try:
         import fcntl
 
         with (path / "lock").open("r+b") as file:

@@ -360,6 +360,13 @@ def test_what_an_interrupted_run_left_is_removed_and_what_is_in_use_is_not(place
     assert left == {"entry", "building-used", "building-new", "building-unlocked"}
 
 
+def test_what_another_run_finishes_while_one_looks_for_leftovers_is_no_error(place, monkeypatch):
+    place.mkdir(mode=0o700)
+    listed = Path.iterdir
+    monkeypatch.setattr(Path, "iterdir", lambda path: [*listed(path), path / "building-finished"])
+    assert kept("entry", Maker(), content) == "firstsecond"
+
+
 LOOK = """
 import os
 from engines.cuda.kernel_cache import keep_cupy_private
