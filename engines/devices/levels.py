@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from engines.diagrams.system import System
 from engines.host.levels import CpuLevels
 from engines.systems.multilevel import Levels
-from engines.systems.one_sided import Place, SweepSystem
+from engines.systems.one_sided import Place
 
 
-def levels_on(place: Place, system: SweepSystem, stop_below: float, absolute: bool) -> Levels:
+def levels_on(place: Place, system: System, stop_below: float, absolute: bool) -> Levels:
     """Return cycles on some device.
 
     Parameters
@@ -15,7 +16,8 @@ def levels_on(place: Place, system: SweepSystem, stop_below: float, absolute: bo
     place
         The CPU or a GPU.
     system
-        A system for π Q = 0 of one recurrent class, before scaling.
+        A system for π Q = 0 of one recurrent class, before scaling; on a GPU runs of its rows do
+        in place of a matrix.
     stop_below, absolute
         As in `engines.systems.one_sided.Scheme.sweeper`.
 
@@ -30,4 +32,7 @@ def levels_on(place: Place, system: SweepSystem, stop_below: float, absolute: bo
         from engines.cuda.multilevel import cuda_levels
 
         return cuda_levels(system, stop_below, absolute, place.gpus[0])
-    return CpuLevels(system, stop_below, absolute)
+    expanded = system.expanded
+    if expanded is None:
+        raise RuntimeError("the CPU makes cycles with an expanded matrix only")
+    return CpuLevels(expanded, stop_below, absolute)

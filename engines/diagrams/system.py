@@ -8,6 +8,7 @@ from typing import Any
 from engines.arrays import FloatArray, IndexArray
 from engines.diagrams.hybrid import HybridMatrix
 from engines.errors import UnsupportedError
+from engines.systems.flows import FlowRuns
 from engines.systems.one_sided import Direction, Scaling, SweepSystem
 
 
@@ -32,6 +33,8 @@ class DiagramSystem:
         As in `SweepSystem`.
     rates
         Under `Scaling.BALANCE`: the rates out of each state.
+    flows
+        The same as both matrices, where their rows are kept as runs.
     direction
         MDPs: minimise or maximise over the choices.
     divisors
@@ -46,6 +49,7 @@ class DiagramSystem:
     scaling: Scaling = Scaling.NONE
     omega: float = 1.0
     rates: HybridMatrix | None = None
+    flows: FlowRuns | None = None
     direction: Direction | None = None
     divisors: FloatArray | None = None
 

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 from engines.arrays import INT32_MAX, FloatArray
 from engines.devices.levels import levels_on
+from engines.diagrams.system import DiagramSystem, System
 from engines.errors import UnsupportedError
 from engines.methods.confirmation import AutomaticSweeps, ConfirmationTuning, never
 from engines.model.environment import SolverEnvironment
 from engines.model.progress import Progress
 from engines.model.result import Status
 from engines.systems.multilevel import MOST_CYCLES, Levels
-from engines.systems.one_sided import Place, Scaling, Sweeper, SweepSystem
+from engines.systems.one_sided import Place, Scaling, Sweeper
 
 
 class LevelScheme:
@@ -26,9 +27,9 @@ class LevelScheme:
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._made: tuple[SweepSystem, Levels] | None = None
+        self._made: tuple[System, Levels] | None = None
 
-    def sweeper(self, system: SweepSystem, stop_below: float, absolute: bool) -> Sweeper:
+    def sweeper(self, system: System, stop_below: float, absolute: bool) -> Sweeper:
         """Prepare cycles; see `engines.systems.one_sided.Scheme.sweeper`.
 
         Parameters
@@ -61,7 +62,7 @@ class LevelScheme:
 
 
 def solve_by_levels(
-    system: SweepSystem,
+    system: System,
     place: Place,
     environment: SolverEnvironment,
     start: FloatArray,
@@ -123,8 +124,14 @@ def solve_by_levels(
     return values, outcome.error_estimate
 
 
-def _require_balance(system: SweepSystem) -> None:
+def _require_balance(system: System) -> None:
     if system.scaling is not Scaling.BALANCE or system.states is not None:
         raise UnsupportedError("multilevel cycles solve steady states of whole classes only")
-    if max(system.matrix.num_entries, system.num_states) > INT32_MAX:
+    if isinstance(system, DiagramSystem):
+        if system.flows is None:
+            raise UnsupportedError("multilevel cycles need a matrix, or runs of its rows")
+        numbered = system.num_states
+    else:
+        numbered = max(system.matrix.num_entries, system.num_states)
+    if numbered > INT32_MAX:
         raise UnsupportedError("multilevel cycles number entries in 32 bits")

@@ -7,7 +7,7 @@ states has some 10⁵ runs of twenty kinds. What is stored is the runs and one r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,8 @@ class RowRuns:
         Shape (pairs,), int64: column less row, ascending in a kind.
     numbers
         Shape (pairs,), float64.
+    kept
+        What questions have found of the rows, by its type, for those to come.
     """
 
     firsts: NDArray[np.int64]
@@ -52,6 +54,7 @@ class RowRuns:
     pair_starts: NDArray[np.int64]
     distances: NDArray[np.int64]
     numbers: FloatArray
+    kept: dict[type, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def num_rows(self) -> int:

@@ -11,15 +11,15 @@ import numpy as np
 from engines.arrays import FloatArray
 from engines.devices.recurrent import RecurrentClass, recurrent_class
 from engines.diagrams.diagram import Diagram, StateNumbering
-from engines.diagrams.hybrid import HybridMatrix
-from engines.diagrams.run_blocks import hybrid_of_runs
 from engines.errors import UnsupportedError
 from engines.model.environment import SolverEnvironment
 from engines.model.progress import Progress
 from engines.model.result import SolveResult
 from engines.model.row_runs import RowRuns
 from engines.questions.without_matrix import (
+    BalanceMatrices,
     balance_matrices,
+    balance_of_runs,
     require_steady_state,
     steady_state_of_matrices,
 )
@@ -31,7 +31,7 @@ class LongRun:
     Parameters
     ----------
     matrices
-        Returns the rates (of a DTMC the probabilities) out of each state, and those into each.
+        Returns its balance equations.
     num_states
         Number of states.
 
@@ -40,9 +40,7 @@ class LongRun:
     What is found of the chain is kept, so that several questions walk through it once.
     """
 
-    def __init__(
-        self, matrices: Callable[[], tuple[HybridMatrix, HybridMatrix]], num_states: int
-    ) -> None:
+    def __init__(self, matrices: Callable[[], BalanceMatrices], num_states: int) -> None:
         self._make, self._num_states = matrices, num_states
         self._known: RecurrentClass | str | None = None
 
@@ -68,15 +66,16 @@ class LongRun:
         runs
             The rates of a CTMC, or the transition probabilities of a DTMC.
         """
-        return cls(lambda: (hybrid_of_runs(runs), hybrid_of_runs(runs.transposed())), runs.num_rows)
+        return cls(lambda: balance_of_runs(runs), runs.num_rows)
 
     @cached_property
-    def _matrices(self) -> tuple[HybridMatrix, HybridMatrix]:
+    def _matrices(self) -> BalanceMatrices:
         return self._make()
 
     def _found(self, environment: SolverEnvironment) -> RecurrentClass | str:
         if self._known is None:
-            self._known = recurrent_class(*self._matrices, environment)
+            matrices = self._matrices
+            self._known = recurrent_class(matrices.rates, matrices.into, environment)
             if isinstance(self._known, str):
                 # Nothing here will sweep them.
                 del self._matrices
@@ -180,6 +179,6 @@ class LongRun:
         self, found: RecurrentClass, environment: SolverEnvironment, progress: Progress | None
     ) -> SolveResult:
         result = steady_state_of_matrices(
-            *self._matrices, found.members, environment, progress=progress
+            self._matrices, found.members, environment, progress=progress
         )
         return replace(result, events=found.events + result.events)

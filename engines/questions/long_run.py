@@ -184,7 +184,9 @@ def _without_entries(model: ExplicitModel, environment: SolverEnvironment) -> Lo
     runs = runs_of_matrix(model.matrix)
     if runs is None or environment.two_sided:
         return None
-    long_run = LongRun.of_runs(runs)
+    if LongRun not in runs.kept:
+        runs.kept[LongRun] = LongRun.of_runs(runs)
+    long_run: LongRun = runs.kept[LongRun]
     return None if long_run.refusal(environment) else long_run
 
 

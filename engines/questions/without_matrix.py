@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from engines.arrays import FloatArray, MaskArray
 from engines.diagrams.diagram import Diagram, StateNumbering
 from engines.diagrams.hybrid import HybridMatrix
+from engines.diagrams.run_blocks import hybrid_of_runs
 from engines.diagrams.survey import survey
 from engines.diagrams.system import DiagramSystem
 from engines.errors import UnsupportedError
@@ -22,7 +23,9 @@ from engines.model.choice import Format
 from engines.model.environment import Convention, Method, SolverEnvironment
 from engines.model.progress import Progress
 from engines.model.result import SolveResult, Status
+from engines.model.row_runs import RowRuns
 from engines.solve.system import solve_system
+from engines.systems.flows import FlowRuns, flows_of_runs
 from engines.systems.one_sided import RELAXED_OMEGA, Scaling, rows_of_states
 
 FORMATS = (Format.AUTO, Format.PATTERNS, Format.HYBRID)
@@ -149,14 +152,29 @@ def solve_steady_state_without_matrix(
     require_steady_state(environment, size)
     if size == 1:
         return SolveResult.exact(np.ones(1), environment.method)
-    rates, into = balance_matrices(diagram, numbering)
-    return steady_state_of_matrices(rates, into, None, environment, progress=progress)
+    matrices = balance_matrices(diagram, numbering)
+    return steady_state_of_matrices(matrices, None, environment, progress=progress)
 
 
-def balance_matrices(
-    diagram: Diagram, numbering: StateNumbering
-) -> tuple[HybridMatrix, HybridMatrix]:
-    """Return the rates out of each state, and those into each, in the hybrid representation.
+@dataclass(frozen=True)
+class BalanceMatrices:
+    """What the balance equations of a Markov chain are made of.
+
+    Parameters
+    ----------
+    rates, into
+        The rates (of a DTMC the probabilities) out of each state, and those into each.
+    flows
+        The same, where the rows are kept as runs; else None.
+    """
+
+    rates: HybridMatrix
+    into: HybridMatrix
+    flows: FlowRuns | None = None
+
+
+def balance_matrices(diagram: Diagram, numbering: StateNumbering) -> BalanceMatrices:
+    """Return the balance equations of a chain, whose rows the hybrid representation shares.
 
     Parameters
     ----------
@@ -170,12 +188,28 @@ def balance_matrices(
     MemoryError
         When the host cannot hold what the diagram shares.
     """
-    return _hybrid(diagram, numbering), _hybrid(diagram, numbering.transposed())
+    return BalanceMatrices(_hybrid(diagram, numbering), _hybrid(diagram, numbering.transposed()))
+
+
+def balance_of_runs(runs: RowRuns) -> BalanceMatrices:
+    """Return the balance equations of a chain whose rows are kept as runs.
+
+    Parameters
+    ----------
+    runs
+        The rates of a CTMC, or the transition probabilities of a DTMC.
+
+    Raises
+    ------
+    UnsupportedError
+        If the transposed runs, or the blocks of either, become too many.
+    """
+    into = runs.transposed()
+    return BalanceMatrices(hybrid_of_runs(runs), hybrid_of_runs(into), flows_of_runs(runs, into))
 
 
 def steady_state_of_matrices(
-    rates: HybridMatrix,
-    into: HybridMatrix,
+    matrices: BalanceMatrices,
     members: MaskArray | None,
     environment: SolverEnvironment,
     *,
@@ -185,8 +219,8 @@ def steady_state_of_matrices(
 
     Parameters
     ----------
-    rates, into
-        As `balance_matrices` returns them.
+    matrices
+        Of the chain.
     members
         The states of the class, shape (states,); None for all. No path leads out of it.
     environment, progress
@@ -206,6 +240,7 @@ def steady_state_of_matrices(
     States outside the class are swept as all others: what flows into them comes from outside the
     class too, so that they stay at the 0 that they start from.
     """
+    rates, whole = matrices.rates, members is None
     require_steady_state(environment, rates.num_states)
     size, method = rates.num_states, environment.method
     if method is Method.AUTO:
@@ -215,13 +250,14 @@ def steady_state_of_matrices(
     if members is not None:
         start = np.where(members, 1.0 / np.count_nonzero(members), 0.0)
     system = DiagramSystem(
-        into,
+        matrices.into,
         start,
         scaling=Scaling.BALANCE,
         omega=relaxation(method, environment.omega),
         rates=rates,
+        flows=matrices.flows if whole else None,
     )
-    result = solve_system(system, environment, method, progress=progress)
+    result = solve_system(system, environment, method, by_levels=whole, progress=progress)
     result = measured(result, environment, None)
     total = float(result.values.sum())
     if result.status is Status.DIVERGED or not np.isfinite(total) or total == 0.0:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from engines.arrays import FloatArray
-from engines.diagrams.system import System
 from engines.errors import DeviceMemoryError
 from engines.host.engine import CpuEngine
 from engines.methods.iterate import Iteration
@@ -17,7 +17,7 @@ from engines.model.environment import Method, Precision, SolverEnvironment
 from engines.model.events import Event, Events, Kind
 from engines.model.result import SolveResult, Status
 from engines.solve.ladder import Answer, Solve
-from engines.systems.one_sided import HasEvents, HasTwin, Sweeper
+from engines.systems.one_sided import HasEvents, HasTwin, Scheme, Sweeper
 
 DIRECT_ERROR = 1e-8
 """A direct solution is taken up to this relative error, which the condition of a system may leave
@@ -93,7 +93,7 @@ def answered(solve: Solve, result: SolveResult, answer: Answer) -> SolveResult:
     """
     environment, outcome, residual = solve.environment, solve.outcome, result.residual
     if not answer.in_place:
-        residual = _residual_of(answer.values, solve.system, solve.sweeper)
+        residual = _residual_of(answer.values, solve)
     named = environment.method is Method.GMRES
     how = answer.event or Kind.TOOK_OVER(
         method=result.method,
@@ -143,14 +143,15 @@ def is_better(answer: Answer | None, outcome: Iteration, error: float) -> bool:
     return outcome.status is Status.CONVERGED or outcome.error_estimate < error
 
 
-def _residual_of(values: FloatArray, system: System, sweeper: Sweeper) -> float:
+def _residual_of(values: FloatArray, solve: Solve) -> float:
     """Return the residual of values, by whoever has the rows laid out, if there is room."""
-    check = None
-    if isinstance(sweeper, HasTwin):
+    check: Sweeper | None = None
+    if isinstance(solve.sweeper, HasTwin):
         with suppress(DeviceMemoryError):
-            check = sweeper.twin(values, -1.0)
-    assert system.expanded is not None, "only a matrix is solved otherwise than by sweeps"
-    check = check or CpuEngine().sweeper(replace(system.expanded, start=values), -1.0, True)
+            check = solve.sweeper.twin(values, -1.0)
+    if check is None:
+        scheme: Scheme[Any] = solve.scheme if solve.system.expanded is None else CpuEngine()
+        check = scheme.sweeper(replace(solve.system, start=values), -1.0, True)
     return check.residual()
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engines.arrays import FloatArray
-from engines.diagrams.system import System
+from engines.diagrams.system import DiagramSystem, System
 from engines.host.substitution import KERNEL
 from engines.methods import coloured_rest
 from engines.methods.iterate import Iteration
@@ -141,7 +141,8 @@ class Levels:
     alone, again, sweeps_on = True, False, True
 
     def __init__(self, system: System, on_cpu: bool) -> None:
-        self._plain = system.expanded
+        by_runs = isinstance(system, DiagramSystem) and system.flows is not None and not on_cpu
+        self._system = system if by_runs else system.expanded
         self._on_cpu = on_cpu
 
     def takes_over(self, made: int, expected: float) -> bool:
@@ -150,18 +151,18 @@ class Levels:
         # tandem networks half a hundred to a hundred of them, each as long as 60 sweeps on a CPU
         # and 200 on a GPU, whose formats make sweeps cheap and cycles not.
         after, repay = 1_024, 5_000 if self._on_cpu else 20_000
-        return self._plain is not None and made >= after and expected > repay
+        return self._system is not None and made >= after and expected > repay
 
     def is_due(self, _: Iteration) -> bool:
-        """Return whether there is a matrix: cycles go on from any iterate."""
-        return self._plain is not None
+        """Return whether there are rows to join states by: cycles go on from any iterate."""
+        return self._system is not None
 
     def run(self, solve: Solve) -> Answer | None:
         """Solve by cycles."""
-        assert self._plain is not None
+        assert self._system is not None
         iterate = solve.sweeper.values()
         try:
-            found = solve_by_levels(self._plain, solve.place, solve.environment, iterate)
+            found = solve_by_levels(self._system, solve.place, solve.environment, iterate)
         except (MemoryError, RuntimeError) as error:
             solve.events.append(Kind.FAILED(method=LEVELS, reason=str(error)))
             return None

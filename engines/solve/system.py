@@ -85,8 +85,8 @@ def solve_system(
     Parameters
     ----------
     system
-        What to solve. One without an expanded matrix is swept in one place, in double precision,
-        and nothing takes over.
+        What to solve. One without an expanded matrix is swept in one place, in double precision;
+        only cycles take over, where a GPU makes them of runs of rows.
     environment
         Method, termination, limits, device.
     method

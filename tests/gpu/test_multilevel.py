@@ -7,12 +7,20 @@ import pytest
 
 from engines.cuda import multilevel as cuda
 from engines.cuda.engine import CudaEngine
+from engines.diagrams.system import DiagramSystem
 from engines.errors import DeviceMemoryError
+from engines.exploration.run_matrix import RunMatrix
 from engines.host.engine import CpuEngine
 from engines.host.levels import CpuLevels
 from engines.methods.levels import solve_by_levels
-from engines.model.environment import SolverEnvironment
+from engines.model.environment import DeviceChoice, SolverEnvironment
+from engines.model.result import Status
+from engines.model.row_runs import RunCollector
+from engines.questions.diagram_long_run import LongRun
+from engines.questions.without_matrix import balance_of_runs
+from engines.solve.stages import LEVELS, Levels
 from engines.systems.multilevel import CycleTuning
+from engines.systems.one_sided import Scaling
 from tests.engines import models
 from tests.engines.test_multilevel import balance, blocks, two_queues
 from tests.gpu import big
@@ -45,6 +53,68 @@ def test_the_levels_and_the_cycles_are_those_of_the_cpu(case):
         looked_at = cpu.values() > 1e-250
         np.testing.assert_allclose(gpu.values()[looked_at], cpu.values()[looked_at], rtol=1e-8)
     assert gpu.seconds > 0.0
+
+
+def in_runs(matrix):
+    collector = RunCollector()
+    collector.add(matrix.row_offsets, matrix.columns, matrix.values)
+    return collector.runs()
+
+
+def balance_by_runs(matrix):
+    """The system of `balance`, whose rows are kept as runs."""
+    matrices = balance_of_runs(in_runs(matrix))
+    return DiagramSystem(
+        matrices.into,
+        balance(matrix).start,
+        scaling=Scaling.BALANCE,
+        rates=matrices.rates,
+        flows=matrices.flows,
+    )
+
+
+@pytest.mark.usefixtures("poison")
+@pytest.mark.parametrize("entries_in_32_bits", [True, False])
+@pytest.mark.parametrize("case", sorted(CASES.keys() - {"small"}))
+def test_runs_of_rows_make_the_same_cycles(monkeypatch, case, entries_in_32_bits):
+    matrix = CASES[case]()
+    # Several entries in one place are one.
+    cpu = CpuLevels(balance(RunMatrix.of(in_runs(matrix))), -1.0, False)
+    if not entries_in_32_bits:
+        monkeypatch.setattr(cuda, "INT32_MAX", 100)
+    gpu = cuda.cuda_levels(balance_by_runs(matrix), -1.0, False, 0)
+    assert gpu.sizes == cpu.sizes
+    for cycles in (5, CycleTuning().cycles_a_run):
+        gpu.run(cycles)
+        cpu.run(cycles)
+        looked_at = cpu.values() > 1e-250
+        np.testing.assert_allclose(gpu.values()[looked_at], cpu.values()[looked_at], rtol=1e-8)
+
+
+def test_too_few_states_in_runs_are_left_to_sweeps():
+    with pytest.raises(RuntimeError, match="50 states are too few to be joined"):
+        cuda.cuda_levels(balance_by_runs(CASES["small"]()), -1.0, False, 0)
+
+
+def test_too_many_kinds_of_states_are_left_to_sweeps(monkeypatch):
+    monkeypatch.setattr(cuda, "MOST_KINDS", 3)
+    with pytest.raises(RuntimeError, match="kinds of states are more than 3"):
+        cuda.cuda_levels(balance_by_runs(two_queues(50)), -1.0, False, 0)
+
+
+def test_cycles_take_over_from_sweeps_of_runs(monkeypatch):
+    matrix = two_queues(150)
+    earned = np.arange(matrix.num_rows) % 150.0
+    expected, _ = solve_by_levels(
+        balance(matrix), CpuEngine(), SolverEnvironment(), balance(matrix).start
+    )
+    monkeypatch.setattr(Levels, "takes_over", lambda _levels, made, _expected: made > 0)
+    environment = SolverEnvironment(device=DeviceChoice.GPU)
+    result = LongRun.of_runs(in_runs(matrix)).average(earned, environment)
+    assert result.status is Status.CONVERGED
+    assert result.values == pytest.approx(np.full(len(earned), expected @ earned), rel=1e-6)
+    assert any(LEVELS in str(event) for event in result.events)
+    assert result.residual < 1e-9
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -1,8 +1,11 @@
 // Multilevel aggregation for pi Q = 0: joining states, the flows between aggregates, the cycle.
 //
 // Each level is a chain in compressed rows by the state that flows lead to, without loops, and what
-// leaves each state. Entries are numbered in 32 bits whatever OFFSET is. An aggregate has up to
-// WIDTH members; -1 stands for none.
+// leaves each state. The finest may have rows of few kinds in place of these: then `kinds` tells each
+// state's, which row and what leaves belong to, and columns are counted from the state. Where
+// `kinds` is null each row is of its own kind. Entries are numbered in 32 bits; OFFSET numbers those
+// that the rows of several states would have. An aggregate has up to WIDTH members; -1 stands for
+// none.
 
 #define WIDTH 4
 #define NO_SLOT 0xffff
@@ -10,6 +13,17 @@
 #define FLOW_THREADS 128
 #define COARSEST 64
 #define SUM_THREADS 256
+
+__device__ int kind_of(const unsigned short* __restrict__ kinds, int state)
+{
+    return kinds ? kinds[state] : state;
+}
+
+// What the columns of a row are counted from.
+__device__ int origin_of(const unsigned short* __restrict__ kinds, int state)
+{
+    return kinds ? state : 0;
+}
 
 // A hash of 32 bits, because neighbours must fall on different sides in some round.
 __device__ int colour(int state, int turn)
@@ -44,7 +58,7 @@ extern "C" __global__ void start_iterate(double* x, int states, double scale, do
 extern "C" __global__ void propose_partner(
     const int* __restrict__ offsets, const int* __restrict__ columns,
     const double* __restrict__ values, const double* __restrict__ out,
-    const int* __restrict__ members, int width, const int* __restrict__ aggregate,
+    const unsigned short* __restrict__ kinds, const int* __restrict__ members, int width, const int* __restrict__ aggregate,
     const int* __restrict__ partner, int count, int turn, double enough,
     unsigned long long* proposals)
 {
@@ -55,11 +69,13 @@ extern "C" __global__ void propose_partner(
     for (int place = 0; place < width; place++) {
         int row = members[(long long)target * width + place];
         if (row < 0) break;
-        for (int entry = offsets[row]; entry < offsets[row + 1]; entry++) {
-            int column = columns[entry];
+        int kind = kind_of(kinds, row), origin = origin_of(kinds, row);
+        for (int entry = offsets[kind]; entry < offsets[kind + 1]; entry++) {
+            int column = origin + columns[entry];
             int source = aggregate[column];
             // How large a share it is of what leaves the one, and of what passes the other.
-            float strength = (float)(values[entry] / out[column] + values[entry] / out[row]);
+            double leaving = out[kind_of(kinds, column)];
+            float strength = (float)(values[entry] / leaving + values[entry] / out[kind]);
             if (strength > strongest) strongest = strength;
             if (source != target && strength > best && partner[source] < 0 &&
                 colour(source, turn) == 1) {
@@ -117,8 +133,8 @@ extern "C" __global__ void join_partners(
 
 // Counts the entries that the rows of each aggregate have together; keeps the largest number.
 extern "C" __global__ void measure_aggregates(
-    const int* __restrict__ offsets, const int* __restrict__ members, int count, int* lengths,
-    int* longest)
+    const int* __restrict__ offsets, const unsigned short* __restrict__ kinds,
+    const int* __restrict__ members, int count, OFFSET* lengths, int* longest)
 {
     int target = blockIdx.x * blockDim.x + threadIdx.x;
     if (target >= count) return;
@@ -126,35 +142,40 @@ extern "C" __global__ void measure_aggregates(
     for (int place = 0; place < WIDTH; place++) {
         int row = members[(long long)target * WIDTH + place];
         if (row < 0) break;
-        length += offsets[row + 1] - offsets[row];
+        int kind = kind_of(kinds, row);
+        length += offsets[kind + 1] - offsets[kind];
     }
     lengths[target] = length;
     if (length > *(volatile int*)longest) atomicMax(longest, length);
 }
 
-// Lists the aggregates that flows lead from, from `starts` on, and numbers them within the row.
+// Lists the aggregates that flows lead from, from `starts` on, and numbers them within the row: each
+// entry of an aggregate's rows, one after the other, has a slot.
 extern "C" __global__ void find_sources(
     const int* __restrict__ offsets, const int* __restrict__ columns,
-    const int* __restrict__ members, const int* __restrict__ aggregate,
-    const int* __restrict__ starts, int count, int* found, unsigned short* slots, int* lengths)
+    const unsigned short* __restrict__ kinds, const int* __restrict__ members,
+    const int* __restrict__ aggregate, const OFFSET* __restrict__ starts, int count, int* found,
+    unsigned short* slots, int* lengths)
 {
     int target = blockIdx.x * blockDim.x + threadIdx.x;
     if (target >= count) return;
     int* mine = found + starts[target];
+    unsigned short* next = slots + starts[target];
     int length = 0;
     for (int place = 0; place < WIDTH; place++) {
         int row = members[(long long)target * WIDTH + place];
         if (row < 0) break;
-        for (int entry = offsets[row]; entry < offsets[row + 1]; entry++) {
-            int source = aggregate[columns[entry]];
+        int kind = kind_of(kinds, row), origin = origin_of(kinds, row);
+        for (int entry = offsets[kind]; entry < offsets[kind + 1]; entry++) {
+            int source = aggregate[origin + columns[entry]];
             if (source == target) {
-                slots[entry] = NO_SLOT;
+                *next++ = NO_SLOT;
                 continue;
             }
             int slot = 0;
             while (slot < length && mine[slot] != source) slot++;
             if (slot == length) mine[length++] = source;
-            slots[entry] = (unsigned short)slot;
+            *next++ = (unsigned short)slot;
         }
     }
     lengths[target] = length;
@@ -162,7 +183,7 @@ extern "C" __global__ void find_sources(
 
 // Closes the gaps between the rows, and counts the entries that lead from each aggregate.
 extern "C" __global__ void copy_sources(
-    const int* __restrict__ found, const int* __restrict__ starts,
+    const int* __restrict__ found, const OFFSET* __restrict__ starts,
     const int* __restrict__ coarse_offsets, int count, int* coarse_columns, int* leaving)
 {
     int target = blockIdx.x * blockDim.x + threadIdx.x;
@@ -203,8 +224,9 @@ extern "C" __global__ void order_entries(
 // rows are summed in shared memory.
 extern "C" __global__ void sum_flows(
     const int* __restrict__ offsets, const int* __restrict__ columns,
-    const double* __restrict__ values, const double* __restrict__ shares,
-    const int* __restrict__ members, const unsigned short* __restrict__ slots,
+    const double* __restrict__ values, const unsigned short* __restrict__ kinds,
+    const double* __restrict__ shares, const int* __restrict__ members,
+    const OFFSET* __restrict__ starts, const unsigned short* __restrict__ slots,
     const int* __restrict__ coarse_offsets, int count, double* coarse_values)
 {
     __shared__ double sums[SLOTS * FLOW_THREADS];
@@ -215,13 +237,15 @@ extern "C" __global__ void sum_flows(
     double* mine = is_short ? sums + threadIdx.x : coarse_values + begin;
     int stride = is_short ? FLOW_THREADS : 1;
     for (int slot = 0; slot < length; slot++) mine[slot * stride] = 0.0;
+    const unsigned short* next = slots + starts[target];
     for (int place = 0; place < WIDTH; place++) {
         int row = members[(long long)target * WIDTH + place];
         if (row < 0) break;
-        int end = offsets[row + 1];
-        for (int entry = offsets[row]; entry < end; entry++) {
-            int slot = slots[entry];
-            if (slot != NO_SLOT) mine[slot * stride] += values[entry] * shares[columns[entry]];
+        int kind = kind_of(kinds, row), origin = origin_of(kinds, row), end = offsets[kind + 1];
+        for (int entry = offsets[kind]; entry < end; entry++) {
+            int slot = *next++;
+            if (slot != NO_SLOT)
+                mine[slot * stride] += values[entry] * shares[origin + columns[entry]];
         }
     }
     if (!is_short) return;
@@ -246,17 +270,20 @@ extern "C" __global__ void sum_leaving(
 // A sweep of Jacobi's method with relaxation for x F = x D, F the flows, D their sums.
 extern "C" __global__ void smooth_level(
     const int* __restrict__ offsets, const int* __restrict__ columns,
-    const double* __restrict__ values, const double* __restrict__ out, int rows, double omega,
-    double least, double most, const double* __restrict__ x, double* __restrict__ x_new)
+    const double* __restrict__ values, const double* __restrict__ out,
+    const unsigned short* __restrict__ kinds, int rows, double omega, double least, double most,
+    const double* __restrict__ x, double* __restrict__ x_new)
 {
     int row = blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= rows) return;
     double total = 0.0;
-    int end = offsets[row + 1];
-    for (int entry = offsets[row]; entry < end; entry++) total += values[entry] * x[columns[entry]];
+    int kind = kind_of(kinds, row), end = offsets[kind + 1];
+    const double* from = x + origin_of(kinds, row);
+    for (int entry = offsets[kind]; entry < end; entry++)
+        total += values[entry] * from[columns[entry]];
     double after = x[row];
     // Flows that have vanished leave nothing to balance.
-    if (out[row] > 0.0) after = (1.0 - omega) * after + omega * (total / out[row]);
+    if (out[kind] > 0.0) after = (1.0 - omega) * after + omega * (total / out[kind]);
     if (after < least) after = least;
     if (after > most) after = most;
     x_new[row] = after;
@@ -340,12 +367,13 @@ __device__ double block_sum(double value)
 
 // Part of the total flow a block: SUM_THREADS blocks of SUM_THREADS threads.
 extern "C" __global__ void sum_total_flow(
-    const double* __restrict__ x, const double* __restrict__ out, int states, double* parts)
+    const double* __restrict__ x, const double* __restrict__ out,
+    const unsigned short* __restrict__ kinds, int states, double* parts)
 {
     double mine = 0.0;
     for (long long state = blockIdx.x * SUM_THREADS + threadIdx.x; state < states;
          state += SUM_THREADS * SUM_THREADS)
-        mine += x[state] * out[state];
+        mine += x[state] * out[kind_of(kinds, (int)state)];
     double total = block_sum(mine);
     if (threadIdx.x == 0) parts[blockIdx.x] = total;
 }
@@ -374,4 +402,23 @@ extern "C" __global__ void end_cycle(
     }
     if (threadIdx.x % 32 == 0 && !(change <= *(volatile double*)slot))
         atomicMax((unsigned long long*)slot, (unsigned long long)__double_as_longlong(fabs(change)));
+}
+
+// Writes down the kind of each state. Runs of states are of one kind, and begin at `firsts`, which
+// are ascending and end with the number of states.
+extern "C" __global__ void spread_kinds(
+    const int* __restrict__ firsts, const unsigned short* __restrict__ kinds_of_runs, int runs,
+    int states, unsigned short* kinds)
+{
+    int state = blockIdx.x * blockDim.x + threadIdx.x;
+    if (state >= states) return;
+    int low = 0, high = runs;
+    while (high - low > 1) {
+        int middle = (low + high) / 2;
+        if (firsts[middle] <= state)
+            low = middle;
+        else
+            high = middle;
+    }
+    kinds[state] = kinds_of_runs[low];
 }

@@ -26,8 +26,10 @@ from engines.model import row_runs
 from engines.model.environment import DeviceChoice, Method, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from engines.model.row_runs import RunCollector
+from engines.questions import diagram_long_run
 from engines.questions.diagram_long_run import LongRun
 from engines.questions.long_run import long_run_probabilities, long_run_rewards
+from engines.systems.flows import flows_of_runs
 
 CPU = SolverEnvironment(device=DeviceChoice.CPU)
 TANDEM = Path(__file__).parents[3] / "examples" / "models" / "tandem.sm"
@@ -110,6 +112,28 @@ def test_random_matrices(seed, size, block, longest):
         hybrid = hybrid_of_runs(matrix)
         assert rows_of_hybrid(hybrid) == plain
         assert hybrid.num_entries == sum(map(len, plain))
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.integers(0, 2**32), st.integers(1, 80))
+def test_random_flows(seed, size):
+    rows = random_rows(np.random.default_rng(seed), size)
+    runs = collected(rows, size)
+    flows = flows_of_runs(runs, runs.transposed())
+    expected = as_dictionaries(rows)
+    found, out = [], []
+    for state in range(size):
+        kind = flows.kinds[np.searchsorted(flows.firsts, state, side="right") - 1]
+        entries = slice(*flows.starts[kind : kind + 2])
+        sources = (state + flows.distances[entries]).tolist()
+        found.append(dict(zip(sources, flows.rates[entries].tolist(), strict=True)))
+        out.append(flows.out[kind])
+    assert found == [
+        {row: expected[row][to] for row in range(size) if row != to and to in expected[row]}
+        for to in range(size)
+    ]
+    assert out == [sum(v for to, v in expected[row].items() if to != row) for row in range(size)]
+    assert (flows.num_states, flows.num_entries) == (size, sum(map(len, found)))
 
 
 def test_blocks_do_not_matter():
@@ -195,6 +219,21 @@ def test_the_long_run_needs_no_entries(tandem_in_runs, property_):
     value = Checker(found, CPU).check(asked.expression).value
     assert in_runs(found.model.matrix)
     assert value == pytest.approx(Checker(listed, CPU).check(asked.expression).value, rel=1e-6)
+
+
+def test_several_questions_find_the_class_once(tandem_in_runs, monkeypatch):
+    found, _ = tandem_in_runs
+    searches = []
+    search = diagram_long_run.recurrent_class
+    monkeypatch.setattr(
+        diagram_long_run,
+        "recurrent_class",
+        lambda *matrices: searches.append(matrices) or search(*matrices),
+    )
+    for above in (3, 5):
+        states = np.arange(found.model.num_states) % above == 0
+        long_run_probabilities(found.model, states, CPU)
+    assert len(searches) == 1
 
 
 def test_other_questions_have_the_entries_written_out(tandem_in_runs):
