@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from prism_gpu.paths import Paths
     from prism_gpu.result import Result, Results
     from prism_gpu.settings import Settings
-    from prism_gpu.sweep import sweep
+    from prism_gpu.sweeps import sweep
 
     __version__: str
 
@@ -76,7 +76,7 @@ _HOMES = {
     "Settings": "prism_gpu.settings",
     "from_networkx": "prism_gpu.networks",
     "open": "prism_gpu.opening",
-    "sweep": "prism_gpu.sweep",
+    "sweep": "prism_gpu.sweeps",
 }
 """The module of each public name; it is loaded when the name is first used."""
 

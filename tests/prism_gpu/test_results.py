@@ -6,6 +6,7 @@ import doctest
 import importlib
 import inspect
 import pickle
+import pkgutil
 import subprocess
 import sys
 import threading
@@ -180,7 +181,13 @@ def test_every_public_name_is_there_and_documented():
         pg.dtcm  # noqa: B018
 
 
-@pytest.mark.parametrize("module", ["matrices", "sweep"])
+def test_no_public_name_is_a_module_that_its_import_would_put_in_its_place():
+    modules = {module.name for module in pkgutil.iter_modules(pg.__path__)}
+    assert "sweeps" in modules
+    assert not modules & set(pg.__all__)
+
+
+@pytest.mark.parametrize("module", ["matrices", "sweeps"])
 def test_the_examples_of_the_docstrings(module):
     outcome = doctest.testmod(importlib.import_module(f"prism_gpu.{module}"))
     assert outcome.attempted > 2
