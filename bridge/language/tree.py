@@ -7,9 +7,8 @@ tree: hashes are made bottom-up with the nodes, and the rest walks with a stack 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields
 from enum import IntEnum
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 
 class Precedence(IntEnum):
@@ -44,6 +43,8 @@ class Node:
         The line and column where it starts in the text that it was read from, or None; no part of
         its content.
     """
+
+    __match_args__: ClassVar[tuple[str, ...]]
 
     _hash: int
     position: tuple[int, int] | None = None
@@ -100,7 +101,8 @@ class Node:
         return self
 
     def _content(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+        # The names of a dataclass's fields, in their order.
+        return tuple([getattr(self, name) for name in self.__match_args__])
 
     @property
     def _precedence(self) -> Precedence:
@@ -147,7 +149,7 @@ TextPart: TypeAlias = str | Node
 
 
 def rebuilt(root: Node, change: Callable[[Node], Node]) -> Any:
-    """Return a tree with its nodes changed, each after those below it; positions stay.
+    """Return a tree with its nodes changed, each once, after those below it; positions stay.
 
     Parameters
     ----------
@@ -165,7 +167,15 @@ def rebuilt(root: Node, change: Callable[[Node], Node]) -> Any:
             return tuple(replaced(item) for item in value)
         return value
 
-    for node in root.walk_up():
+    waiting: list[tuple[Node, bool]] = [(root, False)]
+    while waiting:
+        node, ready = waiting.pop()
+        if id(node) in done:
+            continue
+        if not ready:
+            waiting.append((node, True))
+            waiting.extend((child, False) for child in reversed(list(node.children())))
+            continue
         old = node._content()
         new = tuple(replaced(value) for value in old)
         same = all(a is b or not isinstance(b, Node | tuple) for a, b in zip(old, new, strict=True))

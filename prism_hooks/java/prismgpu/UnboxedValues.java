@@ -101,8 +101,25 @@ public final class UnboxedValues extends StateValues
 	@Override
 	public void applyPredicate(Predicate predicate) throws PrismException
 	{
-		box();
 		super.applyPredicate(predicate);
+		values = null;
+		numbers = null;
+	}
+
+	/** A number that follows itself is looked at once: most are 0 or 1. */
+	@Override
+	public BitSet getBitSetFromPredicate(Predicate predicate) throws PrismException
+	{
+		if (values == null || numbers == null)
+			return super.getBitSetFromPredicate(predicate);
+		BitSet states = new BitSet(size);
+		boolean holds = false;
+		for (int i = 0; i < size; i++) {
+			if (i == 0 || Double.doubleToRawLongBits(numbers[i]) != Double.doubleToRawLongBits(numbers[i - 1]))
+				holds = predicate.test(numbers[i]);
+			states.set(i, holds);
+		}
+		return states;
 	}
 
 	@Override
