@@ -13,6 +13,7 @@ from bridge.files.names import is_model_file, is_text_model
 from bridge.known import require_known
 from bridge.opened import const_switch
 from engines.errors import InvalidModelError, UnsupportedError
+from engines.model.environment import BuildingPlace
 from engines.model.explicit import ModelKind
 from prism_gpu.built import BuiltHere
 from prism_gpu.model import Model, plain_constants
@@ -151,7 +152,9 @@ def _built_here(
         path,
         kind=kind,
         fix_deadlocks=True,
-        device=(environment.device, environment.device_number, environment.device_memory),
+        place=BuildingPlace(
+            environment.device, environment.device_number, environment.device_memory
+        ),
         likely=likely,
     )
     declared = {item.name for item in source.constants}

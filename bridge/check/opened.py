@@ -22,7 +22,7 @@ from bridge.opened import CheckResult, Constant, const_switch
 from bridge.refusals import require_gpu
 from engines.arrays import MaskArray
 from engines.errors import BridgeError, InvalidModelError
-from engines.model.environment import DeviceChoice
+from engines.model.environment import BuildingPlace, DeviceChoice
 from engines.model.explicit import ExplicitModel
 from prism_hooks.options import HookOptions
 
@@ -82,8 +82,8 @@ class ModelOpenedHere:
         self._constants, self._options = constants, options
         self._log: Callable[[str], None] = print if log else _nothing
         self._environment = read_switches((), options).environment
-        device = options.device, options.device_number, options.device_memory
-        self._source = TextSource(path, fix_deadlocks=True, device=device)
+        place = BuildingPlace(options.device, options.device_number, options.device_memory)
+        self._source = TextSource(path, fix_deadlocks=True, place=place)
         self._built: BuiltHere | None = None
 
     def open(self) -> None:

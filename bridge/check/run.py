@@ -32,6 +32,7 @@ from bridge.own_switches import UsageError
 from bridge.refusals import error_line, fault_text
 from bridge.versions import OWN_VERSION
 from engines.errors import BridgeError, ConvergenceError, InvalidModelError, UnsupportedError
+from engines.model.environment import BuildingPlace
 from engines.model.explicit import ModelKind
 from engines.model.progress import SweepReport, announcement
 from engines.model.result import SolveResult
@@ -134,7 +135,7 @@ class _Run:
                 kind=options.kind,
                 fix_deadlocks=options.fix_deadlocks,
                 sums_checked=options.simulation.checked,
-                device=(hooks.device, hooks.device_number, hooks.device_memory),
+                place=BuildingPlace(hooks.device, hooks.device_number, hooks.device_memory),
                 most_states=hooks.max_states,
                 likely=hooks.likely,
             )

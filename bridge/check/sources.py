@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
@@ -20,7 +20,7 @@ from bridge.language.types import type_of_value
 from bridge.model import CheckableModel
 from engines.errors import BridgeError, UnsupportedError
 from engines.exploration.build import UNEXPLORED
-from engines.model.environment import DeviceChoice
+from engines.model.environment import BuildingPlace
 from engines.model.explicit import ModelKind
 
 Log = Callable[[str], None]
@@ -61,7 +61,7 @@ def model_source(
     kind: ModelKind | None,
     fix_deadlocks: bool,
     sums_checked: bool = True,
-    device: tuple[DeviceChoice, int, int | None] = (DeviceChoice.CPU, 0, None),
+    place: BuildingPlace = BuildingPlace(),
     most_states: int | None = None,
     likely: float | None = None,
 ) -> ModelSource:
@@ -77,9 +77,8 @@ def model_source(
         Whether states without a transition get a self-loop.
     sums_checked
         Whether probabilities that do not sum to 1 are an error.
-    device
-        Where large models in the PRISM language may be built, the number of the GPU, and the bytes
-        of its memory that may be taken; None for all.
+    place
+        Where a model in the PRISM language may be built.
     most_states
         That a model in the PRISM language may have; None for any number.
     likely
@@ -107,7 +106,7 @@ def model_source(
                 f"{path}: -gputruncate explores models in PRISM's language; these are all states"
             )
         return FileSource(path, kind)
-    return TextSource(path, fix_deadlocks, sums_checked, device, most_states, likely, asked=kind)
+    return TextSource(path, fix_deadlocks, sums_checked, place, most_states, likely, asked=kind)
 
 
 @dataclass(frozen=True)
@@ -166,7 +165,7 @@ class TextSource:
     path: Path
     fix_deadlocks: bool
     sums_checked: bool = True
-    device: tuple[DeviceChoice, int, int | None] = (DeviceChoice.CPU, 0, None)
+    place: BuildingPlace = field(default_factory=BuildingPlace)
     most_states: int | None = None
     likely: float | None = None
     name: str = "prism-gpu"
@@ -241,15 +240,14 @@ class TextSource:
         from bridge.check.explored import explored_model
         from engines.devices.exploring import gpu_for_building
 
-        device, number, memory = self.device
         return explored_model(
             self.text(),
             str(self.path),
             constants,
             fix_deadlocks=self.fix_deadlocks,
             sums_checked=self.sums_checked,
-            gpu=gpu_for_building(device, number),
-            gpu_memory=memory,
+            gpu=gpu_for_building(self.place.device, self.place.number),
+            gpu_memory=self.place.most_memory,
             most_states=self.most_states,
             likely=self.likely,
             log=log,

@@ -49,6 +49,25 @@ class DeviceChoice(StrEnum):
     GPU = "gpu"
 
 
+@dataclass(frozen=True)
+class BuildingPlace:
+    """Where models may be built.
+
+    Parameters
+    ----------
+    device
+        Whether a GPU may take large ones over.
+    number
+        Which one.
+    most_memory
+        The bytes of its memory that may be taken; None for all.
+    """
+
+    device: DeviceChoice = DeviceChoice.CPU
+    number: int = 0
+    most_memory: int | None = None
+
+
 class Precision(StrEnum):
     """What the numbers of one-sided sweeps are, by the words of `-gpuprecision`."""
 

@@ -17,7 +17,7 @@ from engines.errors import BridgeError, DeviceMemoryError, InvalidModelError, Un
 from engines.exploration import build as exploration
 from engines.exploration.build import ExplorationTuning
 from engines.host.exploring.explorer import HostExplorer
-from engines.model.environment import DeviceChoice
+from engines.model.environment import BuildingPlace, DeviceChoice
 
 WALK = """mdp
 const int N;
@@ -111,7 +111,7 @@ def test_a_large_model_is_built_where_the_user_says(monkeypatch, tmp_path, failu
     path.write_text(WALK)
     lines = []
     for device in (DeviceChoice.AUTO, DeviceChoice.CPU):
-        source = model_source(path, kind=None, fix_deadlocks=True, device=(device, 1, None))
+        source = model_source(path, kind=None, fix_deadlocks=True, place=BuildingPlace(device, 1))
         assert source.build({"N": 2}, lines.append).model.num_states == 6
     assert [text for text in lines if text.startswith("prism-gpu: ")] == [line]
 
