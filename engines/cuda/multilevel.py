@@ -27,6 +27,9 @@ from engines.systems.one_sided import SweepSystem
 SUM_THREADS = 256
 """Threads a block of the kernels that add up; as in the module."""
 
+NARROW_ENTRIES = INT32_MAX
+"""What the rows of a level may have together where their entries are numbered in 32 bits."""
+
 MOST_KINDS = 1 << 16
 """Of states, which 16 bits number."""
 
@@ -97,7 +100,11 @@ class DeviceCoarsening:
 
 
 def cuda_levels(
-    system: System, stop_below: float, absolute: bool, device_number: int
+    system: System,
+    stop_below: float,
+    absolute: bool,
+    device_number: int,
+    most_memory: int | None = None,
 ) -> CudaLevels:
     """Prepare cycles on a GPU.
 
@@ -107,6 +114,8 @@ def cuda_levels(
         As in `engines.systems.one_sided.Scheme.sweeper`; without a matrix, the system has `flows`.
     device_number
         Which of the devices.
+    most_memory
+        The most bytes of it that the user allows, or None.
 
     Raises
     ------
@@ -117,7 +126,7 @@ def cuda_levels(
     """
     cp = cupy()
     with cp.cuda.Device(device_number):
-        require_bytes(device_number, _bytes_needed(system), "the levels")
+        require_bytes(device_number, _bytes_needed(system), "the levels", most_memory)
         try:
             return CudaLevels(system, stop_below, absolute, device_number)
         except cp.cuda.memory.OutOfMemoryError as error:
@@ -361,7 +370,8 @@ def _finest_of_runs(flows: FlowRuns, launcher: Launcher) -> DeviceChain:
 def _coarsened(chain: DeviceChain, tuning: CycleTuning) -> DeviceCoarsening:
     cp = cupy()
     narrow = Launcher("int")
-    launcher = narrow if chain.entries <= INT32_MAX else Launcher("long long")
+    wide = chain.entries > NARROW_ENTRIES
+    launcher = Launcher("long long") if wide else narrow
     members, aggregate = _joined(chain, narrow, tuning)
     count = len(members) // tuning.members
     if count > tuning.least_shrinking * chain.size:
@@ -386,6 +396,8 @@ def _coarsened(chain: DeviceChain, tuning: CycleTuning) -> DeviceCoarsening:
         *(chain.offsets, chain.columns, chain.kinds, members, aggregate, starts, number),
         *(found, slots, offsets[1:]),
     )
+    if wide and int(offsets[1:].sum(dtype=np.int64).get()) > INT32_MAX:
+        raise RuntimeError(f"{count} aggregates have more flows than 32 bits number")
     _scan(offsets[1:], narrow)
     entries = int(offsets[-1:].get()[0])
     columns = cp.empty(entries, dtype=cp.int32)

@@ -8,7 +8,13 @@ from engines.systems.multilevel import Levels
 from engines.systems.one_sided import Place
 
 
-def levels_on(place: Place, system: System, stop_below: float, absolute: bool) -> Levels:
+def levels_on(
+    place: Place,
+    system: System,
+    stop_below: float,
+    absolute: bool,
+    most_memory: int | None = None,
+) -> Levels:
     """Return cycles on some device.
 
     Parameters
@@ -20,6 +26,8 @@ def levels_on(place: Place, system: System, stop_below: float, absolute: bool) -
         in place of a matrix.
     stop_below, absolute
         As in `engines.systems.one_sided.Scheme.sweeper`.
+    most_memory
+        The most bytes of the GPU that the user allows, or None.
 
     Raises
     ------
@@ -31,7 +39,7 @@ def levels_on(place: Place, system: System, stop_below: float, absolute: bool) -
     if place.gpus:
         from engines.cuda.multilevel import cuda_levels
 
-        return cuda_levels(system, stop_below, absolute, place.gpus[0])
+        return cuda_levels(system, stop_below, absolute, place.gpus[0], most_memory)
     expanded = system.expanded
     if expanded is None:
         raise RuntimeError("the CPU makes cycles with an expanded matrix only")

@@ -23,10 +23,12 @@ class LevelScheme:
     ----------
     place
         The CPU or a GPU.
+    most_memory
+        The most bytes of the GPU that the user allows, or None.
     """
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
+    def __init__(self, place: Place, most_memory: int | None = None) -> None:
+        self._place, self._most_memory = place, most_memory
         self._made: tuple[System, Levels] | None = None
 
     def sweeper(self, system: System, stop_below: float, absolute: bool) -> Sweeper:
@@ -56,7 +58,7 @@ class LevelScheme:
         _require_balance(system)
         if self._made is not None and self._made[0].matrix is system.matrix:
             return self._made[1].restarted(system.start)
-        levels = levels_on(self._place, system, stop_below, absolute)
+        levels = levels_on(self._place, system, stop_below, absolute, self._most_memory)
         self._made = (system, levels)
         return levels
 
@@ -78,7 +80,7 @@ def solve_by_levels(
     place
         Where to solve.
     environment
-        Epsilon and its measure.
+        Epsilon and its measure, and the memory of the GPU.
     start
         An approximation of π, positive where π is, shape (states,).
     progress
@@ -106,7 +108,7 @@ def solve_by_levels(
     States are paired along their strongest transitions, as in Notay's double pairwise aggregation
     (2012). That the cycles have mixed is confirmed from a far start, as for sweeps.
     """
-    levels = LevelScheme(place)
+    levels = LevelScheme(place, environment.device_memory)
     limited = replace(environment, max_iterations=MOST_CYCLES, max_iterations_named=True)
     started = replace(system, start=start)
     sweeper = levels.sweeper(started, -1.0, environment.absolute)

@@ -193,7 +193,7 @@ def _prepared(
         scheme = GaussSeidelScheme.of(engine, environment)
         on_cpu = GaussSeidelScheme.of(CpuEngine(), environment)
     elif environment.method is Method.MULTILEVEL:
-        scheme = LevelScheme(engine)
+        scheme = LevelScheme(engine, environment.device_memory)
     given = system if begun is None else replace(system, start=begun.values)
     how = (given, stop_threshold(environment), environment.absolute)
     sweeper, prepared = sweeper_or_cpu(scheme, *how, on_cpu)

@@ -81,7 +81,7 @@ def test_runs_of_rows_make_the_same_cycles(monkeypatch, case, entries_in_32_bits
     # Several entries in one place are one.
     cpu = CpuLevels(balance(RunMatrix.of(in_runs(matrix))), -1.0, False)
     if not entries_in_32_bits:
-        monkeypatch.setattr(cuda, "INT32_MAX", 100)
+        monkeypatch.setattr(cuda, "NARROW_ENTRIES", 100)
     gpu = cuda.cuda_levels(balance_by_runs(matrix), -1.0, False, 0)
     assert gpu.sizes == cpu.sizes
     for cycles in (5, CycleTuning().cycles_a_run):
@@ -99,6 +99,13 @@ def test_too_few_states_in_runs_are_left_to_sweeps():
 def test_too_many_kinds_of_states_are_left_to_sweeps(monkeypatch):
     monkeypatch.setattr(cuda, "MOST_KINDS", 3)
     with pytest.raises(RuntimeError, match="kinds of states are more than 3"):
+        cuda.cuda_levels(balance_by_runs(two_queues(50)), -1.0, False, 0)
+
+
+def test_too_many_flows_between_aggregates_are_left_to_sweeps(monkeypatch):
+    monkeypatch.setattr(cuda, "NARROW_ENTRIES", 100)
+    monkeypatch.setattr(cuda, "INT32_MAX", 200)
+    with pytest.raises(RuntimeError, match="aggregates have more flows than 32 bits number"):
         cuda.cuda_levels(balance_by_runs(two_queues(50)), -1.0, False, 0)
 
 
@@ -176,3 +183,8 @@ def test_a_device_too_small_is_named(monkeypatch):
     monkeypatch.setattr("engines.cuda.memory.available_bytes", lambda _most: 0)
     with pytest.raises(DeviceMemoryError, match="needed for the levels, 0 bytes available"):
         cuda.cuda_levels(balance(two_queues(50)), -1.0, False, 0)
+
+
+def test_no_more_memory_is_taken_than_is_allowed():
+    with pytest.raises(DeviceMemoryError, match="needed for the levels"):
+        cuda.cuda_levels(balance(two_queues(150)), -1.0, False, 0, most_memory=10_000)
