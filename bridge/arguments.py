@@ -24,8 +24,6 @@ LEFT_TO_PRISM = {
     "param": "parametric model checking",
     "sim": SIMULATION,
     "heuristic": "work of a heuristically chosen engine",
-    "extraddinfo": "a report on MTBDDs",
-    "extrareachinfo": "a report on MTBDDs",
 }
 LINEAR_METHODS = {
     *("power", "pow", "pwr", "jacobi", "jac", "jor", "sor", "bsor", "psor", "bpsor"),

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from engines.arrays import FloatArray, MaskArray, sums_by_row
+from engines.arrays import FloatArray, IndexArray, MaskArray, sums_by_row
 from engines.model.environment import Method
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.result import SolveResult, Status
 from engines.questions.steady_state import POWER_STEP
+from engines.systems.one_sided import Direction
 from prism_hooks.questions import Question
 from prism_hooks.report import Ending, iterations_line
 from prism_hooks.told_solve import (
@@ -273,7 +274,9 @@ def _sparse_choices(problem: Any, asked: Asked, storage: _Storage) -> EngineLine
         _choices(storage, model, question.remain, "Building sparse matrix")
         storage.plain_vector("yes", size)
     elif asked.task in UNTIL and question.rewards is None:
-        _choices(storage, model, question.states, "Building sparse matrix")
+        most = storage.told and question.direction is Direction.MAXIMISE
+        staying = _staying(model, question.states) if most else None
+        _choices(storage, model, question.states, "Building sparse matrix", staying=staying)
         storage.plain_vector("yes", size)
     elif asked.task in UNTIL or asked.task == "cumulative reward":
         rows = question.states if asked.task in UNTIL else None
@@ -337,11 +340,18 @@ def _choices(
     states: MaskArray | None,
     what: str,
     earning: int | None = None,
+    *,
+    staying: IndexArray | None = None,
 ) -> None:
-    """Add the line on the matrix of an MDP's choices, or on what their transitions earn."""
+    """Add the line on the matrix of an MDP's choices, or on what their transitions earn.
+
+    Each state has so many choices fewer, of one transition each, as `staying` says.
+    """
     groups = model.row_group_offsets
     assert groups is not None, "an MDP has choices"
     choices = np.diff(groups)
+    if staying is not None:
+        choices = choices - staying
     if states is not None:
         choices = np.where(states, choices, 0)
     else:
@@ -350,10 +360,26 @@ def _choices(
     counted = max(model.matrix.num_entries, model.matrix.num_rows) <= COUNTED
     longest = int(model.matrix.row_lengths().max(initial=0)) if counted else 0
     entries = entries_of(model, states) if earning is None else earning
+    if staying is not None:
+        entries -= int(staying.sum())
     # PRISM counts the bytes of matrices with rewards otherwise.
     width = 4 if what != "Building sparse matrix" else _width(max(most, longest))
     kilobytes = (entries * 12 + (size + number) * width) / 1024
     storage.add(what, kilobytes, f"n={size}, nc={number}, nnz={entries}, k={most}")
+
+
+def _staying(model: ExplicitModel, states: MaskArray) -> IndexArray:
+    """Return how many choices each of some states has to stay where it is, shape (states,).
+
+    For a maximum PRISM leaves them out.
+    """
+    groups, matrix = model.row_group_offsets, model.matrix
+    assert groups is not None, "an MDP has choices"
+    of_choice = np.repeat(np.arange(len(states)), np.diff(groups))
+    alone = np.flatnonzero((matrix.row_lengths() == 1) & states[of_choice])
+    only = matrix.row_offsets[alone]
+    stays = (matrix.columns[only] == of_choice[alone]) & (matrix.values[only] == 1.0)
+    return np.bincount(of_choice[alone[stays]], minlength=len(states))
 
 
 def _width(longest: int) -> int:

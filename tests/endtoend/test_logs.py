@@ -112,6 +112,8 @@ DICE_LONG_RUN = ("-pf", "S=? [ d=1 ]; S>0.1 [ d=1 ]; R=? [ S ]; S=? [ d=7 ]")
 TANDEM_LONG_RUN = ("-const", "c=4", "-pf", "S=? [ sc>0 ]; R=? [ S ]")
 TWO_DICE = "simple/dice/two_dice.nm"
 WINNING = ("-pf", "Pmax=? [ F<=9 s1=7 & s2=7 ]; Rmin=? [ F s1=7 & s2=7 ]; Rmax=? [ C<=5 ]")
+MUTUAL = "mdps/mutual/mutual3.nm"
+CRITICAL = ("-pf", "Pmax=? [ F p1=10 ]; Pmin=? [ F p1=10 ]")
 NUMBERED = {
     "several components": (DICE, *DICE_LONG_RUN, "-sparse", "-jacobi"),
     "the same by powers": (DICE, *DICE_LONG_RUN, "-sparse", "-power"),
@@ -151,6 +153,14 @@ NUMBERED = {
         *("-const", "c=4", "-pf", "R=? [ C ]; R=? [ I=0 ]", "-explicit", "-power"),
     ),
     "a lower bound": (DICE, "-pf", "P=? [ F>=2 s=7 ]", "-explicit", "-jacobi"),
+    "choices to stay": (MUTUAL, *CRITICAL, "-sparse", "-valiter", "-nopre"),
+    "choices to stay, found before": (MUTUAL, *CRITICAL, "-sparse", "-valiter"),
+    "a report on reachability": (DICE, *DICE_LONG_RUN, "-sparse", "-jacobi", "-extrareachinfo"),
+    "a report on diagrams": (MUTUAL, *CRITICAL, "-sparse", "-valiter", "-extraddinfo"),
+    "no report without diagrams": (
+        *(DICE, *DICE_LONG_RUN, "-explicit", "-jacobi"),
+        *("-extrareachinfo", "-extraddinfo"),
+    ),
     "earning transitions": (TWO_DICE, *WINNING, "-sparse", "-valiter"),
     "a chain's method for choices": (TWO_DICE, *WINNING, "-sparse", "-jacobi"),
     "a method of choices for a chain": (DICE, *DICE_LONG_RUN, "-sparse", "-valiter"),
