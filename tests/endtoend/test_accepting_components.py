@@ -179,3 +179,32 @@ def test_an_exported_target_is_the_components_alone(patient, prism, tmp_path):
     assert ON_DIAGRAM.search(patient(*words).output)
     assert_same(patient(*words, "-exporttarget", ours), prism(*words, "-exporttarget", theirs))
     assert ours.read_text(encoding="utf-8") == theirs.read_text(encoding="utf-8")
+
+
+WAYS = """mdp
+module m
+  s : [0..3];
+  [a] s=0 -> (s'=1);
+  [b] s=0 -> (s'=2);
+  [stay] s=1 -> true;
+  [c] s=2 -> (s'=3);
+  [d] s=3 -> (s'=2);
+endmodule
+"""
+"""State 0 has one way to the component that accepts."""
+
+
+@pytest.mark.parametrize("formula", ["G F s=3", "(G F s=2) & (G F s=3)", "F G s!=1"])
+def test_an_exported_adversary_has_the_way_to_the_components(
+    every_graph, patient, prism, tmp_path, formula
+):
+    model = tmp_path / "ways.nm"
+    model.write_text(WAYS, encoding="utf-8")
+    written = []
+    for run in (prism, patient, every_graph):
+        file = tmp_path / f"{len(written)}.txt"
+        words = (model, "-pf", f"Pmax=? [ {formula} ]", "-sparse", "-exportadv", file)
+        assert run(*words).code == 0
+        written.append(file.read_text(encoding="utf-8"))
+    assert re.search(r" 1 b$", written[0], re.M)
+    assert written[1:] == written[:1] * 2

@@ -72,11 +72,11 @@ public class GpuDiagramLTLModelChecker extends LTLModelChecker
 
 	/**
 	 * From these states an accepting end component is reached with probability 1, if they are in none; null where that is not soon
-	 * known, or the components themselves are exported.
+	 * known, or the components themselves are exported, or the choices that lead to them.
 	 */
 	private JDDNode onDiagram(Pair pair, JDDNode within, NondetModel model)
 	{
-		if (Symbolic.prism.getExportTarget())
+		if (Symbolic.prism.getExportTarget() || Symbolic.tellsChoices())
 			return null;
 		List<JDDNode> goals = new ArrayList<>();
 		for (JDDNode accept : pair.often)

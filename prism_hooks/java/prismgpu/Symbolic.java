@@ -449,6 +449,12 @@ final class Symbolic
 		return exportsAdversary() ? ADVERSARY : refusal();
 	}
 
+	/** Whether choices are told, so that states must not be taken for targets that are only sure to reach one. */
+	static boolean tellsChoices()
+	{
+		return prism.getGenStrat() || exportsAdversary();
+	}
+
 	private static boolean exportsAdversary()
 	{
 		return prism.getExportAdv() != Prism.EXPORT_ADV_NONE;
