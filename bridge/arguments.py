@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 
-from bridge.help import HELP, is_explained
+from bridge.help import HELP, help_on, is_explained
 from bridge.jvm import JvmOptions, default_options, memory_bytes
 from bridge.own_switches import READERS, SETTINGS, UsageError, on_or_off, one_of
 from bridge.versions import OWN_VERSION
@@ -38,6 +38,7 @@ BLOCKWISE = {
     "psor": "sor",
     "bpsor": "bsor",
 }
+HELP_SWITCHES = {"help", "?"}
 MDP_METHODS = {"valiter", "gaussseidel", "gs", "politer", "modpoliter", "linprog", "lp"}
 # PRISM's switches that a value follows, whatever it looks like.
 WITH_VALUE = {
@@ -91,7 +92,7 @@ class Arguments:
     gui, help, version
         Whether PRISM's GUI is wanted, or its list of switches, or its version.
     help_on
-        A switch of ours that is to be explained; empty for none.
+        A switch that is to be explained; empty for none.
     words
         All of the command line.
     """
@@ -109,6 +110,13 @@ class Arguments:
     version: bool = False
     help_on: str = ""
     words: tuple[str, ...] = ()
+
+    @property
+    def own_help(self) -> str:
+        """The explanation that is asked for, of a switch of ours; empty for another."""
+        # Simulation's methods are PRISM's, too, whose help tells more of them.
+        ours = self.help_on != "simmethod" and is_explained(self.help_on)
+        return help_on(self.help_on) if ours else ""
 
     @property
     def at_the_end(self) -> str:
@@ -225,15 +233,12 @@ class _Parser:
         self._words = chain(["ci" if own else value], self._words)
 
     def _note_help(self) -> None:
-        """Note that help is wanted: the list of switches, or what one of ours does."""
+        """Note that help is wanted: the list of switches, or what one of them does."""
         following = next(self._words, None)
         if following is None:
             self._rest = replace(self._rest, help=True)
             return
-        name = following.lstrip("-")
-        # Simulation's methods are PRISM's, too, whose help tells more of them.
-        if name != "simmethod" and is_explained(name):
-            self._rest = replace(self._rest, help_on=name)
+        self._rest = replace(self._rest, help_on=following.lstrip("-"))
         self._words = chain([following], self._words)
 
     def _note(self, switch: str, word: str) -> None:
@@ -261,7 +266,7 @@ class _Parser:
         if switch == "simmethod":
             self._note_simulation_method()
             hooks = replace(hooks, simulation_method=self._hooks.simulation_method)
-        if switch in ("help", "?"):
+        if switch in HELP_SWITCHES:
             self._note_help()
         if switch == "version":
             self._rest = replace(self._rest, version=True)
@@ -273,7 +278,8 @@ class _Parser:
             value = self._pass_on(switch)
             self._jvm = replace(self._jvm, extra=(*self._jvm.extra, *value.split()))
         else:
-            values = 2 if switch in WITH_TWO_VALUES else int(switch in WITH_VALUE)
+            valued = switch in WITH_VALUE or switch in HELP_SWITCHES
+            values = 2 if switch in WITH_TWO_VALUES else int(valued)
             given = list(islice(self._words, values))
             self._prism.extend(given)
             if switch in SIMULATION_SWITCHES and given:

@@ -69,10 +69,8 @@ def main(argv: list[str] | None = None) -> NoReturn:
     try:
         arguments = parse(words, os.environ)
         _require_model_or_command(arguments.files)
-        if arguments.help_on:
-            from bridge.help import help_on
-
-            print(help_on(arguments.help_on))
+        if arguments.own_help:
+            print(arguments.own_help)
             sys.exit(0)
         record = None
         if arguments.plot is not None:
@@ -119,6 +117,9 @@ def _run_embedded(
 
     if arguments.help:
         print("Usage: prism-gpu [options] <model-file> [<properties-file>]")
+    if arguments.help_on:
+        print(f"Sorry - no help available for switch -{arguments.help_on} without PRISM")
+        sys.exit(0)
     if arguments.at_the_end:
         print(arguments.at_the_end)
         sys.exit(0)

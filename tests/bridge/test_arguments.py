@@ -246,3 +246,29 @@ def test_each_switch_that_prisms_help_shows_with_a_value_has_one(prism):
     launcher = {"javamaxmem", "javastack", "javaparams"}
     assert len(shown) > 70
     assert set(shown) - launcher <= WITH_VALUE | WITH_TWO_VALUES
+
+
+@pytest.mark.parametrize(
+    ("words", "prisms", "ours"),
+    [
+        (["-help", "const"], ("-help", "const"), False),
+        (["-?", "-exportss", "m.pm"], ("-?", "-exportss", "m.pm"), False),
+        (["-help", "simmethod"], ("-help", "simmethod"), False),
+        (["-help", "gpumethod"], ("-help", "gpumethod"), True),
+        (["m.pm", "-help"], ("m.pm", "-help"), False),
+    ],
+)
+def test_help_on_a_switch(words, prisms, ours):
+    found = parse(words, {})
+    assert found.prism == prisms
+    assert bool(found.own_help) is ours
+    assert found.files == tuple(word for word in words if word == "m.pm")
+    assert found.help is (words[-1] == "-help")
+
+
+@pytest.mark.prism
+def test_help_on_prisms_switches_is_prisms(prism_gpu, prism):
+    for switch in ("const", "-exportss", "nosuchswitch"):
+        ours, theirs = prism_gpu("-help", switch), prism("-help", switch)
+        assert (ours.output, ours.code) == (theirs.output, theirs.code)
+    assert "without PRISM" in prism_gpu("-help", "const", "-frontend", "builtin").output
