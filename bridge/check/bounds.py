@@ -66,13 +66,13 @@ def step_bounds(checker: Checker, path: Temporal) -> StepBounds:
     assert bound is not None
     lower = 0 if bound.lower is None else checker.steps(bound.lower, path.operator)
     upper = None if bound.upper is None else checker.steps(bound.upper, path.operator)
-    if lower < 0 or (upper is not None and upper < 0):
-        raise InvalidModelError(f"Negative bound in {path}")
     lower += bound.lower is not None and bound.lower_strict
     if upper is not None:
         upper -= bound.upper_strict
-        if upper < lower:
-            raise InvalidModelError(f"Empty bound in {path}")
+    if lower < 0 or (upper is not None and upper < 0):
+        raise InvalidModelError(f"Negative bound in {path}")
+    if upper is not None and upper < lower:
+        raise InvalidModelError(f"Empty bound in {path}")
     return StepBounds(lower, upper)
 
 

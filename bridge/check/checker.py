@@ -378,7 +378,7 @@ class Checker:
         if threshold.bound is None:
             letter = str(node)[0]
             raise InvalidModelError(
-                f'Can\'t use "{letter}=?" for nondeterministic models; use e.g. "{letter}min=?" '
+                f'Can\'t use "{letter}=?" for nondeterministic models; use "{letter}min=?" '
                 f'or "{letter}max=?"'
             )
         return Direction.MINIMISE if threshold.relation in (">", ">=") else Direction.MAXIMISE

@@ -117,7 +117,7 @@ def long_run_probability(checker: Checker, operator: SteadyState) -> Outcome:
     """Return S in every state; the parameters are those of `expected_reward`."""
     from engines.questions.long_run import long_run_probabilities
 
-    _refuse_mdp(checker, "Steady-state properties")
+    _refuse_mdp(checker, "The S operator")
     return checker.solved(
         long_run_probabilities(
             checker.engine_model,
