@@ -215,7 +215,6 @@ def test_named_properties_labels_and_constants_are_looked_up():
         ("R{2}=? [ F s=7 ]", InvalidModelError, 'structure index "2"'),
         ("P=? [ F<=-1 s=7 ]", InvalidModelError, "Negative bound"),
         ("P=? [ F<0 s=7 ]", InvalidModelError, "Negative bound"),
-        ("P=? [ F[2,1] s=7 ]", InvalidModelError, "Empty bound"),
         ("P=? [ F<=1.5 s=7 ]", InvalidModelError, "on the F operator must be integers for DTMCs"),
         ("R=? [ C<=1.5 ]", InvalidModelError, "on the C operator must be integers for DTMCs"),
         ("P=? [ F[3,2] s=7 ]", InvalidModelError, "Empty bound"),
