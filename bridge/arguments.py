@@ -232,14 +232,12 @@ class _Parser:
         # PRISM has to take one of its own, whose parameters have the same names.
         self._words = chain(["ci" if own else value], self._words)
 
-    def _note_help(self) -> None:
+    def _note_help(self, given: list[str]) -> None:
         """Note that help is wanted: the list of switches, or what one of them does."""
-        following = next(self._words, None)
-        if following is None:
+        if given:
+            self._rest = replace(self._rest, help_on=given[0].lstrip("-"))
+        else:
             self._rest = replace(self._rest, help=True)
-            return
-        self._rest = replace(self._rest, help_on=following.lstrip("-"))
-        self._words = chain([following], self._words)
 
     def _note(self, switch: str, word: str) -> None:
         """Pass a word on to PRISM, noting what the engines must know of it."""
@@ -266,8 +264,6 @@ class _Parser:
         if switch == "simmethod":
             self._note_simulation_method()
             hooks = replace(hooks, simulation_method=self._hooks.simulation_method)
-        if switch in HELP_SWITCHES:
-            self._note_help()
         if switch == "version":
             self._rest = replace(self._rest, version=True)
         self._hooks = hooks
@@ -282,6 +278,8 @@ class _Parser:
             values = 2 if switch in WITH_TWO_VALUES else int(valued)
             given = list(islice(self._words, values))
             self._prism.extend(given)
+            if switch in HELP_SWITCHES:
+                self._note_help(given)
             if switch in SIMULATION_SWITCHES and given:
                 noted = (*self._hooks.simulation, (switch, given[0]))
                 self._hooks = replace(self._hooks, simulation=noted)

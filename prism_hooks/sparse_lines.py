@@ -373,13 +373,11 @@ def _staying(model: ExplicitModel, states: MaskArray) -> IndexArray:
 
     For a maximum PRISM leaves them out.
     """
-    groups, matrix = model.row_group_offsets, model.matrix
-    assert groups is not None, "an MDP has choices"
-    of_choice = np.repeat(np.arange(len(states)), np.diff(groups))
-    alone = np.flatnonzero((matrix.row_lengths() == 1) & states[of_choice])
+    matrix, state = model.matrix, model.states_of_rows()
+    alone = np.flatnonzero((matrix.row_lengths() == 1) & model.rows_of(states))
     only = matrix.row_offsets[alone]
-    stays = (matrix.columns[only] == of_choice[alone]) & (matrix.values[only] == 1.0)
-    return np.bincount(of_choice[alone[stays]], minlength=len(states))
+    stays = (matrix.columns[only] == state[alone]) & (matrix.values[only] == 1.0)
+    return np.bincount(state[alone[stays]], minlength=len(states))
 
 
 def _width(longest: int) -> int:

@@ -20,7 +20,7 @@ from bridge.files.rows import (
     read_size_line,
 )
 from bridge.files.source import STATES_FOR_FREE, Section
-from engines.arrays import IndexArray, MaskArray, index_dtype
+from engines.arrays import IndexArray, MaskArray, index_dtype, offsets_of
 from engines.host.assemble import (
     UNSET,
     Entries,
@@ -261,7 +261,7 @@ class _Assembly:
             for block in self._blocks():
                 status, entry = count_choices(block.keys, self.groups, self.head.choices)
                 self._refuse(status, block, entry)
-            self.group_offsets = _offsets(self.groups)
+            self.group_offsets = offsets_of(self.groups)
             if int(self.group_offsets[-1]) != self.head.choices:
                 self._wrong_choices(int(self.group_offsets[-1]))
         count = 0
@@ -277,7 +277,7 @@ class _Assembly:
             state = int(np.searchsorted(self.group_offsets, row, side="right")) - 1
             choice = row - int(self.group_offsets[state])
             self.section.fail(None, f"choice {choice} of state {state} has no transition")
-        next_entry = _offsets(self.lengths)[:-1]
+        next_entry = offsets_of(self.lengths)[:-1]
         self.table = ActionTable()
         for block in self._blocks():
             status, entry = place_rows(
@@ -290,7 +290,7 @@ class _Assembly:
         """Sort the rows, add self-loops to deadlocks, and see to the rows' sums."""
         self._tidy_rows()
         deadlocks = self._fix_deadlocks()
-        offsets = _offsets(self.lengths).astype(index_dtype(len(self.values)), copy=False)
+        offsets = offsets_of(self.lengths).astype(index_dtype(len(self.values)), copy=False)
         codes = self.codes if self.table.names[1:] else self.codes[:0]
         group_offsets = self._group_offsets()
         matrix = CsrMatrix(offsets, self.columns, self.values, self.head.states)
@@ -310,11 +310,11 @@ class _Assembly:
     def _group_offsets(self) -> IndexArray | None:
         if not self.nondeterministic:
             return None
-        return _offsets(self.groups).astype(index_dtype(len(self.lengths)), copy=False)
+        return offsets_of(self.groups).astype(index_dtype(len(self.lengths)), copy=False)
 
     def _tidy_rows(self) -> None:
         """Sort the rows and drop zeros: without rates above 0 a state is a deadlock."""
-        offsets = _offsets(self.lengths).astype(index_dtype(len(self.values)), copy=False)
+        offsets = offsets_of(self.lengths).astype(index_dtype(len(self.values)), copy=False)
         codes = self.codes if self.table.names[1:] and not self.nondeterministic else None
         status, row, left = tidy_rows(offsets, self.columns, self.values, codes)
         if status is RowStatus.DUPLICATE:
@@ -354,10 +354,10 @@ class _Assembly:
             return deadlocks
         rows = states
         if self.nondeterministic:
-            rows = _offsets(self.groups)[states]
+            rows = offsets_of(self.groups)[states]
             self.groups[states] = 1
             self.codes = np.insert(self.codes, rows, 0)
-        positions = _offsets(self.lengths)[rows]
+        positions = offsets_of(self.lengths)[rows]
         if self.nondeterministic:
             self.lengths = np.insert(self.lengths, rows, 1)
         else:
@@ -421,9 +421,3 @@ class _Assembly:
                     break
         name = f"state {key[0]}" + (f", choice {key[1]}" if len(key) == 2 else "")
         self.section.fail(found, f"{name}: {message}")
-
-
-def _offsets(sizes: IndexArray) -> NDArray[np.int64]:
-    offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
-    np.cumsum(sizes, out=offsets[1:])
-    return offsets

@@ -149,7 +149,7 @@ TextPart: TypeAlias = str | Node
 
 
 def rebuilt(root: Node, change: Callable[[Node], Node]) -> Any:
-    """Return a tree with its nodes changed, each once, after those below it; positions stay.
+    """Return a tree with its nodes changed, each after those below it; positions stay.
 
     Parameters
     ----------
@@ -167,15 +167,7 @@ def rebuilt(root: Node, change: Callable[[Node], Node]) -> Any:
             return tuple(replaced(item) for item in value)
         return value
 
-    waiting: list[tuple[Node, bool]] = [(root, False)]
-    while waiting:
-        node, ready = waiting.pop()
-        if id(node) in done:
-            continue
-        if not ready:
-            waiting.append((node, True))
-            waiting.extend((child, False) for child in reversed(list(node.children())))
-            continue
+    for node in root.walk_up():
         old = node._content()
         new = tuple(replaced(value) for value in old)
         same = all(a is b or not isinstance(b, Node | tuple) for a, b in zip(old, new, strict=True))

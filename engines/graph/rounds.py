@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engines.arrays import MaskArray
+from engines.arrays import MaskArray, offsets_of
 from engines.devices.graph import operations_of
 from engines.host.graph import CpuGraph
 from engines.model.explicit import ExplicitModel, ModelKind
@@ -74,7 +74,6 @@ def _graph(model: ExplicitModel) -> CpuGraph:
 def _within(model: ExplicitModel, states: MaskArray) -> MaskArray:
     """Return the rows all of whose entries lead to some states, shape (rows,)."""
     matrix = model.matrix
-    outside = np.zeros(matrix.num_entries + 1, dtype=np.int64)
-    np.cumsum(~states[matrix.columns] & (matrix.values != 0.0), out=outside[1:])
+    outside = offsets_of(~states[matrix.columns] & (matrix.values != 0.0))
     inside: MaskArray = outside[matrix.row_offsets[1:]] == outside[matrix.row_offsets[:-1]]
     return inside

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.arrays import FloatArray, IndexArray, index_dtype
+from engines.arrays import FloatArray, IndexArray, index_dtype, offsets_of
 from engines.host.compiled.library import INDICES, NUMBERS, Function, HostMatrix, Structure
 from engines.host.compiled.shares import CHUNKS_PER_THREAD, even_shares, threads_for
 from engines.model.csr import CsrMatrix
@@ -183,8 +183,7 @@ class Dependencies:
         for move, of_pass in zip(MOVES, threads, strict=True):
             keys, steps = step_keys(levels, move)
             keys = keys[order]
-            bounds = np.zeros(steps + 1, dtype=np.int64)
-            np.cumsum(np.bincount(keys, minlength=steps), out=bounds[1:])
+            bounds = offsets_of(np.bincount(keys, minlength=steps))
             pieces = 1 if of_pass == 1 else of_pass * CHUNKS_PER_THREAD
             _MOVE(moves, keys, _by_step(keys), bounds, steps, pieces, of_pass)
         colours[order] = there

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engines.arrays import FloatArray, IndexArray, index_dtype, ranges, runs_of
+from engines.arrays import FloatArray, IndexArray, index_dtype, offsets_of, ranges, runs_of
 from engines.host.compiled.rows import gathered
 from engines.model.csr import CsrMatrix
 
@@ -20,8 +20,7 @@ def choices_of(states: IndexArray, groups: IndexArray) -> tuple[IndexArray, Inde
         Shape (states + 1,): where each state's choices start.
     """
     counts = np.diff(groups)[states]
-    offsets = np.zeros(len(states) + 1, dtype=np.int64)
-    np.cumsum(counts, out=offsets[1:])
+    offsets = offsets_of(counts)
     choices: IndexArray = ranges(groups[states], counts)
     return choices, offsets.astype(index_dtype(int(offsets[-1])))
 

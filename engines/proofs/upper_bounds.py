@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engines.arrays import FloatArray, IndexArray, MaskArray, sums_by_row
+from engines.arrays import FloatArray, IndexArray, MaskArray, offsets_of, sums_by_row
 from engines.errors import ConvergenceError, UnsupportedError
 from engines.graph.components import sccs
 from engines.graph.mec import end_component_states
@@ -256,11 +256,9 @@ def _chain_of(model: ExplicitModel, chain: SweepSystem, unknown: MaskArray) -> E
     size, states = model.num_states, np.flatnonzero(unknown)
     lengths = np.ones(size, dtype=np.int64)
     lengths[states] = chain.matrix.row_lengths()
-    offsets = np.zeros(size + 1, dtype=np.int64)
-    np.cumsum(lengths, out=offsets[1:])
     of_chain = np.repeat(unknown, lengths)
     columns = np.repeat(np.arange(size), lengths)
     columns[of_chain] = chain.matrix.columns
     values = np.ones(len(columns))
     values[of_chain] = chain.matrix.values
-    return ExplicitModel(ModelKind.DTMC, CsrMatrix(offsets, columns, values, size))
+    return ExplicitModel(ModelKind.DTMC, CsrMatrix(offsets_of(lengths), columns, values, size))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.arrays import FloatArray, distinct, offsets_of, ranges
+from engines.arrays import FloatArray, distinct, offsets_of, ranges, sums_by_row
 from engines.model.row_runs import RowRuns
 
 
@@ -66,8 +66,7 @@ def flows_of_runs(rates: RowRuns, into: RowRuns) -> FlowRuns:
     both, kinds = np.unique(pairs, axis=0, return_inverse=True)
     leaving = np.repeat(np.arange(len(rates.pair_starts) - 1), np.diff(rates.pair_starts))
     away = rates.distances != 0
-    lost = np.zeros(len(rates.pair_starts) - 1)
-    np.add.at(lost, leaving[away], rates.numbers[away])
+    lost = sums_by_row(leaving[away], rates.numbers[away], len(rates.pair_starts) - 1)
     lengths = np.diff(into.pair_starts)[both[:, 1]]
     entries = ranges(into.pair_starts[both[:, 1]], lengths)
     comes = into.distances[entries] != 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.arrays import INT32_MAX
+from engines.arrays import INT32_MAX, offsets_of
 from engines.diagrams.diagram import NO_STATES
 from engines.diagrams.hybrid import HybridMatrix
 from engines.diagrams.layers import NO_BLOCK
@@ -82,8 +82,7 @@ def _assemble(
     blocks = len(layer.nodes)
     if blocks > INT32_MAX:
         raise UnsupportedError(f"{blocks} blocks at level {level} of a diagram are too many")
-    block_rows = np.zeros(blocks + 1, dtype=np.int64)
-    np.cumsum(surveyed.numbering.counts[layer.rows], out=block_rows[1:])
+    block_rows = offsets_of(surveyed.numbering.counts[layer.rows])
     offsets, columns, values = _blocks(surveyed, level, block_rows)
     return HybridMatrix(
         block_rows=block_rows,
@@ -213,8 +212,7 @@ def _step(surveyed: Survey, frontier: Frontier, level: int) -> Frontier:
     states = np.stack((frontier.strip_states, frontier.strip_states), 1)
     states[:, 1] += numbering.low_counts[frontier.strip_rows]
     with_states = rows.ravel() != NO_STATES
-    strip_jobs = np.zeros(int(with_states.sum()) + 1, dtype=np.int64)
-    np.cumsum(counts.ravel()[with_states], out=strip_jobs[1:])
+    strip_jobs = offsets_of(counts.ravel()[with_states])
     return Frontier(
         rows.ravel()[with_states],
         states.ravel()[with_states],
