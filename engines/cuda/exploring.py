@@ -279,7 +279,8 @@ class CudaExplorer:
         scaled = cp.int32(self._kind is ModelKind.DTMC)
         self._launch(
             *("write_rows", count, *self._known(), self._ranks, states),
-            *(scaled, places, starts, columns, values, actions, lengths, row_actions),
+            *(cp.uint64(first), scaled, places, starts),
+            *(columns, values, actions, lengths, row_actions),
             *(transitions, choices, self._numbers),
             counted_at=5,
         )

@@ -29,11 +29,16 @@ module first  x : [0..40] init 0; [] x<40 -> {weights[0]} : (x'=x+1) + {weights[
 module second y : [0..30] init 0; [] y<30 -> 1 : (y'=y+1); [go] true -> 1 : (y'=mod(y+7, 31));
   [go] y=2 -> {weights[0]} : (y'=0) + {weights[1]} : true; endmodule
 """
+SINKS = """
+{kind}
+module first  x : [0..40] init 0; [] x<40 -> {weights[0]} : (x'=x+1) + {weights[1]} : (x'=0); endmodule
+module second y : [0..30] init 0; [] x<40 & y<30 -> 1 : (y'=y+1); endmodule
+"""
 KINDS = {"dtmc": ("0.25", "0.75"), "ctmc": ("0.5", "3"), "mdp": ("0.25", "0.75")}
 
 
-def grid(kind):
-    program, _ = read_model(GRID.format(kind=kind, weights=KINDS[kind]))
+def grid(kind, text=GRID):
+    program, _ = read_model(text.format(kind=kind, weights=KINDS[kind]))
     return program
 
 
@@ -161,11 +166,14 @@ def test_what_the_gpu_refuses_is_built_on_the_cpu():
     require_same(found, build(program))
 
 
+@pytest.mark.parametrize("text", [GRID, SINKS], ids=["without", "with deadlocks"])
 @pytest.mark.parametrize("kind", ["dtmc", "ctmc"])
-def test_runs_of_rows_are_those_of_the_cpu(monkeypatch, kind):
+def test_runs_of_rows_are_those_of_the_cpu(monkeypatch, kind, text):
     monkeypatch.setattr(exploring, "STATES_OF_A_PART", 100)
     tuning = ExplorationTuning(states_before_gpu=0, most_entries=100, states_of_a_part=70)
-    found, expected = (build(grid(kind), gpu=gpu, in_runs=True, tuning=tuning) for gpu in (0, None))
+    program = grid(kind, text)
+    found, expected = (build(program, gpu=gpu, in_runs=True, tuning=tuning) for gpu in (0, None))
+    assert expected.deadlocks.any() == (text is SINKS)
     assert "model built on GPU 0; " in told(found.events)
     a, b = (runs_of_matrix(x.model.matrix) for x in (found, expected))
     for name in ("firsts", "kinds", "pair_starts", "distances", "numbers"):

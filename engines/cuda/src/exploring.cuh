@@ -406,10 +406,11 @@ HD int choices_of(Row *row, u32 *size) {
   return kept;
 }
 
-/* Writes the rows of states, and how many transitions and choices are left of those that were counted. */
+/* Writes the rows of states, the first of which has the number `first`, and how many transitions and
+ * choices are left of those that were counted. */
 extern "C" __global__ void write_rows(
-    const Slot *table, u64 mask, const u64 *found, const int *ranks, const u64 *states, u64 count, int scaled,
-    const i64 *places, const i64 *rows, int *columns, double *values, int *actions, int *lengths,
+    const Slot *table, u64 mask, const u64 *found, const int *ranks, const u64 *states, u64 count, u64 first,
+    int scaled, const i64 *places, const i64 *rows, int *columns, double *values, int *actions, int *lengths,
     int *row_actions, int *transitions, int *choices, const double *__restrict__ numbers) {
   u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x;
   if (i >= count) return;
@@ -417,7 +418,7 @@ extern "C" __global__ void write_rows(
              columns, values, actions, lengths, row_actions};
   rows_from(states + i * WORDS, &row, numbers);
   if (row.choice < 0) {
-    columns[row.place] = (int)i;
+    columns[row.place] = (int)(first + i);
     values[row.place] = 1.0;
     if (actions) actions[row.place] = -1;
     if (lengths) lengths[row.row] = 1;
