@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engines.arrays import FloatArray
+from engines.arrays import FloatArray, IndexArray
 from engines.devices.choice import choose_diagram_engine
 from engines.diagrams.instances import BlockInstance, CoordinateBlock, hybrid_of
 from engines.diagrams.system import DiagramSystem
@@ -172,7 +172,8 @@ def solve_blocks(
     while made < max_iterations and not change < epsilon:
         changes = sweeper.run(min(batch, max_iterations - made))
         made, change = made + len(changes), float(changes[-1])
-        if not np.isfinite(change):
+        # A value that rises from 0 has an infinite relative change; values that overflow have none.
+        if np.isnan(change):
             break
     values = np.array(sweeper.values())
     converged = change < epsilon and bool(np.isfinite(values).all())
@@ -206,7 +207,7 @@ def _system(
                 CoordinateBlock(
                     *(int(block.shape[0]), int(block.shape[1])),
                     np.asarray(block.values, dtype=np.float64),
-                    *(np.asarray(places, dtype=np.int64) for places in (block.rows, block.columns)),
+                    *(_places(block.rows, "rows"), _places(block.columns, "columns")),
                 )
                 for block in blocks
             ],
@@ -216,6 +217,13 @@ def _system(
         raise InvalidModelError(str(error)) from error
     offset = None if given is None else given / pivots
     return DiagramSystem(matrix, first, offset, omega=omega, divisors=-pivots)
+
+
+def _places(numbers: ArrayLike, what: str) -> IndexArray:
+    found = np.asarray(numbers)
+    if found.size and not np.issubdtype(found.dtype, np.integer):
+        raise InvalidModelError(f"the {what} of a block must be integers, not {found.dtype}")
+    return found.astype(np.int64)
 
 
 def _vector(values: ArrayLike, what: str, size: int | None) -> FloatArray:

@@ -108,6 +108,27 @@ def test_without_a_right_side_it_balances_from_the_uniform_start():
     np.testing.assert_allclose(found.values, 0.25, rtol=1e-5)
 
 
+@pytest.mark.parametrize("stop", ["relative", "absolute"])
+def test_a_long_way_is_swept_to_its_end(stop):
+    # x(i) = x(i + 1) / 2, and 1 in the last state alone: sweeps reach the first one after many.
+    size = 400
+    halves = pg.Block((1, 2), [-0.5], [0], [1])
+    instances = [pg.Instance(0, i, i) for i in range(size - 1)]
+    right_side = np.append(np.zeros(size - 1), 1.0)
+    given_ = ([halves], instances, right_side, np.ones(size))
+    found = pg.solve_blocks(*given_, stop=stop, epsilon=1e-12, slice_size=1, colours=2)
+    assert found.converged
+    np.testing.assert_allclose(found.values, 0.5 ** np.arange(size)[::-1], atol=1e-9)
+
+
+def test_what_overflows_ends_early():
+    block = pg.Block((2, 2), [3.0, 3.0], [0, 1], [1, 0])
+    given_ = ([block], [pg.Instance(0, 0, 0)], [1.0, 1.0], [1.0, 1.0])
+    found = pg.solve_blocks(*given_, max_iterations=100_000)
+    assert not found.converged
+    assert found.iterations < 100_000
+
+
 def test_what_does_not_converge_says_so():
     block = pg.Block((2, 2), [3.0, 3.0], [0, 1], [1, 0])
     given_ = ([block], [pg.Instance(0, 0, 0)], [1.0, 1.0], [1.0, 1.0])
@@ -126,6 +147,7 @@ def test_what_does_not_converge_says_so():
         ({"instances": [pg.Instance(1, 0, 0)]}, "block 1, of 1 blocks"),
         ({"blocks": [pg.Block((2, 2), [1.0], [2], [0])]}, "row of an entry"),
         ({"blocks": [pg.Block((2, 2), [1.0, 2.0], [1], [0])]}, "2 values, but 1 rows"),
+        ({"blocks": [pg.Block((2, 2), [1.0], [0.7], [0])]}, "rows of a block must be integers"),
     ],
 )
 def test_parts_that_do_not_belong_together_are_refused(changed, said):
