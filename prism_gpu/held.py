@@ -32,10 +32,10 @@ class HeldByPrism:
     session
         The model, open.
     of_the_model
-        The settings that it was opened with.
+        The settings that it was opened with; a check changes those of `OF_A_CHECK` alone.
     """
 
-    def __init__(self, session: Session, of_the_model: frozenset[str]) -> None:
+    def __init__(self, session: Session, of_the_model: Asked) -> None:
         self._session, self._of_the_model = session, of_the_model
         self._lock = threading.Lock()
 
@@ -124,7 +124,9 @@ class HeldByPrism:
                 "files of properties are not read for a model that PRISM holds; pass the "
                 'properties one by one, or open the model with front_end="builtin"'
             )
-        refused = asked.named - self._of_the_model - OF_A_CHECK
+        kept, wanted = self._of_the_model.environment, asked.environment
+        refused = asked.named - OF_A_CHECK
+        refused -= {name for name in OF_A_MODEL if getattr(wanted, name) == getattr(kept, name)}
         if refused:
             raise UnsupportedError(
                 f"{', '.join(sorted(refused))}: not for a check by PRISM, which takes "

@@ -181,7 +181,7 @@ def _held_by_prism(path: Path, constants: dict[str, Constant], settings: Setting
         )
     passed: dict[str, Any] = {**settings}
     session = open_model(path, constants, front_end="prism", **passed)
-    return Model(HeldByPrism(session, frozenset(settings)), settings)
+    return Model(HeldByPrism(session, read_settings(settings)), settings)
 
 
 def _nothing(_: str) -> None:

@@ -85,6 +85,8 @@ def test_what_a_session_of_prism_lacks_is_refused():
     with pg.open(CLUSTER, {"N": 2}, front_end="prism") as model:
         with pytest.raises(pg.UnsupportedError, match="bounds: not for a check by PRISM"):
             model.check(ASKED[0], bounds=True)
+        with pytest.raises(pg.UnsupportedError, match="max_iterations: not for a check by PRISM"):
+            model.check(ASKED[0], max_iterations=10)
         with pytest.raises(pg.UnsupportedError, match="variables of a model that PRISM holds"):
             model.states  # noqa: B018
         with pytest.raises(pg.UnsupportedError, match="files of properties"):
@@ -95,6 +97,11 @@ def test_what_a_session_of_prism_lacks_is_refused():
             pickle.dumps(model)
     with pytest.raises(pg.BridgeError, match="closed"):
         model.check(ASKED[0])
+    given = {"front_end": "prism", "max_iterations": 5000, "device": "cpu"}
+    with pg.open(CLUSTER, {"N": 2}, **given) as model:
+        assert model.check(ASKED[0], device="cpu").value == model.check(ASKED[0]).value
+        with pytest.raises(pg.UnsupportedError, match="max_iterations: not for a check by PRISM"):
+            model.check(ASKED[0], max_iterations=10)
     with pytest.raises(pg.UnsupportedError, match="method: not for a model that PRISM holds"):
         pg.open(CLUSTER, {"N": 2}, front_end="prism", method="jacobi")
 
