@@ -13,6 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from bridge import ending
 from bridge.exchange.content import BuiltContent, digests, mask_digest, read_built
 from bridge.exchange.manifest import (
     MANIFEST,
@@ -270,17 +271,28 @@ def _replace_files(folder: Path, draft: Path, *, force: bool) -> None:
         aside = draft / "aside"
         aside.mkdir()
         moved: list[tuple[Path, Path]] = []
-        try:
-            there = [path for path in folder.iterdir() if _ours(path.name)]
-            for path in sorted(there, key=lambda path: path.name != MANIFEST):
-                moved.append((path, path.rename(aside / path.name)))
-            new = [path for path in draft.iterdir() if path != aside]
-            for path in sorted(new, key=lambda path: path.name == MANIFEST):
-                moved.append((path, path.rename(folder / path.name)))
-        except BaseException:
+
+        def move(path: Path, to: Path) -> None:
+            moved.append((path, to))
+            path.rename(to)
+
+        def undo() -> None:
             for before, after in reversed(moved):
-                after.rename(before)
-            raise
+                # The last of them may not have been moved yet.
+                with suppress(FileNotFoundError):
+                    after.rename(before)
+
+        with ending.first(undo):
+            try:
+                there = [path for path in folder.iterdir() if _ours(path.name)]
+                for path in sorted(there, key=lambda path: path.name != MANIFEST):
+                    move(path, aside / path.name)
+                new = [path for path in draft.iterdir() if path != aside]
+                for path in sorted(new, key=lambda path: path.name == MANIFEST):
+                    move(path, folder / path.name)
+            except BaseException:
+                undo()
+                raise
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
@@ -322,6 +323,46 @@ def test_a_failed_exchange_of_files_brings_the_old_ones_back(exported, monkeypat
     monkeypatch.setattr(Path, "rename", failing)
     with pytest.raises(OSError, match="No space"):
         write(exported, questions=[OVER])
+    assert {path.name: path.read_bytes() for path in exported.iterdir()} == before
+
+
+SIGNALLED = """
+import os, signal, sys
+from pathlib import Path
+from bridge import ending
+from bridge.exchange.export import _whole_folder
+from bridge.exchange.manifest import MANIFEST
+
+folder, moves = Path(sys.argv[1]), int(sys.argv[2])
+rename, made = Path.rename, []
+
+def signalled(path, target):
+    moved = rename(path, target)
+    made.append(path)
+    if len(made) == moves:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return moved
+
+ending.watch()
+Path.rename = signalled
+with _whole_folder(folder, force=True) as draft:
+    for name in ("model.umb", MANIFEST):
+        (draft / name).write_text("new")
+"""
+
+
+@pytest.mark.parametrize("moves", [1, 2, 3, 4])
+def test_a_signal_amid_the_exchange_of_files_brings_the_old_ones_back(exported, moves):
+    before = {path.name: path.read_bytes() for path in exported.iterdir()}
+    assert len(before) == 2
+    done = subprocess.run(
+        [sys.executable, "-c", SIGNALLED, str(exported), str(moves)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )
+    assert done.returncode == 128 + signal.SIGTERM, done.stdout + done.stderr
     assert {path.name: path.read_bytes() for path in exported.iterdir()} == before
 
 
