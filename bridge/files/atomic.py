@@ -15,15 +15,15 @@ from engines.process.leftovers import in_use, remove_abandoned, removed_at_end
 def replacing(path: Path, *, follow: bool = True) -> Iterator[Path]:
     """Yield the path to write to, of a draft that takes a file's place once it is whole.
 
-    A pipe or a device has no place to be taken: it is yielded itself.
+    A pipe or a device that the user names has no place to be taken: it is yielded itself.
 
     Parameters
     ----------
     path
         The file.
     follow
-        Whether a link is followed, as where the user names the file; else it is replaced, as in a
-        folder that others may have filled.
+        Whether a link is followed, as where the user names the file; else whatever is there is
+        replaced, as in a folder that others may have filled.
 
     Yields
     ------
@@ -35,7 +35,7 @@ def replacing(path: Path, *, follow: bool = True) -> Iterator[Path]:
     OSError
         If it cannot be written. After any exception an old file is as it was, and no draft is left.
     """
-    if path.exists() and not path.is_file():
+    if follow and path.exists() and not path.is_file():
         with _naming(path, path):
             yield path
         return
@@ -66,7 +66,7 @@ def _naming(written: Path, path: Path) -> Iterator[None]:
         raise
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, *, follow: bool = True) -> None:
     """Write a text under its final name only once all of it is written.
 
     Parameters
@@ -75,11 +75,13 @@ def write_text(path: Path, text: str) -> None:
         The file.
     text
         What is to be in it.
+    follow
+        As for `replacing`.
 
     Raises
     ------
     OSError
         If it cannot be written; an old file is then left as it was.
     """
-    with replacing(path) as draft:
+    with replacing(path, follow=follow) as draft:
         draft.write_text(text, encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import zipfile
+import zlib
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,11 @@ ARCHIVE = "rows.zip"
 _MEMBER = re.compile(r"rows/([a-z0-9-]{1,120}\.json)")
 _MOST_BYTES = 16 << 20
 """Of a result; the largest, pictures of matrices, have a few hundred kilobytes."""
+
+_NEEDS_PASSWORD = 1
+"""Among the flags of a member."""
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OSError)
+"""What reading a damaged archive raises."""
 
 
 def pack(folder: Path) -> Path | None:
@@ -66,17 +72,22 @@ def take_in(folder: Path) -> int:
         with zipfile.ZipFile(source) as archive:
             for info in archive.infolist():
                 name = _MEMBER.fullmatch(info.filename)
-                if name is None or info.file_size > _MOST_BYTES:
+                if name is None or info.file_size > _MOST_BYTES or not _is_plain(info):
                     raise BridgeError(f"{source} holds {info.filename!r}, which is no result")
                 text = archive.read(info).decode("utf-8")
                 here = rows / name[1]
                 kept = here.read_text(encoding="utf-8") if here.is_file() else ""
                 if _rank(text) > _rank(kept):
-                    write_text(here, text)
+                    write_text(here, text, follow=False)
                     taken += 1
-    except (zipfile.BadZipFile, UnicodeDecodeError, OSError) as error:
+    except _DAMAGED as error:
         raise BridgeError(f"{source} is no archive of results: {error}") from error
     return taken
+
+
+def _is_plain(member: zipfile.ZipInfo) -> bool:
+    packed = member.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+    return packed and not member.flag_bits & _NEEDS_PASSWORD
 
 
 def _rank(text: str) -> tuple[bool, bool, float]:
@@ -85,5 +96,5 @@ def _rank(text: str) -> tuple[bool, bool, float]:
         record: Any = json.loads(text)
         measured = datetime.strptime(record["measured"], "%Y-%m-%d %H:%M:%S %z")
         return True, record["status"] in ("done", "wrong"), measured.timestamp()
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return False, False, 0.0

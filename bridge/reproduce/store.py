@@ -69,11 +69,11 @@ class Store:
         path = self._path(job)
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
-            if isinstance(record, dict) and record["status"] and record["name"] == job.name:
+            if _is_result(record) and record["name"] == job.name:
                 return record if self._of_this_commit(job, record) else None
         except FileNotFoundError:
             return None
-        except (ValueError, KeyError, OSError):
+        except (ValueError, RecursionError, OSError):
             pass
         if path not in self.damaged:
             self.damaged.append(path)
@@ -108,7 +108,7 @@ class Store:
             "versions": self._identity.get("versions") or {},
             **record,
         }
-        write_text(self._path(job), json.dumps(whole, indent=1) + "\n")
+        write_text(self._path(job), json.dumps(whole, indent=1) + "\n", follow=False)
         return whole
 
     def forget(self, job: Job) -> None:
@@ -120,6 +120,11 @@ class Store:
             The job.
         """
         self._path(job).unlink(missing_ok=True)
+
+
+def _is_result(record: object) -> bool:
+    whole = isinstance(record, dict) and {"status", "name", "versions"} <= record.keys()
+    return whole and bool(record["status"]) and isinstance(record["versions"], Mapping)
 
 
 @contextmanager
@@ -138,7 +143,7 @@ def locked(folder: Path) -> Iterator[None]:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+        handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
     except OSError as error:
         raise BridgeError(f"{folder} cannot be written to: {error.strerror}") from error
     try:

@@ -77,6 +77,22 @@ def test_what_is_no_archive_is_named(tmp_path):
         take_in(tmp_path)
 
 
+@pytest.mark.parametrize("damage", ["content", "password", "compression"])
+def test_a_damaged_archive_is_named(tmp_path, damage):
+    packed = zipfile.ZIP_LZMA if damage == "compression" else zipfile.ZIP_DEFLATED
+    with zipfile.ZipFile(tmp_path / ARCHIVE, "w", packed) as archive:
+        archive.writestr("rows/a.json", json.dumps({"status": list(range(100))}))
+    data = bytearray((tmp_path / ARCHIVE).read_bytes())
+    if damage == "content":
+        data[45:60] = bytes(15)
+    elif damage == "password":
+        for header, flags in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+            data[data.index(header) + flags] |= 1
+    (tmp_path / ARCHIVE).write_bytes(data)
+    with pytest.raises(BridgeError, match=r"rows\.zip (is no archive of results|holds)"):
+        take_in(tmp_path)
+
+
 def test_an_empty_folder_has_no_archive(tmp_path):
     assert pack(tmp_path) is None
     assert take_in(tmp_path) == 0

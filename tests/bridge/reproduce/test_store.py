@@ -90,9 +90,27 @@ def test_other_content_is_no_result(tmp_path):
     store = Store(tmp_path, IDENTITY)
     store.put(JOB, {"status": "done"})
     (file,) = (tmp_path / "rows").iterdir()
-    for text in ("[]", "{}", '{"status": "done", "name": "another"}'):
+    whole = {"status": "done", "name": JOB.name}
+    for record in ([], {}, {**whole, "name": "another"}, {**whole, "versions": ["1"]}):
+        file.write_text(json.dumps(record))
+        assert store.get(JOB) is None
+    for text in ("[" * 100_000, "NaN"):
         file.write_text(text)
         assert store.get(JOB) is None
+
+
+def test_links_in_the_folder_are_not_followed(tmp_path):
+    store, outside = Store(tmp_path / "x", IDENTITY), tmp_path / "outside"
+    outside.write_text("mine")
+    store.put(JOB, {"status": "done"})
+    (file,) = (tmp_path / "x" / "rows").iterdir()
+    file.unlink()
+    file.symlink_to(outside)
+    store.put(JOB, {"status": "done"})
+    (tmp_path / "x" / ".lock").symlink_to(outside)
+    with pytest.raises(BridgeError, match="cannot be written to"), locked(tmp_path / "x"):
+        pass
+    assert (outside.read_text(), store.get(JOB)["status"]) == ("mine", "done")
 
 
 def test_what_is_forgotten_is_measured_again(tmp_path):
