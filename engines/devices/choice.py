@@ -104,7 +104,7 @@ def choose_engine(
         return CpuEngine(environment.matrix_format), ()
     worthwhile = system.matrix.num_entries >= least_gpu_entries(sweeps)
     usable, refused = _gpu(environment, worthwhile)
-    return _cuda_engine(environment) if usable else CpuEngine(), refused
+    return _cuda_engine(environment) if usable else CpuEngine(environment.matrix_format), refused
 
 
 def choose_diagram_engine(

@@ -354,7 +354,8 @@ def _sweep(
         return SolveResult.exact(system.start.copy(), method)
     started = time.perf_counter()
     engine, chosen = choose_engine(environment, system, steps)
-    sweeper, prepared = sweeper_or_cpu(engine, system, NO_CHANGE, True, CpuEngine())
+    on_cpu = CpuEngine(environment.matrix_format)
+    sweeper, prepared = sweeper_or_cpu(engine, system, NO_CHANGE, True, on_cpu)
     in_double = environment.double_instead("the error of bounded steps is proven")
     setup = time.perf_counter() - started
     done, change, batch = 0, np.inf, FIRST_BATCH

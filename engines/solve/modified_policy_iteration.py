@@ -162,10 +162,11 @@ class _PolicySweeps:
         threshold, absolute = stop_threshold(self._environment), self._environment.absolute
         if chain.matrix.num_rows == 0:
             return CpuEngine().sweeper(chain, threshold, absolute)
-        sweeper, events = sweeper_or_cpu(self._engine, chain, threshold, absolute, CpuEngine())
+        on_cpu = CpuEngine(self._environment.matrix_format)
+        sweeper, events = sweeper_or_cpu(self._engine, chain, threshold, absolute, on_cpu)
         self.events = events or self.events
         if sweeper.cost.on_cpu:
-            self._engine = CpuEngine()
+            self._engine = on_cpu
         return sweeper
 
 

@@ -188,10 +188,11 @@ def _prepared(
         require_solvable(system)
     symmetric = SymmetricScheme.where_best(engine, system, environment)
     scheme: Scheme[SweepSystem] = symmetric or engine
-    on_cpu: Scheme[SweepSystem] = CpuEngine()
+    host = CpuEngine(environment.matrix_format)
+    on_cpu: Scheme[SweepSystem] = host
     if sweeps_in_colours(environment.method):
         scheme = GaussSeidelScheme.of(engine, environment)
-        on_cpu = GaussSeidelScheme.of(CpuEngine(), environment)
+        on_cpu = GaussSeidelScheme.of(host, environment)
     elif environment.method is Method.MULTILEVEL:
         scheme = LevelScheme(engine, environment.device_memory)
     given = system if begun is None else replace(system, start=begun.values)
@@ -290,7 +291,7 @@ def _by_named_method(
     del solve.sweeper
     system = solve.system.expanded
     assert system is not None, "without a matrix there are no sweeps in single precision"
-    how = (stop_threshold(environment), environment.absolute, CpuEngine())
+    how = (stop_threshold(environment), environment.absolute, CpuEngine(environment.matrix_format))
     solve.sweeper, prepared = sweeper_or_cpu(solve.scheme, system, *how)
     solve.events[:] = [*prepared, *solve.events, Kind.SINGLE_STALLED()]
     outcome = iterate(solve.sweeper, environment, progress=progress)

@@ -16,6 +16,7 @@ from engines.devices.colours import GaussSeidelScheme
 from engines.errors import UnsupportedError
 from engines.host.colours import Order
 from engines.host.engine import CpuEngine
+from engines.model.choice import Format
 from engines.model.csr import CsrMatrix
 from engines.model.environment import DeviceChoice, SolverEnvironment
 from engines.model.events import Kind, told
@@ -74,6 +75,13 @@ def test_without_a_wish_the_cpu_takes_over_and_says_why():
     engine, events = choice.choose_engine(SolverEnvironment(), large_system())
     assert isinstance(engine, CpuEngine)
     assert told(events).startswith("GPU not used: CuPy is not installed")
+
+
+@pytest.mark.parametrize("device", [DeviceChoice.CPU, DeviceChoice.AUTO])
+def test_the_cpu_takes_a_format_that_was_named_however_it_came_to_sweep(device):
+    environment = SolverEnvironment(device=device, matrix_format=Format.VALUES)
+    engine, _ = choice.choose_engine(environment, small_system())
+    assert engine.sweeper(small_system(), -1.0, True).cost.format == Format.VALUES
 
 
 @pytest.mark.usefixtures("without_cupy")
