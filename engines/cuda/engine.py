@@ -5,6 +5,7 @@ from __future__ import annotations
 from engines.arrays import INT32_MAX
 from engines.cuda.driver import cupy
 from engines.cuda.formats.tuning import RowTuning
+from engines.cuda.memory import available_bytes
 from engines.cuda.split import SplitSweeper
 from engines.cuda.sweeper import CudaSweeper, device_bytes
 from engines.errors import DeviceMemoryError, UnsupportedError
@@ -59,7 +60,7 @@ class CudaEngine:
         where = (stop_below, absolute, self.device_number, self.matrix_format)
         with cp.cuda.Device(self.device_number):
             need = device_bytes(system)
-            available = self._available()
+            available = available_bytes(self.most_memory)
             try:
                 if need <= available:
                     sweeper = CudaSweeper(system, *where, self._tuning)
@@ -67,7 +68,7 @@ class CudaEngine:
                     return sweeper
             except cp.cuda.memory.OutOfMemoryError:
                 cp.get_default_memory_pool().free_all_blocks()
-                available = self._available()
+                available = available_bytes(self.most_memory)
             try:
                 return SplitSweeper(system, *where, memory=available)
             except cp.cuda.memory.OutOfMemoryError as error:
@@ -75,10 +76,3 @@ class CudaEngine:
                 raise DeviceMemoryError(
                     f"GPU {self.device_number} ran out of memory: {error}"
                 ) from error
-
-    def _available(self) -> int:
-        """Return the bytes of the current device that a solve may take."""
-        cp = cupy()
-        pool = cp.get_default_memory_pool()
-        free = int(cp.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
-        return free if self.most_memory is None else min(free, self.most_memory)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from engines.diagrams.system import System
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.host.space import HostSpace
 from engines.model.choice import Format
+from engines.model.events import Kind
 from engines.model.result import SweepCost
 from engines.systems.one_sided import Scaling, SingleSweeper, SweepSystem
 from engines.systems.precision import DOWN, TO_NEAREST
@@ -234,6 +236,7 @@ class CudaSweeper:
     def space(self, system: SweepSystem) -> Space:
         """Return a space for GMRES; see `engines.systems.space.HasSpace`."""
         if bytes_needed(system) > self.spare:
+            self.cost = replace(self.cost, events=(*self.cost.events, Kind.COMBINED_ON_CPU()))
             return HostSpace(system, self)
         return DeviceSpace(system, self)
 

@@ -56,6 +56,7 @@ class Kind(Enum):
     # What is swept, and how.
     FORMAT_REFUSED = "-gpuformat {format}: {reason}; csr used"
     FORMAT_FAILED = "format {format}: {reason}"
+    COMBINED_ON_CPU = "iterates of GMRES combined on the CPU: no memory left for them on the GPU"
     NO_ROOM_FOR_FORMATS = "csr used: no memory left to choose a better format"
     SINGLE_AS_CSR = "-gpuformat {format}: in single precision the CPU uses csr"
     NOT_IN_FORMAT = "format {format} not used: {reason}"

@@ -31,7 +31,8 @@ module second y : [0..30] init 0; [] y<30 -> 1 : (y'=y+1); [go] true -> 1 : (y'=
 """
 SINKS = """
 {kind}
-module first  x : [0..40] init 0; [] x<40 -> {weights[0]} : (x'=x+1) + {weights[1]} : (x'=0); endmodule
+module first  x : [0..40] init 0;
+  [] x<40 -> {weights[0]} : (x'=x+1) + {weights[1]} : (x'=0); endmodule
 module second y : [0..30] init 0; [] x<40 & y<30 -> 1 : (y'=y+1); endmodule
 """
 KINDS = {"dtmc": ("0.25", "0.75"), "ctmc": ("0.5", "3"), "mdp": ("0.25", "0.75")}

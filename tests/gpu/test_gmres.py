@@ -17,6 +17,7 @@ from engines.methods.gmres import solve_by_stretches
 from engines.methods.stretches import NAME
 from engines.model.choice import Format
 from engines.model.environment import DeviceChoice, Method, SolverEnvironment
+from engines.model.events import told
 from engines.model.result import Status
 from engines.solve import system as solve
 from engines.solve.system import solve_system
@@ -121,6 +122,7 @@ def test_blocks_on_several_devices_and_in_the_hosts_memory():
     # No room for vectors: the host keeps them.
     limited = CudaEngine(most_memory=100_000).sweeper(system, -1.0, False)
     assert all(isinstance(each.space(system), HostSpace) for each in (shared, split, limited))
+    assert "combined on the CPU" in told(limited.cost.events)
     for sweeper in (shared, split, limited):
         found = solve_by_stretches(system, sweeper, NAMED, 10_000)
         assert found.sweeps < 2_000
