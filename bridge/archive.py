@@ -68,7 +68,7 @@ class ClassArchive:
         if self._name is None or not make:
             return []
         with contextlib.suppress(CacheError, OSError):
-            # One that a killed run leaves is removed from there by a run a day later.
+            # One that a killed run leaves is removed from there by a later run.
             making = temporary_folder(cache_folder(), prefix="writing-")
             self._written = self._making.enter_context(making) / ARCHIVE
             return [f"-XX:ArchiveClassesAtExit={self._written}", QUIET]

@@ -263,7 +263,7 @@ def _cache_folder() -> Finding:
 
 def _driver_library() -> ctypes.CDLL | None:
     try:
-        return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+        return ctypes.CDLL("libcuda.so.1")
     except OSError:
         return None
 
@@ -350,9 +350,6 @@ def _nvrtc(driver: tuple[int, int] | None) -> Finding:
 
 
 def _nvrtc_libraries(major: int) -> Iterator[str]:
-    if sys.platform == "win32":
-        yield f"nvrtc64_{major}0_0.dll"
-        return
     name = f"libnvrtc.so.{major}"
     yield name
     yield f"{sys.prefix}/lib/{name}"  # conda's

@@ -56,9 +56,8 @@ USUAL_JAVA_PLACES = (
 JVM_LIBRARIES = {
     "linux": ("lib/server/libjvm.so", "jre/lib/*/server/libjvm.so", "lib/*/server/libjvm.so"),
     "darwin": ("lib/server/libjvm.dylib", "jre/lib/server/libjvm.dylib"),
-    "win32": ("bin/server/jvm.dll", "jre/bin/server/jvm.dll"),
 }
-_NATIVE_LIBRARIES = ("libprism*.so", "libprism*.dylib", "libprism*.jnilib", "*prism*.dll")
+_NATIVE_LIBRARIES = ("libprism*.so", "libprism*.dylib", "libprism*.jnilib")
 _SCRIPT_FOLDER = re.compile(
     r"""^\s*(?:export\s+)?PRISM_DIR=(?:"([^"]+)"|'([^']+)'|([^\s"';]+))""", re.MULTILINE
 )
@@ -311,8 +310,6 @@ def get_jdk() -> str:
     """Say which command gets a JDK on this system."""
     if sys.platform == "darwin":
         return "Get a JDK: brew install openjdk"
-    if sys.platform == "win32":
-        return "Get a JDK: winget install EclipseAdoptium.Temurin.21.JDK"
     return "Get a JDK: apt-get install default-jdk-headless (Debian, Ubuntu; else adoptium.net)"
 
 

@@ -123,8 +123,9 @@ class Store:
 
 
 def _is_result(record: object) -> bool:
-    whole = isinstance(record, dict) and {"status", "name", "versions"} <= record.keys()
-    return whole and bool(record["status"]) and isinstance(record["versions"], Mapping)
+    if not isinstance(record, dict) or not {"status", "name"} <= record.keys():
+        return False
+    return bool(record["status"]) and isinstance(record.get("versions"), Mapping)
 
 
 @contextmanager

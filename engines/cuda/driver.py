@@ -80,12 +80,9 @@ def _one_line(error: Exception) -> str:
 @functools.cache
 def driver_present() -> bool:
     """Return whether an NVIDIA driver can be loaded; costs no CUDA start-up."""
-    import sys
-
     if os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip() in ("", "-1"):
         return False
-    names = ["nvcuda.dll"] if sys.platform == "win32" else ["libcuda.so.1", "libcuda.so"]
-    for name in names:
+    for name in ("libcuda.so.1", "libcuda.so"):
         try:
             ctypes.CDLL(name)
         except OSError:
@@ -109,8 +106,6 @@ def early_refusal(device_number: int = 0) -> str | None:
 
     if importlib.util.find_spec("cupy") is None or not driver_present():
         return gpu_refusal(device_number)
-    if os.name == "nt":
-        return None
     driver, count = _initialised(), ctypes.c_int()
     if driver is None or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
         return gpu_refusal(device_number)
@@ -127,7 +122,7 @@ def open_context(device_number: int) -> None:
     device_number
         Which of the devices.
     """
-    if os.name == "nt" or not driver_present():
+    if not driver_present():
         return
     driver, device, context = _initialised(), ctypes.c_int(), ctypes.c_void_p()
     if driver is not None and driver.cuDeviceGet(ctypes.byref(device), device_number) == 0:

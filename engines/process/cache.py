@@ -25,14 +25,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from engines.errors import CacheError
-from engines.process.leftovers import temporary_folder
+from engines.process.leftovers import is_in_use, temporary_folder
 
 CACHE_VARIABLE = "PRISM_GPU_CACHE"
 """Names another folder than the platform's for caches."""
 MANIFEST = "manifest.json"
 """In each entry: the digest of each file, by its path."""
 STALE_S = 5.0
-"""Age from which a folder that nobody builds in is removed."""
+"""Age from which a folder that nobody works in is removed."""
 STALE_WITHOUT_LOCKS_S = 86_400.0
 """The same where files cannot be locked, so that nobody knows whether it is in use."""
 
@@ -174,8 +174,6 @@ def refusal(folder: Path) -> str | None:
     """
     if os.pathsep in str(folder):
         return f"has a {os.pathsep!r} in its name, which cannot be on a class path"
-    if not hasattr(os, "geteuid"):
-        return None
     user = os.geteuid()
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode):
@@ -230,14 +228,9 @@ def _places() -> Iterator[Path]:
             usual = user_cache_path("prism-gpu", appauthor=False)
             if usual.is_absolute():  # it is not where the user has no home
                 yield usual
-    if hasattr(os, "geteuid"):
-        for above in dict.fromkeys((os.environ.get("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm")):
-            if above and os.path.isabs(above):
-                yield Path(above, f"prism-gpu-{os.geteuid()}")
-    else:
-        import tempfile
-
-        yield Path(tempfile.gettempdir(), "prism-gpu")
+    for above in dict.fromkeys((os.environ.get("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm")):
+        if above and os.path.isabs(above):
+            yield Path(above, f"prism-gpu-{os.geteuid()}")
 
 
 def _usable_places(refused: dict[Path, str]) -> Iterator[Path]:
@@ -344,8 +337,6 @@ def _is_own_folder(folder: Path) -> bool:
 
 
 def _is_own(found: os.stat_result) -> bool:
-    if not hasattr(os, "geteuid"):
-        return True
     return found.st_uid == os.geteuid() and not found.st_mode & _WRITABLE_BY_OTHERS
 
 
@@ -359,8 +350,8 @@ def _digest(path: Path) -> str:
 
 def _own(path: Path) -> FileIO:
     """Open a file of the user's own; a link or a pipe is none."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    file = os.fdopen(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb", buffering=0)
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+    file = os.fdopen(os.open(path, flags), "rb", buffering=0)
     found = os.fstat(file.fileno())
     if not stat.S_ISREG(found.st_mode) or not _is_own(found):
         file.close()
@@ -369,7 +360,7 @@ def _own(path: Path) -> FileIO:
 
 
 def _build(place: Path, name: str, make: Callable[[Path], None]) -> None:
-    with temporary_folder(place, prefix=_BUILDING) as building, _locked(building):
+    with temporary_folder(place, prefix=_BUILDING) as building:
         content = building / "content"
         content.mkdir(mode=0o700)
         try:
@@ -424,17 +415,6 @@ def _put(content: Path, entry: Path, old: Path) -> None:
             raise
 
 
-@contextlib.contextmanager
-def _locked(building: Path) -> Iterator[None]:
-    """Hold a lock that says that somebody builds in this folder, where there are locks."""
-    with (building / "lock").open("wb") as file:
-        with contextlib.suppress(OSError, ImportError):
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-
-
 def _sweep(place: Path) -> None:
     """Remove what interrupted runs left behind; once a process."""
     if place in _swept:
@@ -454,16 +434,8 @@ def _is_stale(path: Path) -> bool:
         return False
     if age < STALE_S:
         return False
-    try:
-        import fcntl
-
-        with (path / "lock").open("r+b") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    except BlockingIOError:
-        return False
-    except (OSError, ImportError):  # without a lock, or where there are none
-        return age > STALE_WITHOUT_LOCKS_S
+    # Who works in it holds its lock; see `engines.process.leftovers.in_use`.
+    return not is_in_use(path, unknown=age < STALE_WITHOUT_LOCKS_S)
 
 
 def _remove(path: Path) -> None:

@@ -75,7 +75,7 @@ def run(
         If it cannot be run.
     """
     variables = {**os.environ, **(environment or {})}
-    if os.name != "posix" or not sys.executable:
+    if not sys.executable:
         return subprocess.run(
             command,
             capture_output=True,

@@ -87,6 +87,31 @@ def in_use(path: Path) -> Iterator[None]:
         yield
 
 
+def is_in_use(path: Path, *, unknown: bool) -> bool:
+    """Return whether a process shows that it writes a draft; see `in_use`.
+
+    Parameters
+    ----------
+    path
+        A file or a folder; a link is not followed.
+    unknown
+        What is returned where files cannot be locked.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return unknown
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return unknown
+    finally:
+        os.close(handle)
+    return False
+
+
 def remove_abandoned(path: Path) -> None:
     """Remove the drafts of a file or a folder whose processes were killed.
 
@@ -100,12 +125,8 @@ def remove_abandoned(path: Path) -> None:
             # What was written to in the last minute is in use, whatever its lock says.
             if time.time() - draft.stat().st_mtime < 60.0:
                 continue
-            handle = os.open(draft, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not is_in_use(draft, unknown=True):
                 _remove(draft)
-            finally:
-                os.close(handle)
 
 
 def remove_all() -> None:

@@ -395,7 +395,6 @@ def test_a_jre_is_refused_by_name_with_the_command_that_gets_a_jdk(tmp_path, mon
     for platform, command in (
         ("linux", "apt-get install default-jdk-headless"),
         ("darwin", "brew install openjdk"),
-        ("win32", "winget install"),
     ):
         monkeypatch.setattr(sys, "platform", platform)
         with pytest.raises(BridgeError, match=rf"17\.0\.9 in {home} \(JAVA_HOME\)(.|\n)*{command}"):

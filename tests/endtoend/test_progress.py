@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import select
 import subprocess
 import sys
@@ -11,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-pty = pytest.importorskip("pty")
 LIMIT_SECONDS = 200
 # Some seconds of sweeps on one core.
 TANDEM = Path(__file__).parents[2] / "examples" / "models" / "tandem.sm"

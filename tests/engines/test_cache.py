@@ -18,10 +18,9 @@ import pytest
 from engines.errors import BridgeError, CacheError, UnsupportedError
 from engines.process import cache as module
 from engines.process.cache import CACHE_VARIABLE, cache_folder, kept, private_folder
+from engines.process.leftovers import in_use
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="folders have no owners here")
-
-USER = f"prism-gpu-{os.geteuid() if hasattr(os, 'geteuid') else ''}"
+USER = f"prism-gpu-{os.geteuid()}"
 
 
 class Maker:
@@ -337,27 +336,35 @@ def test_four_at_once_end_with_one_entry(place):
 
 
 def test_what_an_interrupted_run_left_is_removed_and_what_is_in_use_is_not(place):
-    fcntl = pytest.importorskip("fcntl")
-    place.mkdir(mode=0o700)
-    old = time.time() - 2 * module.STALE_S
-    older = time.time() - 2 * module.STALE_WITHOUT_LOCKS_S
-    for name, age, lock in (
-        ("building-left", old, True),
-        ("building-used", old, True),
-        ("building-new", time.time(), True),
-        ("building-unlocked", old, False),
-        ("building-unlocked-for-days", older, False),
-        ("writing-for-days", older, False),
-    ):
-        (place / name / "content").mkdir(parents=True)
-        if lock:
-            (place / name / "lock").touch()
-        os.utime(place / name, (age, age))
-    with (place / "building-used" / "lock").open("wb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    leave_drafts(place)
+    with in_use(place / "building-used"):
         kept("entry", Maker(), content)
     left = {path.name for path in place.iterdir()}
-    assert left == {"entry", "building-used", "building-new", "building-unlocked"}
+    assert left == {"entry", "building-used", "building-new"}
+
+
+def test_without_locks_what_was_left_is_removed_after_a_day(place, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", fail)
+    leave_drafts(place)
+    kept("entry", Maker(), content)
+    left = {path.name for path in place.iterdir()}
+    assert left == {"entry", "building-left", "building-used", "building-new"}
+
+
+def leave_drafts(place):
+    place.mkdir(mode=0o700)
+    now = time.time()
+    for name, age in (
+        ("building-left", 2 * module.STALE_S),
+        ("building-used", 2 * module.STALE_S),
+        ("building-new", 0.0),
+        ("writing-for-days", 2 * module.STALE_WITHOUT_LOCKS_S),
+    ):
+        (place / name / "content").mkdir(parents=True)
+        os.utime(place / name, (now - age, now - age))
 
 
 def test_what_another_run_finishes_while_one_looks_for_leftovers_is_no_error(place, monkeypatch):

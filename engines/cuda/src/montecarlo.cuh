@@ -21,11 +21,7 @@ typedef uint32_t u32;
 typedef uint64_t u64;
 typedef int64_t i64;
 typedef uint8_t u8;
-#ifdef _WIN32
-#define EXPORTED __declspec(dllexport)
-#else
 #define EXPORTED __attribute__((visibility("default")))
-#endif
 #endif
 
 /* ---- doubles as bits ---- */

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import resource
+
 import pytest
 
 from engines.host.expansion import room
-
-resource = pytest.importorskip("resource")
 
 MEGABYTE = 1 << 20
 
