@@ -14,6 +14,7 @@ from bridge.install import JavaInstall, PrismInstall, find_java, find_prism
 from bridge.versions import OWN_VERSION, NoPrismError
 from engines.errors import BridgeError
 from engines.host.expansion.room import available_host_bytes
+from engines.process.cores import num_cores
 
 PACKAGES = ("numpy", "scipy", "jpype1", "matplotlib")
 NO_PART_IN_RESULTS = ("matplotlib",)
@@ -130,7 +131,7 @@ def examine(device: str, front_end: str | None = None) -> Host:
     summary, refusal = (None, "") if device == "cpu" or elsewhere else _gpu()
     if device == "gpu" and summary is None:
         raise BridgeError(f"--device gpu: no GPU can be used: {refusal}")
-    processor, cores = _processor(), _cores()
+    processor, cores = _processor(), num_cores()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     name = f"{processor}, {cores} cores" if summary is None else summary[0]
     if elsewhere:
@@ -164,12 +165,6 @@ def _gpu() -> tuple[tuple[str, int, int] | None, str]:
     properties = runtime.getDeviceProperties(0)
     found = properties["name"].decode(), int(properties["totalGlobalMem"])
     return (*found, int(runtime.getDeviceCount())), ""
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _processor() -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from engines.host.compiled.library import FILE_NAME
-from engines.host.compiled.shares import num_cores
+from engines.process.cores import num_cores
 
 OPTIONS = ("-std=gnu++20", "-O3", "-ffp-contract=off", "-Wall", "-Wextra", "-fPIC")
 """Those of CMakeLists.txt. No contraction: digits must not differ between machines."""

@@ -22,12 +22,13 @@ import numpy as np
 
 from engines.arrays import FloatArray
 from engines.host import layouts, run_encoding
-from engines.host.compiled.shares import ENTRIES_PER_THREAD, cut_rows, num_cores, threads_for
+from engines.host.compiled.shares import ENTRIES_PER_THREAD, cut_rows, threads_for
 from engines.host.engine import ENCODE_ENTRIES, CpuSweeper
 from engines.host.scaling import scaled
 from engines.host.symmetric import HostSymmetricSweeps
 from engines.model.choice import Format
 from engines.model.environment import Precision, SolverEnvironment
+from engines.process.cores import num_cores
 from engines.systems.one_sided import RELAXED_OMEGA, Engine, Scaling, SweepSystem
 
 NAME = "Symmetric Gauss-Seidel"

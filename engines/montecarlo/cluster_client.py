@@ -17,6 +17,7 @@ from typing import Any
 
 from engines.errors import CacheError, UnsupportedError
 from engines.process.cache import CACHE_VARIABLE, private_folder
+from engines.process.cores import num_cores
 
 LOCAL = "local:"
 LOW = ":low"
@@ -66,7 +67,7 @@ class OpenCluster:
     def threads(self) -> int | None:
         """How many threads a worker should sample with; None for one a core of its machine."""
         number = local_workers(self.address)
-        return None if number is None else max(1, _cores() // number)
+        return None if number is None else max(1, num_cores() // number)
 
     def replace_lost(self, num_workers: int) -> None:
         """Start processes of this machine anew that have died for good; others are left alone.
@@ -254,9 +255,3 @@ def dask_setup(_worker: object) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # What it starts, such as a compiler, inherits that.
     os.nice(int(os.environ.get(_PRIORITY_VARIABLE, "0")))
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

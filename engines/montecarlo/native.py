@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from engines.errors import UnsupportedError
 from engines.montecarlo.results import PathArrays
+from engines.process.cores import num_cores
 from engines.program.native import NoCompilerError, load
 
 _SHARE = 1024
@@ -46,7 +46,7 @@ class NativePaths:
 
     def __init__(self, text: str, threads: int | None = None) -> None:
         self._entry = _entry(text)
-        self.threads = threads or _cores()
+        self.threads = threads or num_cores()
 
     def sample(
         self,
@@ -89,9 +89,3 @@ class NativePaths:
             for number in pool.map(work, begins):
                 if progress is not None:
                     progress(number)
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from itertools import pairwise
 
 import numpy as np
 
 from engines.arrays import IndexArray
+from engines.process.cores import num_cores
 
 CHUNKS_PER_THREAD = 8
 ENTRIES_PER_THREAD = 50_000
@@ -41,13 +41,6 @@ def cut_rows(row_offsets: IndexArray, pieces: int) -> IndexArray:
         before = row_offsets[middle] + ROW_COST * middle < wanted
         first, last = np.where(before, middle + 1, first), np.where(before, last, middle)
     return np.append(first, rows)
-
-
-def num_cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def threads_for(entries: int) -> int:

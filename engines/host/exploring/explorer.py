@@ -22,9 +22,10 @@ from engines.host.compiled.library import (
     Function,
     Structure,
 )
-from engines.host.compiled.shares import num_cores, threads_for
+from engines.host.compiled.shares import threads_for
 from engines.host.exploring.compiled import CompiledExpansion
 from engines.host.exploring.tables import HostCode, HostExpression, HostProgram
+from engines.process.cores import num_cores
 from engines.program.expressions import Expression, Type
 from engines.program.packing import Packing, Words
 from engines.program.program import ModelKind, Program
