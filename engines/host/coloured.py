@@ -8,7 +8,7 @@ import numpy as np
 
 from engines.arrays import FloatArray, IndexArray
 from engines.host.compiled.library import DOUBLES, INDICES, Array, Function, HostMatrix, indices
-from engines.host.compiled.shares import ColourShares, check_bounds, even_shares
+from engines.host.compiled.shares import ColourShares, check_bounds, even_shares, require_vectors
 from engines.host.structures import HostSystem
 from engines.model.csr import CsrMatrix
 from engines.systems.one_sided import SweepSystem
@@ -92,9 +92,13 @@ class HostColouredSweeps:
             same in both.
         absolute
             Whether changes are absolute.
+
+        Raises
+        ------
+        ValueError
+            If a vector has another shape.
         """
-        if not len(x) == len(x_new) == self._states:
-            raise ValueError(f"{self._states} states, but vectors of {len(x)} and {len(x_new)}")
+        require_vectors(self._states, x, x_new)
         shares = self._shares
         pieces = (shares.firsts, len(shares.firsts) - 1, shares.starts, shares.threads)
         how = (changes, len(changes), stop_below, x, x_new, absolute)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from engines.arrays import FloatArray, IndexArray
 from engines.diagrams.system import DiagramSystem
 from engines.host.compiled.library import DOUBLES, Function, Structure, doubles
-from engines.host.compiled.shares import CHUNKS_PER_THREAD, threads_for
+from engines.host.compiled.shares import CHUNKS_PER_THREAD, require_vectors, threads_for
 from engines.host.exits import exit_rates
 from engines.host.expansion.slices import SliceColours
 from engines.host.hybrid import HostHybrid
@@ -216,9 +216,12 @@ class HostDiagramSweeps:
             same in both.
         absolute
             Whether changes are absolute.
+
+        Raises
+        ------
+        ValueError
+            If a vector has another shape.
         """
-        states = self._rows.num_states
-        if not len(x) == len(x_new) == states:
-            raise ValueError(f"{states} states, but vectors of {len(x)} and {len(x_new)}")
+        require_vectors(self._rows.num_states, x, x_new)
         how = (changes, len(changes), stop_below, x, x_new, absolute)
         return int(_SWEEPS(self._rows, self._slices, omega, *how))

@@ -6,6 +6,7 @@ from ctypes import c_double, c_int32, c_int64
 
 from engines.arrays import FloatArray, SingleArray
 from engines.host.compiled.library import DOUBLES, INDICES, SINGLES, Function
+from engines.host.compiled.shares import require_vectors
 from engines.host.structures import HostSystem, shares_of
 from engines.systems.one_sided import SweepSystem
 
@@ -82,8 +83,7 @@ class HostSingleSweeps:
         ValueError
             If a vector has another shape.
         """
-        if not len(x) == len(x_new) == self._states:
-            raise ValueError(f"{self._states} states, but vectors of {len(x)} and {len(x_new)}")
+        require_vectors(self._states, x, x_new)
         shares = self._shares
         pieces = (shares.bounds, shares.pieces, shares.threads, self._omega)
         how = (changes, len(changes), stop_below, x, x_new, absolute, self._nearest)

@@ -8,6 +8,7 @@ import numpy as np
 
 from engines.arrays import FloatArray, IndexArray
 from engines.host.compiled.library import DOUBLES, INDICES, Function, Structure
+from engines.host.compiled.shares import require_vectors
 from engines.host.structures import HostSystem, shares_of
 from engines.systems.one_sided import SweepSystem
 
@@ -92,8 +93,7 @@ class HostSweeps:
         ValueError
             If a vector has another shape.
         """
-        if not len(x) == len(x_new) == self._states:
-            raise ValueError(f"{self._states} states, but vectors of {len(x)} and {len(x_new)}")
+        require_vectors(self._states, x, x_new)
         shares = self._shares
         pieces = (shares.bounds, shares.pieces, shares.threads, omega)
         how = (changes, len(changes), stop_below, x, x_new, absolute)

@@ -6,7 +6,7 @@ from ctypes import c_double, c_int32, c_int64
 
 from engines.arrays import FloatArray, IndexArray
 from engines.host.compiled.library import DOUBLES, INDICES, Function, HostMatrix, indices
-from engines.host.compiled.shares import check_bounds
+from engines.host.compiled.shares import check_bounds, require_vectors
 from engines.model.csr import CsrMatrix
 
 _SWEEPS = Function(
@@ -71,9 +71,13 @@ class HostSymmetricSweeps:
             Shape (states,): the iterate, and room for the next one.
         absolute
             Whether changes are absolute.
+
+        Raises
+        ------
+        ValueError
+            If a vector has another shape.
         """
-        if not len(x) == len(x_new) == self._states:
-            raise ValueError(f"{self._states} states, but vectors of {len(x)} and {len(x_new)}")
+        require_vectors(self._states, x, x_new)
         pieces = (self._bounds, len(self._bounds) - 1, self._threads, omega, begun)
         how = (changes, len(changes), stop_below, x, x_new, absolute)
         return int(_SWEEPS(self._matrix, *pieces, *how))

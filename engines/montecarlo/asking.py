@@ -181,10 +181,14 @@ class Asking:
     def _decide(self, i: int, value: str) -> str:
         return f"{{ p->answer{i} = {value}; p->open{i} = 0; }}"
 
-    def _question(self, i: int, question: Question) -> list[str]:
+    def _verdicts(self, i: int, question: Question) -> tuple[str, str]:
+        """Return what is done where a question holds, and where it does not."""
         yes, no = self._decide(i, "1"), self._decide(i, "0")
-        if not isinstance(question, RewardQuestion) and question.negated:
-            yes, no = no, yes
+        negated = not isinstance(question, RewardQuestion) and question.negated
+        return (no, yes) if negated else (yes, no)
+
+    def _question(self, i: int, question: Question) -> list[str]:
+        yes, no = self._verdicts(i, question)
         match question:
             case Until(bounds=None):
                 return self._until(question, "1", "p->looping", yes, no)
@@ -289,9 +293,7 @@ class Asking:
         return function("void stay(Path *p)", lines)
 
     def _for_ever(self, i: int, question: Question) -> list[str]:
-        yes, no = self._decide(i, "1"), self._decide(i, "0")
-        if not isinstance(question, RewardQuestion) and question.negated:
-            yes, no = no, yes
+        yes, no = self._verdicts(i, question)
         match question:
             case Until(bounds=None):
                 return [no]

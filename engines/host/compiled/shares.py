@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from engines.arrays import IndexArray
+from engines.arrays import FloatArray, IndexArray, SingleArray
 from engines.process.cores import num_cores
 
 CHUNKS_PER_THREAD = 8
@@ -41,6 +41,21 @@ def cut_rows(row_offsets: IndexArray, pieces: int) -> IndexArray:
         before = row_offsets[middle] + ROW_COST * middle < wanted
         first, last = np.where(before, middle + 1, first), np.where(before, last, middle)
     return np.append(first, rows)
+
+
+def require_vectors(states: int, *vectors: FloatArray | SingleArray) -> None:
+    """Raise ValueError unless vectors have an entry a state: compiled code looks at no length.
+
+    Parameters
+    ----------
+    states
+        How many states there are.
+    vectors
+        One-dimensional.
+    """
+    if any(len(vector) != states for vector in vectors):
+        lengths = " and ".join(str(len(vector)) for vector in vectors)
+        raise ValueError(f"{states} states, but vectors of {lengths}")
 
 
 def threads_for(entries: int) -> int:
