@@ -281,9 +281,9 @@ def _by_levels(
     )
     colours = (levels % count).astype(np.int32)
     reads.move_to_better_colours(colours, count, levels)
-    used, compact = np.unique(colours, return_inverse=True)
-    colours = compact.astype(np.int32)
-    return Colouring(colours, len(used), 1, reads.fresh_entries(colours), order)
+    used = np.bincount(colours, minlength=count) > 0
+    colours = (np.cumsum(used, dtype=np.int32) - 1)[colours]
+    return Colouring(colours, int(used.sum()), 1, reads.fresh_entries(colours), order)
 
 
 def arrange(system: SweepSystem, colouring: Colouring) -> ColouredSystem:

@@ -66,8 +66,12 @@ def step_keys(levels: IndexArray, move: Move) -> tuple[IndexArray, int]:
     """
     depth = int(levels.max(initial=0)) + 1
     bands = move.bands_of(depth)
-    rows = np.arange(len(levels), dtype=np.uint64)
-    hashed = rows * np.uint64(MULTIPLIER) >> np.uint64(HASH_SHIFT)
-    of_class = (hashed % np.uint64(move.classes)).astype(np.int64)
-    keys = levels.astype(np.int64) * bands // depth * move.classes + of_class
-    return keys.astype(np.int32), bands * move.classes
+    first_of_level = np.arange(depth) * bands // depth * move.classes
+    keys = first_of_level.astype(np.int32)[levels]
+    # In place: these arrays may have a number for each of many millions of states.
+    hashed = np.arange(len(levels), dtype=np.uint64)
+    hashed *= np.uint64(MULTIPLIER)
+    hashed >>= np.uint64(HASH_SHIFT)
+    hashed %= np.uint64(move.classes)
+    keys += hashed.astype(np.int32)
+    return keys, bands * move.classes
