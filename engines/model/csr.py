@@ -74,7 +74,7 @@ class CsrMatrix:
         rows
             Row numbers, shape (selected,).
         """
-        lengths = self.row_lengths()[rows]
+        lengths = self.row_offsets[rows + 1] - self.row_offsets[rows]
         total = int(lengths.sum(dtype=np.int64))
         offsets = np.zeros(len(rows) + 1, dtype=index_dtype(total))
         np.cumsum(lengths, out=offsets[1:])

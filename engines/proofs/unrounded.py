@@ -19,6 +19,9 @@ as that nearest to 0.1 is."""
 BITS_OF_SUMS = 61
 """A sum of integers of so many bits does not overflow."""
 
+STATES_AT_ONCE = 1 << 16
+"""The equations of so many states are looked at together: most often the first few do not hold."""
+
 
 def solves_exactly(
     model: ExplicitModel,
@@ -43,14 +46,29 @@ def solves_exactly(
         Where the graph is searched.
     """
     states = np.flatnonzero(unknown)
-    # Some values are looked at before all are.
-    some = slice(1000)
-    if not (_is_coarse(values[states[some]]) and _has_few_digits(values[states])):
+    for first in range(0, len(states), STATES_AT_ONCE):
+        some = states[first : first + STATES_AT_ONCE]
+        if not _solve_exactly(model, some, values, rewards, direction):
+            return False
+    # Each strategy leaves the unknown states for sure: then no other values solve the equations.
+    return bool(operations_of(model, environment).must_approach(~unknown, unknown).all())
+
+
+def _solve_exactly(
+    model: ExplicitModel,
+    states: IndexArray,
+    values: FloatArray,
+    rewards: FloatArray | None,
+    direction: Direction | None,
+) -> bool:
+    """Return whether the equations of some states hold to the last digit."""
+    if not _has_few_digits(values[states]):
         return False
     rows, offsets = _rows_of(model, states)
-    if not _is_coarse(model.matrix.select_rows(rows[some]).values):
-        return False
     matrix = model.matrix.select_rows(rows)
+    entries = _integers(matrix.values, BITS_OF_ENTRIES)
+    if entries is None:
+        return False
     used = values[matrix.columns]
     earned = np.zeros(len(rows)) if rewards is None else rewards[rows]
     is_ctmc = model.kind is ModelKind.CTMC
@@ -60,20 +78,16 @@ def solves_exactly(
         return False
     room = int(np.log2(largest) + np.log2(heaviest)) + 2
     bits = BITS_OF_SUMS - BITS_OF_ENTRIES - room
-    entries = _integers(matrix.values, BITS_OF_ENTRIES)
     of_columns, of_states = _integers(used, bits), _integers(values[states], bits)
     of_rewards = _integers(earned, BITS_OF_ENTRIES + bits)
-    if entries is None or of_columns is None or of_states is None or of_rewards is None:
+    if of_columns is None or of_states is None or of_rewards is None:
         return False
     sums = _row_sums(entries * of_columns, matrix) + of_rewards
     scales = _row_sums(entries, matrix) if is_ctmc else np.int64(1 << BITS_OF_ENTRIES)
     if offsets is not None:
         best = np.minimum if direction is Direction.MINIMISE else np.maximum
         sums = best.reduceat(sums, offsets[:-1])
-    if not np.array_equal(sums, of_states * scales):
-        return False
-    # Each strategy leaves the unknown states for sure: then no other values solve the equations.
-    return bool(operations_of(model, environment).must_approach(~unknown, unknown).all())
+    return bool(np.array_equal(sums, of_states * scales))
 
 
 def _rows_of(model: ExplicitModel, states: IndexArray) -> tuple[IndexArray, IndexArray | None]:
@@ -88,11 +102,6 @@ def _row_sums(numbers: IndexArray, matrix: CsrMatrix) -> IndexArray:
     running = np.append(np.int64(0), np.cumsum(numbers))
     sums: IndexArray = running[matrix.row_offsets[1:]] - running[matrix.row_offsets[:-1]]
     return sums
-
-
-def _is_coarse(numbers: FloatArray) -> bool:
-    """Return whether finite numbers have few digits behind the point."""
-    return bool(np.isfinite(numbers).all()) and _integers(numbers, 2 * BITS_OF_ENTRIES) is not None
 
 
 def _has_few_digits(numbers: FloatArray) -> bool:
