@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bridge.check.export_request import ModelExport
-from bridge.files.atomic import write_text
+from bridge.files.atomic import replacing
 from bridge.files.checkable import as_file_model, as_umb
 from bridge.files.umb import write_umb
 from bridge.language.text import value_text
@@ -19,7 +19,6 @@ from bridge.model import CheckableModel, StateVector
 from engines.arrays import IndexArray
 from engines.errors import UnsupportedError
 from engines.model.explicit import ModelKind
-from engines.process.leftovers import temporary_folder
 
 if TYPE_CHECKING:
     from bridge.files.reader import FileModel
@@ -101,35 +100,38 @@ def _export_parts(
     targets: list[tuple[str, str]],
     log: Log,
 ) -> None:
-    from bridge.files.writer import write_model
+    from bridge.files.writer import text_parts
 
-    with temporary_folder() as folder:
-        written = write_model(
-            _in_prisms_order(model), folder / "model", headers=headers, actions=request.actions
-        )
-        for ending, target in targets:
-            # There is a file for each reward structure.
-            _deliver([path for path in written if path.suffix == ending], ending, target, log)
+    parts = text_parts(_in_prisms_order(model), headers=headers, actions=request.actions)
+    for ending, target in targets:
+        # There is a file for each reward structure.
+        _deliver([parts[part] for part in parts if part.endswith(ending)], ending, target, log)
 
 
-def _deliver(sources: list[Path], ending: str, target: str, log: Log) -> None:
+def _deliver(texts: list[Iterator[str]], ending: str, target: str, log: Log) -> None:
     name = NAMES[ending]
-    if not sources:
+    if not texts:
         log(f"\nThe model has nothing for {ending}; no file is written")
         return
     if target == "stdout":
         log(f"\nExporting {name} in plain text format below:")
-        for source in sources:
-            sys.stdout.write(source.read_text(encoding="utf-8"))
+        for text in texts:
+            sys.stdout.writelines(text)
         return
     log(f'\nExporting {name} in plain text format to file "{target}"...')
     stem, dot, last = target.rpartition(".")
     files = [target]
-    if len(sources) > 1:
-        files = [f"{stem}{number}{dot}{last}" for number in range(1, len(sources) + 1)]
+    if len(texts) > 1:
+        files = [f"{stem}{number}{dot}{last}" for number in range(1, len(texts) + 1)]
         log(f"Rewards were exported to multiple files: {','.join(files)}")
-    for source, file in zip(sources, files, strict=True):
-        write_text(Path(file), source.read_text(encoding="utf-8"))
+    for text, file in zip(texts, files, strict=True):
+        _write(file, text)
+
+
+def _write(target: str, text: Iterator[str]) -> None:
+    """Write a text as it is made; the file has its name once it is whole."""
+    with replacing(Path(target)) as draft, draft.open("w", encoding="utf-8") as stream:
+        stream.writelines(text)
 
 
 def _in_prisms_order(model: CheckableModel) -> FileModel:
@@ -174,4 +176,4 @@ def export_vector(model: CheckableModel, values: StateVector, target: str, log: 
         log("\n".join(f"{model.state_line(state)}={text}" for state, text in enumerate(texts)))
         return
     log(f'\nExporting vector of results for all states to file "{target}"...')
-    write_text(Path(target), "".join(f"{text}\n" for text in texts))
+    _write(target, (f"{text}\n" for text in texts))

@@ -69,10 +69,8 @@ def write_model(
     whole = model if isinstance(model, FileModel) else FileModel(model)
     if compression not in ("", ".gz", ".xz"):
         raise InvalidModelError(f"compression {compression!r}; known are '', '.gz' and '.xz'")
-    _check(whole)
     stem = _stem(Path(target))
-    headers = headers or combined
-    parts = _parts(whole, headers, actions)
+    parts = text_parts(whole, headers=headers or combined, actions=actions)
     named: dict[Path, Lines]
     if combined:
         named = {stem.with_name(stem.name + ".pexp"): _joined(list(parts.values()))}
@@ -80,6 +78,36 @@ def write_model(
         named = {stem.with_name(stem.name + ending): lines for ending, lines in parts.items()}
         _refuse_strangers(stem, whole)
     return write_together(named, compression)
+
+
+def text_parts(model: FileModel, *, headers: bool, actions: bool) -> dict[str, Lines]:
+    """Return the texts of PRISM's explicit files by their endings; they are made as they are read.
+
+    Parameters
+    ----------
+    model, headers, actions
+        As for `write_model`.
+
+    Returns
+    -------
+    `.tra`, `.sta` where states have variables, `.lab`, `.srew`, `.trew`; several reward structures
+    are numbered: `1.srew`, `1.trew`, ….
+
+    Raises
+    ------
+    InvalidModelError
+        As `write_model`.
+    """
+    _check(model)
+    parts: dict[str, Lines] = {".tra": _transitions(model, headers, actions)}
+    if model.variables is not None:
+        parts[".sta"] = _states(model.variables, headers)
+    parts[".lab"] = _labels(model.model, headers)
+    for number, structure in enumerate(model.model.rewards, start=1):
+        index = "" if len(model.model.rewards) == 1 else str(number)
+        parts[f"{index}.srew"] = _state_rewards(structure, headers)
+        parts[f"{index}.trew"] = _transition_rewards(model.model, structure, headers)
+    return parts
 
 
 def write_together(named: dict[Path, Lines], compression: str = "") -> tuple[Path, ...]:
@@ -161,19 +189,6 @@ def _refuse_strangers(stem: Path, whole: FileModel) -> None:
                     f"{path} is not part of the model to be written, but would be read as such; "
                     "move it away, or choose another name"
                 )
-
-
-def _parts(whole: FileModel, headers: bool, actions: bool) -> dict[str, Lines]:
-    model = whole.model
-    parts: dict[str, Lines] = {".tra": _transitions(whole, headers, actions)}
-    if whole.variables is not None:
-        parts[".sta"] = _states(whole.variables, headers)
-    parts[".lab"] = _labels(model, headers)
-    for number, structure in enumerate(model.rewards, start=1):
-        index = "" if len(model.rewards) == 1 else str(number)
-        parts[f"{index}.srew"] = _state_rewards(structure, headers)
-        parts[f"{index}.trew"] = _transition_rewards(model, structure, headers)
-    return parts
 
 
 def _joined(parts: list[Lines]) -> Lines:
