@@ -57,7 +57,7 @@ extras=${extras#,}
 stamp="$venv/prism-gpu-set-up-${extras:-plain}"
 if [ ! -f "$stamp" ] || [ -n "$(find "$root/pyproject.toml" "$root/CMakeLists.txt" \
     "$root/engines/host/src" -newer "$stamp")" ]; then
-    echo "Installing prism-gpu into $venv ..." >&2
+    echo "Installing prism-gpu into $venv, which takes about a minute ..." >&2
     pip="$venv/bin/python -m pip install -q --disable-pip-version-check"
     $pip -e "$root${extras:+[$extras]}"
     touch "$stamp"
@@ -66,7 +66,7 @@ fi
 "$venv/bin/python" -m compileall -q "$root/bridge" "$root/engines" "$root/prism_gpu" \
     "$root/prism_hooks" || true
 # Paths are sampled by compiled C where there is no GPU; all else does without.
-"$venv/bin/python" -c 'from engines.montecarlo.native import compiler; compiler()' 2>/dev/null ||
+"$venv/bin/python" -c 'from engines.program.native import compiler; compiler()' 2>/dev/null ||
     debian_package gcc || true
 # PRISM is Java, and prism-gpu compiles a few classes for it. Without PRISM neither is needed.
 if "$venv/bin/python" -c 'from bridge.install import find_prism; find_prism()' 2>/dev/null; then

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import tomllib
 
@@ -38,6 +39,13 @@ def test_issue_templates_begin_with_their_name():
         head = template.read_text(encoding="utf-8").split("---\n")[1]
         assert re.search(r"^name: \S", head, re.MULTILINE), template
         assert re.search(r"^about: \S", head, re.MULTILINE), template
+
+
+def test_the_set_up_asks_modules_that_are_there():
+    asked = re.findall(r"from (\S+) import (\w+)", text("setup.sh"))
+    assert len(asked) >= 2
+    for module, name in asked:
+        assert hasattr(importlib.import_module(module), name), f"{module} has no {name}"
 
 
 def test_every_public_name_is_in_the_reference():
