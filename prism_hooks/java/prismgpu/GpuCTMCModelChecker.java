@@ -27,6 +27,8 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	/** Whether the engine is ours to choose. */
 	private final boolean chosen;
 
+	final SteadySum steady = new SteadySum();
+
 	public GpuCTMCModelChecker(PrismComponent parent) throws PrismException
 	{
 		super(parent);
@@ -152,7 +154,7 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	protected StateValues computeSteadyStateFormula(CTMC<Double> ctmc, BitSet b) throws PrismException
 	{
 		ModelCheckerResult res = asksForAverage() ? solve(average(ctmc).about(b)) : null;
-		StateValues put = res == null ? super.computeSteadyStateFormula(ctmc, b) : null;
+		StateValues put = res == null ? steady.told(super.computeSteadyStateFormula(ctmc, b)) : null;
 		if (put != null && Comparison.isNear(put.getDoubleArray()))
 			res = solve(average(ctmc).about(b));
 		return res != null ? StateValues.createFromArrayResult(res, ctmc) : put;

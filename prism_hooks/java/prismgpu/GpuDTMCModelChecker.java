@@ -42,9 +42,13 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	/** Whether the engine is ours to choose. */
 	private final boolean chosen;
 
+	/** Of the chain, or of the CTMC whose embedded chain it is. */
+	private final SteadySum steady;
+
 	public GpuDTMCModelChecker(PrismComponent parent) throws PrismException
 	{
 		super(parent);
+		steady = parent instanceof GpuCTMCModelChecker ? ((GpuCTMCModelChecker) parent).steady : new SteadySum();
 		chosen = GpuPrism.explores(parent);
 		GpuPrism.listAsByDefault(this, parent);
 	}
@@ -249,6 +253,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 			problem.embedded = problem.embedded && ctmc == null;
 			ModelCheckerResult res = Hooks.solve(problem, mainLog);
 			if (res != null) {
+				steady.found(res.accuracy, states.cardinality() == dtmc.getNumStates());
 				// Rates give the probabilities of the CTMC itself, with nothing left to weigh.
 				if (bsccPostProcessor != null && !weighted)
 					bsccPostProcessor.apply(res.soln, states);
@@ -263,6 +268,15 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 			Hooks.handBack(mainLog, "steady-state computation " + (ours ? "of this kind of model" : "with export of iterations"));
 		}
 		return super.computeSteadyStateProbsForBSCC(dtmc, states, result, bsccPostProcessor);
+	}
+
+	@Override
+	public ModelCheckerResult computeSteadyStateBackwardsProbs(DTMC<Double> dtmc, double[] mult, BSCCPostProcessor bsccPostProcessor) throws PrismException
+	{
+		steady.begin();
+		ModelCheckerResult res = super.computeSteadyStateBackwardsProbs(dtmc, mult, bsccPostProcessor);
+		res.accuracy = steady.of(mult);
+		return res;
 	}
 
 	@Override
@@ -395,7 +409,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	protected StateValues computeSteadyStateFormula(DTMC<Double> dtmc, BitSet b) throws PrismException
 	{
 		ModelCheckerResult res = asksForAverage() ? solve(average(dtmc).about(b)) : null;
-		StateValues put = res == null ? super.computeSteadyStateFormula(dtmc, b) : null;
+		StateValues put = res == null ? steady.told(super.computeSteadyStateFormula(dtmc, b)) : null;
 		if (put != null && Comparison.isNear(put.getDoubleArray()))
 			res = solve(average(dtmc).about(b));
 		return res != null ? StateValues.createFromArrayResult(res, dtmc) : put;
