@@ -1,9 +1,11 @@
-"""Names that users give, where only some are known."""
+"""Names that users give: of files, and where only some are known."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from os import PathLike
+from pathlib import Path
 
 
 def require_known(
@@ -34,3 +36,23 @@ def require_known(
     hint = f"; did you mean {near[0]!r}?" if near else ""
     listed = ", ".join(map(repr, filter(None, names))) or "none"
     raise error(f"unknown {what} {name!r}{hint} (known: {listed})")
+
+
+def path_of(path: str | PathLike[str], name: str) -> Path:
+    """Return a path that a user has given.
+
+    Parameters
+    ----------
+    path
+        The path.
+    name
+        What the argument is called.
+
+    Raises
+    ------
+    TypeError
+        For what names no file.
+    """
+    if not isinstance(path, str | PathLike):
+        raise TypeError(f"{name} must be a text or a pathlib.Path, not {path!r}")
+    return Path(path)

@@ -122,6 +122,17 @@ class UnexploredStates:
         return replace(structure, state_rewards=of_states)
 
 
+def deadlocks_note(fixed: int) -> tuple[str, ...]:
+    """Return what a front end says of states that it gave a loop, in PRISM's words; () for none.
+
+    Parameters
+    ----------
+    fixed
+        How many there are.
+    """
+    return (f"Deadlocks detected and fixed in {fixed} states",) if fixed else ()
+
+
 @dataclass(frozen=True)
 class CheckableModel:
     """A built model with the names that properties refer to.

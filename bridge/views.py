@@ -95,7 +95,21 @@ def transition_matrix(model: ExplicitModel, *, copy: bool) -> csr_array:
     return _sparse(model, matrix.values, copy=copy)
 
 
-def rewards_by_name(structures: Iterable[RewardStructure]) -> dict[str, RewardStructure]:
+class Rewards(dict[str, RewardStructure]):
+    """The reward structures of a model by name.
+
+    Raises
+    ------
+    KeyError
+        For one that the model has not; the message suggests one that it has.
+    """
+
+    def __missing__(self, name: str) -> RewardStructure:
+        require_known(name, self, "reward structure", KeyError)
+        raise KeyError(name)
+
+
+def rewards_by_name(structures: Iterable[RewardStructure]) -> Rewards:
     """Return reward structures by name; one without a name goes by its number, from "1" on.
 
     Parameters
@@ -103,7 +117,8 @@ def rewards_by_name(structures: Iterable[RewardStructure]) -> dict[str, RewardSt
     structures
         All of a model's, in order.
     """
-    return {item.name or str(number): item for number, item in enumerate(structures, start=1)}
+    named = ((item.name or str(number), item) for number, item in enumerate(structures, start=1))
+    return Rewards(named)
 
 
 def _sparse(model: ExplicitModel, values: FloatArray, *, copy: bool) -> csr_array:

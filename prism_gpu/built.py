@@ -42,6 +42,7 @@ from bridge.model import CheckableModel, NamedRewards, StateVector
 from engines.arrays import IndexArray, MaskArray
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.model.environment import SolverEnvironment
+from engines.model.events import Kind
 from engines.model.explicit import ExplicitModel, RewardStructure
 from engines.model.result import SolveResult, Status
 from prism_gpu.progress import progress_bar
@@ -77,6 +78,7 @@ class BuiltHere:
         rewards: tuple[NamedRewards, ...],
         variables: Mapping[str, StateVector],
         actions: Sequence[str] | None = None,
+        notes: tuple[str, ...] = (),
     ) -> BuiltHere:
         """Return a model that has no text.
 
@@ -90,6 +92,8 @@ class BuiltHere:
             Their values in every state, shape (states,) each.
         actions
             The names of its choices, shape (choices,); None for none.
+        notes
+            What was done to it, as `prism_gpu.model.Model.notes` tells.
 
         Raises
         ------
@@ -104,7 +108,13 @@ class BuiltHere:
             codes = {name: number for number, name in enumerate(names)}
             indices = np.array([codes[name] for name in actions], dtype=np.int32)
         model = CheckableModel(
-            explicit, rewards, variables, source="matrices", action_names=names, actions=indices
+            explicit,
+            rewards,
+            variables,
+            source="matrices",
+            notes=notes,
+            action_names=names,
+            actions=indices,
         )
         return cls(model, names_of(model), declared_by(model), {})
 
@@ -334,7 +344,8 @@ def _error(found: CheckResult) -> tuple[float | None, bool]:
 def _warn(text: str, solves: Sequence[SolveResult], asked: Asked) -> None:
     """Warn of values that are less accurate than was asked for."""
     for solve in solves:
-        if solve.status is Status.CHANGE_ONLY:
+        misled = any(event.kind is Kind.CHANGE_MISLEADS for event in solve.events)
+        if solve.status is Status.CHANGE_ONLY or misled:
             proven = "a proven" if solve.two_sided else "an estimated"
             warnings.warn(
                 f"{text}: {solve.method} has stopped with {proven} error of "

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bridge.files.checkable import NUMBER
-from bridge.model import NamedRewards
+from bridge.model import NamedRewards, deadlocks_note
 from engines.arrays import FloatArray, IndexArray, index_dtype
 from engines.errors import InvalidModelError
 from engines.model.csr import CsrMatrix
@@ -380,7 +380,8 @@ def _model(
         variables = {NUMBER: np.arange(num_states)}
     columns = state_columns(variables, num_states)
     rewards = _rewards(parts, num_states, matrix.num_rows)
-    return Model(BuiltHere.of_parts(plain, rewards, columns, parts.actions), settings)
+    notes = deadlocks_note(int(deadlocks.sum()))
+    return Model(BuiltHere.of_parts(plain, rewards, columns, parts.actions, notes), settings)
 
 
 def _rewards(parts: _Parts, num_states: int, num_rows: int) -> tuple[NamedRewards, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import cached_property, partial
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bridge.known import path_of
 from bridge.views import Labels, rate_matrix, rewards_by_name, transition_matrix
 from engines.arrays import FloatArray, IndexArray, MaskArray
 from engines.model.explicit import ModelKind, RewardStructure
@@ -257,6 +258,8 @@ class Model:
             path = Path(properties)
             text = path.read_text(encoding="utf-8")
             return self._checked(text, str(path), constants, settings)
+        if not isinstance(properties, Iterable):
+            raise TypeError(f"properties must be a text, a path or a sequence, not {properties!r}")
         return Results(self.check(text, constants, **settings) for text in properties)
 
     def _checked(
@@ -426,7 +429,7 @@ class Model:
         OSError
             If the file cannot be written.
         """
-        self._backing.save(Path(path))
+        self._backing.save(path_of(path, "path"))
 
     def _repr_html_(self) -> str:
         from prism_gpu.html import table

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Unpack
@@ -10,7 +11,7 @@ from typing import Any, Unpack
 from bridge.check.experiment import model_experiment
 from bridge.check.sources import model_source
 from bridge.files.names import is_model_file, is_text_model
-from bridge.known import require_known
+from bridge.known import path_of, require_known
 from bridge.opened import const_switch
 from engines.errors import InvalidModelError, UnsupportedError
 from engines.model.environment import BuildingPlace
@@ -115,10 +116,27 @@ def model_path(path: str | PathLike[str]) -> Path:
     FileNotFoundError
         When there is no such file or folder; the empty text names none.
     """
-    file = Path(path)
+    file = path_of(path, "path")
     if not (fspath(path) and file.exists()):
         raise FileNotFoundError(f"no model {fspath(path) or 'without a name'}")
     return file
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Have errors about a model's text name its file: PRISM's words leave that to the log.
+
+    Parameters
+    ----------
+    path
+        The file.
+    """
+    try:
+        yield
+    except InvalidModelError as error:
+        if str(path) in str(error):
+            raise
+        raise InvalidModelError(f"{path}: {error}") from error
 
 
 def open_constants(path: Path) -> list[str]:
@@ -136,8 +154,9 @@ def open_constants(path: Path) -> list[str]:
     """
     if is_model_file(path):
         return []
-    source = model_source(path, kind=None, fix_deadlocks=True)
-    return [item.name for item in source.constants if item.value is None]
+    with _naming(path):
+        source = model_source(path, kind=None, fix_deadlocks=True)
+        return [item.name for item in source.constants if item.value is None]
 
 
 def _built_here(
@@ -148,16 +167,10 @@ def _built_here(
     settings: Settings,
 ) -> Model:
     environment = read_settings(settings).environment
-    source = model_source(
-        path,
-        kind=kind,
-        fix_deadlocks=True,
-        place=BuildingPlace(
-            environment.device, environment.device_number, environment.device_memory
-        ),
-        likely=likely,
-    )
-    declared = {item.name for item in source.constants}
+    place = BuildingPlace(environment.device, environment.device_number, environment.device_memory)
+    with _naming(path):
+        source = model_source(path, kind=kind, fix_deadlocks=True, place=place, likely=likely)
+        declared = {item.name for item in source.constants}
     left_open = [item.name for item in source.constants if item.value is None]
     for name in constants:
         if name not in declared:
@@ -165,7 +178,8 @@ def _built_here(
     experiment = model_experiment(source.constants, const_switch(constants))
     (values,) = experiment.assignments()
     meanings = source.declared
-    checkable = source.build(values, _nothing)
+    with _naming(path):
+        checkable = source.build(values, _nothing)
     return Model(BuiltHere(checkable, source.names, meanings, constants), settings)
 
 

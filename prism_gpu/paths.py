@@ -45,7 +45,8 @@ def sampled(
     if model.kind is ModelKind.MDP:
         raise InvalidModelError("an MDP is sampled under a strategy: model.induced(strategy)")
     first = 0 if start is None else start
-    for name, number in (("steps", steps), ("paths", paths), ("start", first)):
+    given = 0 if seed is None else seed
+    for name, number in (("steps", steps), ("paths", paths), ("start", first), ("seed", given)):
         if isinstance(number, bool) or not hasattr(number, "__index__"):
             raise TypeError(f"{name} must be a whole number, not {number!r}")
         if number < 0:

@@ -44,7 +44,14 @@ from prism_hooks.methods import DEFAULT_METHODS, named_method, solver_environmen
 from prism_hooks.options import HookOptions
 from prism_hooks.questions import Question, Task, task_of
 from prism_hooks.record import RunRecord
-from prism_hooks.report import Ending, iterations_line, progress_lines, solve_line, unannounced
+from prism_hooks.report import (
+    Ending,
+    iterations_line,
+    note_and_warnings,
+    progress_lines,
+    solve_line,
+    unannounced,
+)
 from prism_hooks.sets import PREDECESSORS, SETS, choices_of_rows, found_set, relate, words_of
 from prism_hooks.sweep_bar import sweep_bar
 from prism_hooks.told_solve import Asked, EngineLines
@@ -470,8 +477,12 @@ class EngineBackend(Answers):
             problem.say(f"\n{result.method}: {result.note}")
         if swept:
             problem.say(f"\n{iterations_line(result)}")
-        if result.note and ending is not Ending.TIME:
-            self._say(problem, result.note)
+        if ending is not Ending.TIME:
+            note, warnings = note_and_warnings(result)
+            if note:
+                self._say(problem, note)
+            for warning in warnings:
+                self._once(warning, problem.warn)
         estimated = not result.two_sided and ending is not Ending.STEPS
         if swept and estimated and problem.intervals is not None:
             self._say(problem, f"{result.method} {ESTIMATED_IN_SPITE}")

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from enum import Enum, auto
 from typing import Any
 
+from engines.model.events import Kind, told
 from engines.model.progress import Progress, SweepReport, announcement
 from engines.model.result import SolveResult
 from prism_hooks.exit_gate import GATE
@@ -87,6 +88,20 @@ def unannounced(progress: Progress) -> Progress:
             progress(sweeps)
 
     return report
+
+
+def note_and_warnings(result: SolveResult) -> tuple[str, tuple[str, ...]]:
+    """Return what the log says of the events of a solve: a remark, and warnings.
+
+    Parameters
+    ----------
+    result
+        The solve, where PRISM's own lines are not repeated. A warning is that a named method
+        stopped far from the solution.
+    """
+    remarks = tuple(event for event in result.events if event.kind is not Kind.CHANGE_MISLEADS)
+    warnings = (str(event) for event in result.events if event.kind is Kind.CHANGE_MISLEADS)
+    return told(remarks), tuple(dict.fromkeys(warnings))
 
 
 def iterations_line(result: SolveResult, name: str = "") -> str:

@@ -13,7 +13,13 @@ from bridge.check.model_text import ModelText
 from bridge.language.ast import Value
 from bridge.language.model_check import check_with_constants
 from bridge.language.text import seconds_text
-from bridge.model import CheckableModel, NamedRewards, RewardFault, StateVector
+from bridge.model import (
+    CheckableModel,
+    NamedRewards,
+    RewardFault,
+    StateVector,
+    deadlocks_note,
+)
 from engines.exploration.build import ExploredModel, Limits, build
 from engines.exploration.rewards import InvalidRewardError, greatest_rewards
 from engines.model.events import told
@@ -166,9 +172,7 @@ def _checkable(
     rewards: tuple[NamedRewards, ...],
 ) -> CheckableModel:
     """Return a built model with the names that properties use."""
-    notes = []
-    if fixed := int(np.count_nonzero(built.deadlocks)):
-        notes.append(f"Deadlocks detected and fixed in {fixed} states")
+    notes = [*deadlocks_note(int(np.count_nonzero(built.deadlocks)))]
     if built.unexplored is not None:
         count = int(np.count_nonzero(built.unexplored))
         notes.append(f'{count} of the states are unexplored and have the label "unexplored"')

@@ -39,7 +39,7 @@ from engines.model.result import SolveResult
 from engines.process.timeline import BUILDING, CHECKING, PARSING, TIMELINE
 from prism_hooks.options import HookOptions
 from prism_hooks.record import RunRecord
-from prism_hooks.report import iterations_line, solve_line
+from prism_hooks.report import iterations_line, note_and_warnings, solve_line
 from prism_hooks.sweep_bar import SweepBar, sweep_bar
 from prism_hooks.work_done import WorkDone
 
@@ -128,6 +128,7 @@ class _Run:
         self._options, self._hooks = options, hooks
         self._bar, self._record = bar, record
         self._progress = self._follow
+        self._warnings = 0
         self._header(command, why)
         with TIMELINE.part(PARSING):
             self._source: ModelSource = model_source(
@@ -149,11 +150,15 @@ class _Run:
         self._work = WorkDone()
 
     def close(self) -> None:
-        """Close the log with who solved."""
+        """Close the log with who solved, and how many warnings there were, as PRISM does."""
         if self._work.line:
             self._log(f"\n{self._work.line}")
+        if self._warnings:
+            were = "was 1 warning" if self._warnings == 1 else f"were {self._warnings} warnings"
+            self._log(f"\n{RULE}\n\nNote: There {were} during computation.")
 
     def _log(self, text: str) -> None:
+        self._warnings += text.lstrip("\n").startswith("Warning: ")
         self._end_progress()
         print(text, flush=True)
 
@@ -361,9 +366,11 @@ class _Run:
         self._keep_solve(result)
         if result.iterations:
             self._log(f"\n{iterations_line(result)}")
-        if result.note and result.note not in self._said:
-            self._said.add(result.note)
-            self._log(f"prism-gpu: {result.note}")
+        note, warnings = note_and_warnings(result)
+        for line in (f"prism-gpu: {note}" if note else "", *(f"\nWarning: {x}" for x in warnings)):
+            if line and line not in self._said:
+                self._said.add(line)
+                self._log(line)
         if self._options.show_solves:
             self._log(solve_line(result, self._options.environment.device_number))
 
@@ -377,7 +384,7 @@ class _Run:
             taken = seconds_text(time.perf_counter() - started)
             self._log(f"\nTime for model construction: {taken} seconds.")
             for note in model.notes:
-                self._log(f"\n{note}")
+                self._log(f"\nWarning: {note}")
             self._log(f"\n{model_lines(model)}")
             self._model = model
         return self._model

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 import click
 
 from bridge.install import find_prism
+from engines.errors import BridgeError
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,10 @@ def row(name: str, runs: list[Run], peers: list[Run]) -> str:
 @click.option("--peer/--no-peer", default=True, help="Whether PRISM runs beside.")
 def main(cases: tuple[str, ...], runs: int, device: str, peer: bool) -> None:
     """Print a table of cases; CASES names some of them, by default all but the largest."""
-    install = find_prism()
+    try:
+        install = find_prism()
+    except BridgeError as error:
+        raise click.ClickException(str(error)) from error
     switches = {"gpu": ["-gpu"], "cpu": ["-nogpu"], "auto": []}[device]
     print(
         "| case | prism-gpu | CPU | prism -sparse | CPU | ratio | parts, in seconds |\n"

@@ -89,6 +89,7 @@ def test_the_probability_of_one_transition_by_a_time():
 def test_a_state_without_rates_is_a_deadlock_with_a_loop():
     model = pg.ctmc([[0, 2.0], [0, 0]])
     assert model.labels["deadlock"].tolist() == [False, True]
+    assert model.notes == ("Deadlocks detected and fixed in 1 states",)
     assert model.check("S=? [ x=1 ]").value == 1.0
 
 

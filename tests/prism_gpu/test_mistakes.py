@@ -163,3 +163,23 @@ def test_an_unknown_label_of_a_model():
         labels[5]
     assert "gaol" not in labels
     assert list(labels) == ["init", "deadlock", "goal"]
+
+
+def test_an_unknown_reward_structure_of_a_model():
+    rewards = pg.dtmc(CHAIN, rewards={"steps": [1, 0]}).rewards
+    with pytest.raises(KeyError, match="unknown reward structure 'step'; did you mean 'steps'"):
+        rewards["step"]
+
+
+def test_arguments_of_other_types_are_named():
+    model = chain()
+    for ask, message in (
+        (lambda: pg.open(5), "path must be a text or a pathlib.Path, not 5"),
+        (lambda: model.save(5), "path must be a text or a pathlib.Path, not 5"),
+        (lambda: model.check_all(5), "properties must be a text, a path or a sequence, not 5"),
+        (lambda: model.simulate(10, seed="a"), "seed must be a whole number, not 'a'"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            ask()
+    with pytest.raises(ValueError, match="seed must not be negative, but it is -1"):
+        model.simulate(10, seed=-1)

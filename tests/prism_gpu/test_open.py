@@ -106,6 +106,16 @@ def test_what_a_session_of_prism_lacks_is_refused():
         pg.open(CLUSTER, {"N": 2}, front_end="prism", method="jacobi")
 
 
+@pytest.mark.parametrize(
+    "text", ["# A page\n", "dtmc\n", "dtmc\nmodule m\nx:[0..1] init 2;\nendmodule"]
+)
+def test_a_fault_of_a_model_names_its_file(tmp_path, text):
+    path = tmp_path / "page.md"
+    path.write_text(text)
+    with pytest.raises(pg.InvalidModelError, match=r"page\.md: "):
+        pg.open(path)
+
+
 def test_what_is_not_built_is_refused(tmp_path):
     path = tmp_path / "clock.nm"
     path.write_text("pta\nmodule m\n x : clock;\n [] true -> true;\nendmodule\n")

@@ -64,9 +64,20 @@ def test_values_less_accurate_than_asked_for_are_warned_of():
     assert result.error > 1e-18
 
 
+def test_a_named_method_that_stops_far_from_the_solution_is_warned_of():
+    # From the first of 81 states to the last, one to either side with equal probability.
+    steps = np.diag(np.full(80, 0.5), 1) + np.diag(np.full(80, 0.5), -1)
+    steps[0, 1], steps[80] = 1.0, np.eye(81)[80]
+    model = pg.dtmc(steps, rewards={"r": np.ones(81)})
+    with pytest.warns(UserWarning, match="Gauss-Seidel has stopped with an estimated error of"):
+        result = model.check("R=? [ F x=80 ]", method="gs", max_iterations=100_000)
+    assert 1e-3 * 6400 < abs(result.value - 6400) <= result.error
+
+
 def test_a_named_method_is_used_and_stops_at_its_limit():
     model = pg.dtmc(ring(30, 0.4), rewards={"r": np.ones(30)})
-    result = model.check("R=? [ F x=29 ]", method="gs", epsilon=1e-10)
+    with pytest.warns(UserWarning, match="above epsilon = 1e-10"):
+        result = model.check("R=? [ F x=29 ]", method="gs", epsilon=1e-10)
     assert result.method == "Gauss-Seidel"
     assert result.iterations > 10
     with pytest.raises(pg.ConvergenceError, match="within 3 iterations"):
