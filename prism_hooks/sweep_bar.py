@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from engines.model.progress import Measure, SweepReport
 
 ESTIMATED = "{percentage:3.0f}%|{bar}| {n_fmt} sweeps [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
 """With the end that the sweeps so far let expect."""
+USUAL_COLUMNS = 80
 OPEN = "{n_fmt} sweeps [{elapsed}, {rate_fmt}{postfix}]"
 
 
@@ -52,7 +54,7 @@ class SweepBar:
 
         if self._on_screen is not None:
             self._on_screen(True)
-        look = {"position": 0, "dynamic_ncols": True, "miniters": 1, "delay": 1e-3}
+        look = {"position": 0, "miniters": 1, "delay": 1e-3, **_width()}
         bar = tqdm(unit=" sweeps", leave=False, file=sys.stderr, **look)
         bar.start_t = bar.last_print_t = time.time() - report.seconds
         return bar
@@ -73,6 +75,14 @@ class SweepBar:
             self._bar = None
             if self._on_screen is not None:
                 self._on_screen(False)
+
+
+def _width() -> dict[str, Any]:
+    """Return tqdm's words for the width of the terminal; one of width 0 does not know its own."""
+    with suppress(OSError):
+        if os.get_terminal_size(sys.stderr.fileno()).columns == 0:
+            return {"ncols": USUAL_COLUMNS}
+    return {"dynamic_ncols": True}
 
 
 def number_text(report: SweepReport) -> str:

@@ -17,6 +17,7 @@ from engines.methods.stretches import Stretches
 from engines.methods.substitution import NAME as WALK
 from engines.methods.substitution import Substitution
 from engines.model.events import Kind
+from engines.model.progress import Progress, SweepReport
 from engines.model.result import SolveResult, Status, SweepCost
 from engines.proofs.doubling import LateDoubling
 from engines.solve.ladder import Answer, Solve
@@ -136,14 +137,16 @@ class Levels:
         What is solved, before any scaling.
     on_cpu
         Whether the CPU makes the sweeps.
+    progress
+        Called after each run of cycles, which are counted as sweeps.
     """
 
     alone, again, sweeps_on = True, False, True
 
-    def __init__(self, system: System, on_cpu: bool) -> None:
+    def __init__(self, system: System, on_cpu: bool, progress: Progress) -> None:
         by_runs = isinstance(system, DiagramSystem) and system.flows is not None and not on_cpu
         self._system = system if by_runs else system.expanded
-        self._on_cpu = on_cpu
+        self._on_cpu, self._progress = on_cpu, progress
 
     def takes_over(self, made: int, expected: float) -> bool:
         """Return whether so many more sweeps take longer than the cycles."""
@@ -161,8 +164,14 @@ class Levels:
         """Solve by cycles."""
         assert self._system is not None
         iterate = solve.sweeper.values()
+        made, swept = solve.outcome.iterations, solve.sweeper.seconds
+
+        def tell(report: SweepReport) -> None:
+            self._progress(report.within(made, swept + report.seconds))
+
+        how = (self._system, solve.place, solve.environment, iterate)
         try:
-            found = solve_by_levels(self._system, solve.place, solve.environment, iterate)
+            found = solve_by_levels(*how, progress=tell)
         except (MemoryError, RuntimeError) as error:
             solve.events.append(Kind.FAILED(method=LEVELS, reason=str(error)))
             return None

@@ -245,7 +245,7 @@ def _ladder(
     # On a CPU elimination is as fast where it fits, and a GPU that takes over makes the cycles.
     here = not on_cpu or (direct is None and not going_over)
     if by_levels and here and solve.environment.automatic:
-        ladder.stages.append(Levels(system, on_cpu))
+        ladder.stages.append(Levels(system, on_cpu, stretches.then))
     ladder.stages.append(Gmres(stretches))
     if direct is not None:
         ladder.stages.append(DirectMethod(direct, direct_name, looked_at, slow_after, stretches))

@@ -134,9 +134,15 @@ def test_cycles_take_over_from_many_sweeps_only_where_elimination_does_not():
     environment = SolverEnvironment(device=DeviceChoice.CPU)
     swept = solve_system(system, environment, "JOR").values
     for direct in (None, lambda _: (swept, 0.0)):
-        result = solve_system(system, environment, "JOR", direct=direct, by_levels=True)
+        told = []
+        how = {"direct": direct, "by_levels": True, "progress": told.append}
+        result = solve_system(system, environment, "JOR", **how)
         taken_over = any(LEVELS in str(event) for event in result.events)
         assert taken_over is (direct is None)
+        # Cycles are told of as further sweeps.
+        counts = [report.iterations for report in told]
+        assert counts == sorted(counts)
+        assert (counts[-1] > result.iterations) is taken_over
         values = result.values / result.values.sum() * swept.sum()
         np.testing.assert_allclose(values, swept, rtol=2e-6)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 from types import SimpleNamespace
 
@@ -55,6 +56,13 @@ def test_a_long_solve_shows_its_sweeps_and_when_they_end(terminal):
     assert told == [True, False]
     assert terminal.getvalue().endswith("\r")
     assert terminal.getvalue().rpartition("\r")[0].rpartition("\r")[2].strip() == ""
+
+
+def test_a_terminal_that_does_not_know_its_width_shows_them_too(terminal, monkeypatch):
+    monkeypatch.setattr(terminal, "fileno", lambda: 2, raising=False)
+    monkeypatch.setattr("os.get_terminal_size", lambda *_: os.terminal_size((0, 0)))
+    SweepBar()(report(1000, 2.0))
+    assert "1000 sweeps" in terminal.getvalue()
 
 
 def test_another_solve_begins_another_line(terminal):

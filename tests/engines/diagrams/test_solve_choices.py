@@ -139,8 +139,8 @@ def test_what_takes_a_matrix_apart_does_not_take_over():
         stretches = Stretches(given, AUTO, None, 1.0)
         stretches.allow(CpuEngine().sweeper(SweepSystem(matrix, START), -1.0, True), np.inf)
         assert stretches.are_due(10**6) is takes_over
-        assert stages.Levels(given, True).takes_over(10**6, np.inf) is takes_over
-        assert stages.Levels(given, True).is_due(nothing_swept()) is takes_over
+        assert stages.Levels(given, True, print).takes_over(10**6, np.inf) is takes_over
+        assert stages.Levels(given, True, print).is_due(nothing_swept()) is takes_over
         assert coloured_rest.repays(given, 10**6, np.inf) is takes_over
 
 
