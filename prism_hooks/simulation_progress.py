@@ -19,6 +19,7 @@ from engines.montecarlo.questions import RewardQuestion
 from engines.montecarlo.results import PathArrays, joined
 from prism_hooks.exit_gate import GATE
 from prism_hooks.simulation_device import DeviceSampler
+from prism_hooks.sweep_bar import terminal_width
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,8 @@ class SamplingProgress:
         elif time.perf_counter() >= self._due:
             from tqdm import tqdm
 
-            self._bar = tqdm(unit=" paths", initial=self._shown, leave=False, file=sys.stderr)
+            look = {"leave": False, **terminal_width()}
+            self._bar = tqdm(unit=" paths", initial=self._shown, file=sys.stderr, **look)
             self._show_estimate()
 
     def on_cluster(self, num_paths: int, report: ClusterReport) -> None:

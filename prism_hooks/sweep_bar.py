@@ -54,7 +54,7 @@ class SweepBar:
 
         if self._on_screen is not None:
             self._on_screen(True)
-        look = {"position": 0, "miniters": 1, "delay": 1e-3, **_width()}
+        look = {"position": 0, "miniters": 1, "delay": 1e-3, **terminal_width()}
         bar = tqdm(unit=" sweeps", leave=False, file=sys.stderr, **look)
         bar.start_t = bar.last_print_t = time.time() - report.seconds
         return bar
@@ -77,7 +77,7 @@ class SweepBar:
                 self._on_screen(False)
 
 
-def _width() -> dict[str, Any]:
+def terminal_width() -> dict[str, Any]:
     """Return tqdm's words for the width of the terminal; one of width 0 does not know its own."""
     with suppress(OSError):
         if os.get_terminal_size(sys.stderr.fileno()).columns == 0:

@@ -36,6 +36,7 @@ from bridge.regress.table import RULE, case_lines, summary_lines
 from bridge.regress.verdicts import Outcome
 from engines.errors import BridgeError, InvalidModelError, UnsupportedError
 from engines.process.leftovers import temporary_folder
+from prism_hooks.sweep_bar import terminal_width
 
 _HELP = """Compare our engines with PRISM's, in every state.
 
@@ -248,7 +249,8 @@ def _run(
     if sys.stderr.isatty():
         from tqdm import tqdm
 
-        bar = tqdm(total=len(cases), unit=" cases", file=sys.stderr, leave=False)
+        look = {"leave": False, **terminal_width()}
+        bar = tqdm(total=len(cases), unit=" cases", file=sys.stderr, **look)
 
     def told(_: str, engine: str, answer: Answer) -> None:
         if bar is not None:

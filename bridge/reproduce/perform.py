@@ -14,6 +14,7 @@ from bridge.reproduce.host import Host
 from bridge.reproduce.jobs import RUNS, Job, Kind
 from bridge.reproduce.store import Record, Store
 from bridge.reproduce.worker import Worker
+from prism_hooks.sweep_bar import terminal_width
 
 GIB = float(1 << 30)
 
@@ -331,4 +332,5 @@ def _bar(total: int) -> Any:
     """Return a bar of progress, which shows nothing where nobody is watching."""
     from tqdm import tqdm
 
-    return tqdm(total=total, unit=" jobs", file=sys.stderr, disable=not sys.stderr.isatty())
+    watched = sys.stderr.isatty()
+    return tqdm(total=total, unit=" jobs", file=sys.stderr, disable=not watched, **terminal_width())
