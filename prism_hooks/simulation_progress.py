@@ -19,7 +19,7 @@ from engines.montecarlo.questions import RewardQuestion
 from engines.montecarlo.results import PathArrays, joined
 from prism_hooks.exit_gate import GATE
 from prism_hooks.simulation_device import DeviceSampler
-from prism_hooks.sweep_bar import terminal_width
+from prism_hooks.sweep_bar import terminal_size
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class SamplingProgress:
         elif time.perf_counter() >= self._due:
             from tqdm import tqdm
 
-            look = {"leave": False, **terminal_width()}
+            look = {"leave": False, **terminal_size()}
             self._bar = tqdm(unit=" paths", initial=self._shown, file=sys.stderr, **look)
             self._show_estimate()
 

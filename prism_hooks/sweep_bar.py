@@ -14,7 +14,6 @@ from engines.model.progress import Measure, SweepReport
 
 ESTIMATED = "{percentage:3.0f}%|{bar}| {n_fmt} sweeps [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
 """With the end that the sweeps so far let expect."""
-USUAL_COLUMNS = 80
 OPEN = "{n_fmt} sweeps [{elapsed}, {rate_fmt}{postfix}]"
 
 
@@ -54,7 +53,7 @@ class SweepBar:
 
         if self._on_screen is not None:
             self._on_screen(True)
-        look = {"position": 0, "miniters": 1, "delay": 1e-3, **terminal_width()}
+        look = {"position": 0, "miniters": 1, "delay": 1e-3, **terminal_size()}
         bar = tqdm(unit=" sweeps", leave=False, file=sys.stderr, **look)
         bar.start_t = bar.last_print_t = time.time() - report.seconds
         return bar
@@ -77,11 +76,11 @@ class SweepBar:
                 self._on_screen(False)
 
 
-def terminal_width() -> dict[str, Any]:
-    """Return tqdm's words for the width of the terminal; one of width 0 does not know its own."""
+def terminal_size() -> dict[str, Any]:
+    """Return tqdm's words for the size of the terminal; one without columns does not know it."""
     with suppress(OSError):
         if os.get_terminal_size(sys.stderr.fileno()).columns == 0:
-            return {"ncols": USUAL_COLUMNS}
+            return {"ncols": 80, "nrows": 24}
     return {"dynamic_ncols": True}
 
 

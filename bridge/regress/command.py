@@ -36,7 +36,7 @@ from bridge.regress.table import RULE, case_lines, summary_lines
 from bridge.regress.verdicts import Outcome
 from engines.errors import BridgeError, InvalidModelError, UnsupportedError
 from engines.process.leftovers import temporary_folder
-from prism_hooks.sweep_bar import terminal_width
+from prism_hooks.sweep_bar import terminal_size
 
 _HELP = """Compare our engines with PRISM's, in every state.
 
@@ -249,7 +249,7 @@ def _run(
     if sys.stderr.isatty():
         from tqdm import tqdm
 
-        look = {"leave": False, **terminal_width()}
+        look = {"leave": False, **terminal_size()}
         bar = tqdm(total=len(cases), unit=" cases", file=sys.stderr, **look)
 
     def told(_: str, engine: str, answer: Answer) -> None:

@@ -14,7 +14,7 @@ from bridge.reproduce.host import Host
 from bridge.reproduce.jobs import RUNS, Job, Kind
 from bridge.reproduce.store import Record, Store
 from bridge.reproduce.worker import Worker
-from prism_hooks.sweep_bar import terminal_width
+from prism_hooks.sweep_bar import terminal_size
 
 GIB = float(1 << 30)
 
@@ -333,4 +333,4 @@ def _bar(total: int) -> Any:
     from tqdm import tqdm
 
     watched = sys.stderr.isatty()
-    return tqdm(total=total, unit=" jobs", file=sys.stderr, disable=not watched, **terminal_width())
+    return tqdm(total=total, unit=" jobs", file=sys.stderr, disable=not watched, **terminal_size())

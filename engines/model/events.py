@@ -103,8 +103,10 @@ class Kind(Enum):
         "solved by {by}"
     )
     ENDED_BY = "{by}"
-    STATES_SOLVED = "{states} states solved by {by}"
-    CLASSES_SOLVED = "{states} states of {classes} recurrent classes solved by {by}"
+    STATES_SOLVED = "{states} state{states:s} solved by {by}"
+    CLASSES_SOLVED = (
+        "{states} state{states:s} of {classes} recurrent class{classes:es} solved by {by}"
+    )
     COMPONENTS_SOLVED = "{components} of them, where convergence is too slow, solved by {by}"
     CERTIFIED = _CERTIFIED
     CERTIFIED_APART = _CERTIFIED + "; they are " + _APART
@@ -163,11 +165,11 @@ Events = tuple[Event, ...]
 
 
 class _Words(Formatter):
-    """Fills in details; of a number, the format `s` is the ending of a plural."""
+    """Fills in details; of a number, the formats `s` and `es` are the ending of a plural."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        if format_spec == "s" and not isinstance(value, str):
-            return "" if value == 1 else "s"
+        if format_spec in ("s", "es") and not isinstance(value, str):
+            return "" if value == 1 else format_spec
         return str(super().format_field(value, format_spec))
 
 

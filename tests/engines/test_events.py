@@ -52,4 +52,4 @@ def test_a_result_of_several_solves_has_the_events_of_all():
     parts = [replace(exact, events=(event,)) for event in (first, second, first)]
     both = SolveResult.combined(np.zeros(2), parts, 0.0)
     assert both.events == (first, second, first)
-    assert both.note == "1 states solved by elimination; 2 states solved by elimination"
+    assert both.note == "1 state solved by elimination; 2 states solved by elimination"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from engines.model.progress import Measure, SweepReport
-from prism_hooks.sweep_bar import SweepBar, number_text, sweep_bar
+from prism_hooks.sweep_bar import SweepBar, number_text, sweep_bar, terminal_size
 
 
 class Terminal(io.StringIO):
@@ -61,6 +61,7 @@ def test_a_long_solve_shows_its_sweeps_and_when_they_end(terminal):
 def test_a_terminal_that_does_not_know_its_width_shows_them_too(terminal, monkeypatch):
     monkeypatch.setattr(terminal, "fileno", lambda: 2, raising=False)
     monkeypatch.setattr("os.get_terminal_size", lambda *_: os.terminal_size((0, 0)))
+    assert terminal_size() == {"ncols": 80, "nrows": 24}
     SweepBar()(report(1000, 2.0))
     assert "1000 sweeps" in terminal.getvalue()
 
