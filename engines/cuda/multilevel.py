@@ -177,7 +177,7 @@ class CudaLevels:
         self._stream = stream(device_number)
         with self._stream:
             self._launcher = Launcher("int")
-            self._finest = _finest(system, self._launcher)
+            self._finest = _finest(system, self._launcher, tuning)
             self._coarsenings: list[DeviceCoarsening] = []
             chain = self._finest
             while chain.size > tuning.coarsest_states:
@@ -337,11 +337,11 @@ class CudaLevels:
         self._launcher.launch(name, threads, *arguments, module="multilevel", **keywords)
 
 
-def _finest(system: System, launcher: Launcher) -> DeviceChain:
+def _finest(system: System, launcher: Launcher, tuning: CycleTuning) -> DeviceChain:
     cp = cupy()
     if isinstance(system, DiagramSystem):
         assert system.flows is not None
-        return _finest_of_runs(system.flows, launcher)
+        return _finest_of_runs(system.flows, launcher, tuning)
     device = upload(system, launcher, divided=False)
     if device.divisors is None:
         raise RuntimeError("a state is entered from too many others to be joined in pairs")
@@ -350,12 +350,12 @@ def _finest(system: System, launcher: Launcher) -> DeviceChain:
     return DeviceChain(*rows, room, room, len(device.columns))
 
 
-def _finest_of_runs(flows: FlowRuns, launcher: Launcher) -> DeviceChain:
+def _finest_of_runs(flows: FlowRuns, launcher: Launcher, tuning: CycleTuning) -> DeviceChain:
     """Return flows of which those of each kind of state are stored once."""
     cp, size = cupy(), flows.num_states
     if len(flows.out) > MOST_KINDS:
         raise RuntimeError(f"{len(flows.out)} kinds of states are more than {MOST_KINDS}")
-    if size <= CycleTuning().coarsest_states:
+    if size <= tuning.coarsest_states:
         raise RuntimeError(f"{size} states are too few to be joined")
     kinds, room = cp.empty(size, dtype=cp.uint16), cp.empty(size)
     firsts = to_device(flows.firsts[:-1], np.int32)

@@ -58,7 +58,8 @@ extern "C" __global__ void start_iterate(double* x, int states, double scale, do
 extern "C" __global__ void propose_partner(
     const int* __restrict__ offsets, const int* __restrict__ columns,
     const double* __restrict__ values, const double* __restrict__ out,
-    const unsigned short* __restrict__ kinds, const int* __restrict__ members, int width, const int* __restrict__ aggregate,
+    const unsigned short* __restrict__ kinds, const int* __restrict__ members, int width,
+    const int* __restrict__ aggregate,
     const int* __restrict__ partner, int count, int turn, double enough,
     unsigned long long* proposals)
 {
