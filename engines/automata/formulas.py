@@ -129,6 +129,23 @@ def atom(name: str) -> Formula:
     return make(Operator.ATOM, name=name)
 
 
+def parts_of(formula: Formula) -> set[Formula]:
+    """Return the subformulas, the formula itself included."""
+    seen: set[Formula] = set()
+    pending = [formula]
+    while pending:
+        part = pending.pop()
+        if part not in seen:
+            seen.add(part)
+            pending.extend(part.operands)
+    return seen
+
+
+def atom_names(formula: Formula) -> tuple[str, ...]:
+    """Return the names of the atoms that occur, sorted."""
+    return tuple(sorted({part.name for part in parts_of(formula) if part.is_literal}))
+
+
 def duals(of_next: Operator) -> dict[Operator, Operator]:
     """Return the dual of each operator, with that of the strong next."""
     pairs = {

@@ -12,7 +12,6 @@ equivalences that hold on every infinite word, chosen to leave fewer temporal op
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Iterable
 
 from engines.automata.formulas import (
@@ -21,14 +20,16 @@ from engines.automata.formulas import (
     Formula,
     Operator,
     atom,
+    atom_names,
     dual,
     duals,
     false,
     make,
+    parts_of,
     true,
 )
 
-__all__ = ["Formula", "Operator", "atom", "false", "true"]
+__all__ = ["Formula", "Operator", "atom", "atom_names", "false", "true"]
 
 _DUALS = duals(Operator.NEXT)
 
@@ -166,19 +167,4 @@ def _body_of_eventually_always(formula: Formula) -> Formula | None:
 @functools.lru_cache(maxsize=1024)
 def subformulas(formula: Formula, operator: Operator) -> frozenset[Formula]:
     """Return the subformulas, the formula itself included, whose root is `operator`."""
-    seen: set[Formula] = set()
-    pending = [formula]
-    while pending:
-        part = pending.pop()
-        if part not in seen:
-            seen.add(part)
-            pending.extend(part.operands)
-    return frozenset(part for part in seen if part.operator is operator)
-
-
-def atom_names(formula: Formula) -> tuple[str, ...]:
-    """Return the names of the atoms that occur, sorted."""
-    literals = itertools.chain(
-        subformulas(formula, Operator.ATOM), subformulas(formula, Operator.NEGATED_ATOM)
-    )
-    return tuple(sorted({literal.name for literal in literals}))
+    return frozenset(part for part in parts_of(formula) if part.operator is operator)

@@ -30,6 +30,7 @@ from engines.automata.formulas import (
     Operator,
     Window,
     atom,
+    atom_names,
     dual,
     duals,
     false,
@@ -37,7 +38,7 @@ from engines.automata.formulas import (
     true,
 )
 
-__all__ = ["ANY_TIME", "Formula", "Operator", "Window", "atom", "false", "true"]
+__all__ = ["ANY_TIME", "Formula", "Operator", "Window", "atom", "atom_names", "false", "true"]
 
 _DUALS = duals(Operator.WEAK_NEXT)
 
@@ -130,15 +131,3 @@ def eventually(formula: Formula, window: Window = ANY_TIME) -> Formula:
 def always(formula: Formula, window: Window = ANY_TIME) -> Formula:
     """Return G `formula`; raises as `until` does."""
     return release(FALSE, formula, window)
-
-
-def atom_names(formula: Formula) -> tuple[str, ...]:
-    """Return the names of the atoms that occur, sorted."""
-    seen: set[Formula] = set()
-    pending = [formula]
-    while pending:
-        part = pending.pop()
-        if part not in seen:
-            seen.add(part)
-            pending.extend(part.operands)
-    return tuple(sorted({part.name for part in seen if part.name}))

@@ -135,6 +135,19 @@ class Ladder:
     def __init__(self, *stages: Stage) -> None:
         self.stages = list(stages)
 
+    def put_behind(self, kind: type[Stage], stage: Stage) -> None:
+        """Add a stage whose turn comes next to that of a kind which is there.
+
+        Parameters
+        ----------
+        kind
+            The class of the stage before it.
+        stage
+            The stage.
+        """
+        kinds = [type(each) for each in self.stages]
+        self.stages.insert(kinds.index(kind) + 1, stage)
+
     def takes_over(self, made: int, expected: float) -> bool:
         """Return whether sweeps are to be given up.
 

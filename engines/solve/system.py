@@ -149,9 +149,9 @@ def _solve(
     elif environment.automatic and rises_from_zero(system):
         stretches.allow(solve.sweeper, np.inf if direct is None else _slow_after_of(solve))
         if solve.sweeper.cost.on_cpu and not going_over and coloured_rest.may_serve(system):
-            ladder.stages.insert(2, Coloured(system, stretches, walk))
+            ladder.put_behind(Gmres, Coloured(system, stretches, walk))
     if solve.sweeper.cost.on_cpu and not going_over:
-        ladder.stages.insert(1, ByComponents(system, by_components))
+        ladder.put_behind(Walk, ByComponents(system, by_components))
     answer = None
     if environment.automatic:
         answer = _automatic(solve, ladder, stretches, before, head)
