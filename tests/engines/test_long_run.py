@@ -17,7 +17,7 @@ from engines.questions import component_averages, long_run, long_run_distributio
 from engines.questions.long_run import long_run_probabilities, long_run_rewards
 from engines.questions.long_run_distribution import steady_state_distribution
 from engines.solve import system as solve
-from tests.engines import models, oracles, published, reference
+from tests.engines import models, oracles, reference
 
 TIGHT = SolverEnvironment(epsilon=1e-10)
 
@@ -352,8 +352,3 @@ def test_what_does_not_fit_is_refused():
     for initial in (np.zeros(5), np.full(5, 0.3), np.ones(4) / 4, np.array([2.0, -1.0, 0, 0, 0])):
         with pytest.raises(ValueError, match="5 probabilities that sum to 1"):
             steady_state_distribution(chain, initial, TIGHT)
-
-
-@pytest.mark.parametrize("item", published.published("steady-state"), ids=str)
-def test_published_values(item):
-    assert published.evaluate(item) == pytest.approx(item.value, rel=1e-7)

@@ -13,7 +13,7 @@ from engines.model.explicit import ModelKind, RewardStructure
 from engines.model.result import Status
 from engines.questions.reachability_rewards import reachability_rewards
 from engines.systems.one_sided import Direction
-from tests.engines import models, oracles, published, reference
+from tests.engines import models, oracles, reference
 
 SEEDS = range(25)
 CHAINS = {
@@ -205,8 +205,3 @@ def test_rewards_that_do_not_fit_are_refused_by_name():
         solve(mdp, RewardStructure("", np.zeros(5), np.zeros(7)), goal, direction=models.MAX)
     with pytest.raises(ValueError, match="direction"):
         solve(mdp, RewardStructure("", np.zeros(5)), goal)
-
-
-@pytest.mark.parametrize("item", published.published("reachability reward"), ids=str)
-def test_published_values(item):
-    assert published.evaluate(item) == pytest.approx(item.value, rel=1e-7)

@@ -13,7 +13,7 @@ from engines.model.explicit import ModelKind, RewardStructure
 from engines.model.result import Status
 from engines.questions.total_rewards import total_rewards
 from engines.systems.one_sided import Direction
-from tests.engines import models, oracles, published, reference
+from tests.engines import models, oracles, reference
 
 SEEDS = range(30)
 SWAP = ({4: 1.0}, {3: 1.0}, {4: 0.5, 3: 0.5})
@@ -202,11 +202,6 @@ def test_what_does_not_fit_is_refused():
         solve(models.gamblers_ruin(2), RewardStructure("", np.array([-1.0, 0.0, 0.0])))
     with pytest.raises(ValueError, match="direction"):
         solve(models.end_components(), RewardStructure("", np.zeros(5)))
-
-
-@pytest.mark.parametrize("item", published.published("total reward"), ids=str)
-def test_published_values(item):
-    assert published.evaluate(item) == pytest.approx(item.value, rel=1e-7)
 
 
 def test_ends_that_nobody_leaves_are_worth_nothing_for_certain():

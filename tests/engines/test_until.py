@@ -12,7 +12,7 @@ from engines.model.environment import Convention, Method, SolverEnvironment
 from engines.model.result import Status
 from engines.questions.until import until_probabilities
 from engines.systems.one_sided import Direction
-from tests.engines import models, oracles, published, reference
+from tests.engines import models, oracles, reference
 
 SEEDS = range(25)
 CHAINS = {
@@ -177,8 +177,3 @@ def test_what_does_not_fit_is_refused():
             models.mask(5, [4]),
             SolverEnvironment(method=Method.VALUE_ITERATION),
         )
-
-
-@pytest.mark.parametrize("item", published.published("unbounded until"), ids=str)
-def test_published_values(item):
-    assert published.evaluate(item) == pytest.approx(item.value, rel=1e-7)
