@@ -18,13 +18,13 @@ from engines.cuda.gauss_seidel import CudaColourSweeper
 from engines.cuda.memory import available_bytes, require_bytes
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import upload
+from engines.cuda.queued import HISTORY
 from engines.cuda.split_colours import (
     SplitColoured,
     SplitColourSweeper,
     choose_split_colours,
     split_by_colours,
 )
-from engines.cuda.sweeper import HISTORY
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.host.colours import (
     GPU_SPEED,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from engines.arrays import FloatArray
 from engines.cuda.arrange import DeviceColoured
 from engines.cuda.driver import cupy
 from engines.cuda.modules import BLOCK_THREADS, Launcher, stream
-from engines.cuda.sweeper import HISTORY, STRETCH
+from engines.cuda.queued import STRETCH, QueuedSweeps
 from engines.cuda.transfer import to_device, to_host
 from engines.model.result import SweepCost
 from engines.systems.one_sided import Direction
@@ -24,7 +24,7 @@ THREADS_A_ROW = {
 }
 
 
-class ColourSweeper(ABC):
+class ColourSweeper(QueuedSweeps):
     """A solve on the device in colours: two vectors, swapped after each sweep; a `Sweeper`.
 
     Parameters
@@ -56,22 +56,12 @@ class ColourSweeper(ABC):
         self._device = device_number
         self._colours, self._omega = colours, omega
         self._stop_below, self._absolute = stop_below, absolute
-        self._stretch_sweeps = stretch_of(colours)
+        self.stretches = (stretch_of(colours),)
         self._stream = stream(device_number)
         with cp.cuda.Device(device_number), self._stream:
             self._launcher = self._prepare()
             self._vectors = self._first_vectors(start)
-            # Slot 0 holds the change before a stretch of sweeps; before the first, infinity.
-            slots = np.zeros(self._stretch_sweeps + 1)
-            slots[0] = np.inf
-            self._slots = to_device(slots, np.float64)
-            self._history = cp.empty(HISTORY)
-            self._length = cp.empty(1, dtype=cp.int32)
-            self._events = (cp.cuda.Event(), cp.cuda.Event())
-        self.seconds = 0.0
-        self._current = 0
-        self._last_change = np.inf
-        self._graphs: list[Any] = [None, None]
+            self._make_room()
         self._stream.synchronize()
 
     @abstractmethod
@@ -92,35 +82,7 @@ class ColourSweeper(ABC):
 
     def run(self, sweeps: int) -> FloatArray:
         """Make up to `sweeps` sweeps; see `engines.systems.one_sided.Sweeper.run`."""
-        sweeps = min(sweeps, HISTORY)
-        if self._last_change < self._stop_below:
-            return np.array([self._last_change])
-        with self._cp.cuda.Device(self._device), self._stream:
-            began, ended = self._events
-            self._length.data.memset_async(0, self._length.nbytes, self._stream)
-            replays, rest = divmod(sweeps, self._stretch_sweeps)
-            graph: Any = self._graph() if replays else None
-            began.record(self._stream)
-            for _ in range(replays):
-                graph.launch(self._stream)
-            if rest:
-                self._stretch(rest)
-            ended.record(self._stream)
-            changes: FloatArray = self._history[:sweeps].get()
-            self.seconds += self._cp.cuda.get_elapsed_time(began, ended) / 1e3
-        met = changes < self._stop_below
-        done = int(met.argmax()) + 1 if met.any() else sweeps
-        self._current = (self._current + done) % 2
-        self._last_change = float(changes[done - 1])
-        return changes[:done]
-
-    def _graph(self) -> Any:
-        graph = self._graphs[self._current]
-        if graph is None:
-            self._stream.begin_capture()
-            self._stretch(self._stretch_sweeps)
-            graph = self._graphs[self._current] = self._stream.end_capture()
-        return graph
+        return self._batch(sweeps)
 
     def _stretch(self, sweeps: int) -> None:
         for t in range(1, sweeps + 1):

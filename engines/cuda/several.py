@@ -30,8 +30,9 @@ from engines.cuda.meeting import (
 )
 from engines.cuda.memory import require_bytes
 from engines.cuda.modules import stream as stream_of
+from engines.cuda.queued import HISTORY, STRETCH
 from engines.cuda.rows import DeviceRows, Test
-from engines.cuda.sweeper import HISTORY, STRETCH, CudaSweeper, two_vectors
+from engines.cuda.sweeper import CudaSweeper, two_vectors
 from engines.cuda.transfer import send, to_device
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.formats.blocks import counted_from_first, ranges_read, row_blocks
@@ -268,7 +269,7 @@ class SeveralSweeper(CudaSweeper):
             with self._cp.cuda.Device(part.device), part.stream:
                 send(start, part.vectors[self._current])
                 part.stream.synchronize()
-        self._last_change = np.inf
+        self._last = None
 
     def space(self, system: SweepSystem) -> Space:
         """Return a space for GMRES, on the host, since no device has all of the iterate."""

@@ -17,6 +17,7 @@ from engines.arrays import FloatArray
 from engines.cuda import uniformise
 from engines.cuda.driver import cupy
 from engines.cuda.meeting import Meetings, MeetingTuning, Part, begin_stretch, end_stretch, gather
+from engines.cuda.queued import HISTORY
 from engines.cuda.several import (
     event,
     parts_of,
@@ -26,7 +27,6 @@ from engines.cuda.several import (
     shared_out,
     told_of,
 )
-from engines.cuda.sweeper import HISTORY
 from engines.cuda.transfer import to_host
 from engines.cuda.uniformise import DeviceSum, SumRows, first_term, require_numbers
 from engines.formats.blocks import row_blocks

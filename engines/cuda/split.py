@@ -15,8 +15,9 @@ import numpy as np
 
 from engines.arrays import FloatArray
 from engines.cuda.driver import cupy
+from engines.cuda.queued import HISTORY
 from engines.cuda.rows import DeviceRows, Test
-from engines.cuda.sweeper import HISTORY, CudaSweeper, two_vectors
+from engines.cuda.sweeper import CudaSweeper, two_vectors
 from engines.cuda.transfer import to_device
 from engines.errors import DeviceMemoryError
 from engines.formats.blocks import row_blocks

@@ -28,7 +28,7 @@ from engines.cuda.colour_parts import (
 )
 from engines.cuda.driver import cupy
 from engines.cuda.modules import WARP, Launcher, stream
-from engines.cuda.sweeper import HISTORY
+from engines.cuda.queued import HISTORY
 from engines.cuda.transfer import to_device, to_host
 from engines.errors import DeviceMemoryError
 from engines.host.colours import (

@@ -15,6 +15,7 @@ from engines.cuda.driver import cupy
 from engines.cuda.formats.tuning import RowTuning
 from engines.cuda.modules import stream
 from engines.cuda.prepare import narrowed
+from engines.cuda.queued import HISTORY, STRETCH, QueuedSweeps
 from engines.cuda.rows import OWN_VALUES, DeviceRows, Test
 from engines.cuda.space import DeviceSpace, bytes_needed
 from engines.cuda.transfer import send, to_device, to_host
@@ -27,12 +28,6 @@ from engines.model.result import SweepCost
 from engines.systems.one_sided import Scaling, SingleSweeper, SweepSystem
 from engines.systems.precision import DOWN, TO_NEAREST
 from engines.systems.space import Space
-
-STRETCH = 64
-"""Sweeps captured in one CUDA graph; even, so that a replay ends in the vector it began with."""
-
-HISTORY = 4096
-"""The most sweeps between two looks of the host."""
 
 LONG_SWEEP_BYTES = 50_000_000
 """From here on a sweep is longer than the look at its predecessor's change, and looks first."""
@@ -55,8 +50,8 @@ def two_vectors(start: FloatArray) -> tuple[Any, Any]:
     return to_device(start, np.float64), to_device(start, np.float64)
 
 
-class CudaSweeper:
-    """A solve on the device: two vectors, swapped after each sweep, and a CUDA graph of sweeps."""
+class CudaSweeper(QueuedSweeps):
+    """A solve on the device: two vectors, swapped after each sweep, and CUDA graphs of sweeps."""
 
     only_in_double = ""
     """Why there are no sweeps in single precision; empty where there are."""
@@ -65,8 +60,6 @@ class CudaSweeper:
     """Bytes of the device that a solve may take beside this."""
 
     stretches: tuple[int, ...] = (STRETCH, 8)
-    """The numbers of sweeps that are queued as a whole, the largest first; a small one is for what
-    is left of a batch: to queue a sweep by itself takes longer than a small sweep."""
 
     def __init__(
         self,
@@ -88,16 +81,7 @@ class CudaSweeper:
 
     def _open(self) -> None:
         """Make room for what sweeps note down; nothing has been swept yet."""
-        cp = self._cp
-        # Slot 0 holds the change before a stretch of sweeps; before the first, infinity.
-        self._slots = to_device(np.append(np.inf, np.zeros(STRETCH)), np.float64)
-        self._history = cp.empty(HISTORY)
-        self._length = cp.empty(1, dtype=cp.int32)
-        self._events = (cp.cuda.Event(), cp.cuda.Event())
-        self.seconds = 0.0
-        self._current = 0
-        self._last_change = np.inf
-        self._graphs: dict[tuple[int, int], Any] = {}
+        self._make_room()
         self.cost = self._cost()
         self._early = self.cost.bytes_per_sweep >= LONG_SWEEP_BYTES
         self._stream.synchronize()
@@ -122,39 +106,7 @@ class CudaSweeper:
 
     def run(self, sweeps: int) -> FloatArray:
         """Make up to `sweeps` sweeps; see `engines.systems.one_sided.Sweeper.run`."""
-        sweeps = min(sweeps, HISTORY)
-        if self._last_change < self._stop_below:
-            return np.array([self._last_change])
-        with self._cp.cuda.Device(self._device), self._stream:
-            began, ended = self._events
-            self._length.data.memset_async(0, self._length.nbytes, self._stream)
-            rest, graphs = sweeps, []
-            for stretch in self.stretches:
-                replays, rest = divmod(rest, stretch)
-                if replays:
-                    graphs += replays * [self._graph(stretch)]
-            began.record(self._stream)
-            for graph in graphs:
-                graph.launch(self._stream)
-            if rest:
-                self._stretch(rest)
-            ended.record(self._stream)
-            changes: FloatArray = self._history[:sweeps].get()
-            self.seconds += self._cp.cuda.get_elapsed_time(began, ended) / 1e3
-        met = changes < self._stop_below
-        done = int(met.argmax()) + 1 if met.any() else sweeps
-        self._current = (self._current + done) % 2
-        self._last_change = float(changes[done - 1])
-        return changes[:done]
-
-    def _graph(self, sweeps: int) -> Any:
-        """Return the graph of an even number of sweeps from the present vector."""
-        which = (sweeps, self._current)
-        if which not in self._graphs:
-            self._stream.begin_capture()
-            self._stretch(sweeps)
-            self._graphs[which] = self._stream.end_capture()
-        return self._graphs[which]
+        return self._batch(sweeps)
 
     def _stretch(self, sweeps: int) -> None:
         for t in range(1, sweeps + 1):
@@ -227,7 +179,7 @@ class CudaSweeper:
         """Go on from another iterate; see `engines.systems.space.HasSpace`."""
         with self._cp.cuda.Device(self._device), self._stream:
             send(start, self._vectors[self._current])
-        self._last_change = np.inf
+        self._last = None
 
     def on_device(self) -> tuple[int, Any, Any]:
         """Return where the iterate lies; see `engines.cuda.space.OnDevice`."""

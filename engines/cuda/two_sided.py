@@ -13,8 +13,8 @@ from engines.cuda.formats.layout import Geometry, Layout, geometry
 from engines.cuda.memory import require_bytes
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import DeviceSystem, upload
+from engines.cuda.queued import HISTORY, QueuedSweeps
 from engines.cuda.rows import bytes_moved, needs_wide_offsets, sharers
-from engines.cuda.sweeper import HISTORY
 from engines.cuda.transfer import to_device, to_host
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.model.choice import Format
@@ -29,7 +29,7 @@ STRETCH = 32
 """Sweeps captured in one CUDA graph; even, so that a replay ends in the iterates it began with."""
 
 
-class CudaTwoSidedSweeper:
+class CudaTwoSidedSweeper(QueuedSweeps):
     """A two-sided solve on the device; see `engines.systems.two_sided.TwoSidedSweeper`.
 
     Iterates, widths and the end test stay on the device; the host reads the records of a batch.
@@ -41,6 +41,8 @@ class CudaTwoSidedSweeper:
     UnsupportedError
         For more states than 32 bits number.
     """
+
+    stretches = (STRETCH,)
 
     def __init__(
         self,
@@ -70,19 +72,10 @@ class CudaTwoSidedSweeper:
                 self._launcher = Launcher(launcher.offset_type, self._layout.variant)
                 start = np.column_stack((system.start, two_sided.upper))
                 self._vectors = [to_device(start, np.float64) for _ in range(2)]
-                slots = np.zeros((STRETCH + 1, SLOT))
-                slots[0, 0] = np.inf
-                self._slots = to_device(slots, np.float64)
-                self._history = cp.empty((HISTORY, SLOT))
-                self._length = cp.empty(1, dtype=cp.int32)
-                self._events = (cp.cuda.Event(), cp.cuda.Event())
+                self._make_room(SLOT)
         except cp.cuda.memory.OutOfMemoryError as error:
             cp.get_default_memory_pool().free_all_blocks()
             raise DeviceMemoryError(f"GPU {device_number} ran out of memory: {error}") from error
-        self.seconds = 0.0
-        self._current = 0
-        self._last: FloatArray | None = None
-        self._graphs: list[Any] = [None, None]
         self._updates = system.num_updates
         who = "groups_two_sided_by_thread"
         if system.group_offsets is None:
@@ -110,35 +103,7 @@ class CudaTwoSidedSweeper:
 
     def run(self, sweeps: int) -> SweepRecord:
         """Make up to `sweeps` sweeps."""
-        sweeps = min(sweeps, HISTORY)
-        if self._last is not None and self._last[0] < self._stop_below:
-            return _record(self._last[None, :])
-        with self._cp.cuda.Device(self._device), self._stream:
-            began, ended = self._events
-            self._length.data.memset_async(0, self._length.nbytes, self._stream)
-            graph: Any = self._graph() if sweeps >= STRETCH else None
-            began.record(self._stream)
-            replays, rest = divmod(sweeps, STRETCH)
-            for _ in range(replays):
-                graph.launch(self._stream)
-            if rest:
-                self._stretch(rest)
-            ended.record(self._stream)
-            made: FloatArray = self._history[:sweeps].get()
-            self.seconds += self._cp.cuda.get_elapsed_time(began, ended) / 1e3
-        met = made[:, 0] < self._stop_below
-        done = int(met.argmax()) + 1 if met.any() else sweeps
-        self._current = (self._current + done) % 2
-        self._last = made[done - 1]
-        return _record(made[:done])
-
-    def _graph(self) -> Any:
-        graph = self._graphs[self._current]
-        if graph is None:
-            self._stream.begin_capture()
-            self._stretch(STRETCH)
-            graph = self._graphs[self._current] = self._stream.end_capture()
-        return graph
+        return _record(self._batch(sweeps))
 
     def _stretch(self, sweeps: int) -> None:
         for t in range(1, sweeps + 1):

@@ -15,8 +15,9 @@ from engines.cuda.formats.layout import Geometry, Layout, geometry
 from engines.cuda.memory import require_bytes
 from engines.cuda.modules import Launcher, stream
 from engines.cuda.prepare import DeviceSystem, upload
+from engines.cuda.queued import STRETCH
 from engines.cuda.rows import bytes_moved, needs_wide_offsets, sharers
-from engines.cuda.sweeper import STRETCH, device_bytes, two_vectors
+from engines.cuda.sweeper import device_bytes, two_vectors
 from engines.cuda.transfer import to_device, to_host
 from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.model.choice import Format

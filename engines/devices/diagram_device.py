@@ -155,14 +155,14 @@ class DeviceDiagramEngine:
         return max(available_bytes(self._memory) - taken, 0) // (table_bytes + row_bytes)
 
     def _vector_bytes(self) -> int:
-        from engines.cuda.sweeper import HISTORY
+        from engines.cuda.queued import HISTORY
 
         return 16 * self._system.num_states + 16 * HISTORY
 
     def _need(self) -> int:
         """Return the bytes of rows and vectors."""
         from engines.cuda.diagram_rows import system_bytes
-        from engines.cuda.sweeper import HISTORY
+        from engines.cuda.queued import HISTORY
 
         return system_bytes(self._system) + 16 * HISTORY
 

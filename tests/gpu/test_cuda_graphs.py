@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engines.cuda.engine import CudaEngine
-from engines.cuda.sweeper import HISTORY, STRETCH
+from engines.cuda.queued import HISTORY, STRETCH
 from engines.host.engine import CpuEngine
 from engines.model.environment import DeviceChoice, Method, SolverEnvironment
 from engines.model.result import Status

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engines.cuda.diagram_rows import system_bytes
-from engines.cuda.sweeper import HISTORY
+from engines.cuda.queued import HISTORY
 from engines.diagrams.system import DiagramSystem
 from engines.errors import ConvergenceError, DeviceMemoryError, UnsupportedError
 from engines.model.choice import Format

@@ -11,8 +11,8 @@ import pytest
 from engines.cuda.driver import cupy
 from engines.cuda.engine import CudaEngine
 from engines.cuda.meeting import ByFlags, MeetingTuning
+from engines.cuda.queued import STRETCH
 from engines.cuda.several import SeveralEngine, SeveralSweeper
-from engines.cuda.sweeper import STRETCH
 from engines.devices.choice import choose_engine
 from engines.devices.colours import GaussSeidelScheme
 from engines.errors import UnsupportedError

@@ -9,7 +9,7 @@ import pytest
 
 from engines.cuda import sweeper as cuda_sweeper
 from engines.cuda import uniformise as on_gpu
-from engines.cuda.sweeper import STRETCH
+from engines.cuda.queued import STRETCH
 from engines.errors import DeviceMemoryError
 from engines.host import power_sums as on_cpu
 from engines.model.environment import DeviceChoice, SolverEnvironment
