@@ -283,7 +283,7 @@ def _expression(_context: click.Context, _option: click.Parameter, text: str) ->
     type=click.Choice(["auto", "gpu", "cpu", ELSEWHERE]),
     default="auto",
     show_default=True,
-    help=f"{ELSEWHERE}: only PRISM's runs are made here, a GPU's rows on another host.",
+    help=f"{ELSEWHERE}: only PRISM's runs and those of the CPU are made here.",
 )
 @click.option(
     "--frontend",

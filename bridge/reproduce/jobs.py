@@ -74,6 +74,13 @@ class Job:
     bytes_needed: int = 0
 
     @property
+    def on_cpu(self) -> bool:
+        """Whether the CPU does it, whatever devices there are."""
+        if self.kind in (Kind.PEER, Kind.WORKERS):
+            return True
+        return self.parameters.get("on") == "cpu" or bool(self.parameters.get("threads"))
+
+    @property
     def series(self) -> tuple[str, ...]:
         """What the job shares with those that differ in size only."""
         rest = {key: value for key, value in self.parameters.items() if key != "size"}

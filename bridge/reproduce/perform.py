@@ -308,7 +308,7 @@ class Performer:
         host = self._host
         if job.kind is Kind.PEER and host.prism is None:
             return "no PRISM"
-        if job.kind is not Kind.PEER and not host.computes and job.parameters.get("on") != "cpu":
+        if not (host.computes or job.on_cpu):
             return "no GPU here: to be measured on a host that has one"
         if host.computes and job.parameters.get("gpus", 0) > host.gpus:
             return f"needs {job.parameters['gpus']} GPUs, and there is {host.gpus or 'none'}"
