@@ -36,6 +36,7 @@ def sparse_matrix(matrix: Any, what: str) -> CsrMatrix:
     """
     from scipy.sparse import csr_array, issparse
 
+    _require_one_order(matrix, what)
     plain = matrix if issparse(matrix) else real_array(matrix, what)
     if plain.ndim != 2:
         raise InvalidModelError(
@@ -51,6 +52,19 @@ def sparse_matrix(matrix: Any, what: str) -> CsrMatrix:
     dtype = index_dtype(max(rows.nnz, *rows.shape))
     offsets, columns = (part.astype(dtype, copy=False) for part in (rows.indptr, rows.indices))
     return CsrMatrix(offsets, columns, rows.data, int(rows.shape[1]))
+
+
+def _require_one_order(matrix: Any, what: str) -> None:
+    """Refuse a table whose rows and columns have the same names in different orders."""
+    if not (hasattr(matrix, "index") and hasattr(matrix, "columns")):
+        return
+    rows, columns = list(matrix.index), list(matrix.columns)
+    if rows != columns and set(rows) == set(columns):
+        place = next(place for place, name in enumerate(rows) if name != columns[place])
+        raise InvalidModelError(
+            f"{what}: row {place} of the table is named {rows[place]!r}, and column {place} "
+            f"{columns[place]!r}; give both one order, such as by table.loc[table.columns]"
+        )
 
 
 def plain_array(values: Any, what: str) -> NDArray[Any]:

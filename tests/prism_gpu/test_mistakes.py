@@ -183,3 +183,21 @@ def test_arguments_of_other_types_are_named():
             ask()
     with pytest.raises(ValueError, match="seed must not be negative, but it is -1"):
         model.simulate(10, seed=-1)
+
+
+class Table:
+    """What matters of a table of pandas."""
+
+    def __init__(self, values, index, columns):
+        self.values, self.index, self.columns = values, index, columns
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values, dtype=dtype)
+
+
+def test_a_table_with_rows_and_columns_in_different_orders_is_refused():
+    values = [[0.5, 0.5], [0.0, 1.0]]
+    for index in (["a", "b"], range(2)):
+        assert pg.dtmc(Table(values, index, ["a", "b"])).check("P=? [ F x=1 ]").value == 1.0
+    with pytest.raises(pg.InvalidModelError, match=r"row 0 .* 'a', and column 0 'b'; give both"):
+        pg.dtmc(Table(values, ["a", "b"], ["b", "a"]))
