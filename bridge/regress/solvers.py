@@ -65,7 +65,7 @@ BOUNDS = Solver("bounds", ("-nogpu", "-explicit", *_BOUNDS), True, "explicit", _
 BOUNDS_OF_DIAGRAMS = Solver(
     "bounds:sparse", ("-nogpu", "-sparse", *_BOUNDS), True, "sparse", _TERMINATION
 )
-"""The same of what PRISM's symbolic engines build: models, products with automata, sets."""
+"""Our bounds from both sides, of models, products and sets that symbolic engines of PRISM build."""
 
 
 def tight(engine: str = "explicit", *, continuous_time: bool) -> Solver:

@@ -76,7 +76,7 @@ class Worklist:
         return self.two_lists_in(self.items)
 
     def two_lists_in(self, items: Any) -> tuple[Any, Any, Any]:
-        """The same of other memory: where a state may be on both lists, they need twice as much."""
+        """Two lists in other memory: where a state may be on both, they need twice as much."""
         return items, self._cp.uint64(len(items)), self._progress
 
     @property

@@ -20,7 +20,8 @@ GPU_ENTRIES = 20_000
 """Below this many entries a sweep on the CPU is over before a kernel has started."""
 
 GPU_ENTRIES_AT_START = 250_000
-"""The same while no GPU is in use, which takes half a second to open: most solves end sooner."""
+"""Below this many entries the CPU sweeps while no GPU is in use: to open one takes half a second,
+and most solves end sooner."""
 
 GPU_ENTRIES_AT_ONCE = 3_000_000
 """From this many entries on, a GPU is opened for the first sweep: so much for a CPU to lay out."""

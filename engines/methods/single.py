@@ -109,7 +109,7 @@ class SingleSweeps:
 
     @property
     def so_far(self) -> Iteration:
-        """The same as sweeps of which others go on."""
+        """These sweeps as those that others continue."""
         error = self.contraction.error(self.change)
         made = (self.iterations, self.change, error)
         return Iteration(Status.NOT_CONVERGED, *made, self.given_up)

@@ -45,7 +45,7 @@ GROUP_GATHER_BYTES = {
     Format.VALUES: 13.0,
     Format.PATTERNS: 14.5,
 }
-"""The same where several rows compute one state, of which a thread takes one after the other, so
+"""What an entry costs where several rows compute one state: a thread takes one after the other, so
 that it waits for each: means of consensus 6 and of random MDPs of one, two, and two to four choices
 a state, one, two and four entries a choice, 1.3 to 5 million states, on an H200. Where
 rows are uneven an entry costs twice to four times as much in all of them (wlan 4 and 6)."""
@@ -59,8 +59,8 @@ meanwhile: herman 11, 13 and 15 on an H200 take 20 MB of time whatever their ent
 sweeps of one launch 8."""
 
 BLOCK_ROW_BYTES = 19_000_000
-"""The same for a sweep that waits for rows so long that a block takes them: herman in CSR takes
-27 MB of time whatever its entries."""
+"""What a sweep costs that waits for rows so long that a block takes them, in bytes that could have
+been streamed meanwhile: herman in CSR takes 27 MB of time whatever its entries."""
 
 LONG_ROWS = 24
 """From this mean row length on, only formats that cut rows or share them are considered."""

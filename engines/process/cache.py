@@ -34,7 +34,7 @@ MANIFEST = "manifest.json"
 STALE_S = 5.0
 """Age from which a folder that nobody works in is removed."""
 STALE_WITHOUT_LOCKS_S = 86_400.0
-"""The same where files cannot be locked, so that nobody knows whether it is in use."""
+"""Age from which a folder is removed where files cannot be locked to show that it is in use."""
 
 _LEAST_ROOM = 1 << 20
 """Bytes that must be free on a disk that is not full."""

@@ -56,7 +56,8 @@ SLOW_AFTER = 5_000
 
 SMALL_SYSTEM = 10_000
 SLOW_AFTER_IF_SMALL = 1_000
-"""The same for systems of so few rows, which elimination solves in milliseconds."""
+"""Sweeps after which the direct method may take over a system of at most so many rows: elimination
+takes milliseconds."""
 
 TINY_SYSTEM = 512
 LOOKED_AT_IF_TINY = 128
@@ -65,8 +66,8 @@ asked this early whether they will be many. Chains of that size are swept in no 
 proves their error knows less of them so early."""
 
 SLOW_AFTER_WITH_CHOICES = 1_000
-"""The same for MDPs: the last sweeps suggest a policy that is optimal or nearly so, and elimination
-of its chain takes as long as some hundred sweeps."""
+"""Sweeps after which the direct method may take over an MDP: the last ones suggest a policy that is
+optimal or nearly so, and elimination of its chain takes as long as some hundred sweeps."""
 
 
 def solve_system(

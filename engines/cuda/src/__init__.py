@@ -59,7 +59,8 @@ IN_SINGLE = {
     False: ("REAL=float", "ROUNDED=__double2float_rd", _TINY),
     True: ("REAL=float", "ROUNDED=__double2float_rn", _TINY),
 }
-"""The same for sweeps in single precision, by whether they round to nearest; else they round down.
+"""What the vectors of a sweep in single precision are made of, and what is stored of a sum, by
+whether that is rounded to nearest; else it is rounded down.
 Changes of values below 2^-100 are measured against that."""
 
 HEADERS = {
