@@ -54,7 +54,7 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 			answer = StateSets.of(this, model, expr, statesOfInterest);
 		if (answer != null)
 			return answer;
-		return Comparison.in(expr, constantValues, () -> super.checkExpression(model, expr, statesOfInterest));
+		return Comparison.in(expr, constantValues, () -> Arithmetic.told(expr, super.checkExpression(model, expr, statesOfInterest)));
 	}
 
 	@Override

@@ -72,7 +72,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 			answer = StateSets.of(this, model, expr, statesOfInterest);
 		if (answer != null)
 			return answer;
-		return Comparison.in(expr, constantValues, () -> super.checkExpression(model, expr, statesOfInterest));
+		return Comparison.in(expr, constantValues, () -> Arithmetic.told(expr, super.checkExpression(model, expr, statesOfInterest)));
 	}
 
 	// PRISM builds the products with automata here, those of CTMCs too.

@@ -56,7 +56,7 @@ public class GpuMDPModelChecker extends MDPModelChecker
 			answer = StateSets.of(this, model, expr, statesOfInterest);
 		if (answer != null)
 			return answer;
-		return Comparison.in(expr, constantValues, () -> super.checkExpression(model, expr, statesOfInterest));
+		return Comparison.in(expr, constantValues, () -> Arithmetic.told(expr, super.checkExpression(model, expr, statesOfInterest)));
 	}
 
 	@Override

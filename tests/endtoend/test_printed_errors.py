@@ -1,4 +1,4 @@
-"""The long run under a named explicit engine, which PRISM's code adds up: its error is told."""
+"""Errors behind results that PRISM's explicit engine makes of ours: those that they have, or none."""
 
 from __future__ import annotations
 
@@ -39,3 +39,14 @@ def test_the_exact_value_lies_within_what_is_printed(prism_gpu, tmp_path, kind, 
     for (value, error), expected in zip(RESULT.findall(run.output), exact, strict=True):
         wanted = expected / sum(weights)
         assert abs(float(value) - wanted) <= float(error) < 1e-3 * wanted
+
+
+@pytest.mark.parametrize("engine", [(), ("-explicit",)], ids=["default", "explicit"])
+def test_arithmetic_has_not_the_error_of_an_operand(prism_gpu, tmp_path, engine):
+    rates, _ = CHAINS["dtmc"]
+    model = tmp_path / "queue.prism"
+    model.write_text(QUEUE.format(kind="dtmc", **rates))
+    asked = ("P=? [ F s=9 ]", "(R=? [ F s=9 ])", "R=? [ F s=9 ] - 80000", "max(R=? [ F s=9 ], 1)")
+    run = prism_gpu(str(model), "-pf", "; ".join(asked), *engine)
+    told = re.findall(r"^Result: \S+(?P<error> \(.*)?$", run.output, re.MULTILINE)
+    assert [bool(error) for error in told] == [True, True, False, False]
