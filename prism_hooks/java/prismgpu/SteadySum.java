@@ -31,14 +31,14 @@ final class SteadySum
 		ofEach = whole ? accuracy : null;
 	}
 
-	/** The accuracy of a sum with weights; null weights are all 1. */
+	/** The accuracy of a sum with weights; null where nothing is known, as where some of them are negative or there are none. */
 	Accuracy of(double[] weights)
 	{
-		boolean relative = ofEach != null && ofEach.getType() == AccuracyType.RELATIVE;
-		boolean grows = weights == null || Arrays.stream(weights).allMatch(weight -> weight >= 0.0);
+		if (ofEach == null || weights == null || Arrays.stream(weights).anyMatch(weight -> weight < 0.0))
+			return null;
 		if (ofEach instanceof ExactAccuracy)
 			ofSum = ofEach;
-		else if (relative && grows && weights != null)
+		else if (ofEach.getType() == AccuracyType.RELATIVE)
 			ofSum = new DecidedAccuracy(ofEach.getLevel(), ofEach.getErrorBound() + weights.length * Math.ulp(0.5), false, null, null);
 		return ofSum;
 	}
