@@ -1,4 +1,4 @@
-"""Errors behind results that PRISM's explicit engine makes of ours: those that they have, or none."""
+"""Errors behind results that PRISM's explicit engine makes of ours: what they have, or none."""
 
 from __future__ import annotations
 
