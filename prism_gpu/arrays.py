@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -33,9 +34,13 @@ def sparse_matrix(matrix: Any, what: str) -> CsrMatrix:
     ------
     InvalidModelError
         For another shape, and for entries that are negative, infinite or no numbers.
+    TypeError
+        For the name of a file.
     """
     from scipy.sparse import csr_array, issparse
 
+    if isinstance(matrix, str | PathLike):
+        raise TypeError(f"{what} must be a matrix; a model in a file is opened by prism_gpu.open")
     _require_one_order(matrix, what)
     plain = matrix if issparse(matrix) else real_array(matrix, what)
     if plain.ndim != 2:

@@ -174,6 +174,7 @@ def test_an_unknown_reward_structure_of_a_model():
 def test_arguments_of_other_types_are_named():
     model = chain()
     for ask, message in (
+        (lambda: pg.dtmc("cluster.sm"), "P must be a matrix; a model in a file is opened by"),
         (lambda: pg.open(5), "path must be a text or a pathlib.Path, not 5"),
         (lambda: model.save(5), "path must be a text or a pathlib.Path, not 5"),
         (lambda: model.check_all(5), "properties must be a text, a path or a sequence, not 5"),
