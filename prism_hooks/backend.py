@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,13 +16,13 @@ from engines.host.compiled.library import LibraryMissingError
 from engines.model.environment import DeviceChoice, Method, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.progress import Progress
-from engines.model.result import NOTHING_SWEPT, SolveResult, Status
+from engines.model.result import SolveResult, Status
 from engines.process.timeline import ANSWERING, READING, SAMPLING, SEARCHING, TIMELINE
 from prism_hooks.answers import Answers
 from prism_hooks.claims import claim_of
 from prism_hooks.comparison import compared
 from prism_hooks.crossing import held_by
-from prism_hooks.engine_lines import ANSWERS_TO_SWITCHES, engine_lines, warning_of
+from prism_hooks.engine_lines import engine_lines
 from prism_hooks.extract import embedded_chain, extracted_model
 from prism_hooks.failure import unexpected
 from prism_hooks.graph import (
@@ -44,15 +43,9 @@ from prism_hooks.methods import DEFAULT_METHODS, named_method, solver_environmen
 from prism_hooks.options import HookOptions
 from prism_hooks.questions import Question, Task, task_of
 from prism_hooks.record import RunRecord
-from prism_hooks.report import (
-    Ending,
-    iterations_line,
-    note_and_warnings,
-    progress_lines,
-    solve_line,
-    unannounced,
-)
+from prism_hooks.report import Ending, progress_lines, solve_line, unannounced
 from prism_hooks.sets import PREDECESSORS, SETS, choices_of_rows, found_set, relate, words_of
+from prism_hooks.solve_lines import SolveLines
 from prism_hooks.sweep_bar import sweep_bar
 from prism_hooks.told_solve import Asked, EngineLines
 from prism_hooks.work_done import WorkDone
@@ -67,7 +60,6 @@ MODELS_KEPT = 2
 both its rates and its embedded chain, which shares their structure."""
 
 AGAIN = "prism-gpu: reusing the cached result"
-ESTIMATED_IN_SPITE = "has no bounds here: the error of this result is estimated, in spite of -ii"
 
 
 class EngineBackend(Answers):
@@ -89,7 +81,7 @@ class EngineBackend(Answers):
         self._graphs: OrderedDict[int, ExplicitModel] = OrderedDict()
         self._symbolic: OrderedDict[int, SymbolicModel] = OrderedDict()
         self._kept = KeptAnswers()
-        self._said: set[str] = set()
+        self._lines = SolveLines(options.show_solves)
         self._simulation: Simulation | None = None
         self._work = WorkDone()
         self._bottom_seconds = 0.0
@@ -242,7 +234,7 @@ class EngineBackend(Answers):
             progress = self._progress(problem, ending)
             result = solve_without_matrix(problem, model, reason, environment, progress)
             self._work.solved(result.cost)
-            self._say(problem, f"solved on PRISM's diagram, without a matrix: {reason}")
+            self._lines.say(problem, f"solved on PRISM's diagram, without a matrix: {reason}")
             result = self._finish(problem, result, environment, ending)
         hand_over(problem, result.values)
 
@@ -253,7 +245,7 @@ class EngineBackend(Answers):
 
         held = self._holds(int(problem.modelId))
         return why_without_matrix(
-            problem, model, environment, held=held, say=lambda text: self._say(problem, text)
+            problem, model, environment, held=held, say=lambda text: self._lines.say(problem, text)
         )
 
     def _holds(self, number: int) -> bool:
@@ -312,9 +304,9 @@ class EngineBackend(Answers):
         if self._record is not None:
             self._record.solved(result, environment)
         if lines is None:
-            self._report(problem, result, ending)
+            self._lines.report(problem, result, ending)
         else:
-            self._report_as_prism(problem, result, lines)
+            self._lines.report_as_prism(problem, result, lines)
         if self.options.show_solves:
             problem.say(solve_line(result, self.options.device_number))
         if result.status is Status.CHANGE_ONLY:
@@ -423,7 +415,7 @@ class EngineBackend(Answers):
             device = usable_device(self.options) if symbolic.wants_device else None
             model = symbolic.expanded(device, self.options.device_memory)
             if symbolic.refusal:
-                self._say(problem, f"the CPU makes the matrix: {symbolic.refusal}")
+                self._lines.say(problem, f"the CPU makes the matrix: {symbolic.refusal}")
             what = f" out of {symbolic.transitions.num_nodes} nodes of a diagram of PRISM's"
         self._say_read(problem, model, what, started)
         return model
@@ -465,43 +457,8 @@ class EngineBackend(Answers):
             bounded = problem.intervals is not None
             method, remark = named_method(name, choices=choices, bounded=bounded)
             if remark:
-                self._say(problem, remark)
+                self._lines.say(problem, remark)
         return solver_environment(self.options, problem, method)
-
-    def _say(self, problem: Any, text: str) -> None:
-        self._once(f"prism-gpu: {text}", problem.say)
-
-    def _report(self, problem: Any, result: SolveResult, ending: Ending) -> None:
-        swept = result.iterations > 0 or result.cost != NOTHING_SWEPT
-        if swept and ending is Ending.TIME:
-            problem.say(f"\n{result.method}: {result.note}")
-        if swept:
-            problem.say(f"\n{iterations_line(result)}")
-        if ending is not Ending.TIME:
-            note, warnings = note_and_warnings(result)
-            if note:
-                self._say(problem, note)
-            for warning in warnings:
-                self._once(warning, problem.warn)
-        estimated = not result.two_sided and ending is not Ending.STEPS
-        if swept and estimated and problem.intervals is not None:
-            self._say(problem, f"{result.method} {ESTIMATED_IN_SPITE}")
-
-    def _report_as_prism(self, problem: Any, result: SolveResult, lines: EngineLines) -> None:
-        """Print PRISM's own lines of a solve; what they have no place for, behind `-gpuinfo`."""
-        after = lines.after(result)
-        if after:
-            problem.say(after)
-        for event in dict.fromkeys(result.events):
-            if warning_of(event):
-                self._once(str(event), problem.warn)
-            elif self.options.show_solves or event.kind in ANSWERS_TO_SWITCHES:
-                self._say(problem, str(event))
-
-    def _once(self, text: str, tell: Callable[[str], None]) -> None:
-        if text not in self._said:
-            self._said.add(text)
-            tell(text)
 
 
 def _tell_java(shown: bool) -> None:
