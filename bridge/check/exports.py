@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bridge.check.export_request import ModelExport
-from bridge.files.atomic import replacing
+from bridge.files.atomic import write_parts
 from bridge.files.checkable import as_file_model, as_umb
 from bridge.files.umb import write_umb
 from bridge.language.text import value_text
@@ -125,13 +125,7 @@ def _deliver(texts: list[Iterator[str]], ending: str, target: str, log: Log) -> 
         files = [f"{stem}{number}{dot}{last}" for number in range(1, len(texts) + 1)]
         log(f"Rewards were exported to multiple files: {','.join(files)}")
     for text, file in zip(texts, files, strict=True):
-        _write(file, text)
-
-
-def _write(target: str, text: Iterator[str]) -> None:
-    """Write a text as it is made; the file has its name once it is whole."""
-    with replacing(Path(target)) as draft, draft.open("w", encoding="utf-8") as stream:
-        stream.writelines(text)
+        write_parts(Path(file), text)
 
 
 def _in_prisms_order(model: CheckableModel) -> FileModel:
@@ -176,4 +170,4 @@ def export_vector(model: CheckableModel, values: StateVector, target: str, log: 
         log("\n".join(f"{model.state_line(state)}={text}" for state, text in enumerate(texts)))
         return
     log(f'\nExporting vector of results for all states to file "{target}"...')
-    _write(target, (f"{text}\n" for text in texts))
+    write_parts(Path(target), (f"{text}\n" for text in texts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -83,5 +83,23 @@ def write_text(path: Path, text: str, *, follow: bool = True) -> None:
     OSError
         If it cannot be written; an old file is then left as it was.
     """
-    with replacing(path, follow=follow) as draft:
-        draft.write_text(text, encoding="utf-8")
+    write_parts(path, [text], follow=follow)
+
+
+def write_parts(path: Path, parts: Iterable[str], *, follow: bool = True) -> None:
+    """Write a text as it is made, under its final name only once all of it is written.
+
+    Parameters
+    ----------
+    path, follow
+        As for `write_text`.
+    parts
+        What is to be in it, one after the other.
+
+    Raises
+    ------
+    OSError
+        As for `write_text`.
+    """
+    with replacing(path, follow=follow) as draft, draft.open("w", encoding="utf-8") as stream:
+        stream.writelines(parts)
