@@ -3,100 +3,29 @@
 from __future__ import annotations
 
 import copy
+import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from engines.arrays import INT32_MAX, FloatArray
+from engines.arrays import FloatArray
 from engines.cuda.comparing import comparison
 from engines.cuda.driver import cupy
+from engines.cuda.levels import DeviceChain, DeviceCoarsening, coarsened, finest, sum_flows
 from engines.cuda.memory import require_bytes
 from engines.cuda.modules import Launcher, stream
-from engines.cuda.prepare import _scan, upload
-from engines.cuda.transfer import send, to_device, to_host
-from engines.diagrams.system import DiagramSystem, System
+from engines.cuda.transfer import send, to_host
+from engines.diagrams.system import System
 from engines.errors import DeviceMemoryError
 from engines.host.engine import CpuEngine
 from engines.model.result import SweepCost
-from engines.systems.flows import FlowRuns
 from engines.systems.multilevel import CycleTuning
 from engines.systems.one_sided import SweepSystem
 
 SUM_THREADS = 256
 """Threads a block of the kernels that add up; as in the module."""
-
-NARROW_ENTRIES = INT32_MAX
-"""What the rows of a level may have together where their entries are numbered in 32 bits."""
-
-MOST_KINDS = 1 << 16
-"""Of states, which 16 bits number."""
-
-
-@dataclass(frozen=True)
-class DeviceChain:
-    """The flows of one level on the device; the fields are those of `engines.host.levels.Chain`.
-
-    Parameters
-    ----------
-    x, spare
-        Values of the states, and room for those after a sweep.
-    entries
-        Number of flows.
-    kinds
-        Shape (states,), 16 bits: the row of each state, whose columns are counted from the state,
-        as are what leaves it; None where each state has a row of its own.
-    """
-
-    offsets: Any
-    columns: Any
-    values: Any
-    out: Any
-    x: Any
-    spare: Any
-    entries: int
-    kinds: Any = None
-
-    @property
-    def size(self) -> int:
-        """Number of states."""
-        return len(self.x)
-
-    @property
-    def rows(self) -> tuple[Any, ...]:
-        """What kernels take of the flows."""
-        return self.offsets, self.columns, self.values
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the flows."""
-        kinds = 0 if self.kinds is None else self.kinds.nbytes
-        return int(self.values.nbytes + self.columns.nbytes + kinds)
-
-
-@dataclass(frozen=True)
-class DeviceCoarsening:
-    """How a level's states are joined; the fields are those of `engines.host.levels.Coarsening`.
-
-    Parameters
-    ----------
-    starts
-        Where the slots of each aggregate start, in 32 or 64 bits.
-    slots
-        The place within the coarse row that each entry of the aggregate's rows adds to, 16 bits.
-    launcher
-        Launches kernels for the type of `starts`.
-    """
-
-    members: Any
-    aggregate: Any
-    starts: Any
-    slots: Any
-    chain: DeviceChain
-    from_offsets: Any
-    from_entries: Any
-    launcher: Launcher
 
 
 def cuda_levels(
@@ -139,8 +68,25 @@ def _bytes_needed(system: System) -> int:
         # The levels and their preparation take at most five times the bytes of the rates.
         return 5 * system.bytes_per_sweep
     assert system.flows is not None
-    # Measured with a billion states; the coarser levels have a matrix.
-    return 32 * system.num_states + 16 * system.flows.num_entries
+    # Measured with a hundred million states; the coarser levels have a matrix.
+    return 50 * system.num_states + 20 * system.flows.num_entries
+
+
+class _Turn:
+    """Whose iterate lies in the vector that all solves over the same levels share."""
+
+    def __init__(self) -> None:
+        # A solve holds its levels' memory, and so must not be held by them.
+        self._of: weakref.ref[CudaLevels] | None = None
+
+    @property
+    def of(self) -> CudaLevels | None:
+        """The solve; None where it has gone."""
+        return None if self._of is None else self._of()
+
+    def give_to(self, solve: CudaLevels) -> None:
+        """Let another solve have it."""
+        self._of = weakref.ref(solve)
 
 
 class CudaLevels:
@@ -159,7 +105,7 @@ class CudaLevels:
     -----
     A cycle changes vectors an even number of times on each level, so that it ends where it began;
     on the finest it leads from one vector to another, and the next one back. All solves over the
-    same levels share the other one, and leave their iterate in their own.
+    same levels share both; whose turn it is not has its iterate on the host.
     """
 
     def __init__(
@@ -177,15 +123,16 @@ class CudaLevels:
         self._stream = stream(device_number)
         with self._stream:
             self._launcher = Launcher("int")
-            self._finest = _finest(system, self._launcher, tuning)
+            self._finest = finest(system, self._launcher, tuning)
             self._coarsenings: list[DeviceCoarsening] = []
             chain = self._finest
             while chain.size > tuning.coarsest_states:
-                self._coarsenings.append(_coarsened(chain, tuning))
+                self._coarsenings.append(coarsened(chain, tuning))
                 chain = self._coarsenings[-1].chain
             self._parts = cp.empty(SUM_THREADS)
             self._changes = cp.zeros(tuning.cycles_a_run)
-            self._other = cp.empty(system.num_states)
+            self._x, self._other = (cp.empty(system.num_states) for _ in range(2))
+            self._turn = _Turn()
             self._events = (cp.cuda.Event(), cp.cuda.Event())
             self._begin(system.start)
         passes = tuning.sweeps_before + tuning.sweeps_after + 1
@@ -194,9 +141,9 @@ class CudaLevels:
         self._stream.synchronize()
 
     def _begin(self, start: FloatArray) -> None:
-        self._scale = float(start.sum())
-        self._x, size = self._cp.empty(len(start)), len(start)
-        send(start, self._x)
+        self._scale, size = float(start.sum()), len(start)
+        self._aside: FloatArray | None = start
+        self._take_turn()
         how = (self._cp.int32(size), self._cp.float64(self._scale))
         self._launch("start_iterate", size, self._x, *how, self._cp.float64(self._tuning.floor))
         self._sum_flow(self._x)
@@ -204,6 +151,18 @@ class CudaLevels:
         self.seconds = 0.0
         self._runs = 0
         self._graph: Any = None
+
+    def _take_turn(self) -> None:
+        """Put the iterate where cycles find it; that of another solve goes to the host."""
+        other = self._turn.of
+        if other is self:
+            return
+        if other is not None:
+            other._aside = to_host(self._x)
+        assert self._aside is not None, "whose turn it is not has its iterate on the host"
+        send(self._aside, self._x)
+        self._aside = None
+        self._turn.give_to(self)
 
     def restarted(self, start: FloatArray) -> CudaLevels:
         """Return cycles from another start; see `engines.systems.multilevel.Levels.restarted`."""
@@ -216,6 +175,7 @@ class CudaLevels:
         """Return what compares the iterate with a vector; see `systems.one_sided.HasComparison`."""
 
         def iterate() -> tuple[Any, float]:
+            self._take_turn()
             return self._x, self._scale
 
         return comparison(self._device, self._stream, iterate, reference, least)
@@ -229,6 +189,7 @@ class CudaLevels:
         """Make some cycles; see `engines.systems.one_sided.Sweeper.run`."""
         sweeps = min(sweeps, self.longest_run)
         with self._cp.cuda.Device(self._device), self._stream:
+            self._take_turn()
             began, ended = self._events
             began.record(self._stream)
             # The first run loads the kernels, which a capture must find loaded.
@@ -251,7 +212,7 @@ class CudaLevels:
     def values(self) -> FloatArray:
         """Return the present iterate, shape (states,), on the host."""
         with self._cp.cuda.Device(self._device), self._stream:
-            values: FloatArray = to_host(self._x)
+            values: FloatArray = to_host(self._x) if self._aside is None else self._aside.copy()
         values *= self._scale
         return values
 
@@ -276,24 +237,24 @@ class CudaLevels:
 
     def _cycle(self, before: Any, after: Any, number: int) -> None:
         """Queue a cycle from one vector to another."""
-        cp, finest = self._cp, self._finest
+        cp, size = self._cp, self._finest.size
         chains = self._chains()
         for level, below in enumerate(self._coarsenings):
             x = after if level == 0 else chains[level].x
             self._smooth(level, before if level == 0 else x, x, self._tuning.sweeps_before)
-            _sum_flows(chains[level], x, below)
+            sum_flows(chains[level], x, below)
         self._solve_coarsest(after)
         for level, below in reversed(list(enumerate(self._coarsenings))):
-            size = chains[level].size
+            states = chains[level].size
             x = after if level == 0 else chains[level].x
-            arguments = (x, below.aggregate, below.chain.x, cp.int32(size), *self._bounds(level))
-            self._launch("correct_level", size, *arguments)
+            arguments = (x, below.aggregate, below.chain.x, cp.int32(states), *self._bounds(level))
+            self._launch("correct_level", states, *arguments)
             self._smooth(level, x, x, self._tuning.sweeps_after)
         self._sum_flow(after)
         self._launch(
             "end_cycle",
-            finest.size,
-            *(before, after, self._parts, cp.float64(self._flow), cp.int32(finest.size)),
+            size,
+            *(before, after, self._parts, cp.float64(self._flow), cp.int32(size)),
             *(cp.int32(self._absolute), cp.float64(self._tuning.smallest_looked_at)),
             self._changes[number : number + 1],
             block=SUM_THREADS,
@@ -335,149 +296,3 @@ class CudaLevels:
 
     def _launch(self, name: str, threads: int, *arguments: Any, **keywords: Any) -> None:
         self._launcher.launch(name, threads, *arguments, module="multilevel", **keywords)
-
-
-def _finest(system: System, launcher: Launcher, tuning: CycleTuning) -> DeviceChain:
-    cp = cupy()
-    if isinstance(system, DiagramSystem):
-        assert system.flows is not None
-        return _finest_of_runs(system.flows, launcher, tuning)
-    device = upload(system, launcher, divided=False)
-    if device.divisors is None:
-        raise RuntimeError("a state is entered from too many others to be joined in pairs")
-    room = cp.empty(system.num_states)
-    rows = (device.row_offsets, device.columns, device.values, device.divisors)
-    return DeviceChain(*rows, room, room, len(device.columns))
-
-
-def _finest_of_runs(flows: FlowRuns, launcher: Launcher, tuning: CycleTuning) -> DeviceChain:
-    """Return flows of which those of each kind of state are stored once."""
-    cp, size = cupy(), flows.num_states
-    if len(flows.out) > MOST_KINDS:
-        raise RuntimeError(f"{len(flows.out)} kinds of states are more than {MOST_KINDS}")
-    if size <= tuning.coarsest_states:
-        raise RuntimeError(f"{size} states are too few to be joined")
-    kinds, room = cp.empty(size, dtype=cp.uint16), cp.empty(size)
-    firsts = to_device(flows.firsts[:-1], np.int32)
-    of_runs = to_device(flows.kinds, np.uint16)
-    sizes = (cp.int32(len(flows.kinds)), cp.int32(size))
-    launcher.launch("spread_kinds", size, firsts, of_runs, *sizes, kinds, module="multilevel")
-    rows = (to_device(flows.starts, np.int32), to_device(flows.distances, np.int32))
-    rates, out = to_device(flows.rates, np.float64), to_device(flows.out, np.float64)
-    return DeviceChain(*rows, rates, out, room, room, flows.num_entries, kinds)
-
-
-def _coarsened(chain: DeviceChain, tuning: CycleTuning) -> DeviceCoarsening:
-    cp = cupy()
-    narrow = Launcher("int")
-    wide = chain.entries > NARROW_ENTRIES
-    launcher = Launcher("long long") if wide else narrow
-    members, aggregate = _joined(chain, narrow, tuning)
-    count = len(members) // tuning.members
-    if count > tuning.least_shrinking * chain.size:
-        raise RuntimeError(f"{chain.size} states join into {count} aggregates only")
-    number = cp.int32(count)
-    longest = cp.zeros(1, dtype=cp.int32)
-    starts = cp.zeros(count + 1, dtype=launcher.offset_dtype)
-
-    def launch(name: str, threads: int, *arguments: Any) -> None:
-        launcher.launch(name, threads, *arguments, module="multilevel")
-
-    measured = (chain.offsets, chain.kinds, members, number, starts[1:], longest)
-    launch("measure_aggregates", count, *measured)
-    _require_short(longest, tuning.longest_row_entries, "the rows of an aggregate")
-    _scan(starts[1:], launcher)
-    found = cp.empty(chain.entries, dtype=cp.int32)
-    slots = cp.empty(chain.entries, dtype=cp.uint16)
-    offsets = cp.zeros(count + 1, dtype=cp.int32)
-    launch(
-        "find_sources",
-        count,
-        *(chain.offsets, chain.columns, chain.kinds, members, aggregate, starts, number),
-        *(found, slots, offsets[1:]),
-    )
-    if wide and int(offsets[1:].sum(dtype=np.int64).get()) > INT32_MAX:
-        raise RuntimeError(f"{count} aggregates have more flows than 32 bits number")
-    _scan(offsets[1:], narrow)
-    entries = int(offsets[-1:].get()[0])
-    columns = cp.empty(entries, dtype=cp.int32)
-    cursors = cp.zeros(count + 1, dtype=cp.int32)
-    launch("copy_sources", count, found, starts, offsets, number, columns, cursors)
-    del found
-    narrow.launch("keep_longest", count, cursors, number, longest, module="prepare")
-    # Each list is sorted by one thread.
-    _require_short(longest, 1024, "what leads from an aggregate")
-    _scan(cursors, narrow)
-    from_entries = cp.empty(entries, dtype=cp.int32)
-    launch("place_entries", entries, columns, cp.int32(entries), cursors, from_entries)
-    launch("order_entries", count, cursors, number, from_entries)
-    out, x, spare = (cp.empty(count) for _ in range(3))
-    coarse = DeviceChain(offsets, columns, cp.empty(entries), out, x, spare, entries)
-    lists = (cursors, from_entries)
-    below = DeviceCoarsening(members, aggregate, starts, slots, coarse, *lists, launcher)
-    # The next level is joined along the rates, as if all states of this one were equally likely.
-    _sum_flows(chain, chain.spare, below)
-    return below
-
-
-def _require_short(longest: Any, limit: int, what: str) -> None:
-    length = int(longest.get()[0])
-    if length > limit:
-        raise RuntimeError(f"{what} has {length} entries, more than {limit}")
-    longest.set(np.zeros(1, dtype=np.int32))
-
-
-def _joined(chain: DeviceChain, launcher: Launcher, tuning: CycleTuning) -> tuple[Any, Any]:
-    """Return the members of each aggregate and the aggregate of each state.
-
-    An aggregate has `tuning.members` places. The chain's spare vector is filled with ones.
-    """
-    cp = cupy()
-    members, aggregate = (cp.empty(chain.size, dtype=cp.int32) for _ in range(2))
-
-    def launch(name: str, threads: int, *arguments: Any) -> None:
-        launcher.launch(name, threads, *arguments, module="multilevel")
-
-    launch("start_level", chain.size, members, aggregate, chain.spare, cp.int32(chain.size))
-    for step in range(tuning.passes):
-        width = 1 << step
-        count = len(members) // width
-        number, wide = cp.int32(count), cp.int32(width)
-        partner = cp.empty(count, dtype=cp.int32)
-        partner.data.memset_async(0xFF, partner.nbytes, cp.cuda.get_current_stream())
-        proposals = cp.zeros(count, dtype=cp.uint64)
-        arrays = (*chain.rows, chain.out, chain.kinds, members, wide, aggregate)
-        for turn in range(step * tuning.rounds, (step + 1) * tuning.rounds):
-            turned = (cp.int32(turn), cp.float64(tuning.enough))
-            launch("propose_partner", count, *arrays, partner, number, *turned, proposals)
-            launch("accept_partner", count, proposals, number, partner)
-        numbers = cp.empty(count, dtype=cp.int32)
-        launch("mark_first", count, partner, number, numbers)
-        _scan(numbers, launcher)
-        joined = cp.empty(2 * width * int(numbers[-1:].get()[0]), dtype=cp.int32)
-        renumbered = cp.empty(chain.size, dtype=cp.int32)
-        launch(
-            "join_partners", count, *(members, wide, partner, numbers, number, joined, renumbered)
-        )
-        members, aggregate = joined, renumbered
-    return members, aggregate
-
-
-def _sum_flows(chain: DeviceChain, x: Any, below: DeviceCoarsening) -> None:
-    """Queue the flows of the coarse chain that the values x of the states make."""
-    cp, coarse = cupy(), below.chain
-    count = cp.int32(coarse.size)
-    below.launcher.launch(
-        "sum_flows",
-        coarse.size,
-        *(*chain.rows, chain.kinds, x, below.members, below.starts, below.slots),
-        *(coarse.offsets, count, coarse.values),
-        module="multilevel",
-        block=128,  # as in the kernel
-    )
-    below.launcher.launch(
-        "sum_leaving",
-        coarse.size,
-        *(below.from_offsets, below.from_entries, coarse.values, count, coarse.out, coarse.x),
-        module="multilevel",
-    )

@@ -61,7 +61,7 @@ def never(_iterations: int, _expected: float) -> bool:
     return False
 
 
-@dataclass(frozen=True)
+@dataclass
 class AutomaticSweeps:
     """Sweeps of a method of our choice.
 

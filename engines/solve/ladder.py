@@ -63,6 +63,25 @@ class Solve:
     earlier_seconds: float = 0.0
     others_confirm: bool = False
 
+    def give_up_sweeper(self) -> None:
+        """Let go of the sweeper and of its memory; another one has to follow."""
+        self.earlier_seconds += self.sweeper.seconds
+        del self.sweeper
+        if self.sweeps is not None:
+            del self.sweeps.sweeper
+
+    def go_on_with(self, sweeper: Sweeper) -> None:
+        """Take a sweeper in place of the one that was given up.
+
+        Parameters
+        ----------
+        sweeper
+            Holds the iterate.
+        """
+        self.sweeper = sweeper
+        if self.sweeps is not None:
+            self.sweeps.sweeper = sweeper
+
 
 @dataclass(frozen=True)
 class Answer:

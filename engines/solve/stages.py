@@ -9,6 +9,7 @@ import numpy as np
 
 from engines.arrays import FloatArray
 from engines.diagrams.system import DiagramSystem, System
+from engines.errors import DeviceMemoryError
 from engines.host.substitution import KERNEL
 from engines.methods import coloured_rest
 from engines.methods.iterate import Iteration
@@ -128,6 +129,14 @@ class ByComponents:
         return Answer(found.values, found.error_estimate, PARTS, found.cost, event=how)
 
 
+@dataclass(frozen=True)
+class _Failure:
+    """Why an attempt has failed; not the error itself, which would hold what was made till then."""
+
+    reason: str
+    of_device_memory: bool
+
+
 class Levels:
     """Multilevel cycles, for steady states.
 
@@ -161,22 +170,33 @@ class Levels:
         return self._system is not None
 
     def run(self, solve: Solve) -> Answer | None:
-        """Solve by cycles."""
-        assert self._system is not None
-        iterate = solve.sweeper.values()
-        made, swept = solve.outcome.iterations, solve.sweeper.seconds
+        """Solve by cycles; where the device is too small, without what the sweeps have of it."""
+        iterate, gpus = solve.sweeper.values(), solve.sweeper.cost.gpus
+        made, swept = solve.outcome.iterations, solve.earlier_seconds + solve.sweeper.seconds
 
         def tell(report: SweepReport) -> None:
             self._progress(report.within(made, swept + report.seconds))
 
-        how = (self._system, solve.place, solve.environment, iterate)
-        try:
-            found = solve_by_levels(*how, progress=tell)
-        except (MemoryError, RuntimeError) as error:
-            solve.events.append(Kind.FAILED(method=LEVELS, reason=str(error)))
+        found = self._attempt(solve, iterate, tell)
+        if isinstance(found, _Failure) and found.of_device_memory:
+            solve.give_up_sweeper()
+            found = self._attempt(solve, iterate, tell)
+            system, absolute = replace(solve.system, start=iterate), solve.environment.absolute
+            solve.go_on_with(solve.scheme.sweeper(system, -1.0, absolute))
+        if isinstance(found, _Failure):
+            solve.events.append(Kind.FAILED(method=LEVELS, reason=found.reason))
             return None
-        cost = SweepCost(solve.sweeper.cost.gpus, LEVELS, "csr", 0)
-        return Answer(*found, LEVELS, cost)
+        return Answer(*found, LEVELS, SweepCost(gpus, LEVELS, "csr", 0))
+
+    def _attempt(
+        self, solve: Solve, iterate: FloatArray, progress: Progress
+    ) -> tuple[FloatArray, float] | _Failure:
+        assert self._system is not None
+        try:
+            how = (self._system, solve.place, solve.environment, iterate)
+            return solve_by_levels(*how, progress=progress)
+        except (MemoryError, RuntimeError) as error:
+            return _Failure(str(error), isinstance(error, DeviceMemoryError))
 
 
 class Gmres:
@@ -254,9 +274,10 @@ class Coloured:
             return None
         went_on = {"method": solve.method, "sweeps": made, **dict(colours.details)}
         solve.events.append(Kind.COLOURS_TOOK_OVER(**went_on))
-        solve.earlier_seconds, solve.sweeper = solve.sweeper.seconds, coloured
+        solve.give_up_sweeper()
+        solve.go_on_with(coloured)
         late = LateDoubling(absolute, made)
-        solve.sweeps = replace(solve.sweeps, sweeper=coloured, doubling=late, others_confirm=False)
+        solve.sweeps = replace(solve.sweeps, doubling=late, others_confirm=False)
         return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -9,14 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engines.errors import UnsupportedError
+from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.host.engine import CpuEngine
 from engines.host.levels import CpuLevels
 from engines.methods import levels
 from engines.methods.levels import LevelScheme, solve_by_levels
 from engines.model.csr import CsrMatrix
 from engines.model.environment import DeviceChoice, SolverEnvironment
-from engines.solve.stages import LEVELS
+from engines.model.result import Status
+from engines.solve.stages import LEVELS, Levels
 from engines.solve.system import solve_system
 from engines.systems.one_sided import Scaling, SweepSystem
 from tests.engines import models
@@ -145,6 +147,39 @@ def test_cycles_take_over_from_many_sweeps_only_where_elimination_does_not():
         assert (counts[-1] > result.iterations) is taken_over
         values = result.values / result.values.sum() * swept.sum()
         np.testing.assert_allclose(values, swept, rtol=2e-6)
+
+
+@pytest.mark.parametrize("enough", [True, False])
+def test_cycles_get_the_memory_of_the_sweeps_where_they_lack_it(monkeypatch, enough):
+    swept_by, attempts = [], []
+    run, levels_on = Levels.run, levels.levels_on
+
+    def noted(stage, solve):
+        swept_by.append(weakref.ref(solve.sweeper))
+        return run(stage, solve)
+
+    def cramped(*how):
+        attempts.append(sum(each() is not None for each in swept_by))
+        if attempts[-1] or not enough:
+            raise DeviceMemoryError(f"beside {attempts[-1]}")
+        return levels_on(*how)
+
+    monkeypatch.setattr(Levels, "run", noted)
+    monkeypatch.setattr(levels, "levels_on", cramped)
+    system = replace(balance(two_queues(120)), omega=0.95)
+    environment = SolverEnvironment(device=DeviceChoice.CPU)
+    result = solve_system(system, environment, "JOR", by_levels=True)
+    assert attempts == [1, 0]
+    assert result.status is Status.CONVERGED
+    text = " ".join(str(event) for event in result.events)
+    assert LEVELS in text
+    assert ("beside 0" in text) is not enough
+    # Sweeps go on where they had come to.
+    assert (result.iterations > 3_000) is not enough
+    monkeypatch.undo()
+    expected = solve_system(system, environment, "JOR").values
+    scale = expected.sum() / result.values.sum()
+    np.testing.assert_allclose(result.values * scale, expected, rtol=2e-6)
 
 
 @pytest.mark.parametrize("make", [lambda: two_queues(25), lambda: models.recurrent(7, 500).matrix])

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import weakref
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from engines.cuda import levels
 from engines.cuda import multilevel as cuda
 from engines.cuda.engine import CudaEngine
 from engines.diagrams.system import DiagramSystem
@@ -81,7 +85,7 @@ def test_runs_of_rows_make_the_same_cycles(monkeypatch, case, entries_in_32_bits
     # Several entries in one place are one.
     cpu = CpuLevels(balance(RunMatrix.of(in_runs(matrix))), -1.0, False)
     if not entries_in_32_bits:
-        monkeypatch.setattr(cuda, "NARROW_ENTRIES", 100)
+        monkeypatch.setattr(levels, "NARROW_ENTRIES", 100)
     gpu = cuda.cuda_levels(balance_by_runs(matrix), -1.0, False, 0)
     assert gpu.sizes == cpu.sizes
     for cycles in (5, CycleTuning().cycles_a_run):
@@ -91,20 +95,77 @@ def test_runs_of_rows_make_the_same_cycles(monkeypatch, case, entries_in_32_bits
         np.testing.assert_allclose(gpu.values()[looked_at], cpu.values()[looked_at], rtol=1e-8)
 
 
+@pytest.mark.usefixtures("poison")
+@pytest.mark.parametrize("by_runs", [True, False])
+def test_two_iterates_take_turns(by_runs):
+    matrix = two_queues(60)
+    system = balance_by_runs(matrix) if by_runs else balance(matrix)
+    rng = np.random.default_rng(4)
+    starts = [rng.uniform(0.5, 2.0, matrix.num_rows) for _ in range(3)]
+    first = cuda.cuda_levels(replace(system, start=starts[0]), -1.0, False, 0)
+    second = first.restarted(starts[1])
+    whole = CycleTuning().cycles_a_run
+    for cycles in (1, whole, whole):
+        for each in (second, first):
+            each.run(cycles)
+    third = second.restarted(starts[2])
+    seen = second.values()
+    del second
+    third.run(2)
+    first.run(1)
+    made = 2 * whole + 1
+    for sweeper, start, cycles in ((first, starts[0], made + 1), (third, starts[2], 2)):
+        alone = cuda.cuda_levels(replace(system, start=start), -1.0, False, 0)
+        for _ in range(cycles):
+            alone.run(1)
+        np.testing.assert_allclose(sweeper.values(), alone.values(), rtol=1e-13)
+        assert sweeper.comparison(alone.values(), 0.0)() < 1e-13
+    alone = cuda.cuda_levels(replace(system, start=starts[1]), -1.0, False, 0)
+    for _ in range(made):
+        alone.run(1)
+    np.testing.assert_allclose(seen, alone.values(), rtol=1e-13)
+
+
+def test_the_sweeps_give_their_memory_to_the_cycles(monkeypatch):
+    matrix = two_queues(150)
+    swept_by, attempts, made = [], [], cuda.cuda_levels
+    run = Levels.run
+
+    def noted(stage, solve):
+        swept_by.append(weakref.ref(solve.sweeper))
+        return run(stage, solve)
+
+    def cramped(*how):
+        attempts.append(sum(each() is not None for each in swept_by))
+        if attempts[-1]:
+            raise DeviceMemoryError("beside others")
+        return made(*how)
+
+    monkeypatch.setattr(Levels, "run", noted)
+    monkeypatch.setattr(cuda, "cuda_levels", cramped)
+    monkeypatch.setattr(Levels, "takes_over", lambda _levels, made, _expected: made > 0)
+    earned = np.arange(matrix.num_rows) % 150.0
+    environment = SolverEnvironment(device=DeviceChoice.GPU)
+    result = LongRun.of_runs(in_runs(matrix)).average(earned, environment)
+    assert attempts == [1, 0]
+    assert result.status is Status.CONVERGED
+    assert result.residual < 1e-9
+
+
 def test_too_few_states_in_runs_are_left_to_sweeps():
     with pytest.raises(RuntimeError, match="50 states are too few to be joined"):
         cuda.cuda_levels(balance_by_runs(CASES["small"]()), -1.0, False, 0)
 
 
 def test_too_many_kinds_of_states_are_left_to_sweeps(monkeypatch):
-    monkeypatch.setattr(cuda, "MOST_KINDS", 3)
+    monkeypatch.setattr(levels, "MOST_KINDS", 3)
     with pytest.raises(RuntimeError, match="kinds of states are more than 3"):
         cuda.cuda_levels(balance_by_runs(two_queues(50)), -1.0, False, 0)
 
 
 def test_too_many_flows_between_aggregates_are_left_to_sweeps(monkeypatch):
-    monkeypatch.setattr(cuda, "NARROW_ENTRIES", 100)
-    monkeypatch.setattr(cuda, "INT32_MAX", 200)
+    monkeypatch.setattr(levels, "NARROW_ENTRIES", 100)
+    monkeypatch.setattr(levels, "INT32_MAX", 200)
     with pytest.raises(RuntimeError, match="aggregates have more flows than 32 bits number"):
         cuda.cuda_levels(balance_by_runs(two_queues(50)), -1.0, False, 0)
 
