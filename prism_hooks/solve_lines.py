@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from engines.model.result import NOTHING_SWEPT, SolveResult
 from prism_hooks.engine_lines import ANSWERS_TO_SWITCHES, warning_of
+from prism_hooks.own_lines import Once
 from prism_hooks.report import Ending, iterations_line, note_and_warnings
 from prism_hooks.told_solve import EngineLines
 
@@ -24,7 +24,7 @@ class SolveLines:
 
     def __init__(self, all_remarks: bool) -> None:
         self._all_remarks = all_remarks
-        self._said: set[str] = set()
+        self._once = Once()
 
     def say(self, problem: Any, text: str) -> None:
         """Print a remark of ours, unless it was printed before.
@@ -36,7 +36,7 @@ class SolveLines:
         text
             The remark.
         """
-        self._once(f"prism-gpu: {text}", problem.say)
+        self._once.tell(f"prism-gpu: {text}", problem.say)
 
     def report(self, problem: Any, result: SolveResult, ending: Ending) -> None:
         """Print how a solve went, in lines of ours.
@@ -58,7 +58,7 @@ class SolveLines:
             if note:
                 self.say(problem, note)
             for warning in warnings:
-                self._once(warning, problem.warn)
+                self._once.tell(warning, problem.warn)
         estimated = not result.two_sided and ending is not Ending.STEPS
         if swept and estimated and problem.intervals is not None:
             self.say(problem, f"{result.method} {ESTIMATED_IN_SPITE}")
@@ -78,11 +78,6 @@ class SolveLines:
             problem.say(after)
         for event in dict.fromkeys(result.events):
             if warning_of(event):
-                self._once(str(event), problem.warn)
+                self._once.tell(str(event), problem.warn)
             elif self._all_remarks or event.kind in ANSWERS_TO_SWITCHES:
                 self.say(problem, str(event))
-
-    def _once(self, text: str, tell: Callable[[str], None]) -> None:
-        if text not in self._said:
-            self._said.add(text)
-            tell(text)

@@ -38,8 +38,8 @@ from engines.model.progress import SweepReport, announcement
 from engines.model.result import SolveResult
 from engines.process.timeline import BUILDING, CHECKING, PARSING, TIMELINE
 from prism_hooks.options import HookOptions
+from prism_hooks.own_lines import OwnLines
 from prism_hooks.record import RunRecord
-from prism_hooks.report import iterations_line, note_and_warnings, solve_line
 from prism_hooks.sweep_bar import SweepBar, sweep_bar
 from prism_hooks.work_done import WorkDone
 
@@ -143,7 +143,8 @@ class _Run:
             self._source.describe(self._log)
             self._properties = self._read_properties()
         self._chosen = self._select()
-        self._said: set[str] = set()
+        device_number = options.environment.device_number
+        self._lines = OwnLines(self._log, options.show_solves, device_number)
         self._model: CheckableModel | None = None
         self._model_constants: Constants = {}
         self._simulator: Simulator | None = None
@@ -364,15 +365,7 @@ class _Run:
 
     def _report_solve(self, result: SolveResult) -> None:
         self._keep_solve(result)
-        if result.iterations:
-            self._log(f"\n{iterations_line(result)}")
-        note, warnings = note_and_warnings(result)
-        for line in (f"prism-gpu: {note}" if note else "", *(f"\nWarning: {x}" for x in warnings)):
-            if line and line not in self._said:
-                self._said.add(line)
-                self._log(line)
-        if self._options.show_solves:
-            self._log(solve_line(result, self._options.environment.device_number))
+        self._lines.report(result)
 
     def _built(self) -> CheckableModel:
         if self._model is None:

@@ -43,7 +43,7 @@ from bridge.versions import OWN_VERSION
 from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
 from engines.model.environment import SolverEnvironment
 from engines.model.result import SolveResult
-from prism_hooks.report import iterations_line, solve_line
+from prism_hooks.own_lines import OwnLines
 from prism_hooks.sweep_bar import SweepBar, sweep_bar
 
 if TYPE_CHECKING:
@@ -82,11 +82,10 @@ class Solver:
     show_progress: bool = True
     make_checker: Callable[..., Checker] | None = None
     _bar: SweepBar | None = None
-    _device_number: int = 0
+    _lines: OwnLines = field(init=False)
     _unsaved: bool = False
     _saved_at: float = field(default_factory=time.monotonic)
     _solves: list[SolveResult] = field(default_factory=list)
-    _said: set[str] = field(default_factory=set)
 
     def run(self) -> int:
         """Solve what is not solved yet, and return the exit code: 1 if a question has no answer.
@@ -107,7 +106,7 @@ class Solver:
         source = self._verify(manifest)
         environment = self.changed(manifest.settings)
         self._bar = sweep_bar(wanted=self.show_progress)
-        self._device_number = environment.device_number
+        self._lines = OwnLines(self.log, self.show_solves, environment.device_number)
         model = read_checkable(source)
         self._verify_model(manifest, model)
         results = self._known(manifest, questions, model.model.num_states)
@@ -227,13 +226,7 @@ class Solver:
         if self._bar is not None:
             self._bar.close()
         self._solves.append(result)
-        if result.iterations:
-            self.log(iterations_line(result))
-        if result.note and result.note not in self._said:
-            self._said.add(result.note)
-            self.log(f"prism-gpu: {result.note}")
-        if self.show_solves:
-            self.log(solve_line(result, self._device_number))
+        self._lines.report(result)
 
     def _one(
         self,
