@@ -17,7 +17,7 @@ from engines.model.result import SolveResult
 from prism_hooks.options import HookOptions
 from prism_hooks.report import Ending
 from prism_hooks.sparse_lines import sparse_lines
-from prism_hooks.told_solve import STEADY_STATE, UNTIL, Asked, EngineLines, entries_of, summed
+from prism_hooks.told_solve import STEADY_STATE, Asked, EngineLines, entries_of, summed
 
 SWEEPS = {
     Method.POWER: "Power method",
@@ -78,7 +78,7 @@ def _explicit(asked: Asked) -> EngineLines | None:
                 f"{result.method}: {result.iterations} iterations in {_java(result)} seconds."
             ),
         )
-    return _value_iteration(asked) if asked.task in UNTIL else None
+    return _value_iteration(asked) if asked.is_until else None
 
 
 def _value_iteration(asked: Asked) -> EngineLines:
@@ -91,8 +91,9 @@ def _value_iteration(asked: Asked) -> EngineLines:
     entries = entries_of(asked.model, question.states)
 
     def after(result: SolveResult) -> str:
+        # PRISM counts the step by which nothing changes where all is known.
         return (
-            f"Value iteration ({how}) took {result.iterations} iterations, "
+            f"Value iteration ({how}) took {max(1, result.iterations)} iterations, "
             f"{result.iterations * entries} multiplications and {_java(result)} seconds."
         )
 

@@ -22,7 +22,6 @@ from prism_hooks.told_solve import (
     COUNTED,
     LONG_RUN,
     STEADY_STATE,
-    UNTIL,
     Asked,
     EngineLines,
     entries_of,
@@ -119,7 +118,7 @@ def sparse_lines(problem: Any, asked: Asked, *, hybrid: bool) -> EngineLines | N
         return _sparse_steady(problem, asked, asked.question.states, storage)
     if asked.task in LONG_RUN:
         return _long_run(problem, asked, storage)
-    return _sparse_until(asked, storage) if asked.task in UNTIL else None
+    return _sparse_until(asked, storage) if asked.is_until else None
 
 
 def _named(result: SolveResult) -> str:
@@ -139,6 +138,8 @@ def _sparse_until(asked: Asked, storage: _Storage) -> EngineLines:
         diagonal = None
         if asked.counted:
             diagonal = 1.0 - np.where(rows, _diagonal(asked.model), 0.0)
+            # PRISM divides by 1 where a state is never left.
+            diagonal[diagonal == 0.0] = 1.0
         storage.vector("diagonals", diagonal, size)
     storage.vector("RHS", _right_hand_side(question) if asked.counted else None, size)
     return EngineLines(storage.text(_vectors(asked), size, STARTING), _named)
@@ -273,18 +274,18 @@ def _sparse_choices(problem: Any, asked: Asked, storage: _Storage) -> EngineLine
     if asked.task == "step-bounded until":
         _choices(storage, model, question.remain, "Building sparse matrix")
         storage.plain_vector("yes", size)
-    elif asked.task in UNTIL and question.rewards is None:
+    elif asked.is_until and question.rewards is None:
         most = storage.told and question.direction is Direction.MAXIMISE
         staying = _staying(model, question.states) if most else None
         _choices(storage, model, question.states, "Building sparse matrix", staying=staying)
         storage.plain_vector("yes", size)
-    elif asked.task in UNTIL or asked.task == "cumulative reward":
-        rows = question.states if asked.task in UNTIL else None
+    elif asked.is_until or asked.task == "cumulative reward":
+        rows = question.states if asked.is_until else None
         _choices(storage, model, rows, "Building sparse matrix (transitions)")
         earning = int(problem.parts.earningEntries)
         _choices(storage, model, rows, "Building sparse matrix (transition rewards)", earning)
         storage.plain_vector("state rewards", size)
-        if asked.task in UNTIL:
+        if asked.is_until:
             storage.plain_vector("inf", size)
     elif asked.task == "instantaneous reward":
         _choices(storage, model, None, "Building sparse matrix (transitions)")

@@ -13,6 +13,7 @@ from engines.model.environment import Method, SolverEnvironment
 from engines.model.events import Kind
 from engines.model.explicit import ExplicitModel
 from engines.model.result import SolveResult
+from engines.systems.one_sided import Direction
 from prism_hooks.questions import Question
 from prism_hooks.report import Ending
 
@@ -22,6 +23,7 @@ diagonal are counted: in a few milliseconds. Larger ones have PRISM's lines of s
 compact, the diagonal among the entries."""
 
 UNTIL = ("reachability", "until", "least reward")
+TOTAL = "total reward"
 STEADY_STATE = "steady state"
 LONG_RUN = ("long-run average", "long-run distribution")
 
@@ -60,6 +62,12 @@ class Asked:
     def method(self) -> Method:
         """The method that the user named."""
         return self.environment.method
+
+    @property
+    def is_until(self) -> bool:
+        """Whether values of some states are solved for, a greatest total reward among them."""
+        least = self.question.direction is Direction.MINIMISE
+        return self.task in UNTIL or (self.task == TOTAL and not least)
 
     @property
     def counted(self) -> bool:

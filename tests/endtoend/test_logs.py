@@ -148,6 +148,8 @@ NUMBERED = {
         "9",
     ),
     "total rewards": (DICE, "-pf", "R=? [ C ]; R=? [ F d=1 ]", "-explicit", "-jacobi"),
+    "total rewards, sparse": (DICE, "-pf", "R=? [ C ]", "-sparse", "-jacobi"),
+    "total rewards by powers": (DICE, "-pf", "R=? [ C ]", "-sparse", "-power"),
     "endless rewards": (
         "ctmcs/tandem/tandem.sm",
         *("-const", "c=4", "-pf", "R=? [ C ]; R=? [ I=0 ]", "-explicit", "-power"),
@@ -177,6 +179,37 @@ def test_the_numbers_in_the_log_are_prisms_too(prism_gpu, prism, prism_examples,
     expected = numbered_lines_of(theirs.output)
     assert len(expected) > 12
     assert numbered_lines_of(ours.output) == expected
+
+
+EARNING = """mdp
+module walk
+  s : [0..5];
+  [paid] s=0 -> 0.5:(s'=1) + 0.5:(s'=2);
+  [] s=0 -> 0.2:(s'=3) + 0.8:(s'=0);
+  [] s=1 -> 0.9:(s'=1) + 0.1:(s'=4);
+  [] s=1 -> (s'=5);
+  [] s=2 -> 0.3:(s'=3) + 0.7:(s'=4);
+  [] s=3 -> 0.6:(s'=2) + 0.4:(s'=4);
+  [] s=4 -> true;
+  [] s=5 -> (s'=1);
+endmodule
+init true endinit
+rewards "finite" s=0 : 1; s=2 : 0.5; s=3 : 1; [paid] true : 3; endrewards
+rewards "infinite_in_a_loop" s=2 : 2; s=5 : 1; endrewards
+rewards "infinite" true : 1; endrewards
+"""
+
+
+@pytest.mark.parametrize("engine", ["-explicit", "-sparse"])
+def test_total_rewards_of_choices_have_prisms_lines(prism_gpu, prism, tmp_path, engine):
+    model = tmp_path / "walk.nm"
+    model.write_text(EARNING)
+    names = ("finite", "infinite_in_a_loop", "infinite")
+    asked = "; ".join(f'filter(print, R{{"{name}"}}max=? [ C ])' for name in names)
+    words = (model, "-pf", asked, engine, "-valiter")
+    expected = numbered_lines_of(prism(*words).output)
+    assert len(expected) > 40
+    assert numbered_lines_of(prism_gpu(*words, "-nogpu").output) == expected
 
 
 def test_gauss_seidel_has_prisms_lines(prism_gpu, prism, prism_examples):

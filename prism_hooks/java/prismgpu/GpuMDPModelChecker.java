@@ -25,11 +25,14 @@ import strat.MDStrategyArray;
 public class GpuMDPModelChecker extends MDPModelChecker
 {
 	private static final String STRATEGY = "generation of a strategy";
+	private static final String TOTAL = "total reward";
 	/** PRISM's number for it in a strategy. */
 	private static final int ANY_CHOICE = -2;
 
 	/** Whether the MDPs are steps of solving a POMDP, which is PRISM's as a whole. */
 	private final boolean ofBeliefs;
+	/** Whether rewards until a goal that is none are total ones, as PRISM solves for these. */
+	private boolean total;
 
 	public GpuMDPModelChecker(PrismComponent parent) throws PrismException
 	{
@@ -128,7 +131,7 @@ public class GpuMDPModelChecker extends MDPModelChecker
 			BitSet known, int[] strat) throws PrismException
 	{
 		int n = mdp.getNumStates();
-		Problem problem = problem(mdp, "reachability", min).about(Hooks.unknown(n, target, inf, known));
+		Problem problem = problem(mdp, total ? TOTAL : "reachability", min).about(Hooks.unknown(n, target, inf, known));
 		problem.fromRewards(target, inf, init, known).earningByChoices(mdp, mdpRewards);
 		return solveUnlessRefused(problem, strat);
 	}
@@ -306,8 +309,22 @@ public class GpuMDPModelChecker extends MDPModelChecker
 		String refusal = totalRefusal();
 		if (refusal != null)
 			return Hooks.handBack(mainLog, refusal, () -> super.computeTotalRewardsMax(mdp, mdpRewards, noPositiveECs));
+		// PRISM has no strategy for states of infinite reward.
+		if (!genStrat && Hooks.backend.putsTogether(problem(mdp, TOTAL, false)))
+			return inParts(mdp, mdpRewards, noPositiveECs);
 		ModelCheckerResult res = solveTotal(mdp, mdpRewards, false);
 		return res != null ? res : super.computeTotalRewardsMax(mdp, mdpRewards, noPositiveECs);
+	}
+
+	/** As PRISM's explicit engine does it: the states of infinite reward first. */
+	private ModelCheckerResult inParts(MDP<Double> mdp, MDPRewards<Double> mdpRewards, boolean noPositiveECs) throws PrismException
+	{
+		total = true;
+		try {
+			return super.computeTotalRewardsMax(mdp, mdpRewards, noPositiveECs);
+		} finally {
+			total = false;
+		}
 	}
 
 	private String totalRefusal()
@@ -320,7 +337,7 @@ public class GpuMDPModelChecker extends MDPModelChecker
 
 	private ModelCheckerResult solveTotal(MDP<Double> mdp, MDPRewards<Double> mdpRewards, boolean min) throws PrismException
 	{
-		Problem problem = problem(mdp, "total reward", min).earningByChoices(mdp, mdpRewards).withStrategy(genStrat);
+		Problem problem = problem(mdp, TOTAL, min).earningByChoices(mdp, mdpRewards).withStrategy(genStrat);
 		ModelCheckerResult res = Hooks.solve(problem, mainLog, "\nStarting total expected reward (" + name(min) + ")...",
 				"Expected total reward took %2$s seconds.");
 		if (res != null && genStrat) {

@@ -216,10 +216,9 @@ final class Symbolic
 		boolean total = goal.equals(JDD.ZERO);
 		Problem problem = total ? problem("total reward", "DTMC", trans, odd, rows, cols, null) : chain("reachability", trans, odd, rows, cols);
 		problem.parts.stateRewards = expected(trans, sr, trr, cols);
-		if (!total) {
-			problem.parts.states = new Diagram(maybe);
+		problem.parts.states = new Diagram(maybe);
+		if (!total)
 			problem.parts.start = infinite(inf);
-		}
 		return solve(problem, refusal());
 	}
 
@@ -325,10 +324,9 @@ final class Symbolic
 		String task = total ? "total reward" : min ? "least reward" : "reachability";
 		Problem problem = problem(task, "MDP", trans, odd, rows, cols, nondet).choosing(min);
 		earn(problem, trans, sr, trr, rows, cols, nondet, maybe);
-		if (!total) {
-			problem.parts.states = new Diagram(maybe);
+		problem.parts.states = new Diagram(maybe);
+		if (!total)
 			problem.parts.start = infinite(inf);
-		}
 		return solve(problem, adversaryRefusal());
 	}
 
