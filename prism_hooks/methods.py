@@ -27,6 +27,7 @@ BLOCKWISE_METHODS = {
 """The hybrid engine's methods that sweep its blocks one after the other."""
 MDP_METHODS = {
     "Value iteration": Method.VALUE_ITERATION,
+    "Gauss-Seidel": Method.GAUSS_SEIDEL,
     "Policy iteration": Method.POLICY_ITERATION,
     "Modified policy iteration": Method.MODIFIED_POLICY_ITERATION,
 }
@@ -50,11 +51,12 @@ def named_method(name: str, *, choices: bool, bounded: bool) -> tuple[Method, st
     -------
     The method, and a line for the log or nothing.
     """
+    unknown = f"{name} is not among our methods{' for MDPs' if choices else ''}"
+    if choices and bounded and name == "Gauss-Seidel":
+        return Method.AUTO, f"{name} runs as value iteration, whose sweeps our bounds are made of"
     if choices:
-        if name in MDP_METHODS:
-            return MDP_METHODS[name], ""
-        # Gauss-Seidel may converge where the sweeps of value iteration do not.
-        return Method.AUTO, f"{name} runs as value iteration, which is what our engines have"
+        ours = MDP_METHODS.get(name)
+        return ours or Method.AUTO, "" if ours else f"{unknown}; the method is ours to choose"
     if bounded and name != "Power method":
         if name == "Jacobi":
             return Method.JACOBI, ""
@@ -64,7 +66,7 @@ def named_method(name: str, *, choices: bool, bounded: bool) -> tuple[Method, st
     if name in BLOCKWISE_METHODS:
         plain = BLOCKWISE_METHODS[name]
         return plain, f"{name} runs as {plain}, which our engines sweep in colours"
-    return Method.AUTO, f"{name} is not among our methods; the method is ours to choose"
+    return Method.AUTO, f"{unknown}; the method is ours to choose"
 
 
 def solver_environment(options: HookOptions, problem: Any, method: Method) -> SolverEnvironment:

@@ -212,8 +212,16 @@ def test_total_rewards_of_choices_have_prisms_lines(prism_gpu, prism, tmp_path, 
     assert numbered_lines_of(prism_gpu(*words, "-nogpu").output) == expected
 
 
-def test_gauss_seidel_has_prisms_lines(prism_gpu, prism, prism_examples):
-    words = (prism_examples / DICE, "-pf", "P=? [ F d=1 ]; R=? [ F s=7 ]", "-sparse", "-gs")
+@pytest.mark.parametrize(
+    "words",
+    [
+        (DICE, "-pf", "P=? [ F d=1 ]; R=? [ F s=7 ]", "-sparse", "-gs"),
+        (TWO_DICE, *WINNING, "-explicit", "-gs"),
+    ],
+    ids=["chain", "choices"],
+)
+def test_gauss_seidel_has_prisms_lines(prism_gpu, prism, prism_examples, words):
+    words = (prism_examples / words[0], *words[1:])
     assert lines_of(prism_gpu(*words, "-nogpu").output) == lines_of(prism(*words).output)
 
 
