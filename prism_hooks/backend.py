@@ -23,7 +23,7 @@ from prism_hooks.claims import claim_of
 from prism_hooks.comparison import compared
 from prism_hooks.crossing import held_by
 from prism_hooks.engine_lines import engine_lines
-from prism_hooks.extract import embedded_chain, extracted_model
+from prism_hooks.extract import earns, embedded_chain, extracted_model
 from prism_hooks.failure import unexpected
 from prism_hooks.graph import (
     DECOMPOSITIONS,
@@ -454,8 +454,8 @@ class EngineBackend(Answers):
         if options.method is not None and not choices and problem.intervals is None:
             method = options.method
         elif named or options.repeats_prism or name not in DEFAULT_METHODS:
-            bounded = problem.intervals is not None
-            method, remark = named_method(name, choices=choices, bounded=bounded)
+            asked = {"earning": earns(problem), "bounded": problem.intervals is not None}
+            method, remark = named_method(name, choices=choices, **asked)
             if remark:
                 self._lines.say(problem, remark)
         return solver_environment(self.options, problem, method)

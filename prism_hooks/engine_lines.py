@@ -29,6 +29,12 @@ SWEEPS = {
 }
 """What PRISM's explicit engine calls the sweeps of its value iteration."""
 
+POLICIES = {
+    Method.POLICY_ITERATION: "policy iteration",
+    Method.MODIFIED_POLICY_ITERATION: "modified policy iteration",
+}
+"""What it calls methods that go from one policy to the next."""
+
 SPARSE_NAMES = {
     *SWEEPS,
     *(Method.JOR, Method.SOR, Method.BACKWARDS_SOR),
@@ -57,7 +63,8 @@ def engine_lines(problem: Any, asked: Asked, options: HookOptions) -> EngineLine
     if problem.told:
         return EngineLines("", lambda _: "")
     if explicit:
-        return _explicit(asked) if not swept or asked.method in SWEEPS else None
+        known = not swept or asked.method in SWEEPS or asked.method in POLICIES
+        return _explicit(asked) if known else None
     if not options.symbolic_engine or (swept and asked.method not in SPARSE_NAMES):
         return None
     return sparse_lines(problem, asked, hybrid=options.symbolic_engine == "hybrid")
@@ -78,7 +85,22 @@ def _explicit(asked: Asked) -> EngineLines | None:
                 f"{result.method}: {result.iterations} iterations in {_java(result)} seconds."
             ),
         )
-    return _value_iteration(asked) if asked.is_until else None
+    if not asked.is_until:
+        return None
+    return _policies(asked) if asked.method in POLICIES else _value_iteration(asked)
+
+
+def _policies(asked: Asked) -> EngineLines:
+    name = POLICIES[asked.method]
+
+    def after(result: SolveResult) -> str:
+        (found,) = (event for event in result.events if event.kind is Kind.POLICIES)
+        return (
+            f"{name.capitalize()} took {dict(found.details)['policies']} cycles "
+            f"({result.iterations} iterations in total) and {_java(result)} seconds."
+        )
+
+    return EngineLines(f"Starting {name} ({asked.question.direction})...", after)
 
 
 def _value_iteration(asked: Asked) -> EngineLines:

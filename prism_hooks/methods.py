@@ -35,7 +35,7 @@ DEFAULT_METHODS = ("Jacobi", "Value iteration")
 """What PRISM's settings name where the user names nothing."""
 
 
-def named_method(name: str, *, choices: bool, bounded: bool) -> tuple[Method, str]:
+def named_method(name: str, *, choices: bool, earning: bool, bounded: bool) -> tuple[Method, str]:
     """Return the method of ours that PRISM's name stands for, and a remark if it is another one.
 
     Parameters
@@ -44,6 +44,8 @@ def named_method(name: str, *, choices: bool, bounded: bool) -> tuple[Method, st
         As in PRISM's settings.
     choices
         Whether the question is about a model with choices.
+    earning
+        Whether it is about rewards.
     bounded
         Whether bounds from both sides are asked for.
 
@@ -51,6 +53,9 @@ def named_method(name: str, *, choices: bool, bounded: bool) -> tuple[Method, st
     -------
     The method, and a line for the log or nothing.
     """
+    if choices and earning and name == "Modified policy iteration":
+        # PRISM's is for probabilities alone: it goes over to Gauss-Seidel.
+        name = "Gauss-Seidel"
     unknown = f"{name} is not among our methods{' for MDPs' if choices else ''}"
     if choices and bounded and name == "Gauss-Seidel":
         return Method.AUTO, f"{name} runs as value iteration, whose sweeps our bounds are made of"

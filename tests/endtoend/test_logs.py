@@ -163,6 +163,10 @@ NUMBERED = {
         *(DICE, *DICE_LONG_RUN, "-explicit", "-jacobi"),
         *("-extrareachinfo", "-extraddinfo"),
     ),
+    "policies": (
+        "mdps/consensus/coin2.nm",
+        *("-const", "K=2", "-pf", 'Rmax=? [ F "finished" ]', "-explicit", "-politer"),
+    ),
     "earning transitions": (TWO_DICE, *WINNING, "-sparse", "-valiter"),
     "a chain's method for choices": (TWO_DICE, *WINNING, "-sparse", "-jacobi"),
     "a method of choices for a chain": (DICE, *DICE_LONG_RUN, "-sparse", "-valiter"),
@@ -217,12 +221,22 @@ def test_total_rewards_of_choices_have_prisms_lines(prism_gpu, prism, tmp_path, 
     [
         (DICE, "-pf", "P=? [ F d=1 ]; R=? [ F s=7 ]", "-sparse", "-gs"),
         (TWO_DICE, *WINNING, "-explicit", "-gs"),
+        (TWO_DICE, *WINNING, "-explicit", "-modpoliter"),
     ],
-    ids=["chain", "choices"],
+    ids=["chain", "choices", "in place of policies"],
 )
 def test_gauss_seidel_has_prisms_lines(prism_gpu, prism, prism_examples, words):
     words = (prism_examples / words[0], *words[1:])
     assert lines_of(prism_gpu(*words, "-nogpu").output) == lines_of(prism(*words).output)
+
+
+@pytest.mark.parametrize("method", ["-politer", "-modpoliter"])
+def test_policy_iteration_has_prisms_lines(prism_gpu, prism, prism_examples, method):
+    asked = ("-const", "K=2", "-pf", 'Pmin=? [ F "finished" & "all_coins_equal_1" ]')
+    words = (prism_examples / "mdps/consensus/coin2.nm", *asked, "-explicit", method)
+    log = prism_gpu(*words, "-nogpu").output
+    assert "olicy iteration took" in log
+    assert lines_of(log) == lines_of(prism(*words).output)
 
 
 def test_near_to_a_bound_the_long_run_is_one_question(prism_gpu, prism_examples):

@@ -13,11 +13,14 @@ from prism_hooks.backend import EngineBackend
 from prism_hooks.options import HookOptions
 
 
-def settings(options, method="Jacobi", direction=None):
+def settings(options, method="Jacobi", direction=None, rewards=None, intervals=None):
     problem = SimpleNamespace(
         method=method,
         direction=direction,
-        intervals=None,
+        held=None,
+        rewards=rewards,
+        intervals=intervals,
+        say=lambda _: None,
         epsilon=1e-6,
         absolute=False,
         maxIterations=10,
@@ -37,6 +40,20 @@ def test_the_format_of_the_command_line_is_that_of_every_solve(name):
 def test_the_precision_of_the_command_line_is_that_of_every_solve(name):
     assert settings(HookOptions(precision=name)).precision is name
     assert settings(HookOptions()).precision is Precision.DOUBLE
+
+
+@pytest.mark.parametrize(
+    ("name", "earning", "method"),
+    [
+        ("Gauss-Seidel", False, Method.GAUSS_SEIDEL),
+        ("Modified policy iteration", False, Method.MODIFIED_POLICY_ITERATION),
+        ("Modified policy iteration", True, Method.GAUSS_SEIDEL),
+        ("Linear programming", False, Method.AUTO),
+    ],
+)
+def test_methods_of_choices_are_prisms(name, earning, method):
+    options = HookOptions(mdp_method_named=True)
+    assert settings(options, name, "min", rewards=[1.0] if earning else None).method is method
 
 
 def test_with_an_engine_a_method_for_other_models_leaves_prisms_default():
