@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engines.arrays import INT32_MAX
 from engines.cuda.driver import gpu_refusal
 from engines.devices.opening import MODELS
 from engines.errors import ConvergenceError, InvalidModelError, UnsupportedError
@@ -317,7 +318,7 @@ class EngineBackend(Answers):
         if problem.errorOnNonConvergence or result.status is Status.DIVERGED:
             result.raise_unless_converged()
         result.require_numbers()
-        problem.iterations = result.iterations
+        problem.iterations = min(result.iterations, INT32_MAX)
         claim = claim_of(
             result, absolute=environment.absolute, automatic=environment.automatic, ending=ending
         )

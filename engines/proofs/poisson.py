@@ -43,15 +43,34 @@ class PoissonWeights:
     right: int
     lost: float
 
-    def tails(self) -> FloatArray:
-        """Return the probability of more than k events for each k of the window.
+    def tails(self, left: int, right: int, rate_time: float) -> PoissonWeights:
+        """Return the probabilities of more than k events, for each k of a window.
+
+        Parameters
+        ----------
+        left, right
+            The window, both ends included.
+        rate_time
+            The mean number of events.
 
         Returns
         -------
-        The shape of `weights`. What lies right of the window is left out. Summed from the right,
-        smallest first, so that small ones are as accurate as large ones.
+        Such weights, summed from the right, smallest first, so that small ones are as accurate as
+        large ones. What is lost, of their sum over all k, is what they miss of their own
+        probabilities, and what they are beside the window, where 1 stands for them on the left and
+        0 on the right.
         """
-        return np.append(np.cumsum(self.weights[:0:-1])[::-1], 0.0)
+        more = np.append(np.cumsum(self.weights[:0:-1])[::-1], 0.0)
+        # Fewer than are here, or more, are as good as impossible.
+        before, behind = max(0, self.left - left), max(0, right - self.right)
+        more = np.pad(more, (before, behind), constant_values=(1.0, 0.0))
+        first = left - min(left, self.left)
+        last = first + right - left + 1
+        beside = float(np.sum(1.0 - more[:first]) + np.sum(more[last:]))
+        # Cutting N off at the right end leaves out E[N; N > right] = λ P(N ≥ right); the part on
+        # the left is that of jumps taken for certain.
+        missed = (2.0 * self.lost + float(self.weights[-1])) * rate_time
+        return PoissonWeights(left, more[first:last], right, beside * (1.0 + 1e-9) + missed)
 
 
 def poisson_weights(rate_time: float, accuracy: float) -> PoissonWeights:

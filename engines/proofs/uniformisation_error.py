@@ -63,6 +63,7 @@ class SumError:
 def sum_error(
     problem: PowerSum,
     poisson: PoissonWeights,
+    lost: float,
     longest_exit: int,
     greatest: float,
     rate_time: float,
@@ -74,7 +75,9 @@ def sum_error(
     problem
         The sum.
     poisson
-        The weights that its coefficients were made of.
+        The probabilities that its coefficients were made of.
+    lost
+        What its coefficients miss of all coefficients, at most.
     longest_exit
         The most rates that were added up to one exit rate.
     greatest
@@ -101,7 +104,7 @@ def sum_error(
        away from q t, which is less than there are weights.
     4. Each term adds one rounding to the sum.
 
-    So much is relative. The mass outside the window of weights, times the greatest value, is
+    So much is relative. The coefficients outside the window, times the greatest value, are
     absolute (see `engines.questions.uniformisation`); that P̂'s rows may exceed 1 by e is in the
     margin.
     """
@@ -124,9 +127,4 @@ def sum_error(
         # What products below the normal numbers lose at most.
         tiny = math.ulp(0.0) * (terms + last * (longest + ENTRY)) * (1.0 + whole)
         tiny *= max(1.0, 1.0 / problem.rate) * max(1.0, greatest)
-    lost = poisson.lost
-    if cumulative:
-        # Cutting N off at `right` leaves out E[N; N > right] = λ P(N ≥ right); the part on the
-        # left is that of jumps taken for certain. In units of 1/q, with λ = q t.
-        lost = (2.0 * poisson.lost + float(poisson.weights[-1])) * whole
     return SumError(float(relative), float(MARGIN * lost * greatest + tiny))

@@ -31,7 +31,6 @@ from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.progress import Progress
 from engines.model.result import SolveResult, Status, SweepCost
 from engines.proofs.poisson import (
-    LARGEST_RATE_TIME,
     PRISMS_FINEST,
     PoissonWeights,
     poisson_weights,
@@ -94,8 +93,9 @@ def backward(
     if states is not None:
         matrix, exits = matrix.select_rows(states), exits[states]
     system = SweepSystem(matrix, np.asarray(start, dtype=np.float64), states=states)
-    longest, greatest = _longest_row(matrix), float(system.start.max())
-    result = _solve(system, exits, longest, greatest, time_bound, environment, cumulative, progress)
+    greatest = float(system.start.max())
+    exit_rates = ExitRates(exits, _longest_row(matrix), _fastest(rates, active))
+    result = _solve(system, exit_rates, greatest, time_bound, environment, cumulative, progress)
     sound = np.zeros(len(active), dtype=np.bool_) if cumulative else ~moving
     if not cumulative and time_bound > 0.0:
         result = result.at_most(greatest)
@@ -184,14 +184,37 @@ def forward(
     system = SweepSystem(transposed(matrix, matrix.values), np.asarray(initial, dtype=np.float64))
     # No state gets more than there is; the sum is rounded itself.
     greatest = float(np.sum(system.start, dtype=np.longdouble)) * (1.0 + ROUNDING_A_SWEEP)
-    longest = _longest_row(matrix)
+    exit_rates = ExitRates(exits, _longest_row(matrix), _fastest(rates))
     return _solve(
-        system, exits, longest, greatest, time_bound, environment, False, progress, transposed=True
+        system, exit_rates, greatest, time_bound, environment, False, progress, transposed=True
     )
+
+
+class ExitRates(NamedTuple):
+    """The rates at which states are left.
+
+    Parameters
+    ----------
+    of_rows
+        Of the states that a system computes, shape (rows,), self-loops left out.
+    longest
+        Of at most so many rates each is the sum.
+    fastest
+        The largest of any state that jumps, self-loops included, which PRISM takes its rate from.
+    """
+
+    of_rows: FloatArray
+    longest: int
+    fastest: float
 
 
 def _longest_row(matrix: CsrMatrix) -> int:
     return int(matrix.row_lengths().max(initial=0))
+
+
+def _fastest(rates: CsrMatrix, active: MaskArray | None = None) -> float:
+    sums = rates.row_sums()
+    return float((sums if active is None else sums[active]).max(initial=0.0))
 
 
 def _without_diagonal(rates: CsrMatrix) -> CsrMatrix:
@@ -202,8 +225,7 @@ def _without_diagonal(rates: CsrMatrix) -> CsrMatrix:
 
 def _solve(
     system: SweepSystem,
-    exits: FloatArray,
-    longest_exit: int,
+    exit_rates: ExitRates,
     greatest: float,
     time_bound: float,
     environment: SolverEnvironment,
@@ -214,10 +236,10 @@ def _solve(
 ) -> SolveResult:
     """Sum the powers.
 
-    `transposed` systems have the rates out of a state in a column of their matrix; `exits` are the
-    exit rates of the states that `system` computes, each of at most `longest_exit` rates;
-    `greatest` is what no iterate exceeds.
+    `transposed` systems have the rates out of a state in a column of their matrix; `greatest` is
+    what no iterate exceeds.
     """
+    exits, longest_exit, fastest = exit_rates
     if time_bound < 0.0:
         raise ValueError(f"a time must be at least 0, not {time_bound}")
     _refuse_overflow(system, exits, time_bound, cumulative)
@@ -227,12 +249,12 @@ def _solve(
     # The largest rate itself, not a little more: fewest sweeps. The aperiodicity that more would
     # bring serves limits, not sums.
     rate = float(exits.max(initial=0.0))
+    if rate * time_bound == 0.0:
+        return _unmoved(values, cumulative)
     as_prism = environment.sums_as_prism and environment.epsilon / 8.0 >= PRISMS_FINEST
     if as_prism:
-        rate *= PRISMS_FACTOR
+        rate = fastest * PRISMS_FACTOR
     product = rate * time_bound
-    if product == 0.0:
-        return _unmoved(values, cumulative)
     # Of the coefficients, a little more than it is.
     whole = time_bound * (1.0 + ROUNDING_A_SWEEP) if cumulative else 1.0
     accuracy = min(max(environment.epsilon, FINEST_ACCURACY), COARSEST_ACCURACY)
@@ -241,14 +263,14 @@ def _solve(
     if not as_prism:
         found = _squared(system, transposed, rate, product, accuracy, *sizes, cumulative)
     if found is None:
-        if as_prism and product <= LARGEST_RATE_TIME:
-            poisson = prisms_weights(product, environment.epsilon / 8.0)
-        else:
-            poisson = poisson_weights(product, accuracy * SMALLEST_SHARE)
-        problem = _power_sum(system, exits, rate, poisson, cumulative)
+        poisson = poisson_weights(product, accuracy * SMALLEST_SHARE)
+        window = poisson
+        if as_prism:
+            window = prisms_weights(product, environment.epsilon / 8.0)
+        problem, lost = _power_sum(system, exits, rate, (poisson, window), product, cumulative)
         done, events = sum_powers(problem, environment, progress)
-        error = sum_error(problem, poisson, *sizes, product)
-        found = _Found(done, error, Kind.POWERS_SUMMED, poisson.left, poisson.right, events=events)
+        error = sum_error(problem, poisson if cumulative else window, lost, *sizes, product)
+        found = _Found(done, error, Kind.POWERS_SUMMED, window.left, window.right, events=events)
     done, error = found.done, found.error
     values[slice(None) if system.states is None else system.states] = done.values
     rounding = found.rounding(values)
@@ -368,12 +390,17 @@ def _power_sum(
     system: SweepSystem,
     exits: FloatArray,
     rate: float,
-    poisson: PoissonWeights,
+    weights: tuple[PoissonWeights, PoissonWeights],
+    rate_time: float,
     cumulative: bool,
-) -> PowerSum:
+) -> tuple[PowerSum, float]:
+    """Return the sum over a window, and what its coefficients miss of all of them."""
     stay = 1.0 - exits / rate
+    poisson, window = weights
     if not cumulative:
-        return PowerSum(system, stay, rate, poisson.left, poisson.weights, 0.0)
-    # The last weight of this window would be 0.
-    weights = poisson.tails()[:-1] / rate
-    return PowerSum(system, stay, rate, poisson.left, weights, 1.0 / rate)
+        return PowerSum(system, stay, rate, window.left, window.weights, 0.0), window.lost
+    # In a window of all that matters the last one would be 0.
+    last = window.right - (window is poisson)
+    tails = poisson.tails(window.left, last, rate_time)
+    of_sum = PowerSum(system, stay, rate, window.left, tails.weights / rate, 1.0 / rate)
+    return of_sum, tails.lost / rate

@@ -216,6 +216,38 @@ def test_total_rewards_of_choices_have_prisms_lines(prism_gpu, prism, tmp_path, 
     assert numbered_lines_of(prism_gpu(*words, "-nogpu").output) == expected
 
 
+SELF_LOOP = """ctmc
+module walk
+  s : [0..1];
+  [] s=0 -> 2:(s'=1) + 100:(s'=0);
+  [] s=1 -> 1:(s'=0);
+endmodule
+rewards s=1 : 1; endrewards
+"""
+
+
+@pytest.mark.parametrize("engine", ["-explicit", "-sparse"])
+def test_sums_over_time_are_prisms_where_states_have_loops(prism_gpu, prism, tmp_path, engine):
+    model = tmp_path / "walk.sm"
+    model.write_text(SELF_LOOP)
+    asked = "P=? [ F<=1 s=1 ]; P=? [ F=1 s=1 ]; R=? [ I=1 ]; R=? [ C<=1 ]"
+    words = (model, "-pf", asked, engine, "-jacobi")
+    ours, theirs = prism_gpu(*words, "-nogpu").output, prism(*words).output
+    assert numbered_lines_of(ours) == numbered_lines_of(theirs)
+    results = [re.findall(r"^Result: (\S+)", log, re.M) for log in (ours, theirs)]
+    for found, expected in zip(*results, strict=True):
+        assert float(found) == pytest.approx(float(expected), rel=1e-12)
+
+
+def test_more_terms_than_java_counts_are_summed(prism_gpu, tmp_path):
+    model = tmp_path / "walk.sm"
+    model.write_text(SELF_LOOP)
+    run = prism_gpu(model, "-pf", "P=? [ F=1e8 s=1 ]", "-explicit", "-jacobi", "-nogpu")
+    found = re.search(r"^Result: (\S+) \(\+/- (\S+) ", run.output, re.M)
+    assert found is not None
+    assert abs(float(found[1]) - 2 / 3) <= float(found[2]) < 1e-3
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -121,14 +121,28 @@ def test_any_window_rises_to_its_mode_and_falls_and_sums_to_one(mean, accuracy):
 @pytest.mark.parametrize("mean", [1e-3, 2.5, 300.0, 1e6])
 def test_tails_are_the_probabilities_of_more_events(mean):
     window = poisson_weights(mean, 1e-26)
-    tails = window.tails()
+    found = window.tails(window.left, window.right, mean)
+    tails = found.weights
     assert tails[-1] == 0.0
+    assert found.lost < 1e-20 * mean
     for place in np.unique(np.linspace(0, len(tails) - 2, 12).astype(int)).tolist():
         expected = mass_outside(0, window.left + place, mean)
         if expected > Decimal("1e-20"):
             assert tails[place] == pytest.approx(float(expected), rel=1e-5, abs=0)
     # The mean is the sum of P(N > k) over all k.
     assert window.left + tails.sum() == pytest.approx(mean, rel=1e-12)
+
+
+@pytest.mark.parametrize("mean", [2.5, 300.0, 1e4])
+def test_what_tails_miss_of_others_is_bounded(mean):
+    most = poisson_weights(mean, 1e-26)
+    for window in (prisms_weights(mean, 1.25e-7), poisson_weights(mean, 1e-30)):
+        found = most.tails(window.left, window.right, mean)
+        assert len(found.weights) == window.right - window.left + 1
+        # The sum of P(N > k) over all k is the mean; left of the window 1 stands for it.
+        missing = mean - (window.left + found.weights.sum())
+        assert abs(missing) <= found.lost + 1e-12 * mean
+        assert found.lost < 2.0 * abs(missing) + 1e-12 * mean or window.left > 0
 
 
 def test_without_time_nothing_happens_for_sure():

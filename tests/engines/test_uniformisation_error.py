@@ -259,6 +259,6 @@ def test_each_rounding_of_a_sum_of_powers_counts(last, rate_time, smallest, roun
     problem = SimpleNamespace(
         last=last, before=0.0, rate=1.0, weights=weights, system=SimpleNamespace(matrix=matrix)
     )
-    poisson = SimpleNamespace(weights=weights, left=1000, lost=0.0)
-    error = sum_error(problem, poisson, 1, 1.0, rate_time)
+    poisson = SimpleNamespace(weights=weights, left=1000)
+    error = sum_error(problem, poisson, 0.0, 1, 1.0, rate_time)
     assert roundings * 2.0**-53 <= error.relative <= 1.1 * roundings * 2.0**-53

@@ -297,7 +297,8 @@ public class GpuMDPModelChecker extends MDPModelChecker
 	@Override
 	public ModelCheckerResult computeTotalRewards(MDP<Double> mdp, MDPRewards<Double> mdpRewards, boolean min) throws PrismException
 	{
-		if (!min || totalRefusal() != null)
+		// PRISM has no method for the minimum, and so none that is another.
+		if (!min || Hooks.refusal(settings) != null)
 			return super.computeTotalRewards(mdp, mdpRewards, min);
 		ModelCheckerResult res = solveTotal(mdp, mdpRewards, true);
 		return res != null ? res : super.computeTotalRewards(mdp, mdpRewards, true);
