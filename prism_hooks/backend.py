@@ -24,7 +24,7 @@ from prism_hooks.claims import claim_of
 from prism_hooks.comparison import compared
 from prism_hooks.crossing import held_by
 from prism_hooks.engine_lines import engine_lines
-from prism_hooks.extract import earns, embedded_chain, extracted_model
+from prism_hooks.extract import embedded_chain, extracted_model
 from prism_hooks.failure import unexpected
 from prism_hooks.graph import (
     DECOMPOSITIONS,
@@ -315,10 +315,10 @@ class EngineBackend(Answers):
                 f"{result.method}: the change a sweep makes is {result.change:.2g}, but the "
                 f"estimated error is {result.error_estimate:.2g}; {result.remedy}"
             )
+        problem.iterations = min(result.iterations, INT32_MAX)
         if problem.errorOnNonConvergence or result.status is Status.DIVERGED:
             result.raise_unless_converged()
         result.require_numbers()
-        problem.iterations = min(result.iterations, INT32_MAX)
         claim = claim_of(
             result, absolute=environment.absolute, automatic=environment.automatic, ending=ending
         )
@@ -455,8 +455,8 @@ class EngineBackend(Answers):
         if options.method is not None and not choices and problem.intervals is None:
             method = options.method
         elif named or options.repeats_prism or name not in DEFAULT_METHODS:
-            asked = {"earning": earns(problem), "bounded": problem.intervals is not None}
-            method, remark = named_method(name, choices=choices, **asked)
+            bounded = problem.intervals is not None
+            method, remark = named_method(name, choices=choices, bounded=bounded)
             if remark:
                 self._lines.say(problem, remark)
         return solver_environment(self.options, problem, method)

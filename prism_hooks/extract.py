@@ -57,11 +57,6 @@ def start_of(problem: Any, size: int) -> FloatArray | None:
     return start
 
 
-def earns(problem: Any) -> bool:
-    """Return whether a `prismgpu.Problem` is about rewards of a model that is not a diagram."""
-    return problem.held is not None or problem.rewards is not None
-
-
 def rewards_of(problem: Any) -> FloatArray | None:
     """Return the rewards that a `prismgpu.Problem` names or brings, or None for probabilities.
 

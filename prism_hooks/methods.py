@@ -27,7 +27,6 @@ BLOCKWISE_METHODS = {
 """The hybrid engine's methods that sweep its blocks one after the other."""
 MDP_METHODS = {
     "Value iteration": Method.VALUE_ITERATION,
-    "Gauss-Seidel": Method.GAUSS_SEIDEL,
     "Policy iteration": Method.POLICY_ITERATION,
     "Modified policy iteration": Method.MODIFIED_POLICY_ITERATION,
 }
@@ -35,7 +34,7 @@ DEFAULT_METHODS = ("Jacobi", "Value iteration")
 """What PRISM's settings name where the user names nothing."""
 
 
-def named_method(name: str, *, choices: bool, earning: bool, bounded: bool) -> tuple[Method, str]:
+def named_method(name: str, *, choices: bool, bounded: bool) -> tuple[Method, str]:
     """Return the method of ours that PRISM's name stands for, and a remark if it is another one.
 
     Parameters
@@ -44,8 +43,6 @@ def named_method(name: str, *, choices: bool, earning: bool, bounded: bool) -> t
         As in PRISM's settings.
     choices
         Whether the question is about a model with choices.
-    earning
-        Whether it is about rewards.
     bounded
         Whether bounds from both sides are asked for.
 
@@ -53,13 +50,9 @@ def named_method(name: str, *, choices: bool, earning: bool, bounded: bool) -> t
     -------
     The method, and a line for the log or nothing.
     """
-    if choices and earning and name == "Modified policy iteration":
-        # PRISM's is for probabilities alone: it goes over to Gauss-Seidel.
-        name = "Gauss-Seidel"
     unknown = f"{name} is not among our methods{' for MDPs' if choices else ''}"
-    if choices and bounded and name == "Gauss-Seidel":
-        return Method.AUTO, f"{name} runs as value iteration, whose sweeps our bounds are made of"
     if choices:
+        # PRISM's Gauss-Seidel, state by state, may converge where sweeps in colours do not.
         ours = MDP_METHODS.get(name)
         return ours or Method.AUTO, "" if ours else f"{unknown}; the method is ours to choose"
     if bounded and name != "Power method":

@@ -210,15 +210,19 @@ def _long_run(problem: Any, asked: Asked, storage: _Storage) -> EngineLines | No
     before = (
         f"\nSCCs: 1, BSCCs: 1, non-BSCC states: 0\nBSCC sizes: 1:{size}\n"
         f"Time for BSCC computation: {round(asked.bottom_seconds, 3)} seconds, found 1 BSCCs.\n\n"
-        f"{heading}\n\nComputing probabilities...\n"
-        f"Engine: {'Sparse' if storage.told else 'Hybrid'}\n{steady.before}"
+        f"{heading}"
     )
+    # Of a single state there is nothing to compute.
+    swept = steady.after if size > 1 else lambda _: ""
+    if size > 1:
+        engine = "Sparse" if storage.told else "Hybrid"
+        before += f"\n\nComputing probabilities...\nEngine: {engine}\n{steady.before}"
 
     def after(result: SolveResult) -> str:
         if not of_average or result.status in (Status.NOT_CONVERGED, Status.DIVERGED):
-            return steady.after(result)
+            return swept(result)
         return (
-            f"{steady.after(result)}\n\nBSCC 1 {what}: {float(result.values[0])}\n\n"
+            f"{swept(result)}\n\nBSCC 1 {what}: {float(result.values[0])}\n\n"
             "All states are in BSCCs (so no reachability probabilities computed)"
         )
 

@@ -243,8 +243,8 @@ def _solve_mdp(
     want_strategy: bool,
 ) -> SolveResult:
     if system.offset is not None and environment.method is Method.MODIFIED_POLICY_ITERATION:
-        # PRISM's is for probabilities alone: it goes over to Gauss-Seidel.
-        environment = replace(environment, method=Method.GAUSS_SEIDEL)
+        # PRISM's is for probabilities alone: it goes over to Gauss-Seidel, and so to our choice.
+        environment = replace(environment, method=Method.AUTO)
     solver = DirectPolicyIteration(system)
     rows: IndexArray | None
     if environment.method in (Method.POLICY_ITERATION, Method.MODIFIED_POLICY_ITERATION):

@@ -155,6 +155,18 @@ NUMBERED = {
         *("-const", "c=4", "-pf", "R=? [ C ]; R=? [ I=0 ]", "-explicit", "-power"),
     ),
     "a lower bound": (DICE, "-pf", "P=? [ F>=2 s=7 ]", "-explicit", "-jacobi"),
+    "bounds from below and above": (
+        *(DICE, "-pf", "P=? [ F=2 s=2 ]; P=? [ F[3,4] s=2 ]; P=? [ G[1,1] s=2 ]"),
+        *("-explicit", "-jacobi"),
+    ),
+    "the same with choices": (
+        *(TWO_DICE, "-pf", "Pmin=? [ F=2 s1=2 ]; Pmax=? [ F[3,4] s1=2 ]; Pmax=? [ F<=0 s1=2 ]"),
+        *("-explicit", "-valiter"),
+    ),
+    "one relation a model": (
+        *(DICE, "-pf", "P=? [ F s=2 ]; P=? [ G F s=2 ]; P=? [ F s=3 ]"),
+        *("-explicit", "-jacobi"),
+    ),
     "choices to stay": (MUTUAL, *CRITICAL, "-sparse", "-valiter", "-nopre"),
     "choices to stay, found before": (MUTUAL, *CRITICAL, "-sparse", "-valiter"),
     "a report on reachability": (DICE, *DICE_LONG_RUN, "-sparse", "-jacobi", "-extrareachinfo"),
@@ -239,6 +251,22 @@ def test_sums_over_time_are_prisms_where_states_have_loops(prism_gpu, prism, tmp
         assert float(found) == pytest.approx(float(expected), rel=1e-12)
 
 
+def test_a_single_state_has_nothing_to_compute(prism_gpu, prism, tmp_path):
+    model = tmp_path / "one.pm"
+    model.write_text("dtmc module one s : [0..1]; [] true -> true; endmodule")
+    words = (model, "-pf", "S=? [ s=0 ]; S=? [ s=1 ]", "-sparse", "-jacobi")
+    ours, theirs = prism_gpu(*words, "-nogpu").output, prism(*words).output
+    assert numbered_lines_of(ours) == numbered_lines_of(theirs)
+
+
+def test_total_rewards_that_do_not_converge_have_prisms_lines(prism_gpu, prism, prism_examples):
+    asked = ("-pf", "R=? [ C ]", "-explicit", "-power", "-maxiters", "3")
+    words = (prism_examples / DICE, *asked)
+    ours, theirs = prism_gpu(*words, "-nogpu").output, prism(*words).output
+    assert "did not converge" in ours
+    assert numbered_lines_of(ours) == numbered_lines_of(theirs)
+
+
 def test_more_terms_than_java_counts_are_summed(prism_gpu, tmp_path):
     model = tmp_path / "walk.sm"
     model.write_text(SELF_LOOP)
@@ -248,17 +276,8 @@ def test_more_terms_than_java_counts_are_summed(prism_gpu, tmp_path):
     assert abs(float(found[1]) - 2 / 3) <= float(found[2]) < 1e-3
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        (DICE, "-pf", "P=? [ F d=1 ]; R=? [ F s=7 ]", "-sparse", "-gs"),
-        (TWO_DICE, *WINNING, "-explicit", "-gs"),
-        (TWO_DICE, *WINNING, "-explicit", "-modpoliter"),
-    ],
-    ids=["chain", "choices", "in place of policies"],
-)
-def test_gauss_seidel_has_prisms_lines(prism_gpu, prism, prism_examples, words):
-    words = (prism_examples / words[0], *words[1:])
+def test_gauss_seidel_has_prisms_lines(prism_gpu, prism, prism_examples):
+    words = (prism_examples / DICE, "-pf", "P=? [ F d=1 ]; R=? [ F s=7 ]", "-sparse", "-gs")
     assert lines_of(prism_gpu(*words, "-nogpu").output) == lines_of(prism(*words).output)
 
 

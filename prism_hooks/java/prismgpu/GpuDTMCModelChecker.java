@@ -2,7 +2,9 @@ package prismgpu;
 
 import java.lang.ref.WeakReference;
 import java.lang.reflect.Field;
+import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.List;
 
 import explicit.CTMC;
 import explicit.DTMC;
@@ -33,8 +35,8 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	/** The method that the user named, while PRISM's code sees another in its place; else null. */
 	private LinEqMethod hidden;
 
-	/** The model whose predecessors PRISM's log has told of last. */
-	private static WeakReference<Model<?>> related;
+	/** The models of whose predecessors PRISM's log has told. */
+	private static final List<WeakReference<Model<?>>> RELATED = new ArrayList<>();
 
 	/** Whether the next search of a graph is one for which PRISM would relate states to their predecessors first. */
 	private boolean tellsPredecessors;
@@ -219,16 +221,21 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	/** Has the engines find the predecessors of a model's states before the first search, and prints PRISM's line on them. */
 	private void findPredecessors(Model<?> model)
 	{
-		if (tellsPredecessors && (related == null || related.get() != model)) {
+		if (tellsPredecessors && !isRelated(model)) {
+			RELATED.add(new WeakReference<>(model));
 			mainLog.print("Calculating predecessor relation for " + model.getModelType().fullName() + "...  ");
 			long timer = System.currentTimeMillis();
 			// Where that fails, the search does too, and says so.
 			Hooks.answer(new Problem("predecessors", mainLog, source(doubles(model))));
 			mainLog.println("done (" + (System.currentTimeMillis() - timer) / 1000.0 + " seconds)");
 		}
-		if (tellsPredecessors)
-			related = new WeakReference<>(model);
 		tellsPredecessors = false;
+	}
+
+	private static boolean isRelated(Model<?> model)
+	{
+		RELATED.removeIf(known -> known.get() == null);
+		return RELATED.stream().anyMatch(known -> known.get() == model);
 	}
 
 	private BitSet statesOf(Model<?> model, String task, BitSet remain, BitSet target)
@@ -326,8 +333,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 			until = computeUntilProbs(dtmc, remain, target);
 			problem.from(until.soln).between(lower, lower);
 		}
-		// PRISM has no lines for the steps before a lower bound.
-		ModelCheckerResult res = until == null ? Hooks.solve(problem, mainLog, BOUNDED_BEGUN, BOUNDED_DONE) : Hooks.solve(problem, mainLog);
+		ModelCheckerResult res = until == null ? Hooks.solveSteps(problem, mainLog, BOUNDED_BEGUN, BOUNDED_DONE) : Hooks.solve(problem, mainLog);
 		if (res == null)
 			return super.checkProbBoundedUntil(model, expr, minMax, statesOfInterest);
 		if (until != null && !Comparison.asksForCertainty())
@@ -343,7 +349,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 			return Hooks.handBack(mainLog, "a step-bounded until that starts from given values or keeps those of each step",
 					() -> super.computeBoundedReachProbs(dtmc, remain, target, k, init, results));
 		Problem problem = problem(dtmc, "step-bounded until").about(target).within(remain).upTo(k);
-		ModelCheckerResult res = Hooks.solve(problem, mainLog, BOUNDED_BEGUN, BOUNDED_DONE);
+		ModelCheckerResult res = Hooks.solveSteps(problem, mainLog, BOUNDED_BEGUN, BOUNDED_DONE);
 		return res != null ? res : super.computeBoundedReachProbs(dtmc, remain, target, k, init, results);
 	}
 
@@ -397,12 +403,26 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 		problem.method = LinEqMethod.POWER.fullName();
 		problem.told = true;
 		mainLog.println("Starting value iteration...");
-		ModelCheckerResult res = Hooks.solve(problem, mainLog);
-		if (res == null)
-			return super.computeReachRewardsValIter(dtmc, mcRewards, target, inf, init, known);
+		long timer = System.currentTimeMillis();
+		try {
+			ModelCheckerResult res = Hooks.solve(problem, mainLog);
+			if (res == null)
+				return super.computeReachRewardsValIter(dtmc, mcRewards, target, inf, init, known);
+			tellValueIteration(problem, timer);
+			return res;
+		} catch (PrismException error) {
+			// Where it has not converged.
+			if (problem.iterations > 0)
+				tellValueIteration(problem, timer);
+			throw error;
+		}
+	}
+
+	private void tellValueIteration(Problem problem, long timer)
+	{
 		// PRISM counts the step by which nothing changes where all is known.
-		mainLog.println("Value iteration took " + Math.max(1, res.numIters) + " iterations and " + res.timeTaken + " seconds.");
-		return res;
+		int steps = Math.max(1, problem.iterations);
+		mainLog.println("Value iteration took " + steps + " iterations and " + (System.currentTimeMillis() - timer) / 1000.0 + " seconds.");
 	}
 
 	@Override

@@ -243,7 +243,6 @@ public class GpuMDPModelChecker extends MDPModelChecker
 			until = computeUntilProbs(mdp, remain, target, min);
 			problem.from(until.soln).between(lower, lower);
 		}
-		// PRISM has no lines for the steps before a lower bound.
 		ModelCheckerResult res = until == null ? solveBounded(problem, min) : Hooks.solve(problem, mainLog);
 		if (res == null)
 			return super.checkProbBoundedUntil(model, expr, minMax, statesOfInterest);
@@ -267,7 +266,7 @@ public class GpuMDPModelChecker extends MDPModelChecker
 
 	private ModelCheckerResult solveBounded(Problem problem, boolean min) throws PrismException
 	{
-		return Hooks.solve(problem, mainLog, "\nStarting bounded probabilistic reachability (" + name(min) + ")...",
+		return Hooks.solveSteps(problem, mainLog, "\nStarting bounded probabilistic reachability (" + name(min) + ")...",
 				"Bounded probabilistic reachability (" + name(min) + ") took %d iterations and %s seconds.");
 	}
 

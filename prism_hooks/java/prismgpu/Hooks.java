@@ -199,6 +199,18 @@ public final class Hooks
 		return res;
 	}
 
+	/** The same of a number of steps; PRISM has lines on those from the lower bound to the upper one alone. */
+	static ModelCheckerResult solveSteps(Problem problem, PrismLog log, String begun, String done) throws PrismException
+	{
+		if (problem.lower == problem.upper)
+			return solve(problem, log);
+		log.println(begun);
+		ModelCheckerResult res = solve(problem, log);
+		if (res != null)
+			log.println(String.format(done, Math.max(0, res.numIters - (int) problem.lower), Double.toString(res.timeTaken)));
+		return res;
+	}
+
 	/** Sends the problem to the engines; null means that PRISM's own code must solve it. */
 	static ModelCheckerResult solve(Problem problem, PrismLog log) throws PrismException
 	{
