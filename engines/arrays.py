@@ -95,3 +95,18 @@ def distinct(numbers: NDArray[Any]) -> NDArray[Any]:
     kept = np.ones(len(ordered), dtype=np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=kept[1:])
     return ordered[kept]
+
+
+def left_the_numbers(values: FloatArray, start: FloatArray) -> bool:
+    """Return whether sweeps have led to what is no number, or from finite numbers to infinity.
+
+    Parameters
+    ----------
+    values
+        The iterate, shape (states,).
+    start
+        The first one, shape (states,). Where a value of it is infinite others may become so.
+    """
+    if np.isnan(np.min(values, initial=np.inf)):
+        return True
+    return bool(np.max(values, initial=0.0) == np.inf and np.max(start, initial=0.0) < np.inf)

@@ -69,7 +69,9 @@ def _without_diagonal(system: SweepSystem) -> SweepSystem:
     columns: IndexArray = np.empty(entries, dtype=host.matrix.column_type)
     quotients = np.empty(entries)
     _DIVIDE(host, *shared, pivots, starts, columns, quotients)
-    offset = None if system.offset is None else system.offset / pivots
+    with np.errstate(over="ignore"):
+        # What overflows is told of where the solve ends.
+        offset = None if system.offset is None else system.offset / pivots
     offsets = starts.astype(index_dtype(entries))
     reduced = CsrMatrix(offsets, columns, quotients, matrix.num_columns)
     return replace(system, matrix=reduced, offset=offset, scaling=Scaling.NONE)

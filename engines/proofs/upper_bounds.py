@@ -232,8 +232,11 @@ def _pessimistic(graph: _Graph, rewards: FloatArray) -> tuple[FloatArray, IndexA
     row = rows.row_of_entry()
     mine = reached[graph.states]
     progress = sums_by_row(row, rows.values * reached[rows.columns], rows.num_rows) - mine
-    excess = rewards[policy] + sums_by_row(row, rows.values * cost[rows.columns], rows.num_rows)
-    excess -= cost[graph.states]
+    # Costs that overflow are no bound, which the rate tells.
+    with np.errstate(over="ignore", invalid="ignore"):
+        excess = rewards[policy]
+        excess = excess + sums_by_row(row, rows.values * cost[rows.columns], rows.num_rows)
+        excess -= cost[graph.states]
     # Smaller differences of probabilities are rounding, not progress towards the goal.
     moving = progress > 1e-14
     # λ of McMahan et al.: what a unit of probability not yet accounted for may cost.

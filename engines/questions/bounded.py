@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from engines.arrays import FloatArray, MaskArray
+from engines.arrays import FloatArray, MaskArray, left_the_numbers
 from engines.devices.choice import choose_engine
 from engines.errors import UnsupportedError
 from engines.host.engine import CpuEngine
@@ -373,10 +373,11 @@ def _sweep(
         if now - batch_started < BATCH_SECONDS:
             batch = min(2 * batch, LONGEST_BATCH)
     values = sweeper.values()
+    overflown = left_the_numbers(values, system.start)
     rounding = done * ROUNDING_A_SWEEP
     return SolveResult(
         values=values,
-        status=Status.DIVERGED if np.isnan(values).any() else Status.CONVERGED,
+        status=Status.DIVERGED if overflown else Status.CONVERGED,
         method=method,
         # Those that are left out would change nothing.
         iterations=steps if environment.sums_as_prism else done,

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from engines.arrays import FloatArray
+from engines.arrays import FloatArray, left_the_numbers
+from engines.diagrams.system import System
 from engines.errors import DeviceMemoryError
 from engines.host.engine import CpuEngine
 from engines.methods.iterate import Iteration
@@ -180,16 +181,19 @@ def misleading_change(result: SolveResult, environment: SolverEnvironment) -> Ev
     return (misled,)
 
 
-def judged(result: SolveResult) -> SolveResult:
+def judged(result: SolveResult, system: System) -> SolveResult:
     """Return the result with `Status.DIVERGED` where the iterate left the numbers.
 
-    Infinities may be meant (an infinite reward); a residual that is not a number never is.
+    Infinities that were there to begin with are meant (an infinite reward); a residual that is not
+    a number never is.
 
     Parameters
     ----------
     result
         A solve that has ended.
+    system
+        What was solved.
     """
-    if not np.isnan(result.values).any() and np.isfinite(result.residual):
+    if not left_the_numbers(result.values, system.start) and np.isfinite(result.residual):
         return result
     return replace(result, status=Status.DIVERGED)

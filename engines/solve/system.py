@@ -174,7 +174,7 @@ def _solve(
     if not environment.automatic:
         misled = misleading_change(result, environment)
         result = replace(result, events=result.events + misled)
-    return judged(result if answer is None else answered(solve, result, answer))
+    return judged(result if answer is None else answered(solve, result, answer), system)
 
 
 def _prepared(

@@ -84,6 +84,17 @@ def test_a_named_method_is_used_and_stops_at_its_limit():
         model.check("R=? [ F x=29 ]", method="gs", max_iterations=3)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("stay", [0.0, 0.9])
+@pytest.mark.parametrize("settings", [{}, {"method": "jacobi"}, {"bounds": True}], ids=str)
+@pytest.mark.parametrize("asked", ["R=? [ F x=2 ]", "R=? [ C<=5 ]"])
+def test_what_overflows_is_no_result(stay, settings, asked):
+    steps = [[stay, 1 - stay, 0], [0, stay, 1 - stay], [0, 0, 1]]
+    model = pg.dtmc(steps, rewards={"r": np.array([1e308, 1e308, 0.0])})
+    with pytest.raises(pg.ConvergenceError, match=r"diverged after|no finite upper bound"):
+        model.check(asked, **settings)
+
+
 def test_tables_for_notebooks_are_escaped():
     model = pg.dtmc([[0.5, 0.5], [0, 1]], labels={"goal": 1})
     assert "goal" in model._repr_html_()
