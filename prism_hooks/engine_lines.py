@@ -114,9 +114,10 @@ def _value_iteration(asked: Asked) -> EngineLines:
 
     def after(result: SolveResult) -> str:
         # PRISM counts the step by which nothing changes where all is known.
+        steps = max(1, result.iterations)
         return (
-            f"Value iteration ({how}) took {max(1, result.iterations)} iterations, "
-            f"{result.iterations * entries} multiplications and {_java(result)} seconds."
+            f"Value iteration ({how}) took {steps} iterations, "
+            f"{steps * entries} multiplications and {_java(result)} seconds."
         )
 
     return EngineLines(f"Starting value iteration ({how}){space}...", after)

@@ -5,7 +5,8 @@ Those of the hybrid engine are without what it stores, which ours does not have.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,15 @@ def _unnamed(result: SolveResult) -> str:
     return f"\n{iterations_line(result, NO_METHOD)}"
 
 
+def _at_least_one(lines: Callable[[SolveResult], str]) -> Callable[[SolveResult], str]:
+    """Return lines that count a sweep where none was made, as PRISM does: it changes nothing."""
+
+    def after(result: SolveResult) -> str:
+        return lines(replace(result, iterations=max(1, result.iterations)))
+
+    return after
+
+
 def _sparse_until(asked: Asked, storage: _Storage) -> EngineLines:
     question, size = asked.question, asked.model.num_states
     power = asked.method is Method.POWER
@@ -142,7 +152,7 @@ def _sparse_until(asked: Asked, storage: _Storage) -> EngineLines:
             diagonal[diagonal == 0.0] = 1.0
         storage.vector("diagonals", diagonal, size)
     storage.vector("RHS", _right_hand_side(question) if asked.counted else None, size)
-    return EngineLines(storage.text(_vectors(asked), size, STARTING), _named)
+    return EngineLines(storage.text(_vectors(asked), size, STARTING), _at_least_one(_named))
 
 
 def _vectors(asked: Asked) -> int:
@@ -251,7 +261,8 @@ def _sparse_time(asked: Asked, storage: _Storage) -> EngineLines:
     _matrix(storage, asked, rows)
     exits = None
     if asked.counted:
-        exits = _exits(asked.model)
+        # PRISM has self-loops among them here.
+        exits = asked.model.matrix.row_sums()
         exits = exits if rows is None else np.where(rows, exits, 0.0)
     storage.vector("diagonals", exits, size)
     before = storage.text(3, size)
@@ -295,7 +306,8 @@ def _sparse_choices(problem: Any, asked: Asked, storage: _Storage) -> EngineLine
         _choices(storage, model, None, "Building sparse matrix (transitions)")
     else:
         return None
-    return EngineLines(storage.text(2, size, STARTING), _unnamed)
+    after = _at_least_one(_unnamed) if asked.is_until else _unnamed
+    return EngineLines(storage.text(2, size, STARTING), after)
 
 
 def _matrix(

@@ -351,7 +351,8 @@ def _sweep(
         raise ValueError(f"a number of steps must be at least 0, not {steps}")
     method = "Power method" if system.group_offsets is None else "Value iteration"
     if steps == 0 or system.num_updates == 0:
-        return SolveResult.exact(system.start.copy(), method)
+        exact = SolveResult.exact(system.start.copy(), method)
+        return replace(exact, iterations=steps if environment.sums_as_prism else 0)
     started = time.perf_counter()
     engine, chosen = choose_engine(environment, system, steps)
     on_cpu = CpuEngine(environment.matrix_format)

@@ -63,7 +63,7 @@ def test_the_sparse_engine_tells_of_matrix_and_vectors_in_its_own_units():
         "Starting iterations...",
     ]
     result = SolveResult.exact(np.zeros(3), Method.JACOBI)
-    assert lines.after(result).startswith("\nJacobi: 0 iterations in 0.00 seconds (average ")
+    assert lines.after(result).startswith("\nJacobi: 1 iterations in 0.00 seconds (average ")
 
 
 def test_gauss_seidel_has_one_vector_of_iterates():
