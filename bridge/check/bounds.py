@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bridge.language.ast import Expression, Instantaneous, Temporal
-from bridge.language.text import double_text
+from bridge.language.text import double_text, value_text
 from engines.errors import InvalidModelError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -70,10 +70,27 @@ def step_bounds(checker: Checker, path: Temporal) -> StepBounds:
     if upper is not None:
         upper -= bound.upper_strict
     if lower < 0 or (upper is not None and upper < 0):
-        raise InvalidModelError(f"Negative bound in {path}")
+        raise InvalidModelError(f"Negative bound in {_until_text(path)}")
     if upper is not None and upper < lower:
-        raise InvalidModelError(f"Empty bound in {path}")
+        raise InvalidModelError(f"Empty bound in {_until_text(path)}")
     return StepBounds(lower, upper)
+
+
+def _until_text(path: Temporal) -> str:
+    """Return the until that PRISM makes of a path formula, and names in messages."""
+    left, right = path.left, path.right
+    match path.operator:
+        case "F":
+            remain, target = "true", f"{right}"
+        case "G":
+            remain, target = "true", f"!{right}"
+        case "W":
+            remain, target = f"{left}&!{right}", f"!{left}&!{right}"
+        case "R":
+            remain, target = f"!{left}", f"!{right}"
+        case _:
+            remain, target = f"{left}", f"{right}"
+    return f"{remain} U{path.bound} {target}"
 
 
 def time_bounds(checker: Checker, path: Temporal) -> TimeBounds:
@@ -128,7 +145,7 @@ def steps(checker: Checker, expression: Expression, strict: bool, what: object) 
     operator = "I" if isinstance(what, Instantaneous) else "C"
     number = checker.steps(expression, operator) - strict
     if number < 0:
-        raise InvalidModelError(f"Invalid time bound {expression} in {what}: it is negative")
+        raise InvalidModelError(_negative(number, what))
     return number
 
 
@@ -136,10 +153,14 @@ def time(checker: Checker, expression: Expression, what: object) -> float:
     """Return a time; the parameters are those of `steps`."""
     number = _moment(checker, expression)
     if number < 0:
-        raise InvalidModelError(
-            f"Invalid time bound {double_text(number)} in {what}: it is negative"
-        )
+        raise InvalidModelError(_negative(number, what))
     return number
+
+
+def _negative(number: float, what: object) -> str:
+    if isinstance(what, Instantaneous):
+        return f"Invalid time bound {value_text(number)} in {what}: it is negative"
+    return f"Invalid time bound {value_text(number)} in cumulative reward formula"
 
 
 def _moment(checker: Checker, expression: Expression) -> float:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from bridge.files.atomic import write_text
+from bridge.files.atomic import write_parts
 from bridge.language.constants import parse_const_switch
-from bridge.language.text import seconds_text, value_text
+from bridge.language.text import RULE, seconds_text, value_text
 from bridge.model import CheckableModel
 from engines.arrays import FloatArray
 from engines.errors import InvalidModelError, UnsupportedError
@@ -57,7 +57,7 @@ def report_steady_state(
     from engines.questions.long_run_distribution import steady_state_distribution
 
     _refuse_mdp(model, "Steady-state")
-    log("\nComputing steady-state probabilities...")
+    log(f"\n{RULE}\n\nComputing steady-state probabilities...")
 
     def compute(initial: FloatArray) -> SolveResult:
         result = steady_state_distribution(model.model, initial, environment, progress=progress)
@@ -66,14 +66,11 @@ def report_steady_state(
             log(f"\nThe bounds of each probability are at most {np.max(upper - lower):.1e} apart.")
         return result
 
-    _report(
-        model,
-        compute,
-        "steady-state",
-        target,
-        log,
-        on_solve,
-    )
+    found = _computed(model, compute, "steady-state", log, on_solve)
+    to_file = _exported(model, found, "steady-state", target, log)
+    if to_file is not None:
+        # PRISM's file of a steady state has no numbers of states.
+        write_parts(to_file, (f"{value_text(value)}\n" for value in found.tolist()))
 
 
 def report_transient(
@@ -93,8 +90,11 @@ def report_transient(
         A DTMC or CTMC.
     times
         What -tr gave: a time, or a range such as 0:0.5:2.
-    environment, target, log, progress, on_solve
+    environment, log, progress, on_solve
         As in `report_steady_state`.
+    target
+        A file; None or "stdout" for the log. Of several times each has a file of its own, with
+        the time before the name's ending.
 
     Raises
     ------
@@ -102,14 +102,17 @@ def report_transient(
         For MDPs.
     InvalidModelError
         For a time that is none, or for a DTMC no number of steps.
+    OSError
+        If a file cannot be written.
     """
     from engines.questions.bounded import distribution_after
     from engines.questions.time_bounded import distribution_at
 
     _refuse_mdp(model, "Transient")
     continuous = model.model.kind is ModelKind.CTMC
-    for moment in transient_times(times, continuous):
-        log(f"\nComputing transient probabilities (time = {value_text(moment)})...")
+    moments = transient_times(times, continuous)
+    for moment in moments:
+        log(f"\n{RULE}\n\nComputing transient probabilities (time = {value_text(moment)})...")
 
         def compute(initial: FloatArray, moment: float = moment) -> SolveResult:
             if continuous:
@@ -120,7 +123,14 @@ def report_transient(
                 model.model, initial, int(moment), environment, progress=progress
             )
 
-        _report(model, compute, "transient", target, log, on_solve)
+        found = _computed(model, compute, "transient", log, on_solve)
+        named = target
+        if target is not None and target != "stdout" and len(moments) > 1:
+            named = _with_suffix(target, value_text(moment))
+        to_file = _exported(model, found, "transient", named, log)
+        if to_file is not None:
+            pairs = enumerate(found.tolist())
+            write_parts(to_file, (f"{state}={value_text(value)}\n" for state, value in pairs))
 
 
 def transient_times(text: str, continuous: bool) -> list[int] | list[float]:
@@ -154,14 +164,18 @@ def _refuse_mdp(model: CheckableModel, what: str) -> None:
         raise UnsupportedError(f"{what} probabilities only computed for DTMCs/CTMCs")
 
 
-def _report(
-    model: CheckableModel,
-    compute: Compute,
-    name: str,
-    target: str | None,
-    log: Log,
-    on_solve: OnSolve,
-) -> None:
+def _with_suffix(name: str, suffix: str) -> str:
+    """Return a file's name with something before its ending: before the last dot, as in PRISM.
+
+    PRISM takes the last dot of the whole path, so one in a folder's name too.
+    """
+    stem, dot, ending = name.rpartition(".")
+    return f"{stem}{suffix}.{ending}" if dot else f"{name}{suffix}"
+
+
+def _computed(
+    model: CheckableModel, compute: Compute, name: str, log: Log, on_solve: OnSolve
+) -> FloatArray:
     started = time.perf_counter()
     initial = model.initial_states / np.count_nonzero(model.initial_states)
     result = compute(initial)
@@ -170,14 +184,20 @@ def _report(
     result.raise_unless_converged()
     taken = seconds_text(time.perf_counter() - started)
     log(f"\nTime for {name} probability computation: {taken} seconds.")
-    if target is None or target == "stdout":
-        log(f"\nExporting {name} probabilities in plain text format below:")
-        lines = [
-            f"{model.state_line(int(state))}={value_text(float(result.values[state]))}"
-            for state in np.flatnonzero(result.values)
-        ]
-        log("\n".join(lines))
-        return
-    log(f'\nExporting {name} probabilities in plain text format to file "{target}"...')
-    lines = [value_text(value) for value in result.values.tolist()]
-    write_text(Path(target), "\n".join(lines) + "\n")
+    return result.values
+
+
+def _exported(
+    model: CheckableModel, found: FloatArray, name: str, target: str | None, log: Log
+) -> Path | None:
+    """Announce an export, and return the file that it goes to; None where the log has it."""
+    if target is not None and target != "stdout":
+        log(f'\nExporting {name} probabilities in plain text format to file "{target}"...')
+        return Path(target)
+    log(f"\nExporting {name} probabilities in plain text format below:")
+    lines = [
+        f"{model.state_line(int(state))}={value_text(float(found[state]))}"
+        for state in np.flatnonzero(found)
+    ]
+    log("\n".join(lines))
+    return None

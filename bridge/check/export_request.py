@@ -11,6 +11,14 @@ from engines.errors import UnsupportedError
 Compression = Literal["none", "gz", "xz"]
 
 _TRUTH = {"true": True, "false": False}
+PARTS = {
+    **{ending: (f".{ending}",) for ending in ("tra", "sta", "lab", "srew", "trew")},
+    "all": (".tra", ".srew", ".trew", ".sta", ".lab"),
+    "rew": (".srew", ".trew"),
+}
+"""What an ending of -exportmodel stands for, in the order in which the files are written."""
+WHOLE = ("umb", "pexp")
+"""Endings that are the only one of a file, which has the whole model."""
 _COMPRESSIONS: dict[str, Compression] = {
     **{"true": "gz", "gzip": "gz", "gz": "gz"},
     **{"xz": "xz", "false": "none"},
@@ -66,15 +74,26 @@ def parse_model_export(what: str, text: str) -> ModelExport:
     Raises
     ------
     UsageError
-        For what is no option, or no value of one, in PRISM's words.
+        For what is no option, or no value of one, in PRISM's words; for other endings of a model.
     UnsupportedError
         For options that need PRISM.
     """
     target, _, options = text.partition(":")
     request = ModelExport(what, target)
+    if what == "model":
+        _require_known_endings(target)
     for option in filter(None, options.split(",")):
         request = _with_option(request, option)
     return request
+
+
+def _require_known_endings(target: str) -> None:
+    _, dot, endings = target.rpartition(".")
+    if not dot or not (endings in WHOLE or set(endings.split(",")) <= PARTS.keys()):
+        raise UsageError(
+            f'-exportmodel: unknown file ending in "{target}"; known are .all, .umb, .pexp, '
+            ".tra, .sta, .lab, .rew, .srew and .trew"
+        )
 
 
 def _with_option(request: ModelExport, option: str) -> ModelExport:

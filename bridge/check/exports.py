@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bridge.check.export_request import ModelExport
+from bridge.check.export_request import PARTS, ModelExport
 from bridge.files.atomic import write_parts
 from bridge.files.checkable import as_file_model, as_umb
 from bridge.files.umb import write_umb
@@ -31,9 +31,9 @@ NAMES = {
     ".sta": "reachable states",
     ".lab": "labels and satisfying states",
 }
-"""What the parts of a model are called, in the order in which `.all` writes them."""
-PARTS = {"trans": ".tra", "states": ".sta", "labels": ".lab"}
-GROUPS = {"all": tuple(NAMES), "rew": (".srew", ".trew")}
+"""What the parts of a model are called."""
+ENDINGS = {"trans": ".tra", "states": ".sta", "labels": ".lab"}
+"""What the switches of a part export."""
 
 
 def export_model(
@@ -57,7 +57,7 @@ def export_model(
     Raises
     ------
     UnsupportedError
-        For other endings.
+        For a combined file without headers.
     OSError
         If a file cannot be written.
     """
@@ -65,7 +65,7 @@ def export_model(
     if request.headers is not None:
         headers = request.headers
     if request.what != "model":
-        _export_parts(model, request, headers, [(PARTS[request.what], target)], log)
+        _export_parts(model, request, headers, [(ENDINGS[request.what], target)], log)
         return
     stem, _, endings = target.rpartition(".")
     if target.startswith(".") and not stem:
@@ -83,12 +83,7 @@ def export_model(
         log(f'\nExporting model in combined format to file "{target}"...')
         write_model(_in_prisms_order(model), target, combined=True, actions=request.actions)
         return
-    named = [ending for part in endings.split(",") for ending in GROUPS.get(part, (f".{part}",))]
-    if not set(named) <= set(NAMES):
-        raise UnsupportedError(
-            f'-exportmodel: unknown file ending in "{target}"; known are .all, .umb, .pexp, '
-            ".tra, .sta, .lab, .rew, .srew and .trew"
-        )
+    named = [ending for part in endings.split(",") for ending in PARTS[part]]
     targets = [(part, stem if stem == "stdout" else f"{stem}{part}") for part in named]
     _export_parts(model, request, headers, targets, log)
 

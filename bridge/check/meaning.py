@@ -19,7 +19,7 @@ from bridge.language.ast import (
 from bridge.language.dependencies import names_behind
 from bridge.language.properties_file import PropertiesFile
 from bridge.language.tree import Node
-from bridge.language.types import BOOL, InvalidNodeError, TypeChecker, invalid
+from bridge.language.types import BOOL, TypeChecker, invalid
 
 LABELS_OF_ALL = ("init", "deadlock")
 
@@ -79,24 +79,21 @@ def require_meaningful(file: PropertiesFile, model: Declared) -> None:
         *(item.value for item in file.constants if item.value is not None),
         *(item.expression for item in file.properties),
     ]
-    try:
-        # In PRISM's order: of several faults it tells the first.
-        for expression in everything:
-            for node in expression.walk():
-                if isinstance(node, Identifier) and node.name not in identifiers:
-                    raise invalid("Undeclared identifier", node)
-        for expression in everything:
-            for node in expression.walk():
-                if isinstance(node, Label) and node.name not in labels:
-                    raise invalid("Undeclared label", node)
-                if isinstance(node, Reward) and not _exist(node, rewards):
-                    raise invalid(
-                        f'R operator reward struct index "{node.structure}" does not exist', node
-                    )
-                _require_constants(node, model)
-        _check_constants_and_types(file, everything, checker, model)
-    except InvalidNodeError as error:
-        raise error.placed() from None
+    # In PRISM's order: of several faults it tells the first.
+    for expression in everything:
+        for node in expression.walk():
+            if isinstance(node, Identifier) and node.name not in identifiers:
+                raise invalid("Undeclared identifier", node)
+    for expression in everything:
+        for node in expression.walk():
+            if isinstance(node, Label) and node.name not in labels:
+                raise invalid("Undeclared label", node)
+            if isinstance(node, Reward) and not _exist(node, rewards):
+                raise invalid(
+                    f'R operator reward struct index "{node.structure}" does not exist', node
+                )
+            _require_constants(node, model)
+    _check_constants_and_types(file, everything, checker, model)
 
 
 def _check_constants_and_types(

@@ -49,7 +49,7 @@ def placed_fault(
     else:
         update, assignment = fault.culprit.assignment
         shown = command.updates[update].assignments[assignment].value
-    return invalid(fault.message, shown).placed()
+    return invalid(fault.message, shown)
 
 
 def placed_reward_fault(
@@ -86,7 +86,7 @@ def placed_reward_fault(
     simplified = described.simplifier(constants).simplified
     guard, value = simplified(written[place].guard), simplified(written[place].value)
     failing = _first_failing((guard, value), _scope(state, described))
-    return failing or invalid(str(fault), value).placed()
+    return failing or invalid(str(fault), value)
 
 
 def _scope(state: State, described: ModelText) -> Scope:
@@ -113,5 +113,5 @@ def _first_failing(expressions: Iterable[Expression], scope: Scope) -> InvalidMo
         try:
             evaluate(expression, scope)
         except InvalidNodeError as error:
-            return error.placed()
+            return error
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -165,17 +166,22 @@ def negation(expression: Expression) -> Expression:
 
 def has_temporal(expression: Expression) -> bool:
     """Return whether a formula has a temporal operator outside P, R, S, A, E and filters."""
+    return next(_temporal_operators(expression), None) is not None
+
+
+def _temporal_operators(expression: Expression) -> Iterator[Temporal]:
+    """Return a formula's temporal operators outside P, R, S, A, E and filters."""
     waiting = [expression]
     while waiting:
         node = waiting.pop()
         match node:
-            case Temporal():
-                return True
+            case Temporal(_, left, right):
+                yield node
+                waiting += [right] if left is None else [left, right]
             case Parentheses(operand) | Unary(_, operand):
                 waiting.append(operand)
             case Binary(_, left, right):
                 waiting += (left, right)
-    return False
 
 
 def _states(checker: Checker, path: SimplePath) -> tuple[MaskArray, MaskArray]:
@@ -332,8 +338,16 @@ def ltl_formula(checker: Checker, path: Expression, atoms: dict[str, MaskArray])
     Raises
     ------
     UnsupportedError
-        For bounds inside it, and for what is no LTL.
+        For bounds inside it, in PRISM's words, and for what is no LTL.
     """
+    if any(operator.bound is not None for operator in _temporal_operators(path)):
+        if checker.engine_model.kind is ModelKind.CTMC:
+            raise UnsupportedError("LTL formulas with time bounds not supported for CTMCs")
+        raise UnsupportedError(f"Time-bounded operators not supported in LTL: {path}")
+    return _formula(checker, path, atoms)
+
+
+def _formula(checker: Checker, path: Expression, atoms: dict[str, MaskArray]) -> ltl.Formula:
     if not has_temporal(path):
         name = str(path)
         if name not in atoms:
@@ -341,7 +355,7 @@ def ltl_formula(checker: Checker, path: Expression, atoms: dict[str, MaskArray])
         return ltl.atom(name)
 
     def below(operand: Expression) -> ltl.Formula:
-        return ltl_formula(checker, operand, atoms)
+        return _formula(checker, operand, atoms)
 
     match path:
         case Parentheses(operand):
@@ -356,14 +370,9 @@ def ltl_formula(checker: Checker, path: Expression, atoms: dict[str, MaskArray])
             return ltl.implies(below(left), below(right))
         case Binary("<=>", left, right):
             return ltl.iff(below(left), below(right))
-        case Temporal(bound=None):
+        case Temporal():
             before = None if path.left is None else below(path.left)
             return _temporal(path, below(path.right), before)
-        case Temporal():
-            raise UnsupportedError(
-                f"{path}: bounds inside an LTL formula are not supported; only a single temporal "
-                "operator may have one"
-            )
         case _:
             raise UnsupportedError(f"{path} is no LTL formula that can be checked")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from bridge.files.atomic import write_text
 from bridge.language.ast import Value
 from bridge.language.text import Range, value_text
+from engines.errors import BridgeError
 
 Log = Callable[[str], None]
 
@@ -49,8 +50,8 @@ def export_results(tables: list[ResultsTable], target: str, form: str, log: Log)
 
     Raises
     ------
-    OSError
-        If the file cannot be written.
+    BridgeError
+        If the file cannot be written, in PRISM's words.
     """
     names = {"list": "list (plain text)", "csv": "list (CSV)", "comment": "comment"}
     to_log = target == "stdout"
@@ -59,8 +60,13 @@ def export_results(tables: list[ResultsTable], target: str, form: str, log: Log)
     text = "\n".join(_table_text(table, form, len(tables) > 1) for table in tables)
     if to_log:
         sys.stdout.write(text)
-    else:
+        return
+    try:
         write_text(Path(target), text)
+    except OSError as error:
+        raise BridgeError(
+            f"Could not export results: {target} ({error.strerror or error})"
+        ) from error
 
 
 def _table_text(table: ResultsTable, form: str, titled: bool) -> str:

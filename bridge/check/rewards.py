@@ -153,7 +153,7 @@ def reward_structure(checker: Checker, named: str | Expression | None) -> NamedR
             f'Invalid reward structure index "{named}"; the model has {known or "none with a name"}'
         )
     if not structures:
-        raise InvalidModelError("The model has no reward structure")
+        raise InvalidModelError("Model has no rewards specified")
     number = 1 if named is None else checker.integer(named)
     if not 1 <= number <= len(structures):
         raise InvalidModelError(f'Invalid reward structure index "{number}"')

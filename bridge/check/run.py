@@ -26,10 +26,10 @@ from bridge.devices import devices_text
 from bridge.language.ast import Value
 from bridge.language.constants import define_constants
 from bridge.language.properties_file import PropertiesFile, Property, parse_properties
-from bridge.language.text import Range, seconds_text
+from bridge.language.text import RULE, Range, seconds_text
 from bridge.model import CheckableModel
 from bridge.own_switches import UsageError
-from bridge.refusals import error_line, fault_text
+from bridge.refusals import error_line
 from bridge.versions import OWN_VERSION
 from engines.errors import BridgeError, ConvergenceError, InvalidModelError, UnsupportedError
 from engines.model.environment import BuildingPlace
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from bridge.check.initial_states import SimulationResult
     from bridge.check.simulate import Simulator
 
-RULE = "-" * 69
 FAULTS = (InvalidModelError, UnsupportedError, ConvergenceError, BridgeError, MemoryError, OSError)
 """What a property, or a model of several, may fail with: the report says so and goes on."""
 
@@ -84,8 +83,6 @@ def run(
     options = read_switches(words, hooks)
     if not options.files:
         raise UsageError('No model was given; type "prism-gpu -help" for what can be')
-    if len(options.files) > 2:
-        raise UsageError(f'Too many files: "{options.files[2]}" is neither model nor properties')
     if hooks.likely is not None:
         _require_bounded(options)
     bar = sweep_bar(wanted=hooks.show_progress)
@@ -147,6 +144,7 @@ class _Run:
         self._lines = OwnLines(self._log, options.show_solves, device_number)
         self._model: CheckableModel | None = None
         self._model_constants: Constants = {}
+        self._unbuilt: str | None = None
         self._simulator: Simulator | None = None
         self._work = WorkDone()
 
@@ -177,29 +175,35 @@ class _Run:
         if options.simulate:
             self._simulator = self._opened_simulator()
         for given in models.assignments():
-            self._model, self._model_constants = None, given
-            if not self._before_properties():
-                for table in tables:
-                    table.rows.append((given, "Error"))
-                continue
+            self._turn_to(given)
+            self._before_properties()
             work = self._simulate_all if options.simulate else self._check_all
             for item, experiment, table in zip(self._chosen, experiments, tables, strict=True):
-                work(item, experiment, table)
+                if self._unbuilt is None:
+                    work(item, experiment, table)
+                    continue
+                # Of a model that cannot be built PRISM tells once.
+                for values in experiment.assignments():
+                    table.rows.append(({**given, **values}, self._unbuilt))
         if options.results_file is not None:
             export_results(tables, options.results_file, options.results_format, self._log)
 
-    def _before_properties(self) -> bool:
-        """Do what was asked for besides properties; return whether the model could be built."""
+    def _turn_to(self, constants: Constants) -> None:
+        """Have the next questions be about the model with these values of its constants."""
+        self._model, self._model_constants, self._unbuilt = None, constants, None
+
+    def _before_properties(self) -> None:
+        """Do what was asked for besides properties."""
         options = self._options
         alone = not self._chosen and options.build
         asked = options.model_files or options.steady_state or options.transient is not None
         if not (asked or alone):
-            return True
+            return
         try:
             model = self._built()
         except FAULTS as error:
             self._log(error_line(error))
-            return False
+            return
         for request in options.model_files:
             self._attempt(
                 partial(
@@ -212,7 +216,6 @@ class _Run:
                 )
             )
         if options.steady_state:
-            self._log(f"\n{RULE}")
             self._begin("steady-state distribution", self._model_constants)
             self._attempt(
                 lambda: report_steady_state(
@@ -225,7 +228,6 @@ class _Run:
                 )
             )
         if (times := options.transient) is not None:
-            self._log(f"\n{RULE}")
             self._begin("transient distribution", self._model_constants)
             self._attempt(
                 lambda: report_transient(
@@ -238,7 +240,6 @@ class _Run:
                     self._keep_solve,
                 )
             )
-        return True
 
     def _attempt(self, work: Callable[[], None]) -> None:
         try:
@@ -251,6 +252,9 @@ class _Run:
     def _check_all(self, item: Property, experiment: Experiment, table: ResultsTable) -> None:
         for given in experiment.assignments():
             everything = {**self._model_constants, **given}
+            if self._unbuilt is not None:
+                table.rows.append((everything, self._unbuilt))
+                continue
             self._log(f"\n{RULE}\n\nModel checking: {item.text}")
             self._constants_line("Model", self._model_constants)
             self._constants_line("Property", self._property_constants(experiment, given))
@@ -259,7 +263,7 @@ class _Run:
                 result = self._check(item, experiment, given)
             except FAULTS as error:
                 self._log(error_line(error))
-                table.rows.append((everything, f"Error: {fault_text(error)}"))
+                table.rows.append((everything, _as_result(error)))
             else:
                 table.rows.append((everything, result))
                 if self._record is not None:
@@ -281,7 +285,7 @@ class _Run:
             results = simulator.simulate(item, constants, values)
         except FAULTS as error:
             self._log(error_line(error))
-            text = f"Error: {fault_text(error)}"
+            text = _as_result(error)
             table.rows += [({**self._model_constants, **given}, text) for given in assignments]
             return
         self._log_results(assignments, results)
@@ -373,7 +377,11 @@ class _Run:
             self._constants_line("Model", self._model_constants)
             started = time.perf_counter()
             with TIMELINE.part(BUILDING):
-                model = self._source.build(self._model_constants, self._log)
+                try:
+                    model = self._source.build(self._model_constants, self._log)
+                except FAULTS as error:
+                    self._unbuilt = _as_result(error)
+                    raise
             taken = seconds_text(time.perf_counter() - started)
             self._log(f"\nTime for model construction: {taken} seconds.")
             for note in model.notes:
@@ -448,6 +456,11 @@ class _Run:
             else:
                 raise UsageError(f'There is not a property "{reference}" to check')
         return tuple(chosen)
+
+
+def _as_result(error: BaseException) -> str:
+    """Return what a table of results has for what failed."""
+    return error_line(error).lstrip("\n")
 
 
 def model_lines(model: CheckableModel) -> str:

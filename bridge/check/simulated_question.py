@@ -276,7 +276,7 @@ class QuestionReader:
                 raise InvalidModelError(f'Invalid reward structure index "{named}"')
             return self.reward_names.index(named)
         if not self.reward_names:
-            raise InvalidModelError("The model has no reward structure")
+            raise InvalidModelError("Model has no rewards specified")
         number = 1 if named is None else int(self._value(named))
         if not 1 <= number <= len(self.reward_names):
             raise InvalidModelError(f'Invalid reward structure index "{number}"')

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -132,13 +134,16 @@ def read_switches(words: tuple[str, ...], hooks: HookOptions) -> CheckOptions:
     Raises
     ------
     UsageError
-        For unknown switches and wrong values, in PRISM's words.
+        For unknown switches, wrong values and too many files, in PRISM's words.
     UnsupportedError
         For switches that need PRISM.
     """
     reader = _Reader(words, hooks)
     reader.run()
-    return reader.options()
+    options = reader.options()
+    if len(options.files) > 2:
+        raise UsageError("Invalid argument syntax")
+    return options
 
 
 def known_switches() -> tuple[str, ...]:
@@ -208,7 +213,9 @@ class _Reader:
 
     def run(self) -> None:
         for word in self._words:
-            if word.startswith("-") and len(word) > 1:
+            if word in ("-", "--"):
+                raise UsageError("Invalid empty switch")
+            if word.startswith("-"):
                 name = word[2:] if word.startswith("--") else word[1:]
                 self._switch(name)
             else:
@@ -274,11 +281,11 @@ class _Reader:
             "sim": lambda _: self._set(simulate=True),
             "simmethod": lambda name: self._note_word(name, self._value(name)),
             "simmanual": lambda name: self._note_word(name, name),
-            "simsamples": lambda name: self._note_word(name, self._whole(name)),
-            "simvar": lambda name: self._note_word(name, self._whole(name)),
+            "simsamples": lambda name: self._note_word(name, str(self._whole(name, 1))),
+            "simvar": lambda name: self._note_word(name, str(self._whole(name, 1))),
             "simconf": lambda name: self._note_positive(name, 1.0),
             **dict.fromkeys(("simwidth", "simapprox", "simmaxrwd"), self._note_positive),
-            "simpathlen": lambda name: self._simulate_with(path_limit=int(self._whole(name))),
+            "simpathlen": lambda name: self._simulate_with(path_limit=self._whole(name, 1)),
             "noprobchecks": lambda _: self._simulate_with(checked=False),
             "dir": self._directory,
         }
@@ -295,11 +302,13 @@ class _Reader:
             raise UsageError(f"Invalid value for -{name} switch")
         self._note_word(name, text)
 
-    def _whole(self, name: str) -> str:
+    def _whole(self, name: str, least: int) -> int:
         text = self._value(name)
-        if not text.isdecimal() or int(text) == 0:
+        if not re.fullmatch("[+-]?[0-9]{1,18}", text):
+            raise UsageError(f'Invalid value "{text}" for -{name} switch')
+        if int(text) < least:
             raise UsageError(f"Invalid value for -{name} switch")
-        return text
+        return int(text)
 
     def _set(self, **changes: object) -> None:
         self._options = replace(self._options, **changes)  # type: ignore[arg-type]
@@ -321,9 +330,11 @@ class _Reader:
         try:
             value = float(text)
         except ValueError:
-            value = float("nan")
-        if not low <= value < high:
+            value = math.nan
+        if not math.isfinite(value):
             raise UsageError(f'Invalid value "{text}" for -{name} switch')
+        if not low <= value < high:
+            raise UsageError(f"Invalid value for -{name} switch")
         return value
 
     def _directory(self, name: str) -> None:
@@ -348,10 +359,7 @@ class _Reader:
         self._solve_with(epsilon=self._number(name, 0.0))
 
     def _max_iterations(self, name: str) -> None:
-        text = self._value(name)
-        if not text.isdecimal():
-            raise UsageError(f'Invalid value "{text}" for -{name} switch')
-        self._solve_with(max_iterations=int(text), max_iterations_named=True)
+        self._solve_with(max_iterations=self._whole(name, 0), max_iterations_named=True)
 
     def _omega(self, name: str) -> None:
         self._solve_with(omega=self._number(name, float("-inf")))

@@ -18,7 +18,6 @@ from bridge.language.types import (
     BOOL,
     DOUBLE,
     INT,
-    InvalidNodeError,
     invalid,
 )
 
@@ -45,10 +44,7 @@ def checked_outline(text: str, source: str) -> ModelOutline:
         model = outline(text, source)
         if model.kind not in CHECKED:
             return model  # It is refused by its name.
-        try:
-            _ModelChecker(model).check()
-        except InvalidNodeError as error:
-            raise error.placed() from None
+        _ModelChecker(model).check()
         return model
 
 
@@ -70,13 +66,10 @@ def check_with_constants(model: ModelOutline, constants: Mapping[str, Value]) ->
     InvalidModelError
         With PRISM's words, and for a bound that cannot be computed.
     """
-    try:
-        _check_updates(model)
-        for variable in model.declared_variables:
-            if variable.low is not None and variable.high is not None:
-                _check_range(variable, variable.low, variable.high, model, constants)
-    except InvalidNodeError as error:
-        raise error.placed() from None
+    _check_updates(model)
+    for variable in model.declared_variables:
+        if variable.low is not None and variable.high is not None:
+            _check_range(variable, variable.low, variable.high, model, constants)
 
 
 def _check_updates(model: ModelOutline) -> None:

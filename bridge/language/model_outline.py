@@ -242,7 +242,7 @@ class _Reader(ModuleParser):
         for name, shown in names:
             if name in self._uses:
                 what = f"Name of {use} {name} is already used for a {self._uses[name]}"
-                raise invalid(f"{what} in the model", shown).placed()
+                raise invalid(f"{what} in the model", shown)
             self._uses[name] = use
 
     def _require_distinct(self, use: str, message: str) -> None:
@@ -252,7 +252,7 @@ class _Reader(ModuleParser):
                 if use == "rewards":  # Their whole text is what PRISM finds too long to show.
                     place = f"(line {token.line}, column {token.column})"
                     raise InvalidModelError(f"{message.format(token.text)} {place}")
-                raise invalid(message.format(token.text), _shown(token)).placed()
+                raise invalid(message.format(token.text), _shown(token))
             met.add(token.text)
 
     def _read_kind(self) -> None:
@@ -316,7 +316,8 @@ class _Reader(ModuleParser):
         for old in written.renaming:
             if old in self._formulas:
                 what = "cannot be renamed since formulas are expanded before module renaming"
-                raise InvalidModelError(f'Formula "{old}" {what}')
+                shown = Identifier(old).at(written.places[old])
+                raise invalid(f'Formula "{old}" {what}', shown)
         source = self._resolved(base, (*above, name))
         for variable in source.variables:
             if variable.name.name not in written.renaming:
@@ -351,7 +352,7 @@ class _Reader(ModuleParser):
         again, self._initial = self._initial is not None, self.expression()
         if again:
             message = "There were multiple init...endinit constructs"
-            raise invalid(message, self._initial).placed()
+            raise invalid(message, self._initial)
         self.expect("endinit")
 
     def _read_system(self) -> None:

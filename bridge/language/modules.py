@@ -98,13 +98,26 @@ class Module:
 
 @dataclass
 class WrittenModule:
-    """A module as written: its content, or the module that it renames, and how."""
+    """A module as written: its content, or the module that it renames, and how.
+
+    Parameters
+    ----------
+    variables, commands, invariant
+        The content.
+    base
+        The module that it renames, or None.
+    renaming
+        New names for old ones.
+    places
+        Line and column of each old name.
+    """
 
     variables: list[VariableDeclaration] = field(default_factory=list)
     commands: list[Command] = field(default_factory=list)
     invariant: Expression | None = None
     base: Token | None = None
     renaming: dict[str, str] = field(default_factory=dict)
+    places: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -222,7 +235,7 @@ class ModuleParser(Parser):
             if old.text in module.renaming:
                 message = f'Identifier "{old.text}" is renamed more than once in a module'
                 raise self.error_from(old, message, Identifier(old.text))
-            module.renaming[old.text] = new.text
+            module.renaming[old.text], module.places[old.text] = new.text, old.place
             if not self.accept(","):
                 break
         self.expect("]")

@@ -1,4 +1,4 @@
-"""Values as PRISM prints them: Java's text of a number."""
+"""Values and rules as PRISM prints them; numbers have the text that Java gives them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import numpy as np
 from bridge.language.ast import Value
 
 Range = tuple[float, float]
+
+RULE = "-" * 69
+"""The line between the parts of a log."""
 
 
 def value_text(value: Value | Range) -> str:

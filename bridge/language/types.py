@@ -42,7 +42,9 @@ _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 
 class InvalidNodeError(InvalidModelError):
-    """What is wrong about a node; PRISM shows the node's text where that is short.
+    """What is wrong about a node, as PRISM shows it: with the node's text where that is short.
+
+    Its line and column follow where they are known.
 
     Parameters
     ----------
@@ -53,20 +55,11 @@ class InvalidNodeError(InvalidModelError):
     """
 
     def __init__(self, message: str, node: Node) -> None:
-        super().__init__(_with_details(message, node, None))
-        self._message, self._node = message, node
-
-    def placed(self) -> InvalidModelError:
-        """Return the error as PRISM shows it for a model: with the node's line and column."""
-        return InvalidModelError(_with_details(self._message, self._node, self._node.position))
-
-
-def _with_details(message: str, node: Node, place: tuple[int, int] | None) -> str:
-    text = str(node)
-    details = [f'"{text}"'] if len(text) < 20 else []
-    if place is not None:
-        details.append("line {}, column {}".format(*place))
-    return f"{message} ({', '.join(details)})" if details else message
+        text = str(node)
+        details = [f'"{text}"'] if len(text) < 20 else []
+        if node.position is not None:
+            details.append("line {}, column {}".format(*node.position))
+        super().__init__(f"{message} ({', '.join(details)})" if details else message)
 
 
 def invalid(message: str, node: Node) -> InvalidNodeError:

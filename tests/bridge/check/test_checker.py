@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.linalg import expm
@@ -211,19 +213,35 @@ def test_named_properties_labels_and_constants_are_looked_up():
     [
         ('P=? [ F "nowhere" ]', InvalidModelError, "nowhere"),
         ("P=? [ F t=1 ]", InvalidModelError, "t"),
+        ("P=? [ F s=mod(7,-3) ]", InvalidModelError, r'"mod(7, -3\)", line 1, column 11\)$'),
+        ("P=? [ F s=pow(2,31) ]", InvalidModelError, r'"pow(2, 31\)", line 1, column 11\)$'),
         ('R{"none"}=? [ F s=7 ]', InvalidModelError, 'structure index "none"'),
         ("R{2}=? [ F s=7 ]", InvalidModelError, 'structure index "2"'),
-        ("P=? [ F<=-1 s=7 ]", InvalidModelError, "Negative bound"),
-        ("P=? [ F<0 s=7 ]", InvalidModelError, "Negative bound"),
+        ("P=? [ F<=-1 s=7 ]", InvalidModelError, "Negative bound in true U<=-1 s=7$"),
+        ("P=? [ F<0 s=7 ]", InvalidModelError, "Negative bound in true U<0 s=7$"),
+        ("P=? [ !(G<0 s=7) ]", InvalidModelError, "Negative bound in true U<0 !s=7$"),
+        ("P=? [ s<2 W<0 s=7 ]", InvalidModelError, "bound in s<2&!s=7 U<0 !s<2&!s=7$"),
+        ("P=? [ (s<2) R<0 s=7 ]", InvalidModelError, r"bound in !(s<2\) U<0 !s=7$"),
+        ("P=? [ s<2 U<0 s=7 ]", InvalidModelError, "Negative bound in s<2 U<0 s=7$"),
         ("P=? [ F<=1.5 s=7 ]", InvalidModelError, "on the F operator must be integers for DTMCs"),
         ("R=? [ C<=1.5 ]", InvalidModelError, "on the C operator must be integers for DTMCs"),
-        ("P=? [ F[3,2] s=7 ]", InvalidModelError, "Empty bound"),
+        ("P=? [ F[3,2] s=7 ]", InvalidModelError, r"Empty bound in true U\[3,2\] s=7$"),
+        ("R=? [ C<=-1 ]", InvalidModelError, "Invalid time bound -1 in cumulative reward formula"),
         ("P>=1.5 [ F s=7 ]", InvalidModelError, "Invalid probability bound 1.5"),
         ("P>=s [ F s=7 ]", InvalidModelError, "s"),
         ("filter(state, s, s<3)", InvalidModelError, "exactly 1 state"),
         ("filter(max, s, s>9)", InvalidModelError, "Filter satisfies no states"),
         ("filter(max, s=1)", InvalidModelError, "max"),
-        ("P=? [ F (s=1 U<=2 s=3) ]", UnsupportedError, "bounds inside an LTL formula"),
+        (
+            "P=? [ F (s=1 U<=2 s=3) ]",
+            UnsupportedError,
+            r"Time-bounded operators not supported in LTL: F (s=1 U<=2 s=3\)$",
+        ),
+        (
+            "R=? [ F (s=1 & (F<=2 s=3)) ]",
+            UnsupportedError,
+            r"Time-bounded operators not supported in LTL: F (s=1&(F<=2 s=3\)\)$",
+        ),
         ("P=? [ s<2 W>=2 s=3 ]", UnsupportedError, "W. with lower bounds is not yet"),
         ("P>0 [ s<2 W[1,2] s=3 ]", UnsupportedError, "W. with lower bounds is not yet"),
         ('R{"coin_flips"}/{"coin_flips"}=? [ C ]', UnsupportedError, "ratios"),
@@ -235,6 +253,17 @@ def test_named_properties_labels_and_constants_are_looked_up():
 def test_faults_are_named(text, error, message):
     with pytest.raises(error, match=message.replace("(", r"\(")):
         check(dice(), text)
+
+
+def test_a_model_without_rewards_is_refused_in_prisms_words():
+    with pytest.raises(InvalidModelError, match=r"^Model has no rewards specified$"):
+        check(replace(dice(), rewards=()), "R=? [ F s=7 ]")
+
+
+def test_bounds_in_ltl_of_a_ctmc_are_refused_in_prisms_words():
+    with pytest.raises(UnsupportedError) as raised:
+        check(queue(), "P=? [ (F<=3 n=3) & (G n<3) ]")
+    assert str(raised.value) == "LTL formulas with time bounds not supported for CTMCs"
 
 
 def test_an_mdp_wants_a_direction_and_has_no_steady_state():

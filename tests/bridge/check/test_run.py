@@ -173,7 +173,16 @@ def test_distributions_are_computed(folder, tmp_path):
         (["dice.umb", "-frontend", "none"], "-frontend switch: prism or builtin"),
         (["cut.umb", "-pctl", "P=? [ F d=1 ]"], "cut.umb"),
         (["dice.umb", "-pctl", "P=? [ F d=1 ]", "-gpu", "-gpudevice", "99"], "GPU"),
-        (["dice.umb", "one.props", "two.props"], "two.props"),
+        (["dice.umb", "one.props", "two.props"], "Invalid argument syntax."),
+        (["dice.umb", "-"], "Invalid empty switch."),
+        (["dice.umb", "-epsilon", "-1"], "Invalid value for -epsilon switch."),
+        (
+            ["dice.umb", "-pctl", "P=? [ F d=1 ]", "-exportresults", "/nowhere/x"],
+            "Could not export results: /nowhere/x (No such file or directory).",
+        ),
+        (["dice.umb", "-exportmodel", "a.xyz"], '-exportmodel: unknown file ending in "a.xyz"'),
+        (["dice.umb", "-exportmodel", "a.tra,xyz"], 'unknown file ending in "a.tra,xyz"'),
+        (["dice.umb", "-exportmodel", "tra"], 'unknown file ending in "tra"'),
         (["dice.umb", "one.props"], 'File "one.props" not found'),
     ],
 )
@@ -351,6 +360,13 @@ def test_options_of_exports_are_not_passed_over(switch, option, message, tmp_pat
     assert run.code == 1
     assert f"\nError: {message}" in run.output
     assert not (tmp_path / "out.tra").exists()
+
+
+@pytest.mark.parametrize("sampled", [(), ("-sim",)])
+def test_a_model_without_rewards_has_none_to_be_asked_for(sampled, tmp_path):
+    (tmp_path / "m.pm").write_text(TWO_STRUCTURES.partition("rewards")[0])
+    run = prism_gpu(tmp_path / "m.pm", "-frontend", "builtin", "-pf", "R=? [ F x=2 ]", *sampled)
+    assert "\nError: Model has no rewards specified.\n" in run.output
 
 
 def test_a_model_goes_beside_its_source_under_its_name(tmp_path):

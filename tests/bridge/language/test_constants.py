@@ -56,13 +56,17 @@ def test_definitions_may_use_what_the_model_knows():
         ("const bool a = 1;", {}, 'Type mismatch in definition of constant "a"'),
         ("const int a;", {"a": 2.0}, "Value 2.0 for constant a is not a valid integer"),
         ("const bool a;", {"a": 1}, "Value 1 for constant a is not a valid Boolean"),
-        ("const int a = x;", {}, 'Undeclared identifier ("x")'),
+        ("const int a = x;", {}, 'Undeclared identifier ("x", line 1, column 15)'),
         (
             "const int a = mod(1,0);",
             {},
-            'Attempt to compute modulo with non-positive divisor ("mod(1, 0)")',
+            'Attempt to compute modulo with non-positive divisor ("mod(1, 0)", line 1, column 15)',
         ),
-        ("const int a = 2147483647 + 1;", {}, 'integer overflow ("2147483647+1")'),
+        (
+            "const int a = 2147483647 + 1;",
+            {},
+            'integer overflow ("2147483647+1", line 1, column 15)',
+        ),
     ],
 )
 def test_wrong_definitions(text, given, message):
@@ -80,7 +84,7 @@ def test_cycles_through_formulas_are_named():
 def test_a_constant_value_names_the_offender():
     assert constant_value(parse_expression("N / 2"), {"N": 3}) == 1.5
     assert constant_value(parse_expression("f"), {"N": 3}, {"f": parse_expression("N*N")}) == 9
-    with pytest.raises(InvalidModelError, match=r'Undeclared identifier \("y"\)'):
+    with pytest.raises(InvalidModelError, match=r'Undeclared identifier \("y", line 1, column 5\)'):
         constant_value(parse_expression("N + y"), {"N": 3})
 
 
@@ -261,6 +265,6 @@ def test_experiments(prism_says, switch):
     if switch.startswith("N=1073741824"):
         # PRISM leaves out what it cannot compute, and says so when a property needs it.
         assert "M" not in theirs["value"][0]
-        assert ours == {"error": 'integer overflow ("N*2")'}
+        assert ours == {"error": 'integer overflow ("N*2", line 1, column 58)'}
         return
     assert ours == theirs

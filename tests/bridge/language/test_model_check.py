@@ -128,6 +128,13 @@ FAULTS = [
         None,
         (18, 12),
     ),
+    (
+        "b=c ]",
+        "b=c,\n far=b ]",
+        'Formula "far" cannot be renamed since formulas are expanded before module renaming',
+        '"far"',
+        (14, 2),
+    ),
     ("x=y, b=c", "x=y", 'Definition of module "other" must rename variable "b"', None, (13, 1)),
 ]
 
