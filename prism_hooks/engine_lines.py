@@ -85,7 +85,9 @@ def _explicit(asked: Asked) -> EngineLines | None:
                 f"{result.method}: {result.iterations} iterations in {_java(result)} seconds."
             ),
         )
-    if not asked.is_until:
+    earns = asked.question.rewards is not None
+    if not asked.is_until or (asked.method is Method.MODIFIED_POLICY_ITERATION and earns):
+        # PRISM's modified policy iteration is for probabilities alone.
         return None
     return _policies(asked) if asked.method in POLICIES else _value_iteration(asked)
 

@@ -281,6 +281,14 @@ def test_gauss_seidel_has_prisms_lines(prism_gpu, prism, prism_examples):
     assert lines_of(prism_gpu(*words, "-nogpu").output) == lines_of(prism(*words).output)
 
 
+def test_rewards_are_solved_by_our_choice_where_prism_leaves_its_method(prism_gpu, prism_examples):
+    words = (prism_examples / TWO_DICE, *WINNING, "-explicit", "-modpoliter", "-nogpu")
+    run = prism_gpu(*words)
+    assert len(re.findall(r"^Result: ", run.output, re.M)) == 3
+    assert "failed unexpectedly" not in run.output
+    assert "policy iteration with elimination" in run.output
+
+
 @pytest.mark.parametrize("method", ["-politer", "-modpoliter"])
 def test_policy_iteration_has_prisms_lines(prism_gpu, prism, prism_examples, method):
     asked = ("-const", "K=2", "-pf", 'Pmin=? [ F "finished" & "all_coins_equal_1" ]')
