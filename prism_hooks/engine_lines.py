@@ -96,9 +96,11 @@ def _policies(asked: Asked) -> EngineLines:
     name = POLICIES[asked.method]
 
     def after(result: SolveResult) -> str:
-        (found,) = (event for event in result.events if event.kind is Kind.POLICIES)
+        # Where all is known there is one policy, and nothing to sweep.
+        found = (event for event in result.events if event.kind is Kind.POLICIES)
+        policies = next((dict(event.details)["policies"] for event in found), 1)
         return (
-            f"{name.capitalize()} took {dict(found.details)['policies']} cycles "
+            f"{name.capitalize()} took {policies} cycles "
             f"({result.iterations} iterations in total) and {_java(result)} seconds."
         )
 
