@@ -1,10 +1,7 @@
 package prismgpu;
 
-import java.lang.ref.WeakReference;
 import java.lang.reflect.Field;
-import java.util.ArrayList;
 import java.util.BitSet;
-import java.util.List;
 
 import explicit.CTMC;
 import explicit.DTMC;
@@ -34,9 +31,6 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 
 	/** The method that the user named, while PRISM's code sees another in its place; else null. */
 	private LinEqMethod hidden;
-
-	/** The models of whose predecessors PRISM's log has told. */
-	private static final List<WeakReference<Model<?>>> RELATED = new ArrayList<>();
 
 	/** Whether the next search of a graph is one for which PRISM would relate states to their predecessors first. */
 	private boolean tellsPredecessors;
@@ -218,24 +212,11 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 		return found != null ? found : super.prob1(dtmc, remain, target);
 	}
 
-	/** Has the engines find the predecessors of a model's states before the first search, and prints PRISM's line on them. */
 	private void findPredecessors(Model<?> model)
 	{
-		if (tellsPredecessors && !isRelated(model)) {
-			RELATED.add(new WeakReference<>(model));
-			mainLog.print("Calculating predecessor relation for " + model.getModelType().fullName() + "...  ");
-			long timer = System.currentTimeMillis();
-			// Where that fails, the search does too, and says so.
-			Hooks.answer(new Problem("predecessors", mainLog, source(doubles(model))));
-			mainLog.println("done (" + (System.currentTimeMillis() - timer) / 1000.0 + " seconds)");
-		}
+		if (tellsPredecessors)
+			Predecessors.find(model, mainLog, () -> source(doubles(model)));
 		tellsPredecessors = false;
-	}
-
-	private static boolean isRelated(Model<?> model)
-	{
-		RELATED.removeIf(known -> known.get() == null);
-		return RELATED.stream().anyMatch(known -> known.get() == model);
 	}
 
 	private BitSet statesOf(Model<?> model, String task, BitSet remain, BitSet target)

@@ -192,22 +192,22 @@ public final class Hooks
 	 */
 	static ModelCheckerResult solve(Problem problem, PrismLog log, String begun, String done) throws PrismException
 	{
-		log.println(begun);
-		ModelCheckerResult res = solve(problem, log);
-		if (res != null)
-			log.println(String.format(done, res.numIters, Double.toString(res.timeTaken)));
-		return res;
+		return solve(problem, log, begun, done, 0);
 	}
 
 	/** The same of a number of steps; PRISM has lines on those from the lower bound to the upper one alone. */
 	static ModelCheckerResult solveSteps(Problem problem, PrismLog log, String begun, String done) throws PrismException
 	{
-		if (problem.lower == problem.upper)
-			return solve(problem, log);
+		return problem.lower == problem.upper ? solve(problem, log) : solve(problem, log, begun, done, (int) problem.lower);
+	}
+
+	/** @param untold How many iterations PRISM does not count */
+	private static ModelCheckerResult solve(Problem problem, PrismLog log, String begun, String done, int untold) throws PrismException
+	{
 		log.println(begun);
 		ModelCheckerResult res = solve(problem, log);
 		if (res != null)
-			log.println(String.format(done, Math.max(0, res.numIters - (int) problem.lower), Double.toString(res.timeTaken)));
+			log.println(String.format(done, Math.max(0, res.numIters - untold), Double.toString(res.timeTaken)));
 		return res;
 	}
 
