@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from bridge.files.atomic import write_parts
+from bridge.files.names import with_suffix
 from bridge.language.constants import parse_const_switch
 from bridge.language.text import RULE, seconds_text, value_text
 from bridge.model import CheckableModel
@@ -126,7 +127,7 @@ def report_transient(
         found = _computed(model, compute, "transient", log, on_solve)
         named = target
         if target is not None and target != "stdout" and len(moments) > 1:
-            named = _with_suffix(target, value_text(moment))
+            named = with_suffix(target, value_text(moment))
         to_file = _exported(model, found, "transient", named, log)
         if to_file is not None:
             pairs = enumerate(found.tolist())
@@ -162,15 +163,6 @@ def transient_times(text: str, continuous: bool) -> list[int] | list[float]:
 def _refuse_mdp(model: CheckableModel, what: str) -> None:
     if model.model.kind is ModelKind.MDP:
         raise UnsupportedError(f"{what} probabilities only computed for DTMCs/CTMCs")
-
-
-def _with_suffix(name: str, suffix: str) -> str:
-    """Return a file's name with something before its ending: before the last dot, as in PRISM.
-
-    PRISM takes the last dot of the whole path, so one in a folder's name too.
-    """
-    stem, dot, ending = name.rpartition(".")
-    return f"{stem}{suffix}.{ending}" if dot else f"{name}{suffix}"
 
 
 def _computed(

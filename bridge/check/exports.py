@@ -13,6 +13,7 @@ import numpy as np
 from bridge.check.export_request import PARTS, ModelExport
 from bridge.files.atomic import write_parts
 from bridge.files.checkable import as_file_model, as_umb
+from bridge.files.names import with_suffix
 from bridge.files.umb import write_umb
 from bridge.language.text import value_text
 from bridge.model import CheckableModel, StateVector
@@ -114,10 +115,9 @@ def _deliver(texts: list[Iterator[str]], ending: str, target: str, log: Log) -> 
             sys.stdout.writelines(text)
         return
     log(f'\nExporting {name} in plain text format to file "{target}"...')
-    stem, dot, last = target.rpartition(".")
     files = [target]
     if len(texts) > 1:
-        files = [f"{stem}{number}{dot}{last}" for number in range(1, len(texts) + 1)]
+        files = [with_suffix(target, str(number)) for number in range(1, len(texts) + 1)]
         log(f"Rewards were exported to multiple files: {','.join(files)}")
     for text, file in zip(texts, files, strict=True):
         write_parts(Path(file), text)

@@ -87,3 +87,17 @@ def is_model_file(path: Path) -> bool:
         Any path; an ending of `COMPRESSIONS` may follow.
     """
     return path.is_dir() or is_umb_file(path) or is_text_model(path)
+
+
+def with_suffix(name: str, suffix: str) -> str:
+    """Return a file's name with something before its ending, as PRISM names several files.
+
+    Parameters
+    ----------
+    name
+        The name, with folders; PRISM takes the last dot of the whole path.
+    suffix
+        What comes before that dot, or at the end.
+    """
+    stem, dot, ending = name.rpartition(".")
+    return f"{stem}{suffix}.{ending}" if dot else f"{name}{suffix}"
