@@ -103,13 +103,7 @@ def poisson_weights(rate_time: float, accuracy: float) -> PoissonWeights:
         raise ValueError(f"a Poisson mean must be a number of at least 0, not {rate_time}")
     if not SMALLEST_ACCURACY <= accuracy < 1.0:
         raise ValueError(f"accuracy must be from {SMALLEST_ACCURACY} to below 1, not {accuracy}")
-    if rate_time > LARGEST_RATE_TIME:
-        # PRISM, which counts in 32 bits, has given up long before.
-        raise InvalidModelError(
-            "Overflow in Fox-Glynn computation (time bound too big?): uniformisation would take "
-            f"about {rate_time:.3g} iterations (largest rate times time), and the limit is "
-            f"{LARGEST_RATE_TIME:.0e}"
-        )
+    _require_countable(rate_time)
     if rate_time == 0.0:
         return PoissonWeights(0, np.ones(1), 0, 0.0)
     mode = math.floor(rate_time)
@@ -119,6 +113,16 @@ def poisson_weights(rate_time: float, accuracy: float) -> PoissonWeights:
     # One term more, and the events that are left out on the right are few in the mean as well:
     # E[N; N > right] = λ P(N ≥ right).
     return _weights_between(left, right + 1, rate_time)
+
+
+def _require_countable(rate_time: float) -> None:
+    if rate_time > LARGEST_RATE_TIME:
+        # PRISM, which counts in 32 bits, has given up long before.
+        raise InvalidModelError(
+            "Overflow in Fox-Glynn computation (time bound too big?): uniformisation would take "
+            f"about {rate_time:.3g} iterations (largest rate times time), and the limit is "
+            f"{LARGEST_RATE_TIME:.0e}"
+        )
 
 
 def _weights_between(left: int, right: int, rate_time: float) -> PoissonWeights:
@@ -152,7 +156,13 @@ def prisms_weights(rate_time: float, accuracy: float) -> PoissonWeights:
     Source: `explicit.FoxGlynn` of PRISM, whose first and last terms are those of Fox and Glynn,
     *Computing Poisson probabilities* (1988), corollaries 1 and 2, with means of 400 and more; below
     that it begins with no event, and ends where the sum is large enough.
+
+    Raises
+    ------
+    InvalidModelError
+        As `poisson_weights`.
     """
+    _require_countable(rate_time)
     share = accuracy / 2.0
     if rate_time < 400.0:
         most = math.ceil(rate_time + 40.0 * math.sqrt(rate_time) + 40.0)

@@ -86,15 +86,15 @@ def backward(
     progress
         Called now and then with the sweeps made, the share of the sum still to come and seconds.
     """
-    matrix = _without_diagonal(rates)
-    exits = matrix.row_sums()
+    matrix, exits, sums = _without_loops(rates)
     moving = active & (exits > 0.0)
     states = rows_of_states(moving)
     if states is not None:
         matrix, exits = matrix.select_rows(states), exits[states]
     system = SweepSystem(matrix, np.asarray(start, dtype=np.float64), states=states)
     greatest = float(system.start.max())
-    exit_rates = ExitRates(exits, _longest_row(matrix), _fastest(rates, active))
+    fastest = float(sums[active].max(initial=0.0))
+    exit_rates = ExitRates(exits, _longest_row(matrix), fastest)
     result = _solve(system, exit_rates, greatest, time_bound, environment, cumulative, progress)
     sound = np.zeros(len(active), dtype=np.bool_) if cumulative else ~moving
     if not cumulative and time_bound > 0.0:
@@ -179,12 +179,11 @@ def forward(
     environment, progress
         As for `backward`.
     """
-    matrix = _without_diagonal(rates)
-    exits = matrix.row_sums()
+    matrix, exits, sums = _without_loops(rates)
     system = SweepSystem(transposed(matrix, matrix.values), np.asarray(initial, dtype=np.float64))
     # No state gets more than there is; the sum is rounded itself.
     greatest = float(np.sum(system.start, dtype=np.longdouble)) * (1.0 + ROUNDING_A_SWEEP)
-    exit_rates = ExitRates(exits, _longest_row(matrix), _fastest(rates))
+    exit_rates = ExitRates(exits, _longest_row(matrix), float(sums.max(initial=0.0)))
     return _solve(
         system, exit_rates, greatest, time_bound, environment, False, progress, transposed=True
     )
@@ -212,15 +211,17 @@ def _longest_row(matrix: CsrMatrix) -> int:
     return int(matrix.row_lengths().max(initial=0))
 
 
-def _fastest(rates: CsrMatrix, active: MaskArray | None = None) -> float:
+def _without_loops(rates: CsrMatrix) -> tuple[CsrMatrix, FloatArray, FloatArray]:
+    """Return the rates that change the state, and what those and all rates of a state sum to.
+
+    A self-loop in continuous time does nothing.
+    """
     sums = rates.row_sums()
-    return float((sums if active is None else sums[active]).max(initial=0.0))
-
-
-def _without_diagonal(rates: CsrMatrix) -> CsrMatrix:
-    """Return the rates that change the state: a self-loop in continuous time does nothing."""
     keep = rates.columns != rates.row_of_entry()
-    return rates if keep.all() else rates.select_entries(keep)
+    if keep.all():
+        return rates, sums, sums
+    others = rates.select_entries(keep)
+    return others, others.row_sums(), sums
 
 
 def _solve(
@@ -263,13 +264,16 @@ def _solve(
     if not as_prism:
         found = _squared(system, transposed, rate, product, accuracy, *sizes, cumulative)
     if found is None:
-        poisson = poisson_weights(product, accuracy * SMALLEST_SHARE)
-        window = poisson
+        fine = accuracy * SMALLEST_SHARE
         if as_prism:
             window = prisms_weights(product, environment.epsilon / 8.0)
+        else:
+            window = poisson_weights(product, fine)
+        # The tails within PRISM's window are those of all events.
+        poisson = poisson_weights(product, fine) if as_prism and cumulative else window
         problem, lost = _power_sum(system, exits, rate, (poisson, window), product, cumulative)
         done, events = sum_powers(problem, environment, progress)
-        error = sum_error(problem, poisson if cumulative else window, lost, *sizes, product)
+        error = sum_error(problem, poisson, lost, *sizes, product)
         found = _Found(done, error, Kind.POWERS_SUMMED, window.left, window.right, events=events)
     done, error = found.done, found.error
     values[slice(None) if system.states is None else system.states] = done.values
