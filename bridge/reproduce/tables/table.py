@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 Cell = str
 LONGEST_CELL = 60
 """Characters of a cell on a terminal."""
+GROUPED = re.compile(r"(?<![\w=,.])\d{1,3}(?:,\d{3})+(?!\d)")
+"""A number with a comma before each three of its digits."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +69,11 @@ class Table:
         return replace(self, columns=[self.columns[i] for i in kept], rows=rows)
 
     def as_csv(self) -> str:
-        """Return the table as comma-separated values, its heads first."""
+        """Return the table as comma-separated values, its heads first; numbers as programs read."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow([column.title for column in self.columns])
-        writer.writerows([cell.replace(",", "") for cell in row] for row in self.rows)
+        writer.writerows([_ungrouped(cell) for cell in row] for row in self.rows)
         return text.getvalue()
 
     def as_text(self, width: int) -> str:
@@ -94,6 +97,11 @@ class Table:
                 lines.append(_line([row[i] for i in part], [sizes[i] for i in part]))
             lines.append("")
         return "\n".join(line.rstrip() for line in lines)
+
+
+def _ungrouped(cell: Cell) -> Cell:
+    """Return a cell with its numbers as programs read them."""
+    return GROUPED.sub(lambda number: number[0].replace(",", ""), cell)
 
 
 def _shortened(cell: Cell) -> Cell:

@@ -198,6 +198,13 @@ def test_a_long_reason_is_cut_on_a_terminal_and_nowhere_else():
     assert reason in table.as_csv()
 
 
+def test_in_a_file_numbers_lose_their_commas_and_names_keep_them():
+    columns = [Column("model", text=True), Column("states"), Column("remarks", text=True)]
+    table = Table("t", "s", "Title", "", columns, [["x K=2,N=1000", "1,234,567", "F0,1 of 12,345"]])
+    found = list(csv.reader(io.StringIO(table.as_csv())))
+    assert found[1] == ["x K=2,N=1000", "1234567", "F0,1 of 12345"]
+
+
 class Seen(HTMLParser):
     """What a page holds, and whether its tags are closed."""
 
