@@ -2,11 +2,12 @@
 
 What is kept is executed: Java classes, compiled samplers, the kernels of JIT compilers. So it
 lies in a folder of the user's own, where nobody else can write or swap a folder for another. An
-entry is a folder with a list of its files and their SHA-256 digests. It is built in another folder
-and renamed into place, whole or not at all. An entry with a file too few or too many, of another
-owner or with another digest is built again. Where the cache folder cannot be used (somebody
-else's, read-only, on a full disk), the same is kept in the user's own folder below one for
-temporary files.
+entry is a folder with a list of its files, their SHA-256 digests, sizes and times of change. It is
+built in another folder and renamed into place, whole or not at all. An entry with a file too few or
+too many, of another owner or with another digest is built again; a file that nobody has written
+since is not read for its digest, as the kernel, and nobody else, sets the time of a change. Where
+the cache folder cannot be used (somebody else's, read-only, on a full disk), the same is kept in
+the user's own folder below one for temporary files.
 
 Every run imports this module, most only to look: what takes time to load is loaded when it is used.
 """
@@ -30,7 +31,9 @@ from engines.process.leftovers import is_in_use, temporary_folder
 CACHE_VARIABLE = "PRISM_GPU_CACHE"
 """Names another folder than the platform's for caches."""
 MANIFEST = "manifest.json"
-"""In each entry: the digest of each file, by its path."""
+"""In each entry: the digest of each file and what the kernel said of it, by its path."""
+SETTLED_NS = 1_000_000_000
+"""Age from which a later write to a file shows in its time of change, whose steps are coarse."""
 STALE_S = 5.0
 """Age from which a folder that nobody works in is removed."""
 STALE_WITHOUT_LOCKS_S = 86_400.0
@@ -321,10 +324,33 @@ def _is_whole(entry: Path) -> bool:
                 return False
             names.update(Path(folder, each).relative_to(entry).as_posix() for each in files)
         return names == {MANIFEST, *manifest} and all(
-            _digest(entry / name) == digest for name, digest in manifest.items()
+            _is_as_written(entry / name, record) for name, record in manifest.items()
         )
     except (OSError, ValueError, RecursionError):
         return False
+
+
+def _is_as_written(path: Path, record: object) -> bool:
+    """Return whether a file of the user's own is what a manifest says.
+
+    Parameters
+    ----------
+    path
+        Of the file.
+    record
+        Its digest, then what `_written` gave; read from a file that may be damaged.
+    """
+    if not isinstance(record, list):
+        return False
+    with _own(path) as file:
+        found = os.fstat(file.fileno())
+        settled = time.time_ns() - found.st_ctime_ns > SETTLED_NS
+        return (settled and record[1:] == _written(found)) or record[:1] == [_digest(file)]
+
+
+def _written(found: os.stat_result) -> list[int]:
+    """Return what differs once a file was written again."""
+    return [found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
 
 
 def _raise(error: OSError) -> None:
@@ -340,12 +366,11 @@ def _is_own(found: os.stat_result) -> bool:
     return found.st_uid == os.geteuid() and not found.st_mode & _WRITABLE_BY_OTHERS
 
 
-def _digest(path: Path) -> str:
-    """Return the SHA-256 digest of a file of the user's own, read in parts: some are large."""
+def _digest(file: FileIO) -> str:
+    """Return the SHA-256 digest of a file, read in parts: some are large."""
     import hashlib
 
-    with _own(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _own(path: Path) -> FileIO:
@@ -384,7 +409,6 @@ def _require_room(folder: Path) -> None:
 
 def _seal(content: Path) -> None:
     """Write the list of an entry's files, all of which are made the user's alone."""
-    import hashlib
     import json
 
     manifest = {}
@@ -393,8 +417,9 @@ def _seal(content: Path) -> None:
             path.chmod(0o700)
         else:
             path.chmod(0o600)
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
-            manifest[path.relative_to(content).as_posix()] = digest
+            with _own(path) as file:
+                record = [_digest(file), *_written(os.fstat(file.fileno()))]
+            manifest[path.relative_to(content).as_posix()] = record
     target = content / MANIFEST
     target.write_text(json.dumps(manifest, indent=0), encoding="utf-8")
     target.chmod(0o600)

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -141,6 +142,8 @@ LISTS = {
     "a name with NUL": json.dumps({"a\0": "x"}).encode(),
     "a way out": json.dumps({"../a": "x"}).encode(),
     "numbers": b'{"a": 1, "below/b": 2}',
+    "records of nothing": b'{"a": [], "below/b": []}',
+    "records of an older form": b'{"a": "0123", "below/b": "4567"}',
     "empty": b"{}",
 }
 DAMAGES = [
@@ -161,6 +164,44 @@ def test_a_damaged_entry_is_made_again(damage, spare, capsys):
     assert make.calls <= 2
     assert not spare.exists()
     assert capsys.readouterr().err == ""
+
+
+def no_digest(file):
+    raise AssertionError(f"{file.name} is read")
+
+
+@pytest.mark.usefixtures("place")
+def test_what_nobody_wrote_since_is_not_read_again(monkeypatch):
+    make = Maker()
+    kept("entry", make, content)
+    monkeypatch.setattr(module, "SETTLED_NS", -1)
+    monkeypatch.setattr(module, "_digest", no_digest)
+    assert kept("entry", make, content) == "firstsecond"
+    assert make.calls == 1
+
+
+@pytest.mark.usefixtures("place")
+def test_a_file_written_again_is_read_though_its_size_and_time_are_the_old_ones(monkeypatch):
+    make = Maker()
+    file = kept("entry", make, lambda entry: entry) / "a"
+    before = file.stat()
+    time.sleep(0.05)  # a step of the kernel's clock for files
+    file.write_text("other")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    monkeypatch.setattr(module, "SETTLED_NS", -1)
+    assert kept("entry", make, content) == "firstsecond"
+    assert make.calls == 2
+
+
+@pytest.mark.usefixtures("place")
+def test_a_copied_entry_is_whole_by_its_digests(tmp_path, monkeypatch):
+    make = Maker()
+    entry = kept("entry", make, lambda entry: entry)
+    entry.rename(tmp_path / "away")
+    shutil.copytree(tmp_path / "away", entry)
+    monkeypatch.setattr(module, "SETTLED_NS", -1)
+    assert kept("entry", make, content) == "firstsecond"
+    assert make.calls == 1
 
 
 @pytest.mark.skipif("os.geteuid() != 0", reason="only root gives files away")
