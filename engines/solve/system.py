@@ -145,9 +145,10 @@ def _solve(
     )
     solve.events += of_single
     before = late_gpu.so_far(begun) if begun is not None else None
+    rising = environment.automatic and rises_from_zero(system)
     if head is not None:
         before = head.so_far
-    elif environment.automatic and rises_from_zero(system):
+    elif rising:
         stretches.allow(solve.sweeper, np.inf if direct is None else _slow_after_of(solve))
         if solve.sweeper.cost.on_cpu and not going_over and coloured_rest.may_serve(system):
             ladder.put_behind(Gmres, Coloured(system, stretches, walk))
@@ -155,7 +156,7 @@ def _solve(
         ladder.put_behind(Walk, ByComponents(system, by_components))
     answer = None
     if environment.automatic:
-        answer = _automatic(solve, ladder, stretches, before, head)
+        answer = _automatic(solve, ladder, stretches, before, head, rising)
     elif environment.method is Method.GMRES:
         answer = Gmres(stretches).run(solve)
     else:
@@ -259,11 +260,12 @@ def _automatic(
     stretches: Stretches,
     before: Iteration | None,
     head: SingleSweeps | None,
+    rising: bool,
 ) -> Answer | None:
     made = 0 if before is None else before.iterations
     solve.sweeps = AutomaticSweeps(
         *(solve.sweeper, solve.scheme, solve.system, solve.environment),
-        *(_doubling(solve.system, solve.environment, made), stretches.then),
+        *(_doubling(solve.environment, made) if rising else None, stretches.then),
         others_confirm=solve.others_confirm,
     )
     if head is None or head.goes_on(solve.environment):
@@ -300,10 +302,8 @@ def _by_named_method(
     return None
 
 
-def _doubling(system: System, environment: SolverEnvironment, begun: int) -> Doubling | None:
+def _doubling(environment: SolverEnvironment, begun: int) -> Doubling:
     """Return what proves the error of sweeps, after so many elsewhere or in single precision."""
-    if not rises_from_zero(system):
-        return None
     absolute = environment.absolute
     return LateDoubling(absolute, begun) if begun else Doubling(absolute)
 
