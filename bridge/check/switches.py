@@ -58,6 +58,9 @@ PRISM_ONLY = {
     *("dddebugwarnfatal", "dddebugwarnoff", "keywords", "timeout", "mainlog"),
 }
 
+LARGEST_INT, LARGEST_LONG = (1 << 31) - 1, (1 << 63) - 1
+"""Java's numbers end there."""
+
 
 @dataclass(frozen=True)
 class CheckOptions:
@@ -285,7 +288,9 @@ class _Reader:
             "simvar": lambda name: self._note_word(name, str(self._whole(name, 1))),
             "simconf": lambda name: self._note_positive(name, 1.0),
             **dict.fromkeys(("simwidth", "simapprox", "simmaxrwd"), self._note_positive),
-            "simpathlen": lambda name: self._simulate_with(path_limit=self._whole(name, 1)),
+            "simpathlen": lambda name: self._simulate_with(
+                path_limit=self._whole(name, 1, LARGEST_LONG)
+            ),
             "noprobchecks": lambda _: self._simulate_with(checked=False),
             "dir": self._directory,
         }
@@ -302,9 +307,10 @@ class _Reader:
             raise UsageError(f"Invalid value for -{name} switch")
         self._note_word(name, text)
 
-    def _whole(self, name: str, least: int) -> int:
+    def _whole(self, name: str, least: int, largest: int = LARGEST_INT) -> int:
         text = self._value(name)
-        if not re.fullmatch("[+-]?[0-9]{1,18}", text):
+        # Digits are counted first: Python refuses to read some thousands of them.
+        if not re.fullmatch("[+-]?[0-9]{1,30}", text) or abs(int(text)) > largest:
             raise UsageError(f'Invalid value "{text}" for -{name} switch')
         if int(text) < least:
             raise UsageError(f"Invalid value for -{name} switch")

@@ -37,6 +37,8 @@ def test_topological_takes_no_options():
         (("-epsilon", "-1"), "Invalid value for -epsilon switch"),
         (("-maxiters", "1.5"), 'Invalid value "1.5" for -maxiters switch'),
         (("-maxiters", "9" * 5000), f'Invalid value "{"9" * 5000}" for -maxiters switch'),
+        (("-maxiters", "2147483648"), 'Invalid value "2147483648" for -maxiters switch'),
+        (("-simsamples", "2147483648"), 'Invalid value "2147483648" for -simsamples switch'),
         (("-maxiters", "-3"), "Invalid value for -maxiters switch"),
         (("-omega", "x"), 'Invalid value "x" for -omega switch'),
         (("-simsamples", "x"), 'Invalid value "x" for -simsamples switch'),
