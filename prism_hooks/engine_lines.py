@@ -13,11 +13,18 @@ from typing import Any
 
 from engines.model.environment import Method
 from engines.model.events import Event, Kind
-from engines.model.result import SolveResult
+from engines.model.result import SolveResult, Status
 from prism_hooks.options import HookOptions
 from prism_hooks.report import Ending
-from prism_hooks.sparse_lines import sparse_lines
-from prism_hooks.told_solve import STEADY_STATE, Asked, EngineLines, entries_of, summed
+from prism_hooks.sparse_lines import bounded_lines, sparse_lines
+from prism_hooks.told_solve import (
+    STEADY_STATE,
+    Asked,
+    EngineLines,
+    entries_of,
+    summed,
+    width_line,
+)
 
 SWEEPS = {
     Method.POWER: "Power method",
@@ -58,8 +65,13 @@ def engine_lines(problem: Any, asked: Asked, options: HookOptions) -> EngineLine
     # Without methods, the engine of our choice has nothing else to tell either.
     if not options.engine_named and (swept or not explicit):
         return None
-    if options.method is not None or problem.intervals is not None or problem.topological:
+    if options.method is not None or problem.topological:
         return None
+    if swept and problem.intervals is not None:
+        hybrid = options.symbolic_engine == "hybrid"
+        if hybrid or asked.method not in SWEEPS or not asked.bounds_probabilities:
+            return None
+        return _interval_iteration(asked) if explicit else bounded_lines(asked)
     if problem.told:
         return EngineLines("", lambda _: "")
     if explicit:
@@ -125,6 +137,31 @@ def _value_iteration(asked: Asked) -> EngineLines:
         )
 
     return EngineLines(f"Starting value iteration ({how}){space}...", after)
+
+
+def _interval_iteration(asked: Asked) -> EngineLines:
+    question, interval = asked.question, asked.environment.interval
+    how = f"with {SWEEPS[asked.method]}"
+    if question.direction is not None:
+        how = f"{question.direction}, {how}"
+    entries = entries_of(asked.model, question.states)
+    sides = (("above", interval.monotonic_above), ("below", interval.monotonic_below))
+    notes = (
+        f"\nNote: Interval iteration is configured to not enforce monotonicity from {side}."
+        for side, enforced in sides
+        if not enforced
+    )
+
+    def after(result: SolveResult) -> str:
+        steps = max(1, result.iterations)
+        converged = result.status is Status.CONVERGED
+        return (
+            (f"{width_line(asked, result, '.12g')}\n" if converged else "")
+            + f"Interval iteration ({how}) took {steps} iterations, "
+            f"{2 * steps * entries} multiplications and {_java(result)} seconds."
+        )
+
+    return EngineLines(f"Starting interval iteration ({how})...{''.join(notes)}", after)
 
 
 def _java(result: SolveResult) -> str:

@@ -27,12 +27,15 @@ from prism_hooks.told_solve import (
     EngineLines,
     entries_of,
     summed,
+    width_line,
 )
 
 NO_METHOD = "Iterative method"
 """What the sparse engine calls sweeps whose number the question sets."""
 
 STARTING = "\nStarting iterations..."
+
+NOTE = "Note: Interval iteration is configured to"
 
 
 ONE_VECTOR = {
@@ -122,6 +125,41 @@ def sparse_lines(problem: Any, asked: Asked, *, hybrid: bool) -> EngineLines | N
     return _sparse_until(asked, storage) if asked.is_until else None
 
 
+def bounded_lines(asked: Asked) -> EngineLines | None:
+    """Return the lines of the sparse engine around an interval iteration of probabilities.
+
+    Parameters
+    ----------
+    asked
+        What is solved; none are returned for a maximum, of whose quotient PRISM's lines tell.
+    """
+    storage, size = _Storage(told=True), asked.model.num_states
+    before, begun, name = "", STARTING, str(asked.method)
+    if asked.model.kind is not ModelKind.MDP:
+        _store_until(asked, storage)
+    elif asked.question.direction is Direction.MINIMISE:
+        interval, name = asked.environment.interval, NO_METHOD
+        if not interval.monotonic_above:
+            before += f"{NOTE} not enforce monotonicity from above.\n"
+        if interval.monotonic_below:
+            before += f"{NOTE} enforce monotonicity from below.\n"
+        _choices(storage, asked.model, asked.question.states, "Building sparse matrix")
+        storage.plain_vector("yes", size)
+        storage.plain_vector("maybe", size)
+        begun = "\nStarting iterations (interval iteration)..."
+    else:
+        return None
+
+    def after(result: SolveResult) -> str:
+        line = iterations_line(result, f"{name} (interval iteration)")
+        if result.status is Status.CONVERGED:
+            return f"{width_line(asked, result, 'G')}\n{line}"
+        return f"\n{line}\n{width_line(asked, result, 'G', 'remaining')}"
+
+    text = storage.text(4, size, begun)
+    return EngineLines(before + text, _at_least_one(after))
+
+
 def _named(result: SolveResult) -> str:
     return f"\n{iterations_line(result)}"
 
@@ -140,6 +178,13 @@ def _at_least_one(lines: Callable[[SolveResult], str]) -> Callable[[SolveResult]
 
 
 def _sparse_until(asked: Asked, storage: _Storage) -> EngineLines:
+    _store_until(asked, storage)
+    size = asked.model.num_states
+    return EngineLines(storage.text(_vectors(asked), size, STARTING), _at_least_one(_named))
+
+
+def _store_until(asked: Asked, storage: _Storage) -> None:
+    """Add the lines on the arrays of a chain's probabilities or expected rewards."""
     question, size = asked.question, asked.model.num_states
     power = asked.method is Method.POWER
     rows = question.states
@@ -152,7 +197,6 @@ def _sparse_until(asked: Asked, storage: _Storage) -> EngineLines:
             diagonal[diagonal == 0.0] = 1.0
         storage.vector("diagonals", diagonal, size)
     storage.vector("RHS", _right_hand_side(question) if asked.counted else None, size)
-    return EngineLines(storage.text(_vectors(asked), size, STARTING), _at_least_one(_named))
 
 
 def _vectors(asked: Asked) -> int:

@@ -70,6 +70,11 @@ class Asked:
         return self.task in UNTIL or (self.task == TOTAL and not least)
 
     @property
+    def bounds_probabilities(self) -> bool:
+        """Whether interval iteration is PRISM's: of rewards, the first bounds are our own."""
+        return self.is_until and self.question.rewards is None
+
+    @property
     def counted(self) -> bool:
         """Whether the arrays are small enough to be looked through."""
         return max(self.model.matrix.num_entries, self.model.num_states) <= COUNTED
@@ -120,3 +125,22 @@ def summed(result: SolveResult) -> dict[str, Any] | None:
         if event.kind in kinds:
             return dict(event.details)
     return None
+
+
+def width_line(asked: Asked, result: SolveResult, form: str, what: str = "") -> str:
+    """Return PRISM's line on how far apart the bounds of interval iteration are at its end.
+
+    Parameters
+    ----------
+    asked, result
+        The solve.
+    form
+        How the engine prints a number.
+    what
+        A word that the engine has before "diff"; empty for none.
+    """
+    words = [what, "" if asked.environment.absolute else "relative", "diff"]
+    return (
+        f"Max {' '.join(filter(None, words))} between upper and lower bound on convergence: "
+        f"{result.change:{form}}"
+    )

@@ -112,6 +112,12 @@ DICE_LONG_RUN = ("-pf", "S=? [ d=1 ]; S>0.1 [ d=1 ]; R=? [ S ]; S=? [ d=7 ]")
 TANDEM_LONG_RUN = ("-const", "c=4", "-pf", "S=? [ sc>0 ]; R=? [ S ]")
 TWO_DICE = "simple/dice/two_dice.nm"
 WINNING = ("-pf", "Pmax=? [ F<=9 s1=7 & s2=7 ]; Rmin=? [ F s1=7 & s2=7 ]; Rmax=? [ C<=5 ]")
+REACHED = ("-pf", "P=? [ F s=7 & d=1 ]; P=? [ F s=7 ]; P>0.1 [ X (P=? [ F d=1 ] > 0.2) ]")
+COIN = ("mdps/consensus/coin2.nm", "-const", "K=2")
+REACHED_BY_CHOICES = (
+    "-pf",
+    'Pmax=? [ F "finished" & "all_coins_equal_1" ]; Pmin=? [ F "finished" ]; Pmax=? [ F<=9 false ]',
+)
 MUTUAL = "mdps/mutual/mutual3.nm"
 CRITICAL = ("-pf", "Pmax=? [ F p1=10 ]; Pmin=? [ F p1=10 ]")
 NUMBERED = {
@@ -178,6 +184,22 @@ NUMBERED = {
     "policies": (
         "mdps/consensus/coin2.nm",
         *("-const", "K=2", "-pf", 'Rmax=? [ F "finished" ]', "-explicit", "-politer"),
+    ),
+    "bounds": (DICE, *REACHED, "-explicit", "-ii", "-jacobi"),
+    "bounds by powers, absolute": (DICE, *REACHED, "-explicit", "-ii", "-power", "-abs"),
+    "bounds, sparse": (DICE, *REACHED, "-sparse", "-ii", "-jacobi"),
+    "bounds by powers, sparse": (DICE, *REACHED, "-sparse", "-ii", "-power", "-abs"),
+    "bounds that stay apart": (DICE, *REACHED, "-sparse", "-ii", "-power", "-maxiters", "5"),
+    "the same, explicit": (DICE, *REACHED, "-explicit", "-ii", "-jacobi", "-maxiters", "5"),
+    "bounds that may fall": (
+        *(DICE, *REACHED, "-explicit", "-jacobi"),
+        "-intervaliter:nomonotonicbelow,nomonotonicabove",
+    ),
+    "bounds with choices": (*COIN, *REACHED_BY_CHOICES, "-explicit", "-ii", "-valiter"),
+    "bounds with choices, sparse": (
+        *COIN,
+        *("-pf", 'Pmin=? [ F "finished" & "all_coins_equal_1" ]; Pmin=? [ F<=9 "finished" ]'),
+        *("-sparse", "-ii", "-valiter"),
     ),
     "earning transitions": (TWO_DICE, *WINNING, "-sparse", "-valiter"),
     "a chain's method for choices": (TWO_DICE, *WINNING, "-sparse", "-jacobi"),

@@ -33,6 +33,7 @@ QUESTION = Question(
     remain=np.ones(3, dtype=np.bool_),
     start=np.array([0.0, 1.0, 0.0]),
 )
+BOUNDED = {"intervals": SimpleNamespace()}
 SPARSE = HookOptions(engine_named=True, symbolic_engine="sparse")
 
 
@@ -153,15 +154,41 @@ def test_the_explicit_engine_counts_what_its_sweeps_multiply():
     )
 
 
+def test_bounds_are_told_of_with_how_far_they_are_apart():
+    found = SolveResult.exact(np.zeros(3), Method.JACOBI)
+    apart = SimpleNamespace(**{**vars(found), "iterations": 7, "change": 2.5e-7})
+    explicit = HookOptions(engine_named=True)
+    lines = engine_lines(problem(symbolic=False, **BOUNDED), asked(Method.POWER), explicit)
+    assert lines is not None
+    assert lines.after(apart) == (
+        "Max relative diff between upper and lower bound on convergence: 2.5e-07\n"
+        "Interval iteration (with Power method) took 7 iterations, 42 multiplications and "
+        "0.0 seconds."
+    )
+    sparse = engine_lines(problem(**BOUNDED), asked(), SPARSE)
+    assert sparse is not None
+    assert "Allocating iteration vectors... [4 x 0.0 KB]" in sparse.before
+    assert sparse.after(replace(found, iterations=7, change=2.5e-7)).startswith(
+        "Max relative diff between upper and lower bound on convergence: 2.5E-07\n"
+        "Jacobi (interval iteration): 7 iterations in "
+    )
+
+
+def test_bounds_of_rewards_are_our_own():
+    question = replace(QUESTION, rewards=np.full(3, 2.0))
+    assert engine_lines(problem(**BOUNDED), replace(asked(), question=question), SPARSE) is None
+
+
 @pytest.mark.parametrize(
     ("options", "method", "more"),
     [
         (HookOptions(), Method.JACOBI, {}),
         (SPARSE, Method.AUTO, {}),
         (SPARSE, Method.JACOBI, {"topological": True}),
-        (SPARSE, Method.JACOBI, {"intervals": SimpleNamespace()}),
+        (SPARSE, Method.GMRES, BOUNDED),
+        (HookOptions(engine_named=True, symbolic_engine="hybrid"), Method.JACOBI, BOUNDED),
     ],
-    ids=["no engine", "no method", "topological", "bounds"],
+    ids=["no engine", "no method", "topological", "bounds by another method", "hybrid bounds"],
 )
 def test_our_own_lines_stay_where_prisms_would_not_be_true(options, method, more):
     assert engine_lines(problem(**more), asked(method), options) is None
