@@ -69,18 +69,23 @@ class CsrMatrix:
     def select_rows(self, rows: IndexArray) -> CsrMatrix:
         """Return the matrix of the given rows, in the given order; columns keep their numbers.
 
+        Entries of rows that follow each other are shared with this matrix.
+
         Parameters
         ----------
         rows
             Row numbers, shape (selected,).
         """
-        lengths = self.row_offsets[rows + 1] - self.row_offsets[rows]
-        total = int(lengths.sum(dtype=np.int64))
-        offsets = np.zeros(len(rows) + 1, dtype=index_dtype(total))
-        np.cumsum(lengths, out=offsets[1:])
         firsts, behind = runs_of(rows)
         starts = self.row_offsets[firsts]
         in_runs = self.row_offsets[behind] - starts
+        total = int(in_runs.sum(dtype=np.int64))
+        if len(firsts) == 1:
+            own = self.row_offsets[firsts[0] : behind[0] + 1] - starts[0]
+            offsets = own.astype(index_dtype(total), copy=False)
+        else:
+            offsets = np.zeros(len(rows) + 1, dtype=index_dtype(total))
+            np.cumsum(self.row_offsets[rows + 1] - self.row_offsets[rows], out=offsets[1:])
         columns = gathered(starts, in_runs, self.columns, total)
         values = gathered(starts, in_runs, self.values, total)
         return CsrMatrix(offsets, columns, values, self.num_columns)

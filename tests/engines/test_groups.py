@@ -60,7 +60,7 @@ def test_the_rows_of_chosen_states_are_taken_over(seed, states):
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("how", ["any", "ascending", "in runs", "none"])
+@pytest.mark.parametrize("how", ["any", "ascending", "in runs", "one run", "one row", "none"])
 def test_rows_in_any_order_are_those_of_plain_loops(seed, how):
     matrix, _ = random_groups(seed)
     random = np.random.default_rng(seed)
@@ -68,6 +68,8 @@ def test_rows_in_any_order_are_those_of_plain_loops(seed, how):
         "any": random.integers(0, matrix.num_rows, 200),
         "ascending": np.flatnonzero(random.random(matrix.num_rows) < 0.3),
         "in runs": np.concatenate((np.arange(90, 400), np.arange(3, 50), np.arange(10))),
+        "one run": np.arange(90, 400),
+        "one row": np.array([np.argmax(matrix.row_lengths())]),
         "none": np.arange(0),
     }[how]
     each = [slice(matrix.row_offsets[row], matrix.row_offsets[row + 1]) for row in rows]
@@ -76,3 +78,4 @@ def test_rows_in_any_order_are_those_of_plain_loops(seed, how):
     assert found.values.tolist() == [v for own in each for v in matrix.values[own].tolist()]
     assert found.row_lengths().tolist() == matrix.row_lengths()[rows].tolist()
     found.check()
+    assert np.shares_memory(found.values, matrix.values) == how.startswith("one")

@@ -65,7 +65,7 @@ def add_in_rows(matrix: Rows, entries: IndexArray, values: FloatArray, sums: Flo
 def gathered(
     starts: IndexArray, lengths: IndexArray, items: NDArray[_T], total: int
 ) -> NDArray[_T]:
-    """Return runs of items, one run after the other.
+    """Return runs of items, one run after the other; of a single run, a part of the array given.
 
     Parameters
     ----------
@@ -76,6 +76,8 @@ def gathered(
     total
         How many items there are in all runs.
     """
+    if len(starts) == 1:
+        return items[starts[0] : starts[0] + total]
     found = np.empty(total, dtype=items.dtype)
     from_there = np.ascontiguousarray(items)
     runs = (indices(starts), indices(lengths))
