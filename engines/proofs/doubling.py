@@ -29,7 +29,9 @@ def rises_from_zero(system: System) -> bool:
     offset = np.zeros(1) if system.offset is None else system.offset
     first = system.start if system.states is None else system.start[system.states]
     # Jacobi and JOR make the first iterate of b even larger, and keep it where ω = 1 at most.
-    below_first_iterate = bool(np.all((first == 0.0) | (first <= offset * system.omega)))
+    below_first_iterate = not first.any() or bool(
+        np.all((first == 0.0) | (first <= offset * system.omega))
+    )
     return (
         0.0 < system.omega <= 1.0
         and below_first_iterate
