@@ -32,13 +32,6 @@ def told(output: str) -> list[str]:
 
 # model, property, switches, what the line says, PRISM's engine to compare with
 CASES = {
-    "-politer total": (
-        COIN,
-        TOTAL,
-        ("-politer", "-explicit"),
-        "total reward by policy",
-        "-explicit",
-    ),
     "fau": (TANDEM, "P=? [ F<=1 sc=c ]", FAU, "fast adaptive uniformisation", "-explicit"),
     "-exportstrat bounded": (
         COIN,

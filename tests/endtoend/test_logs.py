@@ -320,6 +320,13 @@ def test_policy_iteration_has_prisms_lines(prism_gpu, prism, prism_examples, met
     assert lines_of(log) == lines_of(prism(*words).output)
 
 
+def test_total_rewards_by_policies_have_prisms_lines(prism_gpu, prism, prism_examples):
+    words = (prism_examples / TWO_DICE, "-pf", "Rmax=? [ C ]", "-explicit", "-politer")
+    log = prism_gpu(*words, "-nogpu").output
+    assert "solve on the CPU" in log
+    assert lines_of(log) == lines_of(prism(*words).output)
+
+
 def test_near_to_a_bound_the_long_run_is_one_question(prism_gpu, prism_examples):
     # The power method stops at 0.16666650772…
     asked = ("-pf", "S>0.1666666 [ d=1 ]; S>0.1666667 [ d=1 ]")

@@ -306,9 +306,13 @@ public class GpuMDPModelChecker extends MDPModelChecker
 	@Override
 	public ModelCheckerResult computeTotalRewardsMax(MDP<Double> mdp, MDPRewards<Double> mdpRewards, boolean noPositiveECs) throws PrismException
 	{
-		String refusal = totalRefusal();
+		String refusal = Hooks.refusal(settings);
 		if (refusal != null)
 			return Hooks.handBack(mainLog, refusal, () -> super.computeTotalRewardsMax(mdp, mdpRewards, noPositiveECs));
+		boolean swept = mdpSolnMethod == MDPSolnMethod.VALUE_ITERATION || mdpSolnMethod == MDPSolnMethod.GAUSS_SEIDEL;
+		// PRISM's steps end in a reward until a goal that is none, of which our engines go from policy to policy.
+		if (!swept)
+			return super.computeTotalRewardsMax(mdp, mdpRewards, noPositiveECs);
 		// PRISM has no strategy for states of infinite reward.
 		if (!genStrat && Hooks.backend.putsTogether(problem(mdp, TOTAL, false)))
 			return inParts(mdp, mdpRewards, noPositiveECs);
@@ -325,14 +329,6 @@ public class GpuMDPModelChecker extends MDPModelChecker
 		} finally {
 			total = false;
 		}
-	}
-
-	private String totalRefusal()
-	{
-		boolean swept = mdpSolnMethod == MDPSolnMethod.VALUE_ITERATION || mdpSolnMethod == MDPSolnMethod.GAUSS_SEIDEL;
-		if (!swept)
-			return "a total reward by " + mdpSolnMethod.fullName().toLowerCase();
-		return Hooks.refusal(settings);
 	}
 
 	private ModelCheckerResult solveTotal(MDP<Double> mdp, MDPRewards<Double> mdpRewards, boolean min) throws PrismException
