@@ -373,10 +373,12 @@ class Checker:
         """Return how an MDP's choices are resolved; a bound asks for the worst case."""
         if self.engine_model.kind is not ModelKind.MDP:
             return None
-        if threshold.direction:
+        letter = str(node)[0]
+        if threshold.direction in ("min", "max"):
             return Direction(threshold.direction)
+        if threshold.direction:
+            raise InvalidModelError(f"Can't use \"{letter}{threshold.direction}=? for MDPs")
         if threshold.bound is None:
-            letter = str(node)[0]
             raise InvalidModelError(
                 f'Can\'t use "{letter}=?" for nondeterministic models; use "{letter}min=?" '
                 f'or "{letter}max=?"'
@@ -396,6 +398,4 @@ class Checker:
         bound = self.number(expression)
         if probability and not 0.0 <= bound <= 1.0:
             raise InvalidModelError(f"Invalid probability bound {value_text(bound)} in P operator")
-        if not probability and bound < 0.0:
-            raise InvalidModelError(f"Invalid reward bound {value_text(bound)} in R operator")
         return bound

@@ -22,6 +22,7 @@ from bridge.model import (
 )
 from engines.exploration.build import ExploredModel, Limits, build
 from engines.exploration.rewards import InvalidRewardError, greatest_rewards
+from engines.exploration.run_matrix import runs_of_matrix
 from engines.model.events import told
 from engines.model.explicit import RewardStructure
 from engines.program.faults import StateFaultError
@@ -104,6 +105,8 @@ def explored_model(
         )
     except StateFaultError as error:
         raise placed_fault(error, described, values) from None
+    if runs_of_matrix(built.model.matrix) is None:
+        built.model.require_finite_exit_rates()
     seconds = time.perf_counter() - begin
     log(f"Reachable states and matrix: {seconds_text(seconds)} seconds.")
     if built.events:

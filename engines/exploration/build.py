@@ -229,7 +229,7 @@ def build(
     packing = Packing.of(program)
     initial = initial_states(program, packing)
     if not len(initial):
-        raise InvalidModelError("There are no initial states")
+        raise InvalidModelError('No initial states: "init" construct evaluates to false')
     rows: Rows | RowsInRuns
     unexplored, events = None, Events()
     if likely is not None:

@@ -13,7 +13,8 @@ import numpy as np
 
 from engines.arrays import FloatArray
 from engines.model.csr import CsrMatrix
-from engines.model.environment import DeviceChoice, Method, SolverEnvironment
+from engines.model.environment import DeviceChoice, Method, Precision, SolverEnvironment
+from engines.model.events import Events, Kind
 from engines.model.result import SolveResult, Status
 
 Reference = Callable[[], tuple[FloatArray, float]]
@@ -110,7 +111,34 @@ def measured(
     found = off + error * (1.0 if environment.absolute else 1.0 + off)
     if not np.isfinite(found):
         return unknown
-    return replace(result, error_estimate=found, trusted_above=trusted_above)
+    better = replace(result, error_estimate=found, trusted_above=trusted_above)
+    others = tuple(event for event in result.events if event.kind is not Kind.CHANGE_MISLEADS)
+    return replace(better, events=(*others, *misleading_change(better, environment)))
+
+
+def misleading_change(result: SolveResult, environment: SolverEnvironment) -> Events:
+    """Return a warning where the test that a named method stops by is misleading, or nothing.
+
+    Parameters
+    ----------
+    result
+        A solve by a named method.
+    environment
+        What it was asked for.
+    """
+    error = result.error_estimate
+    if environment.precision is Precision.SINGLE:
+        return ()
+    # PRISM takes the error of a named method to be ten times epsilon; more is worth a warning.
+    if result.status is not Status.CONVERGED or not 10.0 * environment.epsilon < error < np.inf:
+        return ()
+    misled = Kind.CHANGE_MISLEADS(
+        method=result.method,
+        epsilon=environment.epsilon,
+        error_kind=environment.error_kind,
+        error=error,
+    )
+    return (misled,)
 
 
 def distance(values: FloatArray, exact: FloatArray, *, absolute: bool) -> float:

@@ -14,8 +14,8 @@ from engines.errors import DeviceMemoryError
 from engines.host.engine import CpuEngine
 from engines.methods.iterate import Iteration
 from engines.methods.single import largest_value
-from engines.model.environment import Method, Precision, SolverEnvironment
-from engines.model.events import Event, Events, Kind
+from engines.model.environment import Method, SolverEnvironment
+from engines.model.events import Event, Kind
 from engines.model.result import SolveResult, Status
 from engines.solve.ladder import Answer, Solve
 from engines.systems.one_sided import HasEvents, HasTwin, Scheme, Sweeper
@@ -154,31 +154,6 @@ def _residual_of(values: FloatArray, solve: Solve) -> float:
         scheme: Scheme[Any] = solve.scheme if solve.system.expanded is None else CpuEngine()
         check = scheme.sweeper(replace(solve.system, start=values), -1.0, True)
     return check.residual()
-
-
-def misleading_change(result: SolveResult, environment: SolverEnvironment) -> Events:
-    """Return a warning where the test that a named method stops by is misleading, or nothing.
-
-    Parameters
-    ----------
-    result
-        A solve by a named method.
-    environment
-        What it was asked for.
-    """
-    error = result.error_estimate
-    if environment.precision is Precision.SINGLE:
-        return ()
-    # PRISM takes the error of a named method to be ten times epsilon; more is worth a warning.
-    if result.status is not Status.CONVERGED or not 10.0 * environment.epsilon < error < np.inf:
-        return ()
-    misled = Kind.CHANGE_MISLEADS(
-        method=result.method,
-        epsilon=environment.epsilon,
-        error_kind=environment.error_kind,
-        error=error,
-    )
-    return (misled,)
 
 
 def judged(result: SolveResult, system: System) -> SolveResult:

@@ -17,6 +17,7 @@ from engines.host.symmetric_sweeper import NAME as SYMMETRIC
 from engines.host.symmetric_sweeper import SymmetricScheme
 from engines.host.watched import sweeps_in_colours
 from engines.methods import coloured_rest
+from engines.methods.afterwards import misleading_change
 from engines.methods.confirmation import AutomaticSweeps
 from engines.methods.iterate import Iteration, iterate, stop_threshold
 from engines.methods.levels import LevelScheme
@@ -36,7 +37,6 @@ from engines.solve.report import (
     answered,
     is_better,
     judged,
-    misleading_change,
     swept,
 )
 from engines.solve.stages import (

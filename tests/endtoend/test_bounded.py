@@ -288,3 +288,19 @@ def test_bounded_reference_values_are_met(prism_gpu, prism_examples, tmp_path, e
     ]
     assert not wrong
     assert HANDED_BACK not in run.output
+
+
+@pytest.mark.parametrize("engine", [(), ("-explicit",), ("-sparse",)])
+@pytest.mark.parametrize(
+    ("model", "asked"),
+    [
+        ("simple/dice/dice.pm", "R=? [ I=-1 ]"),
+        ("simple/dice/two_dice.nm", "Rmax=? [ I=-1 ]"),
+        ("ctmcs/polling/poll2.sm", 'R{"waiting"}=? [ I=-1 ]'),
+    ],
+)
+def test_a_reward_before_the_start_is_refused(prism_gpu, prism_examples, model, asked, engine):
+    # PRISM's explicit engine has a number for it.
+    run = prism_gpu(prism_examples / model, "-pf", asked, *engine)
+    assert "Result" not in run.output
+    assert re.search(r"^Error: Invalid bound -1(\.0)? in instantaneous reward", run.output, re.M)

@@ -248,3 +248,28 @@ def test_a_slow_chain_ends_by_gmres_where_no_method_is_named(prism_gpu, prism_ex
     (value,) = (float(answer) for answer in answers(output))
     # By sparse LU.
     assert value == pytest.approx(489547.7429868404, rel=1e-6)
+
+
+SLOW_POLICIES = """mdp
+module m
+  x : [0..3] init 1;
+  [] x=0 -> 0.75 : (x'=0) + 0.25 : (x'=3);
+  [] x=1 -> 3/1000004 : (x'=0) + 1000000/1000004 : (x'=2) + 1/1000004 : (x'=3);
+  [] x=2 -> (x'=1);
+  [] x=2 -> 1000/1007 : (x'=0) + 7/1007 : (x'=3);
+  [] x=2 -> 0.5 : (x'=1) + 0.5 : (x'=2);
+  [] x=3 -> 0.2 : (x'=0) + 0.6 : (x'=1) + 0.2 : (x'=3);
+  [] x=3 -> true;
+  [] x=3 -> 2/1000001 : (x'=0) + (1-2/1000001) : (x'=1);
+endmodule
+"""
+
+
+def test_policies_that_end_far_from_the_solution_are_warned_of(prism_gpu, tmp_path):
+    model = tmp_path / "slow.nm"
+    model.write_text(SLOW_POLICIES)
+    words = (model, "-pf", "Pmax=? [ G x>0 ]", "-explicit", "-modpoliter", "-nogpu")
+    run = prism_gpu(*words)
+    assert run.numbers() == pytest.approx([0.4], abs=1e-4)  # where 1/4 is right
+    assert "Warning: Modified policy iteration stopped" in run.output
+    assert "There was 1 warning during computation" in run.output

@@ -111,7 +111,7 @@ REFUSED = {
     "no initial states": "dtmc\nmodule m\n x:[0..3];\n [] x<3 -> (x'=x+1);\nendmodule\n"
     "init x>4 endinit\n",
 }
-REASONS = {"range": "Value of variable x overflows", "no initial states": "no initial states"}
+REASONS = {"range": "Value of variable x overflows", "no initial states": "No initial states"}
 
 
 def assert_same_model(bench: Bench, generator) -> None:

@@ -49,6 +49,7 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	@Override
 	public StateValues checkExpression(Model<?> model, Expression expr, BitSet statesOfInterest) throws PrismException
 	{
+		Moment.require(model, expr, constantValues);
 		StateValues answer = Operators.answer(this, model, expr, propertiesFile);
 		if (answer == null)
 			answer = StateSets.of(this, model, expr, statesOfInterest);

@@ -63,6 +63,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	public StateValues checkExpression(Model<?> asked, Expression expr, BitSet statesOfInterest) throws PrismException
 	{
 		Model<?> model = ParallelTransitions.original(asked);
+		Moment.require(model, expr, constantValues);
 		StateValues answer = Operators.answer(this, model, expr, propertiesFile);
 		if (answer == null)
 			answer = StateSets.of(this, model, expr, statesOfInterest);

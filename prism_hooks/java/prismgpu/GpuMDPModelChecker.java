@@ -54,6 +54,7 @@ public class GpuMDPModelChecker extends MDPModelChecker
 	@Override
 	public StateValues checkExpression(Model<?> model, Expression expr, BitSet statesOfInterest) throws PrismException
 	{
+		Moment.require(model, expr, constantValues);
 		StateValues answer = Operators.answer(this, model, expr, propertiesFile);
 		if (answer == null)
 			answer = StateSets.of(this, model, expr, statesOfInterest);

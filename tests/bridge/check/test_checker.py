@@ -273,6 +273,18 @@ def test_an_mdp_wants_a_direction_and_has_no_steady_state():
         check(gamble(), 'S=? [ "won" ]')
 
 
+def test_ways_of_a_game_are_refused_of_an_mdp_in_prisms_words():
+    for operator in ("Pmaxmin", "Pminmin", "Rminmax"):
+        with pytest.raises(InvalidModelError) as raised:
+            check(gamble(), f'{operator}=? [ F "won" ]')
+        assert str(raised.value) == f"Can't use \"{operator}=? for MDPs"
+
+
+def test_rewards_are_compared_with_negative_bounds_too():
+    assert value(dice(), "R>=-1 [ F s=7 ]") == True  # noqa: E712
+    assert value(dice(), "R<=-1 [ F s=7 ]") == False  # noqa: E712
+
+
 def test_a_value_too_near_to_its_bound_is_compared_exactly():
     for relation, holds in ((">=", True), ("<=", True), (">", False), ("<", False)):
         assert value(dice(), f"P{relation}1/3 [ F s=7&d<3 ]") == holds

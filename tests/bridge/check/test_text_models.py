@@ -88,3 +88,22 @@ def test_a_model_of_wrong_types_is_refused(tmp_path):
     assert (
         '\nError: Type error in update to variable "x" ("x/2", line 5, column 17).\n' in run.output
     )
+
+
+HUGE_RATES = """ctmc
+module m
+  x : [0..2] init 1;
+  [] x=1 -> 1e308 : (x'=0) + 1e308 : (x'=2);
+endmodule
+rewards true : 1; endrewards
+"""
+
+
+@pytest.mark.parametrize("switches", [(), ("-ii",)])
+def test_rates_of_a_state_whose_sum_overflows_are_refused(tmp_path, switches):
+    run = checked(
+        tmp_path, HUGE_RATES, "-pf", "P=? [ X x=0 ]; S=? [ x=0 ]; R=? [ F x=2 ]", *switches
+    )
+    assert "Result" not in run.output
+    assert "Traceback" not in run.output + run.errors
+    assert "Error: the exit rate of state 1 overflows" in run.output

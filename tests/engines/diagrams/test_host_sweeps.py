@@ -368,8 +368,9 @@ def test_sweeps_that_swing_go_on_otherwise_as_those_of_the_matrix():
     found = solve_steady_state_without_matrix(
         *as_diagram(model.matrix), replace(environment, matrix_format=Format.HYBRID)
     )
-    assert "oscillating: omega" in expected.note
-    assert found.note == expected.note
+    assert "oscillating: omega" in found.note
+    # With the matrix another solution tells in the end how far off this one is.
+    assert expected.note.startswith(found.note)
     expect_the_same(found, expected)
 
 
