@@ -368,9 +368,9 @@ def test_sweeps_that_swing_go_on_otherwise_as_those_of_the_matrix():
     found = solve_steady_state_without_matrix(
         *as_diagram(model.matrix), replace(environment, matrix_format=Format.HYBRID)
     )
-    assert "oscillating: omega" in found.note
-    # With the matrix another solution tells in the end how far off this one is.
-    assert expected.note.startswith(found.note)
+    assert "oscillating: omega" in expected.note
+    # Without the matrix no other solution tells that this one is nearer than is estimated.
+    assert found.note.startswith(expected.note)
     expect_the_same(found, expected)
 
 
