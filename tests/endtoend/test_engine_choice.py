@@ -186,6 +186,7 @@ def test_an_explicit_engine_of_prism_s_own_choice_is_left_to_it(prism_gpu, write
     [
         (ENDS, ("-nofixdl",), "deadlocks that are not to be fixed"),
         (FAULTY, (), "probabilities sum to 0.9"),
+        (FAULTY.replace("[0..3]", "[3..1]"), (), "the model has a fault"),
     ],
 )
 def test_what_the_explorer_refuses_gets_the_words_of_prism_s_default_engine(

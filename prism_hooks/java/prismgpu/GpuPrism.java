@@ -32,6 +32,8 @@ import simulator.method.SimulationMethod;
 public class GpuPrism extends Prism
 {
 	private static final String MULTI_OBJECTIVE = "multi-objective model checking";
+	/** What PRISM puts before an error that keeps the explicit engine from the model at all. */
+	private static final String FAULT_OF_THE_TEXT = "Explicit engine: ";
 	/** As engines/process/timeline.py has it. */
 	private static final String PARSING = "parsing";
 	/** Why the model that was built cannot be checked; null if it can. */
@@ -145,6 +147,12 @@ public class GpuPrism extends Prism
 			building.run();
 		} catch (StartAnew e) {
 			choice.giveUp(e.getMessage());
+			building.run();
+		} catch (PrismException e) {
+			// Of a fault in the text itself, for which the default engine has words of its own.
+			if (!choice.explores() || !e.getMessage().startsWith(FAULT_OF_THE_TEXT))
+				throw e;
+			choice.giveUp("the model has a fault");
 			building.run();
 		} finally {
 			Hooks.endPart();
