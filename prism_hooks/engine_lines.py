@@ -18,6 +18,7 @@ from prism_hooks.options import HookOptions
 from prism_hooks.report import Ending
 from prism_hooks.sparse_lines import bounded_lines, sparse_lines
 from prism_hooks.told_solve import (
+    CONFIGURED,
     STEADY_STATE,
     Asked,
     EngineLines,
@@ -120,48 +121,49 @@ def _policies(asked: Asked) -> EngineLines:
 
 
 def _value_iteration(asked: Asked) -> EngineLines:
-    question = asked.question
-    how = f"with {SWEEPS[asked.method]}"
-    if question.direction is not None:
-        how = f"{question.direction}, {how}"
+    question, how = asked.question, _sweeping(asked)
     # PRISM has a space there, for rewards of a chain.
     space = " " if question.direction is None and question.rewards is not None else ""
     entries = entries_of(asked.model, question.states)
-
-    def after(result: SolveResult) -> str:
-        # PRISM counts the step by which nothing changes where all is known.
-        steps = max(1, result.iterations)
-        return (
-            f"Value iteration ({how}) took {steps} iterations, "
-            f"{steps * entries} multiplications and {_java(result)} seconds."
-        )
-
-    return EngineLines(f"Starting value iteration ({how}){space}...", after)
+    return EngineLines(
+        f"Starting value iteration ({how}){space}...",
+        lambda result: _took(f"Value iteration ({how})", entries, result),
+    )
 
 
 def _interval_iteration(asked: Asked) -> EngineLines:
-    question, interval = asked.question, asked.environment.interval
-    how = f"with {SWEEPS[asked.method]}"
-    if question.direction is not None:
-        how = f"{question.direction}, {how}"
-    entries = entries_of(asked.model, question.states)
+    how, interval = _sweeping(asked), asked.environment.interval
+    entries = entries_of(asked.model, asked.question.states)
     sides = (("above", interval.monotonic_above), ("below", interval.monotonic_below))
     notes = (
-        f"\nNote: Interval iteration is configured to not enforce monotonicity from {side}."
+        f"\n{CONFIGURED} not enforce monotonicity from {side}."
         for side, enforced in sides
         if not enforced
     )
 
     def after(result: SolveResult) -> str:
-        steps = max(1, result.iterations)
-        converged = result.status is Status.CONVERGED
-        return (
-            (f"{width_line(asked, result, '.12g')}\n" if converged else "")
-            + f"Interval iteration ({how}) took {steps} iterations, "
-            f"{2 * steps * entries} multiplications and {_java(result)} seconds."
-        )
+        took = _took(f"Interval iteration ({how})", 2 * entries, result)
+        if result.status is not Status.CONVERGED:
+            return took
+        return f"{width_line(asked, result, '.12g')}\n{took}"
 
     return EngineLines(f"Starting interval iteration ({how})...{''.join(notes)}", after)
+
+
+def _sweeping(asked: Asked) -> str:
+    """Return how the explicit engine says that it sweeps."""
+    how, direction = f"with {SWEEPS[asked.method]}", asked.question.direction
+    return how if direction is None else f"{direction}, {how}"
+
+
+def _took(what: str, entries: int, result: SolveResult) -> str:
+    """Return the explicit engine's line after sweeps over so many entries each."""
+    # PRISM counts the step by which nothing changes where all is known.
+    steps = max(1, result.iterations)
+    return (
+        f"{what} took {steps} iterations, {steps * entries} multiplications and "
+        f"{_java(result)} seconds."
+    )
 
 
 def _java(result: SolveResult) -> str:

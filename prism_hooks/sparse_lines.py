@@ -20,6 +20,7 @@ from engines.systems.one_sided import Direction
 from prism_hooks.questions import Question
 from prism_hooks.report import Ending, iterations_line
 from prism_hooks.told_solve import (
+    CONFIGURED,
     COUNTED,
     LONG_RUN,
     STEADY_STATE,
@@ -34,8 +35,6 @@ NO_METHOD = "Iterative method"
 """What the sparse engine calls sweeps whose number the question sets."""
 
 STARTING = "\nStarting iterations..."
-
-NOTE = "Note: Interval iteration is configured to"
 
 
 ONE_VECTOR = {
@@ -140,9 +139,9 @@ def bounded_lines(asked: Asked) -> EngineLines | None:
     elif asked.question.direction is Direction.MINIMISE:
         interval, name = asked.environment.interval, NO_METHOD
         if not interval.monotonic_above:
-            before += f"{NOTE} not enforce monotonicity from above.\n"
+            before += f"{CONFIGURED} not enforce monotonicity from above.\n"
         if interval.monotonic_below:
-            before += f"{NOTE} enforce monotonicity from below.\n"
+            before += f"{CONFIGURED} enforce monotonicity from below.\n"
         _choices(storage, asked.model, asked.question.states, "Building sparse matrix")
         storage.plain_vector("yes", size)
         storage.plain_vector("maybe", size)

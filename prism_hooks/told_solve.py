@@ -22,6 +22,8 @@ COUNTED = 1 << 18
 diagonal are counted: in a few milliseconds. Larger ones have PRISM's lines of storage that is not
 compact, the diagonal among the entries."""
 
+CONFIGURED = "Note: Interval iteration is configured to"
+
 UNTIL = ("reachability", "until", "least reward")
 TOTAL = "total reward"
 STEADY_STATE = "steady state"

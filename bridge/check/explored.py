@@ -105,7 +105,7 @@ def explored_model(
         )
     except StateFaultError as error:
         raise placed_fault(error, described, values) from None
-    if runs_of_matrix(built.model.matrix) is None:
+    if runs_of_matrix(built.model.matrix) is None:  # they would be written out for that
         built.model.require_finite_exit_rates()
     seconds = time.perf_counter() - begin
     log(f"Reachable states and matrix: {seconds_text(seconds)} seconds.")

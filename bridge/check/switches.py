@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from bridge.check.export_request import ModelExport, parse_model_export
 from bridge.check.simulation_options import SimulationOptions
 from bridge.own_switches import UsageError
+from engines.arrays import INT32_MAX
 from engines.errors import UnsupportedError
 from engines.model.environment import BoundMethod, IntervalOptions, Method, SolverEnvironment
 from engines.model.explicit import ModelKind
@@ -58,8 +59,8 @@ PRISM_ONLY = {
     *("dddebugwarnfatal", "dddebugwarnoff", "keywords", "timeout", "mainlog"),
 }
 
-LARGEST_INT, LARGEST_LONG = (1 << 31) - 1, (1 << 63) - 1
-"""Java's numbers end there."""
+LARGEST_LONG = (1 << 63) - 1
+"""Java's whole numbers of 64 bits end there."""
 
 
 @dataclass(frozen=True)
@@ -307,7 +308,7 @@ class _Reader:
             raise UsageError(f"Invalid value for -{name} switch")
         self._note_word(name, text)
 
-    def _whole(self, name: str, least: int, largest: int = LARGEST_INT) -> int:
+    def _whole(self, name: str, least: int, largest: int = INT32_MAX) -> int:
         text = self._value(name)
         # Digits are counted first: Python refuses to read some thousands of them.
         if not re.fullmatch("[+-]?[0-9]{1,30}", text) or abs(int(text)) > largest:
