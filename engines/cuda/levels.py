@@ -68,8 +68,12 @@ class DeviceChain:
 class DeviceCoarsening:
     """How a level's states are joined; the fields are those of `engines.host.levels.Coarsening`.
 
+    Of the aggregate of each state, only preparation has need.
+
     Parameters
     ----------
+    members
+        `width` places for each aggregate.
     starts
         Where the slots of each aggregate start, in 32 or 64 bits.
     slots
@@ -79,13 +83,17 @@ class DeviceCoarsening:
     """
 
     members: Any
-    aggregate: Any
     starts: Any
     slots: Any
     chain: DeviceChain
     from_offsets: Any
     from_entries: Any
     launcher: Launcher
+
+    @property
+    def width(self) -> int:
+        """The most states of an aggregate."""
+        return len(self.members) // self.chain.size
 
 
 def finest(system: System, launcher: Launcher, tuning: CycleTuning) -> DeviceChain:
@@ -164,7 +172,8 @@ def coarsened(chain: DeviceChain, tuning: CycleTuning) -> DeviceCoarsening:
     def launch(name: str, threads: int, *arguments: Any) -> None:
         launcher.launch(name, threads, *arguments, module="multilevel")
 
-    measured = (chain.offsets, chain.kinds, members, number, starts[1:], longest)
+    width = cp.int32(tuning.members)
+    measured = (chain.offsets, chain.kinds, members, width, number, starts[1:], longest)
     launch("measure_aggregates", count, *measured)
     _require_short(longest, tuning.longest_row_entries, "the rows of an aggregate")
     _scan(starts[1:], launcher)
@@ -174,7 +183,7 @@ def coarsened(chain: DeviceChain, tuning: CycleTuning) -> DeviceCoarsening:
     launch(
         "find_sources",
         count,
-        *(chain.offsets, chain.columns, chain.kinds, members, aggregate, starts, number),
+        *(chain.offsets, chain.columns, chain.kinds, members, width, aggregate, starts, number),
         *(found, slots, offsets[1:]),
     )
     if wide and int(offsets[1:].sum(dtype=np.int64).get()) > INT32_MAX:
@@ -184,7 +193,7 @@ def coarsened(chain: DeviceChain, tuning: CycleTuning) -> DeviceCoarsening:
     columns = cp.empty(entries, dtype=cp.int32)
     cursors = cp.zeros(count + 1, dtype=cp.int32)
     launch("copy_sources", count, found, starts, offsets, number, columns, cursors)
-    del found
+    del found, aggregate
     narrow.launch("keep_longest", count, cursors, number, longest, module="prepare")
     # Each list is sorted by one thread.
     _require_short(longest, 1024, "what leads from an aggregate")
@@ -195,7 +204,7 @@ def coarsened(chain: DeviceChain, tuning: CycleTuning) -> DeviceCoarsening:
     out, x, spare = (cp.empty(count) for _ in range(3))
     coarse = DeviceChain(offsets, columns, cp.empty(entries), out, x, spare, entries)
     lists = (cursors, from_entries)
-    below = DeviceCoarsening(members, aggregate, starts, slots, coarse, *lists, launcher)
+    below = DeviceCoarsening(members, starts, slots, coarse, *lists, launcher)
     # The next level is joined along the rates, as if all states of this one were equally likely.
     sum_flows(chain, chain.spare, below)
     return below
@@ -257,11 +266,11 @@ def sum_flows(chain: DeviceChain, x: Any, below: DeviceCoarsening) -> None:
         Holds the coarse chain; the values of its states become 1.
     """
     cp, coarse = cupy(), below.chain
-    count = cp.int32(coarse.size)
+    count, width = cp.int32(coarse.size), cp.int32(below.width)
     below.launcher.launch(
         "sum_flows",
         coarse.size,
-        *(*chain.rows, chain.kinds, x, below.members, below.starts, below.slots),
+        *(*chain.rows, chain.kinds, x, below.members, width, below.starts, below.slots),
         *(coarse.offsets, count, coarse.values),
         module="multilevel",
         block=128,  # as in the kernel

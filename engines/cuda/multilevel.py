@@ -69,7 +69,7 @@ def _bytes_needed(system: System) -> int:
         return 5 * system.bytes_per_sweep
     assert system.flows is not None
     # Measured with a hundred million states; the coarser levels have a matrix.
-    return 50 * system.num_states + 20 * system.flows.num_entries
+    return 28 * system.num_states + 14 * system.flows.num_entries
 
 
 class _Turn:
@@ -245,10 +245,10 @@ class CudaLevels:
             sum_flows(chains[level], x, below)
         self._solve_coarsest(after)
         for level, below in reversed(list(enumerate(self._coarsenings))):
-            states = chains[level].size
+            count = below.chain.size
             x = after if level == 0 else chains[level].x
-            arguments = (x, below.aggregate, below.chain.x, cp.int32(states), *self._bounds(level))
-            self._launch("correct_level", states, *arguments)
+            joined = (x, below.members, cp.int32(below.width), below.chain.x, cp.int32(count))
+            self._launch("correct_level", count, *joined, *self._bounds(level))
             self._smooth(level, x, x, self._tuning.sweeps_after)
         self._sum_flow(after)
         self._launch(

@@ -105,8 +105,8 @@ def solve_by_levels(
     aggregate's states keep their shares, and the chain of aggregates with the flows that these
     shares make is solved, by the same cycle, for what each aggregate has to be multiplied by. So
     the iterate stays positive, and relative errors of rare states fall as those of common ones do.
-    States are paired along their strongest transitions, as in Notay's double pairwise aggregation
-    (2012). That the cycles have mixed is confirmed from a far start, as for sweeps.
+    States are paired along their strongest transitions, again and again, as in Notay's pairwise
+    aggregation (2012). That the cycles have mixed is confirmed from a far start, as for sweeps.
     """
     levels = LevelScheme(place, environment.device_memory)
     limited = replace(environment, max_iterations=MOST_CYCLES, max_iterations_named=True)

@@ -20,7 +20,8 @@ class CycleTuning:
     sweeps_before, sweeps_after
         Smoothing sweeps on each level, on the way down and on the way up; even numbers.
     passes
-        How often states are joined in pairs for a level: aggregates are pairs of pairs.
+        How often states are joined in pairs for a level: aggregates are pairs of pairs of pairs.
+        More of them need more sweeps: mass has to cross an aggregate within a cycle.
     rounds
         Rounds of proposals in which states find a partner; in each, half of them propose.
     enough
@@ -44,14 +45,14 @@ class CycleTuning:
     """
 
     omega: float = 0.85
-    sweeps_before: int = 2
-    sweeps_after: int = 2
-    passes: int = 2
+    sweeps_before: int = 4
+    sweeps_after: int = 4
+    passes: int = 3
     rounds: int = 6
     enough: float = 0.25
     coarsest_states: int = 64
     least_shrinking: float = 0.9
-    longest_row_entries: int = 4096
+    longest_row_entries: int = 8192
     floor: float = 1e-290
     smallest_looked_at: float = 1e-280
     largest_correction: float = 1e50

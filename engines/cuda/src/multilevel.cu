@@ -4,10 +4,9 @@
 // leaves each state. The finest may have rows of few kinds in place of these: then `kinds` tells each
 // state's, which row and what leaves belong to, and columns are counted from the state. Where
 // `kinds` is null each row is of its own kind. Entries are numbered in 32 bits; OFFSET numbers those
-// that the rows of several states would have. An aggregate has up to WIDTH members; -1 stands for
+// that the rows of several states would have. An aggregate has up to `width` members; -1 stands for
 // none.
 
-#define WIDTH 4
 #define NO_SLOT 0xffff
 #define SLOTS 16
 #define FLOW_THREADS 128
@@ -135,13 +134,13 @@ extern "C" __global__ void join_partners(
 // Counts the entries that the rows of each aggregate have together; keeps the largest number.
 extern "C" __global__ void measure_aggregates(
     const int* __restrict__ offsets, const unsigned short* __restrict__ kinds,
-    const int* __restrict__ members, int count, OFFSET* lengths, int* longest)
+    const int* __restrict__ members, int width, int count, OFFSET* lengths, int* longest)
 {
     int target = blockIdx.x * blockDim.x + threadIdx.x;
     if (target >= count) return;
     int length = 0;
-    for (int place = 0; place < WIDTH; place++) {
-        int row = members[(long long)target * WIDTH + place];
+    for (int place = 0; place < width; place++) {
+        int row = members[(long long)target * width + place];
         if (row < 0) break;
         int kind = kind_of(kinds, row);
         length += offsets[kind + 1] - offsets[kind];
@@ -154,7 +153,7 @@ extern "C" __global__ void measure_aggregates(
 // entry of an aggregate's rows, one after the other, has a slot.
 extern "C" __global__ void find_sources(
     const int* __restrict__ offsets, const int* __restrict__ columns,
-    const unsigned short* __restrict__ kinds, const int* __restrict__ members,
+    const unsigned short* __restrict__ kinds, const int* __restrict__ members, int width,
     const int* __restrict__ aggregate, const OFFSET* __restrict__ starts, int count, int* found,
     unsigned short* slots, int* lengths)
 {
@@ -163,8 +162,8 @@ extern "C" __global__ void find_sources(
     int* mine = found + starts[target];
     unsigned short* next = slots + starts[target];
     int length = 0;
-    for (int place = 0; place < WIDTH; place++) {
-        int row = members[(long long)target * WIDTH + place];
+    for (int place = 0; place < width; place++) {
+        int row = members[(long long)target * width + place];
         if (row < 0) break;
         int kind = kind_of(kinds, row), origin = origin_of(kinds, row);
         for (int entry = offsets[kind]; entry < offsets[kind + 1]; entry++) {
@@ -226,7 +225,7 @@ extern "C" __global__ void order_entries(
 extern "C" __global__ void sum_flows(
     const int* __restrict__ offsets, const int* __restrict__ columns,
     const double* __restrict__ values, const unsigned short* __restrict__ kinds,
-    const double* __restrict__ shares, const int* __restrict__ members,
+    const double* __restrict__ shares, const int* __restrict__ members, int width,
     const OFFSET* __restrict__ starts, const unsigned short* __restrict__ slots,
     const int* __restrict__ coarse_offsets, int count, double* coarse_values)
 {
@@ -239,8 +238,8 @@ extern "C" __global__ void sum_flows(
     int stride = is_short ? FLOW_THREADS : 1;
     for (int slot = 0; slot < length; slot++) mine[slot * stride] = 0.0;
     const unsigned short* next = slots + starts[target];
-    for (int place = 0; place < WIDTH; place++) {
-        int row = members[(long long)target * WIDTH + place];
+    for (int place = 0; place < width; place++) {
+        int row = members[(long long)target * width + place];
         if (row < 0) break;
         int kind = kind_of(kinds, row), origin = origin_of(kinds, row), end = offsets[kind + 1];
         for (int entry = offsets[kind]; entry < end; entry++) {
@@ -290,17 +289,22 @@ extern "C" __global__ void smooth_level(
     x_new[row] = after;
 }
 
-// Multiplies each state's value by the correction of its aggregate.
+// Multiplies the values of each aggregate's members by its correction.
 extern "C" __global__ void correct_level(
-    double* x, const int* __restrict__ aggregate, const double* __restrict__ correction, int states,
-    double least, double most)
+    double* x, const int* __restrict__ members, int width, const double* __restrict__ correction,
+    int count, double least, double most)
 {
-    int state = blockIdx.x * blockDim.x + threadIdx.x;
-    if (state >= states) return;
-    double after = x[state] * correction[aggregate[state]];
-    if (after < least) after = least;
-    if (after > most) after = most;
-    x[state] = after;
+    int target = blockIdx.x * blockDim.x + threadIdx.x;
+    if (target >= count) return;
+    double factor = correction[target];
+    for (int place = 0; place < width; place++) {
+        int state = members[(long long)target * width + place];
+        if (state < 0) break;
+        double after = x[state] * factor;
+        if (after < least) after = least;
+        if (after > most) after = most;
+        x[state] = after;
+    }
 }
 
 // Solves x F = x D for up to COARSEST states by elimination without subtraction, in one block of at
