@@ -14,7 +14,7 @@ from engines.diagrams.system import DiagramSystem
 from engines.errors import ConvergenceError, DeviceMemoryError, UnsupportedError
 from engines.model.choice import Format
 from engines.model.environment import DeviceChoice, Method, Precision, SolverEnvironment
-from engines.model.events import told
+from engines.model.events import Kind, told
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.result import Status
 from engines.questions.reachability import solve_reachability
@@ -36,6 +36,11 @@ HYBRID = replace(GPU, matrix_format=Format.HYBRID)
 FORMATS = pytest.mark.parametrize("matrix_format", [Format.PATTERNS, Format.HYBRID])
 
 
+def but_for_errors(result):
+    """What is told of a solve but for its error, which only with the matrix is measured."""
+    return told(tuple(one for one in result.events if one.kind is not Kind.CHANGE_MISLEADS))
+
+
 def expect_the_same(found, expected, matrix_format):
     """Values to the last bit where the rows are those of CSR, else to rounding."""
     assert "solved by" not in expected.note, "the sweeps of the oracle gave up"
@@ -45,7 +50,7 @@ def expect_the_same(found, expected, matrix_format):
     if matrix_format is Format.PATTERNS:
         np.testing.assert_array_equal(found.values, expected.values)
         assert found.residual == expected.residual
-        assert found.note == expected.note
+        assert but_for_errors(found) == but_for_errors(expected)
     np.testing.assert_allclose(found.values, expected.values, rtol=1e-12, atol=1e-290)
     # Another solution tells the error of a named method, and takes the matrix.
     if found.error_known:
