@@ -33,6 +33,7 @@ OPEN_CONSTANTS = {"int": "1:3", "double": "0.25:0.25:0.75", "bool": "true"}
 JAVA_MEMORY = "6g"
 SAME, ROUNDED = "same", "same to one unit in the last place"
 DIFFERENT, TOO_SLOW = "different", "too slow"
+TOO_LARGE_FOR_PRISM = f"beyond PRISM's memory of {JAVA_MEMORY}"
 END = "{}"
 """The line after the last outcome of a question, and before the first question."""
 
@@ -283,6 +284,9 @@ def compare_one(peer: Peer, constants: dict[str, Any], most: int, outcome: Outco
         began = time.perf_counter()
         model = peer.build()
         outcome.prism_seconds = time.perf_counter() - began
+    except jpype.JClass("java.lang.OutOfMemoryError") as error:
+        outcome.outcome, outcome.detail = TOO_LARGE_FOR_PRISM, str(error.getMessage())
+        return
     except jpype.JException as error:
         outcome.outcome = DIFFERENT if fault is None else "fault in both"
         outcome.detail = f"{fault} | {error.getMessage()}"
