@@ -57,7 +57,10 @@ def _prepare(model: ExplicitModel, device_number: int | None) -> GraphOperations
 
 
 def _gpu_for(model: ExplicitModel, environment: SolverEnvironment | None) -> int | None:
-    """Return the number of the GPU to use, or None for the CPU."""
+    """Return the number of the GPU to use, or None for the CPU.
+
+    Where the user allows less memory than a search may take, it is the CPU.
+    """
     if environment is None or environment.device is DeviceChoice.CPU:
         return None
     wanted = environment.device is DeviceChoice.GPU
@@ -70,8 +73,17 @@ def _gpu_for(model: ExplicitModel, environment: SolverEnvironment | None) -> int
     if not wanted and (small or not fits or not driver_present()):
         return None
     refusal = gpu_refusal(environment.device_number)
-    if refusal is None:
-        return environment.device_number
-    if wanted:
-        raise UnsupportedError(f"no GPU can be used: {refusal}")
-    return None
+    if refusal is not None:
+        if wanted:
+            raise UnsupportedError(f"no GPU can be used: {refusal}")
+        return None
+    room = environment.device_memory
+    return environment.device_number if room is None or _most_bytes(model) <= room else None
+
+
+def _most_bytes(model: ExplicitModel) -> int:
+    """Return the most bytes that the searches in a model's graph may take of a GPU.
+
+    More than strong components take of any of the graphs in docs/reproduce.md.
+    """
+    return 64 * model.num_states + 16 * model.matrix.num_entries

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from engines.cuda import driver
-from engines.devices import choice, two_sided
+from engines.devices import choice, graph, two_sided
 from engines.devices.choice import not_shared_out
 from engines.devices.colours import GaussSeidelScheme
 from engines.errors import UnsupportedError
@@ -20,6 +20,7 @@ from engines.model.choice import Format
 from engines.model.csr import CsrMatrix
 from engines.model.environment import DeviceChoice, SolverEnvironment
 from engines.model.events import Kind, told
+from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.result import SweepCost
 from engines.systems.one_sided import SweepSystem
 from tests.engines.conftest import DEVICES
@@ -143,6 +144,14 @@ def test_a_missing_driver_is_named(monkeypatch):
     monkeypatch.setattr(driver, "driver_present", lambda: False)
     assert "no NVIDIA driver" in driver.gpu_refusal()
     assert choice.choose_engine(SolverEnvironment(), large_system())[1] == ()
+
+
+def test_searches_in_graphs_take_no_more_of_a_gpu_than_is_allowed(monkeypatch):
+    monkeypatch.setattr(graph, "gpu_refusal", lambda _number: None)
+    model = ExplicitModel(ModelKind.DTMC, large_system(1_000).matrix)
+    for room, used in ((None, 0), (80_000, 0), (79_999, None)):
+        environment = SolverEnvironment(device=DeviceChoice.GPU, device_memory=room)
+        assert graph._gpu_for(model, environment) == used
 
 
 BROKEN = {
