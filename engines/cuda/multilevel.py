@@ -68,7 +68,7 @@ def _bytes_needed(system: System) -> int:
         # The levels and their preparation take at most five times the bytes of the rates.
         return 5 * system.bytes_per_sweep
     assert system.flows is not None
-    # Measured with a hundred million states; the coarser levels have a matrix.
+    # Measured with 34 million states, and enough for a billion; the coarser levels have a matrix.
     return 28 * system.num_states + 14 * system.flows.num_entries
 
 
