@@ -57,12 +57,15 @@ class DeviceExplorationTuning:
         Made in one launch, between two moments at which it can be interrupted.
     block_threads
         Of the kernels.
+    most_transitions
+        That a state may have: those to the same state are found by one thread, one after the other.
     """
 
     first_states: int = 2**24
     growth: int = 4
     levels_of_a_part: int = 4096
     block_threads: int = 256
+    most_transitions: int = 8192
 
 
 @dataclass
@@ -258,6 +261,8 @@ class CudaExplorer:
         ------
         DeviceMemoryError
             If there is no room for them.
+        UnsupportedError
+            If a state has too many transitions.
         """
         cp, states = self._cp, self._sorted[first:last]
         count, is_mdp = len(states), self._kind is ModelKind.MDP
@@ -266,6 +271,9 @@ class CudaExplorer:
         deadlocks = cp.empty(count, dtype=cp.uint8)
         arguments = (states, transitions, choices, deadlocks, self._numbers)
         self._launch("count_rows", count, *arguments, counted_at=1)
+        longest, most = int(transitions.max()), self._tuning.most_transitions
+        if longest > most:
+            raise UnsupportedError(f"a state has {longest} transitions, more than {most}")
         places = self._offsets(transitions)
         entries = int(places[-1])
         starts = self._offsets(choices) if is_mdp else None

@@ -13,6 +13,7 @@ from engines.cuda.modules import Launcher
 from engines.cuda.prepare import _scan, upload
 from engines.cuda.transfer import to_device
 from engines.diagrams.system import DiagramSystem, System
+from engines.errors import UnsupportedError
 from engines.systems.flows import FlowRuns
 from engines.systems.multilevel import CycleTuning
 
@@ -110,7 +111,7 @@ def finest(system: System, launcher: Launcher, tuning: CycleTuning) -> DeviceCha
 
     Raises
     ------
-    RuntimeError
+    UnsupportedError
         If the states cannot be joined.
     """
     cp = cupy()
@@ -119,7 +120,7 @@ def finest(system: System, launcher: Launcher, tuning: CycleTuning) -> DeviceCha
         return _finest_of_runs(system.flows, launcher, tuning)
     device = upload(system, launcher, divided=False)
     if device.divisors is None:
-        raise RuntimeError("a state is entered from too many others to be joined in pairs")
+        raise UnsupportedError("a state is entered from too many others to be joined in pairs")
     room = cp.empty(system.num_states)
     rows = (device.row_offsets, device.columns, device.values, device.divisors)
     return DeviceChain(*rows, room, room, len(device.columns))
@@ -129,9 +130,9 @@ def _finest_of_runs(flows: FlowRuns, launcher: Launcher, tuning: CycleTuning) ->
     """Return flows of which those of each kind of state are stored once."""
     cp, size = cupy(), flows.num_states
     if len(flows.out) > MOST_KINDS:
-        raise RuntimeError(f"{len(flows.out)} kinds of states are more than {MOST_KINDS}")
+        raise UnsupportedError(f"{len(flows.out)} kinds of states are more than {MOST_KINDS}")
     if size <= tuning.coarsest_states:
-        raise RuntimeError(f"{size} states are too few to be joined")
+        raise UnsupportedError(f"{size} states are too few to be joined")
     kinds, room = cp.empty(size, dtype=cp.uint16), cp.empty(size)
     firsts = to_device(flows.firsts[:-1], np.int32)
     of_runs = to_device(flows.kinds, np.uint16)
@@ -154,7 +155,7 @@ def coarsened(chain: DeviceChain, tuning: CycleTuning) -> DeviceCoarsening:
 
     Raises
     ------
-    RuntimeError
+    UnsupportedError
         If too few of them join, or what they make is too large.
     """
     cp = cupy()
@@ -164,7 +165,7 @@ def coarsened(chain: DeviceChain, tuning: CycleTuning) -> DeviceCoarsening:
     members, aggregate = _joined(chain, narrow, tuning)
     count = len(members) // tuning.members
     if count > tuning.least_shrinking * chain.size:
-        raise RuntimeError(f"{chain.size} states join into {count} aggregates only")
+        raise UnsupportedError(f"{chain.size} states join into {count} aggregates only")
     number = cp.int32(count)
     longest = cp.zeros(1, dtype=cp.int32)
     starts = cp.zeros(count + 1, dtype=launcher.offset_dtype)
@@ -187,7 +188,7 @@ def coarsened(chain: DeviceChain, tuning: CycleTuning) -> DeviceCoarsening:
         *(found, slots, offsets[1:]),
     )
     if wide and int(offsets[1:].sum(dtype=np.int64).get()) > INT32_MAX:
-        raise RuntimeError(f"{count} aggregates have more flows than 32 bits number")
+        raise UnsupportedError(f"{count} aggregates have more flows than 32 bits number")
     _scan(offsets[1:], narrow)
     entries = int(offsets[-1:].get()[0])
     columns = cp.empty(entries, dtype=cp.int32)
@@ -196,7 +197,7 @@ def coarsened(chain: DeviceChain, tuning: CycleTuning) -> DeviceCoarsening:
     del found, aggregate
     narrow.launch("keep_longest", count, cursors, number, longest, module="prepare")
     # Each list is sorted by one thread.
-    _require_short(longest, 1024, "what leads from an aggregate")
+    _require_short(longest, tuning.longest_row_entries, "what leads from an aggregate")
     _scan(cursors, narrow)
     from_entries = cp.empty(entries, dtype=cp.int32)
     launch("place_entries", entries, columns, cp.int32(entries), cursors, from_entries)
@@ -213,7 +214,7 @@ def coarsened(chain: DeviceChain, tuning: CycleTuning) -> DeviceCoarsening:
 def _require_short(longest: Any, limit: int, what: str) -> None:
     length = int(longest.get()[0])
     if length > limit:
-        raise RuntimeError(f"{what} has {length} entries, more than {limit}")
+        raise UnsupportedError(f"{what} has {length} entries, more than {limit}")
     longest.set(np.zeros(1, dtype=np.int32))
 
 

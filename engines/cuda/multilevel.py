@@ -50,7 +50,7 @@ def cuda_levels(
     ------
     DeviceMemoryError
         When the device cannot hold the levels; nothing is left allocated.
-    RuntimeError
+    UnsupportedError
         If the chain cannot be coarsened.
     """
     cp = cupy()

@@ -73,7 +73,7 @@ def explored_on_gpu(
     DeviceMemoryError
         If states or matrix do not fit.
     UnsupportedError
-        If there is no such GPU, and as `engines.cuda.exploring.CudaExplorer`.
+        If there is no such GPU, and as `engines.cuda.exploring.CudaExplorer` and its rows.
     """
     refusal = driver.gpu_refusal(device_number)
     if refusal is not None:
@@ -104,7 +104,10 @@ def _explored(
     while True:
         search = explorer.search()
         if search["faulty"]:
-            state = min(map(packing.state, explorer.faults()))
+            faults = explorer.faults()
+            # The order of the words is that of the states.
+            first = np.lexsort(faults.reshape(len(faults), -1).T[::-1])[0]
+            state = packing.state(faults[first])
             raise command_fault(program, state) or AssertionError(f"no fault found in {state}")
         if progress is not None:
             progress(int(search["begin"] - search["holes"]))

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from engines.arrays import FloatArray
+from engines.errors import UnsupportedError
 from engines.host.aggregates import Aggregates, Chain, entries_by_column
 from engines.host.engine import CpuEngine
 from engines.host.multilevel import Coarsening, HostCycle, HostCycles, Level, set_coarse_flows
@@ -145,7 +146,7 @@ def _coarsened(chain: Chain, tuning: CycleTuning) -> Coarsening:
     count = len(joined.members)
     longest = int(np.diff(chain.offsets).max())
     if count > tuning.least_shrinking * size or longest > tuning.longest_row_entries:
-        raise RuntimeError(
+        raise UnsupportedError(
             f"{size} states join into {count} aggregates only, with rows of up to {longest} entries"
         )
     offsets, columns, adds_to = joined.entries()

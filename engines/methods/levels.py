@@ -50,7 +50,7 @@ class LevelScheme:
 
         Raises
         ------
-        RuntimeError
+        UnsupportedError
             If the chain cannot be coarsened.
         DeviceMemoryError
             When the device cannot hold the levels.
@@ -93,11 +93,12 @@ def solve_by_levels(
     Raises
     ------
     RuntimeError
-        If the chain cannot be coarsened, or the cycles do not converge: sweeps must go on.
+        If the cycles do not converge: sweeps must go on.
     DeviceMemoryError
         When the device cannot hold the levels.
     UnsupportedError
-        For other systems, and for more entries than 32 bits number.
+        For other systems, for chains that cannot be coarsened, and for more entries than 32 bits
+        number.
 
     Notes
     -----

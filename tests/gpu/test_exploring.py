@@ -80,7 +80,7 @@ def require_same(found, expected):
 
 
 @pytest.mark.usefixtures("_words")
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", [*range(60), 752])
 def test_random_programs(seed):
     program = random_program(seed)
     require_same(built_or_fault(program, 0), built_or_fault(program, None))
@@ -148,6 +148,19 @@ def test_memory_is_asked_for_before_it_is_taken():
         CudaExplorer(program, packing, initial, most_memory=1000)
     cupy().get_default_memory_pool().free_all_blocks()
     require_same(build(program, gpu=0, tuning=AT_ONCE), build(program))
+
+
+def test_a_state_with_very_many_transitions_is_left_to_the_cpu():
+    bits = "".join(
+        f" module m{i} b{i} : bool init false; [go] !b{i} -> 0.5 : (b{i}'=true)"
+        f" + 0.5 : (b{i}'=false); endmodule"
+        for i in range(14)
+    )
+    program, _ = read_model("dtmc" + bits)
+    built = build(program, gpu=0, tuning=AT_ONCE)
+    reason = "a state has 16384 transitions, more than 8192"
+    assert told(built.events) == f"model built on the CPU: {reason}"
+    require_same(built, build(program))
 
 
 def test_only_many_states_go_to_the_gpu():

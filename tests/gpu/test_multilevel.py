@@ -12,7 +12,7 @@ from engines.cuda import levels
 from engines.cuda import multilevel as cuda
 from engines.cuda.engine import CudaEngine
 from engines.diagrams.system import DiagramSystem
-from engines.errors import DeviceMemoryError
+from engines.errors import DeviceMemoryError, UnsupportedError
 from engines.exploration.run_matrix import RunMatrix
 from engines.host.engine import CpuEngine
 from engines.host.levels import CpuLevels
@@ -153,20 +153,20 @@ def test_the_sweeps_give_their_memory_to_the_cycles(monkeypatch):
 
 
 def test_too_few_states_in_runs_are_left_to_sweeps():
-    with pytest.raises(RuntimeError, match="50 states are too few to be joined"):
+    with pytest.raises(UnsupportedError, match="50 states are too few to be joined"):
         cuda.cuda_levels(balance_by_runs(CASES["small"]()), -1.0, False, 0)
 
 
 def test_too_many_kinds_of_states_are_left_to_sweeps(monkeypatch):
     monkeypatch.setattr(levels, "MOST_KINDS", 3)
-    with pytest.raises(RuntimeError, match="kinds of states are more than 3"):
+    with pytest.raises(UnsupportedError, match="kinds of states are more than 3"):
         cuda.cuda_levels(balance_by_runs(two_queues(50)), -1.0, False, 0)
 
 
 def test_too_many_flows_between_aggregates_are_left_to_sweeps(monkeypatch):
     monkeypatch.setattr(levels, "NARROW_ENTRIES", 100)
     monkeypatch.setattr(levels, "INT32_MAX", 200)
-    with pytest.raises(RuntimeError, match="aggregates have more flows than 32 bits number"):
+    with pytest.raises(UnsupportedError, match="aggregates have more flows than 32 bits number"):
         cuda.cuda_levels(balance_by_runs(two_queues(50)), -1.0, False, 0)
 
 
@@ -236,7 +236,7 @@ def test_two_solves_give_the_same_digits():
 def test_a_star_is_refused():
     size = 500
     rows = [dict.fromkeys(range(1, size), 1.0), *({0: 2.0} for _ in range(1, size))]
-    with pytest.raises(RuntimeError, match=r"aggregates only|too many others"):
+    with pytest.raises(UnsupportedError, match=r"aggregates only|too many others"):
         cuda.cuda_levels(balance(models.ctmc(rows).matrix), -1.0, False, 0)
 
 

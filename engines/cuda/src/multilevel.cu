@@ -197,12 +197,13 @@ extern "C" __global__ void copy_sources(
     }
 }
 
-// Lists the entries that lead from each aggregate. Filled from each list's end, as cursors fall.
+// Lists the entries that lead from each aggregate. Filled from each list's end, as cursors fall, by
+// the last entries first, so that the lists are nearly in order.
 extern "C" __global__ void place_entries(
     const int* __restrict__ coarse_columns, int entries, int* cursors, int* from_entries)
 {
-    int entry = blockIdx.x * blockDim.x + threadIdx.x;
-    if (entry < entries) from_entries[atomicSub(&cursors[coarse_columns[entry]], 1) - 1] = entry;
+    int entry = entries - 1 - (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    if (entry >= 0) from_entries[atomicSub(&cursors[coarse_columns[entry]], 1) - 1] = entry;
 }
 
 // Puts each list in ascending order, so that sums do not depend on races.

@@ -1,7 +1,8 @@
 // Breadth-first search: the choices of many states on all threads, then what they lead to, table by table.
 //
 // Which states there are, and in which order they are looked at, depends on sizes alone and not on
-// threads: what a piece of the frontier leads to is inserted in the order of pieces.
+// threads: what a piece of the frontier leads to is inserted in the order of pieces. Where a state of
+// the frontier has a fault, the others are looked at for faults alone.
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -50,7 +51,7 @@ class Search {
         bool in_time = true;
         most_ = most;
         pieces_ = next_batch();
-        while (pieces_ > 0 && in_time && !stopped() && space_.count() <= most_) {
+        while (pieces_ > 0 && in_time && !no_memory_ && space_.count() <= most_) {
             if (pieces_ < PIECES_FOR_THREADS || space_.threads == 1)
                 alone();
             else
@@ -58,18 +59,17 @@ class Search {
             in_time = seconds_of(CLOCK_MONOTONIC) < end;
         }
         if (no_memory_) return NO_MEMORY;
-        if (!space_.fault.empty()) return FAULT;
-        return pieces_ > 0 ? MORE : DONE;
+        if (pieces_ > 0) return MORE;
+        return at_fault() ? FAULT : DONE;
     }
 
    private:
-    bool stopped() const { return no_memory_ || !space_.fault.empty(); }
+    bool at_fault() const { return !space_.fault.empty(); }
 
     // Looks at one batch of states on this thread, and cuts the next.
     void alone() {
         for (Index piece = 0; piece < pieces_; piece++) expand(0, piece);
-        if (stopped()) return;
-        for (int table = 0; table < TABLES; table++) insert(table);
+        for (int table = 0; table < TABLES && !at_fault(); table++) insert(table);
         finish_batch();
     }
 
@@ -87,8 +87,8 @@ class Search {
             }
         };
         auto next = [&]() noexcept -> Index {
-            if (stopped()) return -1;
-            expanding = !expanding;
+            if (no_memory_) return -1;
+            expanding = !expanding || at_fault();
             if (!expanding) return TABLES;
             finish_batch();
             bool large = pieces_ >= PIECES_FOR_THREADS && space_.count() <= most_;
@@ -106,7 +106,8 @@ class Search {
 
     // Cuts the next states of the frontier into pieces; returns how many.
     Index next_batch() noexcept {
-        if (space_.at == static_cast<Index>(space_.frontier.size()) && !next_frontier()) return 0;
+        bool level_ends = space_.at == static_cast<Index>(space_.frontier.size());
+        if (level_ends && (at_fault() || !next_frontier())) return 0;
         Index states = (static_cast<Index>(space_.frontier.size()) - space_.at) / words_;
         Index of_each = 1 + space_.transitions / std::max<Index>(space_.looked_at, 1);
         Index most = space_.looked_at == 0 ? BLOCK : std::max<Index>(BATCH_TRANSITIONS / of_each, BLOCK);
@@ -139,6 +140,8 @@ class Search {
         const Word* all = space_.frontier.data() + space_.frontier.size();
         const Word* end = std::min(first + piece_ * words_, all);
         std::vector<Word>* found = found_.data() + piece * TABLES;
+        // Not inserted where a state had a fault.
+        for (int table = 0; table < TABLES; table++) found[table].clear();
         Index transitions = 0, choices = 0, crowding = 0;
         for (; first < end; first += BLOCK * words_) {
             int count = static_cast<int>(std::min<Index>(BLOCK, (end - first) / words_));

@@ -213,6 +213,14 @@ def test_a_fault_is_that_of_the_first_of_the_nearest_states():
             build(program, threads=threads)
 
 
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_a_fault_is_looked_for_in_all_states_of_a_wide_level(threads):
+    text = "mdp\nmodule m\n x : [0..399999];\n [] x>4 -> 0.4 : (x'=1);\nendmodule\n"
+    program, _ = read_model(text + "init true endinit\n")
+    with pytest.raises(InvalidModelError, match=r"Probabilities sum to 0\.4 in state \(x=5\)"):
+        build(program, threads=threads)
+
+
 def test_deadlocks_are_given_a_loop_or_refused():
     program, _ = read_model("mdp\nmodule m\n  x : [0..5];\n  [a] x<2 -> (x'=x+1);\nendmodule\n")
     built = build(program)
