@@ -142,7 +142,9 @@ def _doctor(words: list[str]) -> NoReturn:
 
     from bridge.doctor import doctor
 
-    @click.command(name="prism-gpu doctor")
+    @click.command(
+        name="prism-gpu doctor", context_settings={"help_option_names": ["--help", "-help"]}
+    )
     @click.option("--prism-dir", metavar="DIR", help="Use the PRISM in this folder.")
     def command(prism_dir: str | None) -> None:
         """Tell what was found, what is missing and the command that gets it."""
@@ -186,6 +188,8 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     from prism_hooks.exit_gate import GATE
 
     _require_text(arguments.prism)
+    if not {"-javaversion", "--javaversion"}.isdisjoint(arguments.prism):
+        _tell_java_version()
     runtime = jvm.find_runtime(arguments.prism_dir, with_engines=arguments.engines)
     hooks = arguments.hooks
     if arguments.engines and hooks.device is DeviceChoice.GPU:
@@ -218,6 +222,16 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     if may_use_gpu and MODELS.has_large:
         large_models.note(arguments)
     GATE.end(max(code, 0))
+
+
+def _tell_java_version() -> NoReturn:
+    """Have Java tell its version, as the script that starts PRISM does."""
+    import subprocess
+
+    from bridge.install import find_java
+
+    java = find_java().home / "bin" / "java"
+    sys.exit(subprocess.run([str(java), "-version"], check=False).returncode)
 
 
 def _require_text(words: tuple[str, ...]) -> None:

@@ -258,6 +258,9 @@ def state_columns(variables: Mapping[str, Any], num_states: int) -> dict[str, St
                 f"variable {name} must have a number or a bool for each of {num_states} states, "
                 f"but it is {column.dtype} of shape {column.shape}"
             )
+        if column.dtype.kind == "f" and np.isnan(column).any():
+            state = int(np.isnan(column).argmax())
+            raise InvalidModelError(f"variable {name} is no number in state {state}")
         if column.dtype.kind == "u" and column.max() > np.iinfo(np.int64).max:
             raise InvalidModelError(f"variable {name}: {column.max()} is beyond 64 bits")
         dtype = {"b": np.bool_, "f": np.float64}.get(column.dtype.kind, np.int64)

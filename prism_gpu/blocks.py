@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bridge.known import require_known
 from engines.arrays import FloatArray, IndexArray
 from engines.devices.choice import choose_diagram_engine
 from engines.diagrams.instances import BlockInstance, CoordinateBlock, hybrid_of
 from engines.diagrams.system import DiagramSystem
 from engines.errors import InvalidModelError
 from engines.host.diagram_colours import ColouredDiagramScheme
-from engines.model.environment import DeviceChoice, Method, SolverEnvironment
+from engines.model.environment import Method
 from engines.model.events import told
+from prism_gpu.settings import number_of, read_settings, whole_of
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,8 @@ def solve_blocks(
     ------
     InvalidModelError
         For parts that do not belong together, and for numbers that are none.
+    TypeError, ValueError
+        For arguments of a wrong type, and for words that are not known.
     UnsupportedError
         For an ω outside of (0, 2), and where a GPU was asked for and cannot be used.
 
@@ -152,18 +156,17 @@ def solve_blocks(
     overwrites the start and returns a status.
     """
     began = time.perf_counter()
-    system = _system(blocks, instances, right_side, diagonal, start, omega)
-    environment = SolverEnvironment(
+    require_known(stop, ("relative", "absolute"), "value of stop")
+    settings = {"epsilon": epsilon, "max_iterations": max_iterations, "device": device}
+    omega = number_of({"omega": omega}, "omega", 1.0)
+    environment = replace(
+        read_settings({**settings, "absolute": stop == "absolute"}).environment,
         method=Method.SOR,
-        epsilon=epsilon,
-        absolute=stop == "absolute",
-        max_iterations=max_iterations,
-        max_iterations_named=True,
         omega=omega,
-        device=DeviceChoice(device),
-        slice_size=slice_size,
-        colours=colours,
+        slice_size=_whole_or_none("slice_size", slice_size),
+        colours=_whole_or_none("colours", colours),
     )
+    system = _system(blocks, instances, right_side, diagonal, start, omega)
     engine, events = choose_diagram_engine(environment, system)
     scheme = ColouredDiagramScheme(engine, system, environment)
     sweeper = scheme.sweeper(system, epsilon, environment.absolute)
@@ -183,6 +186,10 @@ def solve_blocks(
     )
 
 
+def _whole_or_none(name: str, value: int | None) -> int | None:
+    return None if value is None else whole_of({name: value}, name, 0)
+
+
 def _system(
     blocks: Sequence[Block],
     instances: Sequence[Instance],
@@ -191,6 +198,10 @@ def _system(
     start: ArrayLike | None,
     omega: float,
 ) -> DiagramSystem:
+    for what, items, wanted in (("blocks", blocks, Block), ("instances", instances, Instance)):
+        for item in items:
+            if not isinstance(item, wanted):
+                raise TypeError(f"{what} must be of {wanted.__name__}, not {item!r}")
     pivots = _vector(diagonal, "the diagonal", None)
     size = len(pivots)
     if (pivots == 0.0).any():
@@ -227,7 +238,10 @@ def _places(numbers: ArrayLike, what: str) -> IndexArray:
 
 
 def _vector(values: ArrayLike, what: str, size: int | None) -> FloatArray:
-    found: FloatArray = np.array(values, dtype=np.float64)
+    try:
+        found: FloatArray = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidModelError(f"{what} must be numbers: {error}") from error
     if found.ndim != 1 or (size is not None and len(found) != size):
         wanted = "one dimension" if size is None else f"{size} entries"
         raise InvalidModelError(f"{what} must have {wanted}, but its shape is {found.shape}")

@@ -19,7 +19,7 @@ from engines.model.explicit import ModelKind
 from prism_gpu.built import BuiltHere
 from prism_gpu.model import Model, plain_constants
 from prism_gpu.result import Constant
-from prism_gpu.settings import Settings, read_settings
+from prism_gpu.settings import Settings, number_of, read_settings
 
 FRONT_ENDS = ("builtin", "prism")
 
@@ -90,7 +90,7 @@ def open(
         require_known(kind, [item.value for item in ModelKind], "kind")
         if not (file.is_dir() or is_text_model(file)):
             raise ValueError(f"{file}: the kind of a model is given for explicit text files alone")
-    if likely is not None and not 0.0 < likely < 1.0:
+    if likely is not None and not 0.0 < number_of({"likely": likely}, "likely", 0.0) < 1.0:
         raise ValueError(f"likely={likely}: a probability between 0 and 1 is wanted")
     if likely is not None and front_end == "prism":
         raise ValueError("likely: PRISM explores all states; leave front_end out")

@@ -132,18 +132,18 @@ def read_settings(settings: Mapping[str, Any], kind: ModelKind | None = None) ->
     precision = _word(given, "precision", {item.value: item for item in Precision}, "double")
     device = _word(given, "device", {item.value: item for item in DeviceChoice}, "auto")
     _require_method_of(kind, method)
-    omega = _number(given, "omega", 0.9)
+    omega = number_of(given, "omega", 0.9)
     if not omega > 0.0:
         raise ValueError(f"omega must be above 0, not {omega}")
     environment = SolverEnvironment(
         method=method,
-        epsilon=_number(given, "epsilon", 1e-6),
+        epsilon=number_of(given, "epsilon", 1e-6),
         absolute=given.get("absolute", False),
-        max_iterations=_whole(given, "max_iterations", 10_000),
+        max_iterations=whole_of(given, "max_iterations", 10_000),
         max_iterations_named="max_iterations" in given,
         omega=omega,
         device=device,
-        device_number=_whole(given, "device_number", 0),
+        device_number=whole_of(given, "device_number", 0),
         bounds=given.get("bounds", False),
         topological=given.get("topological", False),
         precision=precision,
@@ -166,7 +166,25 @@ def _word(given: Mapping[str, Any], name: str, words: Mapping[str, Any], default
     return words[value]
 
 
-def _number(given: Mapping[str, Any], name: str, default: float) -> float:
+def number_of(given: Mapping[str, Any], name: str, default: float) -> float:
+    """Return a setting that is a number.
+
+    Parameters
+    ----------
+    given
+        The settings.
+    name
+        Of the setting.
+    default
+        Where it is not given.
+
+    Raises
+    ------
+    TypeError
+        If it is no number.
+    ValueError
+        If no double holds it.
+    """
     value = given.get(name, default)
     try:
         if isinstance(value, str | bool):
@@ -178,7 +196,21 @@ def _number(given: Mapping[str, Any], name: str, default: float) -> float:
         raise ValueError(f"{name} is larger than the largest double") from None
 
 
-def _whole(given: Mapping[str, Any], name: str, default: int) -> int:
+def whole_of(given: Mapping[str, Any], name: str, default: int) -> int:
+    """Return a setting that is a whole number from 0 on, in 31 bits.
+
+    Parameters
+    ----------
+    given, name, default
+        As for `number_of`.
+
+    Raises
+    ------
+    TypeError
+        If it is no whole number.
+    ValueError
+        If it is out of range.
+    """
     value = given.get(name, default)
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name} must be a whole number, not {value!r}")

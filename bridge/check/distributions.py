@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bridge.files.atomic import write_parts
+from bridge.check.outputs import write_output
 from bridge.files.names import with_suffix
 from bridge.language.constants import parse_const_switch
 from bridge.language.text import RULE, seconds_text, value_text
@@ -71,7 +71,7 @@ def report_steady_state(
     to_file = _exported(model, found, "steady-state", target, log)
     if to_file is not None:
         # PRISM's file of a steady state has no numbers of states.
-        write_parts(to_file, (f"{value_text(value)}\n" for value in found.tolist()))
+        write_output(to_file, (f"{value_text(value)}\n" for value in found.tolist()))
 
 
 def report_transient(
@@ -103,7 +103,7 @@ def report_transient(
         For MDPs.
     InvalidModelError
         For a time that is none, or for a DTMC no number of steps.
-    OSError
+    BridgeError, OSError
         If a file cannot be written.
     """
     from engines.questions.bounded import distribution_after
@@ -131,7 +131,7 @@ def report_transient(
         to_file = _exported(model, found, "transient", named, log)
         if to_file is not None:
             pairs = enumerate(found.tolist())
-            write_parts(to_file, (f"{state}={value_text(value)}\n" for state, value in pairs))
+            write_output(to_file, (f"{state}={value_text(value)}\n" for state, value in pairs))
 
 
 def transient_times(text: str, continuous: bool) -> list[int] | list[float]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bridge.check.export_request import PARTS, ModelExport
-from bridge.files.atomic import write_parts
+from bridge.check.outputs import write_output
 from bridge.files.checkable import as_file_model, as_umb
 from bridge.files.names import with_suffix
 from bridge.files.umb import write_umb
@@ -59,7 +59,7 @@ def export_model(
     ------
     UnsupportedError
         For a combined file without headers.
-    OSError
+    BridgeError, OSError
         If a file cannot be written.
     """
     target = request.target
@@ -120,7 +120,7 @@ def _deliver(texts: list[Iterator[str]], ending: str, target: str, log: Log) -> 
         files = [with_suffix(target, str(number)) for number in range(1, len(texts) + 1)]
         log(f"Rewards were exported to multiple files: {','.join(files)}")
     for text, file in zip(texts, files, strict=True):
-        write_parts(Path(file), text)
+        write_output(Path(file), text)
 
 
 def _in_prisms_order(model: CheckableModel) -> FileModel:
@@ -156,7 +156,7 @@ def export_vector(model: CheckableModel, values: StateVector, target: str, log: 
 
     Raises
     ------
-    OSError
+    BridgeError, OSError
         If the file cannot be written.
     """
     texts = map(value_text, values.tolist())
@@ -165,4 +165,4 @@ def export_vector(model: CheckableModel, values: StateVector, target: str, log: 
         log("\n".join(f"{model.state_line(state)}={text}" for state, text in enumerate(texts)))
         return
     log(f'\nExporting vector of results for all states to file "{target}"...')
-    write_parts(Path(target), (f"{text}\n" for text in texts))
+    write_output(Path(target), (f"{text}\n" for text in texts), shown=target)

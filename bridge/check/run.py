@@ -427,9 +427,7 @@ class _Run:
                 raise BridgeError(f'File "{path}" not found')
             text = path.read_text(encoding="utf-8", errors="replace")
             found = parse_properties(text, str(path), self._source.names)
-        if options.properties_text is not None:
-            if found.properties:
-                raise UsageError("Cannot specify both a properties file and -pctl, -csl or -pf")
+        elif options.properties_text is not None:
             found = parse_properties(options.properties_text, "", self._source.names)
         require_meaningful(found, self._source.declared)
         count = len(found.properties)

@@ -348,10 +348,9 @@ class _Reader:
         import os
 
         folder = self._value(name)
-        try:
-            os.chdir(folder)
-        except OSError as error:
-            raise UsageError(f"-{name}: {error.strerror or error}: {folder}") from error
+        # PRISM has none but its native code write there: files are named from where it began.
+        if not os.path.isdir(folder):
+            raise UsageError(f'Working directory "{folder}" is not a directory')
 
     def _properties(self, name: str) -> None:
         self._set(properties_text=self._value(name))

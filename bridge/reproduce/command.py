@@ -257,7 +257,9 @@ def _expression(_context: click.Context, _option: click.Parameter, text: str) ->
     return text
 
 
-@click.command(name="prism-gpu reproduce")
+@click.command(
+    name="prism-gpu reproduce", context_settings={"help_option_names": ["--help", "-help"]}
+)
 @click.argument(
     "subjects",
     nargs=-1,

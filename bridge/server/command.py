@@ -20,7 +20,7 @@ STARTED = "started"
 PATIENCE_S = 5.0
 
 
-@click.command(name="prism-gpu server")
+@click.command(name="prism-gpu server", context_settings={"help_option_names": ["--help", "-help"]})
 @click.option("--background", is_flag=True, help="Return once runs are taken.")
 @click.option("--stop", is_flag=True, help="End the server, after the run that it makes.")
 @click.option("--status", is_flag=True, help="Tell what the server is and does.")

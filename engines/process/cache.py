@@ -110,6 +110,8 @@ def found(name: str) -> Path | None:
             return place / name
         elif _takes_files(place):
             return None
+        else:
+            refused[place] = "cannot be written"
     return None
 
 

@@ -92,7 +92,11 @@ def time_bounded_until(
     # Neither phase makes an error larger: both are averages.
     error = first.error_estimate + last.error_estimate
     result = SolveResult.combined(first.values, [last, first], error)
-    both = tuple(value for value in first.decided if value in last.decided)
+    # The first phase knows its zeros by the graph; one of the last may be too small a number.
+    positive = bool(last.values.all())
+    both = tuple(
+        value for value in first.decided if value in last.decided or (value == 0.0 and positive)
+    )
     result = replace(result, unrounded=first.unrounded and last.unrounded, decided=both)
     if first.bounds is None or not last.two_sided:
         return result

@@ -14,6 +14,7 @@ from bridge.doctor import Finding, cuda_driver_version, doctor, examine, report
 from bridge.install import JavaInstall, PrismInstall
 from bridge.versions import NoPrismError, RequirementError
 from engines.errors import BridgeError, UnsupportedError
+from tests.conftest import run_command
 
 
 def prism(version="4.10.2-dev"):
@@ -299,3 +300,11 @@ def test_a_missing_c_compiler_is_told_and_keeps_nothing_from_running(monkeypatch
     assert (found.ok, found.required) == (False, False)
     assert "-sim" in found.detail
     assert "install gcc" in str(found.remedy)
+
+
+@pytest.mark.parametrize("command", ["doctor", "server", "reproduce", "regress"])
+def test_each_command_explains_itself_with_one_dash_too(command):
+    command_line = [sys.executable, "-m", "bridge", command, "-help"]
+    run = run_command(command_line, timeout=60)
+    assert run.code == 0, run.errors
+    assert run.output.startswith(f"Usage: prism-gpu {command}")

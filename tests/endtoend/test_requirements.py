@@ -193,3 +193,10 @@ def test_two_first_runs_at_once_both_succeed(prism_install, words, tmp_path):
         assert re.search(r"^Result: 0\.16666", output, re.MULTILINE)
     left = [path.name for path in cache.iterdir() if path.name.startswith(("build", "writ"))]
     assert left == []
+
+
+def test_the_version_of_java_is_told_in_place_of_a_run(prism_gpu):
+    told = prism_gpu("missing.pm", "-javaversion")
+    assert told.code == 0
+    assert told.output == ""
+    assert "version" in told.errors

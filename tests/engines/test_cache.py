@@ -293,6 +293,20 @@ def test_a_folder_that_cannot_be_written_costs_time_and_a_line(place, spare, cap
     assert os.strerror(number) in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("place")
+def test_a_cache_folder_that_cannot_be_made_is_told_in_each_run(
+    spare, tmp_path, monkeypatch, capsys
+):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "file" / "cache"))
+    make = Maker()
+    for _ in range(2):
+        monkeypatch.setattr(module, "_told", set())  # another process
+        assert kept("entry", make, content) == "firstsecond"
+        assert f"{spare} is used instead" in capsys.readouterr().err
+    assert make.calls == 1
+
+
 def test_what_lies_elsewhere_is_used_only_while_the_folder_takes_nothing(
     place, spare, tmp_path, monkeypatch
 ):

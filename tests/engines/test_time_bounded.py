@@ -114,6 +114,19 @@ def test_after_a_time_within_the_states_to_remain_in(device, time):
     expect(unbounded, expected)
 
 
+def test_a_zero_of_an_interval_has_no_error_where_the_left_side_fails(device):
+    model = models.chain(ModelKind.CTMC, [{1: 1.0}, {2: 2.0}, {1: 1.0}])
+    remain, target = np.array([True, False, False]), np.array([False, True, False])
+    # In state 2 neither holds; without it, each state has a chance in the last phase.
+    for size in (3, 2):
+        part = models.chain(ModelKind.CTMC, [{1: 1.0}, {0: 2.0}]) if size == 2 else model
+        sets = remain[:size], target[:size]
+        result = time_bounded_until(part, *sets, 0.5, 1.0, tight(device))
+        assert result.values[0] > 0.2
+        assert result.values[1:].tolist() == [0.0] * (size - 1)
+        assert result.decided == (0.0,)
+
+
 @pytest.mark.parametrize("time", [0.1, 0.75, 3.3, 17.0])
 def test_what_is_certain_has_probability_1_and_nothing_else_has(device, time):
     # 1 -> 2 -> 1 for ever; from 0 there, or to 3, which is worth nothing.

@@ -161,6 +161,26 @@ def test_parts_that_do_not_belong_together_are_refused(changed, said):
         pg.solve_blocks(**{**whole, **changed})
 
 
+@pytest.mark.parametrize(
+    ("changed", "error", "said"),
+    [
+        ({"stop": "soon"}, ValueError, "unknown value of stop 'soon'"),
+        ({"device": "tpu"}, ValueError, "unknown value of device 'tpu'"),
+        ({"epsilon": "small"}, TypeError, "epsilon must be a number"),
+        ({"max_iterations": 0.5}, TypeError, "max_iterations must be a whole number"),
+        ({"colours": "red"}, TypeError, "colours must be a whole number"),
+        ({"omega": "1"}, TypeError, "omega must be a number"),
+        ({"blocks": [5]}, TypeError, "blocks must be of Block, not 5"),
+        ({"instances": [5]}, TypeError, "instances must be of Instance, not 5"),
+        ({"start": "ab"}, ValueError, "the start must be numbers"),
+    ],
+)
+def test_arguments_of_a_wrong_type_are_named(changed, error, said):
+    whole = {"blocks": [], "instances": [], "right_side": [1.0], "diagonal": [1.0]}
+    with pytest.raises(error, match=said):
+        pg.solve_blocks(**{**whole, **changed})
+
+
 def test_an_omega_that_cannot_converge_is_refused():
     block = pg.Block((2, 2), [0.5], [1], [0])
     with pytest.raises(pg.UnsupportedError, match="between 0 and 2"):

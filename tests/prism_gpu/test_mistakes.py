@@ -45,6 +45,7 @@ MODELS = [
     (lambda: pg.dtmc(CHAIN, rewards={"r": [1, -2]}), 'rewards "r": state 1 has reward -2'),
     (lambda: pg.dtmc(CHAIN, rewards={"r": [1]}), r'"r" must have a number for each of 2 states'),
     (lambda: pg.dtmc(CHAIN, variables={"module": [1, 2]}), "a word of PRISM's language"),
+    (lambda: pg.dtmc(CHAIN, variables={"x": [None, 1]}), "variable x is no number in state 0"),
     (lambda: pg.dtmc(CHAIN, initial=-1), "initial names state -1"),
     (lambda: pg.dtmc(CHAIN, initial=[]), "initial names no state"),
     (lambda: pg.mdp(CHAIN), "2 choices: say by state_of_choice"),

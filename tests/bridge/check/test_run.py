@@ -18,8 +18,8 @@ from tests.warm import run_warm
 BARE = {"PRISM_DIR": "", "JAVA_HOME": "", "PATH": "/nowhere"}
 
 
-def prism_gpu(*words: object) -> Run:
-    return run_warm([*map(str, words), "-nogpu"], timeout=60, **BARE)
+def prism_gpu(*words: object, folder: Path | None = None) -> Run:
+    return run_warm([*map(str, words), "-nogpu"], timeout=60, folder=folder, **BARE)
 
 
 def started(*words: object, **environment: str) -> Run:
@@ -309,7 +309,39 @@ rewards true : 5; endrewards
 
 def exported(folder: Path, *words: str) -> Run:
     (folder / "m.pm").write_text(TWO_STRUCTURES)
-    return prism_gpu(folder / "m.pm", "-frontend", "builtin", "-dir", folder, *words)
+    return prism_gpu("m.pm", "-frontend", "builtin", *words, folder=folder)
+
+
+def test_the_working_directory_has_to_be_one_and_names_of_files_do_not_change(tmp_path):
+    (tmp_path / "below").mkdir()
+    run = exported(tmp_path, "-dir", "below", "-exporttrans", "out.tra")
+    assert run.code == 0, run.output
+    assert (tmp_path / "out.tra").exists()
+    refused = exported(tmp_path, "-dir", "nowhere")
+    assert refused.code == 1
+    assert 'Error: Working directory "nowhere" is not a directory.' in refused.output
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (("-exporttrans", "/nowhere/out.tra"), "out.tra"),
+        (("-exporttrans", "taken"), "taken"),
+        (("-exportmodel", "/nowhere/out.tra,sta"), "out.tra"),
+        (("-pf", "P=? [ F x=2 ]", "-exportvector", "/nowhere/out"), "/nowhere/out"),
+        (("-tr", "2", "-exporttr", "taken"), "taken"),
+    ],
+)
+def test_files_that_cannot_be_opened_are_named_in_prisms_words(tmp_path, words, name):
+    (tmp_path / "taken").mkdir()
+    run = exported(tmp_path, *words)
+    assert f'Error: Could not open file "{name}" for output.' in run.output
+
+
+def test_a_file_of_properties_comes_before_those_of_the_command_line(tmp_path):
+    (tmp_path / "p.props").write_text("P=? [ X x=1 ]")
+    run = exported(tmp_path, "p.props", "-pf", "P=? [ X x=0 ]")
+    assert run.numbers() == [0.75]
 
 
 def test_each_reward_structure_is_exported(tmp_path):
