@@ -165,7 +165,7 @@ class Checker:
         self._outcomes.clear()
         initial = int(np.count_nonzero(self.model.initial_states))
         kind = type_of(expression, self._scope)
-        node = with_default_filter(expression, kind, initial)
+        node = with_default_filter(expression, kind, initial, self._scope)
         filtered = apply_filter(self, node)
         if filtered.value is None:
             # What keeps its vector, such as a print filter, needs a filter around it.

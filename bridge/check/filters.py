@@ -15,12 +15,14 @@ from bridge.language.ast import (
     Expression,
     Filter,
     Function,
+    Identifier,
     Label,
     Literal,
     Parentheses,
     Unary,
     Value,
 )
+from bridge.language.evaluate import Scope
 from bridge.language.text import Range, value_text
 from engines.arrays import MaskArray
 from engines.errors import InvalidModelError
@@ -54,7 +56,9 @@ class Filtered:
     accuracy: Accuracy | None = None
 
 
-def with_default_filter(expression: Expression, kind: str, initial_states: int) -> Filter:
+def with_default_filter(
+    expression: Expression, kind: str, initial_states: int, scope: Scope
+) -> Filter:
     """Return a property with the filter that PRISM puts around it where it has none.
 
     Parameters
@@ -65,8 +69,10 @@ def with_default_filter(expression: Expression, kind: str, initial_states: int) 
         Its type: "bool", "int" or "double".
     initial_states
         How many initial states the model has.
+    scope
+        What its names stand for.
     """
-    if has_one_value(expression):
+    if has_one_value(expression, scope):
         if isinstance(expression, Filter):
             return expression
         return Filter("first", expression, INIT, explicit=False)
@@ -76,13 +82,25 @@ def with_default_filter(expression: Expression, kind: str, initial_states: int) 
     return Filter(name, expression, INIT, explicit=False)
 
 
-def has_one_value(expression: Expression) -> bool:
-    """Return whether an expression has the same value in every state, by its form."""
+def has_one_value(expression: Expression, scope: Scope = Scope()) -> bool:
+    """Return whether an expression has the same value in every state, by its form.
+
+    Parameters
+    ----------
+    expression
+        The expression.
+    scope
+        The constants and formulas that are known.
+    """
     waiting = [expression]
     while waiting:
         match waiting.pop():
             case Literal():
                 pass
+            case Identifier(name) if name in scope.constants:
+                pass
+            case Identifier(name) if name in scope.formulas:
+                waiting.append(scope.formulas[name])
             case Filter(kind) if kind not in KEEP_THE_VECTOR:
                 pass
             case Parentheses(operand) | Unary(_, operand):

@@ -11,6 +11,7 @@ from bridge.check.accuracy import Accuracy
 from bridge.check.filters import apply_filter, has_one_value
 from bridge.check.outcome import Outcome
 from bridge.language.ast import Filter, Literal
+from bridge.language.evaluate import Scope
 from bridge.language.parser import parse_property
 
 ANYTHING = Literal(True, "true")
@@ -64,3 +65,12 @@ def test_the_accuracy_is_told_of_the_one_state_of_a_state_filter():
 )  # fmt: skip
 def test_which_filters_have_one_value(kind, single):
     assert has_one_value(parse_property(f"filter({kind}, s)")) is single
+
+
+@pytest.mark.parametrize(
+    ("text", "single"), [("K+1", True), ("f>K", True), ("g", False), ("s+K", False), ("K+h", False)]
+)
+def test_constants_and_formulas_of_them_have_one_value(text, single):
+    formulas = {"f": parse_property("K*2"), "g": parse_property("f+s")}
+    scope = Scope(constants={"K": 1}, formulas=formulas)
+    assert has_one_value(parse_property(text), scope) is single
