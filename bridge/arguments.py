@@ -23,7 +23,6 @@ LEFT_TO_PRISM = {
     "exact": "exact model checking",
     "param": "parametric model checking",
     "sim": SIMULATION,
-    "heuristic": "work of a heuristically chosen engine",
 }
 LINEAR_METHODS = {
     *("power", "pow", "pwr", "jacobi", "jac", "jor", "sor", "bsor", "psor", "bpsor"),
@@ -232,6 +231,16 @@ class _Parser:
         # PRISM has to take one of its own, whose parameters have the same names.
         self._words = chain(["ci" if own else value], self._words)
 
+    def _note_speed(self) -> None:
+        """Note that PRISM goes over to its sparse engine and to Gauss-Seidel, whatever is named."""
+        self._hooks = replace(
+            self._hooks,
+            engine_named=True,
+            convention=Convention.SPARSE,
+            symbolic_engine="sparse",
+            linear_method_named=True,
+        )
+
     def _note_help(self, given: list[str]) -> None:
         """Note that help is wanted: the list of switches, or what one of them does."""
         if given:
@@ -280,6 +289,8 @@ class _Parser:
             self._prism.extend(given)
             if switch in HELP_SWITCHES:
                 self._note_help(given)
+            if switch == "heuristic" and given == ["speed"]:
+                self._note_speed()
             if switch in SIMULATION_SWITCHES and given:
                 noted = (*self._hooks.simulation, (switch, given[0]))
                 self._hooks = replace(self._hooks, simulation=noted)

@@ -143,6 +143,14 @@ def test_a_wrong_precision_is_refused_for_a_solve_elsewhere_too():
         list(_settings_changes(list(groups(["-gpuprecision", "half"], {"gpuprecision"}))))
 
 
+@pytest.mark.parametrize(("word", "goes_over"), [("speed", True), ("memory", False)])
+def test_a_heuristic_choice_of_speed_is_the_sparse_engine_with_gauss_seidel(word, goes_over):
+    hooks = parse(["m.sm", "-heuristic", word], {}).hooks
+    assert hooks.left_to_prism == ""
+    assert (hooks.engine_named, hooks.linear_method_named) == (goes_over, goes_over)
+    assert (hooks.symbolic_engine == "sparse") is goes_over
+
+
 def test_a_method_of_ours_reaches_the_embedded_checker():
     hooks = parse(["m.sm", "-gpumethod", "bgs"], {}).hooks
     read = read_switches((), hooks)
