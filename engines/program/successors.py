@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from engines.errors import UnsupportedError
-from engines.program.expressions import Expression, Literal, Type, variables_of
+from engines.program.expressions import Expression, Literal, Type
 from engines.program.faults import SUM_TOLERANCE, weights_in_order
 from engines.program.order import Alternatives, alternatives, combinations
 from engines.program.packing import Packing
@@ -286,7 +286,7 @@ class SuccessorSource:
             declared = self._program.variables[assignment.variable]
             kept[field.word] &= ~(field.mask << field.shift) & (2**64 - 1)
             value = self._wording.value(assignment.value)
-            if not certain and variables_of(assignment.value):
+            if not certain and not isinstance(assignment.value, Literal):
                 # What an impossible update assigns need not have a value.
                 value = f"({weight} != 0.0 ? {value} : {field.low})"
             name = self._name("x")

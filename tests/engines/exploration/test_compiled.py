@@ -117,6 +117,16 @@ def test_guards_that_can_fail_hold_in_the_states_of_a_block_alone():
         require_same(program, built)
 
 
+def test_what_an_impossible_update_assigns_need_not_have_a_value():
+    program, _ = read_model(
+        "ctmc module m x : [0..3]; y : [0..3]; [] x<3 -> 1 : (x'=x+1) + (x=4 ? 1 : 0) : "
+        "(x'=mod(pow(2,34),3)) + max(0,-x) : (y'=mod(x,0)); endmodule"
+    )
+    built = compiled(program)
+    assert len(built.states) == 4
+    require_same(program, built)
+
+
 @pytest.mark.parametrize("kind", ["dtmc", "ctmc", "mdp"])
 def test_threads_and_the_moment_of_compiling_do_not_matter(kind):
     program, _ = read_model(GRID.format(kind=kind, most=30))
