@@ -144,9 +144,10 @@ class Wording:
                     return f"negate_exact({self.value(operand)}, &p->fail)"
                 return f"(-{self.value(operand)})"
             case Conditional(condition=condition, then=then, otherwise=otherwise):
-                wants_double = expression.type is Type.DOUBLE
-                write = self.real if wants_double else self.value
-                return f"({self.value(condition)} ? {write(then)} : {write(otherwise)})"
+                holds = self.value(condition)
+                if expression.type is Type.DOUBLE:
+                    return f"({holds} ? {self.real(then)} : {self.real(otherwise)})"
+                return f"(opaque({holds}) ? {self.value(then)} : {self.value(otherwise)})"
             case Call():
                 return self._call(expression)
             case Binary():

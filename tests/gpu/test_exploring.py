@@ -80,7 +80,7 @@ def require_same(found, expected):
 
 
 @pytest.mark.usefixtures("_words")
-@pytest.mark.parametrize("seed", [*range(60), 752])
+@pytest.mark.parametrize("seed", [*range(60), 752, 1088])
 def test_random_programs(seed):
     program = random_program(seed)
     require_same(built_or_fault(program, 0), built_or_fault(program, None))
