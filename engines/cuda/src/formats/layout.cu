@@ -50,7 +50,8 @@ extern "C" __global__ void measure_reach(
     const OFFSET* __restrict__ offsets, const int* __restrict__ columns, OFFSET rows, int* reach)
 {
     OFFSET row = thread_number();
-    // Of columns: of negated distances the maximum came out too small by NVRTC 13.2.
+    // Of columns: of negated distances the maximum comes out too small where the compiler loses a sign
+    // (`opaque` of montecarlo.cuh).
     int least = (int)row, greatest = (int)row;
     if (row < rows) {
         OFFSET end = offsets[row + 1];
