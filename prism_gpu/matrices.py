@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
@@ -347,7 +347,8 @@ def _rows_of_choices(
             f"state {states[row - 1]}; sort the choices by their states"
         )
     if actions is not None:
-        if not all(isinstance(name, str) for name in actions):
+        listed = isinstance(actions, Iterable) and not isinstance(actions, str)
+        if not listed or not all(isinstance(name, str) for name in actions):
             raise InvalidModelError("actions must be texts, a name for each choice")
         if len(actions) != rows.num_rows:
             raise InvalidModelError(f"{len(actions)} actions for {rows.num_rows} choices")

@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bridge.known import path_of
+from bridge.language.lexer import PropertySyntaxError
 from bridge.views import Labels, rate_matrix, rewards_by_name, transition_matrix
 from engines.arrays import FloatArray, IndexArray, MaskArray
+from engines.errors import InvalidModelError
 from engines.model.explicit import ModelKind, RewardStructure
 from prism_gpu.backing import Backing
 from prism_gpu.result import Constant, Result, Results, data_frame
@@ -249,6 +251,8 @@ class Model:
         ------
         FileNotFoundError
             When there is no such file.
+        InvalidModelError
+            For a file that PRISM's grammar does not allow.
         Exception
             As `check`.
         """
@@ -257,7 +261,11 @@ class Model:
         if isinstance(properties, str | PathLike):
             path = Path(properties)
             text = path.read_text(encoding="utf-8")
-            return self._checked(text, str(path), constants, settings)
+            try:
+                return self._checked(text, str(path), constants, settings)
+            except PropertySyntaxError as error:
+                # PRISM's words leave the file's name to the lines around them.
+                raise InvalidModelError(f"{path}: {error}") from error
         if not isinstance(properties, Iterable):
             raise TypeError(f"properties must be a text, a path or a sequence, not {properties!r}")
         return Results(self.check(text, constants, **settings) for text in properties)

@@ -61,8 +61,14 @@ def sampled(
     random = np.random.default_rng(seed)
     matrix = model.matrix
     cumulated = cumulated_rows(matrix)
-    states = np.full((paths, steps + 1), start, dtype=np.int64)
-    times = np.zeros((paths, steps + 1)) if model.kind is ModelKind.CTMC else None
+    try:
+        states = np.full((paths, steps + 1), start, dtype=np.int64)
+        times = np.zeros((paths, steps + 1)) if model.kind is ModelKind.CTMC else None
+    except (MemoryError, ValueError) as error:
+        # NumPy refuses more numbers than a process can address.
+        size = f"{8 * paths * (steps + 1) / 1e9:.3g} GB"
+        text = f"steps={steps}, paths={paths} are {size} of states, for which there is no room"
+        raise MemoryError(text) from error
     for step in range(steps):
         now = states[:, step]
         last = matrix.row_offsets[now + 1] - 1

@@ -70,6 +70,8 @@ def sweep(
     """
     if not isinstance(constants, Mapping):
         raise TypeError(f"constants must be given by name, not as {constants!r}")
+    if not isinstance(properties, Iterable):
+        raise TypeError(f"properties must be a text or a sequence of texts, not {properties!r}")
     texts = [properties] if isinstance(properties, str) else list(properties)
     ranges = {name: _values(name, values) for name, values in constants.items()}
     own = [] if isinstance(model, Model) else open_constants(model_path(model))

@@ -172,6 +172,26 @@ def test_an_unknown_reward_structure_of_a_model():
         rewards["step"]
 
 
+@pytest.mark.parametrize("actions", ["ab", 5, [1, 2]])
+def test_actions_are_texts(actions):
+    with pytest.raises(pg.InvalidModelError, match="actions must be texts"):
+        pg.mdp(CHAIN, [0, 1], actions=actions)
+
+
+def test_paths_that_no_memory_holds():
+    with pytest.raises(MemoryError, match=r"steps=1000000000000, paths=3 are 2\.4e\+04 GB"):
+        chain().simulate(10**12, paths=3)
+    with pytest.raises(MemoryError, match="for which there is no room"):
+        chain().simulate(10**30)
+
+
+def test_a_file_of_properties_is_named_where_its_grammar_is_wrong(tmp_path):
+    file = tmp_path / "few.props"
+    file.write_text("P=? [ F x=1 ];\nP=? [ F ")
+    with pytest.raises(pg.InvalidModelError, match=r"few\.props: Syntax error .*line 2"):
+        chain().check_all(file)
+
+
 def test_arguments_of_other_types_are_named():
     model = chain()
     for ask, message in (
@@ -179,6 +199,7 @@ def test_arguments_of_other_types_are_named():
         (lambda: pg.open(5), "path must be a text or a pathlib.Path, not 5"),
         (lambda: model.save(5), "path must be a text or a pathlib.Path, not 5"),
         (lambda: model.check_all(5), "properties must be a text, a path or a sequence, not 5"),
+        (lambda: pg.sweep(model, 5, {}), "properties must be a text or a sequence of texts, not 5"),
         (lambda: model.simulate(10, seed="a"), "seed must be a whole number, not 'a'"),
     ):
         with pytest.raises(TypeError, match=message):
