@@ -105,16 +105,13 @@ def solve_reachability(
         if rewards is not None:
             first = np.where(unknown, environment.interval.lower or 0.0, start)
             system = replace(system, start=first)
-        if upper is None:
-            upper = np.where(unknown, 1.0, start)
-        solve = directly and functools.partial(directly, elimination.MOST_OPERATIONS)
         result = solve_two_sided(
             system,
-            upper,
+            np.where(unknown, 1.0, start) if upper is None else upper,
             environment,
             slack=slack,
             exactly=exactly,
-            solve=solve,
+            solve=directly and functools.partial(directly, elimination.MOST_OPERATIONS),
             progress=progress,
         )
         return result.at_most(greatest)
@@ -123,19 +120,10 @@ def solve_reachability(
     else:
         result = _solve_chain(model, system, environment, progress, directly)
 
+    again = functools.partial(solve_reachability, model, unknown, start, of_our_choice(environment))
+
     def other_solution() -> tuple[FloatArray, float]:
-        own = of_our_choice(environment)
-        return solution_of(
-            solve_reachability(
-                model,
-                unknown,
-                start,
-                own,
-                rewards=rewards,
-                direction=direction,
-                directly=directly,
-            )
-        )
+        return solution_of(again(rewards=rewards, direction=direction, directly=directly))
 
     reference = other_solution if affordable(system.matrix) else None
     result = measured(result, environment, reference).at_most(greatest)

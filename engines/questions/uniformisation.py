@@ -252,8 +252,8 @@ def _solve(
     rate = float(exits.max(initial=0.0))
     if rate * time_bound == 0.0:
         return _unmoved(values, cumulative)
-    as_prism = environment.sums_as_prism and environment.epsilon / 8.0 >= PRISMS_FINEST
-    if as_prism:
+    prisms = _prisms_accuracy(environment)
+    if prisms is not None:
         rate = fastest * PRISMS_FACTOR
     product = rate * time_bound
     # Of the coefficients, a little more than it is.
@@ -261,19 +261,13 @@ def _solve(
     accuracy = min(max(environment.epsilon, FINEST_ACCURACY), COARSEST_ACCURACY)
     sizes = (longest_exit, greatest)
     found = None
-    if not as_prism:
+    if prisms is None:
         found = _squared(system, transposed, rate, product, accuracy, *sizes, cumulative)
     if found is None:
-        fine = accuracy * SMALLEST_SHARE
-        if as_prism:
-            window = prisms_weights(product, environment.epsilon / 8.0)
-        else:
-            window = poisson_weights(product, fine)
-        # The tails within PRISM's window are those of all events.
-        poisson = poisson_weights(product, fine) if as_prism and cumulative else window
-        problem, lost = _power_sum(system, exits, rate, (poisson, window), product, cumulative)
+        every, window = _weights(product, accuracy, prisms, cumulative)
+        problem, lost = _power_sum(system, exits, rate, (every, window), product, cumulative)
         done, events = sum_powers(problem, environment, progress)
-        error = sum_error(problem, poisson, lost, *sizes, product)
+        error = sum_error(problem, every, lost, *sizes, product)
         found = _Found(done, error, Kind.POWERS_SUMMED, window.left, window.right, events=events)
     done, error = found.done, found.error
     values[slice(None) if system.states is None else system.states] = done.values
@@ -283,7 +277,7 @@ def _solve(
         values=values,
         status=Status.DIVERGED if np.isnan(values).any() else Status.CONVERGED,
         method=METHOD,
-        iterations=_counted(found, environment) if as_prism else done.sweeps,
+        iterations=_counted(found, environment) if prisms else done.sweeps,
         change=0.0,
         residual=0.0,
         error_estimate=error.absolute + rounding,
@@ -388,6 +382,23 @@ def _squared(
     cost = SweepCost((), "NumPy", "dense", 0)
     done = Summed(values, squared.right + squared.squarings, 0.0, seconds, cost)
     return _Found(done, error, Kind.POWERS_SQUARED, 0, squared.right, squared.squarings)
+
+
+def _prisms_accuracy(environment: SolverEnvironment) -> float | None:
+    """Return the accuracy of PRISM's weights, where those are summed."""
+    accuracy = environment.epsilon / 8.0
+    return accuracy if environment.sums_as_prism and accuracy >= PRISMS_FINEST else None
+
+
+def _weights(
+    product: float, accuracy: float, prisms: float | None, cumulative: bool
+) -> tuple[PoissonWeights, PoissonWeights]:
+    """Return the weights of all events that matter, and of those that are summed."""
+    fine = accuracy * SMALLEST_SHARE
+    window = poisson_weights(product, fine) if prisms is None else prisms_weights(product, prisms)
+    # The tails within PRISM's window are those of all events.
+    every = poisson_weights(product, fine) if prisms is not None and cumulative else window
+    return every, window
 
 
 def _power_sum(
