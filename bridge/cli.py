@@ -181,7 +181,7 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     from bridge import jvm, large_models
     from bridge.devices import header
     from bridge.refusals import require_gpu
-    from engines.cuda.driver import driver_present
+    from engines.cuda import driver
     from engines.devices.opening import MODELS
     from engines.model.environment import DeviceChoice
     from engines.process.timeline import STARTING_JAVA, TIMELINE
@@ -195,10 +195,13 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     if arguments.engines and hooks.device is DeviceChoice.GPU:
         # It is opened while PRISM parses and builds.
         require_gpu(hooks.device_number, opened=False)
-    window = arguments.gui
-    may_use_gpu = arguments.engines and hooks.device is not DeviceChoice.CPU and driver_present()
+    window, device = arguments.gui, hooks.device
+    may_use_gpu = arguments.engines and device is not DeviceChoice.CPU and driver.driver_present()
     if may_use_gpu:
-        large = hooks.device is DeviceChoice.GPU or large_models.is_known(arguments)
+        large = device is DeviceChoice.GPU or large_models.is_known(arguments)
+        if large:
+            # Already while the libraries of Python are loaded.
+            driver.open_context_beside(hooks.device_number)
         open_gpu_beside(hooks.device_number, at_once=large)
     with TIMELINE.part(STARTING_JAVA):
         archive = jvm.start(runtime, arguments.jvm, window=window, make_archive=not window)
@@ -336,8 +339,8 @@ def open_gpu_beside(device_number: int, *, at_once: bool) -> None:
             MODELS.wait_for_large(patience_s=1.5)
         # What cannot be loaded now, in a heap that is full, the solve that wants it tries again.
         with suppress(MemoryError, jpype.JException), TIMELINE.beside(OPENING):
-            # Most of it, while others have the interpreter.
-            driver.open_context(device_number)
+            # While CuPy is imported.
+            driver.open_context_beside(device_number)
             from engines.devices import choice
 
             choice.preload(device_number)

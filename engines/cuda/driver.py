@@ -112,8 +112,8 @@ def early_refusal(device_number: int = 0) -> str | None:
     return _number_refusal(device_number, count.value)
 
 
-def open_context(device_number: int) -> None:
-    """Open a GPU by the driver alone, which takes its time without Python's lock.
+def open_context_beside(device_number: int) -> None:
+    """Open a GPU by the driver alone, in a thread of its own, which hardly takes Python's lock.
 
     It is the context that CuPy uses afterwards. What fails here is for CuPy to tell.
 
@@ -122,8 +122,12 @@ def open_context(device_number: int) -> None:
     device_number
         Which of the devices.
     """
-    if not driver_present():
-        return
+    if driver_present():
+        opening = threading.Thread(target=_open_context, args=(device_number,), daemon=True)
+        opening.start()
+
+
+def _open_context(device_number: int) -> None:
     driver, device, context = _initialised(), ctypes.c_int(), ctypes.c_void_p()
     if driver is not None and driver.cuDeviceGet(ctypes.byref(device), device_number) == 0:
         driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
