@@ -21,7 +21,8 @@ from engines.errors import BridgeError, UnsupportedError
 _PACKAGES = {"numpy": "numpy", "scipy": "scipy", "jpype": "jpype1"}
 # Where no PRISM was named or found, the embedded front end needs none of these.
 _FOR_PRISM_ONLY = ("PRISM", "Java", "jpype1", "cache folder")
-_NOT_OF_THE_GPU = (*_FOR_PRISM_ONLY, "C compiler")
+_BYTE_CODE = "byte code"
+_NOT_OF_THE_GPU = (*_FOR_PRISM_ONLY, "C compiler", _BYTE_CODE)
 _CUPY_DISTRIBUTIONS = ("cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "cupy")
 _CPU_INSTEAD = "runs use the CPU engine"
 # Good, missing, missing but not required, remedy.
@@ -82,7 +83,7 @@ def examine(prism_dir: str | None = None) -> list[Finding]:
         findings = [
             replace(found, required=found.name not in _FOR_PRISM_ONLY) for found in findings
         ]
-    findings.append(_c_compiler())
+    findings += [_c_compiler(), *_byte_code()]
     driver = cuda_driver_version()
     findings += [_driver(driver), _cupy(driver), _nvrtc(driver), *_gpus(driver)]
     return findings
@@ -199,6 +200,18 @@ def _c_compiler() -> Finding:
     except UnsupportedError:
         detail = "none, so the CPU samples no paths (-sim)"
         return Finding("C compiler", False, False, detail, "apt-get install gcc (Debian, Ubuntu)")
+
+
+def _byte_code() -> list[Finding]:
+    """Look whether Python has kept what it compiled this package to; nothing where it has."""
+    if Path(importlib.util.cache_from_source(__file__)).exists():
+        return []
+    remedy = "unset PYTHONDONTWRITEBYTECODE"
+    if not sys.dont_write_bytecode:
+        # Whoever may write there has to do it.
+        remedy = f"{sys.executable} -m compileall -q {Path(__file__).parents[1]}"
+    detail = "not kept, so Python compiles anew in every run, which takes up to a second"
+    return [Finding(_BYTE_CODE, False, False, detail, remedy)]
 
 
 def _prism(prism_dir: str | None) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import sys
 from pathlib import Path
@@ -285,6 +286,21 @@ def test_the_table_can_be_printed_where_the_marks_cannot(monkeypatch, encoding):
     assert lines[1].startswith("x Java")
     assert lines[3].endswith("-> get a JDK")
     assert lines[4] == "- CUDA driver  none in /b\\xfccher"
+
+
+@pytest.mark.parametrize(
+    ("forbidden", "remedy"), [(True, "unset PYTHONDONTWRITEBYTECODE"), (False, "-m compileall -q ")]
+)
+def test_byte_code_that_is_not_kept_is_told(monkeypatch, tmp_path, forbidden, remedy):
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", forbidden)
+    (found,) = (item for item in examine() if item.name == "byte code")
+    assert (found.ok, found.required) == (False, False)
+    assert remedy in str(found.remedy)
+    place = Path(importlib.util.cache_from_source(doctor.__code__.co_filename))
+    place.parent.mkdir(parents=True)
+    place.touch()
+    assert "byte code" not in {item.name for item in examine()}
 
 
 def test_a_missing_c_compiler_is_told_and_keeps_nothing_from_running(monkeypatch, tmp_path):
