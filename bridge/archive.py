@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import importlib.util
 import os
+import resource
 import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -25,6 +26,8 @@ from prism_hooks.exit_gate import GATE
 OLDEST_JAVA = 13
 """The first Java that writes such archives."""
 ARCHIVE = "classes.jsa"
+ROOM = 64 << 20
+"""Bytes: an archive has about 10 million, and others write to the same disk."""
 QUIET = "-Xlog:cds*=off"
 """Else the standard output has lines on classes left out, or on an archive that is unfit."""
 
@@ -65,7 +68,7 @@ class ClassArchive:
         folder = None if self._name is None else found(self._name)
         if folder is not None:
             return [f"-XX:SharedArchiveFile={folder / ARCHIVE}", QUIET]
-        if self._name is None or not make:
+        if self._name is None or not make or not _has_room():
             return []
         with contextlib.suppress(CacheError, OSError):
             # One that a killed run leaves is removed from there by a later run.
@@ -91,6 +94,16 @@ class ClassArchive:
         written = self._written
         with self._making, contextlib.suppress(CacheError, OSError):
             kept(self._name, lambda folder: _move(written, folder / ARCHIVE), lambda _: None)
+
+
+def _has_room() -> bool:
+    """Return whether an archive can be written whole: where it cannot, Java ends with an error."""
+    largest = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    if largest != resource.RLIM_INFINITY and largest < ROOM:
+        return False
+    with contextlib.suppress(CacheError, OSError):
+        return shutil.disk_usage(cache_folder()).free >= ROOM
+    return False
 
 
 def _move(source: Path, target: Path) -> None:

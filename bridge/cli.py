@@ -18,6 +18,8 @@ PRISM_MAIN = "prism.PrismCL"
 GUI_MAIN = "userinterface.GUIPrism"
 LEAST_ADDRESS_SPACE = 512 << 20
 """Bytes in which the libraries of a run without PRISM can be loaded; a JVM takes more."""
+LEAST_OPEN_FILES = 64
+"""That a run with PRISM has at a time, jars and libraries among them."""
 
 
 def main(argv: list[str] | None = None) -> NoReturn:
@@ -131,7 +133,7 @@ def _run_embedded(
     try:
         with ending.first(record.finish) if record is not None else nullcontext():
             code = run(arguments.prism, hooks, words, reason, record)
-    except (InvalidModelError, OSError) as error:
+    except (InvalidModelError, MemoryError, OSError) as error:
         _fail(error)
     sys.stdout.flush()
     sys.exit(code)
@@ -188,6 +190,7 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     from prism_hooks.exit_gate import GATE
 
     _require_text(arguments.prism)
+    _require_open_files()
     if not {"-javaversion", "--javaversion"}.isdisjoint(arguments.prism):
         _tell_java_version()
     runtime = jvm.find_runtime(arguments.prism_dir, with_engines=arguments.engines)
@@ -311,6 +314,22 @@ def words_for_prism(arguments: Arguments) -> list[str]:
         else:
             kept.append(word)
     return kept
+
+
+def _require_open_files() -> None:
+    """Raise `BridgeError` where the limit of ``ulimit -n`` leaves no room for the JVM's files."""
+    from engines.errors import BridgeError
+
+    few, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if few == resource.RLIM_INFINITY or few >= LEAST_OPEN_FILES:
+        return
+    if most != resource.RLIM_INFINITY and most < LEAST_OPEN_FILES:
+        raise BridgeError(
+            f"the number of open files is limited to {most} (ulimit -n): {LEAST_OPEN_FILES} are "
+            "needed with PRISM"
+        )
+    # As a JVM does by itself, later.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def open_gpu_beside(device_number: int, *, at_once: bool) -> None:

@@ -104,7 +104,7 @@ class BuiltHere:
         names: tuple[str, ...] = ("",)
         indices = None
         if actions is not None:
-            names = ("", *dict.fromkeys(actions))
+            names = tuple(dict.fromkeys(("", *actions)))
             codes = {name: number for number, name in enumerate(names)}
             indices = np.array([codes[name] for name in actions], dtype=np.int32)
         model = CheckableModel(

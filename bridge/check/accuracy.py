@@ -12,7 +12,7 @@ from engines.arrays import FloatArray, MaskArray
 from engines.errors import ConvergenceError
 from engines.model.comparison import HOLDS
 from engines.model.environment import SolverEnvironment
-from engines.model.rationals import rational
+from engines.model.rationals import is_told_from, rational
 from engines.model.result import ExactValues, SolveResult
 from prism_hooks.claims import ROUNDING_OF_STEPS, claim_of
 from prism_hooks.report import Ending
@@ -180,7 +180,7 @@ def compare(
         found = exactly(near) if len(near) else None
         if found is not None:
             satisfied[near] = [bool(holds(value, rational(bound))) for value in found]
-            return satisfied
+            undecided[near] = [not is_told_from(value, bound) for value in found]
     if np.any(undecided):
         value = float(values[int(np.argmax(undecided))])
         raise ConvergenceError(

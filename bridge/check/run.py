@@ -21,6 +21,7 @@ from bridge.check.meaning import require_meaningful
 from bridge.check.results import ResultsTable, export_results, short_text
 from bridge.check.sources import ModelSource, model_source
 from bridge.check.switches import CheckOptions, read_switches
+from bridge.check.texts import read_text
 from bridge.check.truncated import BoundedResult, check_between
 from bridge.devices import devices_text
 from bridge.language.ast import Value
@@ -425,8 +426,7 @@ class _Run:
             self._log(f'\nParsing properties file "{path}"...')
             if not path.exists() or path.is_dir():
                 raise BridgeError(f'File "{path}" not found')
-            text = path.read_text(encoding="utf-8", errors="replace")
-            found = parse_properties(text, str(path), self._source.names)
+            found = parse_properties(read_text(path), str(path), self._source.names)
         elif options.properties_text is not None:
             found = parse_properties(options.properties_text, "", self._source.names)
         require_meaningful(found, self._source.declared)

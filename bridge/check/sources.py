@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bridge.check.meaning import Declared
+from bridge.check.texts import read_text
 from bridge.files.checkable import read_checkable
 from bridge.files.names import is_model_file
 from bridge.language.ast import Value
@@ -233,7 +234,7 @@ class TextSource:
 
     @cached_property
     def _text(self) -> str:
-        return self.path.read_text(encoding="utf-8", errors="replace")
+        return read_text(self.path)
 
     def build(self, constants: Mapping[str, Value], log: Log) -> CheckableModel:
         """Build the model."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from engines.arrays import FloatArray
-from engines.model.rationals import rational
+from engines.model.rationals import is_told_from, rational
 from engines.model.result import ExactValues
 
 HOLDS: dict[str, Callable[[Any, Any], Any]] = {
@@ -75,7 +75,8 @@ def settle(
 
     Returns
     -------
-    All values, and those of them that are exact but for their place, each once.
+    All values, and those of them that are exact but for their place, each once. Where the bound's
+    own digits do not tell it from an exact value, the value is left as it is.
     """
     settled, exact = values.copy(), set[float]()
     # A subtraction from 1 moves a probability by less than this.
@@ -83,8 +84,11 @@ def settle(
         with np.errstate(invalid="ignore"):
             near = (errors > 0.0) & (np.abs(values - at) <= errors + margin)
         found = exactly(np.flatnonzero(near)) if near.any() else None
-        if found is not None:
-            own = [placed(value, relation, bound, complement=at != bound) for value in found]
-            settled[near] = own
-            exact.update(own)
+        if found is None:
+            continue
+        complement = at != bound
+        for state, value in zip(np.flatnonzero(near), found, strict=True):
+            if is_told_from(1 - value if complement else value, bound):
+                settled[state] = placed(value, relation, bound, complement=complement)
+                exact.add(float(settled[state]))
     return settled, tuple(sorted(exact))

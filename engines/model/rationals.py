@@ -7,27 +7,62 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
+LARGEST_DENOMINATOR = 100_000
+"""Of a simple fraction near 1. With larger ones chance would find some, and so it would among
+numbers that have fewer digits behind the point."""
 
-@lru_cache
+ROUNDINGS = 4
+"""Of a double that stands for a number, such as 1 - 2/3 for 1/3."""
+
+
 def rational(number: float) -> Fraction:
-    """Return the rational that a double stands for.
-
-    It is a simple fraction if one is as near as rounding leaves it, else a short decimal if the
-    double is the nearest to one, else the double itself.
+    """Return the rational that a double stands for: a simple number, or else the double itself.
 
     Parameters
     ----------
     number
         A finite number.
     """
-    exact = Fraction(number)
-    # With larger denominators chance would find some.
-    simple = exact.limit_denominator(100_000)
-    roundings = 4  # Of the double that stands for it, such as 1 - 2/3 for 1/3.
-    if abs(simple - exact) <= roundings * Fraction(math.ulp(number)):
-        return simple
-    decimal = _decimal(number)
-    return exact if decimal is None else decimal
+    simple = simple_number(number)
+    return Fraction(number) if simple is None else simple
+
+
+@lru_cache
+def simple_number(number: float) -> Fraction | None:
+    """Return the simple fraction or short decimal that a double stands for; None for neither.
+
+    It is a simple fraction if one is as near as rounding leaves it, else a short decimal if the
+    double is the nearest to one.
+
+    Parameters
+    ----------
+    number
+        A finite number.
+    """
+    exact, apart = Fraction(number), math.ulp(number)
+    largest = LARGEST_DENOMINATOR * math.sqrt(min(1.0, math.ulp(1.0) / apart))
+    if largest >= 1.0:
+        simple = exact.limit_denominator(int(largest))
+        if abs(simple - exact) <= ROUNDINGS * Fraction(apart):
+            return simple
+    return _decimal(number)
+
+
+def is_told_from(value: Fraction, bound: float) -> bool:
+    """Return whether a value can be compared with the number that a double stands for.
+
+    That is so if it is a simple one, or further off than the roundings of one that is not, such as
+    8877/247517.
+
+    Parameters
+    ----------
+    value
+        The exact value.
+    bound
+        A finite number.
+    """
+    roundings = ROUNDINGS * Fraction(math.ulp(bound))
+    return simple_number(bound) is not None or abs(value - Fraction(bound)) > roundings
 
 
 def probabilities(numbers: Sequence[float], remainder: int | None = None) -> list[Fraction]:

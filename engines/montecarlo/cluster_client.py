@@ -173,10 +173,11 @@ def _open_here(
     if scratch is None:
         raise CacheError(f"no folder for workers; name one of your own with {CACHE_VARIABLE}")
     # No pages: they are open to all users of the machine.
-    no_pages: dict[str, list[str]] = {
+    settings: dict[str, Any] = {
         f"distributed.{who}.http.routes": [] for who in ("scheduler", "worker")
     }
-    stack.enter_context(config.set(no_pages))
+    settings["temporary-directory"] = str(scratch)
+    stack.enter_context(config.set(settings))
     stack.enter_context(_nothing_imported_from_the_working_folder())
     cluster = distributed.LocalCluster(
         n_workers=0,

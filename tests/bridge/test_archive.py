@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from bridge.archive import ARCHIVE, OLDEST_JAVA
+from bridge import archive as archives
+from bridge.archive import ARCHIVE, OLDEST_JAVA, ClassArchive
 from bridge.install import find_java, find_prism
 from engines.errors import BridgeError
 from engines.process.cache import CACHE_VARIABLE
@@ -85,3 +86,14 @@ def test_an_unfit_one_is_left_alone(run):
     run("-javamaxmem", "40g")
     assert archive.stat().st_mtime_ns == written
     assert run(loaded=True) == 1
+
+
+def test_none_is_begun_where_there_is_no_room_for_it(run, monkeypatch):
+    monkeypatch.setenv(CACHE_VARIABLE, str(run.folder))
+    archive = ClassArchive(find_java(), [])
+    monkeypatch.setattr(archives, "ROOM", 1 << 62)
+    assert archive.options(make=True) == []
+    monkeypatch.setattr(archives, "ROOM", 1 << 10)
+    (writing, quiet) = archive.options(make=True)
+    assert writing.startswith("-XX:ArchiveClassesAtExit=")
+    assert quiet == archives.QUIET

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Run
+from tests.conftest import Run, run_command
 
 RESULT = "Result: 0.25"
 MODEL = """dtmc
@@ -94,5 +94,28 @@ def test_too_little_address_space_is_told_before_libraries_are_loaded():
         check=False,
         cwd=Path(__file__).parents[2],
     )
-    assert done.returncode == 1
+    assert done.code == 1
     assert "limited to 390 MiB (ulimit -v): 512 MiB are needed" in done.stdout
+
+
+def test_a_text_without_an_end_is_refused():
+    words = ["/dev/zero", "-frontend", "builtin"]
+    done = run_command([sys.executable, "-m", "bridge", *words], timeout=60.0)
+    assert done.code == 1
+    assert "Error: /dev/zero has more than 64 million characters." in done.output
+    assert not done.errors
+
+
+@pytest.mark.prism
+def test_few_open_files_are_told_before_java_misses_them(tmp_path):
+    model = tmp_path / "m.pm"
+    model.write_text(MODEL)
+    command = shlex.join([sys.executable, "-m", "bridge", str(model), "-pf", 'P=? [ F "t" ]'])
+    few = run_command(["bash", "-c", f"ulimit -n 30; {command}"], timeout=60.0)
+    assert few.code == 1
+    assert few.output.strip().endswith(
+        "Error: the number of open files is limited to 30 (ulimit -n): 64 are needed with PRISM."
+    )
+    assert not few.errors
+    raised = run_command(["bash", "-c", f"ulimit -S -n 20; {command}"], timeout=60.0)
+    assert RESULT in raised.output

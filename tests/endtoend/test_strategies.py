@@ -138,3 +138,30 @@ def test_prism_finds_the_value_again_in_the_chain_of_an_exported_strategy(
         *("-explicit", "-gs", *TIGHT, "-pf", f'{kind}=? [ F "goal" ]'),
     )
     assert relative_error(str(value_of(again, name)), value) <= 1e-6
+
+
+AVOIDABLE = """mdp
+module m
+  x : [0..5] init 0;
+  [a] x=0 -> (x'=1);  [b] x=0 -> (x'=3);
+  [c] x=1 -> (x'=3);  [d] x=1 -> 0.1:(x'=2) + 0.9:(x'=3);  [e] x=1 -> (x'=4);
+  [f] x=2 -> (x'=3);  [g] x=2 -> true;  [h] x=2 -> 0.5:(x'=2) + 0.5:(x'=3);
+  [i] x=3 -> true;
+  [j] x=4 -> (x'=3);  [k] x=4 -> (x'=5);
+  [l] x=5 -> (x'=3);
+endmodule
+rewards "steps"  true : 1;  endrewards
+"""
+
+
+@pytest.mark.parametrize("engine", ["-explicit", "-sparse"])
+def test_a_strategy_of_infinite_reward_may_miss_the_goal(prism_gpu, tmp_path, engine):
+    # PRISM would stay in 2 by [h], which leaves it for the goal.
+    model = tmp_path / "avoidable.nm"
+    model.write_text(AVOIDABLE, encoding="utf-8")
+    question = ("-pf", 'R{"steps"}max=? [ F x=3 ]', "-exportstrat", "stdout:type=actions")
+    run = prism_gpu(model, *question, engine, "-valiter")
+    assert "not done by our engines" not in run.output
+    chosen = dict(re.findall(r"^\((\d)\)=(\w)$", run.output, re.MULTILINE))
+    assert (chosen["0"], chosen["1"], chosen["2"]) == ("a", "d", "g")
+    assert chosen["4"] == "k"

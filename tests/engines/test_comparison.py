@@ -54,6 +54,14 @@ def test_only_values_whose_error_holds_the_bound_are_settled():
     assert settle(values, errors, ">=", 0.5, lambda _: None)[0] is not values
 
 
+def test_a_value_that_the_bound_is_not_told_from_is_left_as_it_is():
+    bound, exact_ones = 8877 / 247517, [Fraction(8877, 247517), 1 - Fraction(8877, 247517)]
+    values, errors = np.array([bound + 1e-17, 1.0 - bound]), np.array([1e-15, 1e-15])
+    settled, found = settle(values, errors, "<", bound, lambda at: [exact_ones[i] for i in at])
+    assert settled.tolist() == values.tolist()
+    assert found == ()
+
+
 def test_thirds_are_solved_exactly():
     rows = [{0: 1 / 3, 1: 1 / 3, 2: 1 / 3}, {1: 1.0}, {2: 1.0}]
     chain = models.chain(ModelKind.DTMC, rows)

@@ -224,3 +224,12 @@ def test_a_table_with_rows_and_columns_in_different_orders_is_refused():
         assert pg.dtmc(Table(values, index, ["a", "b"])).check("P=? [ F x=1 ]").value == 1.0
     with pytest.raises(pg.InvalidModelError, match=r"row 0 .* 'a', and column 0 'b'; give both"):
         pg.dtmc(Table(values, ["a", "b"], ["b", "a"]))
+
+
+def test_choices_without_an_action_are_written(tmp_path):
+    model = pg.mdp([[0, 1.0], [1, 0], [0, 1]], [0, 0, 1], actions=["a", "", "b"])
+    for ending in (".tra", ".pexp", ".umb"):
+        file = tmp_path / f"some{ending}"
+        model.save(file)
+        names, of_choices = pg.open(file)._backing.actions
+        assert [names[number] for number in of_choices] == ["a", "", "b"]

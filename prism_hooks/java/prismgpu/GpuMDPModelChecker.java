@@ -1,5 +1,6 @@
 package prismgpu;
 
+import java.util.ArrayDeque;
 import java.util.BitSet;
 
 import explicit.IterationMethod;
@@ -10,6 +11,7 @@ import explicit.Model;
 import explicit.ModelCheckerResult;
 import explicit.NondetModel;
 import explicit.POMDPModelChecker;
+import explicit.PredecessorRelation;
 import explicit.StateValues;
 import explicit.rewards.MDPRewards;
 import explicit.rewards.Rewards;
@@ -126,6 +128,50 @@ public class GpuMDPModelChecker extends MDPModelChecker
 	{
 		ModelCheckerResult res = solveReachRewards(mdp, mdpRewards, target, inf, min, null, null, strat);
 		return res != null ? decidable(res) : super.computeReachRewardsPolIter(mdp, mdpRewards, target, inf, min, strat);
+	}
+
+	@Override
+	public ModelCheckerResult computeReachRewards(MDP<Double> mdp, MDPRewards<Double> mdpRewards, BitSet target, boolean min, double[] init, BitSet known)
+			throws PrismException
+	{
+		ModelCheckerResult res = super.computeReachRewards(mdp, mdpRewards, target, min, init, known);
+		if (genStrat && !min && !ofBeliefs && Hooks.refusal(settings) == null)
+			res.strat = avoidingWhereInfinite(mdp, target, res);
+		return res;
+	}
+
+	/** Has states of infinite reward avoid the target; PRISM takes any choice by which they may stay among them. */
+	private MDStrategyArray<Double> avoidingWhereInfinite(MDP<Double> mdp, BitSet target, ModelCheckerResult res) throws PrismException
+	{
+		MDStrategyArray<Double> found = (MDStrategyArray<Double>) res.strat;
+		int n = mdp.getNumStates();
+		BitSet left = new BitSet(n);
+		int[] strat = new int[n];
+		for (int s = 0; s < n; s++) {
+			strat[s] = found.getChoiceIndex(s, -1);
+			left.set(s, res.soln[s] == Double.POSITIVE_INFINITY);
+		}
+		if (left.isEmpty())
+			return found;
+		boolean silent = setSilentPrecomputations(true);
+		BitSet avoiding = prob0(mdp, null, target, true, strat);
+		setSilentPrecomputations(silent);
+		left.andNot(avoiding);
+		ArrayDeque<Integer> next = new ArrayDeque<>();
+		avoiding.stream().forEach(next::add);
+		PredecessorRelation before = mdp.getPredecessorRelation(this, true);
+		while (!next.isEmpty() && !left.isEmpty()) {
+			for (int s : before.getPre(next.remove())) {
+				if (!left.get(s))
+					continue;
+				for (strat[s] = 0; !mdp.someSuccessorsInSet(s, strat[s], avoiding);)
+					strat[s]++;
+				left.clear(s);
+				avoiding.set(s);
+				next.add(s);
+			}
+		}
+		return new MDStrategyArray<>(mdp, strat);
 	}
 
 	private ModelCheckerResult solveReachRewards(MDP<Double> mdp, MDPRewards<Double> mdpRewards, BitSet target, BitSet inf, boolean min, double[] init,
