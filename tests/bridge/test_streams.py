@@ -94,7 +94,7 @@ def test_too_little_address_space_is_told_before_libraries_are_loaded():
         check=False,
         cwd=Path(__file__).parents[2],
     )
-    assert done.code == 1
+    assert done.returncode == 1
     assert "limited to 390 MiB (ulimit -v): 512 MiB are needed" in done.stdout
 
 
