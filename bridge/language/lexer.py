@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from engines.errors import InvalidModelError
@@ -132,6 +133,16 @@ def tokenise(text: str, source: str = "") -> list[Token]:
     Source: the token definitions of PRISM's grammar, `parser/PrismParser.jj`.
     """
     tokens: list[Token] = []
+    try:
+        tokens.extend(_tokens(text, source))
+    except MemoryError:
+        # Whoever tells of it needs some.
+        tokens.clear()
+        raise
+    return tokens
+
+
+def _tokens(text: str, source: str) -> Iterator[Token]:
     position = _Position(text)
     offset = 0
     while offset < len(text):
@@ -144,10 +155,9 @@ def tokenise(text: str, source: str = "") -> list[Token]:
             piece = match["label"] if kind == "string" else match[0]
             if kind == "number":
                 kind = "integer" if _INTEGER.fullmatch(piece) else "double"
-            tokens.append(Token(kind, piece, position.line, position.column))
+            yield Token(kind, piece, position.line, position.column)
         offset = match.end()
-    tokens.append(Token("end", "", *_end_of(text, position)))
-    return tokens
+    yield Token("end", "", *_end_of(text, position))
 
 
 def syntax_error(text: str, line: int, column: int, source: str = "") -> PropertySyntaxError:

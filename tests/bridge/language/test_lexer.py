@@ -2,6 +2,7 @@
 
 import pytest
 
+from bridge.language import lexer
 from bridge.language.lexer import KEYWORDS, PropertySyntaxError, tokenise
 
 
@@ -85,3 +86,18 @@ def test_what_starts_no_token_is_an_error(text, message):
     with pytest.raises(PropertySyntaxError) as raised:
         tokenise(text, "")
     assert str(raised.value) == message
+
+
+def test_tokens_are_dropped_where_memory_runs_out(monkeypatch):
+    def few(text, source):
+        yield from tokenise(text)
+        raise MemoryError
+
+    whole = lexer._tokens
+    monkeypatch.setattr(
+        lexer, "_tokens", lambda text, source: few(text, source) if source else whole(text, source)
+    )
+    with pytest.raises(MemoryError) as caught:
+        tokenise("x = 1", "big.sm")
+    (entry,) = (entry for entry in caught.traceback if entry.name == "tokenise")
+    assert entry.frame.f_locals["tokens"] == []
