@@ -11,9 +11,10 @@ from engines.arrays import IndexArray, MaskArray
 from engines.devices.graph import operations_of
 from engines.graph.prob01 import prob0, prob1
 from engines.graph.rounds import rounds_of_prob0, rounds_of_prob1
-from engines.methods.strategy import until_strategy
+from engines.methods.strategy import avoiding_strategy, until_strategy
 from engines.model.environment import SolverEnvironment
 from engines.model.explicit import ExplicitModel
+from engines.systems.one_sided import Direction
 from prism_hooks.questions import Question
 from prism_hooks.told_solve import COUNTED
 
@@ -45,6 +46,8 @@ def found_set(
 ) -> tuple[MaskArray, IndexArray | None]:
     """Return the states that a `prismgpu.Problem` asks for, and a strategy that makes them so.
 
+    Where no strategy misses the target, the strategy is that by which the others miss it.
+
     Parameters
     ----------
     problem
@@ -69,6 +72,10 @@ def found_set(
         problem.iterations = _rounds(problem, asked, model)
     if not problem.wantsStrategy or direction is None:
         return found, None
+    if find is prob1 and direction is Direction.MINIMISE:
+        everywhere = np.ones_like(found)
+        never = prob0(model, everywhere, asked.states, direction, environment=environment)
+        return found, avoiding_strategy(model, never, ~found)
     no = found if find is prob0 else np.zeros_like(found)
     yes = found if find is prob1 else np.zeros_like(found)
     return found, until_strategy(model, asked.states, yes, no, direction)

@@ -1,6 +1,5 @@
 package prismgpu;
 
-import java.util.ArrayDeque;
 import java.util.BitSet;
 
 import explicit.IterationMethod;
@@ -11,7 +10,6 @@ import explicit.Model;
 import explicit.ModelCheckerResult;
 import explicit.NondetModel;
 import explicit.POMDPModelChecker;
-import explicit.PredecessorRelation;
 import explicit.StateValues;
 import explicit.rewards.MDPRewards;
 import explicit.rewards.Rewards;
@@ -140,37 +138,23 @@ public class GpuMDPModelChecker extends MDPModelChecker
 		return res;
 	}
 
-	/** Has states of infinite reward avoid the target; PRISM takes any choice by which they may stay among them. */
+	/** Has states of infinite reward miss the target; PRISM takes any choice by which they may stay among them. */
 	private MDStrategyArray<Double> avoidingWhereInfinite(MDP<Double> mdp, BitSet target, ModelCheckerResult res) throws PrismException
 	{
 		MDStrategyArray<Double> found = (MDStrategyArray<Double>) res.strat;
 		int n = mdp.getNumStates();
-		BitSet left = new BitSet(n);
+		BitSet infinite = new BitSet(n);
 		int[] strat = new int[n];
 		for (int s = 0; s < n; s++) {
 			strat[s] = found.getChoiceIndex(s, -1);
-			left.set(s, res.soln[s] == Double.POSITIVE_INFINITY);
+			infinite.set(s, res.soln[s] == Double.POSITIVE_INFINITY);
 		}
-		if (left.isEmpty())
+		if (infinite.isEmpty() || target.isEmpty() || !Hooks.answersGraphs(mdp))
 			return found;
-		boolean silent = setSilentPrecomputations(true);
-		BitSet avoiding = prob0(mdp, null, target, true, strat);
-		setSilentPrecomputations(silent);
-		left.andNot(avoiding);
-		ArrayDeque<Integer> next = new ArrayDeque<>();
-		avoiding.stream().forEach(next::add);
-		PredecessorRelation before = mdp.getPredecessorRelation(this, true);
-		while (!next.isEmpty() && !left.isEmpty()) {
-			for (int s : before.getPre(next.remove())) {
-				if (!left.get(s))
-					continue;
-				for (strat[s] = 0; !mdp.someSuccessorsInSet(s, strat[s], avoiding);)
-					strat[s]++;
-				left.clear(s);
-				avoiding.set(s);
-				next.add(s);
-			}
-		}
+		Problem problem = new Problem("prob1", mainLog, Extract.of(mdp)).about(target).choosing(true).withStrategy(true);
+		if (Hooks.states(problem, mainLog, null) == null)
+			return found;
+		copyChoices(problem, infinite, strat);
 		return new MDStrategyArray<>(mdp, strat);
 	}
 
