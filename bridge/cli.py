@@ -202,9 +202,6 @@ def _run(arguments: Arguments, record: RunRecord | None) -> NoReturn:
     may_use_gpu = arguments.engines and device is not DeviceChoice.CPU and driver.driver_present()
     if may_use_gpu:
         large = device is DeviceChoice.GPU or large_models.is_known(arguments)
-        if large:
-            # Already while the libraries of Python are loaded.
-            driver.open_context_beside(hooks.device_number)
         open_gpu_beside(hooks.device_number, at_once=large)
     with TIMELINE.part(STARTING_JAVA):
         archive = jvm.start(runtime, arguments.jvm, window=window, make_archive=not window)
@@ -342,9 +339,13 @@ def open_gpu_beside(device_number: int, *, at_once: bool) -> None:
     at_once
         Whether it is sure to be used; else it is opened for the first large model.
     """
+    from engines.cuda import driver
+
+    if at_once:
+        # Already while the libraries of Python are loaded.
+        driver.open_context_beside(device_number)
     import jpype
 
-    from engines.cuda import driver
     from engines.devices.opening import MODELS
     from engines.process.timeline import OPENING, TIMELINE
 
@@ -358,8 +359,9 @@ def open_gpu_beside(device_number: int, *, at_once: bool) -> None:
             MODELS.wait_for_large(patience_s=1.5)
         # What cannot be loaded now, in a heap that is full, the solve that wants it tries again.
         with suppress(MemoryError, jpype.JException), TIMELINE.beside(OPENING):
-            # While CuPy is imported.
-            driver.open_context_beside(device_number)
+            if not at_once:
+                # While CuPy is imported.
+                driver.open_context_beside(device_number)
             from engines.devices import choice
 
             choice.preload(device_number)
