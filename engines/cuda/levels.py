@@ -23,6 +23,9 @@ NARROW_ENTRIES = INT32_MAX
 MOST_KINDS = 1 << 16
 """Of states, which 16 bits number."""
 
+FLOW_THREADS, SLOTS = 128, 32
+"""Threads a block that sum flows, and sums of an aggregate that they share; as in the module."""
+
 
 @dataclass(frozen=True)
 class DeviceChain:
@@ -268,13 +271,15 @@ def sum_flows(chain: DeviceChain, x: Any, below: DeviceCoarsening) -> None:
     """
     cp, coarse = cupy(), below.chain
     count, width = cp.int32(coarse.size), cp.int32(below.width)
+    aggregates = FLOW_THREADS // below.width
     below.launcher.launch(
         "sum_flows",
-        coarse.size,
+        len(below.members),
         *(*chain.rows, chain.kinds, x, below.members, width, below.starts, below.slots),
         *(coarse.offsets, count, coarse.values),
         module="multilevel",
-        block=128,  # as in the kernel
+        block=FLOW_THREADS,
+        shared_bytes=8 * SLOTS * aggregates,
     )
     below.launcher.launch(
         "sum_leaving",

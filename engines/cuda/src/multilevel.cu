@@ -8,7 +8,8 @@
 // none.
 
 #define NO_SLOT 0xffff
-#define SLOTS 16
+#define SLOTS 32
+#define READ_AT_ONCE 4
 #define FLOW_THREADS 128
 #define COARSEST 64
 #define SUM_THREADS 256
@@ -221,8 +222,10 @@ extern "C" __global__ void order_entries(
     }
 }
 
-// Adds up the flows between aggregates that the states' shares make. Blocks of FLOW_THREADS; short
-// rows are summed in shared memory.
+// Adds up the flows between aggregates that the states' shares make: a thread a place of a member, in
+// blocks of FLOW_THREADS; `width` is a power of two up to 32. The members of an aggregate read their
+// entries side by side and add them in turn, so that sums do not depend on races. Short rows are summed
+// in shared memory.
 extern "C" __global__ void sum_flows(
     const int* __restrict__ offsets, const int* __restrict__ columns,
     const double* __restrict__ values, const unsigned short* __restrict__ kinds,
@@ -230,27 +233,48 @@ extern "C" __global__ void sum_flows(
     const OFFSET* __restrict__ starts, const unsigned short* __restrict__ slots,
     const int* __restrict__ coarse_offsets, int count, double* coarse_values)
 {
-    __shared__ double sums[SLOTS * FLOW_THREADS];
-    int target = blockIdx.x * blockDim.x + threadIdx.x;
+    extern __shared__ double sums[];
+    unsigned place = blockIdx.x * FLOW_THREADS + threadIdx.x, target = place / width;
     if (target >= count) return;
+    int lane = threadIdx.x % width;
+    unsigned together = (0xffffffffu >> (32 - width)) << (threadIdx.x % 32 - lane);
     int begin = coarse_offsets[target], length = coarse_offsets[target + 1] - begin;
-    bool is_short = length <= SLOTS;
-    double* mine = is_short ? sums + threadIdx.x : coarse_values + begin;
-    int stride = is_short ? FLOW_THREADS : 1;
-    for (int slot = 0; slot < length; slot++) mine[slot * stride] = 0.0;
-    const unsigned short* next = slots + starts[target];
-    for (int place = 0; place < width; place++) {
-        int row = members[(long long)target * width + place];
-        if (row < 0) break;
-        int kind = kind_of(kinds, row), origin = origin_of(kinds, row), end = offsets[kind + 1];
-        for (int entry = offsets[kind]; entry < end; entry++) {
-            int slot = *next++;
-            if (slot != NO_SLOT)
-                mine[slot * stride] += values[entry] * shares[origin + columns[entry]];
+    double* mine = length <= SLOTS ? sums + threadIdx.x / width * SLOTS : coarse_values + begin;
+    for (int slot = lane; slot < length; slot += width) mine[slot] = 0.0;
+    int row = members[place], first = 0, entries = 0, origin = 0;
+    if (row >= 0) {
+        int kind = kind_of(kinds, row);
+        origin = origin_of(kinds, row);
+        first = offsets[kind];
+        entries = offsets[kind + 1] - first;
+    }
+    int behind = entries, most = entries;
+    for (int reach = 1; reach < width; reach *= 2) {
+        int before = __shfl_up_sync(together, behind, reach, width);
+        if (lane >= reach) behind += before;
+        most = max(most, __shfl_xor_sync(together, most, reach, width));
+    }
+    const unsigned short* own = slots + starts[target] + (behind - entries);
+    for (int read = 0; read < most; read += READ_AT_ONCE) {
+        int into[READ_AT_ONCE];
+        double flow[READ_AT_ONCE];
+#pragma unroll
+        for (int next = 0; next < READ_AT_ONCE; next++) {
+            int entry = first + read + next;
+            into[next] = read + next < entries ? own[read + next] : NO_SLOT;
+            flow[next] = into[next] == NO_SLOT ? 0.0 : values[entry] * shares[origin + columns[entry]];
+        }
+        for (int turn = 0; turn < width; turn++) {
+            __syncwarp(together);
+            if (turn != lane) continue;
+#pragma unroll
+            for (int next = 0; next < READ_AT_ONCE; next++)
+                if (into[next] != NO_SLOT) mine[into[next]] += flow[next];
         }
     }
-    if (!is_short) return;
-    for (int slot = 0; slot < length; slot++) coarse_values[begin + slot] = mine[slot * stride];
+    __syncwarp(together);
+    if (length > SLOTS) return;
+    for (int slot = lane; slot < length; slot += width) coarse_values[begin + slot] = mine[slot];
 }
 
 // Adds up what leaves each aggregate, and sets its correction to 1.
