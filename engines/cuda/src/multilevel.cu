@@ -234,14 +234,14 @@ extern "C" __global__ void sum_flows(
     const int* __restrict__ coarse_offsets, int count, double* coarse_values)
 {
     extern __shared__ double sums[];
-    unsigned place = blockIdx.x * FLOW_THREADS + threadIdx.x, target = place / width;
+    int own_sums = threadIdx.x / width, lane = threadIdx.x % width;
+    int target = blockIdx.x * (FLOW_THREADS / width) + own_sums;
     if (target >= count) return;
-    int lane = threadIdx.x % width;
     unsigned together = (0xffffffffu >> (32 - width)) << (threadIdx.x % 32 - lane);
     int begin = coarse_offsets[target], length = coarse_offsets[target + 1] - begin;
-    double* mine = length <= SLOTS ? sums + threadIdx.x / width * SLOTS : coarse_values + begin;
+    double* mine = length <= SLOTS ? sums + own_sums * SLOTS : coarse_values + begin;
     for (int slot = lane; slot < length; slot += width) mine[slot] = 0.0;
-    int row = members[place], first = 0, entries = 0, origin = 0;
+    int row = members[(long long)target * width + lane], first = 0, entries = 0, origin = 0;
     if (row >= 0) {
         int kind = kind_of(kinds, row);
         origin = origin_of(kinds, row);
