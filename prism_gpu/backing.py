@@ -29,6 +29,10 @@ class Backing(Protocol):
         """The reward structures, checked."""
 
     @property
+    def reward_names(self) -> list[str]:
+        """The names of the reward structures, empty for one without."""
+
+    @property
     def label_names(self) -> list[str]:
         """The names of the labels."""
 

@@ -163,6 +163,11 @@ class BuiltHere:
         return tuple(item.expected for item in self.checkable.rewards)
 
     @property
+    def reward_names(self) -> list[str]:
+        """The names of the reward structures."""
+        return [item.name for item in self.checkable.rewards]
+
+    @property
     def label_names(self) -> list[str]:
         """The names of the labels."""
         return list(dict.fromkeys((*self.checkable.model.labels, *self.checkable.labels)))

@@ -76,6 +76,11 @@ class HeldByPrism:
         return self._session.model.rewards
 
     @property
+    def reward_names(self) -> list[str]:
+        """The names of the reward structures."""
+        return [item.name for item in self.rewards]
+
+    @property
     def label_names(self) -> list[str]:
         """The names of the labels."""
         return self._session.label_names

@@ -443,13 +443,15 @@ class Model:
         from prism_gpu.html import table
 
         initial = np.flatnonzero(self.initial_states)
+        named = enumerate(self._backing.reward_names, start=1)
+        rewards = [name or str(number) for number, name in named]
         cells = {
             "model": str(self.kind),
             "states": f"{self.num_states:,} ({len(initial):,} initial)",
             "choices": f"{self.num_choices:,}" if self.kind == ModelKind.MDP else "",
             "transitions": f"{self.num_transitions:,}",
             "labels": ", ".join(self.labels),
-            "rewards": ", ".join(self.rewards),
+            "rewards": ", ".join(rewards),
             "notes": "; ".join(self.notes),
         }
         return table({name: text for name, text in cells.items() if text})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from bridge.model import (
     StateVector,
     deadlocks_note,
 )
+from engines.arrays import FloatArray
 from engines.exploration.build import ExploredModel, Limits, build
 from engines.exploration.rewards import InvalidRewardError, greatest_rewards
 from engines.exploration.run_matrix import runs_of_matrix
@@ -111,8 +113,7 @@ def explored_model(
     log(f"Reachable states and matrix: {seconds_text(seconds)} seconds.")
     if built.events:
         log(f"prism-gpu: {told(built.events)}")
-    rewards = _all_named(described, values, program, built)
-    return _checkable(described, values, program, built, rewards)
+    return _checkable(described, values, program, built)
 
 
 class _Progress:
@@ -134,6 +135,49 @@ class _Progress:
         if time.perf_counter() - self._last > self._between:
             self._last = time.perf_counter()
             self._log(f"{found} states found so far")
+
+
+class _EarnedRewards(NamedRewards):
+    """A reward structure whose rewards are worked out when they are asked for.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    work_out
+        Returns them.
+    """
+
+    _work_out: Callable[[], NamedRewards]
+
+    def __init__(self, name: str, work_out: Callable[[], NamedRewards]) -> None:
+        # The fields of its base cannot be assigned to.
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "_work_out", work_out)
+
+    @cached_property
+    def _known(self) -> NamedRewards:
+        return self._work_out()
+
+    @property
+    def expected(self) -> RewardStructure:
+        return self._known.expected
+
+    @property
+    def instantaneous(self) -> FloatArray:
+        return self._known.instantaneous
+
+    @property
+    def fault(self) -> RewardFault | None:
+        return self._known.fault
+
+    @property
+    def most(self) -> float:
+        return self._known.most
+
+    @property
+    def most_instantaneous(self) -> float:
+        return self._known.most_instantaneous
 
 
 class _Columns(Mapping[str, StateVector]):
@@ -172,17 +216,22 @@ def _checkable(
     constants: Mapping[str, Value],
     program: Program,
     built: ExploredModel,
-    rewards: tuple[NamedRewards, ...],
 ) -> CheckableModel:
     """Return a built model with the names that properties use."""
+
+    def earned(number: int) -> NamedRewards:
+        name = program.reward_structures[number].name
+        how = (described, constants, program, built, number)
+        return _EarnedRewards(name, partial(_named, *how))
+
     notes = [*deadlocks_note(int(np.count_nonzero(built.deadlocks)))]
     if built.unexplored is not None:
         count = int(np.count_nonzero(built.unexplored))
         notes.append(f'{count} of the states are unexplored and have the label "unexplored"')
     outline = described.outline
     return CheckableModel(
-        replace(built.model, rewards=tuple(item.expected for item in rewards)),
-        rewards=rewards,
+        built.model,
+        rewards=tuple(map(earned, range(len(program.reward_structures)))),
         variables=_Columns(outline.variables, built),
         constants=constants,
         formulas=outline.formulas,
@@ -195,28 +244,25 @@ def _checkable(
     )
 
 
-def _all_named(
-    described: ModelText, constants: Mapping[str, Value], program: Program, built: ExploredModel
-) -> tuple[NamedRewards, ...]:
-    """Return the reward structures of a program; one with a fault has no rewards, and says why."""
-    found = []
-    for number, structure in enumerate(program.reward_structures):
-        try:
-            found.append(_named(replace(program, reward_structures=(structure,)), built))
-        except InvalidRewardError as error:
-            state = built.packing.state(built.states[error.state])
-            placed = placed_reward_fault(error, number, structure, state, described, constants)
-            fault = RewardFault(error.value, error.state, str(placed))
-            nothing = np.zeros(built.model.num_states)
-            unknown = RewardStructure(structure.name, nothing)
-            found.append(NamedRewards(structure.name, unknown, nothing, fault))
-    return tuple(found)
-
-
-def _named(program: Program, built: ExploredModel) -> NamedRewards:
-    """Return the only reward structure of a program; raises as `earned_rewards` does."""
-    (earned,) = built.earned(program)
+def _named(
+    described: ModelText,
+    constants: Mapping[str, Value],
+    program: Program,
+    built: ExploredModel,
+    number: int,
+) -> NamedRewards:
+    """Return a reward structure of a program; one with a fault has no rewards, and says why."""
+    structure = program.reward_structures[number]
+    try:
+        (earned,) = built.earned(replace(program, reward_structures=(structure,)))
+    except InvalidRewardError as error:
+        state = built.packing.state(built.states[error.state])
+        placed = placed_reward_fault(error, number, structure, state, described, constants)
+        fault = RewardFault(error.value, error.state, str(placed))
+        nothing = np.zeros(built.model.num_states)
+        return NamedRewards(
+            structure.name, RewardStructure(structure.name, nothing), nothing, fault
+        )
     expected = RewardStructure(earned.name, earned.expected, earned.of_choices)
-    (structure,) = program.reward_structures
     most = greatest_rewards(structure, program)
     return NamedRewards(earned.name, expected, earned.of_states, None, *most)

@@ -46,10 +46,11 @@ class BuiltHere:
         InvalidModelError
             For a reward that no engine takes.
         """
-        for rewards in self.checkable.rewards:
-            if rewards.fault is not None:
-                raise InvalidModelError(rewards.fault.words)
-        return replace(self.checkable.model, labels={}).check()
+        for item in self.checkable.rewards:
+            if item.fault is not None:
+                raise InvalidModelError(item.fault.words)
+        rewards = tuple(item.expected for item in self.checkable.rewards)
+        return replace(self.checkable.model, labels={}, rewards=rewards).check()
 
     def label_names(self) -> list[str]:
         """Return the names of its labels, "init" and "deadlock" first."""

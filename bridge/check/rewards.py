@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -82,10 +81,10 @@ def _with_unexplored(
     endless = isinstance(body, Cumulative) and body.bound is None
     infinite = unexplored.won and (endless or not np.isfinite(most))
     earned = most if unexplored.won and not infinite else 0.0
-    counted = replace(
-        structure,
-        expected=unexplored.earning(structure.expected, earned),
-        instantaneous=np.where(unexplored.states, earned, structure.instantaneous),
+    counted = NamedRewards(
+        structure.name,
+        unexplored.earning(structure.expected, earned),
+        np.where(unexplored.states, earned, structure.instantaneous),
     )
     match body:
         case Cumulative() | Instantaneous():

@@ -95,9 +95,13 @@ def test_what_overflows_is_no_result(stay, settings, asked):
         model.check(asked, **settings)
 
 
-def test_tables_for_notebooks_are_escaped():
+def test_tables_for_notebooks_are_escaped(tmp_path):
     model = pg.dtmc([[0.5, 0.5], [0, 1]], labels={"goal": 1})
     assert "goal" in model._repr_html_()
+    # What no property can use is told of by those that do.
+    indebted = tmp_path / "debt.pm"
+    indebted.write_text('dtmc module m x : [0..1]; endmodule rewards "debt" true : -1; endrewards')
+    assert "debt" in pg.open(indebted)._repr_html_()
     html = model.check("P=? [ F<=T x=1 ]", {"T": 2})._repr_html_()
     assert "P=? [ F&lt;=T x=1 ]" in html
     assert "<th style" in html

@@ -16,6 +16,7 @@ from engines.cuda import driver
 from engines.errors import BridgeError, DeviceMemoryError, InvalidModelError, UnsupportedError
 from engines.exploration import build as exploration
 from engines.exploration.build import ExplorationTuning
+from engines.exploration.rewards import earned_rewards
 from engines.host.exploring.explorer import HostExplorer
 from engines.model.environment import BuildingPlace, DeviceChoice
 
@@ -55,6 +56,22 @@ def test_states_variables_actions_and_rewards_of_an_mdp():
     steps = model.rewards[0]
     assert steps.instantaneous.tolist() == [0, 0, 2, 2, 2, 2]
     assert steps.expected.choice_rewards.tolist() == [1, 0, 1, 1, 0, 1, 0, 0]
+
+
+def test_rewards_are_worked_out_for_who_asks_for_them(monkeypatch):
+    asked = []
+
+    def noted(program, *rest):
+        asked.extend(structure.name for structure in program.reward_structures)
+        return earned_rewards(program, *rest)
+
+    monkeypatch.setattr(exploration, "earned_rewards", noted)
+    model = built(WALK, {"N": 1})
+    assert [item.name for item in model.rewards] == ["steps", "odd"]
+    assert asked == []
+    for _ in range(2):
+        assert model.rewards[1].expected.state_rewards.tolist() == [0, 0, 0, 0]
+    assert asked == ["odd"]
 
 
 def test_a_reward_with_a_fault_concerns_only_who_asks_for_it():
