@@ -307,6 +307,35 @@ def warm(gpu: bool) -> None:
             graph.end_component_states(states)
 
 
+@dataclass(frozen=True)
+class Peers:
+    """Those whom a row waits for: asked beside, or in an earlier run."""
+
+    folder: Path
+    chosen: tuple[str, ...]
+    timeout: float
+    pool: ThreadPoolExecutor
+    earlier: dict[str, dict[str, Any]] | None
+
+    def ask(self, name: str, model: ExplicitModel) -> Complete:
+        """Begin to ask about a graph; return what completes its row."""
+        if self.earlier is not None:
+            known = self.earlier[name]
+            return lambda row: take_earlier(row, known)
+        room = Path(tempfile.mkdtemp(dir=self.folder))
+        save(model, room)
+
+        def work() -> dict[str, list[str]]:
+            try:
+                return ask_peers(room, self.chosen, self.timeout)
+            finally:
+                for file in room.iterdir():
+                    file.unlink()
+
+        answers = self.pool.submit(work)
+        return lambda row: take_answers(row, answers.result())
+
+
 @click.command()
 @click.option("--models", type=click.Choice(["none", *MODELS]), default="none", show_default=True)
 @click.option("--scale", default=0.0, help="Size of the generated graphs, 1 for the paper's.")
@@ -363,24 +392,9 @@ def main(
         if not cases:
             raise click.UsageError("no case is left: give --models or --scale, or another --only")
         pool = stack.enter_context(ThreadPoolExecutor(jobs))
+        ask = Peers(folder, chosen_peers, timeout, pool, earlier).ask
         waiting: list[tuple[Row, Complete]] = []
         warm(gpu)
-
-        def ask(name: str, model: ExplicitModel) -> Complete:
-            if earlier is not None:
-                return lambda row: take_earlier(row, earlier[name])
-            room = Path(tempfile.mkdtemp(dir=folder))
-            save(model, room)
-
-            def work() -> dict[str, list[str]]:
-                try:
-                    return ask_peers(room, chosen_peers, timeout)
-                finally:
-                    for file in room.iterdir():
-                        file.unlink()
-
-            answers = pool.submit(work)
-            return lambda row: take_answers(row, answers.result())
 
         def settle() -> None:
             row, complete = waiting.pop(0)
