@@ -44,10 +44,13 @@ def compared(
     sizes = 1.0 if absolute else np.abs(result.values)
     errors = np.where(known, 0.0, error * sizes)
     relation, bound = str(problem.relation), float(problem.bound)
-    values, exact = settle(result.values, errors, relation, bound, exactly)
+    values, exact, some_left = settle(result.values, errors, relation, bound, exactly)
     decided = {*claim.decided, *exact}
     complements = {*claim.complements, *(1.0 - value for value in exact)}
     claim = claim._replace(decided=tuple(sorted(decided)), complements=tuple(sorted(complements)))
+    if some_left and not claim.error > 0.0 and bound not in LEAST_APART:
+        # PRISM is not to compare what rounding may have put on the wrong side.
+        claim = claim._replace(error=error, absolute=absolute)
     return replace(result, values=values), claim
 
 

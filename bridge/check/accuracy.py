@@ -178,6 +178,9 @@ def compare(
             undecided | (np.isclose(values, bound, 0.0, ROUNDING_OF_STEPS) & ~known)
         )
         found = exactly(near) if len(near) else None
+        if found is None and bound not in (0.0, 1.0):
+            # Rounding may have put them on the wrong side.
+            undecided |= np.isclose(values, bound, ROUNDING_OF_STEPS, 0.0) & ~known
         if found is not None:
             satisfied[near] = [bool(holds(value, rational(bound))) for value in found]
             undecided[near] = [not is_told_from(value, bound) for value in found]

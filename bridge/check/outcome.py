@@ -10,6 +10,7 @@ from bridge.check.accuracy import Accuracy
 from bridge.language.ast import Value
 from bridge.model import StateVector
 from engines.arrays import FloatArray
+from engines.model.decided import ROUNDING_OF_COMPLEMENTS
 from engines.model.result import ExactValues, of_complements
 
 
@@ -40,12 +41,14 @@ class Outcome:
         """Return the complementary probabilities.
 
         An error relative to the probabilities says nothing of the complement's relative error; it
-        is an absolute one of at most the same size, because no probability exceeds 1.
+        is an absolute one of at most the same size, because no probability exceeds 1. The
+        subtraction rounds.
         """
         accuracy = self.accuracy
         if accuracy is not None:
             accuracy = replace(
                 accuracy,
+                error=accuracy.error + (ROUNDING_OF_COMPLEMENTS if accuracy.error > 0.0 else 0.0),
                 absolute=True,
                 decided=accuracy.complements,
                 complements=accuracy.decided,

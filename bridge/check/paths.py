@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -258,9 +258,12 @@ def _step_bounded(
     if bounds.lower == 0:
         return unbounded
     later = bounded.after(
-        model, remain, unbounded.numbers, bounds.lower, environment, direction=direction
+        *(model, remain, unbounded.numbers, bounds.lower, environment),
+        direction=direction,
+        exactly=unbounded.exactly,
     )
-    return checker.solved(later, Bounded.STEPS).no_better_than(unbounded)
+    solved = checker.solved(later, Bounded.STEPS)
+    return replace(solved.no_better_than(unbounded), exactly=later.exactly)
 
 
 def _time_bounded(

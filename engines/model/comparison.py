@@ -59,7 +59,7 @@ def placed(value: Fraction, relation: str, bound: float, *, complement: bool = F
 
 def settle(
     values: FloatArray, errors: FloatArray, relation: str, bound: float, exactly: ExactValues
-) -> tuple[FloatArray, tuple[float, ...]]:
+) -> tuple[FloatArray, tuple[float, ...], bool]:
     """Put exact values, as they are `placed`, where a bound lies within the error of others.
 
     Parameters
@@ -75,20 +75,26 @@ def settle(
 
     Returns
     -------
-    All values, and those of them that are exact but for their place, each once. Where the bound's
-    own digits do not tell it from an exact value, the value is left as it is.
+    All values; those of them that are exact but for their place, each once; and whether there are
+    others near the bound: no exact value is known, or the bound's own digits do not tell it from
+    that.
     """
-    settled, exact = values.copy(), set[float]()
+    settled, exact, some_left = values.copy(), set[float](), False
     # A subtraction from 1 moves a probability by less than this.
     for at, margin in ((1.0 - bound, 2.0**-52), (bound, 0.0)):
         with np.errstate(invalid="ignore"):
             near = (errors > 0.0) & (np.abs(values - at) <= errors + margin)
-        found = exactly(np.flatnonzero(near)) if near.any() else None
+        if not near.any():
+            continue
+        found = exactly(np.flatnonzero(near))
         if found is None:
+            some_left = True
             continue
         complement = at != bound
         for state, value in zip(np.flatnonzero(near), found, strict=True):
             if is_told_from(1 - value if complement else value, bound):
                 settled[state] = placed(value, relation, bound, complement=complement)
                 exact.add(float(settled[state]))
-    return settled, tuple(sorted(exact))
+            else:
+                some_left = True
+    return settled, tuple(sorted(exact)), some_left

@@ -6,6 +6,9 @@ import numpy as np
 
 from engines.arrays import FloatArray, MaskArray
 
+ROUNDING_OF_COMPLEMENTS = 2.0**-54
+"""What 1 - p may be rounded by: half the distance of the numbers below 1."""
+
 OF_THE_GRAPH = (0.0, 1.0, np.inf)
 """The values that searches of a graph decide."""
 

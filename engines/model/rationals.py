@@ -14,6 +14,10 @@ numbers that have fewer digits behind the point."""
 ROUNDINGS = 4
 """Of a double that stands for a number, such as 1 - 2/3 for 1/3."""
 
+DIGITS_OF_DECIMALS, DIGITS_BY_CHANCE = 15, 12
+"""A double is the nearest to every decimal of so many digits; by chance, hardly one is to a decimal
+of no more than the second number."""
+
 
 def rational(number: float) -> Fraction:
     """Return the rational that a double stands for: a simple number, or else the double itself.
@@ -39,20 +43,15 @@ def simple_number(number: float) -> Fraction | None:
     number
         A finite number.
     """
-    exact, apart = Fraction(number), math.ulp(number)
-    largest = LARGEST_DENOMINATOR * math.sqrt(min(1.0, math.ulp(1.0) / apart))
-    if largest >= 1.0:
-        simple = exact.limit_denominator(int(largest))
-        if abs(simple - exact) <= ROUNDINGS * Fraction(apart):
-            return simple
-    return _decimal(number)
+    simple = _fraction(number)
+    return _decimal(number) if simple is None else simple
 
 
 def is_told_from(value: Fraction, bound: float) -> bool:
     """Return whether a value can be compared with the number that a double stands for.
 
-    That is so if it is a simple one, or further off than the roundings of one that is not, such as
-    8877/247517.
+    That is so if the double is the nearest to a simple one, or the value is further off than the
+    roundings of one that is not, such as 8877/247517 or 0.4999999999999999.
 
     Parameters
     ----------
@@ -62,7 +61,15 @@ def is_told_from(value: Fraction, bound: float) -> bool:
         A finite number.
     """
     roundings = ROUNDINGS * Fraction(math.ulp(bound))
-    return simple_number(bound) is not None or abs(value - Fraction(bound)) > roundings
+    return _stands_for_one(bound) or abs(value - Fraction(bound)) > roundings
+
+
+def _stands_for_one(number: float) -> bool:
+    """Return whether a double is the nearest to a number so simple that no other is meant."""
+    simple = _fraction(number)
+    if simple is not None and float(simple) == number:
+        return True
+    return _decimal(number, DIGITS_BY_CHANCE) is not None
 
 
 def probabilities(numbers: Sequence[float], remainder: int | None = None) -> list[Fraction]:
@@ -90,8 +97,18 @@ def probabilities(numbers: Sequence[float], remainder: int | None = None) -> lis
     return [number / total for number in exact]
 
 
-def _decimal(number: float) -> Fraction | None:
-    """Return the shortest decimal that rounds to a double, if it has at most 15 digits."""
+def _fraction(number: float) -> Fraction | None:
+    """Return the simple fraction that is as near to a double as rounding leaves it."""
+    exact, apart = Fraction(number), math.ulp(number)
+    largest = LARGEST_DENOMINATOR * math.sqrt(min(1.0, math.ulp(1.0) / apart))
+    if largest < 1.0:
+        return None
+    simple = exact.limit_denominator(int(largest))
+    return simple if abs(simple - exact) <= ROUNDINGS * Fraction(apart) else None
+
+
+def _decimal(number: float, most_digits: int = DIGITS_OF_DECIMALS) -> Fraction | None:
+    """Return the shortest decimal that rounds to a double, if it has no more digits than that."""
     text = repr(number)
     digits = text.partition("e")[0].replace(".", "").replace("-", "").strip("0")
-    return Fraction(text) if len(digits) <= 15 else None
+    return Fraction(text) if len(digits) <= most_digits else None

@@ -11,7 +11,7 @@ import numpy as np
 
 from engines.arrays import FloatArray, IndexArray, MaskArray
 from engines.errors import ConvergenceError
-from engines.model.decided import decided_complements
+from engines.model.decided import ROUNDING_OF_COMPLEMENTS, decided_complements
 from engines.model.events import Events, told
 
 ExactValues = Callable[[IndexArray], list[Fraction] | None]
@@ -389,11 +389,14 @@ class SolveResult:
         """Return the result of the complementary probabilities, without bounds.
 
         An error relative to the probabilities says nothing of the complement's relative error; it
-        is an absolute one of at most the same size, because no probability exceeds 1.
+        is an absolute one of at most the same size, because no probability exceeds 1. The
+        subtraction rounds.
         """
+        values = 1.0 - self.values
         return replace(
-            self.with_values(np.clip(1.0 - self.values, 0.0, 1.0)),
-            unrounded=self.unrounded,
+            self.with_values(np.clip(values, 0.0, 1.0)),
+            error_estimate=self.error_estimate + ROUNDING_OF_COMPLEMENTS,
+            unrounded=self.unrounded and bool(np.all(1.0 - values == self.values)),
             absolute=True,
             decided=decided_complements(self.values, self.decided),
             exactly=of_complements(self.exactly),

@@ -21,7 +21,7 @@ from engines.methods.iterate import BATCH_SECONDS, FIRST_BATCH
 from engines.model.environment import SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from engines.model.progress import Measure, Progress, SweepReport
-from engines.model.result import SolveResult, Status
+from engines.model.result import ExactValues, SolveResult, Status
 from engines.model.step_rewards import step_rewards
 from engines.proofs import exact
 from engines.solve.system import sweeper_or_cpu
@@ -156,6 +156,7 @@ def after(
     environment: SolverEnvironment,
     *,
     direction: Direction | None = None,
+    exactly: ExactValues | None = None,
     progress: Progress | None = None,
 ) -> SolveResult:
     """Compute E[values(X_steps); the states before that are in `remain`] of every state.
@@ -175,6 +176,8 @@ def after(
         At least 0.
     environment, direction, progress
         As in `bounded_until`.
+    exactly
+        Computes the values' exact ones; None for no way, unless all are 0 or 1.
 
     Raises
     ------
@@ -184,8 +187,8 @@ def after(
         For a negative number of steps, or an MDP without a direction.
     """
     _require_steps(model, "step-bounded operators")
-    known = SolveResult.exact(values, "")
-    if np.isin(known.values, (0.0, 1.0)).all():
+    known = replace(SolveResult.exact(values, ""), exactly=exactly)
+    if exactly is None and np.isin(known.values, (0.0, 1.0)).all():
         exactly = exact.step_bounded(model, _everywhere(model), known.values, 0)
         known = replace(known, exactly=exactly)
     return _after(model, remain, known, steps, environment, direction, progress)

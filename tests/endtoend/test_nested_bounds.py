@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
+from fractions import Fraction
 
 import pytest
 
 pytestmark = pytest.mark.prism
 
+REFUSED = "Accuracy of value"
+ERROR = re.compile(r"^Result: (\S+) \(\+/- ([^\s;]+)", re.M)
 RESULT = re.compile(r"^(?:Result|Error): (.*?)(?: \(.*\))?$", re.M)
 
 THIRD = """dtmc
@@ -176,3 +180,69 @@ def test_what_hardly_ever_happens_in_time_is_possible(prism_gpu, tmp_path, engin
     run = prism_gpu(model, "-pf", "; ".join(OF_FAR), engine)
     found = RESULT.findall(run.output)
     assert dict(zip(OF_FAR, found, strict=True)) == OF_FAR
+
+
+DECAY = "ctmc module m s : [0..1]; [] s=0 -> 1:(s'=1); endmodule"
+WALK = """{kind}
+module m
+  s : [0..40] init 20;
+  [] s>0 & s<40 -> 1/2:(s'=s+1) + 1/2:(s'=s-1);
+  [] s=0 | s=40 -> true;
+endmodule
+"""
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("route", ["-explicit", "-sparse", "-ii", "-frontend builtin"])
+def test_a_complement_has_the_error_of_its_subtraction(prism_gpu, tmp_path, route):
+    model = tmp_path / "decay.sm"
+    model.write_text(DECAY, encoding="utf-8")
+    questions = ["P=? [ G>=41 s=1 ]", "P=? [ !(F>=12 s=0) ]", "P<1 [ !(F>=40 s=0) ]"]
+    run = prism_gpu(model, "-pf", "; ".join(questions), *route.split())
+    for (value, error), exponent in zip(ERROR.findall(run.output), (41, 12), strict=True):
+        away = Fraction(value) - 1 + Fraction(math.exp(-exponent))
+        assert abs(away) <= Fraction(error) < 1e-15
+    *_, certain = RESULT.findall(run.output)
+    assert certain == "true" or certain.startswith(REFUSED)
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("kind", ["dtmc", "mdp"])
+@pytest.mark.parametrize(
+    "route", ["", "-explicit", "-sparse", "-hybrid -gs", "-sparse -ii", "-frontend builtin"]
+)
+def test_what_comes_after_some_steps_has_the_error_of_its_solve(prism_gpu, tmp_path, kind, route):
+    model = tmp_path / "walk.pm"
+    model.write_text(WALK.format(kind=kind), encoding="utf-8")
+    asked = "P" if kind == "dtmc" else "Pmax"
+    questions = [f"{asked}=? [ F>=1 s=40 ]", "P>=0.5 [ F>=1 s=40 ]", "P<=0.5 [ F>=1 s=40 ]"]
+    run = prism_gpu(model, "-pf", "; ".join(questions), *route.split())
+    ((value, error),) = ERROR.findall(run.output)
+    assert abs(float(value) - 0.5) <= float(error)
+    for answer in RESULT.findall(run.output)[1:]:
+        assert answer == "true" or answer.startswith(REFUSED)
+
+
+TWO_STEPS = """dtmc
+module m
+  s : [0..2];
+  [] s=0 -> 0.5:(s'=1) + 0.5:(s'=2);
+  [] s=1 -> 0.2:(s'=1) + 0.8:(s'=0);
+  [] s=2 -> true;
+endmodule
+"""
+
+
+@pytest.mark.parametrize("route", ["-explicit", "-frontend builtin"])
+def test_rounded_steps_before_exact_values_do_not_decide(prism_gpu, tmp_path, route):
+    model = tmp_path / "steps.pm"
+    model.write_text(TWO_STEPS, encoding="utf-8")
+    # 0.30000000000000004 in doubles.
+    run = prism_gpu(model, "-pf", "P<=0.3 [ F>=2 s=1 ]; P>0.3 [ F>=2 s=1 ]", *route.split())
+    found = RESULT.findall(run.output)
+    if "builtin" in route:
+        assert found == ["true", "false"]
+    assert all(
+        answer == right or answer.startswith(REFUSED)
+        for answer, right in zip(found, ("true", "false"), strict=True)
+    )

@@ -47,19 +47,27 @@ def test_only_values_whose_error_holds_the_bound_are_settled():
         return [Fraction(1, 2) for _ in states]
 
     values, errors = np.array([0.5 - 1e-16, 0.4, 0.5, np.inf]), np.array([1e-15, 1e-15, 0.0, 0.0])
-    settled, found = settle(values, errors, ">=", 0.5, exactly)
+    settled, found, some_left = settle(values, errors, ">=", 0.5, exactly)
     assert settled.tolist() == [0.5, 0.4, 0.5, np.inf]
     assert found == (0.5,)
+    assert not some_left
     assert all(states == [0] for states in asked)
-    assert settle(values, errors, ">=", 0.5, lambda _: None)[0] is not values
+    settled, _, some_left = settle(values, errors, ">=", 0.5, lambda _: None)
+    assert settled is not values
+    assert some_left
 
 
 def test_a_value_that_the_bound_is_not_told_from_is_left_as_it_is():
     bound, exact_ones = 8877 / 247517, [Fraction(8877, 247517), 1 - Fraction(8877, 247517)]
     values, errors = np.array([bound + 1e-17, 1.0 - bound]), np.array([1e-15, 1e-15])
-    settled, found = settle(values, errors, "<", bound, lambda at: [exact_ones[i] for i in at])
+
+    def exactly(states):
+        return [exact_ones[i] for i in states]
+
+    settled, found, some_left = settle(values, errors, "<", bound, exactly)
     assert settled.tolist() == values.tolist()
     assert found == ()
+    assert some_left
 
 
 def test_thirds_are_solved_exactly():

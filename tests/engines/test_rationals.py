@@ -30,3 +30,24 @@ def test_numbers_that_stand_for_themselves_are_told_from_what_is_further_off_alo
     assert not is_told_from(Fraction(bound), bound)
     assert is_told_from(Fraction(8877, 247518), bound)
     assert is_told_from(Fraction(1, 3), 1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("value", "bound"),
+    [
+        ("1/2", 0.4999999999999999),
+        ("1", 0.9999999999999998),
+        ("1/3", 1.0 - 2.0 / 3.0),
+        # The nearest double has a decimal of 15 digits, by chance or not.
+        ("84000/973561", 84000 / 973561),
+        ("1133/120", 9.44166666666667),
+    ],
+)
+def test_a_bound_next_to_a_simple_number_is_not_told_from_it(value, bound):
+    assert not is_told_from(Fraction(value), bound)
+
+
+@pytest.mark.parametrize("text", ["0.3", "1/3", "99999/100000", "1e-9", "500000000.001", "0"])
+def test_a_bound_that_is_written_is_told_from_all_values(text):
+    bound = Fraction(text)
+    assert is_told_from(bound, float(bound))

@@ -1,6 +1,7 @@
 package prismgpu;
 
 import java.util.Arrays;
+import java.util.function.Supplier;
 
 import jdd.JDD;
 import jdd.JDDNode;
@@ -11,6 +12,10 @@ import symbolic.states.StateValues;
 final class DecidedAccuracy extends Accuracy
 {
 	private static final double[] NONE = {};
+	/** What 1 - p may be rounded by. */
+	private static final double ROUNDING_OF_COMPLEMENTS = 0x1p-54;
+	/** What a step adds to the error: sums of products, all positive. */
+	private static final double ROUNDING_OF_A_STEP = 0x1p-52;
 
 	/** Values that have no error in any state. */
 	private final double[] decided;
@@ -31,12 +36,25 @@ final class DecidedAccuracy extends Accuracy
 		return accuracy instanceof DecidedAccuracy ? accuracy.getErrorBound() : accuracy.getAbsoluteErrorBound(1.0);
 	}
 
-	/** The same error of other values, none of which is known to have none. */
-	static Accuracy without(Accuracy known)
+	/** The accuracy of probabilities so many steps before others; none of them is known to have no error. */
+	static Accuracy before(Accuracy known, int steps)
 	{
+		if (known == null)
+			return null;
+		double rounding = steps * ROUNDING_OF_A_STEP;
 		if (!(known instanceof DecidedAccuracy))
-			return known;
-		return new DecidedAccuracy(known.getLevel(), known.getErrorBound(), known.getType() == AccuracyType.ABSOLUTE, null, null);
+			return new DecidedAccuracy(AccuracyLevel.ESTIMATED_BOUNDED, rounding, true, null, null);
+		return new DecidedAccuracy(known.getLevel(), known.getErrorBound() + rounding, known.getType() == AccuracyType.ABSOLUTE, null, null);
+	}
+
+	/** Makes a step before probabilities that the engines have computed, and keeps their error, which PRISM forgets. */
+	static StateValues aStepBefore(StateValues probs, Supplier<StateValues> step)
+	{
+		Accuracy error = probs.getAccuracy();
+		StateValues before = step.get();
+		if (error == null || error instanceof DecidedAccuracy)
+			before.setAccuracy(before(error, 1));
+		return before;
 	}
 
 	/**
@@ -46,7 +64,7 @@ final class DecidedAccuracy extends Accuracy
 	DecidedAccuracy ofComplements(double largest)
 	{
 		double scale = getType() == AccuracyType.ABSOLUTE ? 1.0 : largest;
-		return new DecidedAccuracy(getLevel(), getErrorBound() * scale, true, complements, decided);
+		return new DecidedAccuracy(getLevel(), getErrorBound() * scale + ROUNDING_OF_COMPLEMENTS, true, complements, decided);
 	}
 
 	/**

@@ -319,7 +319,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 		if (res == null)
 			return super.checkProbBoundedUntil(model, expr, minMax, statesOfInterest);
 		if (until != null && !Comparison.asksForCertainty())
-			res.accuracy = DecidedAccuracy.without(until.accuracy);
+			res.accuracy = DecidedAccuracy.before(until.accuracy, lower);
 		return StateValues.createFromArrayResult(res, model);
 	}
 

@@ -278,7 +278,7 @@ public class GpuMDPModelChecker extends MDPModelChecker
 		if (res == null)
 			return super.checkProbBoundedUntil(model, expr, minMax, statesOfInterest);
 		if (until != null && !Comparison.asksForCertainty())
-			res.accuracy = DecidedAccuracy.without(until.accuracy);
+			res.accuracy = DecidedAccuracy.before(until.accuracy, lower);
 		return StateValues.createFromArrayResult(res, model);
 	}
 

@@ -69,6 +69,12 @@ public class GpuNondetModelChecker extends NondetModelChecker
 	}
 
 	@Override
+	protected StateValues computeRestrictedNext(JDDNode tr, JDDNode b, StateValues probs, boolean min)
+	{
+		return DecidedAccuracy.aStepBefore(probs, () -> super.computeRestrictedNext(tr, b, probs, min));
+	}
+
+	@Override
 	protected StateValues computeReachRewards(JDDNode tr, JDDNode tra, JDDNode tr01, JDDNode sr, JDDNode trr, JDDNode b, boolean min) throws PrismException
 	{
 		return Comparison.comparable(stated(() -> super.computeReachRewards(tr, tra, tr01, sr, trr, b, min)), model);

@@ -115,6 +115,12 @@ public class GpuProbModelChecker extends ProbModelChecker
 	}
 
 	@Override
+	protected StateValues computeRestrictedNext(JDDNode tr, JDDNode b, StateValues probs)
+	{
+		return DecidedAccuracy.aStepBefore(probs, () -> super.computeRestrictedNext(tr, b, probs));
+	}
+
+	@Override
 	protected StateValues computeReachRewards(JDDNode tr, JDDNode tr01, JDDNode sr, JDDNode trr, JDDNode b) throws PrismException
 	{
 		return Comparison.comparable(stated(() -> super.computeReachRewards(tr, tr01, sr, trr, b)), model);

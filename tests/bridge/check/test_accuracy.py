@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bridge.check.accuracy import Accuracy, compare
+from bridge.check.outcome import Outcome
 from engines.errors import ConvergenceError
 from engines.model.decided import decided_complements, decided_values
 
@@ -25,6 +26,22 @@ def test_values_are_compared_only_as_far_as_their_accuracy_reaches():
     with pytest.raises(ConvergenceError, match=r"value 0\.4999 is not enough to compare"):
         compare(values, ">=", 0.4999, accuracy)
     assert compare(values, ">=", 0.4999, Accuracy(0.0)).tolist() == [False, True, True]
+
+
+def test_what_rounding_may_have_moved_past_a_bound_is_refused_without_its_exact_value():
+    values = np.array([0.2, 0.30000000000000004, 1.0])
+    with pytest.raises(ConvergenceError, match=r"not enough to compare to bound 0\.3"):
+        compare(values, "<=", 0.3, Accuracy(0.0), lambda _: None)
+    assert compare(values, "<=", 0.31, Accuracy(0.0), lambda _: None).tolist() == [1, 1, 0]
+    # Of the graph, PRISM's numbers are taken as they are.
+    assert compare(values, ">=", 1.0, Accuracy(0.0), lambda _: None).tolist() == [0, 0, 1]
+
+
+def test_a_complement_is_rounded():
+    one = Outcome(np.array([1e-18, 0.0]), Accuracy(1e-25, complements=(0.0,))).one_minus()
+    assert one.numbers.tolist() == [1.0, 1.0]
+    assert one.accuracy.error > 1e-18
+    assert Outcome(np.array([0.5]), Accuracy(0.0)).one_minus().accuracy.error == 0.0
 
 
 def test_decided_values_have_no_error():
