@@ -262,8 +262,12 @@ def _step_bounded(
         direction=direction,
         exactly=unbounded.exactly,
     )
-    solved = checker.solved(later, Bounded.STEPS)
-    return replace(solved.no_better_than(unbounded), exactly=later.exactly)
+    outcome = checker.solved(later, Bounded.STEPS).no_better_than(unbounded)
+    accuracy = outcome.accuracy
+    if accuracy is not None and accuracy.error > 0.0:
+        # The steps round too.
+        accuracy = accuracy.at_least(accuracy.error + later.error_estimate)
+    return replace(outcome, accuracy=accuracy, exactly=later.exactly)
 
 
 def _time_bounded(
