@@ -42,7 +42,7 @@ final class DecidedAccuracy extends Accuracy
 		if (known == null)
 			return null;
 		double rounding = steps * ROUNDING_OF_A_STEP;
-		if (!(known instanceof DecidedAccuracy))
+		if (known instanceof ExactAccuracy)
 			return new DecidedAccuracy(AccuracyLevel.ESTIMATED_BOUNDED, rounding, true, null, null);
 		return new DecidedAccuracy(known.getLevel(), known.getErrorBound() + rounding, known.getType() == AccuracyType.ABSOLUTE, null, null);
 	}
