@@ -117,8 +117,19 @@ def rewards_by_name(structures: Iterable[RewardStructure]) -> Rewards:
     structures
         All of a model's, in order.
     """
-    named = ((item.name or str(number), item) for number, item in enumerate(structures, start=1))
-    return Rewards(named)
+    listed = list(structures)
+    return Rewards(zip(keys_of_rewards(item.name for item in listed), listed, strict=True))
+
+
+def keys_of_rewards(names: Iterable[str]) -> list[str]:
+    """Return what reward structures go by; see `rewards_by_name`.
+
+    Parameters
+    ----------
+    names
+        The names of all of a model's, in order.
+    """
+    return [name or str(number) for number, name in enumerate(names, start=1)]
 
 
 def _sparse(model: ExplicitModel, values: FloatArray, *, copy: bool) -> csr_array:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bridge.known import path_of
 from bridge.language.lexer import PropertySyntaxError
-from bridge.views import Labels, rate_matrix, rewards_by_name, transition_matrix
+from bridge.views import Labels, keys_of_rewards, rate_matrix, rewards_by_name, transition_matrix
 from engines.arrays import FloatArray, IndexArray, MaskArray
 from engines.errors import InvalidModelError
 from engines.model.explicit import ModelKind, RewardStructure
@@ -443,15 +443,13 @@ class Model:
         from prism_gpu.html import table
 
         initial = np.flatnonzero(self.initial_states)
-        named = enumerate(self._backing.reward_names, start=1)
-        rewards = [name or str(number) for number, name in named]
         cells = {
             "model": str(self.kind),
             "states": f"{self.num_states:,} ({len(initial):,} initial)",
             "choices": f"{self.num_choices:,}" if self.kind == ModelKind.MDP else "",
             "transitions": f"{self.num_transitions:,}",
             "labels": ", ".join(self.labels),
-            "rewards": ", ".join(rewards),
+            "rewards": ", ".join(keys_of_rewards(self._backing.reward_names)),
             "notes": "; ".join(self.notes),
         }
         return table({name: text for name, text in cells.items() if text})
