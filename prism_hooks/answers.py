@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 METHODS_OF_JAVA = (
     *("solve", "build", "buildProduct", "earn", "sample"),
     *("simulationMethod", "simulationWords", "onlySampledHere"),
-    *("mayChooseEngine", "putsTogether", "multipliesByDiagrams", "mostStates"),
+    *("mayChooseEngine", "putsTogether", "printsAsPrism"),
+    *("multipliesByDiagrams", "mostStates"),
     *("smallestGraph", "searchSteps", "bottomSteps", "search"),
     *("showsSolves", "leftToPrism"),
     *("header", "summary", "begin", "ended", "beginPart", "endPart", "closing", "end"),
@@ -49,12 +50,16 @@ class Answers:
         return self._header
 
     def summary(self) -> str:
-        """Return the line that closes the log, or nothing."""
+        """Return the lines that close the log, or nothing."""
         return ""
 
     def mayChooseEngine(self) -> bool:  # noqa: N802 - the name is Java's
         """Return whether PRISM's engine setting may be changed to explicit."""
         return not self.options.engine_named
+
+    def printsAsPrism(self) -> bool:  # noqa: N802 - as above
+        """Return whether what is printed behind results is PRISM's."""
+        return self.options.repeats_prism and not self.options.show_solves
 
     def multipliesByDiagrams(self) -> bool:  # noqa: N802 - as above
         """Return whether the user named the format that multiplies by a diagram's blocks."""

@@ -23,7 +23,7 @@ from prism_hooks.answers import Answers
 from prism_hooks.claims import claim_of
 from prism_hooks.comparison import compared
 from prism_hooks.crossing import held_by
-from prism_hooks.engine_lines import engine_lines
+from prism_hooks.engine_lines import engine_lines, printed_for_error
 from prism_hooks.extract import embedded_chain, extracted_model
 from prism_hooks.failure import unexpected
 from prism_hooks.graph import (
@@ -82,14 +82,14 @@ class EngineBackend(Answers):
         self._graphs: OrderedDict[int, ExplicitModel] = OrderedDict()
         self._symbolic: OrderedDict[int, SymbolicModel] = OrderedDict()
         self._kept = KeptAnswers()
-        self._lines = SolveLines(options.show_solves)
-        self._simulation: Simulation | None = None
         self._work = WorkDone()
+        self._lines = SolveLines(options.show_solves, self._work)
+        self._simulation: Simulation | None = None
         self._bottom_seconds = 0.0
 
     def summary(self) -> str:
-        """Return the line that closes the log, or nothing."""
-        return self._work.line
+        """Return the lines that close the log, or nothing."""
+        return self._work.lines
 
     @TIMELINE.counted(SAMPLING)
     def sample(self, sampling: Any) -> None:
@@ -325,6 +325,10 @@ class EngineBackend(Answers):
         result, claim = compared(problem, result, claim, environment)
         problem.errorBound, problem.errorAbsolute = claim.error, claim.absolute
         problem.guaranteed = claim.guaranteed
+        if lines is not None and self.printsAsPrism():
+            problem.printedAs = printed_for_error(
+                result, str(problem.task), environment.method, ending
+            )
         problem.decided, problem.complements = map(np.array, (claim.decided, claim.complements))
         return result
 

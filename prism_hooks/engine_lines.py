@@ -19,6 +19,7 @@ from prism_hooks.report import Ending
 from prism_hooks.sparse_lines import bounded_lines, sparse_lines
 from prism_hooks.told_solve import (
     CONFIGURED,
+    LONG_RUN,
     STEADY_STATE,
     Asked,
     EngineLines,
@@ -42,6 +43,9 @@ POLICIES = {
     Method.MODIFIED_POLICY_ITERATION: "modified policy iteration",
 }
 """What it calls methods that go from one policy to the next."""
+
+EXACT = "exact floating point"
+"""What PRISM says of values that the last sweep did not change."""
 
 SPARSE_NAMES = {
     *SWEEPS,
@@ -81,6 +85,25 @@ def engine_lines(problem: Any, asked: Asked, options: HookOptions) -> EngineLine
     if not options.symbolic_engine or (swept and asked.method not in SPARSE_NAMES):
         return None
     return sparse_lines(problem, asked, hybrid=options.symbolic_engine == "hybrid")
+
+
+def printed_for_error(result: SolveResult, task: str, method: Method, ending: Ending) -> str | None:
+    """Return what PRISM prints in place of the error of a solve; None where it prints an error.
+
+    Parameters
+    ----------
+    result
+        The finished solve.
+    task
+        The name that `prismgpu.Problem` gives it.
+    method
+        The method that the user named.
+    ending
+        What ended its sweeps.
+    """
+    if ending is Ending.TIME or task in (STEADY_STATE, *LONG_RUN) or method in POLICIES:
+        return ""
+    return EXACT if ending is Ending.CONVERGENCE and result.change == 0.0 else None
 
 
 # The explicit engine.

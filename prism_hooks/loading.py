@@ -46,7 +46,7 @@ class LoadedBeside(Answers):
         return getattr(self._loaded, name)
 
     def summary(self) -> str:
-        """Return the line that closes the log; nobody waits for it."""
+        """Return the lines that close the log; nobody waits for them."""
         return "" if self._loaded is None else self._loaded.summary()
 
     def _run(self) -> None:

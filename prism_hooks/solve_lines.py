@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from engines.model.events import Kind
 from engines.model.result import NOTHING_SWEPT, SolveResult
 from prism_hooks.engine_lines import ANSWERS_TO_SWITCHES, warning_of
 from prism_hooks.own_lines import Once
 from prism_hooks.report import Ending, iterations_line, note_and_warnings
 from prism_hooks.told_solve import EngineLines
+from prism_hooks.work_done import WorkDone
 
 ESTIMATED_IN_SPITE = "has no bounds here: the error of this result is estimated, in spite of -ii"
 
@@ -20,10 +22,13 @@ class SolveLines:
     ----------
     all_remarks
         Whether those are printed, too, that PRISM's own lines have no place for.
+    work
+        Told, in place of the log, of methods that PRISM would not warn of.
     """
 
-    def __init__(self, all_remarks: bool) -> None:
+    def __init__(self, all_remarks: bool, work: WorkDone) -> None:
         self._all_remarks = all_remarks
+        self._work = work
         self._once = Once()
 
     def say(self, problem: Any, text: str) -> None:
@@ -77,7 +82,10 @@ class SolveLines:
         if after:
             problem.say(after)
         for event in dict.fromkeys(result.events):
-            if warning_of(event):
+            if event.kind is Kind.CHANGE_MISLEADS and not self._all_remarks:
+                if warning_of(event):
+                    self._work.misled(event)
+            elif warning_of(event):
                 self._once.tell(str(event), problem.warn)
             elif self._all_remarks or event.kind in ANSWERS_TO_SWITCHES:
                 self.say(problem, str(event))

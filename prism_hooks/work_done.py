@@ -1,17 +1,19 @@
-"""The line that closes a log: who solved."""
+"""The lines that close a log: who solved, and what PRISM's own lines had no place for."""
 
 from __future__ import annotations
 
 from collections import Counter
 
+from engines.model.events import Event
 from engines.model.result import SweepCost
 
 
 class WorkDone:
-    """Counts solves by the devices that made them."""
+    """Counts solves by the devices that made them, and those that ended far from a solution."""
 
     def __init__(self) -> None:
         self._solves: Counter[str] = Counter()
+        self._misled: set[Event] = set()
 
     def solved(self, cost: SweepCost) -> None:
         """Count a solve.
@@ -22,6 +24,27 @@ class WorkDone:
             Of its sweeps, which says where they were made.
         """
         self._solves[cost.engine.replace("CPU", "the CPU")] += 1
+
+    def misled(self, event: Event) -> None:
+        """Note a solve whose method stopped far from the solution, of which no warning was printed.
+
+        Parameters
+        ----------
+        event
+            What happened, of kind `Kind.CHANGE_MISLEADS`.
+        """
+        self._misled.add(event)
+
+    @property
+    def lines(self) -> str:
+        """The closing line, and one on the worst of the solves that ended far from a solution."""
+        lines = [self.line] if self.line else []
+        if self._misled:
+            worst = max(self._misled, key=lambda event: float(dict(event.details)["error"]))
+            number = len(self._misled)
+            of_several = f" (the worst of {number} such solves)" if number > 1 else ""
+            lines.append(f"prism-gpu: {worst}{of_several}")
+        return "\n".join(lines)
 
     @property
     def line(self) -> str:

@@ -48,20 +48,22 @@ NUMBER = re.compile(r"\d+(\.\d+)?([eE][-+]?\d+)?")
 # The header, the closing line, and the exceptions of docs/switches.md.
 OURS = re.compile(
     r"prism-gpu: version |prism-gpu: # solves? on |"
-    r"Warning: .* converges slowly: |Steady state detected at iteration #$|"
-    r"Iteration #.*so far$"
+    r"prism-gpu: .* converges slowly: |prism-gpu: errors not told with the results are at most |"
+    r"Steady state detected at iteration #$|Iteration #.*so far$"
 )
-NOTE = re.compile(r"-{10,}\n\nNote: There (was|were) \d+ warnings? during computation\.\n")
-ACCURACY = re.compile(r"^(Result.*: #) \(.*\)$")
+# Where PRISM claims an accuracy, ours may claim another one.
+ACCURACY = re.compile(r"^(Result.*: \S+) \(\+/- .*\)$")
 EXPLICIT_STEADY = re.compile(r"^Jacobi(: # iterations in # seconds\.)$")
 
 
 def lines_of(log: str) -> list[str]:
     """Return what is compared of a log: no digits, no blank lines, nothing that may differ."""
-    plain = (NUMBER.sub("#", line).rstrip() for line in NOTE.sub("", log).splitlines())
+    plain = (NUMBER.sub("#", line).rstrip() for line in log.splitlines())
     kept = (line for line in plain if line and not OURS.match(line))
     return [
-        EXPLICIT_STEADY.sub(r"Power method\1", ACCURACY.sub(r"\1", line)).replace(" MB]", " KB]")
+        EXPLICIT_STEADY.sub(r"Power method\1", ACCURACY.sub(r"\1 (#)", line)).replace(
+            " MB]", " KB]"
+        )
         for line in kept
     ]
 
@@ -91,14 +93,14 @@ DIGITS = re.compile(r"\d+\.\d{6,}([eE]-?\d+)?")
 HEADER = re.compile(
     r"(Version|Date|Hostname|Memory limits|Command line): |"
     r"prism-gpu: version |prism-gpu: \d+ solves? on |"
-    r"Warning: .* converges slowly: "
+    r"prism-gpu: .* converges slowly: |prism-gpu: errors not told with the results are at most "
 )
 
 
 def numbered_lines_of(log: str) -> list[str]:
     """Return the lines with their numbers: of iterations, entries, nodes; without times."""
-    kept = (line.rstrip() for line in NOTE.sub("", log).splitlines() if not HEADER.match(line))
-    plain = (TIMES.sub("T", re.sub(r"^(Result: \S+) \(.*\)$", r"\1", line)) for line in kept)
+    kept = (line.rstrip() for line in log.splitlines() if not HEADER.match(line))
+    plain = (TIMES.sub("T", ACCURACY.sub(r"\1 (#)", line)) for line in kept)
     return [DIGITS.sub(lambda found: f"{float(found[0]):.4g}", line) for line in plain if line]
 
 
@@ -292,7 +294,7 @@ def test_total_rewards_that_do_not_converge_have_prisms_lines(prism_gpu, prism, 
 def test_more_terms_than_java_counts_are_summed(prism_gpu, tmp_path):
     model = tmp_path / "walk.sm"
     model.write_text(SELF_LOOP)
-    run = prism_gpu(model, "-pf", "P=? [ F=1e8 s=1 ]", "-explicit", "-jacobi", "-nogpu")
+    run = prism_gpu(model, "-pf", "P=? [ F=1e8 s=1 ]", "-explicit", "-jacobi", "-nogpu", "-gpuinfo")
     found = re.search(r"^Result: (\S+) \(\+/- (\S+) ", run.output, re.M)
     assert found is not None
     assert abs(float(found[1]) - 2 / 3) <= float(found[2]) < 1e-3
@@ -344,6 +346,48 @@ def test_remarks_of_ours_are_behind_gpuinfo(prism_gpu, prism_examples):
     assert "truncation below" in full
     assert "truncation below" not in brief
     assert "Fox-Glynn: left = 0, right = " in brief
+
+
+AT_THE_END = re.compile(r"^prism-gpu: errors not told with the results are at most (\S+) ", re.M)
+
+
+@pytest.mark.parametrize("engine", ["-explicit", "-sparse"])
+def test_the_end_tells_the_errors_that_prisms_log_has_no_place_for(
+    prism_gpu, prism_examples, engine
+):
+    asked = "P=? [ F<=1 sc=c ]; P=? [ G<=1 sc<c ]; R=? [ S ]"
+    words = (prism_examples / "ctmcs/tandem/tandem.sm", "-const", "c=5", "-pf", asked)
+    log = prism_gpu(*words, engine, "-power", "-nogpu").output
+    each = prism_gpu(*words, engine, "-power", "-nogpu", "-gpuinfo").output
+    assert len(re.findall(r"^Result: \S+$", log, re.M)) == 3
+    errors = re.findall(r"^Result: \S+ \(\+/- (\S+) estimated", each, re.M)
+    assert len(errors) == 3
+    assert AT_THE_END.findall(log) == [str(max(errors, key=float))]
+    assert AT_THE_END.findall(each) == []
+
+
+def test_the_end_tells_of_the_method_that_stopped_farthest_from_a_solution(
+    prism_gpu, prism_examples
+):
+    asked = 'Pmax=? [ F "finished" & "agree" ]; Rmax=? [ F "finished" ]'
+    words = (prism_examples / COIN[0], *COIN[1:], "-pf", asked, "-explicit", "-valiter", "-nogpu")
+    log, told = prism_gpu(*words).output, prism_gpu(*words, "-gpuinfo").output
+    warnings = re.findall(r"^Warning: (Iterative method stopped .* (\S+))$", told, re.M)
+    assert warnings
+    worst = max(warnings, key=lambda warning: float(warning[1]))[0]
+    assert f"\nprism-gpu: {worst}" in log
+    assert "Warning: Iterative method stopped" not in log
+
+
+def test_values_that_the_last_iteration_left_are_exact_by_prisms_account(prism_gpu, prism_examples):
+    words = (prism_examples / "dtmcs/brp/brp.pm", "-const", "N=16,MAX=2")
+    words += ("-pf", "P=? [ true U s=5 ]", "-explicit", "-power", "-nogpu", "-epsilon", "1e-99")
+    log = prism_gpu(*words).output
+    assert re.search(r"^Result: \S+E-4 \(exact floating point\)$", log, re.M)
+    each = prism_gpu(*words, "-gpuinfo").output
+    told = re.search(r"^Result: \S+ \(\+/- (\S+) estimated", each, re.M)
+    assert told is not None
+    assert AT_THE_END.findall(log) == [told[1]]
 
 
 def test_a_method_of_our_choice_is_named_as_it_is(prism_gpu, prism_examples):

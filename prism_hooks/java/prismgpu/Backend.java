@@ -33,6 +33,9 @@ public interface Backend
 	/** Whether the long run of a problem's model, or its total rewards, are to be put together from solves as PRISM does it, because the user named its engine and its method. */
 	boolean putsTogether(Problem problem);
 
+	/** Whether what is printed behind results is PRISM's, because the user named its engine and its method. */
+	boolean printsAsPrism();
+
 	/** Whether the user named the format that multiplies by a diagram's blocks. */
 	boolean multipliesByDiagrams();
 
@@ -63,7 +66,7 @@ public interface Backend
 	/** The line below PRISM's own header; empty for none. */
 	String header();
 
-	/** The line that closes the log; empty for none. */
+	/** The lines that close the log; empty for none. */
 	String summary();
 
 	/** Notes a property that is begun. @param constants Such as N=3,T=0.5 */

@@ -9,7 +9,7 @@ import prism.Accuracy;
 import symbolic.states.StateValues;
 
 /** The accuracy of values some of which have no error, such as those that the graph of the model decides. */
-final class DecidedAccuracy extends Accuracy
+final class DecidedAccuracy extends KnownAccuracy
 {
 	private static final double[] NONE = {};
 	/** What 1 - p may be rounded by. */
@@ -61,10 +61,10 @@ final class DecidedAccuracy extends Accuracy
 	 * The accuracy of 1 - p: an absolute one.
 	 * @param largest Of the 1 - p
 	 */
-	DecidedAccuracy ofComplements(double largest)
+	KnownAccuracy ofComplements(double largest)
 	{
 		double scale = getType() == AccuracyType.ABSOLUTE ? 1.0 : largest;
-		return new DecidedAccuracy(getLevel(), getErrorBound() * scale + ROUNDING_OF_COMPLEMENTS, true, complements, decided);
+		return new DecidedAccuracy(getLevel(), getErrorBound() * scale + ROUNDING_OF_COMPLEMENTS, true, complements, decided).as(this);
 	}
 
 	/**
@@ -75,14 +75,14 @@ final class DecidedAccuracy extends Accuracy
 	static Accuracy ofSeveral(double error, Accuracy before, Accuracy last)
 	{
 		if (error == 0.0)
-			return new ExactAccuracy();
+			return new ExactAccuracy().as(last);
 		double[] decided = { 0.0, 1.0 }, complements = decided;
 		for (Accuracy part : new Accuracy[] { before, last })
 			if (part instanceof DecidedAccuracy) {
 				decided = both(decided, ((DecidedAccuracy) part).decided);
 				complements = both(complements, ((DecidedAccuracy) part).complements);
 			}
-		return new DecidedAccuracy(AccuracyLevel.ESTIMATED_BOUNDED, error, true, decided, complements);
+		return new DecidedAccuracy(AccuracyLevel.ESTIMATED_BOUNDED, error, true, decided, complements).as(last);
 	}
 
 	private static double[] both(double[] some, double[] others)
@@ -129,6 +129,6 @@ final class DecidedAccuracy extends Accuracy
 	public String toString(Object result)
 	{
 		boolean exact = result instanceof Double && decides((Double) result);
-		return exact ? new ExactAccuracy().toString(result) : super.toString(result);
+		return exact ? new ExactAccuracy().as(this).toString(result) : super.toString(result);
 	}
 }

@@ -6,7 +6,7 @@ import prism.Accuracy;
  * The accuracy of values that are exact but for their last digits. PRISM lists the states whose values lie nearer to that
  * of a filter than the error bound: where it is 0, not even those of the same value.
  */
-final class ExactAccuracy extends Accuracy
+final class ExactAccuracy extends KnownAccuracy
 {
 	ExactAccuracy()
 	{
@@ -22,6 +22,6 @@ final class ExactAccuracy extends Accuracy
 	/** An accuracy that is known, the same if it is no exact one. */
 	static Accuracy listing(Accuracy known)
 	{
-		return known != null && known.getLevel() == AccuracyLevel.EXACT_FLOATING_POINT ? new ExactAccuracy() : known;
+		return known != null && known.getLevel() == AccuracyLevel.EXACT_FLOATING_POINT ? new ExactAccuracy().as(known) : known;
 	}
 }

@@ -86,6 +86,9 @@ public class GpuPrism extends Prism
 		String summary = Hooks.backend == null ? "" : Hooks.backend.summary();
 		if (!summary.isEmpty())
 			getMainLog().println("\n" + summary);
+		String unprinted = KnownAccuracy.lineOnUnprinted();
+		if (!unprinted.isEmpty())
+			getMainLog().println(unprinted);
 		Hooks.closing();
 		super.closeDown(check);
 		if (Symbolic.prism == this)

@@ -234,7 +234,8 @@ public final class Hooks
 		res.soln = problem.solution;
 		res.numIters = problem.iterations;
 		res.timeTaken = (System.currentTimeMillis() - timer) / 1000.0;
-		res.accuracy = accuracy(problem.errorBound, problem.errorAbsolute, problem.guaranteed, problem.decided, problem.complements);
+		Accuracy known = accuracy(problem.errorBound, problem.errorAbsolute, problem.guaranteed, problem.decided, problem.complements);
+		res.accuracy = KnownAccuracy.printedAs(problem.printedAs, known);
 		return res;
 	}
 

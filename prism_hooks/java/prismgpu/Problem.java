@@ -132,6 +132,8 @@ public final class Problem
 	public double[] decided;
 	/** The same of 1 - p, if the values are probabilities. */
 	public double[] complements;
+	/** What PRISM prints behind a result in place of its error, empty for nothing; null where the error is to be printed. */
+	public String printedAs;
 	/** Set instead of an answer: why PRISM's own code must do this one. */
 	public String refusal;
 	/** Set instead of an answer: the text of the PrismException to throw. */

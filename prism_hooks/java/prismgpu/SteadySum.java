@@ -39,7 +39,7 @@ final class SteadySum
 		if (ofEach instanceof ExactAccuracy)
 			ofSum = ofEach;
 		else if (ofEach.getType() == AccuracyType.RELATIVE)
-			ofSum = new DecidedAccuracy(ofEach.getLevel(), ofEach.getErrorBound() + weights.length * Math.ulp(0.5), false, null, null);
+			ofSum = new DecidedAccuracy(ofEach.getLevel(), ofEach.getErrorBound() + weights.length * Math.ulp(0.5), false, null, null).as(ofEach);
 		return ofSum;
 	}
 

@@ -148,6 +148,8 @@ final class Symbolic
 		StateValues values = work.run();
 		if (values.getAccuracy() == null)
 			values.setAccuracy(ExactAccuracy.listing(last));
+		if (Hooks.backend != null && Hooks.backend.printsAsPrism())
+			KnownAccuracy.printedAs("", values.getAccuracy());
 		return values;
 	}
 

@@ -1,0 +1,65 @@
+package prismgpu;
+
+import prism.Accuracy;
+
+/**
+ * What the engines know of the error of values. Where the log is to be PRISM's, and PRISM prints something else behind a result, so do
+ * we, and the end of the log tells the largest error.
+ */
+class KnownAccuracy extends Accuracy
+{
+	/** The largest errors that were not printed so far, 0 for none. */
+	private static double largest, largestRelative;
+
+	/** What is printed behind a result in place of the error, empty for nothing; null for the error. */
+	private String inPlace;
+
+	KnownAccuracy(AccuracyLevel level)
+	{
+		super(level);
+	}
+
+	KnownAccuracy(AccuracyLevel level, double errorBound, boolean absolute)
+	{
+		super(level, errorBound, absolute);
+	}
+
+	/** The same, printed as so from here on; null for no change. */
+	static Accuracy printedAs(String inPlace, Accuracy known)
+	{
+		if (inPlace != null && known instanceof KnownAccuracy)
+			((KnownAccuracy) known).inPlace = inPlace;
+		return known;
+	}
+
+	/** This accuracy, printed as the one that it was made from. */
+	KnownAccuracy as(Accuracy source)
+	{
+		if (source instanceof KnownAccuracy)
+			inPlace = ((KnownAccuracy) source).inPlace;
+		return this;
+	}
+
+	@Override
+	public String toString(Object result)
+	{
+		if (inPlace == null)
+			return super.toString(result);
+		if (result instanceof Double && getLevel() != AccuracyLevel.EXACT_FLOATING_POINT) {
+			largest = Math.max(largest, getAbsoluteErrorBound((Double) result));
+			largestRelative = Math.max(largestRelative, getRelativeErrorBound((Double) result));
+		}
+		return inPlace;
+	}
+
+	/** The line on the errors that were not printed, which is told once; empty for none. */
+	static String lineOnUnprinted()
+	{
+		if (largest == 0.0)
+			return "";
+		String line = "prism-gpu: errors not told with the results are at most " + largest + " (estimated; rel err " + largestRelative
+				+ "); -gpuinfo prints each";
+		largest = largestRelative = 0.0;
+		return line;
+	}
+}
