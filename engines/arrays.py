@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +16,15 @@ IndexArray: TypeAlias = NDArray[np.integer]
 MaskArray: TypeAlias = NDArray[np.bool_]
 
 INT32_MAX = 2**31 - 1
+
+LOOKED_AT = 1 << 17
+"""Numbers that are looked at together: they fit into a core's cache."""
+
+SHARED_OUT = 8
+"""From so many parts on the cores share them, in as many threads at most."""
+
+_Number = TypeVar("_Number", bound=np.generic)
+_Seen = TypeVar("_Seen")
 
 
 def index_dtype(largest: int) -> type[np.signedinteger]:
@@ -97,6 +109,54 @@ def distinct(numbers: NDArray[Any]) -> NDArray[Any]:
     return ordered[kept]
 
 
+def each_once(values: NDArray[_Number]) -> NDArray[_Number]:
+    """Return an array, or one of its numbers where it repeats that one in no memory of its own.
+
+    For whoever asks which numbers there are, and not where.
+
+    Parameters
+    ----------
+    values
+        One-dimensional, such as what `numpy.broadcast_to` makes of a number.
+    """
+    return values[:1] if values.strides == (0,) else values
+
+
+def of_parts(
+    values: NDArray[_Number], look: Callable[[NDArray[_Number]], _Seen]
+) -> Iterable[_Seen]:
+    """Return what a function says of the parts of an array, looked at by several threads if long.
+
+    Parameters
+    ----------
+    values
+        One-dimensional.
+    look
+        Asked of each part, of `LOOKED_AT` numbers; NumPy lets other threads work meanwhile.
+    """
+    firsts = range(0, len(values), LOOKED_AT)
+    parts = (values[first : first + LOOKED_AT] for first in firsts)
+    if len(firsts) < SHARED_OUT:
+        return map(look, parts)
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, SHARED_OUT)) as pool:
+        return list(pool.map(look, parts))
+
+
+def extremes(values: NDArray[Any]) -> tuple[float, float]:
+    """Return the least and the greatest number, infinite ones for none; NaN where one is NaN.
+
+    Parameters
+    ----------
+    values
+        One-dimensional.
+    """
+    found = list(of_parts(each_once(values), lambda part: (part.min(), part.max())))
+    if not found:
+        return np.inf, -np.inf
+    least, greatest = np.array(found, dtype=np.float64).T
+    return float(least.min()), float(greatest.max())
+
+
 def left_the_numbers(values: FloatArray, start: FloatArray) -> bool:
     """Return whether sweeps have led to what is no number, or from finite numbers to infinity.
 
@@ -107,6 +167,7 @@ def left_the_numbers(values: FloatArray, start: FloatArray) -> bool:
     start
         The first one, shape (states,). Where a value of it is infinite others may become so.
     """
-    if np.isnan(np.min(values, initial=np.inf)):
+    least, greatest = extremes(values)
+    if np.isnan(least):
         return True
-    return bool(np.max(values, initial=0.0) == np.inf and np.max(start, initial=0.0) < np.inf)
+    return greatest == np.inf and extremes(start)[1] < np.inf

@@ -216,7 +216,7 @@ class EngineBackend(Answers):
         model = self._model(problem, False)
         asked = Question.read(problem, model.num_states)
         result = self._answer(problem, model.kind, asked)
-        problem.solution = held_by(problem, np.ascontiguousarray(result.values))
+        problem.solution = held_by(problem, result.values)
         if asked.wants_strategy and result.strategy is not None:
             problem.strategy = choices_of_rows(model, result.strategy)
 

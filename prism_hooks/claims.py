@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engines.arrays import FloatArray
+from engines.arrays import FloatArray, extremes
 from engines.model.decided import decided_complements, decided_values
 from engines.model.result import SolveResult
 from prism_hooks.report import Ending
@@ -121,7 +121,8 @@ def _largest(values: FloatArray) -> float:
     if not len(values):
         return 0.0
     # Without a copy, in which nearly always nothing would be left out.
-    largest = float(max(values.max(), -values.min()))
+    least, greatest = extremes(values)
+    largest = max(greatest, -least)
     if np.isfinite(largest):
         return largest
     return float(np.max(np.abs(values[np.isfinite(values)]), initial=0.0))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from engines.arrays import INT32_MAX
+from engines.arrays import INT32_MAX, extremes
 from engines.devices.exploring import gpu_for_building
 from engines.devices.opening import MODELS
 from engines.errors import InvalidModelError, ModelSizeError, UnsupportedError
@@ -175,7 +175,7 @@ def _hand_over(explored: ExploredModel, construction: Any) -> None:
     model, packing = explored.model, explored.packing
     _require_array(explored.states.size)
     describe(model, construction)
-    construction.hasActions = explored.actions is not None and bool((explored.actions >= 0).any())
+    construction.hasActions = explored.actions is not None and extremes(explored.actions)[1] >= 0
     construction.words = packing.words
     fields = packing.fields
     construction.fieldWords = java_array(np.array([x.word for x in fields], dtype=np.int32))

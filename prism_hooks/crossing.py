@@ -77,14 +77,18 @@ def java_array(array: NDArray[Any]) -> Any:
     Parameters
     ----------
     array
-        Integers of 32 or 64 bits, or doubles, in one dimension.
+        Integers of 32 or 64 bits, or doubles, in one dimension. One number that is repeated in no
+        memory of its own, as `numpy.broadcast_to` does, crosses once.
     """
     import jpype
 
     types = {"i": jpype.JInt, "d": jpype.JDouble}
     copy = jpype.JArray(types.get(array.dtype.char, jpype.JLong))(len(array))
     if array.nbytes < FEWEST_BYTES:
-        copy[:] = array
+        copy[:] = np.ascontiguousarray(array)
+        return copy
+    if array.strides == (0,):
+        jpype.JClass("java.util.Arrays").fill(copy, array[0].item())
         return copy
     stage, shared = _STAGE.view(array.dtype)
     for first in range(0, len(array), len(stage)):
@@ -106,7 +110,7 @@ def held_by(holder: Any, array: NDArray[Any]) -> Any:
     """
     jpype = sys.modules.get("jpype")
     is_java = jpype is not None and isinstance(holder, jpype.JObject)
-    return java_array(array) if is_java else array
+    return java_array(array) if is_java else np.ascontiguousarray(array)
 
 
 def _is_long(array: Any, dtype: np.dtype[Any]) -> bool:

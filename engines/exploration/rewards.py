@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.arrays import FloatArray, IndexArray, MaskArray
+from engines.arrays import FloatArray, IndexArray, MaskArray, extremes
 from engines.errors import InvalidModelError
 from engines.host.compiled.rows import add_in_rows
 from engines.host.exploring.explorer import evaluate_in
@@ -156,7 +156,7 @@ class _Gatherer:
 
     def structure(self, structure: RewardStructure) -> EarnedRewards:
         """Return the rewards of a structure."""
-        of_states = self._sums(structure.states, np.arange(len(self._states)))
+        of_states = self._sums(structure.states, None)
         if not structure.transitions:
             return EarnedRewards(structure.name, of_states, of_states, None)
         places, rewards = self._of_moves(structure)
@@ -229,27 +229,27 @@ class _Gatherer:
         return self._known_moves[action]
 
     def _sums(
-        self, items: Sequence[StateReward | TransitionReward], which: IndexArray
+        self, items: Sequence[StateReward | TransitionReward], which: IndexArray | None
     ) -> FloatArray:
-        """Return what items add up to in some states, one after the other."""
-        total = np.zeros(len(which))
-        if not items or not len(which):
-            return total
-        states = self._states if len(which) == len(self._states) else self._states[which]
-        for item in items:
+        """Return what items add up to in some states, None for all, one after the other."""
+        states = self._states if which is None else self._states[which]
+        total: FloatArray | None = None
+        for item in items if len(states) else ():
             # The value counts, and has to be one, only where the guard holds.
             wanted = Conditional(item.guard, item.value, Literal(0.0))
             found = evaluate_in(wanted, self._packing, states)
             values: FloatArray = found.values.astype(np.float64, copy=False)
             # The greatest and the least are not numbers where there is one that is not.
-            if found.failing is not None or not 0.0 <= values.min() <= values.max() < np.inf:
+            least, greatest = extremes(values)
+            if found.failing is not None or not 0.0 <= least <= greatest < np.inf:
                 wrong = ~(np.isfinite(values) & (values >= 0.0))
                 if found.failing is not None:
                     wrong[found.failing] = True
                 place = int(np.argmax(wrong))
-                raise self._fault(item, int(which[place]), float(values[place]))
-            total += values
-        return total
+                number = place if which is None else int(which[place])
+                raise self._fault(item, number, float(values[place]))
+            total = values if total is None else np.add(total, values, out=total)
+        return np.zeros(len(states)) if total is None else total
 
     def _fault(
         self, item: StateReward | TransitionReward, number: int, value: float

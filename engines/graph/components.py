@@ -5,10 +5,11 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from engines.arrays import IndexArray, MaskArray, index_dtype
+from engines.arrays import IndexArray, MaskArray, extremes, index_dtype
 from engines.devices.graph import operations_of
 from engines.model.csr import CsrMatrix
 from engines.model.environment import SolverEnvironment
@@ -32,6 +33,11 @@ class Components:
     labels: IndexArray
     count: int
 
+    @cached_property
+    def everywhere(self) -> bool:
+        """Whether each state is in a component."""
+        return extremes(self.labels)[0] >= 0
+
     def sizes(self) -> IndexArray:
         """Return the number of states of each component, shape (count,)."""
         return np.bincount(self.labels[self.labels >= 0], minlength=self.count)
@@ -44,7 +50,10 @@ class Components:
         wanted
             Shape (count,).
         """
-        inside = np.flatnonzero(self.labels >= 0)
+        if self.everywhere:
+            inside = np.arange(len(self.labels), dtype=self.labels.dtype)
+        else:
+            inside = np.flatnonzero(self.labels >= 0)
         if self.count == 1:
             if wanted[0]:
                 yield 0, inside

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 
-from engines.arrays import FloatArray, IndexArray, MaskArray
+from engines.arrays import FloatArray, IndexArray, MaskArray, of_parts
 from engines.host.graphs import HostGraph
 from engines.model.csr import CsrMatrix
 from engines.model.explicit import ExplicitModel
-
-LOOKED_AT = 1 << 17
-"""Values that are looked at at once: their megabyte fits into a core's cache."""
-
-SHARED_OUT = 8
-"""From so many such parts on, as many threads look."""
 
 
 class CpuGraph(HostGraph):
@@ -52,13 +43,6 @@ def _edges(matrix: CsrMatrix) -> tuple[IndexArray, IndexArray]:
 
 
 def _none_is_zero(values: FloatArray) -> bool:
-    """Return whether no value is 0, looked at in parts that fit into a core's cache."""
+    """Return whether no value is 0."""
 
-    def look(first: int) -> bool:
-        return bool((values[first : first + LOOKED_AT] != 0.0).all())
-
-    firsts = range(0, len(values), LOOKED_AT)
-    if len(firsts) < SHARED_OUT:
-        return all(map(look, firsts))
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, SHARED_OUT)) as pool:
-        return all(pool.map(look, firsts))
+    return all(of_parts(values, lambda part: bool((part != 0.0).all())))

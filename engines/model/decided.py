@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engines.arrays import FloatArray, MaskArray
+from engines.arrays import FloatArray, MaskArray, each_once
 
 ROUNDING_OF_COMPLEMENTS = 2.0**-54
 """What 1 - p may be rounded by: half the distance of the numbers below 1."""
@@ -23,6 +23,8 @@ def decided_values(values: FloatArray, known: MaskArray) -> tuple[float, ...]:
     known
         States whose values have no error, shape (states,).
     """
+    if len(each_once(values)) == len(each_once(known)):
+        values, known = each_once(values), each_once(known)
     found = []
     for value in OF_THE_GRAPH:
         there = values == value
@@ -43,7 +45,7 @@ def decided_complements(values: FloatArray, decided: tuple[float, ...]) -> tuple
     decided
         Those of them without error in every state that has them.
     """
-    found = []
+    found, values = [], each_once(values)
     for value in decided:
         same = values[1.0 - values == 1.0 - value]
         if value <= 1.0 and bool(np.isin(same, decided).all()):

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.arrays import FloatArray, IndexArray, MaskArray, index_dtype
+from engines.arrays import FloatArray, IndexArray, MaskArray, extremes, index_dtype
 from engines.errors import InvalidModelError
 from engines.model.csr import CsrMatrix
 
@@ -142,7 +142,7 @@ class ExplicitModel:
         InvalidModelError
             Naming the first state whose exit rate overflows.
         """
-        largest = float(self.matrix.values.max(initial=0.0))
+        largest = extremes(self.matrix.values)[1]
         if largest <= np.finfo(np.float64).max / max(self.num_states, 1):
             return
         with np.errstate(over="ignore"):

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from engines.arrays import FloatArray, IndexArray, MaskArray
+from engines.arrays import FloatArray, IndexArray, MaskArray, extremes
 from engines.errors import ConvergenceError
 from engines.model.decided import ROUNDING_OF_COMPLEMENTS, decided_complements
 from engines.model.events import Events, told
@@ -318,7 +318,7 @@ class SolveResult:
             Naming the first state whose value is not.
         """
         # The least of values one of which is no number is none; it takes no array of comparisons.
-        if np.isnan(np.min(self.values, initial=np.inf)):
+        if np.isnan(extremes(self.values)[0]):
             state = int(np.argmax(np.isnan(self.values)))
             raise ConvergenceError(
                 f"{self.method}: the value of state {state} is not a number (NaN): rates, "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engines.arrays import FloatArray
+from engines.arrays import FloatArray, extremes
 from engines.errors import InvalidModelError
 from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 
@@ -77,9 +77,9 @@ def checked_state_rewards(name: str, state_rewards: FloatArray, num_states: int)
         raise InvalidModelError(
             f"{_called(name)}: {of_states.shape} state rewards for {num_states} states"
         )
-    wrong = ~(np.isfinite(of_states) & (of_states >= 0.0))
-    if wrong.any():
-        state = int(np.argmax(wrong))
+    least, greatest = extremes(of_states)
+    if not (least >= 0.0 and greatest < np.inf):
+        state = int(np.argmax(~(np.isfinite(of_states) & (of_states >= 0.0))))
         raise InvalidModelError(
             f"{_called(name)}: state {state} has reward {of_states[state]}; rewards must be finite "
             "and not negative"

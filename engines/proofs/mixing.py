@@ -55,12 +55,12 @@ def sweeps_of_memory(
     was off by a half everywhere has fallen by e every m / ln(1/2d) sweeps.
     """
     exits = exit_rates(system)
-    flow = float(values @ exits)
     common = int(np.argmax(values))
     # How far, relative to the steady state, the start is from it everywhere but at one state.
     away = 0.5
-    far = away * values
-    far[common] += (1.0 - away) * flow / exits[common]
+    moved = (1.0 - away) * float(values @ exits) / exits[common]
+    far = np.multiply(values, away, out=exits)
+    far[common] += moved
     sweeper = prepare(replace(system, start=far))
     farthest = _comparison(sweeper, values, NEGLIGIBLE * float(values[common]))
     done, memory = 0, math.inf

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engines.arrays import FloatArray, IndexArray, MaskArray, sums_by_row
+from engines.arrays import FloatArray, IndexArray, MaskArray, extremes, sums_by_row
 from engines.graph.components import Components, closed_part
 from engines.host.products import Product, transposed
 from engines.methods.direct import classes_at_once
@@ -111,11 +111,13 @@ def component_averages(
 
 def _extremes(components: Components, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the least and the greatest weight in each component, shape (components,)."""
-    recurrent = components.labels >= 0
-    inside = weights if bool(recurrent.all()) else weights[recurrent]
+    inside, labels = weights, components.labels
+    if not components.everywhere:
+        recurrent = labels >= 0
+        inside, labels = weights[recurrent], labels[recurrent]
     if components.count == 1:
-        return np.array([inside.min()]), np.array([inside.max()])
-    labels = components.labels[recurrent]
+        least, most = (np.array([end]) for end in extremes(inside))
+        return least, most
     least, most = np.full(components.count, np.inf), np.full(components.count, -np.inf)
     np.minimum.at(least, labels, inside)
     np.maximum.at(most, labels, inside)

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.arrays import FloatArray, MaskArray, sums_by_row
+from engines.arrays import FloatArray, MaskArray, each_once, sums_by_row
 from engines.errors import UnsupportedError
 from engines.exploration.run_matrix import runs_of_matrix
 from engines.graph.components import Components, bsccs
@@ -144,17 +144,17 @@ def _long_run_values(
     if unexpanded is not None:
         return unexpanded.average(earned, environment, progress)
     components = bsccs(model, environment)
-    recurrent = components.labels >= 0
-    inner, ending = environment, components.count > 1 and not bool(recurrent.all())
+    inner, ending = environment, components.count > 1 and not components.everywhere
     if environment.two_sided and ending:
         inner = replace(environment, epsilon=OF_AVERAGES * environment.epsilon)
     averages = component_averages(model, components, earned, inner, progress=progress)
     lower = _spread(averages.lower, components)
     upper = _spread(averages.upper, components) if environment.two_sided else lower
     sound = _spread(averages.decided, components)
-    if np.isnan(lower).any():
+    if np.isnan(each_once(lower)).any():
         # A named method has left the finite numbers, as its status tells; nothing is below NaN.
         return put_together(lower, averages.parts, averages.error, environment)
+    recurrent = components.labels >= 0
     unknown = ~recurrent
     everywhere = np.ones(model.num_states, dtype=np.bool_)
     for extreme in (averages.lower.min(), averages.lower.max()):
@@ -191,10 +191,13 @@ def _without_entries(model: ExplicitModel, environment: SolverEnvironment) -> Lo
 
 
 def _spread(of_component: NDArray[_T], components: Components) -> NDArray[_T]:
-    """Return the value of each state's component, 0 for transient states, shape (states,)."""
+    """Return the value of each state's component, 0 for transient states, shape (states,).
+
+    That of one component of all states is repeated in no memory of its own, and read-only.
+    """
     labels = components.labels
-    if components.count == 1 and bool((labels >= 0).all()):
-        return np.full(len(labels), of_component[0])
+    if components.count == 1 and components.everywhere:
+        return np.broadcast_to(of_component[0], labels.shape)
     # The label -1 of transient states picks what is appended.
     return np.append(of_component, np.zeros(1, dtype=of_component.dtype))[labels]
 

@@ -158,7 +158,8 @@ def _normalised(
     result: SolveResult, total: float, exits: FloatArray | None, absolute: bool
 ) -> SolveResult:
     """Return a result whose values sum to `total` scaled to 1, divided by exit rates if given."""
-    values = result.values / total
+    # In place: nobody else has what the solve has left.
+    values = np.divide(result.values, total, out=result.values)
     if exits is not None:
         values = values / exits
         values /= values.sum()

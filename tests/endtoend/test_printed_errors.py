@@ -28,7 +28,7 @@ RESULT = re.compile(r"^Result: (\S+) \(\+/- (\S+) estimated; rel err \S+\)$", re
 
 
 @pytest.mark.parametrize("kind", CHAINS)
-@pytest.mark.parametrize("method", [(), ("-power",)], ids=["PRISM's default", "power"])
+@pytest.mark.parametrize("method", [(), ("-power", "-gpuinfo")], ids=["PRISM's default", "power"])
 def test_the_exact_value_lies_within_what_is_printed(prism_gpu, tmp_path, kind, method):
     rates, ratio = CHAINS[kind]
     model = tmp_path / "queue.prism"

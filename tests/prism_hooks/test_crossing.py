@@ -66,6 +66,17 @@ def test_numbers_arrive_as_they_left(jvm, size, dtype):
 
 
 @pytest.mark.prism
+@pytest.mark.parametrize("number", [np.float64(0.1), np.int32(-7), np.int64(1 << 40)])
+@pytest.mark.parametrize("size", [0, SHORT, LONG, IN_PIECES])
+def test_a_repeated_number_arrives_everywhere(jvm, size, number):
+    java = java_array(np.broadcast_to(number, size))
+    assert isinstance(java, jvm.JArray)
+    found = np.asarray(java)
+    assert found.dtype == number.dtype
+    np.testing.assert_array_equal(found, np.full(size, number))
+
+
+@pytest.mark.prism
 @pytest.mark.parametrize("size", [SHORT, LONG, IN_PIECES])
 def test_nothing_is_read_as_what_it_is_not(jvm, size):
     java = jvm.JArray(jvm.JInt)(np.arange(size, dtype=np.int32))
