@@ -145,7 +145,7 @@ def _built(construction: Any, options: HookOptions, giving_up: GivingUp) -> Held
     _require_heap(explored, int(share * construction.heapBytes))
     _hand_over(explored, construction)
     plain = explored.model
-    model = ExplicitModel(plain.kind, plain.matrix, plain.row_group_offsets)
+    model = replace(plain, initial_states=None, labels={}, rewards=())
     held: HeldModel = java_type(HeldModel)(int(construction.id), replace(explored, model=model))
     construction.held = held
     try:

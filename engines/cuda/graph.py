@@ -169,10 +169,10 @@ class CudaGraph:
         own = components_within(self._offsets, self._columns, groups, members)
         return with_rest(leader, members, own)
 
-    def only_bottom(self) -> MaskArray | None:
+    def only_bottom(self, origin: int | None = None) -> MaskArray | None:
         """Return the bottom component where there is one alone, if that is soon seen; else None."""
         # Before the edges have come to the device, the CPU has seen it.
-        return self._cpu.only_bottom()
+        return self._cpu.only_bottom(origin)
 
     def components_left(self, labels: IndexArray, count: int) -> MaskArray:
         """Return which components have an edge that leaves them, shape (count,)."""

@@ -256,10 +256,11 @@ def build(
         labels[label.name] = _holding(program, packing, states, label)
     if unexplored is not None:
         labels[UNEXPLORED] = unexplored
+    origin = int(np.argmax(labels["init"])) if len(initial) == 1 else None
     return replace(
         built,
         model=ExplicitModel(
-            plain.kind, matrix, groups, labels["init"], labels, _structures(earned)
+            *(plain.kind, matrix, groups, labels["init"], labels, _structures(earned)), origin
         ),
         state_rewards=tuple(rewards.of_states for rewards in earned),
     )

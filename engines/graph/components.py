@@ -139,7 +139,9 @@ def _forget(gone: weakref.ref[ExplicitModel]) -> None:
 
 def _bsccs(model: ExplicitModel, environment: SolverEnvironment | None) -> Components:
     operations = operations_of(model, environment)
-    only = operations.only_bottom()
+    # A stored zero is no edge, but those who built the model may have followed it.
+    all_edges = model.matrix.extremes[0] > 0.0
+    only = operations.only_bottom(model.origin if all_edges else None)
     if only is not None:
         labels = np.zeros(model.num_states, dtype=index_dtype(model.num_states))
         labels[~only] = -1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engines.arrays import FloatArray, IndexArray, MaskArray, of_parts
+from engines.arrays import IndexArray, MaskArray
 from engines.host.graphs import HostGraph
 from engines.model.csr import CsrMatrix
 from engines.model.explicit import ExplicitModel
@@ -35,14 +35,9 @@ class CpuGraph(HostGraph):
 
 def _edges(matrix: CsrMatrix) -> tuple[IndexArray, IndexArray]:
     """Return row offsets and columns without the entries of value 0."""
-    if _none_is_zero(matrix.values):
+    least, greatest = matrix.extremes
+    if least > 0.0 or greatest < 0.0:
         return matrix.row_offsets, matrix.columns
     present = matrix.values != 0.0
     kept = np.concatenate(([0], np.cumsum(present)))[matrix.row_offsets]
     return kept.astype(matrix.row_offsets.dtype), matrix.columns[present]
-
-
-def _none_is_zero(values: FloatArray) -> bool:
-    """Return whether no value is 0."""
-
-    return all(of_parts(values, lambda part: bool((part != 0.0).all())))

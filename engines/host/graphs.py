@@ -34,6 +34,7 @@ class _HostGraph(Structure):
 _FILL_BACKWARDS = Function("pg_fill_backwards", c_int64, _HostGraph)
 _CLOSE_FORWARDS = Function("pg_close_forwards", c_int64, _HostGraph, MASKS)
 _ALL_MAY_REACH = Function("pg_all_may_reach", c_int64, _HostGraph, c_int64, c_int64)
+_COMES_TO = Function("pg_comes_to", c_int64, _HostGraph, c_int64, c_int64, c_int64)
 _CLOSE_IN_ORDER = Function("pg_close_in_order", c_int64, _HostGraph, c_int64, MASKS)
 _CLOSE_SOME = Function("pg_close_some", c_int64, _HostGraph, MASKS, MASKS)
 _CLOSE_ALL = Function("pg_close_all", c_int64, _HostGraph, MASKS, MASKS)
@@ -206,16 +207,21 @@ class HostGraph:
         count = _checked(_ORDERED_COMPONENTS(self._graph, *masks, found, bounds))
         return found[: bounds[count]], bounds[: count + 1]
 
-    def only_bottom(self) -> MaskArray | None:
+    def only_bottom(self, origin: int | None = None) -> MaskArray | None:
         """Return the bottom component where there is one alone, if that is soon seen; else None.
 
-        Where every state may reach the first one, that is in each bottom component.
+        Where every state may reach the first one, that is in each bottom component. If it comes
+        back to where all states are reached from, all of them are one component.
         """
         # A search in order that goes over the edges more often takes as long as one in depth.
         passes = 4
         most = passes * self._num_edges
         if self.num_states == 0 or not _checked(_ALL_MAY_REACH(self._graph, 0, most)):
             return None
+        # In depth the way back is found soon, or not at all.
+        few = self.num_states // 16 + 1
+        if origin is not None and _checked(_COMES_TO(self._graph, 0, origin, few)):
+            return np.ones(self.num_states, dtype=np.bool_)
         bottom = np.zeros(self.num_states, dtype=np.bool_)
         _checked(_CLOSE_IN_ORDER(self._graph, 0, bottom))
         return bottom

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from engines.arrays import FloatArray, IndexArray, MaskArray, index_dtype, runs_of
+from engines.arrays import FloatArray, IndexArray, MaskArray, extremes, index_dtype, runs_of
 from engines.errors import InvalidModelError
 from engines.host.compiled.rows import gathered, row_sums
 
@@ -41,6 +42,11 @@ class CsrMatrix:
     def num_entries(self) -> int:
         """Number of stored entries."""
         return len(self.values)
+
+    @cached_property
+    def extremes(self) -> tuple[float, float]:
+        """The least and the greatest stored value, as `engines.arrays.extremes` tells them."""
+        return extremes(self.values)
 
     def row_lengths(self) -> IndexArray:
         """Return the number of entries of each row, shape (rows,)."""

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.arrays import FloatArray, IndexArray, MaskArray, extremes, index_dtype
+from engines.arrays import FloatArray, IndexArray, MaskArray, index_dtype
 from engines.errors import InvalidModelError
 from engines.model.csr import CsrMatrix
 
@@ -64,6 +64,8 @@ class ExplicitModel:
         Boolean masks by name, each of shape (states,).
     rewards
         Reward structures, in the model's order.
+    origin
+        A state that all others are reached from, where that is known.
     """
 
     kind: ModelKind
@@ -72,6 +74,7 @@ class ExplicitModel:
     initial_states: MaskArray | None = None
     labels: dict[str, MaskArray] = field(default_factory=dict)
     rewards: tuple[RewardStructure, ...] = ()
+    origin: int | None = None
 
     @property
     def num_states(self) -> int:
@@ -142,7 +145,7 @@ class ExplicitModel:
         InvalidModelError
             Naming the first state whose exit rate overflows.
         """
-        largest = extremes(self.matrix.values)[1]
+        largest = self.matrix.extremes[1]
         if largest <= np.finfo(np.float64).max / max(self.num_states, 1):
             return
         with np.errstate(over="ignore"):

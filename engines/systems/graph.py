@@ -40,8 +40,14 @@ class GraphOperations(Protocol):
         """
         ...
 
-    def only_bottom(self) -> MaskArray | None:
-        """Return the bottom component where there is one alone, if that is soon seen; else None."""
+    def only_bottom(self, origin: int | None = None) -> MaskArray | None:
+        """Return the bottom component where there is one alone, if that is soon seen; else None.
+
+        Parameters
+        ----------
+        origin
+            A state that reaches all others; None for none that is known.
+        """
         ...
 
     def components_left(self, labels: IndexArray, count: int) -> MaskArray:

@@ -144,7 +144,7 @@ def test_closures_are_those_of_plain_loops(widths):
 
 @pytest.mark.parametrize("widths", WIDTHS)
 def test_an_only_bottom_component_is_one(widths):
-    seen = 0
+    seen = known = 0
     for seed in range(300):
         plain, _ = some_graph(seed)
         everything = [True] * plain.size
@@ -157,13 +157,20 @@ def test_an_only_bottom_component_is_one(widths):
         if bottom is not None:
             assert left.count(False) == 1, seed
             assert bottom.tolist() == [label == left.index(False) for label in labels], seed
+        for origin in range(plain.size):
+            if all(given_to_library(plain, widths).reached_from(np.arange(plain.size) == origin)):
+                again = given_to_library(plain, widths).only_bottom(origin)
+                np.testing.assert_array_equal(again, bottom)
+                known += bottom is not None
     assert seen > 10
+    assert known > 10
 
 
 @pytest.mark.parametrize("widths", WIDTHS)
 def test_a_ring_is_its_only_bottom_component(widths):
     ring = Plain([[[(state + 1) % 40]] for state in range(40)])
     assert given_to_library(ring, widths).only_bottom().all()
+    assert given_to_library(ring, widths).only_bottom(39).all()
 
 
 @pytest.mark.parametrize("widths", WIDTHS)

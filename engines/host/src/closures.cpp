@@ -152,6 +152,25 @@ bool all_may_reach(const Graph<Offset, Column>& graph, Index goal, Index most_ed
     return true;
 }
 
+// Whether a search in depth from one state comes to another, as far as that is seen at so many states.
+template <class Offset, class Column>
+bool comes_to(const Graph<Offset, Column>& graph, Index first, Index goal, Index most_states) {
+    auto found = std::make_unique<Mask[]>(graph.states);
+    std::vector<Column> open{static_cast<Column>(first)};
+    found[first] = 1;
+    for (Index followed = 0; !open.empty() && !found[goal] && followed < most_states; followed++) {
+        Index state = open.back(), behind = graph.first_edge(state + 1);
+        open.pop_back();
+        for (Index entry = graph.first_edge(state); entry < behind; entry++) {
+            Index after = graph.columns[entry];
+            if (found[after]) continue;
+            found[after] = 1;
+            open.push_back(static_cast<Column>(after));
+        }
+    }
+    return found[goal];
+}
+
 // Adds to a set of one state all that it reaches. As long as that takes no more looks at states than there are
 // edges, they are taken in order, and in the opposite order by turns, so that edges are read as they lie.
 template <class Offset, class Column>
@@ -274,6 +293,12 @@ extern "C" std::int64_t pg_close_forwards(const PgGraph* given, Mask* closed) {
 // Whether each state may reach one of them; 0 also where that is not seen at so many edges.
 extern "C" std::int64_t pg_all_may_reach(const PgGraph* given, std::int64_t goal, std::int64_t most_edges) {
     return prism_gpu::with_types(*given, [&](const auto& graph) { return all_may_reach(graph, goal, most_edges); });
+}
+
+// Whether one state reaches another; 0 also where that is not seen at so many states.
+extern "C" std::int64_t pg_comes_to(
+    const PgGraph* given, std::int64_t first, std::int64_t goal, std::int64_t most_states) {
+    return prism_gpu::with_types(*given, [&](const auto& graph) { return comes_to(graph, first, goal, most_states); });
 }
 
 // Adds to an empty set a state and all that it reaches.
